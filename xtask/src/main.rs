@@ -4,6 +4,7 @@
 mod api;
 mod ci;
 mod figures;
+mod mutants;
 mod resolve;
 mod setup;
 mod skips;
@@ -35,6 +36,8 @@ Commands:
           With --check: fails if they differ from what is written
   resolve Finds versions for programs that use Haft next to other users of SQLite, and compiles the ends
           of the range of rusqlite
+  mutants Changes the code in small ways and lists the changes that no test notices.
+          With --sample N, --seed S: how many and which; --list prints them
   soak    What takes long: more cases of properties, crashes again and again, large contents
   help    This text (also --help, -h)
 
@@ -53,6 +56,13 @@ fn main() -> ExitCode {
         ["api"] => api::write(root()),
         ["api", "--check"] => api::check(root()),
         ["resolve"] => resolve::run(root()),
+        ["mutants", options @ ..] => match mutants::Sample::parse(options) {
+            Some(sample) => mutants::run(root(), sample),
+            None => {
+                eprintln!("usage: cargo xtask mutants [--sample N] [--seed S] [--list]");
+                ExitCode::from(2)
+            }
+        },
         ["soak"] => soak::run(root()),
         ["help" | "--help" | "-h"] | [_, "--help" | "-h"] => {
             print!("{HELP}");
@@ -62,7 +72,7 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         _ => {
-            eprintln!("usage: cargo xtask <ci|setup|tidy|api|resolve|soak|help>");
+            eprintln!("usage: cargo xtask <ci|setup|tidy|api|resolve|mutants|soak|help>");
             ExitCode::from(2)
         }
     }

@@ -5,15 +5,18 @@
 //!   parser on 200 000 new documents (`HAFT_CASES`).
 //! - Turns that are killed 300 times at random moments, with five seeds (`HAFT_KILLS`, `HAFT_SEED`), and every other
 //!   test of kills and leases, five times each.
+//! - Sweeps of faults, with five seeds: processes that sleep longer than their lease, SIGTERM at random, disks that are full
+//!   at every write (`HAFT_SWEEP`), providers of which every third response fails, and 200 processes on one store
+//!   (`HAFT_PROCESSES`).
 //! - Contents of one gibibyte (`HAFT_LARGE_BYTES`).
 //! - Every package, built from what would be published.
-//! - A part of the mutants of `haft-core`, if cargo-mutants is installed.
+//! - A sample of 300 mutants, of which nine in ten must be caught (`cargo xtask mutants`).
 //!
 //! It needs cargo-nextest, whose profile `soak` bounds every test.
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 use crate::ci::{self, Step};
 
@@ -32,23 +35,19 @@ pub(crate) fn run(root: &Path) -> ExitCode {
         let kills = Step::cargo(&format!("{TESTS} kills_at_random"));
         steps.push(kills.env("HAFT_KILLS", "300").env("HAFT_SEED", seed.to_string()));
         steps.push(Step::cargo(&format!("{TESTS} crash kill lease")));
+        let sweeps = Step::cargo(&format!("{TESTS} a_sweep_of"));
+        let sweeps = sweeps.env("HAFT_SWEEP", "40").env("HAFT_PROCESSES", "200");
+        steps.push(sweeps.env("HAFT_SEED", seed.to_string()));
+        let chaos = Step::cargo(&format!("{TESTS} in_the_chaos_of_its_provider"));
+        steps.push(chaos.env("HAFT_SEED", seed.to_string()).env("HAFT_CASES_FACTOR", "20"));
     }
     steps.push(Step::cargo(&format!("{TESTS} large")).env("HAFT_LARGE_BYTES", "1073741824"));
     steps.push(Step::cargo("publish --workspace --dry-run --locked --allow-dirty"));
-    if has_mutants() {
-        steps.push(Step::cargo("mutants --package haft-core --shard 0/20 --timeout 120"));
-    } else {
-        println!("left out: `cargo install --locked cargo-mutants` adds mutants of haft-core");
-    }
+    steps.push(Step::cargo("run --locked --quiet --package xtask -- mutants"));
     ci::run_plain(root, &steps)
 }
 
 /// A seed that differs from run to run: the keys of hash maps do.
 fn new_seed() -> u64 {
     RandomState::new().build_hasher().finish()
-}
-
-fn has_mutants() -> bool {
-    let output = Command::new("cargo").args(["mutants", "--version"]).output();
-    output.is_ok_and(|it| it.status.success())
 }

@@ -22,6 +22,9 @@ pub(crate) const DENY: Tool = Tool { name: "cargo-deny", version: "0.20.2", flag
 pub(crate) const MDBOOK: Tool =
     Tool { name: "mdbook", version: "0.5.4", flags: &["--no-default-features"] };
 
+/// Changes the code to see whether tests notice it.
+pub(crate) const MUTANTS: Tool = Tool { name: "cargo-mutants", version: "27.1.0", flags: &[] };
+
 impl Tool {
     /// The program; installs it first if it is not there.
     pub(crate) fn install(&self) -> io::Result<PathBuf> {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use haft_core::artifact::Budget;
 use haft_core::cancel::Cancellation;
 use haft_core::forge::QueryContext;
+use haft_core::jsonpath::{SelectionLimits, VisitBudget};
 use haft_core::spool::{SpoolError, SpoolReader};
 
 use crate::scan::{ChunkScan, ContentScan, run_scan};
@@ -41,6 +42,12 @@ impl ContentView {
         self.reader.byte_length()
     }
 
+    /// How many values the paths of one query may look at.
+    #[cfg(feature = "formats")]
+    pub(crate) fn visit_budget(&self) -> VisitBudget {
+        visit_budget(self.byte_length())
+    }
+
     /// Runs a scan of the content to its end.
     pub(crate) async fn run_scan<S: ContentScan>(&self, scan: S) -> Result<S, SpoolError> {
         run_scan(&self.reader, &self.cancellation, scan).await
@@ -56,6 +63,16 @@ impl ContentView {
         Ok(self.run_scan(scan).await?.into_state())
     }
 }
+
+/// How many values the paths of one query may look at in content of this size: enough to look at each value several
+/// times, which every sensible path does, and few enough for seconds.
+pub(crate) fn visit_budget(content_bytes: u64) -> VisitBudget {
+    let base = SelectionLimits::default().max_nodes_visited;
+    VisitBudget::new(content_bytes.saturating_mul(VISITS_PER_BYTE).saturating_add(base))
+}
+
+/// Each value has a byte at least, and most have ten or more.
+const VISITS_PER_BYTE: u64 = 2;
 
 impl fmt::Debug for ContentView {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

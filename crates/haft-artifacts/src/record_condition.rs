@@ -1,7 +1,9 @@
 //! Which records a query for records keeps.
 
 use haft_core::json::ValueRef;
-use haft_core::jsonpath::{FilterRef, JsonPath, SegmentRef, SelectorRef};
+use haft_core::jsonpath::{
+    FilterRef, JsonPath, SegmentRef, SelectorRef, VisitBudget, VisitsExhausted,
+};
 
 /// When a record is kept: a path that begins with filters tests the record itself, and any other path is looked for in
 /// the record.
@@ -31,11 +33,21 @@ impl RecordCondition {
         self.tests_record
     }
 
-    pub(crate) fn holds(&self, record: ValueRef<'_>) -> bool {
+    /// Whether a record is kept. All records of a query share its budget.
+    pub(crate) fn holds(
+        &self,
+        record: ValueRef<'_>,
+        visits: &mut VisitBudget,
+    ) -> Result<bool, VisitsExhausted> {
         if !self.tests_record {
-            return self.path.matches(record);
+            return self.path.matches_within(record, visits);
         }
-        self.filters().any(|it| it.holds(record)) && self.rest.matches(record)
+        for filter in self.filters() {
+            if filter.holds_within(record, visits)? {
+                return self.rest.matches_within(record, visits);
+            }
+        }
+        Ok(false)
     }
 
     /// The filters that the path begins with; one of them must hold.

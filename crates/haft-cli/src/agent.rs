@@ -77,6 +77,14 @@ impl Agent {
         self.file.name.clone().or_else(dir_name).unwrap_or_else(|| "agent".to_owned())
     }
 
+    /// The path of the agent file without links, by which standing approvals know the agent.
+    pub(crate) fn identity(&self) -> Result<String> {
+        let path = self.source.path();
+        let resolved = path.canonicalize();
+        let resolved = resolved.with_context(|| format!("cannot resolve `{}`", path.display()))?;
+        Ok(resolved.to_string_lossy().into_owned())
+    }
+
     /// Loads the script that replaces a model.
     pub(crate) fn load_script(&self) -> Result<Option<ScriptExecutor>> {
         let Some(name) = &self.file.script else { return Ok(None) };

@@ -2,6 +2,7 @@
 
 mod artifact;
 mod cleanup;
+mod grants;
 
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
@@ -13,6 +14,7 @@ pub(crate) use self::artifact::{
     ArtifactArgs, ArtifactCommand, GrepArgs, JsonCommand, MarkdownCommand,
 };
 pub(crate) use self::cleanup::{CancelArgs, GcArgs, RmArgs};
+pub(crate) use self::grants::{AlwaysArgs, GrantSelection, GrantsArgs, GrantsCommand};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Yellow.on_default().bold())
@@ -37,6 +39,7 @@ Exit codes:
   2    invalid command line
   3    nothing found: no match, or no such turn, gate or tool
   4    the turn waits at a gate and can be resumed
+  5    the turn has ended, but the result of a tool call could not be stored
   129  stopped by SIGHUP; a turn can be resumed
   130  cancelled, or stopped by Ctrl-C at a gate; a turn that waits can be resumed
   143  stopped by SIGTERM; a turn can be resumed";
@@ -95,6 +98,11 @@ pub(crate) enum Command {
     Approve(ApproveArgs),
     /// Deny a tool call; the model receives the reason
     Deny(DenyArgs),
+    /// List standing approvals, or revoke them
+    ///
+    /// A standing approval is given at a gate: by a reply at the terminal, or by `haft approve GATE --always SCOPE`. It
+    /// holds for one definition of the tool: a changed schema, effect, command line or address asks again.
+    Grants(GrantsArgs),
     /// Cancel a turn that waits or was interrupted
     Cancel(CancelArgs),
     /// Remove turns and their stored content
@@ -201,6 +209,8 @@ pub(crate) struct ApproveArgs {
     #[arg(long, value_name = "JSON", conflicts_with = "value")]
     pub(crate) arguments: Option<String>,
     #[command(flatten)]
+    pub(crate) always: AlwaysArgs,
+    #[command(flatten)]
     pub(crate) decision: DecisionArgs,
 }
 
@@ -299,7 +309,7 @@ pub(crate) enum GateAction {
     Wait,
     /// Leave the turn waiting and end with exit code 4
     Park,
-    /// Deny the call; the turn continues
+    /// Deny the call unless a standing approval covers it; the turn continues
     Deny,
 }
 

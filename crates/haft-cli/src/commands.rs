@@ -7,6 +7,7 @@ mod chat;
 mod check;
 mod cleanup;
 mod gates;
+mod grants;
 mod new;
 mod run;
 mod tool_encoding;
@@ -46,6 +47,7 @@ pub(crate) async fn run_command(
         Command::Gates(args) => gates::list_gates(&args, terminal).await,
         Command::Approve(args) => gates::approve_gate(&args, terminal).await,
         Command::Deny(args) => gates::deny_gate(&args, terminal).await,
+        Command::Grants(args) => grants::run_grants(&args, terminal).await,
         Command::Cancel(args) => cleanup::cancel_turn(&args, terminal).await,
         Command::Rm(args) => cleanup::remove_turns(&args, terminal).await,
         Command::Gc(args) => cleanup::collect_garbage(&args).await,

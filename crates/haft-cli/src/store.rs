@@ -106,7 +106,12 @@ pub(crate) async fn find_open_gate(store_dir: &TurnDir, text: &str) -> Result<Ga
 }
 
 /// Returns an error unless exactly one id was found.
-fn require_unique(kind: &str, text: &str, ids: &[&str], list_command: &str) -> Result<()> {
+pub(crate) fn require_unique(
+    kind: &str,
+    text: &str,
+    ids: &[&str],
+    list_command: &str,
+) -> Result<()> {
     match ids {
         [_] => Ok(()),
         [] => {

@@ -12,6 +12,8 @@ pub(crate) enum FailureCode {
     NotFound = 3,
     /// The turn waits at a gate.
     Waiting = 4,
+    /// The turn has ended, but a result could not be stored.
+    ResultNotStored = 5,
     /// Stopped by SIGHUP.
     HungUp = 129,
     /// Stopped by SIGINT, or cancelled.
@@ -89,7 +91,10 @@ pub(crate) fn print_error(terminal: &Terminal, error: &anyhow::Error) -> ExitCod
 /// Whether a signal has stopped what failed.
 pub(crate) fn is_stopped(error: &anyhow::Error) -> bool {
     let code = error.downcast_ref::<UserError>().map(|it| it.code);
-    code.is_some_and(|code| matches!(code, FailureCode::HungUp | FailureCode::Terminated))
+    code.is_some_and(|code| {
+        use FailureCode::{HungUp, Interrupted, Terminated};
+        matches!(code, HungUp | Interrupted | Terminated)
+    })
 }
 
 fn is_broken_pipe(cause: &(dyn std::error::Error + 'static)) -> bool {

@@ -7,6 +7,7 @@
 //! answer, so that an answer cannot be forged, edited, reused, moved to another call, or given by the
 //! model to itself.
 
+mod grant;
 mod key;
 mod ledger;
 
@@ -27,6 +28,10 @@ use crate::schema::args::Args;
 use crate::schema::{ForeignSchemaError, Problems, ValueSchema};
 use crate::store::{GateId, StoreError, TurnId};
 
+pub use self::grant::{
+    ApprovalScope, Grant, GrantId, GrantRefusal, GrantRow, GrantScope, GrantStore, GrantSubject,
+    StandingApproval,
+};
 pub use self::key::{GateKey, GateSignature, InvalidSignature};
 pub use self::ledger::{ApprovalLedger, Spending};
 
@@ -315,6 +320,12 @@ pub struct GateSettlement {
     /// The arguments that the call was approved with, as canonical JSON text, if they are not the proposed ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edited: Option<String>,
+    /// Which later calls are approved as well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub always: Option<StandingApproval>,
+    /// The grant that approved the call; nothing where a person or a program decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grant: Option<GrantId>,
     /// Who answered.
     pub by: String,
     /// When.
@@ -328,7 +339,8 @@ impl GateSettlement {
     /// How a turn closes a gate without a decision. It means no, so that it needs no signature.
     #[must_use]
     pub fn closed(decision: GateDecision, at: Timestamp) -> Self {
-        Self { decision, edited: None, by: "runner".to_owned(), at, signature: None }
+        let by = "runner".to_owned();
+        Self { decision, edited: None, always: None, grant: None, by, at, signature: None }
     }
 }
 

@@ -52,6 +52,7 @@ pub use error::PathError;
 pub use locate::{LocatedIter, PathIter};
 pub use parts::{FilterRef, SegmentRef, SelectorRef, SliceRef};
 pub use selection::{Selection, SelectionLimits, Truncation};
+pub use walk::{VisitBudget, VisitsExhausted};
 
 use crate::invariant::OrReport as _;
 use crate::json::ValueRef;
@@ -175,7 +176,16 @@ impl JsonPath {
     /// [`JsonPath::select`] with custom limits.
     #[must_use]
     pub fn select_with<'d>(&self, view: ValueRef<'d>, limits: &SelectionLimits) -> Selection<'d> {
-        selection::select(self.segments(), view, limits)
+        let mut budget = VisitBudget::new(limits.max_nodes_visited);
+        selection::select(self.segments(), view, limits.max_matches, &mut budget)
+    }
+
+    /// [`JsonPath::select`] within a budget that evaluations share. If the budget is used up, the selection is
+    /// [truncated](Selection::truncated).
+    #[must_use]
+    pub fn select_within<'d>(&self, view: ValueRef<'d>, budget: &mut VisitBudget) -> Selection<'d> {
+        let max_matches = SelectionLimits::default().max_matches;
+        selection::select(self.segments(), view, max_matches, budget)
     }
 
     /// Whether the path selects anything. Stops at the first value; false if none was found within
@@ -192,7 +202,21 @@ impl JsonPath {
     /// ```
     #[must_use]
     pub fn matches(&self, view: ValueRef<'_>) -> bool {
-        selection::any(self.segments(), view, &SelectionLimits::default())
+        let mut budget = VisitBudget::new(SelectionLimits::default().max_nodes_visited);
+        self.matches_within(view, &mut budget).unwrap_or(false)
+    }
+
+    /// [`JsonPath::matches`] within a budget that evaluations share.
+    ///
+    /// # Errors
+    ///
+    /// The budget is used up before a value was found.
+    pub fn matches_within(
+        &self,
+        view: ValueRef<'_>,
+        budget: &mut VisitBudget,
+    ) -> Result<bool, VisitsExhausted> {
+        selection::any(self.segments(), view, budget)
     }
 
     /// The leading steps that can be followed in a text from front to back, without a tree of it: names,

@@ -41,6 +41,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod blocking;
+mod grants;
 mod ledger;
 mod private_file;
 #[cfg(feature = "sqlite")]
@@ -50,6 +51,7 @@ mod spools;
 mod turn_dir;
 mod turns;
 
+pub use self::grants::DirGrants;
 pub use self::ledger::DirLedger;
 pub use self::spools::{DirSpoolStore, FileSpoolReader, MemorySpoolStore};
 #[cfg(feature = "sqlite")]

@@ -12,7 +12,9 @@ pub use haft_core::store::{
     StoredTurn, TurnId, TurnQuery, TurnStatus, TurnStore, TurnSummary, check_text,
 };
 #[doc(inline)]
-pub use haft_stores::{DirLedger, DirSpoolStore, FileSpoolReader, MemorySpoolStore, MemoryStore};
+pub use haft_stores::{
+    DirGrants, DirLedger, DirSpoolStore, FileSpoolReader, MemorySpoolStore, MemoryStore,
+};
 #[cfg(feature = "sqlite")]
 #[doc(inline)]
 pub use haft_stores::{SqliteOptions, SqliteStore, Synchronous, TurnDir};

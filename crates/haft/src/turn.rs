@@ -45,8 +45,9 @@ pub use haft_core::context::{
 };
 #[doc(inline)]
 pub use haft_core::gate::{
-    ApprovalLedger, BoundCall, Gate, GateDecision, GateError, GateKey, GateRequest, GateSettlement,
-    GateSignature, InvalidGate, InvalidSignature, Spending,
+    ApprovalLedger, ApprovalScope, BoundCall, Gate, GateDecision, GateError, GateKey, GateRequest,
+    GateSettlement, GateSignature, Grant, GrantId, GrantRefusal, GrantRow, GrantScope, GrantStore,
+    GrantSubject, InvalidGate, InvalidSignature, Spending, StandingApproval,
 };
 #[doc(inline)]
 pub use haft_core::stash::{Stash, StashError, StashPath};
@@ -56,7 +57,7 @@ pub use self::cancel_signal::with_cancellation_token;
 pub use self::cancel_signal::{CancelSignal, CancelWatch};
 pub use self::garbage::{GarbageOptions, GarbageReport};
 pub use self::gates::{
-    Approver, ApproverFuture, GatePolicy, Gatekeeper, IntoGateDecision, SettleError,
+    Approver, ApproverFuture, GatePolicy, Gatekeeper, IntoGateDecision, ListedGrant, SettleError,
 };
 pub use self::history::{SentRequest, StepHistory, TurnHistory};
 pub use self::input::TurnInput;

@@ -5,7 +5,7 @@ use std::fmt;
 
 use haft_core::error::{Coded, ErrorCode};
 use haft_core::json::ParseErrorKind;
-use haft_core::jsonpath::PathError;
+use haft_core::jsonpath::{PathError, VisitsExhausted};
 use haft_core::spool::SpoolError;
 
 use super::JsonNotation;
@@ -150,5 +150,11 @@ impl From<SpoolError> for ScanError {
 impl From<JsonError> for ScanError {
     fn from(error: JsonError) -> Self {
         Self::Query(error)
+    }
+}
+
+impl From<VisitsExhausted> for ScanError {
+    fn from(_: VisitsExhausted) -> Self {
+        Self::Query(JsonError::TooMuchWork)
     }
 }

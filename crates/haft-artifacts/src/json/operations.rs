@@ -63,7 +63,7 @@ pub(super) fn select_values(
     let _ = match scan.root() {
         Ok(start) => path_eval::select(scan, path, (start, 0), &mut sink)?,
         Err(records) => scan.for_each_child(&records, 0, &mut |scan, record| match record {
-            Child::Tree(view) => sink.select(path, view),
+            Child::Tree(view) => sink.select(path, view, &mut scan.visits),
             Child::Large(start, depth) => path_eval::select(scan, path, (start, depth), &mut sink),
         })?,
     };
@@ -79,7 +79,7 @@ pub(super) fn filter_records(
     let condition = RecordCondition::new(path.clone());
     let shown = budget.bytes.saturating_add(8);
     let mut keep = |scan: &mut JsonScan, record: Child<'_>| match record {
-        Child::Tree(view) if condition.holds(view) => Ok(listing.push(view)),
+        Child::Tree(view) if condition.holds(view, &mut scan.visits)? => Ok(listing.push(view)),
         Child::Tree(_) => CONTINUE,
         Child::Large(start, depth) if holds_for_large(&condition, scan, (start, depth))? => {
             SelectionSink::Listing(&mut listing, shown).push_large(scan, start, depth)

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use haft_core::artifact::QueryListBuilder;
 use haft_core::json::ValueRef;
-use haft_core::jsonpath::{FilterRef, JsonPath, SelectorRef};
+use haft_core::jsonpath::{FilterRef, JsonPath, SelectorRef, VisitBudget};
 
 use super::children::{CONTINUE, Child, ChildFlow};
 use super::container::{Container, ContainerKind};
@@ -20,15 +20,20 @@ pub(super) enum SelectionSink<'l> {
 
 impl SelectionSink<'_> {
     /// Offers what a path selects in a value.
-    pub(super) fn select(&mut self, path: &JsonPath, view: ValueRef<'_>) -> ChildFlow {
+    pub(super) fn select(
+        &mut self,
+        path: &JsonPath,
+        view: ValueRef<'_>,
+        visits: &mut VisitBudget,
+    ) -> ChildFlow {
         match self {
             Self::Any(found) => {
-                **found = path.matches(view);
+                **found = path.matches_within(view, visits)?;
                 Ok(if **found { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
             }
             Self::Listing(listing, _) if path.segment_count() == 0 => Ok(listing.push(view)),
             Self::Listing(listing, _) => {
-                let found = path.select(view);
+                let found = path.select_within(view, visits);
                 let flow = found.iter().try_for_each(|it| listing.push(it));
                 if flow.is_continue() && found.truncated().is_some() {
                     return Err(JsonError::TooMuchWork.into());
@@ -75,7 +80,7 @@ pub(super) fn select(
     sink: &mut SelectionSink<'_>,
 ) -> ChildFlow {
     if let Some(doc) = scan.read_tree(start, depth)? {
-        return sink.select(path, doc.root());
+        return sink.select(path, doc.root(), &mut scan.visits);
     }
     if path.looks_at_root() {
         return Err(JsonError::TooLarge {
@@ -101,7 +106,7 @@ fn select_from(
         return sink.push_large(scan, start, depth);
     }
     match scan.read_tree(start, depth)? {
-        Some(doc) => sink.select(path, doc.root()),
+        Some(doc) => sink.select(path, doc.root(), &mut scan.visits),
         None => select_large(scan, path, (start, depth), sink),
     }
 }
@@ -127,7 +132,7 @@ fn select_large(
         return CONTINUE;
     }
     scan.for_each_child(&container, 0, &mut |scan, child| match child {
-        Child::Tree(view) => sink.select(path, view),
+        Child::Tree(view) => sink.select(path, view, &mut scan.visits),
         Child::Large(start, depth) => select_large(scan, path, (start, depth), sink),
     })
 }
@@ -202,7 +207,7 @@ fn apply_to_all(
         }
     }
     scan.for_each_child(container, from, &mut |scan, child| match child {
-        Child::Tree(view) => sink.select(rest, view),
+        Child::Tree(view) => sink.select(rest, view, &mut scan.visits),
         Child::Large(start, depth) => select_large(scan, rest, (start, depth), sink),
     })
 }
@@ -215,7 +220,9 @@ fn apply_filter(
     sink: &mut SelectionSink<'_>,
 ) -> ChildFlow {
     scan.for_each_child(container, 0, &mut |scan, child| match child {
-        Child::Tree(view) if filter.holds(view) => sink.select(rest, view),
+        Child::Tree(view) if filter.holds_within(view, &mut scan.visits)? => {
+            sink.select(rest, view, &mut scan.visits)
+        }
         Child::Tree(_) => CONTINUE,
         Child::Large(start, _) => Err(too_large_for_filter(scan, start)),
     })

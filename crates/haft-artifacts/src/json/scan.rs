@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use haft_core::json::Document;
+use haft_core::jsonpath::VisitBudget;
 
 use super::blocking_source::BlockingSource;
 use super::cache::JsonCache;
@@ -13,6 +14,7 @@ use super::error::{FaultReason, InvalidJson, JsonError, JsonFault, ScanError};
 use super::json_lines;
 use super::notation::{self, ContentRoot, JsonNotation, OpenedContent};
 use super::validate;
+use crate::content_view::visit_budget;
 use crate::invariant;
 use crate::scan::saturating_len;
 
@@ -29,6 +31,8 @@ pub(super) struct JsonLimits {
     pub(super) json5: u64,
     /// How much of a list becomes one tree.
     pub(super) batch: usize,
+    /// How many values a query may look at; by default the size of the content decides.
+    pub(super) visits: Option<u64>,
 }
 
 impl JsonLimits {
@@ -39,6 +43,7 @@ impl JsonLimits {
             strict: 16 * 1024 * 1024,
             json5: 4 * 1024 * 1024,
             batch: 64 * 1024,
+            visits: None,
         }
     }
 }
@@ -51,6 +56,8 @@ pub(super) struct JsonScan {
     pub(super) opened: OpenedContent,
     /// The child that was looked for last: its container's start, its number, where it begins.
     last_place: Option<(u64, u64, u64)>,
+    /// How many values the query may still look at.
+    pub(super) visits: VisitBudget,
 }
 
 impl JsonScan {
@@ -76,7 +83,8 @@ impl JsonScan {
                 limits.window,
             );
         }
-        Ok(Self { cursor, cache, limits, opened, last_place: None })
+        let visits = limits.visits.map_or_else(|| visit_budget(cursor.length()), VisitBudget::new);
+        Ok(Self { cursor, cache, limits, opened, last_place: None, visits })
     }
 
     /// Where the root begins; `None` if there are records instead.

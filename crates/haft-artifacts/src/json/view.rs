@@ -132,6 +132,14 @@ impl JsonView {
         self
     }
 
+    /// Lets the path of one query look at up to this many values, over all records, instead of 50 million and two more
+    /// for each byte of the content. A query that needs more is an error.
+    #[must_use]
+    pub fn max_visits(mut self, visits: u64) -> Self {
+        self.limits.visits = Some(visits);
+        self
+    }
+
     /// The declared notation of the content, or else the one that fits.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use std::ops::{ControlFlow, Range};
 
 use haft_core::artifact::{QueryListBuilder, QueryOutput};
 use haft_core::json::{Document, JsonWriter, ValueKind, ValueRef};
-use haft_core::jsonpath::{JsonPath, SelectionLimits};
+use haft_core::jsonpath::{JsonPath, VisitBudget};
 
 use super::scan::DocumentVisitor;
 use crate::record_condition::RecordCondition;
@@ -87,6 +87,7 @@ pub(super) struct SelectValues {
     /// The number of values, if it is known although not all are shown.
     pub(super) total: Option<u64>,
     pub(super) cut_short: bool,
+    pub(super) visits: VisitBudget,
 }
 
 impl SelectValues {
@@ -101,14 +102,14 @@ impl SelectValues {
 
 impl DocumentVisitor for SelectValues {
     fn document(&mut self, document: Document, last: bool) -> ControlFlow<()> {
-        let selection = self.path.select_with(document.root(), &SelectionLimits::default());
+        let selection = self.path.select_within(document.root(), &mut self.visits);
         self.cut_short |= selection.truncated().is_some();
         let before = self.listing.seen();
         let shown = selection.iter().try_for_each(|value| self.listing.push(value));
         if shown.is_break() && last {
             self.total = Some(before + selection.len() as u64);
         }
-        shown
+        if self.visits.left() == 0 { ControlFlow::Break(()) } else { shown }
     }
 }
 
@@ -169,16 +170,32 @@ impl<E: RecordVisitor> DocumentVisitor for Records<E> {
 /// The records that a path matches.
 #[derive(Debug)]
 pub(super) struct FilterRecords {
-    pub(super) condition: RecordCondition,
-    pub(super) listing: QueryListBuilder,
+    condition: RecordCondition,
+    listing: QueryListBuilder,
+    visits: VisitBudget,
+    cut_short: bool,
+}
+
+impl FilterRecords {
+    pub(super) fn new(path: JsonPath, listing: QueryListBuilder, visits: VisitBudget) -> Self {
+        Self { condition: RecordCondition::new(path), listing, visits, cut_short: false }
+    }
+
+    pub(super) fn answer(self) -> QueryOutput {
+        let answer = self.listing.finish();
+        if self.cut_short { answer.noted(CUT_SHORT) } else { answer }
+    }
 }
 
 impl RecordVisitor for FilterRecords {
     fn record(&mut self, record: ValueRef<'_>) -> ControlFlow<()> {
-        if self.condition.holds(record) {
-            self.listing.push(record)
-        } else {
-            ControlFlow::Continue(())
+        match self.condition.holds(record, &mut self.visits) {
+            Ok(true) => self.listing.push(record),
+            Ok(false) => ControlFlow::Continue(()),
+            Err(_) => {
+                self.cut_short = true;
+                ControlFlow::Break(())
+            }
         }
     }
 }

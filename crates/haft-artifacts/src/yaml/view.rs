@@ -15,7 +15,6 @@ use super::records::{
 use super::scan::{DocumentVisitor, YamlScan, YamlScanOptions};
 use crate::content_view::{ContentView, content_view_options};
 use crate::ranges::range_of;
-use crate::record_condition::RecordCondition;
 
 /// Queries of stored YAML.
 ///
@@ -178,7 +177,9 @@ impl YamlView {
     pub async fn get(&self, path: &str, skip: u64) -> Result<QueryOutput, YamlError> {
         let path = JsonPath::parse_lenient(path)?;
         let listing = QueryListBuilder::new(self.content.budget, skip);
-        Ok(self.scan(SelectValues { path, listing, total: None, cut_short: false }).await?.answer())
+        let visits = self.content.visit_budget();
+        let select = SelectValues { path, listing, total: None, cut_short: false, visits };
+        Ok(self.scan(select).await?.answer())
     }
 
     /// The records in which a path selects something. A filter at the start of the path, such as
@@ -190,8 +191,8 @@ impl YamlView {
     pub async fn filter(&self, path: &str, skip: u64) -> Result<QueryOutput, YamlError> {
         let path = JsonPath::parse_lenient(path)?;
         let listing = QueryListBuilder::new(self.content.budget, skip);
-        let filter = FilterRecords { condition: RecordCondition::new(path), listing };
-        Ok(self.scan(self.records(filter)).await?.each.listing.finish())
+        let filter = FilterRecords::new(path, listing, self.content.visit_budget());
+        Ok(self.scan(self.records(filter)).await?.each.answer())
     }
 
     /// The records of a range, counted from 0, without the first `skip`.

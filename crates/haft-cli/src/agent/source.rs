@@ -145,6 +145,11 @@ impl AgentSource {
         }
     }
 
+    /// The path of the file.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// The path, with the line if it is known.
     fn location(&self, line: Option<usize>) -> String {
         let path = self.path.display();

@@ -39,7 +39,7 @@ pub(crate) struct GcArgs {
 }
 
 /// Parses an age: a number and a unit.
-fn parse_age(text: &str) -> Result<Duration, String> {
+pub(super) fn parse_age(text: &str) -> Result<Duration, String> {
     let invalid = || format!("`{text}` is no age; write a number and one of w, d, h, m, s: 30d");
     let mut digits = text.chars();
     let unit: u64 = match digits.next_back() {

@@ -9,8 +9,8 @@ use haft::turn::TurnRunner;
 use uuid::Uuid;
 
 use super::run::{
-    InterruptAction, SessionOptions, TurnSession, build_runner, build_turn_input, new_user_message,
-    resume_when_released, session_options,
+    TurnSession, build_runner, build_turn_input, new_user_message, resume_when_released,
+    session_options,
 };
 use crate::agent::{Agent, OwnPaths};
 use crate::args::ChatArgs;
@@ -39,11 +39,7 @@ pub(super) async fn run_chat(
         builder,
         &agent,
         store_dir,
-        // The conversation continues only after its turn has ended.
-        SessionOptions {
-            on_interrupt: InterruptAction::CancelTurn,
-            ..session_options(&args.options, terminal)
-        },
+        session_options(&args.options, terminal),
         signals,
     )?;
     print_greeting(&agent, &conversation, terminal);

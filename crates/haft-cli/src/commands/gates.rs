@@ -4,10 +4,11 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use haft::turn::Gate;
-use haft::turn::{Gatekeeper, SettleError};
+use haft::turn::{Clock as _, Gatekeeper, SettleError, StandingApproval, SystemClock};
 use serde_json::{Value, json};
 
-use crate::args::{ApproveArgs, DecisionArgs, DenyArgs, GatesArgs};
+use super::run::DEFAULT_GRANT_TIME;
+use crate::args::{AlwaysArgs, ApproveArgs, DecisionArgs, DenyArgs, GatesArgs, GrantSelection};
 use crate::store::{find_open_gate, open_store, open_store_to_read};
 use crate::terminal::{Terminal, TextRole, print_line, sanitize};
 use crate::user_error::UserError;
@@ -69,16 +70,36 @@ pub(super) async fn approve_gate(args: &ApproveArgs, terminal: &Terminal) -> Res
             let arguments = parse_json(&super::read_text_argument(text)?, "the arguments are")?;
             gatekeeper.approve_edited(&gate.id, &arguments, &user).await
         }
-        None => gatekeeper.resolve(&gate.id, value, &user).await,
+        None => match standing_approval(&args.always) {
+            Some(always) => gatekeeper.approve_always(&gate.id, always, &user).await,
+            None => gatekeeper.resolve(&gate.id, value, &user).await,
+        },
     };
     resolved.map_err(|error| explain_decision_error(error, &gate))?;
     let done = match args {
         ApproveArgs { value: Some(_), .. } => "resolved",
         ApproveArgs { arguments: Some(_), .. } => "approved with other arguments",
+        ApproveArgs { always: AlwaysArgs { always: Some(_), .. }, .. } => {
+            "approved, with later calls"
+        }
         _ => "approved",
     };
     print_line(format_args!("{} {}", terminal.style_stderr(TextRole::Success, done), gate.id));
     Ok(ExitCode::SUCCESS)
+}
+
+/// The standing approval that the options ask for.
+fn standing_approval(args: &AlwaysArgs) -> Option<StandingApproval> {
+    let (approval, default_time) = match args.always? {
+        GrantSelection::Turn => (StandingApproval::in_turn(), None),
+        GrantSelection::Agent => (StandingApproval::for_agent(), Some(DEFAULT_GRANT_TIME)),
+    };
+    let approval = if args.same_arguments { approval } else { approval.any_arguments() };
+    let time = args.expires.or(default_time);
+    Some(match time {
+        Some(time) => approval.until(SystemClock::new().now().saturating_add(time)),
+        None => approval,
+    })
 }
 
 pub(super) async fn deny_gate(args: &DenyArgs, terminal: &Terminal) -> Result<ExitCode> {

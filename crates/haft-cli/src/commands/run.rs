@@ -1,5 +1,6 @@
 //! `haft run`, `haft resume`
 
+mod gate_reply;
 mod model_executor;
 mod recording_file;
 mod request_view;
@@ -12,12 +13,15 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Result;
+use haft::error::codes;
 use haft::executors::{DispatchExecutor as _, StepContext, StepError};
+use haft::records::CallError;
 use haft::stores::TurnDir;
 use haft::stores::{StoreError, TurnId, TurnStore as _};
 use haft::turn::Cancellation;
 use haft::turn::{TurnError, TurnHistory, TurnOutcome, TurnReport, TurnRunner, TurnRunnerBuilder};
 
+pub(super) use self::gate_reply::DEFAULT_GRANT_TIME;
 use self::model_executor::{CHANGE_EXECUTOR, check_model_option};
 pub(super) use self::model_executor::{ExecutorUse, ModelExecutor};
 use self::recording_file::{RecordingFile, replay_recording};
@@ -142,11 +146,22 @@ pub(super) fn runner_builder(agent: &Agent, executor: ModelExecutor) -> TurnRunn
 
 fn exit_code(report: &TurnReport) -> ExitCode {
     match report.outcome {
+        TurnOutcome::Completed if has_unstored_result(report) => {
+            FailureCode::ResultNotStored.into()
+        }
         TurnOutcome::Completed => ExitCode::SUCCESS,
         TurnOutcome::Cancelled { .. } => FailureCode::Interrupted.into(),
         TurnOutcome::Waiting { .. } => FailureCode::Waiting.into(),
         _ => FailureCode::Failed.into(),
     }
+}
+
+/// Whether a tool ran and its result could not be stored. The cause was printed when it happened, and the record has it.
+fn has_unstored_result(report: &TurnReport) -> bool {
+    let is_unstored =
+        |error: &CallError| [codes::STORE, codes::TOOL_OUTCOME_UNKNOWN].contains(&error.code);
+    let mut calls = report.calls.iter();
+    calls.any(|call| call.cause().is_some() && call.error.as_ref().is_some_and(is_unstored))
 }
 
 pub(super) async fn resume_turn(

@@ -161,7 +161,11 @@ fn record_to_text(row: &Row, terminal: &Terminal) -> String {
                 cause if cause.is_empty() => String::new(),
                 cause => format!("\n  cause: {cause}"),
             };
-            ("call".to_owned(), format!("{call}\n  {} {outcome}{cause}", field("state")))
+            let grant = match field("grant") {
+                grant if grant.is_empty() => String::new(),
+                grant => format!("\n  approved by the standing approval {grant}"),
+            };
+            ("call".to_owned(), format!("{call}{grant}\n  {} {outcome}{cause}", field("state")))
         }
         RowKind::Memory => ("memory".to_owned(), field("content")),
         RowKind::Retrievable => ("source".to_owned(), field("id")),

@@ -94,3 +94,33 @@ fn gates_are_denied_without_asking() {
     let both = run_haft(dir.path(), &["run", "a", "--gates", "deny", "--yes"]);
     assert!(both.starts_with("exit 2"), "{both}");
 }
+
+/// A standing approval that is given from elsewhere covers any arguments, and only this definition of the tool.
+#[test]
+fn another_process_gives_a_standing_approval() {
+    let dir = tempfile::tempdir().unwrap();
+    let cli = |words: &[&str]| run_haft(dir.path(), words);
+    let (mut child, gate) = start_waiting_turn(dir.path());
+    let both = cli(&["approve", &gate, "--always", "agent", "--arguments", "{}"]);
+    assert!(both.starts_with("exit 2"), "{both}");
+    let alone = cli(&["approve", &gate, "--same-arguments"]);
+    assert!(alone.starts_with("exit 2"), "{alone}");
+    let done = cli(&["approve", &gate, "--always", "agent", "--expires", "1h"]);
+    assert!(done.starts_with("exit 0") && done.contains("approved, with later calls"), "{done}");
+    assert!(child.wait().unwrap().success());
+    let listed = cli(&["grants", "--json"]);
+    assert!(listed.contains(r#""arguments":null"#) && listed.contains(r#""by":"ada""#), "{listed}");
+    let script = dir.path().join("a/script.yaml");
+    let text = std::fs::read_to_string(&script).unwrap().replace("made", "other");
+    std::fs::write(&script, text).unwrap();
+    let second = cli(&["run", "a", "--gates", "deny"]);
+    assert!(second.starts_with("exit 0") && second.contains("standing approval"), "{second}");
+    assert!(dir.path().join("a/other").exists());
+    // Another program behind the same name asks again.
+    let agent = dir.path().join("a/agent.toml");
+    let text = std::fs::read_to_string(&agent).unwrap().replace("[\"touch\",", "[\"mkdir\",");
+    std::fs::write(&agent, text).unwrap();
+    let third = cli(&["run", "a", "--gates", "park"]);
+    assert!(third.starts_with("exit 4"), "{third}");
+    assert!(third.contains("the definition of the tool has changed"), "{third}");
+}

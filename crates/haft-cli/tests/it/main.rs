@@ -39,6 +39,8 @@ mod stores;
 #[cfg(test)]
 mod support;
 #[cfg(test)]
+mod sweeps;
+#[cfg(test)]
 mod terminal;
 #[cfg(test)]
 mod tools;

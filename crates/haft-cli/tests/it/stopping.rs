@@ -284,3 +284,37 @@ fn a_signal_ends_the_program_while_it_waits_for_its_input() {
         assert_eq!(child.wait().unwrap().code(), Some(code));
     }
 }
+
+/// The disk is full while a program that must not be repeated writes. It is not killed in the middle of its work, its
+/// outcome is unknown, and the operator reads why.
+#[test]
+fn a_program_works_to_its_end_when_its_output_cannot_be_stored() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = r#"
+        prompt = "Go."
+        [tools.command.charge]
+        description = "Charges."
+        argv = ["sh", "-c", "echo begun >> charges; head -c 20000000 /dev/zero | tr '\\0' x; echo done >> charges"]
+    "#;
+    let script = "steps:\n  - call: { charge: {} }\n  - say: over\n";
+    write_scripted_agent(dir.path(), text, script);
+    // A limit on the size of files stands for the full disk. Its signal is ignored, so that writes fail.
+    let command = haft(dir.path());
+    let mut limited = Command::new("sh");
+    limited.current_dir(dir.path()).stdin(Stdio::null());
+    limited.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let limits = "trap '' XFSZ; ulimit -f 8000; exec \"$0\" run a";
+    let output = limited.args(["-c", limits]).arg(command.get_program()).output().unwrap();
+    let said = transcript(&output);
+    assert!(said.starts_with("exit 5") && said.contains("over"), "{said}");
+    assert!(said.contains("the result of `charge` could not be stored"), "{said}");
+    assert!(said.contains("File too large"), "{said}");
+    let charges = fs::read_to_string(dir.path().join("a/charges")).unwrap();
+    assert_eq!(charges, "begun\ndone\n", "{said}");
+    let turns = run_haft(dir.path(), &["turns", "--json"]);
+    let shown = run_haft(dir.path(), &["show", json_string(&turns, "id"), "--json"]);
+    assert!(
+        shown.contains("E_TOOL_OUTCOME_UNKNOWN") && shown.contains("File too large"),
+        "{shown}"
+    );
+}

@@ -9,7 +9,10 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::support::{attach_terminal, haft, json_string, run_haft, write_asking_agent};
+use super::support::{
+    attach_terminal, haft, json_string, run_haft, write_agent, write_asking_agent, write_script,
+    write_scripted_agent,
+};
 
 /// A `haft` process at a terminal.
 struct TerminalSession {
@@ -128,14 +131,30 @@ fn another_process_may_decide_first() {
 #[test]
 fn a_conversation_outlives_its_turns() {
     let dir = tempfile::tempdir().unwrap();
-    write_asking_agent(dir.path(), QUESTION);
+    let text = r#"
+        [tools.command.nap]
+        description = "Sleeps until it may go on."
+        argv = ["sh", "-c", "echo > napping; test -e go || exec sleep 600"]
+        [tools.command.touch]
+        description = "Makes a file."
+        argv = ["touch", "{name}"]
+        args.name.required = true
+        approval = "May I?"
+    "#;
+    let script =
+        "steps:\n  - call: { nap: {} }\n  - call: { touch: { name: made } }\n  - say: over\n";
+    write_scripted_agent(dir.path(), text, script);
     let mut session = TerminalSession::new(dir.path(), &["chat", "a"]);
     session.wait_for("--conversation ");
     session.wait_for("> ");
     session.type_keys("first\r");
-    session.wait_for("approve? [y/N] ");
+    session.wait_for("→ nap");
+    while !dir.path().join("a/napping").exists() {
+        std::thread::sleep(Duration::from_millis(10));
+    }
     session.interrupt();
     session.wait_for("cancelled");
+    std::fs::write(dir.path().join("a/go"), "").unwrap();
     session.wait_for("> ");
     session.type_keys("second\n");
     session.wait_for("approve? [y/N] ");
@@ -170,6 +189,95 @@ fn a_conversation_outlives_its_turns() {
     assert!(shown.contains("2 earlier turns: ") && shown.contains("third"), "{shown}");
     let unknown = run_haft(dir.path(), &["chat", "a", "--conversation", "nope"]);
     assert!(unknown.starts_with("exit 3"), "{unknown}");
+}
+
+/// As in `haft run`. The conversation resumes the turn when it is opened again.
+#[test]
+fn ctrl_c_at_a_question_of_a_conversation_leaves_the_turn_waiting() {
+    let dir = tempfile::tempdir().unwrap();
+    write_asking_agent(dir.path(), QUESTION);
+    let mut session = TerminalSession::new(dir.path(), &["chat", "a"]);
+    session.wait_for("> ");
+    session.type_keys("first\r");
+    session.wait_for("approve? [y/N] ");
+    session.interrupt();
+    session.wait_for("the turn waits at its gate");
+    session.wait_for("haft resume ");
+    assert_eq!(session.wait_for_exit(), 130);
+    let turns = run_haft(dir.path(), &["turns", "--json"]);
+    assert!(turns.contains(r#""status":"waiting""#), "{turns}");
+    let conversation = json_string(&turns, "conversation").to_owned();
+    let words = ["chat", "a", "--conversation", &conversation];
+    let mut session = TerminalSession::new(dir.path(), &words);
+    session.wait_for("resume it? [Y/n] ");
+    session.type_keys("y\r");
+    session.wait_for("approve? [y/N] ");
+    session.type_keys("y\n");
+    session.wait_for("over");
+    session.wait_for("> ");
+    session.type_keys("\u{4}");
+    assert_eq!(session.wait_for_exit(), 0);
+    assert!(dir.path().join("a/made").exists());
+}
+
+/// The same question is not asked twice, until the standing approval is revoked.
+#[test]
+fn a_standing_approval_is_given_at_the_terminal() {
+    let dir = tempfile::tempdir().unwrap();
+    write_asking_agent(dir.path(), QUESTION);
+    let cli = |words: &[&str]| run_haft(dir.path(), words);
+    let mut session = TerminalSession::new(dir.path(), &["run", "a"]);
+    session.wait_for("approve? [y/N] (? lists more choices) ");
+    session.type_keys("?\n");
+    session.wait_for("approve every call of this tool in this turn");
+    session.wait_for("approve? [y/N] ");
+    session.type_keys("as\n");
+    session.wait_for("over");
+    assert_eq!(session.wait_for_exit(), 0);
+    // Nobody is there to answer, and nobody is asked.
+    let second = cli(&["run", "a", "--gates", "park"]);
+    assert!(second.starts_with("exit 0") && second.contains("(standing approval "), "{second}");
+    let listed = cli(&["grants"]);
+    assert!(listed.contains(r#"`touch` with {"name":"made"} by agent "#), "{listed}");
+    let json = cli(&["grants", "--json"]);
+    assert!(json.contains(r#""isValid":true"#), "{json}");
+    let grant = json_string(&json, "grant").to_owned();
+    let shown = cli(&["turns", "--limit", "1", "--json"]);
+    let shown = cli(&["show", json_string(&shown, "id")]);
+    assert!(shown.contains(&format!("approved by the standing approval {grant}")), "{shown}");
+    let revoked = cli(&["grants", "revoke", grant.get(..6).unwrap()]);
+    assert!(revoked.starts_with("exit 0") && revoked.contains(&grant), "{revoked}");
+    assert!(cli(&["grants"]).contains("no standing approvals"));
+    assert!(cli(&["grants", "revoke", &grant]).starts_with("exit 3"));
+    assert!(cli(&["run", "a", "--gates", "park"]).starts_with("exit 4"));
+}
+
+/// The user reads which programs an unknown agent runs first, and decides.
+#[test]
+fn an_unknown_agent_is_trusted_at_the_terminal() {
+    let dir = tempfile::tempdir().unwrap();
+    let agent = "system = 'x'\nprompt = 'Go.'\nscript = 'script.yaml'\n\
+                 [[prepare]]\nfile = 'made'\nargv = ['echo', 'x']\n";
+    write_agent(dir.path(), agent);
+    write_script(dir.path(), "steps:\n  - say: over\n");
+    let made = dir.path().join("a/made");
+    for reply in ["n\n", "\n"] {
+        let mut session = TerminalSession::new(dir.path(), &["run", "a"]);
+        session.wait_for("Its directory is code; it first runs:");
+        session.wait_for("echo x");
+        session.wait_for("trust it? [y/N] ");
+        session.type_keys(reply);
+        session.wait_for("it is not trusted yet");
+        assert_eq!((session.wait_for_exit(), made.exists()), (1, false));
+    }
+    let mut session = TerminalSession::new(dir.path(), &["run", "a"]);
+    session.wait_for("trust it? [y/N] ");
+    session.type_keys("y\n");
+    session.wait_for("over");
+    assert_eq!((session.wait_for_exit(), made.exists()), (0, true));
+    // It is not asked again.
+    std::fs::remove_file(&made).unwrap();
+    assert!(run_haft(dir.path(), &["run", "a"]).starts_with("exit 0") && made.exists());
 }
 
 #[test]

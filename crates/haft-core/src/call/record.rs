@@ -11,6 +11,7 @@ use crate::artifact::SpooledArtifact;
 use crate::clock::Timestamp;
 use crate::error::{Coded, ErrorCode};
 use crate::failure::bounded_message;
+use crate::gate::GrantId;
 use crate::json::ValueKind;
 use crate::media::Media;
 use crate::record::{InvalidRecord, ProviderPayload, RecordFault, RecordFaults};
@@ -46,6 +47,8 @@ pub struct ToolCall {
     pub accepted: Option<Args>,
     /// The arguments that a person approved instead of the raw ones.
     pub edited: Option<RawArgs>,
+    /// The standing approval by which it ran, if no person was asked.
+    pub grant: Option<GrantId>,
     /// What coercion changed.
     pub changes: Vec<Change>,
     pub(crate) state: CallState,
@@ -210,6 +213,7 @@ impl ToolCall {
             raw,
             accepted: None,
             edited: None,
+            grant: None,
             changes: Vec::new(),
             state: CallState::Requested,
             results: None,
@@ -239,6 +243,13 @@ impl ToolCall {
     #[must_use]
     pub fn with_edited(mut self, arguments: &str) -> Self {
         self.edited = Some(RawArgs::text(arguments));
+        self
+    }
+
+    /// Notes the standing approval by which the call runs.
+    #[must_use]
+    pub const fn with_grant(mut self, grant: GrantId) -> Self {
+        self.grant = Some(grant);
         self
     }
 

@@ -13,6 +13,7 @@ use super::RecordId;
 use super::record::{CallError, CallState, ToolCall, ToolResults};
 use crate::artifact::{ArtifactRecord, SpooledArtifact};
 use crate::clock::Timestamp;
+use crate::gate::GrantId;
 use crate::id::CallId;
 use crate::json::{Document, OWN_DEPTH, OWN_TEXT};
 use crate::media::{Media, MediaRecord};
@@ -38,6 +39,8 @@ struct StoredCall<'a> {
     /// JSON text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     edited: Option<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    grant: Option<GrantId>,
     #[serde(default, skip_serializing_if = "<[Change]>::is_empty")]
     changes: Cow<'a, [Change]>,
     state: CallState,
@@ -106,6 +109,7 @@ impl Record for ToolCall {
             raw: self.raw.to_text(),
             accepted: accepted.map(Cow::Owned),
             edited: self.edited.as_ref().map(RawArgs::to_text),
+            grant: self.grant,
             changes: self.changes.as_slice().into(),
             state: self.state,
             results: self.results.as_ref().map(StoredResults::of).transpose()?,
@@ -155,6 +159,7 @@ impl Record for ToolCall {
             raw,
             accepted,
             edited: stored.edited.map(|text| RawArgs::text(&text)),
+            grant: stored.grant,
             changes: stored.changes.into_owned(),
             state: stored.state,
             results,

@@ -14,6 +14,7 @@ use super::wire::{milliseconds, whole_milliseconds};
 use crate::call::CallId;
 use crate::clock::Timestamp;
 use crate::error::ErrorCode;
+use crate::gate::GrantId;
 use crate::id::ToolName;
 use crate::schema::{Change, Problems};
 use crate::store::TurnStatus;
@@ -155,6 +156,9 @@ pub enum EventKind {
         gate_id: Arc<str>,
         /// How it closed.
         result: GateResult,
+        /// The standing approval that closed it, if no person was asked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        grant: Option<GrantId>,
     },
     /// What a provider says about one generation.
     GenerationStats(GenerationStats),

@@ -12,6 +12,7 @@ use crate::call::{CallId, CallState, Handle, ToolCall, ToolResults};
 use crate::clock::Timestamp;
 use crate::error::{Coded, ErrorCode};
 use crate::failure::causes_beyond;
+use crate::gate::GrantId;
 use crate::usage::Usage;
 
 /// A piece of a message or a thought.
@@ -90,6 +91,9 @@ pub struct ToolCallReport {
     /// When it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completed_at: Option<Timestamp>,
+    /// The standing approval by which it ran, if no person was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grant: Option<GrantId>,
 }
 
 impl ToolCallReport {
@@ -108,6 +112,7 @@ impl ToolCallReport {
             is_complete,
             is_error: call.error.is_some(),
             completed_at: call.completed_at,
+            grant: call.grant,
         }
     }
 }

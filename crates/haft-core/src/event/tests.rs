@@ -85,7 +85,7 @@ fn kinds() -> Vec<EventKind> {
             schema: Some(json!({ "type": "boolean" }).into()),
             timeout: Some(Duration::from_secs(60)),
         },
-        EventKind::TurnGateClosed { gate_id: "g".into(), result: GateResult::Timeout },
+        EventKind::TurnGateClosed { gate_id: "g".into(), result: GateResult::Timeout, grant: None },
         EventKind::GenerationStats(stats),
         EventKind::Log {
             level: LogLevel::Trace,

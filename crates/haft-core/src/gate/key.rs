@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Gate, GateDecision, GateSettlement};
+use super::{Gate, GateDecision, GateSettlement, Grant, StandingApproval};
 use crate::clock::Timestamp;
 use crate::json::{Document, canonical_text};
 use crate::mac::{MacKey, MacMessage};
@@ -73,10 +73,57 @@ impl GateKey {
         by: impl Into<String>,
         at: Timestamp,
     ) -> GateSettlement {
-        let decision = GateDecision::Resolved { value: Value::Bool(true) };
         let edited = Some(canonical(Ok(arguments.clone())));
-        let approved = GateSettlement::closed(decision, at);
-        self.sign_settlement(gate, GateSettlement { by: by.into(), edited, ..approved })
+        self.sign_settlement(gate, GateSettlement { by: by.into(), edited, ..approval(at) })
+    }
+
+    /// Signs the approval of a call that also approves later calls.
+    #[must_use]
+    pub fn sign_always(
+        &self,
+        gate: &Gate,
+        always: StandingApproval,
+        by: impl Into<String>,
+        at: Timestamp,
+    ) -> GateSettlement {
+        let approved = GateSettlement { always: Some(always), ..approval(at) };
+        self.sign_settlement(gate, GateSettlement { by: by.into(), ..approved })
+    }
+
+    /// Signs the approval of a call by a grant, in the name of the person who gave the grant.
+    #[must_use]
+    pub fn sign_granted(&self, gate: &Gate, grant: &Grant, at: Timestamp) -> GateSettlement {
+        let (by, grant) = (grant.by.clone(), Some(grant.id));
+        self.sign_settlement(gate, GateSettlement { by, grant, ..approval(at) })
+    }
+
+    /// Signs a grant.
+    #[must_use]
+    pub fn sign_grant(&self, mut grant: Grant) -> Grant {
+        grant.signature = None;
+        grant.signature = Some(GateSignature(to_hex(&self.grant_message(&grant).finish())));
+        grant
+    }
+
+    /// Whether a grant was signed as it is.
+    ///
+    /// # Errors
+    ///
+    /// It was not.
+    pub fn verify_grant(&self, grant: &Grant) -> Result<(), InvalidSignature> {
+        let mut unsigned = grant.clone();
+        let given = unsigned.signature.take().and_then(|it| from_hex(&it.0));
+        match given {
+            Some(code) if self.grant_message(&unsigned).matches(&code) => Ok(()),
+            _ => Err(InvalidSignature),
+        }
+    }
+
+    fn grant_message(&self, unsigned: &Grant) -> MacMessage {
+        let mut message = self.0.start();
+        message.add_text(GRANT_DOMAIN);
+        message.add_text(&canonical(serde_json::to_value(unsigned)));
+        message
     }
 
     fn sign_settlement(&self, gate: &Gate, mut settlement: GateSettlement) -> GateSettlement {
@@ -115,11 +162,27 @@ impl GateKey {
         if let Some(edited) = &settlement.edited {
             message.add_text(edited);
         }
+        // Edited arguments are one text and these are two, so that no settlement can be read as another.
+        if let Some(always) = &settlement.always {
+            message.add_text("always");
+            message.add_text(&canonical(serde_json::to_value(always)));
+        }
+        if let Some(grant) = &settlement.grant {
+            message.add_text("grant");
+            message.add_text(&grant.to_string());
+        }
         message
     }
 }
 
 const DOMAIN: &str = "haft gate 1";
+
+const GRANT_DOMAIN: &str = "haft grant 1";
+
+/// The approval of a call, without a name and a signature.
+fn approval(at: Timestamp) -> GateSettlement {
+    GateSettlement::closed(GateDecision::Resolved { value: Value::Bool(true) }, at)
+}
 
 /// What cannot be written as JSON signs as nothing, and so fits nothing.
 fn canonical(value: serde_json::Result<Value>) -> String {

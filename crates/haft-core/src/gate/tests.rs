@@ -98,3 +98,101 @@ fn gates_that_make_no_sense_are_not_opened() {
     assert_eq!(open(GateRequest::new("why").timeout(Duration::ZERO)), code);
     assert_eq!(open(GateRequest::new("why").schema(json!({"type": 3}))), code);
 }
+
+fn at(micros: i64) -> Timestamp {
+    Timestamp::from_micros(micros).unwrap()
+}
+
+fn granted() -> (Gate, Grant) {
+    let mut gate = gate("g-1", "wipe", r#"{"b": 1, "a": 2}"#);
+    let call = gate.call.take().unwrap().with_definition("a".repeat(64).parse().unwrap());
+    let always = StandingApproval::for_agent().until(at(10));
+    let subject = GrantSubject { turn: &gate.turn, agent: Some("shop"), call: &call, at: at(0) };
+    let grant = Grant::new(&gate.id, &always, &subject, "ada").unwrap();
+    (gate.bound_to(call), grant)
+}
+
+#[test]
+fn a_grant_covers_what_it_was_given_for() {
+    let (gate, grant) = granted();
+    let call = gate.call.clone().unwrap();
+    let check = |grant: &Grant, agent: Option<&str>, call: &BoundCall, micros: i64| {
+        grant.check(&GrantSubject { turn: &gate.turn, agent, call, at: at(micros) })
+    };
+    assert_eq!(grant.arguments.as_deref(), Some(r#"{"a":2,"b":1}"#));
+    assert_eq!(check(&grant, Some("shop"), &call, 9), Ok(()));
+    assert_eq!(check(&grant, Some("shop"), &call, 10), Err(GrantRefusal::Expired));
+    assert_eq!(check(&grant, Some("other"), &call, 9), Err(GrantRefusal::OtherScope));
+    assert_eq!(check(&grant, None, &call, 9), Err(GrantRefusal::OtherScope));
+    let other = BoundCall { tool: "read".to_owned(), ..call.clone() };
+    assert_eq!(check(&grant, Some("shop"), &other, 9), Err(GrantRefusal::OtherTool));
+    let other = BoundCall { accepted: "{}".to_owned(), ..call.clone() };
+    assert_eq!(check(&grant, Some("shop"), &other, 9), Err(GrantRefusal::OtherArguments));
+    let any = Grant { arguments: None, ..grant.clone() };
+    assert_eq!(check(&any, Some("shop"), &other, 9), Ok(()));
+    for definition in [None, Some("b".repeat(64).parse().unwrap())] {
+        let other = BoundCall { definition, ..call.clone() };
+        assert_eq!(check(&grant, Some("shop"), &other, 9), Err(GrantRefusal::OtherDefinition));
+    }
+    let of_turn =
+        |turn: &str| Grant { scope: GrantScope::Turn(turn.parse().unwrap()), ..grant.clone() };
+    assert_eq!(check(&of_turn("turn"), None, &call, 9), Ok(()));
+    assert_eq!(check(&of_turn("other"), None, &call, 9), Err(GrantRefusal::OtherScope));
+}
+
+#[test]
+fn a_grant_needs_an_agent_and_a_definition() {
+    let (gate, _) = granted();
+    let (call, at) = (gate.call.clone().unwrap(), at(0));
+    let give = |agent, call: &BoundCall, always: &StandingApproval| {
+        Grant::new(&gate.id, always, &GrantSubject { turn: &gate.turn, agent, call, at }, "ada")
+    };
+    assert!(give(None, &call, &StandingApproval::for_agent()).is_none());
+    assert!(give(None, &call, &StandingApproval::in_turn()).is_some());
+    let undefined = BoundCall { definition: None, ..call.clone() };
+    assert!(give(Some("shop"), &undefined, &StandingApproval::for_agent()).is_none());
+    let any = give(Some("shop"), &call, &StandingApproval::for_agent().any_arguments()).unwrap();
+    assert_eq!((any.arguments, any.expires_at), (None, None));
+}
+
+#[test]
+fn a_grant_is_signed_as_it_is() {
+    let (_, grant) = granted();
+    let key = key();
+    assert!(key.verify_grant(&grant).is_err(), "it is not signed yet");
+    let signed = key.sign_grant(grant);
+    assert!(key.verify_grant(&signed).is_ok());
+    assert_eq!(key.sign_grant(signed.clone()), signed);
+    assert!(GateKey::from_bytes([8; 32]).verify_grant(&signed).is_err());
+    let json = serde_json::to_value(&signed).unwrap();
+    let edits = [
+        ("id", json!("0123456789abcdef")),
+        ("scope", json!({ "agent": "other" })),
+        ("tool", json!("read")),
+        ("definition", json!("b".repeat(64))),
+        ("arguments", Value::Null),
+        ("by", json!("eve")),
+        ("at", json!(at(1))),
+        ("expiresAt", Value::Null),
+    ];
+    for (name, value) in edits {
+        let mut edited = json.clone();
+        edited[name] = value;
+        let edited: Grant = serde_json::from_value(edited).unwrap();
+        assert!(key.verify_grant(&edited).is_err(), "{name}");
+    }
+}
+
+#[test]
+fn ids_of_grants_are_sixteen_digits() {
+    let id = GrantId::of(&"g-1".parse().unwrap());
+    assert_eq!(id.to_string().len(), 16);
+    assert_eq!(id.to_string().parse(), Ok(id));
+    assert_ne!(id, GrantId::of(&"g-2".parse().unwrap()));
+    for text in
+        ["", "0", "0123456789abcde", "0123456789abcdef0", "0123456789ABCDEF", "+123456789abcdef"]
+    {
+        assert!(text.parse::<GrantId>().is_err(), "{text}");
+    }
+    assert_eq!("0000000000000001".parse::<GrantId>().unwrap().to_string(), "0000000000000001");
+}

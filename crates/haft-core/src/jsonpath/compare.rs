@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use super::ast::Operator;
-use super::walk::{WorkBudget, WorkExhausted};
+use super::walk::{VisitBudget, VisitsExhausted};
 use crate::invariant::OrReport as _;
 use crate::json::{MAX_DEPTH, Number, ValueKind, ValueRef};
 
@@ -23,8 +23,8 @@ pub(super) fn holds(
     left: OperandValue<'_>,
     operator: Operator,
     right: OperandValue<'_>,
-    work: &mut WorkBudget,
-) -> Result<bool, WorkExhausted> {
+    work: &mut VisitBudget,
+) -> Result<bool, VisitsExhausted> {
     Ok(match operator {
         Operator::Equal => is_equal(left, right, work)?,
         Operator::NotEqual => !is_equal(left, right, work)?,
@@ -44,8 +44,8 @@ pub(super) fn holds(
 fn is_equal(
     left: OperandValue<'_>,
     right: OperandValue<'_>,
-    work: &mut WorkBudget,
-) -> Result<bool, WorkExhausted> {
+    work: &mut VisitBudget,
+) -> Result<bool, VisitsExhausted> {
     match (left, right) {
         (OperandValue::Nothing, OperandValue::Nothing) => Ok(true),
         (OperandValue::Node(left), OperandValue::Node(right)) => {
@@ -59,8 +59,8 @@ fn is_equal(
 fn compare_values(
     left: OperandValue<'_>,
     right: OperandValue<'_>,
-    work: &mut WorkBudget,
-) -> Result<Option<Ordering>, WorkExhausted> {
+    work: &mut VisitBudget,
+) -> Result<Option<Ordering>, VisitsExhausted> {
     if let (OperandValue::Node(left), OperandValue::Node(right)) = (left, right)
         && let (Some(left), Some(right)) = (left.as_str(), right.as_str())
     {
@@ -75,11 +75,11 @@ fn deep_equal(
     left: ValueRef<'_>,
     right: ValueRef<'_>,
     levels: usize,
-    work: &mut WorkBudget,
-) -> Result<bool, WorkExhausted> {
+    work: &mut VisitBudget,
+) -> Result<bool, VisitsExhausted> {
     match (left.kind(), right.kind()) {
         (ValueKind::Array, ValueKind::Array) => {
-            let levels = levels.checked_sub(1).ok_or(WorkExhausted)?;
+            let levels = levels.checked_sub(1).ok_or(VisitsExhausted)?;
             if left.len() != right.len() {
                 return Ok(false);
             }
@@ -92,7 +92,7 @@ fn deep_equal(
             Ok(true)
         }
         (ValueKind::Object, ValueKind::Object) => {
-            let levels = levels.checked_sub(1).ok_or(WorkExhausted)?;
+            let levels = levels.checked_sub(1).ok_or(VisitsExhausted)?;
             work.values(left.len() + right.len())?;
             // Of members with the same name the last one counts.
             let lefts: BTreeMap<&str, ValueRef<'_>> = left.members().collect();

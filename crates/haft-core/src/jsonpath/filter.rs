@@ -6,7 +6,7 @@ use super::ast::{
 use super::children;
 use super::compare::{self, OperandValue};
 use super::pattern::FilterPattern;
-use super::walk::{PathEvaluation, PathWalk, WorkExhausted, select_child};
+use super::walk::{PathEvaluation, PathWalk, VisitsExhausted, select_child};
 use crate::json::{ValueKind, ValueRef};
 
 /// What compiling a pattern from the document costs, in values: once, and for each of its bytes.
@@ -19,7 +19,7 @@ impl FilterExpr {
         &'p self,
         current: ValueRef<'d>,
         evaluation: &mut PathEvaluation<'p, 'd>,
-    ) -> Result<bool, WorkExhausted> {
+    ) -> Result<bool, VisitsExhausted> {
         match self {
             Self::Or(parts) => {
                 for part in parts {
@@ -54,7 +54,7 @@ impl Matches {
         &'p self,
         current: ValueRef<'d>,
         evaluation: &mut PathEvaluation<'p, 'd>,
-    ) -> Result<bool, WorkExhausted> {
+    ) -> Result<bool, VisitsExhausted> {
         let OperandValue::Node(text) = self.text.value(current, evaluation)? else {
             return Ok(false);
         };
@@ -89,7 +89,7 @@ impl Operand {
         &'p self,
         current: ValueRef<'d>,
         evaluation: &mut PathEvaluation<'p, 'd>,
-    ) -> Result<OperandValue<'v>, WorkExhausted> {
+    ) -> Result<OperandValue<'v>, VisitsExhausted> {
         Ok(match self {
             Self::Literal(literal) => OperandValue::Node(literal.root()),
             Self::Singular(query) => query.value(current, evaluation)?,
@@ -114,7 +114,7 @@ impl Singular {
         &self,
         current: ValueRef<'d>,
         evaluation: &mut PathEvaluation<'_, 'd>,
-    ) -> Result<OperandValue<'d>, WorkExhausted> {
+    ) -> Result<OperandValue<'d>, VisitsExhausted> {
         let mut node = self.origin.of(current, evaluation);
         let mut rest = self.steps.as_slice();
         while let Some((selector, behind)) = rest.split_first() {
@@ -140,7 +140,7 @@ impl PathQuery {
         most: usize,
         current: ValueRef<'d>,
         evaluation: &mut PathEvaluation<'p, 'd>,
-    ) -> Result<(usize, Option<ValueRef<'d>>), WorkExhausted> {
+    ) -> Result<(usize, Option<ValueRef<'d>>), VisitsExhausted> {
         let origin = self.origin.of(current, evaluation);
         let mut walk = PathWalk::new(&self.segments, origin, evaluation);
         let (mut count, mut last) = (0, None);
@@ -168,7 +168,7 @@ impl QueryRoot {
 fn length<'v>(
     view: ValueRef<'_>,
     evaluation: &mut PathEvaluation<'_, '_>,
-) -> Result<OperandValue<'v>, WorkExhausted> {
+) -> Result<OperandValue<'v>, VisitsExhausted> {
     Ok(match (view.as_str(), view.kind()) {
         (Some(text), _) => {
             evaluation.work.text(text.len())?;

@@ -2,7 +2,7 @@
 
 use super::JsonPath;
 use super::ast::{FilterExpr, Segment, SegmentReach, Selector, Slice};
-use super::walk::{PathEvaluation, WorkBudget};
+use super::walk::{PathEvaluation, VisitBudget, VisitsExhausted};
 use super::{PathStep, SelectionLimits};
 use crate::invariant::OrReport as _;
 use crate::json::ValueRef;
@@ -141,7 +141,23 @@ impl FilterRef<'_> {
     /// the default [`SelectionLimits`].
     #[must_use]
     pub fn holds(self, view: ValueRef<'_>) -> bool {
-        let work = WorkBudget::new(SelectionLimits::default().max_nodes_visited);
-        self.0.holds(view, &mut PathEvaluation::new(view, work)).unwrap_or(false)
+        let mut budget = VisitBudget::new(SelectionLimits::default().max_nodes_visited);
+        self.holds_within(view, &mut budget).unwrap_or(false)
+    }
+
+    /// Whether it holds for a value, which is both `@` and `$`, within a budget.
+    ///
+    /// # Errors
+    ///
+    /// The budget is used up before that is known.
+    pub fn holds_within(
+        self,
+        view: ValueRef<'_>,
+        budget: &mut VisitBudget,
+    ) -> Result<bool, VisitsExhausted> {
+        let mut evaluation = PathEvaluation::new(view, budget.take());
+        let held = evaluation.work.values(1).and_then(|()| self.0.holds(view, &mut evaluation));
+        *budget = evaluation.work;
+        held
     }
 }

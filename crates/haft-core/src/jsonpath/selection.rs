@@ -4,7 +4,7 @@ use std::slice;
 
 use super::ast::Segment;
 use super::locate::{LocatedIter, PathIter};
-use super::walk::{PathEvaluation, PathWalk, WorkBudget};
+use super::walk::{PathEvaluation, PathWalk, VisitBudget, VisitsExhausted};
 use crate::json::ValueRef;
 
 /// How much one evaluation may do.
@@ -138,24 +138,33 @@ impl<'s, 'd> IntoIterator for &'s Selection<'d> {
 pub(super) fn select<'d>(
     segments: &[Segment],
     root: ValueRef<'d>,
-    limits: &SelectionLimits,
+    max_matches: usize,
+    budget: &mut VisitBudget,
 ) -> Selection<'d> {
-    let mut evaluation = PathEvaluation::new(root, WorkBudget::new(limits.max_nodes_visited));
+    let mut evaluation = PathEvaluation::new(root, budget.take());
     let mut walk = PathWalk::new(segments, root, &mut evaluation);
     let mut views = Vec::new();
     let truncated = loop {
         match walk.next(&mut evaluation) {
             Err(_) => break Some(Truncation::Visits),
             Ok(None) => break None,
-            Ok(Some(_)) if views.len() == limits.max_matches => break Some(Truncation::Matches),
+            Ok(Some(_)) if views.len() == max_matches => break Some(Truncation::Matches),
             Ok(Some(view)) => views.push(view),
         }
     };
+    *budget = evaluation.work;
     Selection { root, views, truncated }
 }
 
-pub(super) fn any(segments: &[Segment], root: ValueRef<'_>, limits: &SelectionLimits) -> bool {
-    let mut evaluation = PathEvaluation::new(root, WorkBudget::new(limits.max_nodes_visited));
+pub(super) fn any(
+    segments: &[Segment],
+    root: ValueRef<'_>,
+    budget: &mut VisitBudget,
+) -> Result<bool, VisitsExhausted> {
+    let mut evaluation = PathEvaluation::new(root, budget.take());
     let mut walk = PathWalk::new(segments, root, &mut evaluation);
-    matches!(walk.next(&mut evaluation), Ok(Some(_)))
+    // The walk itself is a visit: a query over many empty records ends as well.
+    let found = evaluation.work.values(1).and_then(|()| walk.next(&mut evaluation));
+    *budget = evaluation.work;
+    Ok(found?.is_some())
 }

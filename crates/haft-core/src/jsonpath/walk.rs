@@ -10,24 +10,56 @@ use super::pattern::FilterPattern;
 use crate::invariant::OrReport as _;
 use crate::json::{Elements, ValueRef};
 
-/// The work that may still be done.
-#[derive(Debug)]
-pub(super) struct WorkBudget {
+/// How many values may still be looked at. Evaluations that share a budget share its bound: one query over many records
+/// costs no more than one query may cost.
+///
+/// ```
+/// use haft_core::json::Document;
+/// use haft_core::jsonpath::{JsonPath, VisitBudget};
+///
+/// let record = Document::parse(r#"{"tags": ["a", "b", "c"]}"#)?;
+/// let path = JsonPath::parse("$.tags[?@ == 'c']")?;
+/// let mut budget = VisitBudget::new(20);
+/// let mut records = 0;
+/// while path.matches_within(record.root(), &mut budget).is_ok() {
+///     records += 1;
+/// }
+/// assert!(records > 1 && budget.left() == 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VisitBudget {
     left: u64,
 }
 
-/// All work that was allowed is done.
-#[derive(Debug)]
-pub(super) struct WorkExhausted;
+/// Every value that a [`VisitBudget`] allows was looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the path looks at more values than are allowed")]
+#[non_exhaustive]
+pub struct VisitsExhausted;
 
-impl WorkBudget {
-    pub(super) const fn new(left: u64) -> Self {
+impl VisitBudget {
+    /// Allows looking at this many values.
+    #[must_use]
+    pub const fn new(visits: u64) -> Self {
+        Self { left: visits }
+    }
+
+    /// How many values may still be looked at.
+    #[must_use]
+    pub const fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// Takes the budget for an evaluation, which returns what it has not used.
+    pub(super) const fn take(&mut self) -> Self {
+        let left = std::mem::replace(&mut self.left, 0);
         Self { left }
     }
 
     /// Charges for looking at this many values.
     #[inline]
-    pub(super) fn values(&mut self, count: usize) -> Result<(), WorkExhausted> {
+    pub(super) fn values(&mut self, count: usize) -> Result<(), VisitsExhausted> {
         match self.left.checked_sub(count as u64) {
             Some(left) => {
                 self.left = left;
@@ -35,13 +67,13 @@ impl WorkBudget {
             }
             None => {
                 self.left = 0;
-                Err(WorkExhausted)
+                Err(VisitsExhausted)
             }
         }
     }
 
     /// Charges for reading a string: every 64 bytes count as a value.
-    pub(super) fn text(&mut self, bytes: usize) -> Result<(), WorkExhausted> {
+    pub(super) fn text(&mut self, bytes: usize) -> Result<(), VisitsExhausted> {
         self.values(bytes / 64)
     }
 }
@@ -50,7 +82,7 @@ impl WorkBudget {
 #[derive(Debug)]
 pub(super) struct PathEvaluation<'p, 'd> {
     pub(super) root: ValueRef<'d>,
-    pub(super) work: WorkBudget,
+    pub(super) work: VisitBudget,
     /// The last pattern that came from the document.
     pub(super) found_pattern: Option<FilterPattern>,
     /// Empty stacks for the queries in filters.
@@ -58,7 +90,7 @@ pub(super) struct PathEvaluation<'p, 'd> {
 }
 
 impl<'d> PathEvaluation<'_, 'd> {
-    pub(super) const fn new(root: ValueRef<'d>, work: WorkBudget) -> Self {
+    pub(super) const fn new(root: ValueRef<'d>, work: VisitBudget) -> Self {
         Self { root, work, found_pattern: None, spare: Vec::new() }
     }
 }
@@ -124,7 +156,7 @@ impl<'p, 'd> PathWalk<'p, 'd> {
     pub(super) fn next(
         &mut self,
         evaluation: &mut PathEvaluation<'p, 'd>,
-    ) -> Result<Option<ValueRef<'d>>, WorkExhausted> {
+    ) -> Result<Option<ValueRef<'d>>, VisitsExhausted> {
         if let Some(origin) = self.origin.take()
             && let Some(found) = self.apply_segments(0, origin, &mut evaluation.work)?
         {
@@ -178,8 +210,8 @@ impl<'p, 'd> PathWalk<'p, 'd> {
         &mut self,
         mut at: usize,
         mut node: ValueRef<'d>,
-        work: &mut WorkBudget,
-    ) -> Result<Option<ValueRef<'d>>, WorkExhausted> {
+        work: &mut VisitBudget,
+    ) -> Result<Option<ValueRef<'d>>, VisitsExhausted> {
         while let Some(segment) = self.segments.get(at) {
             match segment.only_child() {
                 Some(selector) if selector.is_singular() => {
@@ -211,8 +243,8 @@ impl<'p, 'd> PathWalk<'p, 'd> {
         &mut self,
         at: usize,
         node: ValueRef<'d>,
-        work: &mut WorkBudget,
-    ) -> Result<Option<ValueRef<'d>>, WorkExhausted> {
+        work: &mut VisitBudget,
+    ) -> Result<Option<ValueRef<'d>>, VisitsExhausted> {
         work.values(node.len())?;
         let Some(segment) = self.segments.get(at) else { return Ok(None) };
         let wanted = match segment.selectors.as_slice() {
@@ -244,8 +276,8 @@ impl<'p, 'd> PathWalk<'p, 'd> {
 pub(super) fn select_child<'d>(
     node: ValueRef<'d>,
     selector: &Selector,
-    work: &mut WorkBudget,
-) -> Result<Option<ValueRef<'d>>, WorkExhausted> {
+    work: &mut VisitBudget,
+) -> Result<Option<ValueRef<'d>>, VisitsExhausted> {
     let len = node.len();
     if len == 0 {
         return Ok(None);
@@ -273,8 +305,8 @@ impl<'p, 'd> SelectorCursor<'p, 'd> {
     fn new(
         selector: &'p Selector,
         node: ValueRef<'d>,
-        work: &mut WorkBudget,
-    ) -> Result<Self, WorkExhausted> {
+        work: &mut VisitBudget,
+    ) -> Result<Self, VisitsExhausted> {
         Ok(match selector {
             Selector::Step(PathStep::Wildcard) => {
                 work.values(node.len())?;
@@ -331,7 +363,7 @@ impl<'p, 'd> SelectorCursor<'p, 'd> {
     fn next(
         &mut self,
         evaluation: &mut PathEvaluation<'p, 'd>,
-    ) -> Result<Option<ValueRef<'d>>, WorkExhausted> {
+    ) -> Result<Option<ValueRef<'d>>, VisitsExhausted> {
         match self {
             Self::Done => Ok(None),
             Self::One(view) => {

@@ -137,6 +137,7 @@ impl Call {
             is_complete,
             is_error: known.is_error.unwrap_or(false),
             completed_at: is_complete.then_some(at),
+            grant: None,
         };
         if is_complete {
             // A call that is over keeps nothing but its name.

@@ -100,7 +100,8 @@ impl Spooler {
     /// Ends a requested call: stores what its tool returned, and returns its record.
     ///
     /// A result that cannot be stored ends the call as failed, or as unknown if the call must not be repeated: it had its
-    /// effect. The record has the cause for the operator, and the turn goes on.
+    /// effect. What such a call still writes is read to its end, because a program whose output is closed dies in the
+    /// middle of its work. The record has the cause for the operator, and the turn goes on.
     pub async fn complete_call(
         &self,
         turn: &str,
@@ -119,7 +120,9 @@ impl Spooler {
             let message = format!("`{tool}` is a query on artifacts and can only answer with text");
             return call.fail(CallError::new(codes::TOOL_DOWNSTREAM_ERROR, message, false));
         }
-        let place = CallSpool { spooler: self, turn, id: call.id(), label: call.label() };
+        let is_once = done.tool.effect() == ToolEffect::Once;
+        let (id, label) = (call.id(), call.label());
+        let place = CallSpool { spooler: self, turn, id, label, drains: is_once };
         // Boxed, because most results are small text and every call would make room for the others.
         match Box::pin(place.results(output, kind)).await {
             Ok(results) => {
@@ -130,7 +133,7 @@ impl Spooler {
             Err(error) => {
                 let tool = done.tool.name().as_str();
                 let is_own_failure = matches!(error, SpoolError::Source { .. });
-                let ended = if done.tool.effect() == ToolEffect::Once && !is_own_failure {
+                let ended = if is_once && !is_own_failure {
                     let message = format!(
                         "`{tool}` ran, but its result could not be stored; do not repeat it blindly"
                     );
@@ -162,6 +165,8 @@ struct CallSpool<'c> {
     turn: &'c str,
     id: RecordId,
     label: TrustLabel,
+    /// Whether a stream that cannot be stored is read to its end.
+    drains: bool,
 }
 
 impl CallSpool<'_> {
@@ -227,8 +232,17 @@ impl CallSpool<'_> {
         label: TrustLabel,
     ) -> Result<SpooledArtifact, SpoolError> {
         let (payload, digest) = PendingDigest::of(payload);
-        let reader = self.spooler.store.write(self.key(part), payload).await?;
-        Ok(SpooledArtifact::with_digest(kind, reader, label, Some(digest.finish())))
+        match self.spooler.store.write(self.key(part), payload).await {
+            Ok(reader) => {
+                Ok(SpooledArtifact::with_digest(kind, reader, label, Some(digest.finish())))
+            }
+            Err(error) => {
+                if self.drains {
+                    digest.drain_stream().await;
+                }
+                Err(error)
+            }
+        }
     }
 
     /// The answer of a query that a program wrote itself, within the budget of queries.
@@ -271,7 +285,7 @@ impl CallSpool<'_> {
 /// The digest of content that is being stored.
 enum PendingDigest {
     Known(ContentDigest),
-    Streamed(Arc<Mutex<ContentHasher>>),
+    Streamed(Arc<Mutex<HashedSource>>),
 }
 
 impl PendingDigest {
@@ -287,9 +301,10 @@ impl PendingDigest {
                 (SpoolPayload::Bytes(bytes), Self::Known(digest))
             }
             SpoolPayload::Stream(stream) => {
-                let hasher = Arc::new(Mutex::new(ContentHasher::new()));
-                let hashed = HashedStream { stream, hasher: Arc::clone(&hasher) };
-                (SpoolPayload::Stream(ByteStream::new(hashed)), Self::Streamed(hasher))
+                let source = HashedSource { stream: Some(stream), hasher: ContentHasher::new() };
+                let source = Arc::new(Mutex::new(source));
+                let hashed = HashedStream(Arc::clone(&source));
+                (SpoolPayload::Stream(ByteStream::new(hashed)), Self::Streamed(source))
             }
         }
     }
@@ -297,29 +312,53 @@ impl PendingDigest {
     fn finish(self) -> ContentDigest {
         match self {
             Self::Known(digest) => digest,
-            Self::Streamed(hasher) => {
-                hasher.lock().unwrap_or_else(PoisonError::into_inner).clone().finish()
+            Self::Streamed(source) => {
+                source.lock().unwrap_or_else(PoisonError::into_inner).hasher.clone().finish()
+            }
+        }
+    }
+
+    /// Reads what is left of a stream whose content could not be stored, and drops it. The time of the call bounds it,
+    /// and a stream without end is closed.
+    async fn drain_stream(self) {
+        let Self::Streamed(source) = self else { return };
+        let mut stream = source.lock().unwrap_or_else(PoisonError::into_inner).stream.take();
+        let mut left = MAX_DRAINED_BYTES;
+        while let Some(stream) = &mut stream {
+            match poll_fn(|cx| Pin::new(&mut *stream).poll_next(cx)).await {
+                Some(Ok(chunk)) if left >= chunk.len() as u64 => left -= chunk.len() as u64,
+                _ => return,
             }
         }
     }
 }
 
-/// A stream whose bytes are hashed on their way to the store.
-struct HashedStream {
-    stream: ByteStream,
-    hasher: Arc<Mutex<ContentHasher>>,
+/// How many bytes are read of a stream that cannot be stored.
+const MAX_DRAINED_BYTES: u64 = 4 << 30;
+
+/// A stream and the hash of what was read of it. It outlives the store that reads it, so that it can be read on if the
+/// store fails.
+struct HashedSource {
+    stream: Option<ByteStream>,
+    hasher: ContentHasher,
 }
+
+/// A stream whose bytes are hashed on their way to the store.
+struct HashedStream(Arc<Mutex<HashedSource>>);
 
 impl futures_core::Stream for HashedStream {
     type Item = <ByteStream as futures_core::Stream>::Item;
 
     fn poll_next(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         cx: &mut std::task::Context<'_>,
     ) -> std::task::Poll<Option<Self::Item>> {
-        let polled = Pin::new(&mut self.stream).poll_next(cx);
+        let mut source = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let HashedSource { stream, hasher } = &mut *source;
+        let Some(open) = stream else { return std::task::Poll::Ready(None) };
+        let polled = Pin::new(open).poll_next(cx);
         if let std::task::Poll::Ready(Some(Ok(chunk))) = &polled {
-            self.hasher.lock().unwrap_or_else(PoisonError::into_inner).update(chunk);
+            hasher.update(chunk);
         }
         polled
     }

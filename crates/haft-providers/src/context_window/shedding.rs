@@ -129,6 +129,11 @@ impl ContextShedder {
         self.done.len() > before
     }
 
+    /// Whether something is left that can go.
+    pub(crate) fn has_steps(&self) -> bool {
+        !self.steps.as_slice().is_empty()
+    }
+
     /// The steps that were taken, for an event.
     pub(crate) fn report(&self) -> Option<Value> {
         (!self.done.is_empty()).then(|| Value::Array(self.done.clone()))

@@ -24,14 +24,18 @@ use crate::summary::{
     StoredSummary, Summarizer, Summary, SummaryContext, SummaryError, SummaryFuture, SummaryRequest,
 };
 
-/// The key of the stash under which the first reasoning that may be sent back is stored, by dialect, so that rejected
-/// reasoning is not sent again in every iteration.
-const REPLAYS_KEY: &str = "haftReplaysBefore";
+/// The key of the stash under which the id of the last rejected thought is stored, by dialect, so that rejected reasoning
+/// is not sent again in every iteration.
+const REJECTED_REPLAY_KEY: &str = "haftRejectedReplay";
+
+/// The key under which earlier versions stored a record number instead, which another process may count differently.
+const REPLAYS_BEFORE_KEY: &str = "haftReplaysBefore";
 
 /// The key of the stash under which what was left out is stored, by dialect.
 const OMISSIONS_KEY: &str = "haftOmissions";
 
-/// The part of the context window that is freed in addition, from the second time on.
+/// The part of the context window that is freed in addition, from the second time on: a turn that is at the limit again
+/// would be there at every request.
 const SHEDDING_MARGIN: u64 = 4;
 
 impl<D: Dialect> Provider<D> {
@@ -70,13 +74,20 @@ impl<D: Dialect> Provider<D> {
         };
         let reserve = control.output_reserve.or_else(|| state.dialect.output_limit(&resolved.wire));
         let limit = window.saturating_sub(reserve.unwrap_or(0));
+        // One target for the whole request: content goes until the prompt is below it, and not until it just fits.
+        let margin = if stored.is_some() { limit / SHEDDING_MARGIN } else { 0 };
+        let target = limit.saturating_sub(margin);
         let estimators = &state.estimators;
         let mut shedder: Option<ContextShedder> = None;
         loop {
             let size = PromptSize::measure(&assembled.prompt, estimators, encoding)?;
             let report = Some(size.report(limit, encoding));
             dispatch.log(LogLevel::Debug, "context-window-usage", "the size of the prompt", report);
-            if size.total <= limit {
+            let sheds_more = match &shedder {
+                None => size.total > limit,
+                Some(shedder) => size.total > target && shedder.has_steps(),
+            };
+            if !sheds_more && size.total <= limit {
                 if let Some(steps) = shedder.as_ref().and_then(ContextShedder::report) {
                     if purpose == PromptPurpose::Send {
                         // The next request leaves it out again if it cannot be stored.
@@ -101,9 +112,7 @@ impl<D: Dialect> Provider<D> {
                     ContextShedder::new(dispatch, &assembled, &options.omissions, counter)?
                 }
             };
-            // A turn that is at the limit again would be there at every request from now on.
-            let margin = if stored.is_some() { limit / SHEDDING_MARGIN } else { 0 };
-            let excess = (size.total - limit).saturating_add(margin);
+            let excess = size.total.saturating_sub(target);
             let spools = purpose == PromptPurpose::Send;
             if !next.shed_tokens(dispatch, &mut options.omissions, excess, spools).await {
                 return Err(overflow());
@@ -187,7 +196,15 @@ impl<D: Dialect> Provider<D> {
 
     /// The number of the first thought whose payload may be sent back.
     fn first_replayable(&self, ctx: &StepContext) -> u64 {
-        ctx.dispatch().stash().get_as(self.replays_key()).ok().flatten().unwrap_or(0)
+        let stash = ctx.dispatch().stash();
+        let rejected: Option<String> = stash.get_as(self.rejected_replay_key()).ok().flatten();
+        let Some(rejected) = rejected else {
+            let before = format!("{REPLAYS_BEFORE_KEY}.{}", self.state.dialect.stash_key());
+            return stash.get_as(before).ok().flatten().unwrap_or(0);
+        };
+        let thoughts = ctx.dispatch().turn().thoughts().numbered().into_iter();
+        let last = thoughts.rev().find(|(_, thought)| thought.id().as_str() == rejected);
+        last.map_or(0, |(number, _)| number.saturating_add(1))
     }
 
     /// Whether the provider rejected reasoning that was sent back.
@@ -207,8 +224,9 @@ impl<D: Dialect> Provider<D> {
             let is_replayed = tag.is_some_and(|tag| tags.contains(&tag));
             *number >= known && thought.payload().is_some() && is_replayed
         });
-        let Some(last) = sent.map(|(number, _)| *number).max() else { return false };
-        if ctx.dispatch().stash().set(self.replays_key(), last + 1).is_err() {
+        let Some((_, last)) = sent.max_by_key(|(number, _)| *number) else { return false };
+        let id = last.id().as_str();
+        if ctx.dispatch().stash().set(self.rejected_replay_key(), id).is_err() {
             return false;
         }
         ctx.dispatch().emit_with(|| EventKind::Warning {
@@ -225,8 +243,8 @@ impl<D: Dialect> Provider<D> {
         format!("{OMISSIONS_KEY}.{}", self.state.dialect.stash_key())
     }
 
-    fn replays_key(&self) -> String {
-        format!("{REPLAYS_KEY}.{}", self.state.dialect.stash_key())
+    fn rejected_replay_key(&self) -> String {
+        format!("{REJECTED_REPLAY_KEY}.{}", self.state.dialect.stash_key())
     }
 }
 

@@ -42,7 +42,7 @@ impl ProtectedPaths {
 pub(super) struct ProtectedSet {
     dirs: HashSet<FileIdentity>,
     files: HashSet<FileIdentity>,
-    /// Files that do not exist yet: the identity of their directory, and their name.
+    /// Paths that do not exist yet: the identity of the last directory that exists, and the name that is missing in it.
     names: HashSet<(FileIdentity, OsString)>,
     /// The protected directories by their paths, for the files in them.
     dir_paths: Vec<PathBuf>,
@@ -61,13 +61,7 @@ impl ProtectedSet {
                 self.dir_paths.push(path.to_owned());
             }
             Ok(metadata) => self.files.extend(file_identity(&metadata)),
-            Err(_) => {
-                let parent = path.parent().filter(|it| !it.as_os_str().is_empty());
-                let parent = fs::metadata(parent.unwrap_or(Path::new(".")));
-                if let (Ok(parent), Some(name)) = (parent, path.file_name()) {
-                    self.names.extend(file_identity(&parent).map(|id| (id, name.to_owned())));
-                }
-            }
+            Err(_) => self.names.extend(first_missing_name(path)),
         }
     }
 
@@ -132,6 +126,17 @@ impl ProtectedSet {
         let inner = self.inner_files.get_or_init(|| list_files(&self.dir_paths));
         inner.as_ref().is_none_or(|files| files.contains(&id))
     }
+}
+
+/// The first component of a path that does not exist, with the directory in which it will be created. A tool that
+/// created it would decide what the rest of the path leads to, so nothing may take its place.
+fn first_missing_name(path: &Path) -> Option<(FileIdentity, OsString)> {
+    path.ancestors().find_map(|missing| {
+        let parent = missing.parent()?;
+        let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+        let parent = fs::metadata(parent).ok()?;
+        Some((file_identity(&parent)?, missing.file_name()?.to_owned()))
+    })
 }
 
 /// The identities of all files below some directories; `None` if there are too many.

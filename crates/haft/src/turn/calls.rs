@@ -26,6 +26,10 @@ use super::gates::{Approval, TurnGates};
 use super::report::LogTopic;
 use super::runner::RunnerShared;
 
+/// How often a call is asked for again because the grant behind its approval was revoked or changed. Each attempt needs a
+/// grant that was valid when the attempt began, so more of them are no accident.
+const MAX_APPROVAL_ATTEMPTS: u32 = 100;
+
 /// What the ledger does, as its deadline says it.
 const SPENDING: &str = "mark an approval as spent";
 
@@ -190,7 +194,7 @@ impl CallRunner {
         }
         if attempt.tool.effect() == ToolEffect::Once {
             if let Some(approval) = &approval
-                && self.spend_approval(&approval.gate).await? == Spending::Repeated
+                && self.spend_approval(&approval.ledger_id).await? == Spending::Repeated
             {
                 return Ok(self.spent_call(&attempt.call));
             }
@@ -212,7 +216,7 @@ impl CallRunner {
     /// write to the store could have changed it.
     async fn approve_call<'c>(
         &'c self,
-        attempt: CallAttempt<'c>,
+        mut attempt: CallAttempt<'c>,
     ) -> Result<Result<ReadyCall<'c>, Box<ToolCall>>, RecordError> {
         let Some(question) = attempt.tool.requires_approval() else {
             return Ok(Ok(ReadyCall { attempt, accepted: None, approval: None }));
@@ -222,21 +226,32 @@ impl CallRunner {
             Ok(accepted) => accepted,
             Err(ended) => return Ok(Err(ended)),
         };
-        let call = &attempt.call;
-        let bound = BoundCall::new(call.id(), call.tool(), accepted.args());
-        let approval = match Box::pin(self.await_approval(&attempt.tool, question, bound)).await {
-            Ok(approval) => approval,
-            // The approval was not refused: its gate is still open when the store is back.
-            Err(GateError::Store(
-                error @ (StoreError::Backend { .. } | StoreError::LeaseLost { .. }),
-            )) => return Err(error.into()),
-            Err(error) => return Ok(Err(Box::new(self.refused_call(call, &error)))),
+        let mut attempts = 0;
+        let approval = loop {
+            let call = &attempt.call;
+            let bound = BoundCall::new(call.id(), call.tool(), accepted.args());
+            let asking = self.await_approval(&attempt.tool, question, bound, attempts);
+            match Box::pin(asking).await {
+                Ok(Some(approval)) => break approval,
+                Ok(None) if attempts < MAX_APPROVAL_ATTEMPTS => attempts += 1,
+                Ok(None) => {
+                    return Ok(Err(Box::new(self.refused_call(call, &GateError::forged()))));
+                }
+                // The approval was not refused: its gate is still open when the store is back.
+                Err(GateError::Store(
+                    error @ (StoreError::Backend { .. } | StoreError::LeaseLost { .. }),
+                )) => return Err(error.into()),
+                Err(error) => return Ok(Err(Box::new(self.refused_call(call, &error)))),
+            }
         };
+        if let Some(grant) = approval.grant {
+            attempt.call = Arc::new(ToolCall::clone(&attempt.call).with_grant(grant));
+        }
         let Some(edited) = &approval.edited else {
             let (accepted, approval) = (Some(accepted), Some(approval));
             return Ok(Ok(ReadyCall { attempt, accepted, approval }));
         };
-        let call = Arc::new(ToolCall::clone(call).with_edited(edited));
+        let call = Arc::new(ToolCall::clone(&attempt.call).with_edited(edited));
         let attempt = CallAttempt::new(self, &call, attempt.tool);
         Ok(match Box::pin(attempt.accept_arguments()).await {
             Ok(accepted) => {
@@ -258,14 +273,15 @@ impl CallRunner {
         Ok(())
     }
 
-    /// Opens a gate for the approval of a call, and awaits the decision.
+    /// Opens a gate for the approval of a call, and awaits the decision. `None` if the call needs another gate.
     async fn await_approval(
         &self,
         tool: &Tool,
         question: &str,
         call: BoundCall,
-    ) -> Result<Approval, GateError> {
-        let opening = self.gates.open_approval_gate(&self.ctx, tool, question, call);
+        attempt: u32,
+    ) -> Result<Option<Approval>, GateError> {
+        let opening = self.gates.open_approval_gate(&self.ctx, (tool, question), call, attempt);
         let gate = Box::pin(opening).await?;
         self.gates.await_approval(&self.ctx, &gate).await
     }

@@ -2,6 +2,7 @@
 
 mod approver;
 mod gatekeeper;
+mod grants;
 mod notifier;
 
 use std::collections::HashMap;
@@ -12,7 +13,9 @@ use haft_core::cancel::Cancellation;
 use haft_core::clock::{Clock, Timestamp};
 use haft_core::context::{DispatchContext, GateContext, GateFuture, Gates, RecordWriter as _};
 use haft_core::event::{EventKind, GateResult, LogLevel};
-use haft_core::gate::{BoundCall, Gate, GateDecision, GateError, GateRequest, GateSettlement};
+use haft_core::gate::{
+    BoundCall, Gate, GateDecision, GateError, GateRequest, GateSettlement, GrantId,
+};
 use haft_core::pipeline::Stage;
 use haft_core::store::{GateId, GateRow, StoreError, StoreWrite, TurnId, TurnStatus};
 use haft_core::tool::Tool;
@@ -22,6 +25,7 @@ use sha2::Digest as _;
 pub(super) use self::approver::GateWaits;
 pub use self::approver::{Approver, ApproverFuture, GatePolicy, IntoGateDecision};
 pub use self::gatekeeper::{Gatekeeper, SettleError};
+pub use self::grants::ListedGrant;
 pub(super) use self::notifier::GateNotifier;
 use super::deadline::Stopwatch;
 use super::recorder::LeasedRecorder;
@@ -75,21 +79,18 @@ impl TurnGates {
         *self.scope.lock().unwrap_or_else(PoisonError::into_inner) = scope;
     }
 
-    /// Opens the gate at which the approval of a call is awaited.
+    /// Opens the gate at which the approval of a call is awaited, and settles it if a grant covers the call.
     pub(super) async fn open_approval_gate(
         &self,
         ctx: &DispatchContext,
-        tool: &Tool,
-        question: &str,
+        (tool, question): (&Tool, &str),
         call: BoundCall,
+        attempt: u32,
     ) -> Result<OpenGate, GateError> {
-        // The definition is part of the id: a tool that was changed asks again. People type ids, so its first digits must
-        // do; the gate itself has all of them.
         let definition = tool.definition_digest();
-        let digits = format!("{definition}").chars().take(12).collect::<String>();
-        let id = self.gate_id(&format!("{}/approval/{digits}", call.record));
-        self.close_outdated_gates(ctx, &id, &call).await?;
+        let id = self.approval_gate_id(call.record, definition, attempt);
         let call = call.with_definition(definition);
+        self.close_outdated_gates(ctx, &id, &call).await?;
         let shown = serde_json::json!({
             "tool": &call.tool,
             "arguments": serde_json::from_str::<Value>(&call.accepted).unwrap_or(Value::Null),
@@ -99,7 +100,13 @@ impl TurnGates {
         let gate = Gate::open(id, self.turn.clone(), request, self.runner.clock.now())?;
         let gate = gate.bound_to(call).requiring_approval();
         let gate = gate.with_argument_schema(tool.input_schema().json_schema());
-        self.open_gate(GateContext::Dispatch(ctx), gate).await
+        let (gate, digest) = self.store_gate(gate).await?;
+        let is_settled = |row: &GateRow| row.id == gate.id && row.settlement.is_some();
+        if !self.known.iter().any(is_settled) {
+            // The gate is announced afterwards, so that no person is asked about a call that a grant covers.
+            Box::pin(self.settle_by_grant(ctx, &gate)).await?;
+        }
+        Ok(announce_gate(GateContext::Dispatch(ctx), gate, digest))
     }
 
     /// Closes gates that asked for approval of the same call while its tool had another definition, and says that the
@@ -113,7 +120,9 @@ impl TurnGates {
         let mut closing = Vec::new();
         for row in self.known.iter().filter(|row| row.id != *id) {
             let gate = read_gate(row)?;
-            if !gate.approval || gate.call.as_ref().is_none_or(|it| it.record != call.record) {
+            let is_outdated =
+                |it: &BoundCall| it.record == call.record && it.definition != call.definition;
+            if !gate.approval || !gate.call.as_ref().is_some_and(is_outdated) {
                 continue;
             }
             if let Some(settlement) = row.settlement.as_deref() {
@@ -157,20 +166,43 @@ impl TurnGates {
         Err(GateError::Rejected { by: settlement.by, reason })
     }
 
-    /// Awaits the approval of a call.
+    /// Awaits the approval of a call. `None` if the gate was settled by a grant that does not count any more: the call
+    /// needs another approval.
     pub(super) async fn await_approval(
         &self,
         ctx: &DispatchContext,
         gate: &OpenGate,
-    ) -> Result<Approval, GateError> {
-        let (value, edited) = self.await_settlement(GateContext::Dispatch(ctx), gate).await?;
-        match value {
-            Value::Bool(true) => Ok(Approval { gate: gate.id.clone(), edited }),
-            _ => Err(GateError::Rejected {
-                by: "whoever was asked".to_owned(),
-                reason: NOT_ALLOWED.to_owned(),
-            }),
+    ) -> Result<Option<Approval>, GateError> {
+        let decision = self.await_settlement(GateContext::Dispatch(ctx), gate).await?;
+        // Boxed, so that a call that waits takes no room for what comes after.
+        Box::pin(self.use_decision(ctx, decision)).await
+    }
+
+    /// Makes an approval of a verified decision, and stores the grant that it gives.
+    async fn use_decision(
+        &self,
+        ctx: &DispatchContext,
+        decision: VerifiedDecision,
+    ) -> Result<Option<Approval>, GateError> {
+        let VerifiedDecision { value, gate, settlement } = decision;
+        if value != Value::Bool(true) {
+            let (by, reason) = ("whoever was asked".to_owned(), NOT_ALLOWED.to_owned());
+            return Err(GateError::Rejected { by, reason });
         }
+        if let Some(grant) = settlement.grant
+            && !self.is_grant_valid(grant, &gate).await
+        {
+            let text = format!(
+                "the standing approval `{grant}` does not count any more; the approval is asked for again"
+            );
+            ctx.log(LogLevel::Warn, LogTopic::StandingApproval.as_str(), &text, None);
+            return Ok(None);
+        }
+        self.store_grant(ctx, &gate, &settlement).await;
+        let call = gate.call.ok_or_else(GateError::forged)?;
+        let definition = call.definition.ok_or_else(GateError::forged)?;
+        let ledger_id = self.approval_gate_id(call.record, definition, 0);
+        Ok(Some(Approval { ledger_id, edited: settlement.edited, grant: settlement.grant }))
     }
 
     /// Awaits the decision at a gate. This may take days: until then little memory is used, and the gate stands in
@@ -180,15 +212,15 @@ impl TurnGates {
         ctx: GateContext<'_>,
         gate: &OpenGate,
     ) -> Result<Value, GateError> {
-        self.await_settlement(ctx, gate).await.map(|(value, _)| value)
+        self.await_settlement(ctx, gate).await.map(|decision| decision.value)
     }
 
-    /// Awaits the decision at a gate, with the arguments that it was edited to.
+    /// Awaits the settlement of a gate, and verifies it.
     async fn await_settlement(
         &self,
         ctx: GateContext<'_>,
         gate: &OpenGate,
-    ) -> Result<(Value, Option<String>), GateError> {
+    ) -> Result<VerifiedDecision, GateError> {
         let settled = {
             let _turn = self.watch.pause();
             let _call = ctx.record_id().and_then(|id| self.call_stopwatch(id)).map(|it| it.pause());
@@ -247,28 +279,26 @@ impl TurnGates {
 
     /// Stores a gate, and tells observers that it is open.
     async fn open_gate(&self, ctx: GateContext<'_>, gate: Gate) -> Result<OpenGate, GateError> {
+        let (gate, digest) = self.store_gate(gate).await?;
+        Ok(announce_gate(ctx, gate, digest))
+    }
+
+    /// Stores a gate. Returns it as it is stored, with the digest of its text.
+    async fn store_gate(&self, gate: Gate) -> Result<(Gate, [u8; 32]), GateError> {
         let (gate, json) = self.match_known_gate(gate)?;
         let digest = digest(&json);
         let open = StoreWrite::OpenGate { id: gate.id.clone(), json };
         self.recorder.commit(vec![open, StoreWrite::Status(TurnStatus::Waiting)]).await?;
-        ctx.emit_with(|| EventKind::TurnGateOpen {
-            gate_id: gate.id.as_str().into(),
-            reason: gate.reason.as_str().into(),
-            payload: gate.payload.clone().into(),
-            schema: gate.schema.clone().map(Into::into),
-            timeout: gate.expires_at.map(|at| at.duration_since(gate.opened_at)),
-        });
-        Ok(OpenGate { id: gate.id, expires_at: gate.expires_at, digest })
+        Ok((gate, digest))
     }
 
-    /// Verifies that a settlement is signed and settles the gate that was opened, and returns its value and the edited
-    /// arguments.
+    /// Verifies that a settlement is signed and settles the gate that was opened.
     fn verify_decision(
         &self,
         ctx: GateContext<'_>,
         opened: &OpenGate,
         row: &GateRow,
-    ) -> Result<(Value, Option<String>), GateError> {
+    ) -> Result<VerifiedDecision, GateError> {
         let settlement = read_settlement(&row.id, row.settlement.as_deref().unwrap_or_default())?;
         self.recorder.defer(StoreWrite::Status(TurnStatus::Running));
         // Texts are stored byte by byte: another text was written from outside.
@@ -285,15 +315,20 @@ impl TurnGates {
             GateDecision::Aborted => GateResult::Aborted,
             _ => GateResult::Rejected,
         };
-        ctx.emit_with(|| EventKind::TurnGateClosed { gate_id: row.id.as_str().into(), result });
+        let grant = settlement.grant.filter(|_| result == GateResult::Resolved);
+        let gate_id = row.id.as_str().into();
+        ctx.emit_with(|| EventKind::TurnGateClosed { gate_id, result, grant });
         verified?;
         let fits = |value: &Value| gate.as_ref().is_some_and(|gate| gate.check(value).is_ok());
-        match settlement.decision {
+        match &settlement.decision {
             // The signature does not say that the value fits the schema.
-            GateDecision::Resolved { value } if !fits(&value) => Err(GateError::forged()),
-            GateDecision::Resolved { value } => Ok((value, settlement.edited)),
+            GateDecision::Resolved { value } if fits(value) => {
+                let (value, gate) = (value.clone(), gate.ok_or_else(GateError::forged)?);
+                Ok(VerifiedDecision { value, gate, settlement })
+            }
+            GateDecision::Resolved { .. } => Err(GateError::forged()),
             GateDecision::Rejected { reason } => {
-                Err(GateError::Rejected { by: settlement.by, reason })
+                Err(GateError::Rejected { by: settlement.by, reason: reason.clone() })
             }
             GateDecision::Timeout => Err(GateError::Timeout),
             _ => Err(GateError::Aborted),
@@ -374,11 +409,34 @@ pub(super) struct OpenGate {
     digest: [u8; 32],
 }
 
+/// A settlement that resolves a gate and that was verified.
+struct VerifiedDecision {
+    value: Value,
+    /// The gate as it was opened.
+    gate: Gate,
+    settlement: GateSettlement,
+}
+
 /// The approval of a call.
 pub(super) struct Approval {
-    pub(super) gate: GateId,
+    /// The gate under which the ledger has the approval: the first one of the call, also if the call was asked for again.
+    pub(super) ledger_id: GateId,
+    /// The standing approval that approved it.
+    pub(super) grant: Option<GrantId>,
     /// The arguments that the call was approved with, if they are not the proposed ones.
     pub(super) edited: Option<String>,
+}
+
+/// Tells observers that a gate is open.
+fn announce_gate(ctx: GateContext<'_>, gate: Gate, digest: [u8; 32]) -> OpenGate {
+    ctx.emit_with(|| EventKind::TurnGateOpen {
+        gate_id: gate.id.as_str().into(),
+        reason: gate.reason.as_str().into(),
+        payload: gate.payload.clone().into(),
+        schema: gate.schema.clone().map(Into::into),
+        timeout: gate.expires_at.map(|at| at.duration_since(gate.opened_at)),
+    });
+    OpenGate { id: gate.id, expires_at: gate.expires_at, digest }
 }
 
 fn digest(text: &str) -> [u8; 32] {

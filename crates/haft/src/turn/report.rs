@@ -233,6 +233,7 @@ pub(super) enum LogTopic {
     TurnEnd,
     CallTaskFailed,
     ApprovalOutdated,
+    StandingApproval,
     BrokenInvariant,
     History,
 }
@@ -243,6 +244,7 @@ impl LogTopic {
             Self::TurnEnd => "turn-end",
             Self::CallTaskFailed => "call-task-failed",
             Self::ApprovalOutdated => "approval-outdated",
+            Self::StandingApproval => "standing-approval",
             Self::BrokenInvariant => "broken-invariant",
             Self::History => "history",
         }

@@ -1,5 +1,7 @@
 //! The runner of turns, and its builder.
 
+mod approval_options;
+
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
@@ -12,7 +14,7 @@ use haft_core::context::{DispatchContext, ToolSource, TurnContext, TurnSource};
 use haft_core::error::{Coded, ErrorCode, codes};
 use haft_core::event::Observer;
 use haft_core::forge::{Formats, HandleSchema};
-use haft_core::gate::{ApprovalLedger, GateKey};
+use haft_core::gate::{ApprovalLedger, GateKey, GrantStore};
 use haft_core::media::Media;
 use haft_core::pipeline::{Middleware, Pipeline, Stage};
 use haft_core::record::{RecordLoader, SpoolResolver};
@@ -84,6 +86,8 @@ pub(super) struct RunnerShared {
     pub(super) key: GateKey,
     pub(super) envelope_secret: Option<EnvelopeSecret>,
     pub(super) ledger: Option<Arc<dyn ApprovalLedger>>,
+    pub(super) grants: Option<Arc<dyn GrantStore>>,
+    pub(super) agent: Option<Arc<str>>,
     pub(super) observers: Vec<Arc<dyn Observer>>,
     pub(super) name: Arc<str>,
     pub(super) leases: Arc<LeaseRenewer>,
@@ -288,9 +292,13 @@ impl TurnRunner {
     /// ```
     #[must_use]
     pub fn gates(&self) -> Gatekeeper {
-        let RunnerShared { store, key, clock, gate_notifier, .. } = &*self.shared;
-        Gatekeeper::new(Arc::clone(store) as _, key.clone(), Arc::clone(clock))
-            .notifying(Arc::clone(gate_notifier))
+        let RunnerShared { store, key, clock, gate_notifier, grants, .. } = &*self.shared;
+        let gates = Gatekeeper::new(Arc::clone(store) as _, key.clone(), Arc::clone(clock))
+            .notifying(Arc::clone(gate_notifier));
+        match grants {
+            Some(grants) => gates.with_grants(Arc::clone(grants)),
+            None => gates,
+        }
     }
 }
 
@@ -345,6 +353,8 @@ pub struct TurnRunnerBuilder {
     secret: Option<[u8; 32]>,
     envelope_secret: Option<[u8; 32]>,
     ledger: Option<Arc<dyn ApprovalLedger>>,
+    grants: Option<Arc<dyn GrantStore>>,
+    agent: Option<Arc<str>>,
     observers: Vec<Arc<dyn Observer>>,
     name: Option<String>,
 }
@@ -390,17 +400,21 @@ impl TurnRunnerBuilder {
             secret: None,
             envelope_secret: None,
             ledger: None,
+            grants: None,
+            agent: None,
             observers: Vec::new(),
             name: None,
         }
     }
 
-    /// Stores turns, their large results, the key for gates, the ledger of approvals and the secret of envelopes in a
-    /// directory, so that another process can resume a turn, settle its gates and render the same prompts.
+    /// Stores turns, their large results, the key for gates, the ledger of approvals, the standing approvals and the secret
+    /// of envelopes in a directory, so that another process can resume a turn, settle its gates and render the same
+    /// prompts.
     #[cfg(feature = "sqlite")]
     pub fn dir(self, dir: &haft_stores::TurnDir) -> Self {
         let this = self.store(Arc::clone(dir.store()) as _).spools(Arc::clone(dir.spools()));
         let this = this.secret(dir.secret()).approval_ledger(Arc::clone(dir.ledger()) as _);
+        let this = this.grants(Arc::new(haft_stores::DirGrants::of_dir(dir)));
         match dir.envelope_secret() {
             Some(secret) => this.envelope_secret(secret),
             None => this,
@@ -649,13 +663,6 @@ impl TurnRunnerBuilder {
         self
     }
 
-    /// Records which approvals were used (default: nothing does). Without a ledger, an approval counts again if the
-    /// store is rolled back to a state before the call started.
-    pub fn approval_ledger(mut self, ledger: Arc<dyn ApprovalLedger>) -> Self {
-        self.ledger = Some(ledger);
-        self
-    }
-
     /// Adds an observer of every event of every turn.
     pub fn observer(mut self, observer: impl Observer + 'static) -> Self {
         self.observers.push(Arc::new(observer));
@@ -749,6 +756,8 @@ impl TurnRunnerBuilder {
             key: GateKey::from_bytes(secret),
             envelope_secret: self.envelope_secret.map(EnvelopeSecret::from_bytes),
             ledger: self.ledger,
+            grants: self.grants,
+            agent: self.agent,
             observers: self.observers,
             name: self.name.unwrap_or_else(|| format!("process {}", std::process::id())).into(),
             leases,

@@ -29,6 +29,7 @@
 pub(crate) mod answers;
 mod assembly;
 mod cassette;
+mod chaos;
 mod chat_completions;
 #[cfg(feature = "testing")]
 mod down_schema;

@@ -10,6 +10,7 @@ mod ends;
 mod errand;
 mod faults;
 mod gates;
+mod grants;
 mod keep_list;
 mod loops;
 mod mistakes;

@@ -17,10 +17,11 @@ use haft::turn::{
 use serde_json::Value;
 
 use super::LEASE;
+use super::gate_reply::{CHOICES, GateReply, expects_approval, parse_reply};
 use super::turn_printer::{TurnOutput, TurnPrinter};
 use crate::agent::Agent;
 use crate::args::{DEFAULT_STORE, GateAction};
-use crate::keyboard::{Keyboard, KeyboardInput, is_yes};
+use crate::keyboard::{Keyboard, KeyboardInput};
 use crate::stop_signals::{StopListener, StopSignal, StopSignals};
 use crate::terminal::Terminal;
 use crate::user_error::UserError;
@@ -104,6 +105,7 @@ impl TurnSession {
         let hub = EventHub::new();
         let builder = builder.dir(&store_dir).observer(hub.clone()).limits(agent.limits());
         let builder = builder.turn_input("history", hydrate_conversation());
+        let builder = builder.agent(agent.identity()?);
         let builder = options.gates.apply(builder);
         let runner = builder.deadlines(Deadlines::new().lease(LEASE)).build()?;
         Ok(Self {
@@ -248,7 +250,7 @@ impl TurnSession {
     /// Prints the question of the first pending gate.
     fn ask_first_gate(&mut self) {
         if let Some(gate) = self.pending_gates.front() {
-            self.printer.print_question(gate, expects_yes_or_no(gate));
+            self.printer.print_question(gate, expects_approval(gate));
         }
     }
 
@@ -256,9 +258,15 @@ impl TurnSession {
     async fn decide_first_gate(&mut self, reply: &str) -> Result<()> {
         let Some(gate) = self.pending_gates.front() else { return Ok(()) };
         let gates = self.runner.gates();
-        let decided = match parse_reply(gate, reply.trim()) {
-            Some(value) => gates.resolve(&gate.id, value, "the user").await,
-            None => gates.reject(&gate.id, "the user said no", "the user").await,
+        let decided = match parse_reply(gate, reply.trim(), self.printer.stores_turns()) {
+            GateReply::Resolve(value) => gates.resolve(&gate.id, value, USER).await,
+            GateReply::ApproveAlways(always) => gates.approve_always(&gate.id, always, USER).await,
+            GateReply::Deny => gates.reject(&gate.id, "the user said no", USER).await,
+            GateReply::ListChoices => {
+                self.printer.print_notice(CHOICES);
+                self.ask_first_gate();
+                return Ok(());
+            }
         };
         match decided {
             Ok(()) => {}
@@ -305,22 +313,8 @@ impl TurnSession {
     }
 }
 
+/// The name of the user in decisions.
+const USER: &str = "the user";
+
 /// The reason of a turn that the user cancels.
 const INTERRUPTED: &str = "the user pressed Ctrl-C";
-
-/// The value that a reply gives to a gate; `None` denies it.
-fn parse_reply(gate: &Gate, reply: &str) -> Option<Value> {
-    if expects_yes_or_no(gate) {
-        return is_yes(reply).then_some(Value::Bool(true));
-    }
-    if reply.is_empty() {
-        return None;
-    }
-    // A reply that is not JSON is a string, which then needs no quotes.
-    Some(serde_json::from_str(reply).unwrap_or_else(|_| reply.into()))
-}
-
-/// Whether a gate expects an approval and no other value.
-fn expects_yes_or_no(gate: &Gate) -> bool {
-    gate.approval || gate.schema.as_ref().is_some_and(|it| it["type"] == "boolean")
-}

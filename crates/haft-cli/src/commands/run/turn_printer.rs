@@ -36,6 +36,11 @@ impl TurnPrinter {
         Self { terminal, output, is_line_open: false }
     }
 
+    /// Whether the turn is stored for later, so that its standing approvals can be used again.
+    pub(super) fn stores_turns(&self) -> bool {
+        self.output != TurnOutput::Questions
+    }
+
     pub(super) fn print_event(&mut self, event: &Event) {
         match self.output {
             TurnOutput::Text => {}
@@ -88,7 +93,8 @@ impl TurnPrinter {
             (Some(kind), Some(handle)) => format!(" {kind} {handle}"),
             _ => String::new(),
         };
-        self.print_note(TextRole::Muted, &format!("← {}{handle}{size}", call.tool));
+        let grant = call.grant.map(|it| format!(" (standing approval {it})")).unwrap_or_default();
+        self.print_note(TextRole::Muted, &format!("← {}{handle}{size}{grant}", call.tool));
     }
 
     /// Prints the question of a gate and a prompt for the reply.
@@ -101,7 +107,11 @@ impl TurnPrinter {
             text.push_str(&format!("\n  the value must match {schema}"));
         }
         self.print_note(TextRole::Warning, &text);
-        let prompt = if is_yes_or_no { "approve? [y/N] " } else { "value (empty to deny): " };
+        let prompt = match (is_yes_or_no, gate.approval && self.stores_turns()) {
+            (true, true) => "approve? [y/N] (? lists more choices) ",
+            (true, false) => "approve? [y/N] ",
+            (false, _) => "value (empty to deny): ",
+        };
         print_prompt(&self.terminal.style_stderr(TextRole::Key, prompt));
     }
 

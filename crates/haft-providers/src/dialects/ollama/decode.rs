@@ -20,7 +20,7 @@ type Report<'t> = &'t mut dyn FnMut(GenerationEvent<'_>);
 
 impl OllamaDecoder {
     fn line(&mut self, line: &Line, report: Report<'_>) -> Result<(), DecodeError> {
-        if let Some(error) = line.error.as_ref().filter(|error| !error.is_null()) {
+        if let Some(error) = &line.error {
             return Err(provider_error(error));
         }
         if !self.begun && line.model.is_some() {

@@ -5,11 +5,15 @@ use std::sync::Arc;
 
 use haft_core::clock::Clock;
 use haft_core::error::{Coded, ErrorCode, codes};
-use haft_core::gate::{Gate, GateDecision, GateKey, GateSettlement, InvalidEdit};
+use haft_core::gate::{
+    Gate, GateDecision, GateKey, GateSettlement, GrantId, GrantRefusal, GrantStore, InvalidEdit,
+    StandingApproval,
+};
 use haft_core::schema::Problems;
 use haft_core::store::{GateId, SettleOutcome, StoreError, TurnId, TurnStore};
 use serde_json::Value;
 
+use super::grants::ListedGrant;
 use super::notifier::GateNotifier;
 use super::{read_gate, write};
 
@@ -37,6 +41,7 @@ pub struct Gatekeeper {
     key: GateKey,
     clock: Arc<dyn Clock>,
     notifier: Option<Arc<GateNotifier>>,
+    grants: Option<Arc<dyn GrantStore>>,
 }
 
 /// A gate was not settled.
@@ -52,6 +57,11 @@ pub enum SettleError {
     /// The edited arguments were refused, and the gate stays open.
     #[error(transparent)]
     Edit(#[from] InvalidEdit),
+    /// Only the approval of a call can hold for later calls.
+    #[error(
+        "the gate does not wait for the approval of a call, so no later call can be approved at it"
+    )]
+    NotAnApproval,
     /// The gate was settled before, or the turn waits no longer.
     #[error("the gate was settled before: {settlement}")]
     Closed {
@@ -68,6 +78,7 @@ impl Coded for SettleError {
         match self {
             Self::Invalid { .. } => codes::INVALID_TURN_GATE_RESOLUTION,
             Self::Edit(error) => error.code(),
+            Self::NotAnApproval => codes::INVALID_TURN_GATE_RESOLUTION,
             Self::Closed { .. } => codes::TURN_GATE_ALREADY_SETTLED,
             Self::Store(error) => error.code(),
         }
@@ -78,7 +89,7 @@ impl Gatekeeper {
     /// Settles gates that stand in a store.
     #[must_use]
     pub fn new(store: Arc<dyn TurnStore>, key: GateKey, clock: Arc<dyn Clock>) -> Self {
-        Self { store, key, clock, notifier: None }
+        Self { store, key, clock, notifier: None, grants: None }
     }
 
     /// Settles the gates of the turns in a directory.
@@ -86,7 +97,15 @@ impl Gatekeeper {
     #[must_use]
     pub fn of_dir(dir: &haft_stores::TurnDir) -> Self {
         let (store, key) = (Arc::clone(dir.store()) as _, GateKey::from_bytes(dir.secret()));
-        Self::new(store, key, Arc::new(haft_core::clock::SystemClock::new()))
+        let clock = Arc::new(haft_core::clock::SystemClock::new());
+        Self::new(store, key, clock).with_grants(Arc::new(haft_stores::DirGrants::of_dir(dir)))
+    }
+
+    /// Also lists and revokes the standing approvals in a store.
+    #[must_use]
+    pub fn with_grants(mut self, grants: Arc<dyn GrantStore>) -> Self {
+        self.grants = Some(grants);
+        self
     }
 
     /// Also tells the turns of this process when a gate was settled.
@@ -135,6 +154,58 @@ impl Gatekeeper {
         gate.check_arguments(arguments)?;
         let settlement = self.key.sign_edited(&gate, arguments, by, self.clock.now());
         self.settle_gate(&gate, settlement).await
+    }
+
+    /// Approves a call and later calls like it, in the name of the person who decided. The runner that asked stores the
+    /// grant when it reads the decision, so a gate that was changed in the store grants nothing.
+    ///
+    /// # Errors
+    ///
+    /// The gate does not ask for approval of a call, the gate is closed, or the store failed.
+    pub async fn approve_always(
+        &self,
+        id: &GateId,
+        always: StandingApproval,
+        by: &str,
+    ) -> Result<(), SettleError> {
+        let gate = self.load_open_gate(id).await?;
+        if !gate.approval {
+            return Err(SettleError::NotAnApproval);
+        }
+        let settlement = self.key.sign_always(&gate, always, by, self.clock.now());
+        self.settle_gate(&gate, settlement).await
+    }
+
+    /// Lists the standing approvals, with the reason for each that approves nothing any more.
+    ///
+    /// # Errors
+    ///
+    /// The store of grants failed.
+    pub async fn grants(&self) -> Result<Vec<ListedGrant>, StoreError> {
+        let Some(grants) = &self.grants else { return Ok(Vec::new()) };
+        let (rows, now) = (grants.load().await?, self.clock.now());
+        let listed = rows.iter().map(|row| {
+            let mut listed = ListedGrant::of(row, &self.key);
+            if listed.refusal.is_none()
+                && listed.grant.as_ref().is_some_and(|it| it.is_expired(now))
+            {
+                listed.refusal = Some(GrantRefusal::Expired);
+            }
+            listed
+        });
+        Ok(listed.collect())
+    }
+
+    /// Revokes a standing approval for good. Returns whether it was there. Calls that run already are not stopped.
+    ///
+    /// # Errors
+    ///
+    /// The store of grants failed.
+    pub async fn revoke_grant(&self, id: GrantId) -> Result<bool, StoreError> {
+        match &self.grants {
+            Some(grants) => grants.revoke(id).await,
+            None => Ok(false),
+        }
     }
 
     /// Rejects what a gate asks for, in the name of the person who decided. The model is told the reason.

@@ -1,4 +1,5 @@
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use haft::artifacts::ArtifactKind;
 use haft::artifacts::text::TextView;
@@ -160,6 +161,33 @@ async fn a_call_that_must_not_be_repeated_is_unknown_if_its_result_cannot_be_sto
         assert_eq!((call.state(), error.code.as_str()), (state, code));
         assert!(!error.retryable || state == CallState::Failed);
         assert!(call.cause().is_some_and(|cause| cause.contains("limit of 8 bytes")), "{call:?}");
+    }
+}
+
+/// A program whose output is closed dies in the middle of its work. What must not be repeated is read to its end.
+#[tokio::test]
+async fn the_output_of_a_call_that_must_not_be_repeated_is_read_to_its_end() {
+    for (effect, chunks) in [(ToolEffect::Once, 100), (ToolEffect::ReadOnly, 0)] {
+        let dir = tempfile::tempdir().unwrap();
+        let store = DirSpoolStore::open(dir.path()).unwrap().max_bytes(8);
+        let mut turn = Turn::new();
+        turn.spooler = Spooler::new(Arc::new(store)).inline_below(4);
+        let read = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&read);
+        let charge = Tool::builder("charge").description("Charges.").effect(effect);
+        let charge = charge.handler(move || {
+            let counter = Arc::clone(&counter);
+            let chunk = bytes::Bytes::from(vec![b'x'; 1 << 20]);
+            ByteStream::new(Chunks(Box::new(move || {
+                let is_left = counter.load(Ordering::SeqCst) < 100;
+                is_left.then(|| counter.fetch_add(1, Ordering::SeqCst));
+                is_left.then(|| Ok(chunk.clone()))
+            })))
+        });
+        let call = turn.call(&charge.build().unwrap(), "{}").await;
+        assert!(call.error.is_some() && call.cause().is_some(), "{call:?}");
+        let read = read.load(Ordering::SeqCst);
+        assert!(if chunks > 0 { read == chunks } else { read < 100 }, "{effect:?}: {read}");
     }
 }
 

@@ -106,6 +106,34 @@ fn a_filter_that_looks_at_a_large_root_is_refused() {
     });
 }
 
+/// The work of a query is bounded, and not that of a record: many records cost no more than one query may cost. A query that
+/// is stopped says so, and shows no wrong result.
+#[test]
+fn all_records_of_a_query_share_its_work() {
+    run(async {
+        let record = r#"{"a": [1, 2, 3, 4, 5, 6, 7, 8], "b": {"c": [9, 10]}}"#;
+        let lines = format!("{record}\n").repeat(1000);
+        let list = format!("[{}]", vec![record; 1000].join(","));
+        let deep = format!("$..*{}", "..*".repeat(3));
+        for content in [lines.as_str(), list.as_str()] {
+            let view = view_of(content.as_bytes(), None).await;
+            let paths = ["$.a[?@ > 8]", deep.as_str(), "$[?@.b.c[?@ > 10]]", "$..[?@ > 99]"];
+            for path in paths {
+                let few = view.clone().max_visits(5_000);
+                for failed in [few.get(path, 0).await, few.filter(path, 0).await] {
+                    // A result that is full before the work is done is complete.
+                    if let Err(error) = failed {
+                        assert!(matches!(error, JsonError::TooMuchWork), "{path}: {error}");
+                    }
+                }
+                assert!(few.filter("$..[?@ > 99]", 0).await.is_err());
+                assert!(view.clone().max_visits(100_000_000).filter(path, 0).await.is_ok());
+            }
+            assert_eq!(view.filter("$..[?@ > 99]", 0).await.unwrap().as_str(), "(empty list)");
+        }
+    });
+}
+
 #[test]
 fn json5_of_many_megabytes_is_refused() {
     run(async {

@@ -160,6 +160,46 @@ async fn thoughts_of_earlier_iterations_go_first() {
     assert_eq!(logged(&ran.events, "context-shed")[0][0]["step"], "thoughts-left-out");
 }
 
+/// From the second time on, a quarter of the window is freed: once, and whatever the steps are that free it.
+#[tokio::test]
+async fn a_turn_that_is_at_the_limit_again_frees_a_quarter_of_the_window() {
+    let report = haft::Tool::builder("report").description("Writes a report.").trusted();
+    let report = report.handler(|| "a fact of the report\n".repeat(100)).build().unwrap();
+    let conversation = || {
+        let mut input = TurnInput::new("You help.");
+        for n in 0..40 {
+            let text = |who: &str| format!("{who} {n:02} {}", "word ".repeat(50));
+            let asked = Message::user_at(format!("u-{n}"), text("question"), AT).unwrap();
+            let said = Message::assistant_at(format!("a-{n}"), text("answer"), AT).unwrap();
+            input = input.message(asked).message(said);
+        }
+        input.message(Message::user_at("u-last", "And now?", AT).unwrap())
+    };
+    let run = |tokens: u64| {
+        let report = report.clone();
+        async move {
+            let transport = Scripted::new([
+                stream(&[calls("report", "{}"), ends("tool_calls")]),
+                says("Done."),
+            ]);
+            let provider = provider(&transport).options(Options::from(window(tokens))).build();
+            let seen = Seen::default();
+            let runner = TurnRunner::builder(provider.unwrap()).observer(seen.observer());
+            let ran = runner.tool(report).build().unwrap().run(conversation()).await.unwrap();
+            assert_eq!(ran.text(), "Done.", "{:?}", ran.error);
+            seen.events()
+        }
+    };
+    let limit = totals(&run(1_000_000).await)[0] - 1;
+    let sizes = totals(&run(limit).await);
+    // The first request leaves out one exchange, the second one as many as it must.
+    assert_eq!(sizes[0], limit + 1);
+    let exchange = sizes[0] - sizes[1];
+    assert!(sizes[1] <= limit && sizes[2] > limit, "{sizes:?}");
+    let (last, target) = (*sizes.last().unwrap(), limit - limit / 4);
+    assert!(last <= target && last + exchange > target, "{sizes:?}: {target}");
+}
+
 /// Counts how often it is read.
 #[derive(Debug)]
 struct Counting(Arc<AtomicUsize>, MemoryReader);

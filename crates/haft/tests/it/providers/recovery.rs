@@ -14,7 +14,7 @@ use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::providers::dialects::openai_responses::OpenAiResponses;
 use haft::providers::transport::{Body, TransportError};
 use haft::providers::{Dialect, Options, Provider};
-use haft::stores::MemoryStore;
+use haft::stores::{MemoryStore, RowKind, TurnStore as _};
 use haft::turn::Cancellation;
 use haft::turn::{self, TurnReport, TurnRunner};
 use serde_json::{Value, json};
@@ -180,6 +180,24 @@ async fn reasoning_that_responses_refuse_is_left_out_once() {
 #[tokio::test]
 async fn thinking_that_anthropic_refuses_is_left_out_once() {
     check_refused_reasoning::<AnthropicMessages>().await;
+}
+
+/// Another process may number the records differently; it finds the refused thought by its id.
+#[tokio::test]
+async fn refused_reasoning_is_stored_by_the_id_of_its_thought() {
+    type D = AnthropicMessages;
+    let answers = [<D as Reasons>::calls("first", "Paris"), status(400, D::REFUSALS[0]), D::ends()];
+    let transport = Scripted::new(answers);
+    let provider = Provider::builder(<D as Reasons>::new(), "m").options(Options::from(D::given()));
+    let provider = provider.transport(Arc::clone(&transport)).build().unwrap();
+    let store = Arc::new(MemoryStore::new());
+    let runner = TurnRunner::builder(provider).tool(weather()).store(Arc::clone(&store) as _);
+    let report = runner.build().unwrap().run(input()).await.unwrap();
+    let stored = store.load(report.turn).await.unwrap().unwrap();
+    let thought = stored.rows.iter().find(|row| row.kind == RowKind::Thought).unwrap();
+    let journal: String = stored.journal.iter().map(ToString::to_string).collect();
+    let (_, behind) = journal.split_once("\"haftRejectedReplay\":").unwrap();
+    assert!(behind.contains(&format!("\"{}\"", thought.id)), "{behind}");
 }
 
 /// A body whose chunks somebody sends, and that never ends by itself.

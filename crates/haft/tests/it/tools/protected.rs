@@ -26,7 +26,7 @@ fn project() -> (TempDir, Bench) {
     fs::hard_link(at("agent.toml"), at("agent-hard-link")).unwrap();
     fs::hard_link(at("free.txt"), at("free-hard-link")).unwrap();
     let options = FilesOptions::new(dir.path()).unwrap();
-    let options = ["state", "./agent.toml", "later.json"]
+    let options = ["state", "./agent.toml", "later.json", "logs/later/run.json"]
         .iter()
         .fold(options, |options, path| options.protect(at(path)).unwrap());
     let bench = Bench::new(tools::files(options));
@@ -66,14 +66,34 @@ async fn no_path_and_no_link_leads_to_protected_files() {
         let find = json!({"path": path, "pattern": "*"});
         files.fails("find_files", find, "belongs to the application").await;
     }
-    for path in ["state/new", "state/new/file", "dir-link/new", "later.json"] {
+    let later = ["logs", "logs/link", "logs/later", "logs/later/run.json", "./logs/later/run.json"];
+    for path in
+        ["state/new", "state/new/file", "dir-link/new", "later.json"].into_iter().chain(later)
+    {
         let write = json!({"path": path, "content": "new"});
         files.fails("write_file", write, "belongs to the application").await;
     }
     for path in ["state/key", "state/spools/result", "agent.toml"] {
         assert_eq!(fs::read_to_string(dir.path().join(path)).unwrap(), SECRET);
     }
-    assert!(!dir.path().join("later.json").exists() && !dir.path().join("state/new").exists());
+    for path in ["later.json", "logs", "state/new"] {
+        assert!(!dir.path().join(path).exists(), "{path}");
+    }
+}
+
+/// Once the first missing directory exists, the next missing one is reserved.
+#[tokio::test]
+async fn a_protected_path_is_reserved_from_its_first_missing_directory_on() {
+    let (dir, files) = project();
+    fs::create_dir(dir.path().join("logs")).unwrap();
+    let write = |path: &str| json!({"path": path, "content": "new"});
+    for path in ["logs/later", "logs/later/other", "logs/later/run.json"] {
+        files.fails("write_file", write(path), "belongs to the application").await;
+    }
+    files.text("write_file", write("logs/free.txt")).await;
+    fs::create_dir(dir.path().join("logs/later")).unwrap();
+    files.fails("write_file", write("logs/later/run.json"), "belongs to the application").await;
+    files.text("write_file", write("logs/later/free.txt")).await;
 }
 
 #[tokio::test]

@@ -1,0 +1,105 @@
+//! `haft grants`
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use haft::turn::{Gatekeeper, Grant, GrantScope, ListedGrant};
+use serde_json::{Value, json};
+
+use crate::args::{GrantsArgs, GrantsCommand};
+use crate::store::{open_store, open_store_to_read, require_unique};
+use crate::terminal::{Terminal, TextRole, print_line, sanitize};
+
+pub(super) async fn run_grants(args: &GrantsArgs, terminal: &Terminal) -> Result<ExitCode> {
+    match &args.command {
+        None => list_grants(args, terminal).await,
+        Some(GrantsCommand::Revoke { grants, store }) => {
+            let store_dir = open_store(store.path())?;
+            let gatekeeper = Gatekeeper::of_dir(&store_dir);
+            for text in grants {
+                let mut found = gatekeeper.grants().await?;
+                found.retain(|it| it.id.to_string().starts_with(text.as_str()));
+                let ids: Vec<String> = found.iter().map(|it| it.id.to_string()).collect();
+                let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+                require_unique("standing approval", text, &ids, "haft grants")?;
+                for grant in found {
+                    gatekeeper.revoke_grant(grant.id).await?;
+                    let done = terminal.style_stderr(TextRole::Warning, "revoked");
+                    print_line(format_args!("{done} {}", grant.id));
+                }
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+async fn list_grants(args: &GrantsArgs, terminal: &Terminal) -> Result<ExitCode> {
+    let store_dir = open_store_to_read(args.store.path())?;
+    let grants = Gatekeeper::of_dir(&store_dir).grants().await?;
+    if grants.is_empty() && !args.json {
+        print_line(format_args!("no standing approvals"));
+    }
+    let mut text = String::new();
+    for grant in &grants {
+        if args.json {
+            text.push_str(&format!("{}\n", grant_to_json(grant)));
+        } else {
+            text.push_str(&grant_to_text(grant, terminal));
+        }
+    }
+    super::print_text(&text)
+}
+
+fn grant_to_json(listed: &ListedGrant) -> Value {
+    let grant = listed.grant.as_ref();
+    let (turn, agent) = match grant.map(|it| &it.scope) {
+        Some(GrantScope::Turn(turn)) => (Some(turn.as_str()), None),
+        Some(GrantScope::Agent(agent)) => (None, Some(agent.as_str())),
+        _ => (None, None),
+    };
+    json!({
+        "grant": listed.id.to_string(),
+        "tool": grant.map(|it| &it.tool),
+        "turn": turn,
+        "agent": agent,
+        "arguments": grant.and_then(|it| it.arguments.as_deref()).map(parse_arguments),
+        "definition": grant.map(|it| it.definition.to_string()),
+        "by": grant.map(|it| &it.by),
+        "givenAt": grant.map(|it| it.at.to_string()),
+        "expiresAt": grant.and_then(|it| it.expires_at).map(|it| it.to_string()),
+        "isValid": listed.refusal.is_none(),
+        "refusal": listed.refusal.map(|it| it.to_string()),
+    })
+}
+
+fn parse_arguments(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|_| text.into())
+}
+
+fn grant_to_text(listed: &ListedGrant, terminal: &Terminal) -> String {
+    let id = terminal.style_stdout(TextRole::Key, listed.id.to_string());
+    let mut text = match &listed.grant {
+        Some(grant) => format!("{id}  {}\n", describe_grant(grant)),
+        None => format!("{id}\n"),
+    };
+    if let Some(refusal) = listed.refusal {
+        let label = terminal.style_stdout(TextRole::Warning, "not valid");
+        text.push_str(&format!("  {label}: {refusal}\n"));
+    }
+    text
+}
+
+/// What a grant approves, who gave it, and until when it holds.
+fn describe_grant(grant: &Grant) -> String {
+    let calls = match &grant.arguments {
+        Some(arguments) => format!("`{}` with {arguments}", grant.tool),
+        None => format!("every call of `{}`", grant.tool),
+    };
+    let scope = match &grant.scope {
+        GrantScope::Turn(turn) => format!("in turn {turn}"),
+        GrantScope::Agent(agent) => format!("by agent {agent}"),
+        _ => "elsewhere".to_owned(),
+    };
+    let end = grant.expires_at.map(|it| format!(", until {it}")).unwrap_or_default();
+    sanitize(&format!("{calls} {scope}\n  given by {} at {}{end}", grant.by, grant.at))
+}

@@ -1,0 +1,201 @@
+//! Standing approvals as files.
+
+#[cfg(test)]
+mod tests;
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use haft_core::gate::{GrantId, GrantRow, GrantStore};
+use haft_core::store::{StoreError, StoreFuture};
+
+use crate::blocking::run_blocking;
+use crate::private_file::{create_private_dir, private_file_options};
+
+/// A directory with one file per standing approval, and one empty file per revoked one. A mark of revocation is never
+/// removed, so a copy of a revoked grant that is put back approves nothing.
+///
+/// ```
+/// use haft_core::gate::{GrantId, GrantStore};
+/// use haft_stores::DirGrants;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let parent = tempfile::tempdir()?;
+/// let grants = DirGrants::new(parent.path().join("grants"));
+/// let id = GrantId::of(&"gate-1".parse()?);
+/// grants.insert(id, "{}".to_owned()).await?;
+/// assert_eq!(grants.load().await?.len(), 1);
+/// assert!(grants.revoke(id).await?);
+/// assert!(grants.load().await?.is_empty());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct DirGrants {
+    dir: PathBuf,
+}
+
+impl DirGrants {
+    /// Uses a directory, which is created when the first grant is stored.
+    #[must_use]
+    pub fn new(dir: impl Into<PathBuf>) -> Self {
+        Self { dir: dir.into() }
+    }
+
+    /// The grants of a directory of turns.
+    #[cfg(feature = "sqlite")]
+    #[must_use]
+    pub fn of_dir(dir: &crate::TurnDir) -> Self {
+        Self::new(dir.path().join("grants"))
+    }
+}
+
+impl GrantStore for DirGrants {
+    fn insert(&self, id: GrantId, json: String) -> StoreFuture<'_, ()> {
+        let dir = self.dir.clone();
+        Box::pin(async move {
+            let inserted = run_blocking(move || insert_grant(&dir, id, &json)).await;
+            inserted.map_err(|error| StoreError::backend("store a standing approval", error))
+        })
+    }
+
+    fn load(&self) -> StoreFuture<'_, Vec<GrantRow>> {
+        let dir = self.dir.clone();
+        Box::pin(async move {
+            let loaded = run_blocking(move || load_grants(&dir)).await;
+            loaded.map_err(|error| StoreError::backend("load the standing approvals", error))
+        })
+    }
+
+    fn revoke(&self, id: GrantId) -> StoreFuture<'_, bool> {
+        let dir = self.dir.clone();
+        Box::pin(async move {
+            let revoked = run_blocking(move || revoke_grant(&dir, id)).await;
+            revoked.map_err(|error| StoreError::backend("revoke a standing approval", error))
+        })
+    }
+}
+
+fn grant_file(dir: &Path, id: GrantId) -> PathBuf {
+    dir.join(format!("{id}.json"))
+}
+
+fn revocation_file(dir: &Path, id: GrantId) -> PathBuf {
+    dir.join("revoked").join(id.to_string())
+}
+
+fn insert_grant(dir: &Path, id: GrantId, json: &str) -> io::Result<()> {
+    if json.len() > MAX_GRANT_BYTES {
+        return Err(io::Error::other(format!("it has more than {MAX_GRANT_BYTES} bytes")));
+    }
+    create_private_dir(dir)?;
+    if revocation_file(dir, id).try_exists()? {
+        return Ok(());
+    }
+    if grant_ids(dir)?.len() >= MAX_GRANTS {
+        return Err(io::Error::other(format!(
+            "there are {MAX_GRANTS} standing approvals; revoke some of them"
+        )));
+    }
+    // A link fails if the grant exists; a rename would replace it.
+    let draft = dir.join(format!("{id}.new-{}", uuid::Uuid::new_v4().simple()));
+    let written = private_file_options().write(true).create_new(true).open(&draft);
+    let written = written.and_then(|mut file| {
+        file.write_all(json.as_bytes())?;
+        file.sync_all()
+    });
+    let linked = written.and_then(|()| fs::hard_link(&draft, grant_file(dir, id)));
+    // A draft that cannot be removed is not used by anything.
+    let _ = fs::remove_file(&draft);
+    match linked {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error),
+        Ok(()) => sync_dir(dir),
+    }
+}
+
+fn load_grants(dir: &Path) -> io::Result<Vec<GrantRow>> {
+    let mut rows = Vec::new();
+    for id in grant_ids(dir)? {
+        let is_revoked = revocation_file(dir, id).try_exists()?;
+        rows.push(GrantRow::new(id, read_grant_file(&grant_file(dir, id)), is_revoked));
+    }
+    Ok(rows)
+}
+
+/// The names of the grants in a directory, in order.
+fn grant_ids(dir: &Path) -> io::Result<Vec<GrantId>> {
+    let entries = match fs::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut ids = Vec::new();
+    for entry in entries.take(MAX_ENTRIES) {
+        let name = entry?.file_name();
+        let id: Option<GrantId> =
+            name.to_str().and_then(|name| name.strip_suffix(".json")?.parse().ok());
+        ids.extend(id);
+    }
+    ids.sort_unstable();
+    Ok(ids)
+}
+
+/// Reads the text of a grant. Something that is no readable file has an empty text, which no signature fits.
+fn read_grant_file(path: &Path) -> String {
+    let is_file = fs::symlink_metadata(path).is_ok_and(|entry| entry.is_file());
+    let mut text = String::new();
+    let read = is_file.then(|| {
+        let file = File::open(path)?;
+        file.take(MAX_GRANT_BYTES as u64 + 1).read_to_string(&mut text)
+    });
+    match read {
+        Some(Ok(bytes)) if bytes <= MAX_GRANT_BYTES => text,
+        _ => String::new(),
+    }
+}
+
+fn revoke_grant(dir: &Path, id: GrantId) -> io::Result<bool> {
+    let file = grant_file(dir, id);
+    let exists = fs::symlink_metadata(&file).is_ok();
+    create_private_dir(dir)?;
+    let revoked = dir.join("revoked");
+    create_private_dir(&revoked)?;
+    let mark = private_file_options().write(true).create_new(true).open(revocation_file(dir, id));
+    let is_first = match mark {
+        Ok(mark) => {
+            mark.sync_all()?;
+            true
+        }
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => false,
+        Err(error) => return Err(error),
+    };
+    sync_dir(&revoked)?;
+    sync_dir(dir)?;
+    // The mark counts; the file is only not listed any more.
+    let _ = fs::remove_file(&file);
+    Ok(exists && is_first)
+}
+
+/// Makes the names in a directory durable.
+#[cfg(unix)]
+fn sync_dir(dir: &Path) -> io::Result<()> {
+    File::open(dir)?.sync_all()
+}
+
+/// Other systems make names durable by themselves.
+#[cfg(not(unix))]
+fn sync_dir(_: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+/// The longest text of a grant. Only exact arguments can be long.
+const MAX_GRANT_BYTES: usize = 256 * 1024;
+
+/// The most grants. Each call that requires approval reads them all.
+const MAX_GRANTS: usize = 1000;
+
+/// The most entries of the directory that are looked at.
+const MAX_ENTRIES: usize = 10_000;

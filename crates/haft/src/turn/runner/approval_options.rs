@@ -1,0 +1,64 @@
+//! What a runner knows about approvals beyond its key.
+
+use std::sync::Arc;
+
+use haft_core::gate::{ApprovalLedger, GrantStore};
+
+use super::TurnRunnerBuilder;
+
+impl TurnRunnerBuilder {
+    /// Records which approvals were used (default: nothing does). Without a ledger, an approval counts again if the
+    /// store is rolled back to a state before the call started.
+    pub fn approval_ledger(mut self, ledger: Arc<dyn ApprovalLedger>) -> Self {
+        self.ledger = Some(ledger);
+        self
+    }
+
+    /// Stores standing approvals (default: nothing does, and every call is asked for). See
+    /// [`Gatekeeper::approve_always`](crate::turn::Gatekeeper::approve_always).
+    pub fn grants(mut self, grants: Arc<dyn GrantStore>) -> Self {
+        self.grants = Some(grants);
+        self
+    }
+
+    /// Names the agent whose turns this runner runs. A standing approval for an agent holds for all runners that give the
+    /// agent the same name, so the name must be one that only the application chooses, such as the path of the agent.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use haft::executors::ScriptExecutor;
+    /// use haft::stores::DirGrants;
+    /// use haft::turn::{StandingApproval, TurnOutcome};
+    /// use haft::{Tool, TurnInput, TurnRunner};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// let deploy = Tool::builder("deploy").description("Deploys.").requires_approval("May I?");
+    /// let script = r#"{"steps": [{"call": {"deploy": {}}}, {"say": "{{ last.deploy }}"}]}"#;
+    /// let runner = TurnRunner::builder(ScriptExecutor::parse(script)?)
+    ///     .tool(deploy.handler(|| "done").build()?)
+    ///     .grants(Arc::new(DirGrants::new(dir.path().join("grants"))))
+    ///     .agent("/agents/shop")
+    ///     .build()?;
+    /// let turn = tokio::spawn(runner.run(TurnInput::new("You deploy.").user("Go!")));
+    /// let gate = loop {
+    ///     match runner.gates().open_gates(None).await?.pop() {
+    ///         Some(gate) => break gate,
+    ///         None => tokio::task::yield_now().await,
+    ///     }
+    /// };
+    /// runner.gates().approve_always(&gate.id, StandingApproval::for_agent(), "Ada").await?;
+    /// turn.await??;
+    /// // Later turns do not ask.
+    /// let report = runner.run(TurnInput::new("You deploy.").user("Again!")).await?;
+    /// assert_eq!(report.outcome, TurnOutcome::Completed);
+    /// assert_eq!(runner.gates().grants().await?.len(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn agent(mut self, name: impl Into<Arc<str>>) -> Self {
+        self.agent = Some(name.into());
+        self
+    }
+}
