@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -205,6 +205,9 @@ fn a_sweep_of_processes_that_sleep_longer_than_their_lease() {
     }
 }
 
+/// In which moments are counted.
+const STEP: Duration = Duration::from_micros(500);
+
 /// SIGTERM at random moments, again and again, until the turn has ended.
 #[test]
 fn a_sweep_of_terminations_at_random_moments() {
@@ -213,10 +216,17 @@ fn a_sweep_of_terminations_at_random_moments() {
     let whole = {
         let dir = tempfile::tempdir().unwrap();
         write_charging_agent(dir.path());
-        let begun = Instant::now();
-        assert!(start(dir.path(), &["run", "a"]).wait().unwrap().success());
+        let (mut child, mut steps) = (start(dir.path(), &["run", "a"]), 1);
+        let status = loop {
+            match child.try_wait().unwrap() {
+                Some(status) => break status,
+                None => sleep(STEP),
+            }
+            steps += 1;
+        };
+        assert!(status.success());
         check_turn(dir.path());
-        u64::try_from(begun.elapsed().as_micros()).unwrap()
+        steps
     };
     while left > 0 {
         let dir = tempfile::tempdir().unwrap();
@@ -225,7 +235,7 @@ fn a_sweep_of_terminations_at_random_moments() {
             let id = turn_id(dir.path());
             let words = id.as_deref().map_or(vec!["run", "a"], |id| vec!["resume", id]);
             let mut child = start(dir.path(), &words);
-            sleep(Duration::from_micros(random.below(whole)));
+            sleep(STEP * u32::try_from(random.below(whole)).unwrap());
             if child.try_wait().unwrap().is_none() {
                 send(&child, Signal::TERM);
             }

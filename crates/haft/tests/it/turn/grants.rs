@@ -423,12 +423,14 @@ async fn a_runner_without_an_agent_or_without_grants_approves_one_call() {
     };
     for (with_grants, reason) in [(true, "which agent it runs"), (false, "no store for them")] {
         let runner = build(with_grants);
-        let turn = tokio::spawn(runner.run(input()));
-        pass(WAIT).await;
-        let gate = runner.gates().open_gates(None).await.unwrap().remove(0);
-        let always = StandingApproval::for_agent();
-        runner.gates().approve_always(&gate.id, always, "ada").await.unwrap();
-        assert_eq!(turn.await.unwrap().unwrap().calls[0].state(), CallState::Succeeded);
+        let decide = async {
+            pass(WAIT).await;
+            let gate = runner.gates().open_gates(None).await.unwrap().remove(0);
+            let always = StandingApproval::for_agent();
+            runner.gates().approve_always(&gate.id, always, "ada").await.unwrap();
+        };
+        let (report, ()) = tokio::join!(runner.run(input()), decide);
+        assert_eq!(report.unwrap().calls[0].state(), CallState::Succeeded);
         assert!(bench.warnings().contains(reason), "{}", bench.warnings());
         assert!(runner.gates().grants().await.unwrap().is_empty());
     }
