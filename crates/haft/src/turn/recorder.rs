@@ -140,3 +140,7 @@ impl Drop for DeferredWrites<'_> {
         }
     }
 }
+
+    fn hydration_write(&self, hydration: Hydration) -> Option<StoreWrite> {
+        Some(JournalEntry::Hydrated(hydration).into_write())
+    }
