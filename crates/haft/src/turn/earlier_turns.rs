@@ -33,7 +33,8 @@ impl StoredHistory {
     async fn load(&self, turn: TurnId) -> Result<Option<EarlierTurn>, HistoryError> {
         let Some(stored) = self.store.load(turn).await? else { return Ok(None) };
         let mut turn = EarlierTurn::new(stored.summary.id.clone(), stored.summary.status);
-        turn.shown = find_shown_turns(&stored)?;
+        turn.created_at = Some(stored.summary.created_at);
+        let outline = JournalOutline::read(&stored)?;
         for row in &stored.rows {
             turn.records.extend(self.load_record(row).await?);
         }
@@ -94,8 +95,12 @@ impl StoredHistory {
             let page = self.store.turns(query).await?;
             let Some(oldest) = page.last().map(|summary| summary.id.clone()) else { break };
             for summary in page.into_iter().filter(|it| !range.except.contains(&it.id)) {
-                if turns.len() == range.count {
-                    break;
+                // The oldest turn of the range may have been removed.
+                let is_older =
+                    range.first_created_at.is_some_and(|first| summary.created_at < first);
+                if turns.len() == range.count || is_older {
+                    turns.reverse();
+                    return Ok(turns);
                 }
                 let is_first = summary.id == range.first;
                 turns.extend(self.load(summary.id).await?);

@@ -20,6 +20,7 @@ mod polls;
 mod resume;
 mod scripts;
 mod short_ways;
+mod shown_history;
 mod stress;
 #[cfg(all(feature = "http", feature = "formats"))]
 mod tool_block;
