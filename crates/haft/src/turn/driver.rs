@@ -30,6 +30,7 @@ use self::step::ProposedStep;
 use super::TurnReport;
 use super::deadline::Stopwatch;
 use super::envelopes::{NonceOrigin, derive_envelope_key};
+use super::earlier_turns::TurnHistoryReader;
 use super::gates::{GatePolicy, GateScope, GateWaits, TurnGates};
 use super::journal::RequestHistory;
 use super::machine::{Effect, Interruption, TurnEntry, TurnMachine, TurnTotals};
@@ -251,7 +252,10 @@ impl TurnDriver {
             .recorder(Arc::clone(&recorder) as _)
             .gates(Arc::clone(&gates) as _)
             .spooler(spooler)
-            .history(Arc::clone(&runner.earlier_turns) as _);
+            .history(Arc::new(TurnHistoryReader {
+                history: Arc::clone(&runner.earlier_turns),
+                recorder: Arc::clone(&recorder),
+            }));
         let builder = match &runner.tool_source {
             Some(source) => builder.tool_source(Arc::clone(source)),
             None => builder,

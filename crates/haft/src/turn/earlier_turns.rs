@@ -19,6 +19,7 @@ use haft_core::store::{
 use super::journal::JournalEntry;
 use super::timed::TimedStore;
 
+use super::recorder::LeasedRecorder;
 /// Reads earlier turns from the store of a runner.
 pub(super) struct StoredHistory {
     store: Arc<TimedStore>,
@@ -142,19 +143,23 @@ impl HistoryReader for StoredHistory {
     }
 }
 
-/// What a turn showed of turns before it, by its journal.
-fn find_shown_turns(stored: &StoredTurn) -> Result<Hydration, StoreError> {
-    let mut entries = stored.journal.iter().map(StoredText::as_str);
-    let Some(text) = entries.find(|text| text.contains(r#""entry":"hydrated""#)) else {
-        return Ok(Hydration::default());
-    };
-    let damaged = |error: serde_json::Error| StoreError::Damaged {
-        what: format!("turn `{}`", stored.summary.id),
-        reason: format!("a `hydrated` entry of its journal: {error}"),
-    };
-    match serde_json::from_str(text).map_err(damaged)? {
-        JournalEntry::Hydrated(hydration) => Ok(hydration),
-        _ => Ok(Hydration::default()),
+/// Reads earlier turns for a turn, and counts for it when the store fails.
+pub(super) struct TurnHistoryReader {
+    pub(super) history: Arc<StoredHistory>,
+    pub(super) recorder: Arc<LeasedRecorder>,
+}
+
+impl HistoryReader for TurnHistoryReader {
+    fn list_turns(&self, query: TurnQuery) -> StoreFuture<'_, Vec<TurnSummary>> {
+        Box::pin(self.recorder.count_failure(self.history.list_turns(query)))
+    }
+
+    fn load_turn(&self, turn: TurnId) -> HistoryFuture<'_, Option<EarlierTurn>> {
+        Box::pin(self.recorder.count_failure(self.history.load(turn)))
+    }
+
+    fn load_memories(&self, scope: MemoryScope) -> HistoryFuture<'_, Vec<Memory>> {
+        Box::pin(self.recorder.count_failure(self.history.load_scope(scope)))
     }
 }
 

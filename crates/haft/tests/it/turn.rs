@@ -21,6 +21,7 @@ mod resume;
 mod scripts;
 mod short_ways;
 mod shown_history;
+mod store_faults;
 mod stress;
 #[cfg(all(feature = "http", feature = "formats"))]
 mod tool_block;
