@@ -10,6 +10,7 @@ mod step;
 use std::collections::HashSet;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -85,6 +86,8 @@ struct IterationScope {
     usage: Usage,
     /// What observers run the step of the iteration in.
     scopes: WorkScopes,
+    /// Whether output middleware has looked at the results of its calls, if there is any.
+    is_checked: AtomicBool,
 }
 
 /// What a turn starts with, created or resumed.
@@ -281,6 +284,7 @@ impl TurnDriver {
                 usage: Usage::default(),
                 scopes: WorkScopes::default(),
             },
+                is_checked: AtomicBool::new(runner.dispatch_output.is_empty()),
             ctx,
             query_tools,
             watch,

@@ -1,9 +1,11 @@
 //! Reading earlier turns.
 
+use std::borrow::Cow;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use haft_core::artifact::SpooledArtifact;
-use haft_core::call::{ToolCall, ToolResults};
+use haft_core::call::{CallState, ToolCall, ToolResults};
 use haft_core::context::{
     EarlierRecord, EarlierTurn, HistoryError, HistoryFuture, HistoryReader, HydratedRange,
     Hydration, TurnContext,
@@ -12,14 +14,14 @@ use haft_core::record::{
     LoadError, Memory, Message, Record as _, RecordLoader, Retrievable, RetrievableContent, Thought,
 };
 use haft_core::store::{
-    MemoryScope, Row, RowKind, StoreError, StoreFuture, StoredText, StoredTurn, TurnId, TurnQuery,
-    TurnSummary,
+    MemoryScope, Row, RowKind, StoreError, StoreFuture, StoredTurn, TurnId, TurnQuery, TurnSummary,
 };
+use serde::Deserialize;
 
 use super::journal::JournalEntry;
+use super::recorder::LeasedRecorder;
 use super::timed::TimedStore;
 
-use super::recorder::LeasedRecorder;
 /// Reads earlier turns from the store of a runner.
 pub(super) struct StoredHistory {
     store: Arc<TimedStore>,
@@ -37,8 +39,10 @@ impl StoredHistory {
         turn.created_at = Some(stored.summary.created_at);
         let outline = JournalOutline::read(&stored)?;
         for row in &stored.rows {
-            turn.records.extend(self.load_record(row).await?);
+            let record = self.load_record(row).await?;
+            turn.records.extend(record.map(|record| outline.withhold_unchecked(record)));
         }
+        turn.shown = outline.shown;
         Ok(Some(turn))
     }
 
@@ -110,9 +114,6 @@ impl StoredHistory {
                     return Ok(turns);
                 }
             }
-            if turns.len() == range.count {
-                break;
-            }
             before = oldest;
         }
         turns.reverse();
@@ -162,6 +163,78 @@ impl HistoryReader for TurnHistoryReader {
         Box::pin(self.recorder.count_failure(self.history.load_scope(scope)))
     }
 }
+
+/// What the journal of an earlier turn says to a later one.
+#[derive(Default)]
+struct JournalOutline {
+    /// What it showed of turns before it.
+    shown: Hydration,
+    /// The iterations with results that output middleware did not look at.
+    unchecked: HashSet<u32>,
+}
+
+/// The members of an entry that are read here. The others can be large.
+#[derive(Deserialize)]
+struct EntryOutline<'e> {
+    #[serde(borrow)]
+    entry: Cow<'e, str>,
+    #[serde(default)]
+    iteration: u32,
+    #[serde(default)]
+    unchecked: bool,
+}
+
+impl JournalOutline {
+    fn read(stored: &StoredTurn) -> Result<Self, StoreError> {
+        let mut outline = Self::default();
+        let mut has_shown = false;
+        for (at, text) in stored.journal.iter().enumerate() {
+            let damaged = |error: serde_json::Error| StoreError::Damaged {
+                what: format!("turn `{}`", stored.summary.id),
+                reason: format!("entry {at} of its journal: {error}"),
+            };
+            let EntryOutline { entry, iteration, unchecked } =
+                serde_json::from_str(text).map_err(damaged)?;
+            match &*entry {
+                // Its calls have not been looked at until the end of the iteration says so.
+                "step" => {
+                    outline.unchecked.insert(iteration);
+                }
+                "iterated" if !unchecked => {
+                    outline.unchecked.remove(&iteration);
+                }
+                "hydrated" if !has_shown => {
+                    if let JournalEntry::Hydrated(shown) =
+                        serde_json::from_str(text).map_err(damaged)?
+                    {
+                        (outline.shown, has_shown) = (shown, true);
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(outline)
+    }
+
+    /// Replaces what a handler returned by a notice, if output middleware did not look at it.
+    fn withhold_unchecked(&self, record: EarlierRecord) -> EarlierRecord {
+        let EarlierRecord::ToolCall(call) = &record else { return record };
+        let is_of_handler = matches!(call.state(), CallState::Succeeded | CallState::Failed);
+        if !is_of_handler || !self.unchecked.contains(&call.iteration) {
+            return record;
+        }
+        let mut call = ToolCall::clone(call);
+        match &mut call.error {
+            Some(error) => error.message = UNCHECKED_TEXT.to_owned(),
+            None => call.results = Some(ToolResults::Text(UNCHECKED_TEXT.to_owned())),
+        }
+        EarlierRecord::ToolCall(Arc::new(call))
+    }
+}
+
+/// Replaces what output middleware did not look at.
+const UNCHECKED_TEXT: &str =
+    "(this result was not checked, because its turn ended first; it is not shown)";
 
 /// Replaces a result whose content is not stored any more.
 const GONE_TEXT: &str = "(the content of this result is not stored any more)";

@@ -85,7 +85,13 @@ pub(super) enum JournalEntry {
     /// Tools were registered, hidden or removed, or added to the block that the model sees.
     Tools(ToolChanges),
     /// An iteration has ended, and with it the dispatch if that is done.
-    Iterated { iteration: u32, done: bool },
+    Iterated {
+        iteration: u32,
+        done: bool,
+        /// Whether output middleware did not look at all results of its calls. Later turns do not show them.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        unchecked: bool,
+    },
     /// The turn has ended.
     Ended {
         outcome: TurnOutcome,

@@ -25,6 +25,7 @@ mod store_faults;
 mod stress;
 #[cfg(all(feature = "http", feature = "formats"))]
 mod tool_block;
+mod unchecked;
 mod waits;
 
 use std::sync::{Arc, Mutex};

@@ -1,6 +1,7 @@
 //! Storing the input, and running pipelines.
 
 use std::error::Error;
+use std::sync::atomic::Ordering;
 
 use haft_core::context::{HistoryError, RecordError};
 use haft_core::error::codes;
@@ -102,6 +103,9 @@ impl TurnDriver {
                     let resumable = failure.is_of_store || has_store_failed;
                     return Interruption::Failed { error: Box::new(failure.error), resumable }
                         .into();
+                }
+                Ok(true) if pipeline.stage() == Stage::DispatchOutput => {
+                    self.iteration.is_checked.store(true, Ordering::Release);
                 }
                 _ => {}
             }

@@ -66,7 +66,9 @@ impl TurnMachine {
                 self.messages.extend_from_slice(messages);
                 Some(effects)
             }
-            JournalEntry::Iterated { iteration, done } => self.take_iteration(*iteration, *done),
+            JournalEntry::Iterated { iteration, done, .. } => {
+                self.take_iteration(*iteration, *done)
+            }
             JournalEntry::Ended { outcome, error, iterations, usage, .. } => {
                 let totals = TurnTotals { iterations: *iterations, usage: *usage };
                 self.take_end(Conclusion::stored(outcome.clone(), error.clone()), totals)
