@@ -313,7 +313,12 @@ impl TurnMachine {
                 | Phase::Calls { .. }
                 | Phase::Output => {
                     let iteration = *iteration;
-                    Some(self.close_iteration(iteration, Some(conclusion)))
+                    if conclusion.is_final {
+                        return Some(self.close_iteration(iteration, Some(conclusion)));
+                    }
+                    // The iteration goes on when the turn is resumed: its end is not journaled.
+                    let effects = vec![Effect::CloseIteration { totals: self.totals }];
+                    Some(self.end_dispatch(effects, conclusion))
                 }
                 Phase::Completing | Phase::Signalling | Phase::Closing { .. } => None,
             },
