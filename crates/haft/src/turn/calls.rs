@@ -131,6 +131,7 @@ impl CallRunner {
         let QueuedCall { call, tool, mut earlier, done } = queued;
         for other in &mut earlier {
             // An error means that the task of the other call has ended.
+        self.gates.recorder.defer_pending(&self.ctx);
             let _ = other.wait_for(|ended| *ended).await;
         }
         let stored = self.execute_and_store(&call, tool, Some(slots)).await;

@@ -5,11 +5,12 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use haft_core::context::{
-    HistoryError, Hydration, RecordError, RecordWriter, TurnContext,
+    DispatchContext, HistoryError, Hydration, RecordError, RecordWriter, Signal, TurnContext,
 };
 use haft_core::registry::ToolRegistry;
 use haft_core::spool::SpoolError;
 use haft_core::stash::Stash;
+use haft_core::step::NextAction;
 use haft_core::store::{StoreError, StoreFuture, StoreWrite};
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -40,6 +41,8 @@ struct Deferred {
     stash: Stash,
     /// The tools as they were last written, or are about to be.
     tools: ToolRegistry,
+    /// How the dispatch is to end as it was last written, or is about to be, and in which iteration.
+    pending: (u32, Option<Signal>),
 }
 
 impl LeasedRecorder {
@@ -50,7 +53,7 @@ impl LeasedRecorder {
         tools: ToolRegistry,
     ) -> Self {
         let deferred =
-            Mutex::new(Deferred { writes: Vec::new(), stash, tools });
+            Mutex::new(Deferred { writes: Vec::new(), stash, tools, pending: (0, None) });
         let (waiting, failures) = (AtomicU32::new(0), AtomicU64::new(0));
         Self { store, lease, deferred, order: RwLock::new(()), waiting, failures }
     }
@@ -77,6 +80,23 @@ impl LeasedRecorder {
             deferred.writes.push(JournalEntry::Tools(changes).into_write());
         }
         deferred.tools = tools;
+    }
+
+    /// Journals how the dispatch is to end together with the next commit, if that has changed.
+    pub(super) fn defer_pending(&self, ctx: &DispatchContext) {
+        let pending = (ctx.iteration(), ctx.pending());
+        let mut deferred = self.lock();
+        let is_first = deferred.pending.0 != pending.0;
+        if deferred.pending == pending || (is_first && pending.1.is_none()) {
+            return;
+        }
+        let then = match pending.1.clone() {
+            Some(Signal::Ack) => NextAction::Done,
+            Some(Signal::Nack { error }) => NextAction::Fail(error),
+            _ => NextAction::Continue,
+        };
+        deferred.writes.push(JournalEntry::Pending { iteration: pending.0, then }.into_write());
+        deferred.pending = pending;
     }
 
     /// Whether a write waits for the next commit.

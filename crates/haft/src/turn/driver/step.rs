@@ -169,6 +169,7 @@ impl TurnDriver {
         self.calls = calls;
         match end {
             Some(end) => EffectReply::Two(Box::new([entry, end].map(TurnEntry::Journal))),
+        self.recorder.defer_pending(&self.iteration.ctx);
             None => TurnEntry::Journal(entry).into(),
         }
     }
