@@ -237,6 +237,7 @@ impl TurnDriver {
             scope: Mutex::new(GateScope::Opening),
             opened: Mutex::default(),
             known: start.gates,
+            unsettled: Mutex::default(),
             waits: GateWaits::default(),
         });
         let parts = ContextParts {

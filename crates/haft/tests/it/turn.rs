@@ -23,6 +23,7 @@ mod short_ways;
 mod shown_history;
 mod store_faults;
 mod stress;
+mod suspension;
 #[cfg(all(feature = "http", feature = "formats"))]
 mod tool_block;
 mod unchecked;
