@@ -30,8 +30,8 @@ pub(super) use self::resume::{load_turn, restore_history, restore_records, resum
 use self::step::ProposedStep;
 use super::TurnReport;
 use super::deadline::Stopwatch;
-use super::envelopes::{NonceOrigin, derive_envelope_key};
 use super::earlier_turns::TurnHistoryReader;
+use super::envelopes::{NonceOrigin, derive_envelope_key};
 use super::gates::{GatePolicy, GateScope, GateWaits, TurnGates};
 use super::journal::RequestHistory;
 use super::machine::{Effect, Interruption, TurnEntry, TurnMachine, TurnTotals};
@@ -284,8 +284,8 @@ impl TurnDriver {
                 start: not_started,
                 usage: Usage::default(),
                 scopes: WorkScopes::default(),
-            },
                 is_checked: AtomicBool::new(runner.dispatch_output.is_empty()),
+            },
             ctx,
             query_tools,
             watch,
@@ -421,7 +421,8 @@ impl TurnDriver {
     fn report(self, machine: TurnMachine) -> TurnReport {
         let turn = self.ctx.turn();
         let mut messages = turn.messages().all();
-        messages.retain(|message| machine.messages().contains(message.id()));
+        let said: HashSet<_> = machine.messages().iter().collect();
+        messages.retain(|message| said.contains(message.id()));
         let TurnTotals { iterations, usage } = machine.totals();
         let calls = turn.tool_calls().of_turn();
         let Conclusion { outcome, error, is_final } = machine.into_conclusion();
