@@ -381,7 +381,7 @@ pub enum GateError {
         reason: String,
     },
     /// No decision arrived in time.
-    #[error("nobody answered in time")]
+    #[error("no decision arrived in time")]
     Timeout,
     /// The turn stopped waiting.
     #[error("the turn stopped waiting")]

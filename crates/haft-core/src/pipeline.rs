@@ -30,7 +30,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub use crate::failure::BoxError;
 
@@ -74,8 +74,9 @@ pub struct Next<C> {
     members: Arc<[Member<C>]>,
     at: usize,
     ctx: C,
-    /// Set when it is run.
-    ran: Arc<AtomicBool>,
+    /// The number of members and ends of the pipeline that were reached: the rest that begins with member `n` sets it to
+    /// at least `n + 1` when it is run.
+    progress: Arc<AtomicUsize>,
 }
 
 struct Member<C> {
@@ -96,21 +97,20 @@ impl<C: PipelineContext> Next<C> {
     ///
     /// What the rest failed with. Returning it hands it on; returning `Ok` instead recovers from it.
     pub async fn run(self) -> Result<(), BoxError> {
-        let Self { members, mut at, ctx, ran } = self;
-        ran.store(true, Ordering::Release);
+        let Self { members, mut at, ctx, progress } = self;
+        progress.fetch_max(at + 1, Ordering::AcqRel);
         while ctx.is_cancelled() && at < members.len() {
             at += 1;
         }
         let Some(member) = members.get(at) else { return Ok(()) };
-        let ran = Arc::new(AtomicBool::new(false));
         let next = Self {
             members: Arc::clone(&members),
             at: at + 1,
             ctx: ctx.clone(),
-            ran: Arc::clone(&ran),
+            progress: Arc::clone(&progress),
         };
         match member.middleware.handle(ctx.clone(), next).await {
-            Ok(()) if ran.load(Ordering::Acquire) || ctx.is_over() => Ok(()),
+            Ok(()) if progress.load(Ordering::Acquire) > at + 1 || ctx.is_over() => Ok(()),
             Ok(()) => Err(Box::new(NextNotRun { middleware: member.name.clone() })),
             // The innermost name is the one that failed.
             Err(error) if error.is::<MiddlewareError>() || error.is::<NextNotRun>() => Err(error),
@@ -240,14 +240,42 @@ impl<C: PipelineContext> Pipeline<C> {
     ///
     /// A member failed and none before it recovered from it, or one returned without running the rest.
     pub async fn run(&self, ctx: &C) -> Result<(), PipelineError> {
-        let members = Arc::clone(&self.members);
-        let next = Next { members, at: 0, ctx: ctx.clone(), ran: Arc::default() };
-        next.run().await.map_err(|source| match source.downcast::<NextNotRun>() {
+        self.run_members(ctx).await.map(|_| ())
+    }
+
+    /// Runs the members, and returns whether every one of them ran. A member is left out if the context is cancelled, or
+    /// if a member before it ends the dispatch or recovers from an error.
+    ///
+    /// ```
+    /// use haft_core::DispatchContext;
+    /// use haft_core::pipeline::{Next, Pipeline, Stage};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let ends = async |_: DispatchContext, next: Next<DispatchContext>| Ok(next.ack()?);
+    /// let check = async |_: DispatchContext, next: Next<DispatchContext>| next.run().await;
+    /// let pipeline = Pipeline::new(Stage::DispatchOutput).with("check", check);
+    /// assert!(pipeline.run_members(&DispatchContext::builder("turn-1").build()).await?);
+    /// let pipeline = Pipeline::new(Stage::DispatchOutput).with("ends", ends).with("check", check);
+    /// assert!(!pipeline.run_members(&DispatchContext::builder("turn-1").build()).await?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// A member failed and none before it recovered from it, or one returned without running the rest.
+    pub async fn run_members(&self, ctx: &C) -> Result<bool, PipelineError> {
+        let (members, progress) = (Arc::clone(&self.members), Arc::default());
+        let next = Next { members, at: 0, ctx: ctx.clone(), progress: Arc::clone(&progress) };
+        let run = next.run().await;
+        run.map_err(|source| match source.downcast::<NextNotRun>() {
             Ok(broken) => {
                 PipelineError::ShortCircuited { stage: self.stage, middleware: broken.middleware }
             }
             Err(source) => PipelineError::Failed { stage: self.stage, source },
-        })
+        })?;
+        Ok(progress.load(Ordering::Acquire) > self.members.len())
     }
 }
 

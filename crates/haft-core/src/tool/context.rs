@@ -309,7 +309,7 @@ impl DispatchContext {
     /// follow instead: this is how output middleware withholds an answer that is not good enough.
     ///
     /// This is also how a handler ends the dispatch: the signal is given when the record of its call is
-    /// stored. It is not journaled; if the process dies before output middleware has run, it is forgotten.
+    /// stored, and is journaled together with it. A process that resumes the turn finds it there.
     ///
     /// ```
     /// use haft_core::context::Signal;

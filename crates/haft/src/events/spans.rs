@@ -107,8 +107,9 @@ pub(crate) struct SpanTracker<B: SpanBackend> {
 
 struct OpenSpans<S> {
     turns: HashMap<Arc<str>, Turn<S>>,
-    /// Equal calls can run at the same time: any of their spans is as good as the other.
-    calls: HashMap<(Arc<str>, CallId), Vec<S>>,
+    /// The spans of calls that run, by their turn. Equal calls can run at the same time: any of their spans is as good as
+    /// the other.
+    calls: HashMap<Arc<str>, HashMap<CallId, Vec<S>>>,
 }
 
 struct Turn<S> {
@@ -148,7 +149,7 @@ impl<B: SpanBackend> SpanTracker<B> {
                 let args = self.content.then_some(args);
                 let span =
                     self.call(open, event, (tool_name.as_ref(), *call_id), (*started_at, args));
-                open.calls.entry((Arc::clone(&event.turn), *call_id)).or_default().push(span);
+                open.put_call(&event.turn, *call_id, span);
             }
             EventKind::ToolExecutionEnd { call_id, is_error, error, cause, .. } => {
                 if let Some(mut span) = open.take_call(&event.turn, *call_id) {
@@ -178,7 +179,7 @@ impl<B: SpanBackend> SpanTracker<B> {
             EventKind::TurnStart {} => &open.turns.get(&event.turn)?.agent,
             EventKind::IterationStart {} => open.turns.get(&event.turn)?.chat.as_ref()?,
             EventKind::ToolExecutionStart { call_id, .. } => {
-                open.calls.get(&(Arc::clone(&event.turn), *call_id))?.last()?
+                open.calls.get(&event.turn)?.get(call_id)?.last()?
             }
             _ => return None,
         };
@@ -205,6 +206,12 @@ impl<B: SpanBackend> SpanTracker<B> {
         self.end_chat(open, event, |_, _| {});
         if open.turns.get(&event.turn).is_none_or(|it| it.dispatch_only != dispatch_only) {
             return;
+        }
+        // Calls that were aborted have not said that they ended.
+        let aborted = open.calls.remove(&event.turn).unwrap_or_default();
+        for mut span in aborted.into_values().flatten() {
+            self.backend.fail(&mut span, "aborted", "the turn ended before the call did");
+            self.backend.end(span, event.at);
         }
         if let Some(mut turn) = open.turns.remove(&event.turn) {
             self.set_usage(&mut turn.agent, usage.unwrap_or_default());
@@ -310,12 +317,23 @@ impl<'e> SpanStart<'e> {
 }
 
 impl<S> OpenSpans<S> {
+    /// Keeps the span of a call until the call ends. One that is not kept ends at once.
+    fn put_call(&mut self, turn: &Arc<str>, call_id: CallId, span: S) {
+        if self.calls.len() < MAX_TURNS || self.calls.contains_key(turn) {
+            let calls = self.calls.entry(Arc::clone(turn)).or_default();
+            calls.entry(call_id).or_default().push(span);
+        }
+    }
+
     fn take_call(&mut self, turn: &Arc<str>, call_id: CallId) -> Option<S> {
-        let key = (Arc::clone(turn), call_id);
-        let spans = self.calls.get_mut(&key)?;
+        let calls = self.calls.get_mut(turn)?;
+        let spans = calls.get_mut(&call_id)?;
         let span = spans.pop();
         if spans.is_empty() {
-            self.calls.remove(&key);
+            calls.remove(&call_id);
+        }
+        if calls.is_empty() {
+            self.calls.remove(turn);
         }
         span
     }

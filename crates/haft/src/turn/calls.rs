@@ -1,6 +1,8 @@
 //! Executing tool calls: those of one step run in parallel as far as their tools allow, and each ends as one record.
 
 mod concurrency;
+mod end;
+mod tasks;
 
 use std::pin::Pin;
 use std::sync::{Arc, PoisonError};
@@ -9,19 +11,17 @@ use std::time::Duration;
 use haft_core::call::{CallError, CallState, RecordId, ToolCall};
 use haft_core::cancel::{CancelReason, Cancellation};
 use haft_core::context::{DispatchContext, RecordError, TurnContext};
-use haft_core::error::{Coded as _, codes};
+use haft_core::error::codes;
 use haft_core::event::{ErrorReport, EventKind, LogLevel, ToolCallReport};
 use haft_core::gate::{BoundCall, GateError, Spending};
 use haft_core::store::{GateId, StoreError};
-use haft_core::tool::{
-    AcceptedCall, Invocation, PanicError, Tool, ToolEffect, ToolError, ToolExecutor,
-};
-use tokio::sync::{Semaphore, SemaphorePermit, watch};
-use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout_at};
+use haft_core::tool::{AcceptedCall, Invocation, Tool, ToolEffect, ToolError, ToolExecutor};
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
 
-use self::concurrency::ConcurrencyClass;
-use super::deadline::{CatchUnwind, Stopwatch, Task, WaitError, in_current_trace, with_deadline};
+use self::concurrency::{CallQueue, ConcurrencyClass};
+use self::tasks::{CallTasks, StepCall};
+use super::deadline::{CatchUnwind, Stopwatch, Task, WaitError, with_deadline};
 use super::gates::{Approval, TurnGates};
 use super::report::LogTopic;
 use super::runner::RunnerShared;
@@ -41,14 +41,6 @@ pub(super) struct CallRunner {
     pub(super) ctx: DispatchContext,
 }
 
-/// A call and the earlier calls that it has to wait for.
-struct QueuedCall {
-    call: Arc<ToolCall>,
-    tool: Option<Tool>,
-    earlier: Vec<watch::Receiver<bool>>,
-    done: watch::Sender<bool>,
-}
-
 impl CallRunner {
     /// Executes the calls. Each ends as one record, in the place it has already. After the first error of the store
     /// the others have the time of one call to end; a gate at which one still waits then stays open in the store.
@@ -66,29 +58,31 @@ impl CallRunner {
     /// Executes the only call of a step, which waits for no other call and needs no task.
     async fn run_single(&self, call: Arc<ToolCall>) -> Result<(), RecordError> {
         let tool = self.ctx.tools().find(call.tool()).ok();
+        let _running = self.gates.waits.begin_call(call.id());
         let stored = CatchUnwind(Box::pin(self.execute_and_store(&call, tool, None))).await;
         stored.unwrap_or_else(|panic| self.log_panic(&panic))
     }
 
     async fn run_parallel(&self, calls: Vec<Arc<ToolCall>>) -> Result<(), RecordError> {
-        let slots = Arc::new(Semaphore::new(self.runner.limits.fan_out.get()));
-        let mut running = JoinSet::new();
-        for queued in self.queue(calls) {
-            let (calls, slots) = (self.clone(), Arc::clone(&slots));
-            running.spawn(in_current_trace(async move { calls.run_queued(queued, &slots).await }));
-        }
+        let fan_out = self.runner.limits.fan_out.get();
+        self.gates.waits.set_slots(fan_out);
+        let mut tasks = CallTasks::new(self, Arc::new(Semaphore::new(fan_out)));
+        let mut queue = self.queue_calls(calls);
+        tasks.spawn_all(queue.take_ready());
         let (mut result, mut until) = (Ok(()), None);
-        loop {
-            let next = match until {
-                None => running.join_next().await,
-                Some(until) => timeout_at(until, running.join_next()).await.ok().flatten(),
-            };
-            let Some(joined) = next else { break };
-            let stored = joined.unwrap_or_else(|panic| self.log_panic(&panic.to_string()));
+        while let Some((stored, ended)) = tasks.join_next(until).await {
             if stored.is_err() {
                 until.get_or_insert_with(|| Instant::now() + self.runner.deadlines.call);
             }
             result = result.and(stored);
+            // No call begins whose result could not be stored.
+            if let Some(at) = ended.place()
+                && result.is_ok()
+            {
+                tasks.spawn_all(queue.end_call(at));
+            }
+            // The calls that waited for it have begun. Until then the turn does not count as idle.
+            drop(ended);
         }
         result
     }
@@ -103,39 +97,25 @@ impl CallRunner {
     async fn end_leftovers(&self, left: Vec<Arc<ToolCall>>) -> Result<(), RecordError> {
         for call in left {
             let panic = "the task of the call ended without it";
-            self.store_call(Arc::new(self.panicked_call(&call, panic))).await?;
+            // Only a call that must not be repeated is stored as running.
+            let ended = match call.state() {
+                CallState::Running => self.end_unknown_call(&call, panic),
+                _ => self.end_panicked_call(&call, panic),
+            };
+            self.store_call(Arc::new(ended)).await?;
         }
         Ok(())
     }
 
     /// Orders the calls: one that must not run in parallel with an earlier one waits for it.
-    fn queue(&self, calls: Vec<Arc<ToolCall>>) -> Vec<QueuedCall> {
-        let mut queued: Vec<(ConcurrencyClass, watch::Receiver<bool>)> = Vec::new();
-        let mut queue = Vec::with_capacity(calls.len());
-        for call in calls {
+    fn queue_calls(&self, calls: Vec<Arc<ToolCall>>) -> CallQueue<StepCall> {
+        CallQueue::new(calls.into_iter().map(|call| {
             let tool = self.ctx.tools().find(call.tool()).ok();
             let class = tool
                 .as_ref()
                 .map_or(ConcurrencyClass::Parallel, |tool| ConcurrencyClass::of(tool, &call));
-            let (done, ended) = watch::channel(false);
-            let conflicting = queued.iter().filter(|(other, _)| class.conflicts_with(other));
-            let earlier = conflicting.map(|(_, ended)| ended.clone()).collect();
-            queued.push((class, ended));
-            queue.push(QueuedCall { call, tool, earlier, done });
-        }
-        queue
-    }
-
-    /// Waits for the calls that a call must not run in parallel with, and executes it.
-    async fn run_queued(self, queued: QueuedCall, slots: &Semaphore) -> Result<(), RecordError> {
-        let QueuedCall { call, tool, mut earlier, done } = queued;
-        for other in &mut earlier {
-            // An error means that the task of the other call has ended.
-            let _ = other.wait_for(|ended| *ended).await;
-        }
-        let stored = self.execute_and_store(&call, tool, Some(slots)).await;
-        let _ = done.send(true);
-        stored
+            (class, StepCall { call, tool })
+        }))
     }
 
     async fn execute_and_store(
@@ -144,7 +124,6 @@ impl CallRunner {
         tool: Option<Tool>,
         slots: Option<&Semaphore>,
     ) -> Result<(), RecordError> {
-        let _running = self.gates.waits.begin_call();
         let ended = self.execute_call(call, tool, slots).await?;
         self.store_call(Arc::new(ended)).await
     }
@@ -152,6 +131,7 @@ impl CallRunner {
     async fn store_call(&self, record: Arc<ToolCall>) -> Result<(), RecordError> {
         // What the handler changed in the stash and in the tools belongs to its effect.
         self.gates.recorder.defer_changes(self.ctx.turn());
+        self.gates.recorder.defer_pending(&self.ctx);
         self.ctx.turn().store_tool_call(Arc::clone(&record)).await?;
         self.ctx.emit_with(|| {
             let handle = self.ctx.artifacts().handle(record.id());
@@ -177,7 +157,7 @@ impl CallRunner {
                     offered: Vec::new(),
                 },
             };
-            return Ok(self.failed_call(call, CallError::of(&error)));
+            return Ok(self.end_failed_call(call, CallError::of(&error)));
         };
         let attempt = CallAttempt::new(self, call, tool);
         let ReadyCall { attempt, accepted, approval } = match self.approve_call(attempt).await? {
@@ -185,20 +165,25 @@ impl CallRunner {
             Err(ended) => return Ok(*ended),
         };
         let slot = match slots {
-            Some(slots) => Box::pin(self.acquire_slot(slots)).await,
+            Some(slots) => {
+                let (id, cancellation) = (attempt.call.id(), self.ctx.cancellation());
+                Box::pin(self.gates.waits.acquire_slot(id, slots, cancellation)).await
+            }
             None => None,
         };
         if let Some(reason) = self.ctx.cancellation().reason() {
             let work = WorkKind::Preparation;
-            return Ok(self.cancelled_call(&attempt.call, &attempt.tool, &reason, work));
+            return Ok(self.end_cancelled_call(&attempt.call, &attempt.tool, &reason, work));
         }
         if attempt.tool.effect() == ToolEffect::Once {
-            if let Some(approval) = &approval
-                && self.spend_approval(&approval.ledger_id).await? == Spending::Repeated
-            {
-                return Ok(self.spent_call(&attempt.call));
-            }
             Box::pin(self.store_start(&attempt.call)).await?;
+            // Afterwards: an approval that is spent for a start that could not be stored would be lost.
+            if let Some(approval) = &approval
+                && Box::pin(self.spend_approval(&approval.ledger_id, &attempt.call)).await?
+                    == Spending::Repeated
+            {
+                return Ok(self.end_spent_call(&attempt.call));
+            }
         }
         let work = match accepted {
             Some(accepted) => attempt.run_accepted(accepted),
@@ -235,13 +220,13 @@ impl CallRunner {
                 Ok(Some(approval)) => break approval,
                 Ok(None) if attempts < MAX_APPROVAL_ATTEMPTS => attempts += 1,
                 Ok(None) => {
-                    return Ok(Err(Box::new(self.refused_call(call, &GateError::forged()))));
+                    return Ok(Err(Box::new(self.end_refused_call(call, &GateError::forged()))));
                 }
                 // The approval was not refused: its gate is still open when the store is back.
                 Err(GateError::Store(
                     error @ (StoreError::Backend { .. } | StoreError::LeaseLost { .. }),
                 )) => return Err(error.into()),
-                Err(error) => return Ok(Err(Box::new(self.refused_call(call, &error)))),
+                Err(error) => return Ok(Err(Box::new(self.end_refused_call(call, &error)))),
             }
         };
         if let Some(grant) = approval.grant {
@@ -287,99 +272,20 @@ impl CallRunner {
     }
 
     /// Marks the approval at a gate as spent. A store that was rolled back cannot make it valid again.
-    async fn spend_approval(&self, gate: &GateId) -> Result<Spending, RecordError> {
-        match &self.runner.ledger {
-            None => Ok(Spending::First),
-            Some(ledger) => {
-                Ok(self.runner.store.with_deadline(SPENDING, ledger.spend(gate.clone())).await?)
-            }
-        }
-    }
-
-    /// Waits until another call may run, or until the turn is cancelled.
-    async fn acquire_slot<'s>(&self, slots: &'s Semaphore) -> Option<SemaphorePermit<'s>> {
-        if let Ok(slot) = slots.try_acquire() {
-            return Some(slot);
-        }
-        let _queued = self.gates.waits.queue_call();
-        tokio::select! {
-            slot = slots.acquire() => slot.ok(),
-            _ = self.ctx.cancellation().cancelled() => None,
-        }
-    }
-
-    fn failed_call(&self, call: &ToolCall, error: CallError) -> ToolCall {
-        call.clone().ended(CallState::Failed, error, self.ctx.clock().now())
-    }
-
-    /// The record of a call whose approval was used before, by an attempt that the store does not know of.
-    fn spent_call(&self, call: &ToolCall) -> ToolCall {
-        let message = format!(
-            "the approval of this call of `{}` was already used, and what that attempt did is not known; do not repeat \
-             it blindly",
-            call.tool()
-        );
-        let error = CallError::new(codes::TOOL_OUTCOME_UNKNOWN, message, false);
-        call.clone().ended(CallState::Unknown, error, self.ctx.clock().now())
-    }
-
-    fn panicked_call(&self, call: &ToolCall, panic: &str) -> ToolCall {
-        let (tool, panic) = (call.tool().to_owned(), PanicError::new(panic));
-        let error = ToolError::Panicked { tool, panic };
-        self.failed_call(call, CallError::of(&error)).with_cause(error.operator_cause())
-    }
-
-    /// The record of a call that was not approved.
-    fn refused_call(&self, call: &ToolCall, error: &GateError) -> ToolCall {
-        let tool = call.tool();
-        let message = match error {
-            GateError::Rejected { reason, .. } => {
-                format!("the call of `{tool}` was not allowed: {reason}")
-            }
-            GateError::Timeout => format!("nobody allowed the call of `{tool}` in time"),
-            GateError::Aborted => {
-                format!("the call of `{tool}` was cancelled before it was allowed")
-            }
-            _ => format!("the call of `{tool}` could not be allowed"),
-        };
-        let state = match error {
-            GateError::Aborted => CallState::Cancelled,
-            _ => CallState::Failed,
-        };
-        if !matches!(error, GateError::Rejected { .. } | GateError::Timeout | GateError::Aborted) {
-            self.ctx.emit_with(|| EventKind::Error(ErrorReport::of(error)));
-        }
-        let cause = ErrorReport::of(error);
-        let cause = cause
-            .cause
-            .map_or(cause.message.to_string(), |causes| format!("{}: {causes}", cause.message));
-        let error = CallError::new(error.code(), message, false);
-        call.clone().ended(state, error, self.ctx.clock().now()).with_cause(Some(cause))
-    }
-
-    fn cancelled_call(
+    ///
+    /// If the ledger fails, the call has not started after all, and is stored as that. When the turn is resumed, the
+    /// ledger says whether the approval was spent.
+    async fn spend_approval(
         &self,
-        call: &ToolCall,
-        tool: &Tool,
-        reason: &CancelReason,
-        work: WorkKind,
-    ) -> ToolCall {
-        let error = ToolError::Cancelled { tool: call.tool().to_owned(), reason: reason.clone() };
-        let mut error = CallError::of(&error);
-        if work == WorkKind::Handler && tool.effect() == ToolEffect::Once {
-            error.message.push_str("; what it did until then is not known");
+        gate: &GateId,
+        call: &Arc<ToolCall>,
+    ) -> Result<Spending, RecordError> {
+        let Some(ledger) = &self.runner.ledger else { return Ok(Spending::First) };
+        let spent = self.runner.store.with_deadline(SPENDING, ledger.spend(gate.clone())).await;
+        if spent.is_err() {
+            self.ctx.turn().store_tool_call(Arc::clone(call)).await?;
         }
-        call.clone().ended(CallState::Cancelled, error, self.ctx.clock().now())
-    }
-
-    fn late_call(&self, call: &ToolCall, tool: &Tool, limit: Duration, work: WorkKind) -> ToolCall {
-        let message = format!("`{}` did not finish within {limit:?}", call.tool());
-        if work == WorkKind::Handler && tool.effect() == ToolEffect::Once {
-            let message = format!("{message}; what it did is not known, do not repeat it blindly");
-            let error = CallError::new(codes::TOOL_OUTCOME_UNKNOWN, message, false);
-            return call.clone().ended(CallState::Unknown, error, self.ctx.clock().now());
-        }
-        self.failed_call(call, CallError::new(codes::DEADLINE_EXCEEDED, message, true))
+        Ok(spent?)
     }
 }
 
@@ -450,13 +356,15 @@ impl<'c> CallAttempt<'c> {
         let joined = with_deadline(task, &watch, *limit, token, grace).await;
         let ended = match joined {
             Ok(Some(done)) => return Ok(done),
-            Ok(None) => calls.panicked_call(call, "the result could not be stored"),
-            Err(WaitError::Panicked(panic)) => calls.panicked_call(call, &panic),
+            Ok(None) => calls.end_panicked_call(call, "the result could not be stored"),
+            Err(WaitError::Panicked(panic)) => calls.end_panicked_call(call, &panic),
             Err(WaitError::Deadline) => {
                 self.token.cancel(CancelReason::Deadline);
-                calls.late_call(call, tool, *limit, kind)
+                calls.end_late_call(call, tool, *limit, kind)
             }
-            Err(WaitError::Cancelled(reason)) => calls.cancelled_call(call, tool, &reason, kind),
+            Err(WaitError::Cancelled(reason)) => {
+                calls.end_cancelled_call(call, tool, &reason, kind)
+            }
         };
         Err(Box::new(ended))
     }

@@ -217,11 +217,16 @@ impl<F: Future + Unpin> Future for CatchUnwind<F> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let inner = Pin::new(&mut self.0);
-        match catch_unwind(AssertUnwindSafe(|| inner.poll(cx))) {
+        match catch_panic(|| inner.poll(cx)) {
             Ok(poll) => poll.map(Ok),
-            Err(panic) => Poll::Ready(Err(panic_text(panic.as_ref()))),
+            Err(panic) => Poll::Ready(Err(panic)),
         }
     }
+}
+
+/// Calls a function whose panic is an error, with the message of the panic.
+pub(super) fn catch_panic<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| panic_text(panic.as_ref()))
 }
 
 fn panic_text(panic: &(dyn Any + Send)) -> String {

@@ -10,6 +10,7 @@ mod step;
 use std::collections::HashSet;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -29,6 +30,7 @@ pub(super) use self::resume::{load_turn, restore_history, restore_records, resum
 use self::step::ProposedStep;
 use super::TurnReport;
 use super::deadline::Stopwatch;
+use super::earlier_turns::TurnHistoryReader;
 use super::envelopes::{NonceOrigin, derive_envelope_key};
 use super::gates::{GatePolicy, GateScope, GateWaits, TurnGates};
 use super::journal::RequestHistory;
@@ -84,6 +86,8 @@ struct IterationScope {
     usage: Usage,
     /// What observers run the step of the iteration in.
     scopes: WorkScopes,
+    /// Whether output middleware has looked at the results of its calls, if there is any.
+    is_checked: AtomicBool,
 }
 
 /// What a turn starts with, created or resumed.
@@ -233,6 +237,7 @@ impl TurnDriver {
             scope: Mutex::new(GateScope::Opening),
             opened: Mutex::default(),
             known: start.gates,
+            unsettled: Mutex::default(),
             waits: GateWaits::default(),
         });
         let parts = ContextParts {
@@ -251,7 +256,10 @@ impl TurnDriver {
             .recorder(Arc::clone(&recorder) as _)
             .gates(Arc::clone(&gates) as _)
             .spooler(spooler)
-            .history(Arc::clone(&runner.earlier_turns) as _);
+            .history(Arc::new(TurnHistoryReader {
+                history: Arc::clone(&runner.earlier_turns),
+                recorder: Arc::clone(&recorder),
+            }));
         let builder = match &runner.tool_source {
             Some(source) => builder.tool_source(Arc::clone(source)),
             None => builder,
@@ -276,6 +284,7 @@ impl TurnDriver {
                 start: not_started,
                 usage: Usage::default(),
                 scopes: WorkScopes::default(),
+                is_checked: AtomicBool::new(runner.dispatch_output.is_empty()),
             },
             ctx,
             query_tools,
@@ -412,7 +421,8 @@ impl TurnDriver {
     fn report(self, machine: TurnMachine) -> TurnReport {
         let turn = self.ctx.turn();
         let mut messages = turn.messages().all();
-        messages.retain(|message| machine.messages().contains(message.id()));
+        let said: HashSet<_> = machine.messages().iter().collect();
+        messages.retain(|message| said.contains(message.id()));
         let TurnTotals { iterations, usage } = machine.totals();
         let calls = turn.tool_calls().of_turn();
         let Conclusion { outcome, error, is_final } = machine.into_conclusion();

@@ -1,9 +1,11 @@
 //! Reading earlier turns.
 
+use std::borrow::Cow;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use haft_core::artifact::SpooledArtifact;
-use haft_core::call::{ToolCall, ToolResults};
+use haft_core::call::{CallState, ToolCall, ToolResults};
 use haft_core::context::{
     EarlierRecord, EarlierTurn, HistoryError, HistoryFuture, HistoryReader, HydratedRange,
     Hydration, TurnContext,
@@ -12,11 +14,12 @@ use haft_core::record::{
     LoadError, Memory, Message, Record as _, RecordLoader, Retrievable, RetrievableContent, Thought,
 };
 use haft_core::store::{
-    MemoryScope, Row, RowKind, StoreError, StoreFuture, StoredText, StoredTurn, TurnId, TurnQuery,
-    TurnSummary,
+    MemoryScope, Row, RowKind, StoreError, StoreFuture, StoredTurn, TurnId, TurnQuery, TurnSummary,
 };
+use serde::Deserialize;
 
 use super::journal::JournalEntry;
+use super::recorder::LeasedRecorder;
 use super::timed::TimedStore;
 
 /// Reads earlier turns from the store of a runner.
@@ -33,10 +36,13 @@ impl StoredHistory {
     async fn load(&self, turn: TurnId) -> Result<Option<EarlierTurn>, HistoryError> {
         let Some(stored) = self.store.load(turn).await? else { return Ok(None) };
         let mut turn = EarlierTurn::new(stored.summary.id.clone(), stored.summary.status);
-        turn.shown = find_shown_turns(&stored)?;
+        turn.created_at = Some(stored.summary.created_at);
+        let outline = JournalOutline::read(&stored)?;
         for row in &stored.rows {
-            turn.records.extend(self.load_record(row).await?);
+            let record = self.load_record(row).await?;
+            turn.records.extend(record.map(|record| outline.withhold_unchecked(record)));
         }
+        turn.shown = outline.shown;
         Ok(Some(turn))
     }
 
@@ -94,8 +100,12 @@ impl StoredHistory {
             let page = self.store.turns(query).await?;
             let Some(oldest) = page.last().map(|summary| summary.id.clone()) else { break };
             for summary in page.into_iter().filter(|it| !range.except.contains(&it.id)) {
-                if turns.len() == range.count {
-                    break;
+                // The oldest turn of the range may have been removed.
+                let is_older =
+                    range.first_created_at.is_some_and(|first| summary.created_at < first);
+                if turns.len() == range.count || is_older {
+                    turns.reverse();
+                    return Ok(turns);
                 }
                 let is_first = summary.id == range.first;
                 turns.extend(self.load(summary.id).await?);
@@ -103,9 +113,6 @@ impl StoredHistory {
                     turns.reverse();
                     return Ok(turns);
                 }
-            }
-            if turns.len() == range.count {
-                break;
             }
             before = oldest;
         }
@@ -137,21 +144,97 @@ impl HistoryReader for StoredHistory {
     }
 }
 
-/// What a turn showed of turns before it, by its journal.
-fn find_shown_turns(stored: &StoredTurn) -> Result<Hydration, StoreError> {
-    let mut entries = stored.journal.iter().map(StoredText::as_str);
-    let Some(text) = entries.find(|text| text.contains(r#""entry":"hydrated""#)) else {
-        return Ok(Hydration::default());
-    };
-    let damaged = |error: serde_json::Error| StoreError::Damaged {
-        what: format!("turn `{}`", stored.summary.id),
-        reason: format!("a `hydrated` entry of its journal: {error}"),
-    };
-    match serde_json::from_str(text).map_err(damaged)? {
-        JournalEntry::Hydrated(hydration) => Ok(hydration),
-        _ => Ok(Hydration::default()),
+/// Reads earlier turns for a turn, and counts for it when the store fails.
+pub(super) struct TurnHistoryReader {
+    pub(super) history: Arc<StoredHistory>,
+    pub(super) recorder: Arc<LeasedRecorder>,
+}
+
+impl HistoryReader for TurnHistoryReader {
+    fn list_turns(&self, query: TurnQuery) -> StoreFuture<'_, Vec<TurnSummary>> {
+        Box::pin(self.recorder.count_failure(self.history.list_turns(query)))
+    }
+
+    fn load_turn(&self, turn: TurnId) -> HistoryFuture<'_, Option<EarlierTurn>> {
+        Box::pin(self.recorder.count_failure(self.history.load(turn)))
+    }
+
+    fn load_memories(&self, scope: MemoryScope) -> HistoryFuture<'_, Vec<Memory>> {
+        Box::pin(self.recorder.count_failure(self.history.load_scope(scope)))
     }
 }
+
+/// What the journal of an earlier turn says to a later one.
+#[derive(Default)]
+struct JournalOutline {
+    /// What it showed of turns before it.
+    shown: Hydration,
+    /// The iterations with results that output middleware did not look at.
+    unchecked: HashSet<u32>,
+}
+
+/// The members of an entry that are read here. The others can be large.
+#[derive(Deserialize)]
+struct EntryOutline<'e> {
+    #[serde(borrow)]
+    entry: Cow<'e, str>,
+    #[serde(default)]
+    iteration: u32,
+    #[serde(default)]
+    unchecked: bool,
+}
+
+impl JournalOutline {
+    fn read(stored: &StoredTurn) -> Result<Self, StoreError> {
+        let mut outline = Self::default();
+        let mut has_shown = false;
+        for (at, text) in stored.journal.iter().enumerate() {
+            let damaged = |error: serde_json::Error| StoreError::Damaged {
+                what: format!("turn `{}`", stored.summary.id),
+                reason: format!("entry {at} of its journal: {error}"),
+            };
+            let EntryOutline { entry, iteration, unchecked } =
+                serde_json::from_str(text).map_err(damaged)?;
+            match &*entry {
+                // Its calls have not been looked at until the end of the iteration says so.
+                "step" => {
+                    outline.unchecked.insert(iteration);
+                }
+                "iterated" if !unchecked => {
+                    outline.unchecked.remove(&iteration);
+                }
+                "hydrated" if !has_shown => {
+                    if let JournalEntry::Hydrated(shown) =
+                        serde_json::from_str(text).map_err(damaged)?
+                    {
+                        (outline.shown, has_shown) = (shown, true);
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(outline)
+    }
+
+    /// Replaces what a handler returned by a notice, if output middleware did not look at it.
+    fn withhold_unchecked(&self, record: EarlierRecord) -> EarlierRecord {
+        let EarlierRecord::ToolCall(call) = &record else { return record };
+        let is_of_handler = matches!(call.state(), CallState::Succeeded | CallState::Failed);
+        if !is_of_handler || !self.unchecked.contains(&call.iteration) {
+            return record;
+        }
+        let mut call = ToolCall::clone(call);
+        match &mut call.error {
+            Some(error) => error.message = UNCHECKED_TEXT.to_owned(),
+            None => call.results = Some(ToolResults::Text(UNCHECKED_TEXT.to_owned())),
+        }
+        EarlierRecord::ToolCall(Arc::new(call))
+    }
+}
+
+/// Replaces what output middleware did not look at.
+const UNCHECKED_TEXT: &str =
+    "(this result was not checked, because its turn ended first; it is not shown)";
 
 /// Replaces a result whose content is not stored any more.
 const GONE_TEXT: &str = "(the content of this result is not stored any more)";

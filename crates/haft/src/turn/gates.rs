@@ -4,13 +4,14 @@ mod approver;
 mod gatekeeper;
 mod grants;
 mod notifier;
+mod open_gate;
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use haft_core::call::RecordId;
 use haft_core::cancel::Cancellation;
-use haft_core::clock::{Clock, Timestamp};
+use haft_core::clock::Clock;
 use haft_core::context::{DispatchContext, GateContext, GateFuture, Gates, RecordWriter as _};
 use haft_core::event::{EventKind, GateResult, LogLevel};
 use haft_core::gate::{
@@ -22,11 +23,12 @@ use haft_core::tool::Tool;
 use serde_json::Value;
 use sha2::Digest as _;
 
-pub(super) use self::approver::GateWaits;
 pub use self::approver::{Approver, ApproverFuture, GatePolicy, IntoGateDecision};
+pub(super) use self::approver::{GateWaits, RunningCall};
 pub use self::gatekeeper::{Gatekeeper, SettleError};
 pub use self::grants::ListedGrant;
 pub(super) use self::notifier::GateNotifier;
+pub(super) use self::open_gate::OpenGate;
 use super::deadline::Stopwatch;
 use super::recorder::LeasedRecorder;
 use super::report::LogTopic;
@@ -68,6 +70,8 @@ pub(super) struct TurnGates {
     pub(super) opened: Mutex<HashMap<String, u32>>,
     /// Gates that another process opened for this turn before it died.
     pub(super) known: Vec<GateRow>,
+    /// Gates that this process opened and has not seen settled.
+    pub(super) unsettled: Mutex<HashSet<GateId>>,
     /// What waits at gates, and what does not.
     pub(super) waits: GateWaits,
 }
@@ -136,23 +140,35 @@ impl TurnGates {
             if row.settlement.is_none() {
                 let aborted =
                     GateSettlement::closed(GateDecision::Aborted, self.runner.clock.now());
-                let settlement = write(&aborted)?;
+                let settlement = to_json(&aborted)?;
                 closing.push(StoreWrite::CloseGate { id: row.id.clone(), settlement });
             }
         }
         if closing.is_empty() { Ok(()) } else { Ok(self.recorder.commit(closing).await?) }
     }
 
-    /// Writes that close the gates that earlier processes opened and that nothing waits at any more. A gate that was settled
-    /// meanwhile stays so.
-    pub(super) fn close_earlier_gates(&self) -> Vec<StoreWrite> {
+    /// Writes that close the gates of a turn that ends: those that earlier processes left open, and those that a handler or
+    /// a middleware of this one stopped waiting at. A gate that was settled meanwhile stays so.
+    pub(super) fn close_open_gates(&self) -> Vec<StoreWrite> {
+        let earlier = self.known.iter().filter(|row| row.settlement.is_none());
+        let mut open: BTreeSet<GateId> = earlier.map(|row| row.id.clone()).collect();
+        open.extend(self.lock_unsettled().iter().cloned());
+        if open.is_empty() {
+            return Vec::new();
+        }
         let aborted = GateSettlement::closed(GateDecision::Aborted, self.runner.clock.now());
-        let open = self.known.iter().filter(|row| row.settlement.is_none());
-        let writes = open.filter_map(|row| {
-            let settlement = write(&aborted).ok()?;
-            Some(StoreWrite::CloseGate { id: row.id.clone(), settlement })
-        });
-        writes.collect()
+        let Ok(settlement) = to_json(&aborted) else { return Vec::new() };
+        let close = |id| StoreWrite::CloseGate { id, settlement: settlement.clone() };
+        open.into_iter().map(close).collect()
+    }
+
+    fn lock_unsettled(&self) -> MutexGuard<'_, HashSet<GateId>> {
+        self.unsettled.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Loads a gate, and counts for the turn if the store fails.
+    async fn load_gate(&self, id: &GateId) -> Result<Option<GateRow>, StoreError> {
+        self.recorder.count_failure(self.runner.store.gate(id.clone())).await
     }
 
     /// Fails if the call was rejected at a gate that is outdated: a rejection stays valid when the tool changes.
@@ -186,7 +202,7 @@ impl TurnGates {
     ) -> Result<Option<Approval>, GateError> {
         let VerifiedDecision { value, gate, settlement } = decision;
         if value != Value::Bool(true) {
-            let (by, reason) = ("whoever was asked".to_owned(), NOT_ALLOWED.to_owned());
+            let (by, reason) = (settlement.by, NOT_ALLOWED.to_owned());
             return Err(GateError::Rejected { by, reason });
         }
         if let Some(grant) = settlement.grant
@@ -243,14 +259,16 @@ impl TurnGates {
         gate: &OpenGate,
         polled: impl Future<Output = Result<GateRow, GateError>>,
     ) -> Result<GateRow, GateError> {
-        let known = self.runner.store.gate(gate.id.clone()).await?;
-        if known.is_some_and(|row| row.settlement.is_some()) {
+        let known = self.load_gate(&gate.id).await?;
+        let is_settled = known.is_some_and(|row| row.settlement.is_some());
+        // A gate whose time is up is closed, and not left to others once more.
+        if is_settled || gate.is_expired_at(self.runner.clock.now()) {
             return polled.await;
         }
         tokio::select! {
             biased;
             settled = polled => settled,
-            never = self.consult_approver(ctx, gate) => match never {},
+            failed = self.consult_approver(ctx, gate) => failed.map(|never| match never {}),
         }
     }
 
@@ -288,6 +306,7 @@ impl TurnGates {
         let (gate, json) = self.match_known_gate(gate)?;
         let digest = digest(&json);
         let open = StoreWrite::OpenGate { id: gate.id.clone(), json };
+        self.lock_unsettled().insert(gate.id.clone());
         self.recorder.commit(vec![open, StoreWrite::Status(TurnStatus::Waiting)]).await?;
         Ok((gate, digest))
     }
@@ -300,7 +319,8 @@ impl TurnGates {
         row: &GateRow,
     ) -> Result<VerifiedDecision, GateError> {
         let settlement = read_settlement(&row.id, row.settlement.as_deref().unwrap_or_default())?;
-        self.recorder.defer(StoreWrite::Status(TurnStatus::Running));
+        let settlement = opened.apply_timeout(settlement);
+        self.mark_settled(&row.id);
         // Texts are stored byte by byte: another text was written from outside.
         let unchanged = digest(&row.json) == opened.digest;
         let gate = if unchanged { Some(read_gate(row)?) } else { None };
@@ -335,10 +355,21 @@ impl TurnGates {
         }
     }
 
+    /// Notes that a gate is settled. A turn that waits at no other gate runs again.
+    fn mark_settled(&self, id: &GateId) {
+        let mut unsettled = self.lock_unsettled();
+        unsettled.remove(id);
+        if unsettled.is_empty() {
+            // No memory is used for gates while none is open.
+            *unsettled = HashSet::new();
+            self.recorder.defer(StoreWrite::Status(TurnStatus::Running));
+        }
+    }
+
     /// The gate and its text, as an earlier process opened them. One that was changed since is refused.
     fn match_known_gate(&self, gate: Gate) -> Result<(Gate, String), GateError> {
         let Some(row) = self.known.iter().find(|row| row.id == gate.id) else {
-            let mut json = write(&gate)?;
+            let mut json = to_json(&gate)?;
             json.shrink_to_fit();
             return Ok((gate, json));
         };
@@ -356,7 +387,7 @@ impl TurnGates {
     ) -> Result<GateRow, GateError> {
         let subscription = self.runner.gate_notifier.subscribe(gate.id.clone());
         loop {
-            let row = self.runner.store.gate(gate.id.clone()).await?;
+            let row = self.load_gate(&gate.id).await?;
             let row = row.ok_or_else(|| StoreError::unknown_gate(&gate.id))?;
             if row.settlement.is_some() {
                 return Ok(row);
@@ -373,7 +404,8 @@ impl TurnGates {
                 _ = cancellation.cancelled() => GateDecision::Aborted,
             };
             let closing = GateSettlement::closed(closed, self.runner.clock.now());
-            let close = StoreWrite::CloseGate { id: gate.id.clone(), settlement: write(&closing)? };
+            let close =
+                StoreWrite::CloseGate { id: gate.id.clone(), settlement: to_json(&closing)? };
             self.recorder.commit(vec![close]).await?;
             // A decision may have come first: the settlement in the store counts.
         }
@@ -400,14 +432,6 @@ impl Gates for TurnGates {
 
 /// The reason of a rejection that has none.
 const NOT_ALLOWED: &str = "this call is not allowed";
-
-/// A gate that was opened and is awaited.
-pub(super) struct OpenGate {
-    id: GateId,
-    expires_at: Option<Timestamp>,
-    /// The digest of its text, as it was opened.
-    digest: [u8; 32],
-}
 
 /// A settlement that resolves a gate and that was verified.
 struct VerifiedDecision {
@@ -436,7 +460,8 @@ fn announce_gate(ctx: GateContext<'_>, gate: Gate, digest: [u8; 32]) -> OpenGate
         schema: gate.schema.clone().map(Into::into),
         timeout: gate.expires_at.map(|at| at.duration_since(gate.opened_at)),
     });
-    OpenGate { id: gate.id, expires_at: gate.expires_at, digest }
+    let call = ctx.record_id().or(gate.call.map(|call| call.record));
+    OpenGate { id: gate.id, call, expires_at: gate.expires_at, digest }
 }
 
 fn digest(text: &str) -> [u8; 32] {
@@ -455,6 +480,6 @@ fn damaged(id: &GateId, error: &serde_json::Error) -> StoreError {
     StoreError::Damaged { what: format!("gate `{id}`"), reason: error.to_string() }
 }
 
-fn write(value: &impl serde::Serialize) -> Result<String, StoreError> {
+fn to_json(value: &impl serde::Serialize) -> Result<String, StoreError> {
     serde_json::to_string(value).map_err(|error| StoreError::backend("write a gate", error))
 }

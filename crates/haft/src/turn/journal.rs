@@ -84,8 +84,17 @@ pub(super) enum JournalEntry {
     Hydrated(Hydration),
     /// Tools were registered, hidden or removed, or added to the block that the model sees.
     Tools(ToolChanges),
+    /// A handler or the executor has decided how the dispatch ends once output middleware has run; `continue` takes that
+    /// back. It is stored together with the call or the step that decided.
+    Pending { iteration: u32, then: NextAction },
     /// An iteration has ended, and with it the dispatch if that is done.
-    Iterated { iteration: u32, done: bool },
+    Iterated {
+        iteration: u32,
+        done: bool,
+        /// Whether output middleware did not look at all results of its calls. Later turns do not show them.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        unchecked: bool,
+    },
     /// The turn has ended.
     Ended {
         outcome: TurnOutcome,
@@ -116,6 +125,7 @@ impl JournalEntry {
             Self::Stash { .. } => "stash",
             Self::Hydrated(_) => "hydrated",
             Self::Tools(_) => "tools",
+            Self::Pending { .. } => "pending",
             Self::Iterated { .. } => "iterated",
             Self::Ended { .. } => "ended",
         }

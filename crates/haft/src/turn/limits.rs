@@ -102,7 +102,8 @@ pub struct Limits {
     pub tool_calls: u32,
     /// How many tokens, as executors count them: unlimited.
     pub tokens: Option<u64>,
-    /// How long it may work: an hour. Time spent at gates does not count.
+    /// How long it may work: an hour. Time spent at gates does not count. A turn that is resumed has this time again: the
+    /// limit bounds each attempt to run the turn, and [`iterations`](Self::iterations) bounds the turn.
     pub wall_time: Duration,
     /// How many calls of one step run in parallel: 8.
     pub fan_out: NonZeroUsize,

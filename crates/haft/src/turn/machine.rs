@@ -15,6 +15,7 @@ mod tests;
 
 use haft_core::event::ErrorReport;
 use haft_core::record::RecordName;
+use haft_core::step::NextAction;
 use haft_core::usage::Usage;
 
 pub(super) use self::effect::{Effect, StepVerdict};
@@ -32,6 +33,8 @@ pub(super) struct TurnMachine {
     messages: Vec<RecordName>,
     /// Whether the turn has worked for as long as it may.
     wall_time_reached: bool,
+    /// How a dispatch was to end when the turn was interrupted, with the iteration that decided it.
+    pending: Option<(u32, NextAction)>,
     state: TurnState,
 }
 
@@ -69,6 +72,7 @@ impl TurnMachine {
             totals: TurnTotals::default(),
             messages: Vec::new(),
             wall_time_reached: false,
+            pending: None,
             state: TurnState::New,
         }
     }

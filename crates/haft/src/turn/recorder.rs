@@ -1,11 +1,18 @@
 //! Writing the records of a turn under its lease.
 
+use std::future::Future;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use haft_core::context::{Hydration, RecordWriter, TurnContext};
+use haft_core::context::{
+    DispatchContext, HistoryError, Hydration, RecordError, RecordWriter, Signal, TurnContext,
+};
 use haft_core::registry::ToolRegistry;
+use haft_core::spool::SpoolError;
 use haft_core::stash::Stash;
+use haft_core::step::NextAction;
 use haft_core::store::{StoreError, StoreFuture, StoreWrite};
+use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::journal::JournalEntry;
 use super::lease::ActiveLease;
@@ -17,6 +24,13 @@ pub(super) struct LeasedRecorder {
     store: Arc<TimedStore>,
     lease: ActiveLease,
     deferred: Mutex<Deferred>,
+    /// Commits run in parallel, but one that carries deferred writes runs alone: a later commit must not overtake them,
+    /// and if it fails they are deferred again in the order that they had.
+    order: RwLock<()>,
+    /// How many commits wait for others.
+    waiting: AtomicU32,
+    /// How often the store failed this turn.
+    failures: AtomicU64,
 }
 
 /// Writes that can wait for the next commit.
@@ -27,8 +41,8 @@ struct Deferred {
     stash: Stash,
     /// The tools as they were last written, or are about to be.
     tools: ToolRegistry,
-    /// Whether the store failed at the last commit.
-    is_failing: bool,
+    /// How the dispatch is to end as it was last written, or is about to be, and in which iteration.
+    pending: (u32, Option<Signal>),
 }
 
 impl LeasedRecorder {
@@ -38,8 +52,10 @@ impl LeasedRecorder {
         stash: Stash,
         tools: ToolRegistry,
     ) -> Self {
-        let deferred = Deferred { writes: Vec::new(), stash, tools, is_failing: false };
-        Self { store, lease, deferred: Mutex::new(deferred) }
+        let deferred =
+            Mutex::new(Deferred { writes: Vec::new(), stash, tools, pending: (0, None) });
+        let (waiting, failures) = (AtomicU32::new(0), AtomicU64::new(0));
+        Self { store, lease, deferred, order: RwLock::new(()), waiting, failures }
     }
 
     /// Commits a write together with the next commit.
@@ -66,14 +82,74 @@ impl LeasedRecorder {
         deferred.tools = tools;
     }
 
+    /// Journals how the dispatch is to end together with the next commit, if that has changed.
+    pub(super) fn defer_pending(&self, ctx: &DispatchContext) {
+        let pending = (ctx.iteration(), ctx.pending());
+        let mut deferred = self.lock();
+        let is_first = deferred.pending.0 != pending.0;
+        if deferred.pending == pending || (is_first && pending.1.is_none()) {
+            return;
+        }
+        let then = match pending.1.clone() {
+            Some(Signal::Ack) => NextAction::Done,
+            Some(Signal::Nack { error }) => NextAction::Fail(error),
+            _ => NextAction::Continue,
+        };
+        deferred.writes.push(JournalEntry::Pending { iteration: pending.0, then }.into_write());
+        deferred.pending = pending;
+    }
+
     /// Whether a write waits for the next commit.
     pub(super) fn has_deferred(&self) -> bool {
         !self.lock().writes.is_empty()
     }
 
-    /// Whether the store failed at the last commit.
-    pub(super) fn is_failing(&self) -> bool {
-        self.lock().is_failing
+    /// How often the store failed this turn so far: an error of its backend, a lost lease, or an operation that was
+    /// given up before it ended.
+    pub(super) fn failures(&self) -> u64 {
+        self.failures.load(Ordering::Acquire)
+    }
+
+    /// Performs an operation of the store, and counts it if the store fails.
+    pub(super) async fn count_failure<T, E: MaybeStoreFailure>(
+        &self,
+        operation: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, E> {
+        let unfinished = UnfinishedOperation { failures: &self.failures, has_failed: true };
+        let done = operation.await;
+        unfinished.end(done.as_ref().is_err_and(MaybeStoreFailure::is_store_failure));
+        done
+    }
+
+    /// Takes the deferred writes for a commit, and waits for its turn.
+    async fn take_deferred(&self) -> Result<DeferredWrites<'_>, StoreError> {
+        let taken = if self.has_deferred() {
+            self.order.try_write().ok().map(|order| DeferredWrites::take(self, order))
+        } else {
+            self.order.try_read().ok().and_then(|order| DeferredWrites::none(self, order))
+        };
+        match taken {
+            Some(taken) => Ok(taken),
+            None => {
+                // Each of the commits before this one has a deadline of its own.
+                let before = WaitingCommit::begin(&self.waiting);
+                let waiting = Box::pin(async { Ok(self.await_order().await) });
+                let operations = before.count.saturating_add(2);
+                self.store.with_deadlines(operations, "wait for earlier writes", waiting).await
+            }
+        }
+    }
+
+    async fn await_order(&self) -> DeferredWrites<'_> {
+        loop {
+            if self.has_deferred() {
+                return DeferredWrites::take(self, self.order.write().await);
+            }
+            // A commit that failed meanwhile has deferred its writes again.
+            if let Some(none) = DeferredWrites::none(self, self.order.read().await) {
+                return none;
+            }
+        }
     }
 
     /// Releases the lease.
@@ -89,22 +165,26 @@ impl LeasedRecorder {
 impl RecordWriter for LeasedRecorder {
     fn commit(&self, writes: Vec<StoreWrite>) -> StoreFuture<'_, ()> {
         Box::pin(async move {
-            let deferred = DeferredWrites::take(self);
-            let all = deferred.followed_by(writes);
-            if all.is_empty() {
-                return Ok(());
-            }
-            let done = self.store.commit(self.lease.current(), all).await;
-            self.lock().is_failing = matches!(done, Err(StoreError::Backend { .. }));
-            if done.is_ok() {
+            self.count_failure(async {
+                let deferred = self.take_deferred().await?;
+                let all = deferred.followed_by(writes);
+                if all.is_empty() {
+                    return Ok(());
+                }
+                self.store.commit(self.lease.current(), all).await?;
                 deferred.mark_written();
-            }
-            done
+                Ok(())
+            })
+            .await
         })
     }
 
     fn journal_hydration(&self, hydration: Hydration) {
         self.defer(JournalEntry::Hydrated(hydration).into_write());
+    }
+
+    fn hydration_write(&self, hydration: Hydration) -> Option<StoreWrite> {
+        Some(JournalEntry::Hydrated(hydration).into_write())
     }
 }
 
@@ -113,11 +193,27 @@ impl RecordWriter for LeasedRecorder {
 struct DeferredWrites<'r> {
     recorder: &'r LeasedRecorder,
     writes: Vec<StoreWrite>,
+    /// Released after the writes are deferred again.
+    _order: CommitOrder<'r>,
+}
+
+/// The right to commit now.
+#[expect(dead_code, reason = "the guards are held and not used")]
+enum CommitOrder<'r> {
+    InParallel(RwLockReadGuard<'r, ()>),
+    Alone(RwLockWriteGuard<'r, ()>),
 }
 
 impl<'r> DeferredWrites<'r> {
-    fn take(recorder: &'r LeasedRecorder) -> Self {
-        Self { recorder, writes: std::mem::take(&mut recorder.lock().writes) }
+    fn take(recorder: &'r LeasedRecorder, order: RwLockWriteGuard<'r, ()>) -> Self {
+        let writes = std::mem::take(&mut recorder.lock().writes);
+        Self { recorder, writes, _order: CommitOrder::Alone(order) }
+    }
+
+    /// No deferred writes; nothing if there are some.
+    fn none(recorder: &'r LeasedRecorder, order: RwLockReadGuard<'r, ()>) -> Option<Self> {
+        let (writes, order) = (Vec::new(), CommitOrder::InParallel(order));
+        (!recorder.has_deferred()).then_some(Self { recorder, writes, _order: order })
     }
 
     fn followed_by(&self, writes: Vec<StoreWrite>) -> Vec<StoreWrite> {
@@ -137,6 +233,78 @@ impl Drop for DeferredWrites<'_> {
         if !self.writes.is_empty() {
             let writes = std::mem::take(&mut self.writes);
             self.recorder.lock().writes.splice(0..0, writes);
+        }
+    }
+}
+
+/// A commit that waits for others.
+struct WaitingCommit<'r> {
+    waiting: &'r AtomicU32,
+    /// How many waited before it.
+    count: u32,
+}
+
+impl<'r> WaitingCommit<'r> {
+    fn begin(waiting: &'r AtomicU32) -> Self {
+        Self { waiting, count: waiting.fetch_add(1, Ordering::AcqRel) }
+    }
+}
+
+impl Drop for WaitingCommit<'_> {
+    fn drop(&mut self) {
+        self.waiting.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// An operation of the store. If it is dropped before it ends, it counts as failed.
+struct UnfinishedOperation<'r> {
+    failures: &'r AtomicU64,
+    has_failed: bool,
+}
+
+impl UnfinishedOperation<'_> {
+    fn end(mut self, has_failed: bool) {
+        self.has_failed = has_failed;
+    }
+}
+
+impl Drop for UnfinishedOperation<'_> {
+    fn drop(&mut self) {
+        if self.has_failed {
+            self.failures.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+}
+
+/// An error that may say that the store failed. Another attempt may succeed then.
+pub(super) trait MaybeStoreFailure {
+    fn is_store_failure(&self) -> bool;
+}
+
+impl MaybeStoreFailure for StoreError {
+    fn is_store_failure(&self) -> bool {
+        matches!(self, Self::Backend { .. } | Self::LeaseLost { .. })
+    }
+}
+
+impl MaybeStoreFailure for HistoryError {
+    fn is_store_failure(&self) -> bool {
+        matches!(self, Self::Store(error) if error.is_store_failure())
+    }
+}
+
+impl MaybeStoreFailure for SpoolError {
+    fn is_store_failure(&self) -> bool {
+        matches!(self, Self::Io { .. } | Self::Store { .. })
+    }
+}
+
+impl MaybeStoreFailure for RecordError {
+    fn is_store_failure(&self) -> bool {
+        match self {
+            Self::Store(error) => error.is_store_failure(),
+            Self::Spool(error) => error.is_store_failure(),
+            _ => false,
         }
     }
 }

@@ -29,14 +29,25 @@ impl TimedStore {
     pub(super) async fn with_deadline<T>(
         &self,
         doing: &str,
+        work: StoreFuture<'_, T>,
+    ) -> Result<T, StoreError> {
+        self.with_deadlines(1, doing, work).await
+    }
+
+    /// Puts a deadline on work that waits for other operations: so many times the deadline of one.
+    pub(super) async fn with_deadlines<T>(
+        &self,
+        operations: u32,
+        doing: &str,
         mut work: StoreFuture<'_, T>,
     ) -> Result<T, StoreError> {
         // A store in memory is done at once: a timer is only needed for others.
         if let Poll::Ready(done) = poll_fn(|cx| Poll::Ready(work.as_mut().poll(cx))).await {
             return done;
         }
-        Box::pin(timeout(self.limit, work)).await.unwrap_or_else(|elapsed| {
-            let doing = format!("{doing} within {:?}", self.limit);
+        let limit = self.limit.saturating_mul(operations);
+        Box::pin(timeout(limit, work)).await.unwrap_or_else(|elapsed| {
+            let doing = format!("{doing} within {limit:?}");
             Err(StoreError::Backend { doing, retryable: true, source: elapsed.into() })
         })
     }

@@ -215,10 +215,13 @@ async fn a_log_that_cannot_be_written_ends_the_turn() {
 #[tokio::test(start_paused = true)]
 async fn calls_of_a_cancelled_turn_are_audited_too() {
     let lines = Lines::default();
-    let hangs = Tool::builder("hangs").description("H.");
-    let hangs = hangs.handler(async || std::future::pending::<String>().await).build().unwrap();
-    let script = "steps: [{call: {hangs: {}}}, {say: x}]";
-    let built = runner(scripted(script)).tool(hangs).dispatch_input("audit", lines.log());
+    let hangs = |name: &str, effect: ToolEffect| {
+        let hangs = Tool::builder(name).description("H.").effect(effect);
+        hangs.handler(async || std::future::pending::<String>().await).build().unwrap()
+    };
+    let tools = [hangs("reads", ToolEffect::ReadOnly), hangs("pays", ToolEffect::Once)];
+    let script = "steps: [{call: {reads: {}, pays: {}}}, {say: x}]";
+    let built = runner(scripted(script)).tools(tools).dispatch_input("audit", lines.log());
     let runner = built.build().unwrap();
     let token = Cancellation::new();
     let cancel = token.clone();
@@ -232,7 +235,7 @@ async fn calls_of_a_cancelled_turn_are_audited_too() {
         .iter()
         .map(|line| line["result"]["state"].as_str().unwrap().to_owned())
         .collect();
-    assert_eq!(states, ["cancelled"]);
+    assert_eq!(states, ["cancelled", "unknown"]);
 }
 
 /// A process dies after the calls of its second step were audited, and another goes on.

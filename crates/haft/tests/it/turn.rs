@@ -20,9 +20,13 @@ mod polls;
 mod resume;
 mod scripts;
 mod short_ways;
+mod shown_history;
+mod store_faults;
 mod stress;
+mod suspension;
 #[cfg(all(feature = "http", feature = "formats"))]
 mod tool_block;
+mod unchecked;
 mod waits;
 
 use std::sync::{Arc, Mutex};

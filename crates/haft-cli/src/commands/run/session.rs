@@ -144,7 +144,7 @@ impl TurnSession {
         tokio::pin!(work);
         self.pending_gates.clear();
         self.open_gates.clear();
-        let mut turn = None;
+        let (mut turn, mut has_missed) = (None, false);
         let result = loop {
             let has_question = !self.pending_gates.is_empty();
             tokio::select! {
@@ -155,9 +155,16 @@ impl TurnSession {
                     stop => return Err(self.stopped_error(stop, turn.as_deref()).into()),
                 },
                 Some(received) = events.next() => {
-                    if let Some(event) = received.event() {
-                        turn.get_or_insert_with(|| Arc::clone(&event.turn));
-                        self.handle_event(&event, token.is_cancelled()).await?;
+                    match received.event() {
+                        Some(event) => {
+                            turn.get_or_insert_with(|| Arc::clone(&event.turn));
+                            self.handle_event(&event, token.is_cancelled()).await?;
+                        }
+                        None => has_missed = true,
+                    }
+                    if has_missed && let Some(turn) = &turn {
+                        self.compare_gates(turn, token.is_cancelled()).await?;
+                        has_missed = false;
                     }
                 }
                 result = &mut work => break result,
@@ -189,7 +196,10 @@ impl TurnSession {
         self.printer.print_event(event);
         match &event.kind {
             EventKind::TurnGateOpen { gate_id, .. } => {
-                self.open_gates.insert(gate_id.to_string());
+                // A gate that was found in the store when events were missed is known already.
+                if !self.open_gates.insert(gate_id.to_string()) {
+                    return Ok(());
+                }
                 // The gate may already be closed when the event arrives.
                 let open = self.runner.gates().open_gates(None).await?;
                 if let Some(gate) = open.into_iter().find(|gate| gate.id.as_str() == &**gate_id) {
@@ -199,17 +209,38 @@ impl TurnSession {
                     self.approve_pending_gates().await?;
                 }
             }
-            EventKind::TurnGateClosed { gate_id, .. } => {
-                self.open_gates.remove(&**gate_id);
-                let first = self.pending_gates.front().map(|gate| gate.id.clone());
-                self.pending_gates.retain(|gate| gate.id.as_str() != &**gate_id);
-                let was_on_screen = first.is_some_and(|gate| gate.as_str() == &**gate_id);
-                if was_on_screen && !is_cancelled {
-                    self.printer.print_notice("decided elsewhere, or no longer needed");
-                    self.ask_first_gate();
-                }
-            }
+            EventKind::TurnGateClosed { gate_id, .. } => self.close_gate(gate_id, is_cancelled),
             _ => {}
+        }
+        Ok(())
+    }
+
+    /// Closes the question of a gate that is settled.
+    fn close_gate(&mut self, gate_id: &str, is_cancelled: bool) {
+        self.open_gates.remove(gate_id);
+        let first = self.pending_gates.front().map(|gate| gate.id.clone());
+        self.pending_gates.retain(|gate| gate.id.as_str() != gate_id);
+        let was_on_screen = first.is_some_and(|gate| gate.as_str() == gate_id);
+        if was_on_screen && !is_cancelled {
+            self.printer.print_notice("decided elsewhere, or no longer needed");
+            self.ask_first_gate();
+        }
+    }
+
+    /// Compares the gates that were announced with those in the store. The program may have missed events of gates while
+    /// it printed others.
+    async fn compare_gates(&mut self, turn: &str, is_cancelled: bool) -> Result<()> {
+        let open = self.runner.gates().open_gates(Some(turn.parse()?)).await?;
+        let MissedGates { opened, closed } = MissedGates::find(&self.open_gates, open);
+        for gate in closed {
+            self.close_gate(&gate, is_cancelled);
+        }
+        for gate in opened {
+            self.open_gates.insert(gate.id.as_str().to_owned());
+            self.queue_gate(gate);
+        }
+        if self.gates == GateMode::Approve {
+            self.approve_pending_gates().await?;
         }
         Ok(())
     }
@@ -316,5 +347,40 @@ impl TurnSession {
 /// The name of the user in decisions.
 const USER: &str = "the user";
 
+/// Gates whose events were missed.
+struct MissedGates {
+    opened: Vec<Gate>,
+    closed: Vec<String>,
+}
+
+impl MissedGates {
+    /// Compares the gates that were announced as open with those that are.
+    fn find(announced: &HashSet<String>, open: Vec<Gate>) -> Self {
+        let is_open: HashSet<String> =
+            open.iter().map(|gate| gate.id.as_str().to_owned()).collect();
+        let opened = open.into_iter().filter(|gate| !announced.contains(gate.id.as_str()));
+        let closed = announced.difference(&is_open).cloned();
+        Self { opened: opened.collect(), closed: closed.collect() }
+    }
+}
+
 /// The reason of a turn that the user cancels.
 const INTERRUPTED: &str = "the user pressed Ctrl-C";
+
+#[cfg(test)]
+mod tests {
+    use super::{Gate, HashSet, MissedGates};
+    use haft::turn::{GateRequest, Timestamp};
+
+    #[test]
+    fn gates_whose_events_were_missed_are_found_in_the_store() {
+        let open = ["b", "c"].map(|id| {
+            let (id, turn) = (id.parse().unwrap(), "turn-1".parse().unwrap());
+            Gate::open(id, turn, GateRequest::new("Well?"), Timestamp::EPOCH).unwrap()
+        });
+        let announced = HashSet::from(["a".to_owned(), "b".to_owned()]);
+        let MissedGates { opened, closed } = MissedGates::find(&announced, open.into());
+        assert_eq!(opened.iter().map(|gate| gate.id.as_str()).collect::<Vec<_>>(), ["c"]);
+        assert_eq!(closed, ["a"]);
+    }
+}

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::TurnContext;
 use crate::call::{OccurrenceCounter, RecordId, ToolCall};
+use crate::clock::Timestamp;
 use crate::error::{Coded, ErrorCode};
 use crate::record::{LoadError, Memory, Message, Record as _, RecordName, Retrievable, Thought};
 use crate::store::{
@@ -74,13 +75,16 @@ pub struct EarlierTurn {
     pub kinds: Option<Vec<RowKind>>,
     /// What it showed itself of the turns before it.
     pub shown: Hydration,
+    /// When it was created, if that is known.
+    pub created_at: Option<Timestamp>,
 }
 
 impl EarlierTurn {
     /// A turn without records.
     #[must_use]
     pub fn new(turn: TurnId, status: TurnStatus) -> Self {
-        Self { turn, status, records: Vec::new(), kinds: None, shown: Hydration::default() }
+        let (records, shown) = (Vec::new(), Hydration::default());
+        Self { turn, status, records, kinds: None, shown, created_at: None }
     }
 
     /// Drops the records of all other kinds.
@@ -175,6 +179,9 @@ pub struct HydratedRange {
     pub last: TurnId,
     /// How many there are.
     pub count: usize,
+    /// When the oldest turn was created: turns before it are not shown, even if it is removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_created_at: Option<Timestamp>,
     /// Turns in between that had not ended and are not shown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub except: Vec<TurnId>,
@@ -260,9 +267,11 @@ impl TurnContext {
     pub fn hydrate(&self, turns: Vec<EarlierTurn>, except: Vec<TurnId>, kinds: &[RowKind]) {
         let mut hydration = Hydration::default();
         if let (Some(first), Some(last)) = (turns.first(), turns.last()) {
+            let first_created_at = first.created_at;
             let (first, last, count) = (first.turn.clone(), last.turn.clone(), turns.len());
             let kinds = kinds.to_vec();
-            hydration.range = Some(HydratedRange { first, last, count, except, kinds });
+            let range = HydratedRange { first, last, count, first_created_at, except, kinds };
+            hydration.range = Some(range);
         }
         let mut shown = ShownRecords::new(self, &turns);
         for mut turn in turns {

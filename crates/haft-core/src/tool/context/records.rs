@@ -153,12 +153,13 @@ impl TurnContext {
         id: String,
         is_earlier: bool,
     ) -> Result<(), StoreError> {
-        self.commit(vec![StoreWrite::Delete { kind, id: id.clone() }]).await?;
+        let mut writes = vec![StoreWrite::Delete { kind, id: id.clone() }];
         if let Some(recorder) = self.turn.recorder.as_ref().filter(|_| is_earlier) {
             let removed = vec![RemovedRecord { kind, id }];
-            recorder.journal_hydration(Hydration { removed, ..Hydration::default() });
+            // With the same commit: a turn that is resumed must not show what a caller believes to be removed.
+            writes.extend(recorder.hydration_write(Hydration { removed, ..Hydration::default() }));
         }
-        Ok(())
+        self.commit(writes).await
     }
 
     /// The list of the retrieved records.

@@ -71,6 +71,13 @@ pub trait RecordWriter: Send + Sync {
     fn journal_hydration(&self, hydration: Hydration) {
         let _ = hydration;
     }
+
+    /// The write that journals what the turn shows of earlier turns, for a commit that it belongs to; nothing for a
+    /// writer without a journal.
+    fn hydration_write(&self, hydration: Hydration) -> Option<StoreWrite> {
+        let _ = hydration;
+        None
+    }
 }
 
 /// Opens gates and waits at them.

@@ -60,7 +60,7 @@ async fn store_turn(
     let memories = share(input.memories);
     let thoughts = share(input.thoughts);
     let retrievables = share(input.retrievables);
-    let mut new = NewTurn::new(id, holder(&runner));
+    let mut new = NewTurn::new(id, new_lease_request(&runner));
     new.conversation.clone_from(&conversation);
     new.writes.push(JournalEntry::to_write(&started));
     new.writes.extend(rows("instructions", &instructions)?);
@@ -103,8 +103,8 @@ async fn store_turn(
     Ok(Box::new(RunningTurn { machine, driver }))
 }
 
-/// Who asks the store for a lease.
-pub(super) fn holder(runner: &RunnerShared) -> LeaseRequest {
+/// Makes the request of a lease that begins now.
+pub(super) fn new_lease_request(runner: &RunnerShared) -> LeaseRequest {
     LeaseRequest::new(Arc::clone(&runner.name), runner.clock.now(), runner.deadlines.lease)
 }
 

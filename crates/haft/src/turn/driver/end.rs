@@ -19,12 +19,12 @@ impl TurnDriver {
         conclusion: Conclusion,
         totals: TurnTotals,
     ) -> EffectReply {
-        let entry = Arc::new(self.end_entry(&conclusion, totals));
-        let mut writes = self.gates.close_earlier_gates();
+        let entry = Arc::new(self.make_end_entry(&conclusion, totals));
+        let mut writes = self.gates.close_open_gates();
         writes.extend(JournalEntry::to_end_writes(&entry));
         let open =
             self.ctx.turn().tool_calls().all().into_iter().filter(|it| !it.state().is_final());
-        let calls = open.map(|call| Arc::new(self.abandoned_call(&call))).collect();
+        let calls = open.map(|call| Arc::new(self.end_abandoned_call(&call))).collect();
         match self.ctx.turn().store_step(Vec::new(), Vec::new(), calls, writes).await {
             Ok(()) => TurnEntry::Journal(entry).into(),
             Err(error) => {
@@ -34,8 +34,12 @@ impl TurnDriver {
         }
     }
 
-    /// The journal entry that ends the turn.
-    pub(super) fn end_entry(&self, conclusion: &Conclusion, totals: TurnTotals) -> JournalEntry {
+    /// Makes the journal entry that ends the turn.
+    pub(super) fn make_end_entry(
+        &self,
+        conclusion: &Conclusion,
+        totals: TurnTotals,
+    ) -> JournalEntry {
         let TurnTotals { iterations, usage } = totals;
         let (outcome, error) = (conclusion.outcome.clone(), conclusion.error.as_deref().cloned());
         JournalEntry::Ended { outcome, error, iterations, usage, at: self.runner.clock.now() }
@@ -61,10 +65,10 @@ impl TurnDriver {
         EffectReply::None
     }
 
-    /// A call that the turn ends with.
-    fn abandoned_call(&self, call: &ToolCall) -> ToolCall {
+    /// Ends a call that its turn ends with.
+    fn end_abandoned_call(&self, call: &ToolCall) -> ToolCall {
         if Self::is_lost(call) {
-            return self.lost_call(call);
+            return self.end_lost_call(call);
         }
         let message = format!("the turn ended before the call of `{}` did", call.tool());
         let error = CallError::new(codes::TOOL_CANCELLED, message, false);
@@ -79,8 +83,8 @@ impl TurnDriver {
         call.state() == CallState::Running
     }
 
-    /// The record of a call whose outcome cannot be known.
-    pub(super) fn lost_call(&self, call: &ToolCall) -> ToolCall {
+    /// Ends a call whose outcome cannot be known.
+    pub(super) fn end_lost_call(&self, call: &ToolCall) -> ToolCall {
         let message = format!(
             "the process died while `{}` ran; what it did is not known, do not repeat it blindly",
             call.tool()

@@ -1,7 +1,9 @@
 //! Opening and closing iterations and the dispatch.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use haft_core::call::ToolCall;
 use haft_core::context::{Signal, SignalError};
 use haft_core::event::{ErrorReport, EventKind};
 use haft_core::step::StepContext;
@@ -33,7 +35,8 @@ impl TurnDriver {
         let ctx = self.ctx.at_iteration(iteration);
         let start = self.record_start();
         let scopes = ctx.emit_start(|| EventKind::IterationStart {});
-        self.iteration = IterationScope { ctx, start, usage, scopes };
+        let is_checked = AtomicBool::new(self.runner.dispatch_output.is_empty());
+        self.iteration = IterationScope { ctx, start, usage, scopes, is_checked };
         TurnEntry::IterationOpened
     }
 
@@ -52,10 +55,19 @@ impl TurnDriver {
 
     /// Journals the end of the iteration, with the next commit.
     pub(super) fn journal_iteration(&self, iteration: u32, done: bool) -> TurnEntry {
-        let entry = Arc::new(JournalEntry::Iterated { iteration, done });
+        let unchecked = self.has_unchecked_calls();
+        let entry = Arc::new(JournalEntry::Iterated { iteration, done, unchecked });
         self.recorder.defer_changes(self.iteration.ctx.turn());
         self.recorder.defer(JournalEntry::to_write(&entry));
         TurnEntry::Journal(entry)
+    }
+
+    /// Whether the iteration has calls whose results output middleware did not look at.
+    fn has_unchecked_calls(&self) -> bool {
+        let IterationScope { ctx, is_checked, .. } = &self.iteration;
+        let is_of_iteration = |call: &Arc<ToolCall>| call.iteration == ctx.iteration();
+        !is_checked.load(Ordering::Acquire)
+            && ctx.turn().tool_calls().of_turn().iter().any(is_of_iteration)
     }
 
     pub(super) fn close_iteration(&self, totals: TurnTotals) {

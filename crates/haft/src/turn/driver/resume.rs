@@ -1,5 +1,6 @@
 //! Resuming a turn.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use haft_core::cancel::Cancellation;
 use haft_core::context::{Hydration, Instruction, Tokenizable, TurnContext};
 use haft_core::event::LogLevel;
 use haft_core::record::{
-    LoadError, Memory, Message, Record as _, RecordLoader, Retrievable, Thought,
+    LoadError, Memory, Message, Record as _, RecordLoader, RecordName, Retrievable, Thought,
 };
 use haft_core::stash::Stash;
 use haft_core::step::ExecutorDescription;
@@ -19,7 +20,7 @@ use super::super::machine::{TurnEntry, TurnMachine, TurnTotals};
 use super::super::report::{Conclusion, LogTopic};
 use super::super::runner::RunnerShared;
 use super::super::{TurnError, TurnReport};
-use super::create::holder;
+use super::create::new_lease_request;
 use super::{RunningTurn, TurnDriver, TurnStart};
 
 /// Resumes a turn and runs it to its end. One that has ended is reported again.
@@ -35,11 +36,12 @@ pub(in crate::turn) async fn resume_turn(
     if !cancellation.is_cancelled() {
         check_executor(runner, id, &replayed)?;
     }
-    let lease = runner.store.claim(id.clone(), holder(runner)).await?;
+    let lease = runner.store.claim(id.clone(), new_lease_request(runner)).await?;
     match Box::pin(take_over(runner, lease.clone(), &cancellation)).await {
         Ok(TakenOver::Ended(ended)) => {
             let (stored, machine) = *ended;
-            runner.store.release(lease).await?;
+            // A lease that cannot be released expires by itself.
+            let _ = runner.store.release(lease).await;
             report_ended(runner, stored, machine).await
         }
         Ok(TakenOver::Unfinished(turn)) => Ok(turn.run().await),
@@ -148,11 +150,11 @@ async fn report_ended(
     stored: StoredTurn,
     machine: TurnMachine,
 ) -> Result<TurnReport, TurnError> {
-    let said = machine.messages();
+    let said: HashSet<&str> = machine.messages().iter().map(RecordName::as_str).collect();
     let (mut messages, mut calls) = (Vec::new(), Vec::new());
     for row in &stored.rows {
         match row.kind {
-            RowKind::Message if said.iter().any(|id| id.as_str() == row.id) => {
+            RowKind::Message if said.contains(row.id.as_str()) => {
                 messages.push(Arc::new(Message::from_row(row, &runner.loader).await?));
             }
             RowKind::ToolCall => {

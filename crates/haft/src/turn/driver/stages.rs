@@ -1,15 +1,40 @@
 //! Storing the input, and running pipelines.
 
+use std::error::Error;
+use std::sync::atomic::Ordering;
+
+use haft_core::context::{HistoryError, RecordError};
 use haft_core::error::codes;
 use haft_core::event::ErrorReport;
 use haft_core::pipeline::{Pipeline, PipelineContext, PipelineError, Stage};
+use haft_core::spool::SpoolError;
+use haft_core::store::StoreError;
 
 use super::super::deadline::{WaitError, with_deadline};
 use super::super::gates::GateScope;
 use super::super::limits::Deadlines;
 use super::super::machine::{Interruption, TurnEntry};
+use super::super::recorder::MaybeStoreFailure as _;
 use super::super::report::FailurePoint;
 use super::{EffectReply, PerformedEffect, TurnDriver};
+
+/// A pipeline did not come to its end.
+struct StageFailure {
+    error: ErrorReport,
+    /// Whether a store failed, according to the error.
+    is_of_store: bool,
+}
+
+/// Whether an error or one of its causes says that a store failed.
+fn is_caused_by_store(error: &(dyn Error + 'static)) -> bool {
+    let mut causes = std::iter::successors(Some(error), |&error| error.source());
+    causes.any(|cause| {
+        cause.downcast_ref::<StoreError>().is_some_and(StoreError::is_store_failure)
+            || cause.downcast_ref::<SpoolError>().is_some_and(SpoolError::is_store_failure)
+            || cause.downcast_ref::<RecordError>().is_some_and(RecordError::is_store_failure)
+            || cause.downcast_ref::<HistoryError>().is_some_and(HistoryError::is_store_failure)
+    })
+}
 
 impl TurnDriver {
     /// Stores long texts that the turn began with, unless an earlier process did.
@@ -70,31 +95,42 @@ impl TurnDriver {
             return PerformedEffect::Now(Some(self.pass_stage()));
         }
         PerformedEffect::Later(Box::pin(async move {
-            let failed = self.run_members(pipeline, ctx).await;
-            match failed {
-                Some(error) if !self.ctx.cancellation().is_cancelled() => {
+            let failures = self.recorder.failures();
+            match self.run_members(pipeline, ctx).await {
+                Err(failure) if !self.ctx.cancellation().is_cancelled() => {
                     // If the store failed, it was not the fault of the middleware.
-                    let resumable = self.recorder.is_failing();
-                    Interruption::Failed { error: Box::new(error), resumable }.into()
+                    let has_store_failed = self.recorder.failures() > failures;
+                    let resumable = failure.is_of_store || has_store_failed;
+                    return Interruption::Failed { error: Box::new(failure.error), resumable }
+                        .into();
                 }
-                _ => self.pass_stage().into(),
+                Ok(true) if pipeline.stage() == Stage::DispatchOutput => {
+                    self.iteration.is_checked.store(true, Ordering::Release);
+                }
+                _ => {}
             }
+            self.pass_stage().into()
         }))
     }
 
-    /// Runs the members of a pipeline, and reports what went wrong.
+    /// Runs the members of a pipeline. Returns whether all of them ran, or what went wrong.
     async fn run_members<C: PipelineContext>(
         &self,
         pipeline: &Pipeline<C>,
         ctx: &C,
-    ) -> Option<ErrorReport> {
+    ) -> Result<bool, StageFailure> {
         let (stage, cancellation) = (pipeline.stage(), self.ctx.cancellation());
         let Deadlines { pipeline: limit, grace, .. } = self.runner.deadlines;
         let until = self.watch.worked() + limit;
-        let run = Box::pin(pipeline.run(ctx));
+        let run = Box::pin(pipeline.run_members(ctx));
+        let mut is_of_store = false;
         let error = match with_deadline(run, &self.watch, until, cancellation, grace).await {
-            Ok(Ok(())) | Err(WaitError::Cancelled(_)) => return None,
-            Ok(Err(error)) => ErrorReport::of(&error),
+            Ok(Ok(is_complete)) => return Ok(is_complete),
+            Err(WaitError::Cancelled(_)) => return Ok(false),
+            Ok(Err(error)) => {
+                is_of_store = is_caused_by_store(&error);
+                ErrorReport::of(&error)
+            }
             Err(WaitError::Deadline) => {
                 let message = format!("the {stage} pipeline did not end in time");
                 ErrorReport::coded(codes::DEADLINE_EXCEEDED, message)
@@ -104,7 +140,7 @@ impl TurnDriver {
                 ErrorReport::of(&PipelineError::Failed { stage, source })
             }
         };
-        Some(error.at(FailurePoint::Stage(stage).as_str()))
+        Err(StageFailure { error: error.at(FailurePoint::Stage(stage).as_str()), is_of_store })
     }
 
     /// A pipeline has passed, unless the turn is cancelled.

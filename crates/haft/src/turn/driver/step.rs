@@ -14,7 +14,7 @@ use haft_core::tool::OfferPoint;
 use haft_core::usage::Usage;
 
 use super::super::calls::CallRunner;
-use super::super::deadline::{WaitError, with_deadline};
+use super::super::deadline::{WaitError, catch_panic, with_deadline};
 use super::super::gates::GateScope;
 use super::super::journal::JournalEntry;
 use super::super::limits::{Deadlines, Limit};
@@ -87,10 +87,16 @@ impl TurnDriver {
             ctx.tools().offer_tools(offer_point(ctx));
         }
         self.gates.enter(GateScope::Step);
-        let work = scopes.run(|| self.runner.executor.step(step_ctx.clone()));
-        let work = scopes.wrap(work);
         let until = self.watch.worked() + limit;
-        let taken = with_deadline(work, &self.watch, until, ctx.cancellation(), grace).await;
+        // An executor may panic before it returns its future.
+        let taken = match catch_panic(|| scopes.run(|| self.runner.executor.step(step_ctx.clone())))
+        {
+            Ok(work) => {
+                let work = scopes.wrap(work);
+                with_deadline(work, &self.watch, until, ctx.cancellation(), grace).await
+            }
+            Err(panic) => Err(WaitError::Panicked(panic)),
+        };
         step_ctx.end_reports(taken.as_ref().ok().and_then(|step| step.as_ref().ok()));
         let error = match taken {
             Ok(Ok(step)) => return Ok(step),
@@ -163,6 +169,7 @@ impl TurnDriver {
             self.prepare_commit(*step, verdict);
         let turn = self.iteration.ctx.turn();
         self.recorder.defer_changes(turn);
+        self.recorder.defer_pending(&self.iteration.ctx);
         if let Err(error) = turn.store_step(thoughts, messages, calls.clone(), writes).await {
             return Interruption::not_stored(&error).into();
         }
@@ -201,8 +208,10 @@ impl TurnDriver {
             tools,
         });
         let mut writes = vec![JournalEntry::to_write(&entry)];
-        let end = totals.map(|totals| Arc::new(self.end_entry(&Conclusion::completed(), totals)));
+        let end =
+            totals.map(|totals| Arc::new(self.make_end_entry(&Conclusion::completed(), totals)));
         if let Some(end) = &end {
+            writes.extend(self.gates.close_open_gates());
             writes.extend(JournalEntry::to_end_writes(end));
         }
         StepCommit { thoughts, messages, calls, writes, entry, end }
@@ -265,7 +274,7 @@ impl TurnDriver {
                 continue;
             }
             if Self::is_lost(&call) {
-                if let Err(error) = ctx.turn().store_tool_call(self.lost_call(&call)).await {
+                if let Err(error) = ctx.turn().store_tool_call(self.end_lost_call(&call)).await {
                     return Interruption::not_stored(&error).into();
                 }
             } else {

@@ -1,20 +1,23 @@
 //! Deciding gates in the program that runs the turn, and what happens at gates that nothing decides.
 
+use std::collections::{BTreeMap, HashMap};
 use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use haft_core::call::RecordId;
+use haft_core::cancel::Cancellation;
 use haft_core::context::{GateContext, RecordWriter as _};
 use haft_core::event::{ErrorReport, EventKind, LogLevel};
-use haft_core::gate::{Gate, GateDecision, GateSettlement};
-use haft_core::store::{GateId, StoreWrite};
+use haft_core::gate::{Gate, GateDecision, GateError, GateSettlement};
+use haft_core::store::{GateId, StoreError, StoreWrite};
 use haft_core::tool::{Tool, ToolEffect};
 use serde_json::Value;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 
-use super::super::deadline::CatchUnwind;
-use super::{OpenGate, SettleError, TurnGates, read_gate, write};
+use super::super::deadline::{CatchUnwind, catch_panic};
+use super::{OpenGate, SettleError, TurnGates, read_gate, to_json};
 
 /// Decides the gates of the turns that a runner runs.
 ///
@@ -124,30 +127,62 @@ struct WaitState {
 
 #[derive(Default)]
 struct WaitCounts {
-    /// Calls that have begun and whose records are not stored.
-    calls: usize,
-    /// Calls among them that wait until another one has ended.
-    queued: usize,
-    /// Gates that are left to others.
-    gates: Vec<GateId>,
+    /// The calls that have begun and whose records are not stored, and in how many places each of them waits.
+    calls: HashMap<RecordId, u32>,
+    /// Calls among them that do not wait.
+    active: usize,
+    /// Gates that are left to others, in the order in which they were.
+    gates: BTreeMap<u64, GateId>,
+    next_gate: u64,
+    /// Calls that wait for a slot, and slots that no call uses. A slot that is free while a call waits for one is about to
+    /// be used.
+    slot_waiters: usize,
+    free_slots: usize,
 }
 
 impl GateWaits {
     /// Counts a call until the returned guard is dropped.
-    pub(in crate::turn) fn begin_call(&self) -> RunningCall {
-        self.update(|counts| counts.calls += 1);
-        RunningCall(self.clone())
+    pub(in crate::turn) fn begin_call(&self, call: RecordId) -> RunningCall {
+        self.update(|counts| {
+            if counts.calls.insert(call, 0).is_none() {
+                counts.active += 1;
+            }
+        });
+        RunningCall { waits: self.clone(), call }
     }
 
-    /// Counts a call as waiting for another one until the returned guard is dropped.
-    pub(in crate::turn) fn queue_call(&self) -> QueuedCall {
-        self.update(|counts| counts.queued += 1);
-        QueuedCall(self.clone())
+    /// Sets how many calls may run in parallel from now on, while none does.
+    pub(in crate::turn) fn set_slots(&self, count: usize) {
+        self.update(|counts| counts.free_slots = count);
     }
 
-    fn park(&self, gate: GateId) -> ParkedGate {
-        self.update(|counts| counts.gates.push(gate.clone()));
-        ParkedGate { waits: self.clone(), gate }
+    /// Waits until a call may run, or until the turn is cancelled. Until then the call counts as waiting.
+    pub(in crate::turn) async fn acquire_slot<'s>(
+        &self,
+        call: RecordId,
+        slots: &'s Semaphore,
+        cancellation: &Cancellation,
+    ) -> Option<CallSlot<'s>> {
+        if let Ok(permit) = slots.try_acquire() {
+            self.update(|counts| counts.free_slots = counts.free_slots.saturating_sub(1));
+            return Some(CallSlot { waits: self.clone(), _permit: permit });
+        }
+        let waiting = SlotWait::begin(self, call);
+        tokio::select! {
+            permit = slots.acquire() => permit.ok().map(|permit| waiting.end_with(permit)),
+            _ = cancellation.cancelled() => None,
+        }
+    }
+
+    fn park(&self, gate: GateId, call: Option<RecordId>) -> ParkedGate {
+        let mut number = 0;
+        self.update(|counts| {
+            number = counts.next_gate;
+            counts.next_gate += 1;
+            counts.gates.insert(number, gate);
+            counts.begin_wait(call);
+        });
+        ParkedGate { waits: self.clone(), number, call }
     }
 
     /// Waits until everything that runs waits at gates, and returns the gates.
@@ -156,7 +191,7 @@ impl GateWaits {
             self.0.all_wait.notified().await;
             let counts = self.lock();
             if counts.is_idle() {
-                return counts.gates.clone();
+                return counts.gates.values().cloned().collect();
             }
         }
     }
@@ -177,62 +212,135 @@ impl GateWaits {
 impl WaitCounts {
     /// Whether something waits at a gate, and nothing runs that does not wait. A gate outside of calls is the only one.
     fn is_idle(&self) -> bool {
-        !self.gates.is_empty() && self.calls <= self.gates.len() + self.queued
+        let gets_slot = self.slot_waiters > 0 && self.free_slots > 0;
+        !self.gates.is_empty() && self.active == 0 && !gets_slot
+    }
+
+    /// A call waits in one more place. It may wait at several gates at once.
+    fn begin_wait(&mut self, call: Option<RecordId>) {
+        if let Some(places) = call.and_then(|call| self.calls.get_mut(&call)) {
+            if *places == 0 {
+                self.active = self.active.saturating_sub(1);
+            }
+            *places += 1;
+        }
+    }
+
+    fn end_wait(&mut self, call: Option<RecordId>) {
+        if let Some(places) = call.and_then(|call| self.calls.get_mut(&call)) {
+            *places = places.saturating_sub(1);
+            if *places == 0 {
+                self.active += 1;
+            }
+        }
     }
 }
 
 /// A call that runs.
-pub(in crate::turn) struct RunningCall(GateWaits);
+pub(in crate::turn) struct RunningCall {
+    waits: GateWaits,
+    call: RecordId,
+}
 
 impl Drop for RunningCall {
     fn drop(&mut self) {
-        self.0.update(|counts| counts.calls = counts.calls.saturating_sub(1));
+        self.waits.update(|counts| {
+            if counts.calls.remove(&self.call) == Some(0) {
+                counts.active = counts.active.saturating_sub(1);
+            }
+            if counts.calls.is_empty() {
+                // No memory is used for calls while none runs.
+                counts.calls = HashMap::new();
+            }
+        });
     }
 }
 
-/// A call that waits for another one.
-pub(in crate::turn) struct QueuedCall(GateWaits);
+/// A call that waits for a slot.
+struct SlotWait<'w> {
+    waits: &'w GateWaits,
+    call: RecordId,
+    has_slot: bool,
+}
 
-impl Drop for QueuedCall {
+impl<'w> SlotWait<'w> {
+    fn begin(waits: &'w GateWaits, call: RecordId) -> Self {
+        waits.update(|counts| {
+            counts.slot_waiters += 1;
+            counts.begin_wait(Some(call));
+        });
+        Self { waits, call, has_slot: false }
+    }
+
+    fn end_with(mut self, permit: SemaphorePermit<'_>) -> CallSlot<'_> {
+        self.has_slot = true;
+        CallSlot { waits: self.waits.clone(), _permit: permit }
+    }
+}
+
+impl Drop for SlotWait<'_> {
     fn drop(&mut self) {
-        self.0.update(|counts| counts.queued = counts.queued.saturating_sub(1));
+        let (call, taken) = (self.call, usize::from(self.has_slot));
+        self.waits.update(|counts| {
+            counts.slot_waiters = counts.slot_waiters.saturating_sub(1);
+            counts.free_slots = counts.free_slots.saturating_sub(taken);
+            counts.end_wait(Some(call));
+        });
+    }
+}
+
+/// The slot of a call that runs its handler.
+pub(in crate::turn) struct CallSlot<'s> {
+    waits: GateWaits,
+    /// Released after the slot is counted as free.
+    _permit: SemaphorePermit<'s>,
+}
+
+impl Drop for CallSlot<'_> {
+    fn drop(&mut self) {
+        self.waits.update(|counts| counts.free_slots += 1);
     }
 }
 
 /// A gate that is left to others.
 struct ParkedGate {
     waits: GateWaits,
-    gate: GateId,
+    number: u64,
+    call: Option<RecordId>,
 }
 
 impl Drop for ParkedGate {
     fn drop(&mut self) {
         self.waits.update(|counts| {
-            if let Some(at) = counts.gates.iter().position(|gate| *gate == self.gate) {
-                counts.gates.swap_remove(at);
-            }
+            counts.gates.remove(&self.number);
+            counts.end_wait(self.call);
         });
     }
 }
 
 impl TurnGates {
-    /// Lets the approver of the runner settle a gate. If it does not, the gate is left to others. Never returns: who
-    /// waits at the gate finds the settlement in the store.
+    /// Lets the approver of the runner settle a gate. If it does not, the gate is left to others. Returns only if the store
+    /// fails: who waits at the gate finds the settlement in the store.
     pub(super) async fn consult_approver(
         &self,
         ctx: GateContext<'_>,
         gate: &OpenGate,
-    ) -> Infallible {
-        let settled = self.ask_approver(ctx, gate).await.unwrap_or_else(|error| {
-            ctx.emit_with(|| EventKind::Error(ErrorReport::of(&error)));
-            false
-        });
-        if settled {
+    ) -> Result<Infallible, GateError> {
+        let is_settled = match self.ask_approver(ctx, gate).await {
+            Ok(is_settled) => is_settled,
+            // The gate stays open, and the approver is asked again when the turn is resumed.
+            Err(SettleError::Store(error)) => return Err(error.into()),
+            Err(error) => {
+                ctx.emit_with(|| EventKind::Error(ErrorReport::of(&error)));
+                false
+            }
+        };
+        if is_settled {
             self.runner.gate_notifier.notify(&gate.id);
         } else if is_once(ctx) && self.runner.gate_policy == GatePolicy::Suspend {
-            self.close_gate(gate).await;
+            self.close_gate(gate).await?;
         } else {
-            let _parked = self.waits.park(gate.id.clone());
+            let _parked = self.waits.park(gate.id.clone(), gate.call);
             return std::future::pending().await;
         }
         std::future::pending().await
@@ -245,9 +353,12 @@ impl TurnGates {
         gate: &OpenGate,
     ) -> Result<bool, SettleError> {
         let Some(approver) = &self.runner.approver else { return Ok(false) };
-        let Some(row) = self.runner.store.gate(gate.id.clone()).await? else { return Ok(false) };
+        let Some(row) = self.load_gate(&gate.id).await? else { return Ok(false) };
         let gate = read_gate(&row)?;
-        let asked = CatchUnwind(approver.decide(gate.clone())).await;
+        let asked = match catch_panic(|| approver.decide(gate.clone())) {
+            Ok(deciding) => CatchUnwind(deciding).await,
+            Err(panic) => Err(panic),
+        };
         let decision = asked.unwrap_or_else(|panic| {
             let text = format!("the approver panicked: {panic}");
             match ctx {
@@ -262,20 +373,19 @@ impl TurnGates {
             gate.check(value).map_err(|problems| SettleError::Invalid { problems })?;
         }
         let now = self.runner.clock.now();
-        let settlement = self.runner.key.sign(&gate, decision, APPROVER, now);
-        self.runner.store.settle(gate.id.clone(), write(&settlement)?).await?;
+        let settlement = to_json(&self.runner.key.sign(&gate, decision, APPROVER, now))?;
+        let settling = self.runner.store.settle(gate.id.clone(), settlement);
+        self.recorder.count_failure(settling).await?;
         Ok(true)
     }
 
     /// Closes a gate that nothing will settle.
-    async fn close_gate(&self, gate: &OpenGate) {
+    async fn close_gate(&self, gate: &OpenGate) -> Result<(), StoreError> {
         let closed = GateSettlement::closed(GateDecision::Aborted, self.runner.clock.now());
-        if let Ok(settlement) = write(&closed) {
-            let close = StoreWrite::CloseGate { id: gate.id.clone(), settlement };
-            if self.recorder.commit(vec![close]).await.is_ok() {
-                self.runner.gate_notifier.notify(&gate.id);
-            }
-        }
+        let close = StoreWrite::CloseGate { id: gate.id.clone(), settlement: to_json(&closed)? };
+        self.recorder.commit(vec![close]).await?;
+        self.runner.gate_notifier.notify(&gate.id);
+        Ok(())
     }
 }
 

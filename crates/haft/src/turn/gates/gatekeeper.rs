@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use haft_core::clock::Clock;
+use haft_core::clock::{Clock, Timestamp};
 use haft_core::error::{Coded, ErrorCode, codes};
 use haft_core::gate::{
     Gate, GateDecision, GateKey, GateSettlement, GrantId, GrantRefusal, GrantStore, InvalidEdit,
@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::grants::ListedGrant;
 use super::notifier::GateNotifier;
-use super::{read_gate, write};
+use super::{read_gate, to_json};
 
 /// Settles gates. It works in any process that has the store and the key, whether or not the turn runs.
 ///
@@ -68,6 +68,12 @@ pub enum SettleError {
         /// How it was settled, and by whom.
         settlement: String,
     },
+    /// The time of the gate was up before the decision came.
+    #[error("the gate expired at {at}, and the turn does not wait any more")]
+    Expired {
+        /// When it expired.
+        at: Timestamp,
+    },
     /// The store failed, or there is no such gate.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -80,6 +86,7 @@ impl Coded for SettleError {
             Self::Edit(error) => error.code(),
             Self::NotAnApproval => codes::INVALID_TURN_GATE_RESOLUTION,
             Self::Closed { .. } => codes::TURN_GATE_ALREADY_SETTLED,
+            Self::Expired { .. } => codes::TURN_GATE_TIMEOUT,
             Self::Store(error) => error.code(),
         }
     }
@@ -225,7 +232,11 @@ impl Gatekeeper {
         if let Some(settlement) = &row.settlement {
             return Err(SettleError::Closed { settlement: describe_settlement(settlement) });
         }
-        Ok(read_gate(&row)?)
+        let gate = read_gate(&row)?;
+        match gate.expires_at {
+            Some(at) if self.clock.now() >= at => Err(SettleError::Expired { at }),
+            _ => Ok(gate),
+        }
     }
 
     /// Stores a signed decision, if it is the first.
@@ -234,7 +245,7 @@ impl Gatekeeper {
         gate: &Gate,
         settlement: GateSettlement,
     ) -> Result<(), SettleError> {
-        let text = write(&settlement)?;
+        let text = to_json(&settlement)?;
         let SettleOutcome { settlement, first, .. } =
             self.store.settle(gate.id.clone(), text).await?;
         if !first {

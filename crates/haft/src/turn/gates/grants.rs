@@ -11,7 +11,7 @@ use haft_core::store::{GateId, StoreError};
 use haft_core::tool::DefinitionDigest;
 
 use super::super::report::LogTopic;
-use super::{TurnGates, write};
+use super::{TurnGates, to_json};
 
 /// A grant and whether it still approves calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,7 +61,7 @@ impl TurnGates {
         let Some(grant) = found else { return Ok(()) };
         let settlement = self.runner.key.sign_granted(gate, &grant, self.runner.clock.now());
         // A decision that came first counts.
-        self.runner.store.settle(gate.id.clone(), write(&settlement)?).await?;
+        self.runner.store.settle(gate.id.clone(), to_json(&settlement)?).await?;
         Ok(())
     }
 
@@ -142,7 +142,7 @@ impl TurnGates {
 
     async fn insert_grant(&self, grants: &dyn GrantStore, grant: Grant) -> Result<(), StoreError> {
         let grant = self.runner.key.sign_grant(grant);
-        let inserted = grants.insert(grant.id, write(&grant)?);
+        let inserted = grants.insert(grant.id, to_json(&grant)?);
         self.runner.store.with_deadline(STORING, inserted).await
     }
 

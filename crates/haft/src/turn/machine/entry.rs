@@ -5,13 +5,12 @@ use std::sync::Arc;
 
 use haft_core::context::{RecordError, Signal};
 use haft_core::event::ErrorReport;
-use haft_core::spool::SpoolError;
 use haft_core::step::NextAction;
-use haft_core::store::StoreError;
 use haft_core::usage::Usage;
 
 use super::super::journal::JournalEntry;
 use super::super::limits::Limit;
+use super::super::recorder::MaybeStoreFailure as _;
 use super::super::report::{Conclusion, FailurePoint};
 
 /// What a turn is told: an entry of its journal, or the result of an effect that is repeated when the turn is resumed
@@ -101,11 +100,7 @@ impl Interruption {
 
     /// Something could not be stored. A backend that fails ends the attempt and not the turn.
     pub(in crate::turn) fn not_stored(error: &RecordError) -> Self {
-        let resumable = matches!(
-            error,
-            RecordError::Store(StoreError::Backend { .. } | StoreError::LeaseLost { .. })
-                | RecordError::Spool(SpoolError::Io { .. } | SpoolError::Store { .. })
-        );
+        let resumable = error.is_store_failure();
         let error = ErrorReport::of(error).at(FailurePoint::Store.as_str());
         Self::Failed { error: Box::new(error), resumable }
     }

@@ -51,6 +51,10 @@ fn step(iteration: u32, next: NextAction, calls: usize, limit: Option<Limit>) ->
     }
 }
 
+fn iterated(iteration: u32, done: bool) -> JournalEntry {
+    JournalEntry::Iterated { iteration, done, unchecked: false }
+}
+
 fn ended(outcome: TurnOutcome, error: Option<ErrorReport>, iterations: u32) -> JournalEntry {
     let usage = Usage::new(8, 2);
     JournalEntry::Ended { outcome, error, iterations, usage, at: Timestamp::EPOCH }

@@ -59,6 +59,13 @@ impl TurnMachine {
             JournalEntry::Stash { .. } | JournalEntry::Hydrated(_) | JournalEntry::Tools(_) => {
                 (self.state != TurnState::New).then(Vec::new)
             }
+            JournalEntry::Pending { iteration, then } => {
+                if !matches!(self.state, TurnState::Stored { .. }) {
+                    return None;
+                }
+                self.pending = Some((*iteration, then.clone()));
+                Some(Vec::new())
+            }
             JournalEntry::Step { iteration, messages, calls, then, usage, limit, .. } => {
                 let step = StoredStep { next: then.clone(), limit: limit.clone() };
                 let effects = self.take_step(*iteration, step, !calls.is_empty())?;
@@ -66,7 +73,9 @@ impl TurnMachine {
                 self.messages.extend_from_slice(messages);
                 Some(effects)
             }
-            JournalEntry::Iterated { iteration, done } => self.take_iteration(*iteration, *done),
+            JournalEntry::Iterated { iteration, done, .. } => {
+                self.take_iteration(*iteration, *done)
+            }
             JournalEntry::Ended { outcome, error, iterations, usage, .. } => {
                 let totals = TurnTotals { iterations: *iterations, usage: *usage };
                 self.take_end(Conclusion::stored(outcome.clone(), error.clone()), totals)
@@ -162,7 +171,14 @@ impl TurnMachine {
         };
         let (iteration, step) = (*iteration, step.clone());
         Some(match step {
-            Some(step) => self.enter_phase(iteration, Phase::Calls { step }, Effect::FinishCalls),
+            Some(step) => {
+                // The calls that are left can still take back what an earlier one asked for.
+                let stored = self.pending.take().filter(|(decided, _)| *decided == iteration);
+                let signal = stored.and_then(|(_, then)| wanted_signal(then));
+                let restore = signal.map(|signal| Effect::SetPendingSignal(Some(signal)));
+                let effects = restore.into_iter().chain([Effect::FinishCalls]).collect();
+                self.enter(TurnState::Dispatch { iteration, phase: Phase::Calls { step } }, effects)
+            }
             None => {
                 let run = Effect::RunStage(Stage::DispatchInput);
                 self.enter_phase(iteration, Phase::Input, run)
@@ -233,13 +249,8 @@ impl TurnMachine {
         if let Some(limit) = step.limit {
             return self.close_iteration(iteration, Some(limit.into()));
         }
-        let pending = match step.next {
-            NextAction::Done => Some(Signal::Ack),
-            NextAction::Fail(error) => Some(Signal::Nack { error }),
-            _ => None,
-        };
-        let effects =
-            vec![Effect::SetPendingSignal(pending), Effect::RunStage(Stage::DispatchOutput)];
+        let pending = Effect::SetPendingSignal(wanted_signal(step.next));
+        let effects = vec![pending, Effect::RunStage(Stage::DispatchOutput)];
         self.enter(TurnState::Dispatch { iteration, phase: Phase::Output }, effects)
     }
 
@@ -264,7 +275,7 @@ impl TurnMachine {
         match &self.state {
             TurnState::Stored { resume_at } => {
                 let resume_at = resume_at.clone().after_iteration(ended, done)?;
-                self.totals.iterations = next;
+                (self.totals.iterations, self.pending) = (next, None);
                 Some(self.enter(TurnState::Stored { resume_at }, Vec::new()))
             }
             TurnState::Dispatch { iteration, phase: Phase::Closing { conclusion } }
@@ -311,7 +322,12 @@ impl TurnMachine {
                 | Phase::Calls { .. }
                 | Phase::Output => {
                     let iteration = *iteration;
-                    Some(self.close_iteration(iteration, Some(conclusion)))
+                    if conclusion.is_final {
+                        return Some(self.close_iteration(iteration, Some(conclusion)));
+                    }
+                    // The iteration goes on when the turn is resumed: its end is not journaled.
+                    let effects = vec![Effect::CloseIteration { totals: self.totals }];
+                    Some(self.end_dispatch(effects, conclusion))
                 }
                 Phase::Completing | Phase::Signalling | Phase::Closing { .. } => None,
             },
@@ -336,7 +352,7 @@ impl TurnMachine {
     fn take_end(&mut self, conclusion: Conclusion, totals: TurnTotals) -> Transition {
         let mut effects = match &self.state {
             TurnState::Stored { .. } => {
-                self.totals = totals;
+                (self.totals, self.pending) = (totals, None);
                 return Some(self.enter(TurnState::Ended { conclusion }, Vec::new()));
             }
             TurnState::Dispatch { phase: Phase::Completing, .. } => vec![
@@ -371,6 +387,15 @@ impl TurnMachine {
 
     fn enter_phase(&mut self, iteration: u32, phase: Phase, effect: Effect) -> Vec<Effect> {
         self.enter(TurnState::Dispatch { iteration, phase }, vec![effect])
+    }
+}
+
+/// The signal that a dispatch gets once output middleware has run; nothing if another iteration follows.
+fn wanted_signal(next: NextAction) -> Option<Signal> {
+    match next {
+        NextAction::Done => Some(Signal::Ack),
+        NextAction::Fail(error) => Some(Signal::Nack { error }),
+        _ => None,
     }
 }
 

@@ -188,3 +188,25 @@ fn a_dispatch_without_a_turn_and_a_call_without_either_have_spans() {
     );
     assert!(seen[3].contains("error.type = _OTHER"), "{}", seen[3]);
 }
+
+/// A call that was aborted does not say that it ended: its span ends with its turn.
+#[test]
+fn the_span_of_an_aborted_call_ends_with_its_turn() {
+    let seen = collected(&TracingObserver::new(), |turn| {
+        turn.start();
+        let ended = turn.tool_start("search", "{}");
+        turn.tool_start("search", "{}");
+        turn.tool_start("write", "{}");
+        turn.tool_end("search", ended, None);
+        turn.end();
+        turn.log("the turn is over");
+    });
+    let names: Vec<_> = seen.iter().map(|it| it.lines().next().unwrap()).collect();
+    let call = "execute_tool in Some(\"invoke_agent\")";
+    assert_eq!(
+        names,
+        [call, call, call, "invoke_agent in Some(\"program\")", "INFO in Some(\"program\")"]
+    );
+    let aborted = seen.iter().filter(|it| it.contains("error.type = aborted")).count();
+    assert_eq!(aborted, 2, "{seen:#?}");
+}

@@ -234,7 +234,7 @@ async fn cancelling_reaches_the_handlers_and_leaves_records() {
     let report = report.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Cancelled { reason: "stop".to_owned() });
     let states: Vec<_> = report.calls.iter().map(|call| call.state()).collect();
-    assert_eq!(states, [CallState::Succeeded, CallState::Cancelled]);
+    assert_eq!(states, [CallState::Succeeded, CallState::Unknown]);
     assert_eq!(cancelled.load(Ordering::SeqCst), 1);
 }
 
@@ -287,4 +287,58 @@ async fn handlers_get_keys_that_tell_equal_calls_apart() {
     assert_eq!(keys.len(), 2);
     let turn = report.turn.to_string();
     assert!(keys.iter().all(|key| key.starts_with(&turn)));
+}
+
+/// Arguments that mean the same have the same key, however the model writes them.
+#[tokio::test(start_paused = true)]
+async fn keys_are_those_of_the_accepted_arguments() {
+    let (at_once, most): (Arc<AtomicU32>, Arc<AtomicU32>) = (Arc::default(), Arc::default());
+    let (now, max) = (Arc::clone(&at_once), Arc::clone(&most));
+    let schema = haft::schema::object().field("id", haft::schema::integer().default(7));
+    let tool =
+        Tool::builder("t").description("T.").concurrency(Concurrency::Keyed("/id".to_owned()));
+    let tool = tool.input(schema).handler(move |_: Args| {
+        let (now, max) = (Arc::clone(&now), Arc::clone(&max));
+        async move {
+            max.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            pass(Duration::from_secs(1)).await;
+            now.fetch_sub(1, Ordering::SeqCst);
+            "done"
+        }
+    });
+    let report = run(vec![tool.build().unwrap()], |_| {
+        Ok(Step::new()
+            .call(call("t", r#"{"id":7}"#))
+            .call(call("t", r#"{"id":"7"}"#))
+            .call(call("t", r#"{"id": 7.0}"#))
+            .call(call("t", "{'id': 7,}"))
+            .call(call("t", "{}")))
+    })
+    .await;
+    let succeeded = report.calls.iter().filter(|call| call.state() == CallState::Succeeded).count();
+    assert!(succeeded >= 3, "{:?}", report.calls);
+    assert_eq!(most.load(Ordering::SeqCst), 1);
+}
+
+/// What a handler did that must not be repeated is not known if it does not end when the turn is cancelled.
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_handler_that_must_not_be_repeated_has_an_unknown_outcome() {
+    for (effect, expected, code) in [
+        (ToolEffect::Once, CallState::Unknown, "E_TOOL_OUTCOME_UNKNOWN"),
+        (ToolEffect::Idempotent, CallState::Cancelled, "E_TOOL_CANCELLED"),
+    ] {
+        let tool = Tool::builder("t").description("T.").effect(effect);
+        let tool = tool.handler(async || std::future::pending::<String>().await).build().unwrap();
+        let built = runner(steps([|_| Ok(Step::new().call(call("t", "{}"))), done])).tool(tool);
+        let (built, token) = (built.build().unwrap(), Cancellation::new());
+        let (report, ()) = tokio::join!(built.run_until(input(), token.clone()), async {
+            pass(Duration::from_secs(1)).await;
+            token.cancel("stop");
+        });
+        let report = report.unwrap();
+        assert_eq!(report.calls[0].state(), expected);
+        let error = report.calls[0].error.as_ref().unwrap();
+        assert_eq!((error.code.as_str(), error.retryable), (code, false), "{error:?}");
+        assert_eq!(report.unknown_calls().count(), usize::from(effect == ToolEffect::Once));
+    }
 }

@@ -1,5 +1,6 @@
 //! What can go wrong around a turn: a clear error each time, and nothing is lost.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -12,15 +13,15 @@ use haft::records::CallState;
 use haft::stores::{LeaseRequest, NewTurn, StoreWrite, TurnId, TurnStatus, TurnStore};
 use haft::stores::{MemorySpoolStore, MemoryStore};
 use haft::tools::ToolEffect;
-use haft::turn::Cancellation;
 use haft::turn::TurnContext;
+use haft::turn::{Cancellation, GateRequest};
 use haft::turn::{Clock, ManualClock, Timestamp};
 use haft::turn::{TurnError, TurnOutcome, TurnReport, TurnRunner};
 use haft::{Args, DispatchContext, Tool, ToolFailure};
 use serde_json::{Value, json};
 
 use super::errand::{self, Errand, Ledger};
-use super::points::{Fate, Guarded, Judge, Moment, Side};
+use super::points::{Fate, Guarded, GuardedLedger, Judge, Moment, Side};
 use super::{call, input, pass, runner, steps};
 
 struct World {
@@ -28,6 +29,8 @@ struct World {
     spools: Arc<MemorySpoolStore>,
     clock: Arc<ManualClock>,
     errand: Errand,
+    /// The approvals that were spent.
+    spent: Arc<Mutex<BTreeSet<String>>>,
 }
 
 impl World {
@@ -35,14 +38,18 @@ impl World {
         let clock = Arc::new(ManualClock::new(Timestamp::EPOCH));
         let mut errand = Errand::new(Ledger::memory());
         errand.once = false;
-        Self { store: Arc::default(), spools: Arc::default(), clock, errand }
+        let (store, spools, spent) = (Arc::default(), Arc::default(), Arc::default());
+        Self { store, spools, clock, errand, spent }
     }
 
     async fn run(&self, judge: Judge) -> Result<TurnReport, TurnError> {
         let (doors, observer) = errand::doors();
         let store = Guarded::new(Arc::clone(&self.store), Arc::clone(&judge));
+        let spent = Arc::clone(&self.spent);
+        let ledger = GuardedLedger { spent, judge: Arc::clone(&judge) };
         let spools = Guarded::new(Arc::clone(&self.spools), judge);
         let runner = self.errand.runner(store, spools, Arc::clone(&self.clock) as _);
+        let runner = runner.approval_ledger(Arc::new(ledger));
         errand::run(&runner.observer(observer).build().unwrap(), doors).await
     }
 
@@ -63,7 +70,12 @@ impl World {
 }
 
 /// Lets one thing that is asked of the stores go wrong, and all after it if it is to last.
-fn at(number: usize, side: Side, lasts: bool, fate: Fate) -> (Judge, Arc<Mutex<Option<Moment>>>) {
+pub(super) fn at(
+    number: usize,
+    side: Side,
+    lasts: bool,
+    fate: Fate,
+) -> (Judge, Arc<Mutex<Option<Moment>>>) {
     let (met, hit) = (AtomicUsize::new(0), Arc::new(Mutex::new(None)));
     let noted = Arc::clone(&hit);
     let judge = move |moment: Moment| {
@@ -108,20 +120,26 @@ fn check_told(ended: Option<Result<TurnReport, TurnError>>, hit: Moment, what: &
 /// A store fails once, or from then on, at every single thing that is asked of it.
 #[tokio::test(start_paused = true)]
 async fn a_store_that_fails_is_told_and_nothing_is_lost() {
-    fail_everywhere(true).await;
+    fail_everywhere(true, false).await;
 }
 
 /// The same where the answer and the end of the turn are written at once.
 #[tokio::test(start_paused = true)]
 async fn a_store_that_fails_at_an_answer_is_told_and_nothing_is_lost() {
-    fail_everywhere(false).await;
+    fail_everywhere(false, false).await;
 }
 
-async fn fail_everywhere(outputs: bool) {
+/// The same with calls that must not be repeated, one of which needs an approval.
+#[tokio::test(start_paused = true)]
+async fn a_store_that_fails_loses_and_repeats_no_call_that_must_not_be_repeated() {
+    fail_everywhere(false, true).await;
+}
+
+async fn fail_everywhere(outputs: bool, once: bool) {
     for (side, lasts) in [(Side::Before, false), (Side::After, false), (Side::After, true)] {
         for number in 0.. {
             let mut world = World::new();
-            world.errand.outputs = outputs;
+            (world.errand.outputs, world.errand.once) = (outputs, once);
             let (judge, hit) = at(number, side, lasts, Fate::Fail);
             let ended = run_into(&world, judge).await;
             let Some(hit) = *hit.lock().unwrap() else {
@@ -287,7 +305,7 @@ async fn a_runner_that_takes_a_turn_from_itself_keeps_the_two_apart() {
         .handler(move |_: Args, ctx: DispatchContext| {
             let n = count.fetch_add(1, Ordering::SeqCst);
             async move {
-                let asked = ctx.wait_for(haft::turn::GateRequest::new("go on?")).await?;
+                let asked = ctx.wait_for(GateRequest::new("go on?")).await?;
                 pass(Duration::from_secs(5)).await;
                 Ok::<_, ToolFailure>(format!("{n} {asked}"))
             }
@@ -340,7 +358,7 @@ fn a_runner_can_move_to_another_runtime() {
         .description("Asks.")
         .input(haft::schema::object())
         .handler(async |_: Args, ctx: DispatchContext| {
-            let answer = ctx.wait_for(haft::turn::GateRequest::new("well?")).await?;
+            let answer = ctx.wait_for(GateRequest::new("well?")).await?;
             Ok::<_, ToolFailure>(answer.to_string())
         })
         .build()

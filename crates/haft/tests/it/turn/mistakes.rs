@@ -17,7 +17,7 @@ use haft::tools::{ByteStream, ToolEffect};
 use haft::trust::TrustTier;
 use haft::turn::Instruction;
 use haft::turn::Timestamp;
-use haft::turn::{Deadlines, Limit, Limits, TurnOutcome};
+use haft::turn::{Deadlines, Gate, GatePolicy, Limit, Limits, TurnOutcome};
 use haft::{DispatchContext, Tool, ToolFailure};
 use serde_json::json;
 
@@ -175,4 +175,27 @@ async fn middleware_that_waits_at_a_gate_is_not_cut_off() {
         });
         assert_eq!(report.unwrap().outcome, TurnOutcome::Completed, "{stage}");
     }
+}
+
+/// An executor and an approver may panic before they return a future.
+#[tokio::test]
+async fn panics_before_the_first_await_are_errors() {
+    let executor = |ctx: StepContext| {
+        assert!(ctx.dispatch().iteration() > 7, "too early");
+        async move { Ok::<_, StepError>(Step::done()) }
+    };
+    let report = runner(executor).build().unwrap().run(input()).await.unwrap();
+    let error = report.error.unwrap();
+    assert!(error.message.contains("the executor panicked: too early"), "{error:?}");
+
+    let tool = Tool::builder("deploy").description("Deploys.").requires_approval("May I?");
+    let built = runner(steps([|_| Ok(Step::new().call(call("deploy", "{}")))]));
+    let built = built.tool(tool.handler(|| "done").build().unwrap());
+    let built = built.approver(|gate: Gate| {
+        assert!(gate.reason.is_empty(), "too early");
+        async move { true }
+    });
+    let built = built.gate_policy(GatePolicy::Suspend).build().unwrap();
+    let report = built.run(input()).await.unwrap();
+    assert!(matches!(report.outcome, TurnOutcome::Waiting { .. }), "{report:?}");
 }

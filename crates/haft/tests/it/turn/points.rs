@@ -1,10 +1,12 @@
 //! Stores that ask somebody before and after everything that is asked of them.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_core::Stream;
@@ -18,7 +20,9 @@ use haft::stores::{
     ReaderDescriptor, SpoolError, SpoolFuture, SpoolKey, SpoolPayload, SpoolReader, SpoolStore,
 };
 use haft::tools::ByteStream;
-use haft::turn::Timestamp;
+use haft::turn::{ApprovalLedger, Spending, Timestamp};
+
+use super::pass;
 
 /// A moment at which something can go wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +45,8 @@ pub(crate) enum Side {
 pub(crate) enum Fate {
     Pass,
     Fail,
+    /// It fails after a while.
+    FailAfter(Duration),
     Hang,
 }
 
@@ -63,6 +69,10 @@ impl<S: Send + Sync + ?Sized> Guarded<S> {
         match (self.judge)(Moment { what, writes, side }) {
             Fate::Pass => Ok(()),
             Fate::Fail => Err(io::Error::from(io::ErrorKind::StorageFull)),
+            Fate::FailAfter(time) => {
+                pass(time).await;
+                Err(io::Error::from(io::ErrorKind::StorageFull))
+            }
             Fate::Hang => std::future::pending().await,
         }
     }
@@ -169,8 +179,37 @@ impl Stream for Pieces {
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         match (self.judge)(Moment { what: "piece", writes: true, side: Side::Before }) {
             Fate::Pass => Pin::new(&mut self.stream).poll_next(cx),
-            Fate::Fail => Poll::Ready(Some(Err(ToolFailure::new("the source broke off")))),
+            Fate::Fail | Fate::FailAfter(_) => {
+                Poll::Ready(Some(Err(ToolFailure::new("the source broke off"))))
+            }
             Fate::Hang => Poll::Pending,
         }
+    }
+}
+
+/// Marks approvals in memory, and fails like a store.
+pub(crate) struct GuardedLedger {
+    pub(crate) spent: Arc<Mutex<BTreeSet<String>>>,
+    pub(crate) judge: Judge,
+}
+
+impl fmt::Debug for GuardedLedger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "GuardedLedger({:?})", self.spent)
+    }
+}
+
+impl ApprovalLedger for GuardedLedger {
+    fn spend(&self, gate: GateId) -> StoreFuture<'_, Spending> {
+        let meet = |side| match (self.judge)(Moment { what: "spend", writes: true, side }) {
+            Fate::Pass => Ok(()),
+            _ => Err(StoreError::backend("spend", io::Error::from(io::ErrorKind::StorageFull))),
+        };
+        Box::pin(async move {
+            meet(Side::Before)?;
+            let is_first = self.spent.lock().unwrap().insert(gate.as_str().to_owned());
+            meet(Side::After)?;
+            Ok(if is_first { Spending::First } else { Spending::Repeated })
+        })
     }
 }

@@ -14,10 +14,6 @@ fn replay(entries: &[JournalEntry]) -> Result<ReplayedTurn, StoreError> {
     replay_journal(machine(Limits::new(), true), &turn, &texts)
 }
 
-fn iterated(iteration: u32, done: bool) -> JournalEntry {
-    JournalEntry::Iterated { iteration, done }
-}
-
 #[track_caller]
 fn check(entries: &[JournalEntry], expect: ResumePoint) {
     let replayed = replay(entries).unwrap();

@@ -24,6 +24,8 @@ struct World {
 struct Iteration {
     input: Passage,
     step: Option<Proposal>,
+    /// What a handler of its calls asks for, one call after the other.
+    handlers: Vec<NextAction>,
     output: Passage,
 }
 
@@ -64,8 +66,15 @@ fn worlds() -> impl Strategy<Value = World> {
     ];
     let proposal = (next, 0..3_usize, prop::bool::weighted(0.1))
         .prop_map(|(next, calls, is_repeated)| Proposal { next, calls, is_repeated });
-    let iteration = (passage(), prop::option::weighted(0.9, proposal), passage())
-        .prop_map(|(input, step, output)| Iteration { input, step, output });
+    let wanted = prop_oneof![
+        2 => Just(NextAction::Done),
+        1 => Just(NextAction::failed("it is enough")),
+        1 => Just(NextAction::Continue),
+    ];
+    let handlers = prop_oneof![3 => Just(Vec::new()), 1 => vec(wanted, 1..3)];
+    let step = prop::option::weighted(0.9, proposal);
+    let iteration = (passage(), step, handlers, passage())
+        .prop_map(|(input, step, handlers, output)| Iteration { input, step, handlers, output });
     ((1..6_u32, 20..100_u64), any::<bool>(), vec(iteration, 1..6), passage()).prop_map(
         |(limits, has_output, iterations, turn_output)| World {
             limits,
@@ -136,19 +145,25 @@ impl<'w> Run<'w> {
             Effect::RunStage(stage) => vec![self.pass(*stage)],
             Effect::CheckIteration => vec![TurnEntry::IterationReady { wall_time_reached: false }],
             Effect::OpenIteration { iteration, .. } => {
-                (self.iteration, self.pending) = (*iteration as usize, None);
+                self.iteration = *iteration as usize;
                 vec![TurnEntry::IterationOpened]
             }
             Effect::AskExecutor => vec![self.propose()],
             Effect::StoreStep(verdict) => self.store_step(verdict),
-            Effect::ExecuteCalls | Effect::FinishCalls => vec![TurnEntry::CallsFinished],
+            Effect::ExecuteCalls | Effect::FinishCalls => {
+                self.run_handlers();
+                vec![TurnEntry::CallsFinished]
+            }
             Effect::SignalDispatch(signal) => vec![TurnEntry::Signalled(signal.clone())],
+            // As the driver does it.
             Effect::SetPendingSignal(signal) => {
-                self.pending.clone_from(signal);
+                if self.pending.is_none() || matches!(signal, Some(Signal::Nack { .. })) {
+                    self.pending.clone_from(signal);
+                }
                 Vec::new()
             }
             Effect::JournalIteration { iteration, done } => {
-                let entry = JournalEntry::Iterated { iteration: *iteration, done: *done };
+                let entry = iterated(*iteration, *done);
                 self.deferred.push(entry.clone());
                 vec![entry.into()]
             }
@@ -164,7 +179,27 @@ impl<'w> Run<'w> {
         entries.into_iter().map(TurnEntry::from).collect()
     }
 
-    fn pass(&self, stage: Stage) -> TurnEntry {
+    /// Runs the calls that have not ended. The result of each is a commit, with the signal that its handler has set.
+    fn run_handlers(&mut self) {
+        let iteration = u32::try_from(self.iteration).unwrap();
+        let is_ended = |it: &&JournalEntry| matches!(it, JournalEntry::Pending { iteration: at, .. } if *at == iteration);
+        let ended = self.commits.iter().flatten().filter(is_ended).count();
+        // Calls that would exceed a limit are stored as cancelled.
+        let runs = |step: &Proposal| step.calls > 0 && !step.is_repeated;
+        let planned = self.world.iterations.get(self.iteration);
+        let planned = planned.filter(|it| it.step.as_ref().is_some_and(runs));
+        let handlers = planned.map(|it| it.handlers.as_slice());
+        for then in handlers.unwrap_or_default().iter().skip(ended) {
+            self.pending = match then {
+                NextAction::Done => Some(Signal::Ack),
+                NextAction::Fail(error) => Some(Signal::Nack { error: error.clone() }),
+                _ => None,
+            };
+            self.commit(vec![JournalEntry::Pending { iteration, then: then.clone() }]);
+        }
+    }
+
+    fn pass(&mut self, stage: Stage) -> TurnEntry {
         let iteration = self.world.iterations.get(self.iteration);
         let passage = match stage {
             Stage::TurnInput => Passage::Passes,
@@ -177,7 +212,10 @@ impl<'w> Run<'w> {
             Passage::Passes => (None, self.pending.clone()),
             Passage::Acks => (Some(Signal::Ack), None),
             Passage::Nacks => (Some(nack()), None),
-            Passage::Withholds => (None, None),
+            Passage::Withholds => {
+                self.pending = None;
+                (None, None)
+            }
             Passage::Fails => {
                 let error = ErrorReport::reason("it broke");
                 return TurnEntry::Interrupted(Interruption::failed(error));

@@ -87,10 +87,10 @@ fn entries() -> Vec<(&'static str, TurnEntry)> {
         ("step 1 at a limit", journal(step(1, NextAction::Done, 1, Some(Limit::ToolCalls)))),
         ("step 1, the last", journal(step(1, NextAction::Done, 0, None))),
         ("step 2", journal(step(2, NextAction::Done, 0, None))),
-        ("iterated 0", journal(JournalEntry::Iterated { iteration: 0, done: false })),
-        ("iterated 1", journal(JournalEntry::Iterated { iteration: 1, done: false })),
-        ("iterated 1 done", journal(JournalEntry::Iterated { iteration: 1, done: true })),
-        ("iterated 2", journal(JournalEntry::Iterated { iteration: 2, done: false })),
+        ("iterated 0", journal(iterated(0, false))),
+        ("iterated 1", journal(iterated(1, false))),
+        ("iterated 1 done", journal(iterated(1, true))),
+        ("iterated 2", journal(iterated(2, false))),
         ("ended", journal(ended(TurnOutcome::Completed, None, 2))),
         ("begun", TurnEntry::Begun),
         ("spooled", TurnEntry::InputSpooled),
@@ -346,7 +346,7 @@ fn every_state_with_every_entry() {
       passed, ack pending -> 1 asking the executor: ask executor
       passed, nack given -> 1 closing an iteration failed: journal iteration 1
       failed -> 1 closing an iteration failed: journal iteration 1
-      store failed -> 1 closing an iteration failed: journal iteration 1
+      store failed -> suspended failed: close iteration, close dispatch failed, release lease, announce end failed after 0
       cancelled -> 1 closing an iteration cancelled: journal iteration 1
       wall time -> 1 in the input pipeline of an iteration: cancel work
     1 asking
@@ -356,7 +356,7 @@ fn every_state_with_every_entry() {
       proposed a call -> 1 storing a step: store step
       proposed too many calls -> 1 storing a step: store step at limit tool-calls
       failed -> 1 closing an iteration failed: journal iteration 1
-      store failed -> 1 closing an iteration failed: journal iteration 1
+      store failed -> suspended failed: close iteration, close dispatch failed, release lease, announce end failed after 0
       cancelled -> 1 closing an iteration cancelled: journal iteration 1
       wall time -> 1 asking the executor: cancel work
     1 storing
@@ -367,7 +367,7 @@ fn every_state_with_every_entry() {
       step 1 at a limit -> 1 closing an iteration limit tool-calls: journal iteration 1
       step 1, the last -> 1 in the output pipeline of an iteration: ack pending, run dispatch-output
       failed -> 1 closing an iteration failed: journal iteration 1
-      store failed -> 1 closing an iteration failed: journal iteration 1
+      store failed -> suspended failed: close iteration, close dispatch failed, release lease, announce end failed after 0
       cancelled -> 1 closing an iteration cancelled: journal iteration 1
       wall time -> 1 storing a step: cancel work
     1 storing (end)
@@ -375,7 +375,7 @@ fn every_state_with_every_entry() {
       hydrated -> 1 storing a step
       step 1, the last -> 1 completing with a step
       failed -> 1 closing an iteration failed: journal iteration 1
-      store failed -> 1 closing an iteration failed: journal iteration 1
+      store failed -> suspended failed: close iteration, close dispatch failed, release lease, announce end failed after 0
       cancelled -> 1 closing an iteration cancelled: journal iteration 1
       wall time -> 1 storing a step: cancel work
     1 completing
@@ -388,7 +388,7 @@ fn every_state_with_every_entry() {
       hydrated -> 1 executing calls done
       calls finished -> 1 in the output pipeline of an iteration: ack pending, run dispatch-output
       failed -> 1 closing an iteration failed: journal iteration 1
-      store failed -> 1 closing an iteration failed: journal iteration 1
+      store failed -> suspended failed: close iteration, close dispatch failed, release lease, announce end failed after 0
       cancelled -> 1 closing an iteration cancelled: journal iteration 1
       wall time -> 1 executing calls done: cancel work
     1 calls (limit)
@@ -396,7 +396,7 @@ fn every_state_with_every_entry() {
       hydrated -> 1 executing calls continue limit tool-calls
       calls finished -> 1 closing an iteration limit tool-calls: journal iteration 1
       failed -> 1 closing an iteration failed: journal iteration 1
-      store failed -> 1 closing an iteration failed: journal iteration 1
+      store failed -> suspended failed: close iteration, close dispatch failed, release lease, announce end failed after 0
       cancelled -> 1 closing an iteration cancelled: journal iteration 1
       wall time -> 1 executing calls continue limit tool-calls: cancel work
     1 output
@@ -406,7 +406,7 @@ fn every_state_with_every_entry() {
       passed, ack pending -> 1 signalling the dispatch: ack
       passed, nack given -> 1 closing an iteration failed: journal iteration 1
       failed -> 1 closing an iteration failed: journal iteration 1
-      store failed -> 1 closing an iteration failed: journal iteration 1
+      store failed -> suspended failed: close iteration, close dispatch failed, release lease, announce end failed after 0
       cancelled -> 1 closing an iteration cancelled: journal iteration 1
       wall time -> 1 in the output pipeline of an iteration: cancel work
     1 signalling

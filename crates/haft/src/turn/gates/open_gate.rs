@@ -1,0 +1,35 @@
+//! A gate while something waits at it.
+
+use haft_core::call::RecordId;
+use haft_core::clock::Timestamp;
+use haft_core::gate::{GateDecision, GateSettlement};
+use haft_core::store::GateId;
+
+/// A gate that was opened and is awaited.
+pub(in crate::turn) struct OpenGate {
+    pub(super) id: GateId,
+    /// The call that waits.
+    pub(super) call: Option<RecordId>,
+    pub(super) expires_at: Option<Timestamp>,
+    /// The digest of its text, as it was opened.
+    pub(super) digest: [u8; 32],
+}
+
+impl OpenGate {
+    /// Whether its time is up.
+    pub(super) fn is_expired_at(&self, now: Timestamp) -> bool {
+        self.expires_at.is_some_and(|at| now >= at)
+    }
+
+    /// A decision that came when the time of the gate was up does not count.
+    pub(super) fn apply_timeout(&self, settlement: GateSettlement) -> GateSettlement {
+        match settlement.decision {
+            GateDecision::Resolved { .. } | GateDecision::Rejected { .. }
+                if self.is_expired_at(settlement.at) =>
+            {
+                GateSettlement::closed(GateDecision::Timeout, settlement.at)
+            }
+            _ => settlement,
+        }
+    }
+}
