@@ -1,5 +1,8 @@
 //! The files of the page, embedded in the program.
 
+use std::sync::LazyLock;
+
+use axum::body::Bytes;
 use sha2::{Digest as _, Sha256};
 
 /// A file of the page.
@@ -41,8 +44,36 @@ assets!(
     "view.js",
 );
 
+/// The files as they are sent.
+pub(crate) static SENT: LazyLock<Vec<SentAsset>> =
+    LazyLock::new(|| ALL.iter().map(SentAsset::new).collect());
+
+/// A file as it is sent: without comments, and with its entity tag.
+pub(crate) struct SentAsset {
+    pub(crate) name: &'static str,
+    pub(crate) media_type: &'static str,
+    pub(crate) content: Bytes,
+    pub(crate) tag: String,
+}
+
+impl SentAsset {
+    fn new(asset: &Asset) -> Self {
+        let text = String::from_utf8_lossy(asset.content);
+        let lines = text.lines().filter(|line| !is_comment(line.trim()));
+        let content = lines.fold(String::new(), |text, line| text + line + "\n");
+        let hash = hex::encode(Sha256::digest(&content));
+        let tag = format!("\"{}\"", hash.get(..16).unwrap_or_default());
+        Self { name: asset.name, media_type: asset.media_type(), content: content.into(), tag }
+    }
+}
+
+/// Whether a line is a comment. Comments of the page stand in lines of their own.
+fn is_comment(line: &str) -> bool {
+    line.starts_with("//") || (line.starts_with("/*") && line.ends_with("*/"))
+}
+
 impl Asset {
-    pub(crate) fn media_type(&self) -> &'static str {
+    fn media_type(&self) -> &'static str {
         match self.name.rsplit('.').next() {
             Some("html") => "text/html; charset=utf-8",
             Some("css") => "text/css; charset=utf-8",
@@ -50,17 +81,27 @@ impl Asset {
             _ => "text/javascript; charset=utf-8",
         }
     }
-
-    /// The entity tag: a hash of the content.
-    pub(crate) fn entity_tag(&self) -> String {
-        let hash = hex::encode(Sha256::digest(self.content));
-        format!("\"{}\"", hash.get(..16).unwrap_or_default())
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::ALL;
+    use std::io::Write as _;
+
+    use super::{ALL, SENT};
+
+    /// What a browser loads is at most 60 KB, each file compressed for itself.
+    #[test]
+    fn the_page_is_small() {
+        let sizes = SENT.iter().map(|asset| {
+            let mut encoder =
+                flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+            encoder.write_all(&asset.content).unwrap();
+            encoder.finish().unwrap().len()
+        });
+        let total: usize = sizes.sum();
+        println!("{total} bytes");
+        assert!(total <= 60_000, "{total} bytes");
+    }
 
     #[test]
     fn every_file_of_the_page_is_embedded() {

@@ -36,7 +36,7 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use haft_server::{Api, Guard};
 
-use self::assets::Asset;
+use self::assets::SentAsset;
 
 /// What the page may do: run its own modules, use its own style sheet, show pictures of its own server and talk to it.
 /// Trusted types without a policy make it impossible for a script to turn text into markup.
@@ -74,12 +74,6 @@ impl Inspector {
         listener.set_nonblocking(true)?;
         axum::serve(tokio::net::TcpListener::from_std(listener)?, self.router).await
     }
-
-    /// The size of all files of the page, in bytes.
-    #[must_use]
-    pub fn page_bytes() -> usize {
-        assets::ALL.iter().map(|asset| asset.content.len()).sum()
-    }
 }
 
 impl fmt::Debug for Inspector {
@@ -97,28 +91,26 @@ async fn send_file(Path(file): Path<String>, headers: HeaderMap) -> Response {
 }
 
 fn send_asset(name: &str, request: &HeaderMap) -> Response {
-    let Some(asset) = assets::ALL.iter().find(|asset| asset.name == name) else {
+    let Some(asset) = assets::SENT.iter().find(|asset| asset.name == name) else {
         return (StatusCode::NOT_FOUND, "there is no such file").into_response();
     };
-    let tag = asset.entity_tag();
-    let is_known =
-        request.get(header::IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes());
-    let mut response = match is_known {
+    let known = request.get(header::IF_NONE_MATCH);
+    let mut response = match known.is_some_and(|known| known.as_bytes() == asset.tag.as_bytes()) {
         true => StatusCode::NOT_MODIFIED.into_response(),
-        false => Body::from(asset.content).into_response(),
+        false => Body::from(asset.content.clone()).into_response(),
     };
-    set_headers(&mut response, asset, &tag);
+    set_headers(&mut response, asset);
     response
 }
 
-fn set_headers(response: &mut Response, asset: &Asset, tag: &str) {
+fn set_headers(response: &mut Response, asset: &SentAsset) {
     let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(asset.media_type()));
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(asset.media_type));
     headers
         .insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(CONTENT_SECURITY_POLICY));
     // The file is asked for every time and sent again only if it changed: a new version of the program has new files.
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    if let Ok(tag) = HeaderValue::from_str(tag) {
+    if let Ok(tag) = HeaderValue::from_str(&asset.tag) {
         headers.insert(header::ETAG, tag);
     }
 }

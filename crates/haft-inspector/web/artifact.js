@@ -12,7 +12,7 @@ import { tellingArguments } from "./timeline.js";
 class Artifact extends View {
   render() {
     const rows = () => this.detail().artifacts;
-    const handle = computed(() => route().words[3] ?? rows()[0]?.handle ?? null);
+    const handle = computed(() => route().words[3] ?? rows().reduce((a, b) => (b.bytes > (a?.bytes ?? -1) ? b : a), null)?.handle ?? null);
     return () => {
       if (!rows().length) return stateCard({ icon: "artifact", title: "No artifacts", text: "No result of this turn was too large for the prompt." });
       const current = handle();

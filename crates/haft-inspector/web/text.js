@@ -99,8 +99,7 @@ export function splitHidden(text) {
 /** Text that others wrote: hidden characters are named, and its direction does not leave it. */
 export function foreign(text) {
   const value = String(text ?? "");
-  HIDDEN.lastIndex = 0;
-  if (!HIDDEN.test(value)) return h("bdi", { dir: "ltr" }, value);
+  if (value.search(HIDDEN) === -1) return h("bdi", { dir: "ltr" }, value);
   return h("bdi", { dir: "ltr" }, splitHidden(value).map((part) =>
     part.text ?? h("span", { class: "hidden-mark", title: `Hidden character ${part.hidden}` }, part.hidden)));
 }

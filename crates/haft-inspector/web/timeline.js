@@ -270,7 +270,7 @@ function callRow(row, ctx) {
         () => call().coercions?.map((label) => h("span", { class: "badge coerced", title: `Coerced: ${label}` }, icon("wand"), label)),
         () => callBadges(call())),
       h("div", { class: "line result" }, () => resultLine(call())),
-      () => (call().error ? h("div", { class: "refusal" }, h("b", {}, foreign(firstLine(call().error.message))), secondLine(call().error.message)) : null),
+      () => (call().error ? h("div", { class: "refusal" }, foreign(problemLines(call().error.message)[0] ?? "")) : null),
       () => (isOpenGate(call()) ? gateNotice(call(), ctx, row.peek().key) : null)),
     bar(ctx, () => [{ kind: call().error ? "failed" : "tool", at: call().atMs, ms: call().durationMs ?? 0 }]),
     h("span", { class: "took" }, () => (call().durationMs !== undefined ? duration(call().durationMs) : isOpenGate(call()) ? "waits" : call().state === "running" ? "runs" : "")),
@@ -329,13 +329,10 @@ export function tellingArguments(text) {
   }
 }
 
-function firstLine(text) {
-  return text.split("\n").find((line) => line.trim()) ?? "";
-}
-
-function secondLine(text) {
-  const rest = text.split("\n").filter((line) => line.trim()).slice(1, 3);
-  return rest.length ? h("div", { class: "muted" }, rest.map((line) => h("div", {}, foreign(line)))) : null;
+/** What is wrong, without the line that only says that arguments were refused. */
+function problemLines(text) {
+  const lines = text.split("\n").filter((line) => line.trim());
+  return lines.length > 1 && lines[0].endsWith(":") ? lines.slice(1).map((line) => line.replace(/^- /, "")) : lines;
 }
 
 /** What stands in the detail pane while nothing is selected. */

@@ -72,7 +72,7 @@ class Turns extends View {
       return null;
     }));
     const table = h("div", { role: "table", "aria-label": this.asConversations ? "Conversations" : "Turns", class: "table", hidden: () => !rows().length }, this.tableHead());
-    table.append(...[h("div", { role: "rowgroup", class: "groups", ref: (it) => mountGroups(it, groups) })]);
+    table.append(...[h("div", { role: "presentation", ref: (it) => mountGroups(it, groups) })]);
     list.append(table);
     return [
       h("div", { class: "view-head" },
@@ -162,9 +162,9 @@ function byConversation(rows) {
 }
 
 function mountGroups(parent, groups) {
-  each(groups, (group) => group.name.replace(/ · \d+ turns?$/, ""), (group) => h("div", { class: "group", role: "presentation" },
-    h("h2", { class: "group-head" }, () => group().name),
-    h("div", { ref: (it) => each(() => group().turns, (row) => row.id, turnRow).mount(it) }))).mount(parent);
+  each(groups, (group) => group.name.replace(/ · \d+ turns?$/, ""), (group) => h("div", { role: "rowgroup" },
+    h("div", { role: "row", class: "group-head" }, h("span", { role: "rowheader" }, () => group().name)),
+    h("div", { role: "presentation", ref: (it) => each(() => group().turns, (row) => row.id, turnRow).mount(it) }))).mount(parent);
 }
 
 /** The one phrase that stands out about a turn. */

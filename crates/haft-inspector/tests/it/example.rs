@@ -8,7 +8,7 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
 
-use haft::events::EventHub;
+use haft::events::{EventFilter, EventHub};
 use haft::executors::{Step, StepContext, StepError};
 use haft::stores::TurnDir;
 use haft::turn::{Deadlines, GatePolicy, Limits, ManualClock, Timestamp, TurnRunnerBuilder};
@@ -173,7 +173,9 @@ fn controls(example: Example) -> axum::Router {
             let (executor, tools) = agents::parts(&example, "live");
             let runner = example.configure(TurnRunner::builder(executor), tools).build().unwrap();
             let input = agents::input("live").id("0199-live").user("Tell me what you see.");
+            let mut events = example.hub.subscribe(EventFilter::turn("0199-live"));
             tokio::spawn(async move { runner.run(input).await });
+            events.next().await.unwrap();
             "started"
         }
     };

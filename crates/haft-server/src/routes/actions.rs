@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Json;
 use axum::extract::{Path, State};
@@ -9,6 +10,7 @@ use haft::executors::{ExecutorDescription, Fork, LaterCalls, Recording};
 use haft::stores::{StoredTurn, TurnId};
 use haft::turn::{Cancellation, TurnHistory};
 use haft::{TurnInput, TurnRunner};
+use tokio::sync::oneshot;
 
 use super::agents::load_agent;
 use super::{Shared, parse_turn};
@@ -138,7 +140,7 @@ pub(super) async fn fork_turn(
     let input = fork.add_messages(agent.turn_input()?);
     let executor = fork.executor(inner, agent.tools());
     let runner = agent.build_runner(SharedExecutor::new(Arc::new(executor)), agent.tools())?;
-    Ok(Json(start_turn(&shared, runner, input)?))
+    Ok(Json(start_turn(&shared, runner, input).await?))
 }
 
 /// Replays a recording in a new turn. No handler of a recorded tool runs.
@@ -156,22 +158,38 @@ pub(super) async fn replay_recording(
     let tools = replay.tools();
     let runner = agent.build_runner(SharedExecutor::new(Arc::new(replay)), tools)?;
     let message = request.message.unwrap_or_else(|| "Replay of a recording".to_owned());
-    Ok(Json(start_turn(&shared, runner, agent.turn_input()?.user(message))?))
+    Ok(Json(start_turn(&shared, runner, agent.turn_input()?.user(message)).await?))
 }
 
-/// Starts a turn in the background and returns its id.
-pub(super) fn start_turn(
+/// Starts a turn in the background and returns its id when it is stored.
+pub(super) async fn start_turn(
     shared: &Arc<ApiShared>,
     runner: TurnRunner,
     input: TurnInput,
 ) -> Result<StartedTurn, ApiError> {
     let turn = new_turn_id()?;
     let input = input.id(turn.as_str());
+    let (sender, mut failed) = oneshot::channel();
     spawn_turn(shared, turn.clone(), async move |cancellation| {
-        let _ = runner.run_until(input, cancellation).await;
+        if let Err(error) = runner.run_until(input, cancellation).await {
+            let _ = sender.send(error);
+        }
     })?;
+    for _ in 0..MAX_CREATE_CHECKS {
+        if shared.runner.load_turn(&turn).await?.is_some() {
+            break;
+        }
+        // Without an error the turn is about to be stored, or has been.
+        if let Ok(Ok(error)) = tokio::time::timeout(CREATE_CHECK, &mut failed).await {
+            return Err(error.into());
+        }
+    }
     Ok(StartedTurn { turn: turn.to_string() })
 }
+
+/// How often a new turn is looked for, and how long until it is looked for again.
+const MAX_CREATE_CHECKS: usize = 500;
+const CREATE_CHECK: Duration = Duration::from_millis(10);
 
 fn new_turn_id() -> Result<TurnId, ApiError> {
     let id = uuid::Uuid::now_v7().to_string();

@@ -110,5 +110,5 @@ pub(super) async fn call_tool(
     };
     let runner = agent.build_runner(SharedExecutor::new(Arc::new(executor)), agent.tools())?;
     let input = agent.turn_input()?.user(title);
-    Ok(Json(start_turn(&shared, runner, input)?))
+    Ok(Json(start_turn(&shared, runner, input).await?))
 }

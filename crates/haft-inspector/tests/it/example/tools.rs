@@ -10,7 +10,7 @@ use haft::media::{Media, MediaFile, MediaKind};
 use haft::schema::{boolean, integer, object, string};
 use haft::stores::SpoolPayload;
 use haft::tools::{ByteStream, ToolEffect};
-use haft::{Args, Tool, ToolFailure};
+use haft::{Args, Tool, ToolFailure, ToolOutput};
 
 use super::Example;
 
@@ -53,7 +53,10 @@ fn read_file(example: &Example) -> Tool {
             example.pass_time(12);
             let path = args.to_value()["path"].as_str().unwrap_or_default().to_owned();
             match path.as_str() {
-                "shop.log" => Ok(ArtifactDraft::new(ArtifactKind::TEXT, log(example.log_bytes))),
+                "shop.log" => {
+                    let draft = ArtifactDraft::new(ArtifactKind::TEXT, log(example.log_bytes));
+                    Ok(ToolOutput::Artifacts(vec![draft]))
+                }
                 "list.md" => Ok(small("# Shopping list\n\n- milk\n- bread\n- two onions\n")),
                 "README.md" => Ok(small("# shop.log\n\nA day of the shop. A line is an event: the time in UTC, the level, the service, and what it says.\n")),
                 _ => Err(ToolFailure::new(format!("there is no file `{path}`"))),
@@ -63,8 +66,8 @@ fn read_file(example: &Example) -> Tool {
         .unwrap()
 }
 
-fn small(text: &str) -> ArtifactDraft {
-    ArtifactDraft::new(ArtifactKind::TEXT, text.to_owned())
+fn small(text: &str) -> ToolOutput {
+    ToolOutput::Text(text.to_owned())
 }
 
 fn write_file() -> Tool {
