@@ -67,6 +67,7 @@ class GateForm extends View {
     const edits = computed(() => (form && gate.approval ? form.changes() : 0));
     const guidance = h("input", { type: "text", id: `guidance-${gate.id}`, placeholder: "What to do instead", autocomplete: "off" });
     const decide = async (body, words) => {
+      clearTimeout(timer);
       isBusy.set(true);
       failure.set(null);
       try {

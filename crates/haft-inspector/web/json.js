@@ -50,11 +50,13 @@ class Json extends View {
 
 /** The values of a result: one JSON value or text in each line, and a note in brackets at the end. */
 export function parseValues(text) {
-  try {
-    const whole = JSON.parse(text);
-    return Array.isArray(whole) ? whole : [whole];
-  } catch {
-    // Not one value: several lines.
+  for (const it of [text, text.replace(/\n\[[^\n]*\]$/, "")]) {
+    try {
+      const whole = JSON.parse(it);
+      return Array.isArray(whole) ? whole : [whole];
+    } catch {
+      // Not one value: several lines, or a note behind it.
+    }
   }
   return text.split("\n").filter((line) => line !== "").map((line) => {
     try {

@@ -99,7 +99,7 @@ function parts(view, filter) {
       if (!shown.length) return h("p", { class: "muted pad" }, "No part of this request is of this kind.");
       return shown.map(([part, at]) => [
         at === firstLost ? h("p", { class: "cut" }, icon("alert"), `The cache keeps ${bytes(view.kept)}, up to here. Everything below is read again.`) : null,
-        partCard(part, filter.peek() !== "all" || part.kind === "user" || part.change !== "same" || at === view.parts.length - 1),
+        partCard(part, part.kind !== "tools" && (filter.peek() !== "all" || part.kind === "user" || part.change !== "same" || at === view.parts.length - 1)),
       ]);
     },
   ];
@@ -126,7 +126,7 @@ function partCard(part, isOpen) {
   const [sign, words] = CHANGES[part.change];
   return h("details", { class: `part tier-edge tier-${part.tier}`, open: isOpen },
     h("summary", {}, tierBadge(part.tier), h("b", {}, foreign(part.title)), h("span", { class: "grow" }), h("span", { class: `change ${part.change}` }, `${sign} ${words}`), h("span", { class: "number" }, bytes(part.bytes))),
-    h("div", { class: "segments" }, part.segments.map((segment) => h("div", { class: `segment ${segment.kind} tint-${segment.tier}` }, foreign(segment.kind === "text" && part.kind === "tools" ? segment.text : segment.text)))));
+    h("div", { class: "segments" }, part.segments.map((segment) => h("div", { class: `segment ${segment.kind} tint-${segment.tier}` }, foreign(segment.text)))));
 }
 
 function reuseCard(view, step) {

@@ -337,7 +337,7 @@ function problemLines(text) {
 
 /** What stands in the detail pane while nothing is selected. */
 function detailHint(detail) {
-  return h("div", { class: "hint" },
+  return h("div", { class: "detail-empty" },
     h("h2", {}, "Details"),
     h("p", {}, "Select a row to see everything that is stored of it."),
     detail.turn.failedCalls || detail.turn.coercedCalls

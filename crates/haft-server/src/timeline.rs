@@ -170,11 +170,16 @@ impl<'t> ReadTurn<'t> {
             last_request = history.request.as_ref().map(|it| it.bytes).or(last_request);
             begin = end;
         }
+        let mut last = 0;
         let items = self.records.iter().map(|(kind, id, record)| {
             let step = step_of.get(&(*kind, id.clone())).copied();
             let begin =
                 step.and_then(|step| steps.iter().rev().find(|it: &&StepRow| it.number == step));
-            self.item((*kind, id), record, step.unwrap_or_else(|| default_step(record)), begin)
+            // A record that no step added stands before the step that follows it.
+            let number = step.or_else(|| as_call(record).map(|call| call.iteration + 1));
+            let number = number.unwrap_or(if last == 0 { 0 } else { last + 1 });
+            last = step.unwrap_or(last);
+            self.item((*kind, id), record, number, begin)
         });
         let mut items: Vec<TimelineItem> = items.collect();
         items.sort_by_key(|item| item.step);
@@ -398,18 +403,13 @@ impl<'t> ReadTurn<'t> {
 
 /// How many bytes at the end of a request are never shared with the next one: closing brackets, options behind the messages,
 /// and the rest of a block.
-const REQUEST_END: u64 = 1024;
+const REQUEST_END: u64 = 320;
 
 fn as_call(record: &StoredRecord) -> Option<&StoredCall> {
     match record {
         StoredRecord::Call(call) => Some(call),
         _ => None,
     }
-}
-
-/// The step of a record that no journal entry names: calls know theirs.
-fn default_step(record: &StoredRecord) -> u32 {
-    as_call(record).map_or(0, |call| call.iteration + 1)
 }
 
 fn created_at(record: &StoredRecord) -> Timestamp {

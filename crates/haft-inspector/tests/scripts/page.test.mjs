@@ -111,4 +111,5 @@ test("results of JSON queries are values", () => {
   assert.deepEqual(parseValues("{\"a\":1}\n{\"a\":2}"), [{ a: 1 }, { a: 2 }]);
   assert.deepEqual(parseValues("[1,2]"), [1, 2]);
   assert.deepEqual(parseValues("Ada\nBob"), ["Ada", "Bob"]);
+  assert.deepEqual(parseValues("[\n  1\n]\n[there are 2 more]"), [1]);
 });

@@ -238,8 +238,9 @@ pub(super) async fn read_rows(
     let view = CsvView::new(Arc::clone(artifact.reader())).budget(budget(MAX_LINES));
     let rows = view.read_rows(range.start..range.start.saturating_add(count), &[], 0);
     let rows = rows.await.map_err(|error| ApiError::unavailable(error.to_string()))?;
-    let objects = rows.as_str().lines().filter_map(|line| serde_json::from_str::<Row>(line).ok());
-    let objects: Vec<Row> = objects.collect();
+    // The result is a list; a note about what was omitted may follow it.
+    let mut values = serde_json::Deserializer::from_str(rows.as_str()).into_iter::<Vec<Row>>();
+    let objects: Vec<Row> = values.next().and_then(Result::ok).unwrap_or_default();
     let columns: Vec<String> =
         objects.first().map(|row| row.keys().cloned().collect()).unwrap_or_default();
     let cell = |row: &Row, column: &String| match row.get(column) {

@@ -178,7 +178,7 @@ impl DispatchExecutor for ForkExecutor {
                 return step.rebuild(&ctx);
             }
             if iteration == self.fork.iteration {
-                self.put_message(&ctx)?;
+                self.put_message(&ctx).await?;
             }
             let step = self.inner.step(ctx.clone()).await?;
             self.prepare_tools(&ctx, &step)?;
@@ -198,7 +198,7 @@ impl DispatchExecutor for ForkExecutor {
 
 impl ForkExecutor {
     /// Puts the message of the fork behind everything that was repeated, once.
-    fn put_message(&self, ctx: &StepContext) -> Result<(), StepError> {
+    async fn put_message(&self, ctx: &StepContext) -> Result<(), StepError> {
         let Some(text) = &self.fork.message else { return Ok(()) };
         let dispatch = ctx.dispatch();
         let messages = dispatch.turn().messages();
@@ -206,8 +206,9 @@ impl ForkExecutor {
         if messages.all().iter().any(|message| message.id().as_str() == id) {
             return Ok(());
         }
-        messages.put(Message::user_at(id, text.as_str(), dispatch.clock().now())?);
-        Ok(())
+        let message = Message::user_at(id, text.as_str(), dispatch.clock().now())?;
+        let stored = dispatch.turn().store_message(message).await;
+        stored.map_err(|error| StepError::new(error.to_string()))
     }
 
     /// Puts the tools in place that the calls of a step use.
