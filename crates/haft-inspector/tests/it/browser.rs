@@ -57,3 +57,15 @@ async fn hostile_content_stays_text() {
     let server = example::start_server(Access::ReadOnly, LOG_BYTES).await;
     run_script("hostile.mjs", &server.url, &[]).await;
 }
+
+/// The times are printed; `HAFT_LARGE_BYTES` sets the size of the artifact.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn large_content_needs_few_nodes() {
+    let dir = tempfile::tempdir().unwrap();
+    let log_bytes = haft_testkit::large_bytes(LOG_BYTES);
+    let example = example::Example::create(&dir.path().join("store"), log_bytes);
+    example.run_turn("log detective", "0199-log-detective", "What happened?").await;
+    example.run_turn("many", "0199-many", "Read all sensors.").await;
+    let server = example::start_server_on(example, Access::ReadOnly, dir).await;
+    run_script("figures.mjs", &server.url, &[]).await;
+}

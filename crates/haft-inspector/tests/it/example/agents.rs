@@ -94,6 +94,7 @@ pub(super) fn parts(example: &Example, agent: &str) -> (SharedExecutor, Vec<Tool
         "data desk" => Arc::new(data_desk(example)),
         "hostile" => Arc::new(hostile(example)),
         "live" => Arc::new(live(example)),
+        "many" => Arc::new(many(example)),
         _ => Arc::new(|_: StepContext| async {
             Err::<Step, _>(StepError::new(
                 "no connection to 127.0.0.1:8979 in 3 attempts: connection refused (os error 111)",
@@ -163,5 +164,26 @@ fn live(example: &Example) -> impl DispatchExecutor + use<> {
             Step::done()
         };
         Ok::<_, StepError>(step.say(message))
+    }
+}
+
+/// How many steps the agent `many` takes, and how many calls each of them has.
+const MANY: (u32, u32) = (250, 39);
+
+/// Makes 9 750 calls.
+fn many(example: &Example) -> impl DispatchExecutor + use<> {
+    let example = example.clone();
+    move |ctx: StepContext| async move {
+        example.pass_time(100);
+        let iteration = ctx.dispatch().iteration();
+        if iteration == MANY.0 {
+            return Ok(Step::done().say(ctx.message("All sensors are read.")?));
+        }
+        let calls = (0..MANY.1).map(|n| {
+            let args = format!("{{\"room\": \"{iteration}-{n}\", \"samples\": 1}}");
+            ProposedCall::new("read_sensor", args.as_str())
+        });
+        let step = calls.fold(Step::new(), Step::call);
+        Ok::<_, StepError>(step.say(ctx.message(format!("Floor {iteration}."))?))
     }
 }

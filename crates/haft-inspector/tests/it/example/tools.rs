@@ -20,7 +20,7 @@ pub(super) fn all(example: &Example, agent: &str) -> Vec<Tool> {
         "approval flow" => vec![read_file(example), write_file()],
         "data desk" => vec![get_orders(), get_prices(), read_manual(), draw_chart()],
         "hostile" => vec![fetch_page(), fetch_log()],
-        "live" => vec![read_sensor(example)],
+        "live" | "many" => vec![read_sensor(example)],
         _ => Vec::new(),
     }
 }
