@@ -16,11 +16,12 @@ use std::process::{Command, ExitCode, Stdio};
 
 /// Commands that succeed where a Debian package is installed, and the package: programs that tests compare with, and
 /// the headers that the feature `native-tls` is built with.
-const PACKAGES: [(&[&str], &str); 8] = [
+const PACKAGES: [(&[&str], &str); 9] = [
     (&["jq", "--version"], "jq"),
     (&["rg", "--version"], "ripgrep"),
     (&["node", "--version"], "nodejs"),
     (&["npm", "--version"], "npm"),
+    (&["chromium", "--version"], "chromium"),
     (&["python3", "-m", "pip", "--version"], "python3-pip"),
     (&["unshare", "--version"], "util-linux"),
     (&["pkg-config", "--version"], "pkg-config"),

@@ -3,6 +3,7 @@
 mod artifact;
 mod cleanup;
 mod grants;
+mod web;
 
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
@@ -15,6 +16,7 @@ pub(crate) use self::artifact::{
 };
 pub(crate) use self::cleanup::{CancelArgs, GcArgs, RmArgs};
 pub(crate) use self::grants::{AlwaysArgs, GrantSelection, GrantsArgs, GrantsCommand};
+pub(crate) use self::web::WebArgs;
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Yellow.on_default().bold())
@@ -109,6 +111,10 @@ pub(crate) enum Command {
     Rm(RmArgs),
     /// Remove stored content that no turn references
     Gc(GcArgs),
+    /// Open a page that shows turns and lets you decide gates
+    ///
+    /// The page is served on loopback, behind a token that stands in the printed address.
+    Web(WebArgs),
     /// Print shell completions
     Completions {
         /// The shell

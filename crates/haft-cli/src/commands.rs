@@ -13,6 +13,7 @@ mod run;
 mod tool_encoding;
 mod tools;
 mod turns;
+mod web;
 
 use std::io::{Read as _, stdin};
 use std::process::ExitCode;
@@ -51,6 +52,7 @@ pub(crate) async fn run_command(
         Command::Cancel(args) => cleanup::cancel_turn(&args, terminal).await,
         Command::Rm(args) => cleanup::remove_turns(&args, terminal).await,
         Command::Gc(args) => cleanup::collect_garbage(&args).await,
+        Command::Web(args) => web::serve_inspector(&args, terminal).await,
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "haft", &mut text);

@@ -47,6 +47,11 @@ impl UserError {
         self
     }
 
+    /// The advice, if there is some.
+    pub(crate) fn hint_text(&self) -> Option<String> {
+        self.hint.clone()
+    }
+
     /// Sets the exit code.
     pub(crate) fn code(mut self, code: FailureCode) -> Self {
         self.code = code;

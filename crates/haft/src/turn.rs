@@ -47,7 +47,7 @@ pub use haft_core::context::{
 pub use haft_core::gate::{
     ApprovalLedger, ApprovalScope, BoundCall, Gate, GateDecision, GateError, GateKey, GateRequest,
     GateSettlement, GateSignature, Grant, GrantId, GrantRefusal, GrantRow, GrantScope, GrantStore,
-    GrantSubject, InvalidGate, InvalidSignature, Spending, StandingApproval,
+    GrantSubject, InvalidEdit, InvalidGate, InvalidSignature, Spending, StandingApproval,
 };
 #[doc(inline)]
 pub use haft_core::stash::{Stash, StashError, StashPath};

@@ -28,7 +28,9 @@ use self::recording_file::{RecordingFile, replay_recording};
 pub(super) use self::request_view::{ShownRequest, StoredFacts};
 pub(super) use self::session::{GateMode, InterruptAction, SessionOptions, TurnSession};
 use self::turn_input::load_memories;
-pub(super) use self::turn_input::{build_turn_input, load_agent_path, new_user_message};
+pub(super) use self::turn_input::{
+    build_turn_input, load_agent_path, new_user_message, origin_agent,
+};
 pub(super) use self::turn_printer::TurnOutput;
 use self::turn_printer::TurnPrinter;
 use crate::agent::{Agent, OwnPaths};
@@ -277,4 +279,4 @@ async fn sleep(time: Duration) {
 }
 
 /// How long the lease of a turn lasts. The turn of a process that died can be resumed after this time.
-const LEASE: Duration = Duration::from_secs(5);
+pub(super) const LEASE: Duration = Duration::from_secs(5);

@@ -46,3 +46,4 @@ mod terminal;
 mod tools;
 #[cfg(test)]
 mod usage;
+mod web;

@@ -16,7 +16,7 @@ use haft_core::tool::{OfferPoint, ToolChanges};
 use serde_json::Value;
 
 use super::driver::{ContextParts, load_turn, restore_history, restore_records};
-use super::history::{SentRequest, StepHistory, read_history};
+use super::history::{SentRequest, StepHistory, TurnHistory, read_history};
 use super::query_tools::QueryTools;
 use super::runner::RunnerShared;
 use super::{TurnError, TurnInput};
@@ -143,6 +143,17 @@ pub(super) async fn open_artifact(
     handle: &str,
 ) -> Result<Option<SpooledArtifact>, TurnError> {
     Ok(restore_context(runner, id).await?.artifacts().get(handle))
+}
+
+/// The steps of a stored turn, and a context with its records.
+pub(super) async fn load_records(
+    runner: &RunnerShared,
+    id: &TurnId,
+) -> Result<(TurnHistory, DispatchContext), TurnError> {
+    let stored =
+        runner.store.load(id.clone()).await?.ok_or_else(|| StoreError::unknown_turn(id))?;
+    let (history, _) = read_history(&stored)?;
+    Ok((history, restore_context(runner, id).await?))
 }
 
 /// Opens a medium of a stored turn by its name.

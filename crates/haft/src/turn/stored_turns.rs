@@ -1,10 +1,12 @@
 //! Listing, loading and cancelling stored turns.
 
 use haft_core::cancel::{CancelReason, Cancellation};
+use haft_core::context::DispatchContext;
 use haft_core::store::{StoreError, StoredTurn, TurnId, TurnQuery, TurnSummary};
 
+use super::history::TurnHistory;
 use super::runner::TurnRunner;
-use super::{TurnError, TurnReport};
+use super::{TurnError, TurnReport, rendering};
 
 impl TurnRunner {
     /// Lists the stored turns, newest first.
@@ -39,6 +41,14 @@ impl TurnRunner {
     /// The store failed.
     pub async fn load_turn(&self, turn: &TurnId) -> Result<Option<StoredTurn>, StoreError> {
         self.shared.store.load(turn.clone()).await
+    }
+
+    /// Loads the steps of a stored turn, and a context with its records, whose artifacts are opened.
+    pub(crate) async fn load_records(
+        &self,
+        turn: &TurnId,
+    ) -> Result<(TurnHistory, DispatchContext), TurnError> {
+        rendering::load_records(&self.shared, turn).await
     }
 
     /// Cancels a turn that no process runs: ends its calls, closes its gates and stores the reason. No step is taken, so

@@ -65,7 +65,7 @@ pub(crate) async fn load_agent_path(store_dir: &TurnDir, id: &TurnId) -> Result<
 }
 
 /// The path of the agent that the first journal entry of a turn contains.
-fn origin_agent(turn: &StoredTurn) -> Option<String> {
+pub(crate) fn origin_agent(turn: &StoredTurn) -> Option<String> {
     let first = turn.journal.first().map(StoredText::as_str)?;
     let entry: Value = serde_json::from_str(first).ok()?;
     let agent = entry.pointer(&format!("/stash/{ORIGIN_KEY}/agent"))?;

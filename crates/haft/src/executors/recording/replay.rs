@@ -12,9 +12,10 @@ use haft_core::record::{Message, MessageRole, Thought};
 use haft_core::step::{
     DispatchExecutor, ExecutorDescription, Step, StepContext, StepError, StepFuture,
 };
-use haft_core::tool::{InvalidTool, Tool, ToolEffect, ToolFailure, ToolOutput, ToolRole};
+use haft_core::tool::{InvalidTool, Tool, ToolFailure, ToolOutput};
 
 use super::super::difference::{ValueNames, excerpt, list_differences};
+use super::super::recorded_tool::with_recorded_output;
 use super::super::results::read_call_text;
 use super::form::{CallForm, OutcomeForm, StepForm, load_media};
 use super::{NotReplayable, Recording, ReplayDifference, text_document};
@@ -199,33 +200,7 @@ impl RecordedCalls {
     /// The tool with a handler that looks up what was recorded. It needs no leave and does nothing.
     fn tool(self: &Arc<Self>, tool: &Tool) -> Result<Tool, InvalidTool> {
         let recorded = Arc::clone(self);
-        let mut same = Tool::builder(tool.name().as_str())
-            .description(tool.description())
-            .input_schema(tool.input_schema().clone())
-            .on_collision(tool.on_collision())
-            .effect(ToolEffect::ReadOnly)
-            .concurrency(tool.concurrency().clone())
-            .handler(move |args: Args, ctx: &DispatchContext| recorded.recorded_output(&args, ctx));
-        same = match tool.role() {
-            ToolRole::Standard(kind) => same.artifact(kind.clone()),
-            _ => same.artifact_query(),
-        };
-        if let serde_json::Value::Object(meta) = tool.meta().all() {
-            for (key, value) in meta {
-                same = same.meta(&key, value);
-            }
-        }
-        if tool.is_trusted() {
-            same = same.trusted();
-        }
-        if tool.is_ephemeral() {
-            same = same.ephemeral();
-        }
-        if tool.strictness() == haft_core::args::Strictness::Strict {
-            same = same.strict();
-        }
-        let same = same.build()?;
-        Ok(tool.aliases().iter().fold(same, |same, alias| same.with_alias(alias)))
+        with_recorded_output(tool, move |args, ctx| recorded.recorded_output(args, ctx))
     }
 
     /// What a call gave when it was recorded.

@@ -1,0 +1,73 @@
+//! `haft web`
+
+mod hosted_agents;
+
+use std::io::{IsTerminal as _, stdout};
+use std::net::{SocketAddr, TcpListener};
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result};
+use haft::events::EventHub;
+use haft::executors::{Step, StepContext, StepError};
+use haft::turn::TurnRunner;
+use haft_inspector::Inspector;
+use haft_server::{Access, Api, Guard};
+
+use self::hosted_agents::AgentDirectories;
+use crate::args::WebArgs;
+use crate::store::{open_or_create_store, open_store_to_read};
+use crate::terminal::{Terminal, TextRole, print_line};
+
+/// Serves the inspector until the program is stopped. Turns that it runs stop then and can be resumed.
+pub(super) async fn serve_inspector(args: &WebArgs, terminal: &Terminal) -> Result<ExitCode> {
+    let path = args.store.path();
+    let store_dir = match args.read_only {
+        true => open_store_to_read(path)?,
+        false => open_or_create_store(path)?,
+    };
+    let hub = EventHub::new();
+    let no_step = |_: StepContext| async { Err::<Step, _>(StepError::new("no turn runs here")) };
+    let runner = TurnRunner::builder(no_step).dir(&store_dir).observer(hub.clone()).build()?;
+    let agents = AgentDirectories::new(store_dir, hub.clone(), args)?;
+    let api = Api::builder(runner)
+        .hub(hub)
+        .agents(Arc::new(agents))
+        .access(if args.read_only { Access::ReadOnly } else { Access::Act })
+        .store_name(path.display().to_string())
+        .actor(read_actor(args))
+        .build();
+    let address = SocketAddr::new(args.address, args.port);
+    let listener =
+        TcpListener::bind(address).with_context(|| format!("cannot listen on {address}"))?;
+    let address = listener.local_addr()?;
+    let guard = Guard::loopback(address.port())?;
+    let token = guard.token().unwrap_or_default();
+    let url = format!("http://{address}/#token={token}");
+    super::print_text(&format!("{url}\n"))?;
+    let mode = if args.read_only { "read-only, " } else { "" };
+    print_line(format_args!(
+        "{} {mode}store {}; Ctrl-C stops it",
+        terminal.style_stderr(TextRole::Success, "serving the inspector"),
+        path.display()
+    ));
+    if !args.no_open && stdout().is_terminal() {
+        open_browser(&url);
+    }
+    Inspector::new(&api, &guard).serve(listener).await?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Opens the page. Without a browser the address on the terminal is enough.
+fn open_browser(url: &str) {
+    let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    let mut command = Command::new(program);
+    command.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let _ = command.spawn();
+}
+
+/// The name of the person at the page.
+fn read_actor(args: &WebArgs) -> String {
+    let user = || std::env::var_os("USER").and_then(|it| it.into_string().ok());
+    args.by.clone().or_else(user).unwrap_or_else(|| "an unknown user".to_owned())
+}

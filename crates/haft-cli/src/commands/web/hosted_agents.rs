@@ -1,0 +1,154 @@
+//! Agents in directories, for the inspector.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use anyhow::Result;
+use haft::events::EventHub;
+use haft::executors::{DispatchExecutor, ExecutorDescription};
+use haft::middleware::hydrate_conversation;
+use haft::stores::{StoredTurn, TurnDir};
+use haft::turn::{Deadlines, TurnInput};
+use haft::{Tool, TurnRunner};
+use haft_server::{
+    AgentError, AgentFuture, AgentSource, ExecutorPurpose, HostedAgent, SharedExecutor,
+};
+
+use crate::agent::{Agent, OwnPaths};
+use crate::args::WebArgs;
+use crate::commands::run::{ExecutorUse, LEASE, ModelExecutor, build_turn_input, origin_agent};
+use crate::user_error::UserError;
+
+/// The agents of the command line, and those that began stored turns.
+pub(super) struct AgentDirectories {
+    store_dir: TurnDir,
+    hub: EventHub,
+    plain_http: bool,
+    /// The paths of the agents, by their names.
+    paths: Mutex<BTreeMap<String, PathBuf>>,
+}
+
+impl AgentDirectories {
+    pub(super) fn new(store_dir: TurnDir, hub: EventHub, args: &WebArgs) -> Result<Self> {
+        let paths = Mutex::default();
+        let agents = Self { store_dir, hub, plain_http: args.plain_http, paths };
+        for path in &args.agents {
+            Agent::load(path)?;
+            agents.name_of(path);
+        }
+        Ok(agents)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, PathBuf>> {
+        self.paths.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The name of the agent at a path: that of its file or directory, and the path if another agent has it.
+    fn name_of(&self, path: &Path) -> String {
+        let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        if let Some((name, _)) = self.lock().iter().find(|(_, known)| **known == path) {
+            return name.clone();
+        }
+        let of_dir = || path.file_stem().map(|it| it.to_string_lossy().into_owned());
+        let loaded = Agent::load(&path).ok().map(|agent| agent.name());
+        let name = loaded.or_else(of_dir).unwrap_or_else(|| path.display().to_string());
+        let mut paths = self.lock();
+        let name = if paths.contains_key(&name) { path.display().to_string() } else { name };
+        paths.insert(name.clone(), path);
+        name
+    }
+
+    fn load(&self, name: &str) -> Result<DirectoryAgent, AgentError> {
+        let path = self.lock().get(name).cloned();
+        let path = path.ok_or_else(|| AgentError::new(format!("there is no agent `{name}`")))?;
+        let own = OwnPaths { store: Some(self.store_dir.path()), ..OwnPaths::default() };
+        let agent = Agent::load_protected(&path, &own).map_err(explain)?;
+        let (store_dir, hub) = (self.store_dir.clone(), self.hub.clone());
+        Ok(DirectoryAgent { agent, path, store_dir, hub, plain_http: self.plain_http })
+    }
+}
+
+impl AgentSource for AgentDirectories {
+    fn list_agents(&self) -> AgentFuture<'_, Vec<String>> {
+        Box::pin(async { Ok(self.lock().keys().cloned().collect()) })
+    }
+
+    fn load_agent<'a>(&'a self, name: &'a str) -> AgentFuture<'a, Arc<dyn HostedAgent>> {
+        Box::pin(async move { Ok(Arc::new(self.load(name)?) as Arc<dyn HostedAgent>) })
+    }
+
+    fn agent_of_turn(&self, turn: &StoredTurn) -> Option<String> {
+        origin_agent(turn).map(|path| self.name_of(Path::new(&path)))
+    }
+}
+
+/// An agent that was loaded from its directory.
+struct DirectoryAgent {
+    agent: Agent,
+    path: PathBuf,
+    store_dir: TurnDir,
+    hub: EventHub,
+    plain_http: bool,
+}
+
+impl HostedAgent for DirectoryAgent {
+    fn description(&self) -> Option<String> {
+        Some(self.agent.dir.display().to_string())
+    }
+
+    fn turn_input(&self) -> Result<TurnInput, AgentError> {
+        build_turn_input(&self.agent, &self.path).map_err(explain)
+    }
+
+    fn system_prompt(&self) -> String {
+        self.agent.system.clone()
+    }
+
+    fn tools(&self) -> Vec<Tool> {
+        self.agent.tools.clone()
+    }
+
+    fn executor(
+        &self,
+        begun_by: Option<&ExecutorDescription>,
+        purpose: ExecutorPurpose,
+    ) -> Result<Arc<dyn DispatchExecutor>, AgentError> {
+        let purpose = match purpose {
+            ExecutorPurpose::Run => ExecutorUse::Run { plain_http: self.plain_http },
+            _ => ExecutorUse::Show,
+        };
+        let executor = match begun_by {
+            Some(stored) => ModelExecutor::of_turn(&self.agent, stored, purpose),
+            None => ModelExecutor::select_for(&self.agent, None, purpose),
+        };
+        Ok(Arc::new(executor.map_err(explain)?))
+    }
+
+    fn build_runner(
+        &self,
+        executor: SharedExecutor,
+        tools: Vec<Tool>,
+    ) -> Result<TurnRunner, AgentError> {
+        let builder = TurnRunner::builder(executor)
+            .tools(tools)
+            .handles(self.agent.file.handles.into())
+            .dir(&self.store_dir)
+            .observer(self.hub.clone())
+            .limits(self.agent.limits())
+            .turn_input("history", hydrate_conversation())
+            .deadlines(Deadlines::new().lease(LEASE));
+        builder.build().map_err(|error| AgentError::new(error.to_string()))
+    }
+}
+
+/// An error of this program, for the page.
+#[expect(clippy::needless_pass_by_value, reason = "it is the argument of `map_err`")]
+fn explain(error: anyhow::Error) -> AgentError {
+    let hint = error.downcast_ref::<UserError>().and_then(UserError::hint_text);
+    let shown = AgentError::new(format!("{error:#}"));
+    match hint {
+        Some(hint) => shown.hint(hint),
+        None => shown,
+    }
+}

@@ -1,0 +1,116 @@
+//! The inspector: a page that shows what an agent did, why, and what it cost, and lets a person act.
+//!
+//! An [`Inspector`] serves the page and the API of [`haft_server`] below it. `haft web` runs one on loopback; an application
+//! mounts one in its own axum application, over any store, read-only or acting:
+//!
+//! ```
+//! use haft_inspector::Inspector;
+//! use haft_server::{Api, Guard};
+//! # use haft_server as _;
+//! # fn runner() -> Result<haft::TurnRunner, Box<dyn std::error::Error>> {
+//! #     let script = haft::executors::ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
+//! #     Ok(haft::TurnRunner::builder(script).build()?)
+//! # }
+//!
+//! let api = Api::builder(runner()?).build();
+//! // The application has authenticated the client before a request gets here.
+//! let guard = Guard::behind_own_authentication(["agents.example.com"]);
+//! let app: axum::Router = axum::Router::new().nest("/inspector", Inspector::new(&api, &guard).router());
+//! # let _ = app;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The page is plain ES modules and custom elements, embedded in the program. It needs no build step, loads nothing from
+//! other hosts, and never shows content as markup: its content security policy allows no inline script or style.
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+mod assets;
+
+use std::fmt;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::Path;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::get;
+use haft_server::{Api, Guard};
+
+use self::assets::SentAsset;
+
+/// What the page may do: run its own modules, use its own style sheet, show pictures of its own server and talk to it.
+/// Trusted types without a policy make it impossible for a script to turn text into markup.
+const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
+     connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
+     require-trusted-types-for 'script'; trusted-types 'none'";
+
+/// The page and its API.
+#[derive(Clone)]
+pub struct Inspector {
+    router: Router,
+}
+
+impl Inspector {
+    /// Puts a page in front of an API, both behind a guard.
+    #[must_use]
+    pub fn new(api: &Api, guard: &Guard) -> Self {
+        let page = Router::new().route("/", get(send_page)).route("/web/{file}", get(send_file));
+        let api = guard.protect(api.router(), Router::new());
+        let router = guard.protect(Router::new(), page).nest("/api", api);
+        Self { router }
+    }
+
+    /// The routes, to be served or mounted. The page finds its API relative to its own address, which must end with `/`.
+    pub fn router(self) -> Router {
+        self.router
+    }
+
+    /// Serves the routes on a listener until the future is dropped. The page is at `/`.
+    ///
+    /// # Errors
+    ///
+    /// The listener cannot be used.
+    pub async fn serve(self, listener: std::net::TcpListener) -> std::io::Result<()> {
+        listener.set_nonblocking(true)?;
+        axum::serve(tokio::net::TcpListener::from_std(listener)?, self.router).await
+    }
+}
+
+impl fmt::Debug for Inspector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inspector").finish_non_exhaustive()
+    }
+}
+
+async fn send_page(headers: HeaderMap) -> Response {
+    send_asset("index.html", &headers)
+}
+
+async fn send_file(Path(file): Path<String>, headers: HeaderMap) -> Response {
+    send_asset(&file, &headers)
+}
+
+fn send_asset(name: &str, request: &HeaderMap) -> Response {
+    let Some(asset) = assets::SENT.iter().find(|asset| asset.name == name) else {
+        return (StatusCode::NOT_FOUND, "there is no such file").into_response();
+    };
+    let known = request.get(header::IF_NONE_MATCH);
+    let mut response = match known.is_some_and(|known| known.as_bytes() == asset.tag.as_bytes()) {
+        true => StatusCode::NOT_MODIFIED.into_response(),
+        false => Body::from(asset.content.clone()).into_response(),
+    };
+    set_headers(&mut response, asset);
+    response
+}
+
+fn set_headers(response: &mut Response, asset: &SentAsset) {
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(asset.media_type));
+    headers
+        .insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(CONTENT_SECURITY_POLICY));
+    // The file is asked for every time and sent again only if it changed: a new version of the program has new files.
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    if let Ok(tag) = HeaderValue::from_str(&asset.tag) {
+        headers.insert(header::ETAG, tag);
+    }
+}

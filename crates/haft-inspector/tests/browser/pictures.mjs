@@ -1,0 +1,119 @@
+// Pictures of the page at three widths in both themes, compared with committed ones, and axe at each of them.
+
+import fs from "node:fs";
+import path from "node:path";
+import zlib from "node:zlib";
+import { axeSource, check, checkViolations, fail, main, openPage, visit } from "./driver.mjs";
+
+const here = path.dirname(new URL(import.meta.url).pathname);
+// The book shows some of them.
+const expected = [path.join(here, "pictures"), path.join(here, "../../../../docs/book/src/pictures")];
+const actual = process.env.HAFT_PICTURES ?? path.join(process.env.HAFT_NODE_MODULES, "../inspector-pictures");
+const isUpdate = process.env.HAFT_UPDATE_PICTURES === "1";
+/** How many pixels may differ, as a share. */
+const TOLERANCE = 0.004;
+const NOW = "2026-03-02T11:05:00Z";
+
+const VIEWS = [
+  ["turns", "#/turns", ".turn-link"],
+  ["timeline", "#/turns/0199-log-detective?at=step%2F3", ".event.step"],
+  ["call", "#/turns/0199-log-detective", ".event.call", async (page) => page.locator(".event.call", { hasText: "artifact_grep" }).first().locator(".row-button").click().then(() => page.locator(".detail .diff").first().waitFor())],
+  ["request", "#/turns/0199-log-detective/request/3", ".part"],
+  ["lines", "#/turns/0199-log-detective/artifacts", ".line.ready", async (page) => {
+    await page.fill("#line-search", "ERROR +checkout");
+    await page.locator("#line-search").press("Enter");
+    await page.locator(".line.current mark").first().waitFor();
+  }],
+  ["json", "#/turns/0199-data-desk/artifacts", ".tree .branch"],
+  ["gate", "#/turns/0199-approval-flow", ".gate-card", async (page) => page.locator(".gate-card .button").click().then(() => page.locator(".gate-form textarea").first().waitFor())],
+  ["fork", "#/turns/0199-log-detective/fork/4", ".fork-form"],
+  ["failed", "#/turns/0199-out-of-order", ".card.error"],
+  ["agent", "#/agents/approval%20flow", ".tool-card", async (page) => page.locator(".tool-card summary").nth(1).click()],
+];
+
+main(async (browser, url) => {
+  fs.mkdirSync(actual, { recursive: true });
+  for (const [width, height] of [[360, 740], [768, 1024], [1280, 900]]) {
+    for (const colorScheme of ["light", "dark"]) {
+      const page = await openPage(browser, url, { viewport: { width, height }, colorScheme, time: NOW, bypassCSP: false });
+      for (const [name, hash, ready, prepare] of VIEWS) {
+        await visit(page, hash);
+        await page.locator(ready).first().waitFor();
+        await prepare?.(page);
+        await page.waitForTimeout(150);
+        const title = `${name}-${width}-${colorScheme}`;
+        // The time that a search or query took is not the same every time.
+        await page.evaluate(() => { for (const it of document.querySelectorAll(".viewer-foot > span:last-child")) it.textContent = ""; document.activeElement?.blur(); });
+        await compare(await page.screenshot({ animations: "disabled", caret: "hide" }), title);
+        await audit(page, title);
+        const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+        check(overflow <= 0, `${title}: the page scrolls sideways by ${overflow} px`);
+      }
+      await checkViolations(page, `${width} ${colorScheme}`);
+      await page.context().close();
+    }
+  }
+});
+
+/** Serious findings of axe. The script of axe is injected by the debugger, not by the page. */
+async function audit(page, title) {
+  const client = await page.context().newCDPSession(page);
+  await client.send("Runtime.evaluate", { expression: fs.readFileSync(axeSource, "utf8") });
+  const { result } = await client.send("Runtime.evaluate", {
+    expression: `axe.run(document, { resultTypes: ["violations"] }).then((it) => JSON.stringify(it.violations.filter((v) => ["serious", "critical"].includes(v.impact)).map((v) => [v.id, v.nodes.slice(0, 3).map((n) => n.target.join(" ") + " " + (n.any[0]?.message ?? ""))])))`,
+    awaitPromise: true,
+  });
+  const findings = JSON.parse(result.value);
+  check(findings.length === 0, `${title}: axe: ${JSON.stringify(findings)}`);
+}
+
+async function compare(picture, title) {
+  const file = expected.map((dir) => path.join(dir, `${title}.png`)).find((it) => fs.existsSync(it));
+  fs.writeFileSync(path.join(actual, `${title}.png`), picture);
+  if (!file) return; // not every view is committed at every width
+  if (isUpdate) {
+    fs.writeFileSync(file, picture);
+    return;
+  }
+  const [one, two] = [decode(fs.readFileSync(file)), decode(picture)];
+  if (one.width !== two.width || one.height !== two.height) return fail(`${title}: the size is different`);
+  let different = 0;
+  for (let at = 0; at < one.pixels.length; at += one.channels) {
+    const distance = Math.abs(one.pixels[at] - two.pixels[at]) + Math.abs(one.pixels[at + 1] - two.pixels[at + 1]) + Math.abs(one.pixels[at + 2] - two.pixels[at + 2]);
+    if (distance > 48) different += 1;
+  }
+  const share = different / (one.width * one.height);
+  check(share <= TOLERANCE, `${title}: ${(share * 100).toFixed(2)} % of the pixels differ from ${file}; HAFT_UPDATE_PICTURES=1 replaces it`);
+}
+
+/** The pixels of a PNG of 8 bits without interlacing, which is what the browser writes. */
+function decode(png) {
+  const width = png.readUInt32BE(16);
+  const height = png.readUInt32BE(20);
+  const channels = { 2: 3, 6: 4 }[png[25]];
+  const parts = [];
+  for (let at = 8; at < png.length; ) {
+    const length = png.readUInt32BE(at);
+    if (png.toString("latin1", at + 4, at + 8) === "IDAT") parts.push(png.subarray(at + 8, at + 8 + length));
+    at += length + 12;
+  }
+  const raw = zlib.inflateSync(Buffer.concat(parts));
+  const stride = width * channels;
+  const pixels = Buffer.alloc(stride * height);
+  for (let y = 0; y < height; y += 1) {
+    const filter = raw[y * (stride + 1)];
+    for (let x = 0; x < stride; x += 1) {
+      const left = x >= channels ? pixels[y * stride + x - channels] : 0;
+      const up = y ? pixels[(y - 1) * stride + x] : 0;
+      const corner = y && x >= channels ? pixels[(y - 1) * stride + x - channels] : 0;
+      const guess = [0, left, up, (left + up) >> 1, paeth(left, up, corner)][filter];
+      pixels[y * stride + x] = raw[y * (stride + 1) + 1 + x] + guess;
+    }
+  }
+  return { width, height, channels, pixels };
+}
+
+function paeth(a, b, c) {
+  const [pa, pb, pc] = [Math.abs(b - c), Math.abs(a - c), Math.abs(a + b - 2 * c)];
+  return pa <= pb && pa <= pc ? a : pb <= pc ? b : c;
+}

@@ -1,0 +1,195 @@
+//! A server with example turns. Times, ids and nonces are fixed, so that pictures of the page are the same every time.
+
+mod agents;
+mod model;
+mod tools;
+
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::time::Duration;
+
+use haft::events::{EventFilter, EventHub};
+use haft::executors::{Step, StepContext, StepError};
+use haft::stores::TurnDir;
+use haft::turn::{Deadlines, GatePolicy, Limits, ManualClock, Timestamp, TurnRunnerBuilder};
+use haft::{Tool, TurnInput, TurnRunner};
+use haft_inspector::Inspector;
+use haft_server::{Access, Api, Guard};
+use serde_json::json;
+use tokio::sync::Semaphore;
+
+use self::agents::ExampleAgents;
+
+/// What the example turns share.
+#[derive(Clone)]
+pub(crate) struct Example {
+    pub(crate) dir: TurnDir,
+    pub(crate) hub: EventHub,
+    pub(crate) clock: Arc<ManualClock>,
+    /// Each permit lets the model of the agent `live` write one more piece.
+    pub(crate) pieces: Arc<Semaphore>,
+    pub(crate) log_bytes: u64,
+}
+
+/// A running server.
+pub(crate) struct ExampleServer {
+    pub(crate) url: String,
+    task: tokio::task::JoinHandle<()>,
+    _dir: tempfile::TempDir,
+}
+
+impl Drop for ExampleServer {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// 2026-03-02, 10:52 in UTC.
+const START_MICROS: i64 = 1_772_448_720_000_000;
+
+impl Example {
+    pub(crate) fn create(path: &std::path::Path, log_bytes: u64) -> Self {
+        let start = Timestamp::from_micros(START_MICROS).unwrap();
+        Self {
+            dir: TurnDir::open(path).unwrap(),
+            hub: EventHub::new(),
+            clock: Arc::new(ManualClock::new(start)),
+            pieces: Arc::new(Semaphore::new(0)),
+            log_bytes,
+        }
+    }
+
+    pub(crate) fn pass_time(&self, milliseconds: u64) {
+        self.clock.advance(Duration::from_millis(milliseconds));
+    }
+
+    /// Sets up a runner as the turns of the example need it.
+    pub(crate) fn configure(
+        &self,
+        builder: TurnRunnerBuilder,
+        tools: Vec<Tool>,
+    ) -> TurnRunnerBuilder {
+        builder
+            .tools(tools)
+            .dir(&self.dir)
+            .observer(self.hub.clone())
+            .clock(Arc::clone(&self.clock) as _)
+            .secret([7; 32])
+            .envelope_secret([9; 32])
+            .limits(Limits::new().iterations(4000).tool_calls(20_000))
+            .deadlines(Deadlines::new().lease(Duration::from_secs(600)))
+    }
+
+    /// Runs a turn of an agent to its end, or until it waits.
+    pub(crate) async fn run_turn(&self, agent: &str, id: &str, words: &str) {
+        let (executor, tools) = agents::parts(self, agent);
+        let builder = TurnRunner::builder(executor).gate_policy(GatePolicy::Suspend);
+        let runner = self.configure(builder, tools).build().unwrap();
+        let input = agents::input(agent).id(id).user(words);
+        runner.run(input).await.unwrap();
+        self.pass_time(60_000);
+    }
+
+    /// The turns that the page shows.
+    pub(crate) async fn create_turns(&self) {
+        const CHECKOUT: &str =
+            "Customers say that checkout failed this morning. What happened, when, and why?";
+        self.run_turn(
+            "data desk",
+            "0199-data-desk",
+            "Which large orders are still open, and what are they worth?",
+        )
+        .await;
+        self.run_turn("hostile", "0199-hostile", &hostile_words()).await;
+        self.run_turn(
+            "out of order",
+            "0199-out-of-order",
+            "The pump hums but no water comes. What do I do?",
+        )
+        .await;
+        self.run_turn("approval flow", "0199-to-cancel", "We need coffee, and the milk is bought.")
+            .await;
+        let no_step =
+            |_: StepContext| async { Err::<Step, _>(StepError::new("nothing runs here")) };
+        let runner = self.configure(TurnRunner::builder(no_step), Vec::new()).build().unwrap();
+        runner
+            .cancel_turn(&"0199-to-cancel".parse().unwrap(), "not needed any more")
+            .await
+            .unwrap();
+        self.run_turn("log detective", "0199-log-detective", CHECKOUT).await;
+        self.run_turn(
+            "approval flow",
+            "0199-approval-flow",
+            "We need coffee, and the milk is bought.",
+        )
+        .await;
+    }
+}
+
+/// A title with markup, escapes and marks of direction.
+fn hostile_words() -> String {
+    "<img src=x onerror=alert(1)> \u{1b}[31mred\u{1b}[0m \u{202e}desrever\u{202c} \u{200b}zero <script>alert(2)</script>".to_owned()
+}
+
+/// Starts a server with all example turns.
+pub(crate) async fn start_server(access: Access, log_bytes: u64) -> ExampleServer {
+    let dir = tempfile::tempdir().unwrap();
+    let example = Example::create(&dir.path().join("store"), log_bytes);
+    example.create_turns().await;
+    start_server_on(example, access, dir).await
+}
+
+pub(crate) async fn start_server_on(
+    example: Example,
+    access: Access,
+    dir: tempfile::TempDir,
+) -> ExampleServer {
+    let no_step = |_: StepContext| async { Err::<Step, _>(StepError::new("nothing runs here")) };
+    let runner = example.configure(TurnRunner::builder(no_step), Vec::new()).build().unwrap();
+    let api = Api::builder(runner)
+        .hub(example.hub.clone())
+        .agents(Arc::new(ExampleAgents(example.clone())))
+        .access(access)
+        .clock(Arc::clone(&example.clock) as _)
+        .store_name("example")
+        .actor("Ada")
+        .build();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let guard = Guard::loopback(address.port()).unwrap();
+    let url = format!("http://{address}/#token={}", guard.token().unwrap());
+    let router = Inspector::new(&api, &guard).router().merge(controls(example.clone()));
+    listener.set_nonblocking(true).unwrap();
+    let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+    let task = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+    ExampleServer { url, task, _dir: dir }
+}
+
+/// Routes by which a test lets things happen.
+fn controls(example: Example) -> axum::Router {
+    let start = {
+        let example = example.clone();
+        async move || {
+            let (executor, tools) = agents::parts(&example, "live");
+            let runner = example.configure(TurnRunner::builder(executor), tools).build().unwrap();
+            let input = agents::input("live").id("0199-live").user("Tell me what you see.");
+            let mut events = example.hub.subscribe(EventFilter::turn("0199-live"));
+            tokio::spawn(async move { runner.run(input).await });
+            events.next().await.unwrap();
+            "started"
+        }
+    };
+    let next = async move || {
+        example.pass_time(250);
+        example.pieces.add_permits(1);
+        "next"
+    };
+    axum::Router::new()
+        .route("/test/start-live", axum::routing::get(start))
+        .route("/test/next-piece", axum::routing::get(next))
+}
+
+/// The input of the turns of an agent, with its name.
+pub(crate) fn named_input(agent: &str, system: &str) -> TurnInput {
+    TurnInput::new(system).stash(json!({ "agent": agent }))
+}

@@ -1,0 +1,189 @@
+//! The agents of the example.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use haft::executors::{
+    DispatchExecutor, ExecutorDescription, ProposedCall, Step, StepContext, StepError, StreamPart,
+};
+use haft::stores::StoredTurn;
+use haft::{Tool, TurnInput, TurnRunner};
+use haft_server::{
+    AgentError, AgentFuture, AgentSource, ExecutorPurpose, HostedAgent, SharedExecutor,
+};
+
+use super::{Example, model, named_input, tools};
+
+const NAMES: [&str; 6] =
+    ["approval flow", "data desk", "hostile", "live", "log detective", "out of order"];
+
+/// Finds agents of the example.
+pub(super) struct ExampleAgents(pub(super) Example);
+
+struct ExampleAgent {
+    example: Example,
+    name: String,
+}
+
+impl AgentSource for ExampleAgents {
+    fn list_agents(&self) -> AgentFuture<'_, Vec<String>> {
+        Box::pin(async { Ok(NAMES.map(str::to_owned).into()) })
+    }
+
+    fn load_agent<'a>(&'a self, name: &'a str) -> AgentFuture<'a, Arc<dyn HostedAgent>> {
+        let agent = ExampleAgent { example: self.0.clone(), name: name.to_owned() };
+        Box::pin(async move { Ok(Arc::new(agent) as Arc<dyn HostedAgent>) })
+    }
+
+    fn agent_of_turn(&self, turn: &StoredTurn) -> Option<String> {
+        let first: serde_json::Value = serde_json::from_str(turn.journal.first()?).ok()?;
+        first.pointer("/stash/agent")?.as_str().map(str::to_owned)
+    }
+}
+
+impl HostedAgent for ExampleAgent {
+    fn description(&self) -> Option<String> {
+        Some(format!("examples/{}", self.name.replace(' ', "-")))
+    }
+
+    fn turn_input(&self) -> Result<TurnInput, AgentError> {
+        Ok(input(&self.name))
+    }
+
+    fn system_prompt(&self) -> String {
+        system_prompt(&self.name)
+    }
+
+    fn tools(&self) -> Vec<Tool> {
+        parts(&self.example, &self.name).1
+    }
+
+    fn executor(
+        &self,
+        _begun_by: Option<&ExecutorDescription>,
+        _purpose: ExecutorPurpose,
+    ) -> Result<Arc<dyn DispatchExecutor>, AgentError> {
+        Ok(Arc::new(parts(&self.example, &self.name).0))
+    }
+
+    fn build_runner(
+        &self,
+        executor: SharedExecutor,
+        tools: Vec<Tool>,
+    ) -> Result<TurnRunner, AgentError> {
+        let runner = self.example.configure(TurnRunner::builder(executor), tools);
+        runner.build().map_err(|error| AgentError::new(error.to_string()))
+    }
+}
+
+fn system_prompt(agent: &str) -> String {
+    format!(
+        "You are the agent `{agent}`. Look before you answer, and say what you found in plain words."
+    )
+}
+
+pub(super) fn input(agent: &str) -> TurnInput {
+    named_input(agent, &system_prompt(agent))
+}
+
+/// The executor and the tools of an agent.
+pub(super) fn parts(example: &Example, agent: &str) -> (SharedExecutor, Vec<Tool>) {
+    let executor: Arc<dyn DispatchExecutor> = match agent {
+        "log detective" => Arc::new(model::provider(example, model::LOG_DETECTIVE)),
+        "approval flow" => Arc::new(model::provider(example, model::APPROVAL_FLOW)),
+        "data desk" => Arc::new(data_desk(example)),
+        "hostile" => Arc::new(hostile(example)),
+        "live" => Arc::new(live(example)),
+        "many" => Arc::new(many(example)),
+        _ => Arc::new(|_: StepContext| async {
+            Err::<Step, _>(StepError::new(
+                "no connection to 127.0.0.1:8979 in 3 attempts: connection refused (os error 111)",
+            ))
+        }),
+    };
+    (SharedExecutor::new(executor), tools::all(example, agent))
+}
+
+/// Calls every tool once, and then says something.
+fn call_each(
+    example: &Example,
+    calls: &'static [(&'static str, &'static str)],
+    last: String,
+) -> impl DispatchExecutor + use<> {
+    let example = example.clone();
+    move |ctx: StepContext| async move {
+        example.pass_time(120);
+        let at = ctx.dispatch().iteration() as usize;
+        let Some((tool, args)) = calls.get(at) else {
+            return Ok(Step::done().say(ctx.message(last)?));
+        };
+        Ok::<_, StepError>(Step::new().call(ProposedCall::new(*tool, *args)))
+    }
+}
+
+fn data_desk(example: &Example) -> impl DispatchExecutor + use<> {
+    let calls =
+        &[("get_orders", "{}"), ("get_prices", "{}"), ("read_manual", "{}"), ("draw_chart", "{}")];
+    call_each(
+        example,
+        calls,
+        "Nine large orders are open. Together they are worth 14 031.04.".to_owned(),
+    )
+}
+
+fn hostile(example: &Example) -> impl DispatchExecutor + use<> {
+    let calls = &[("fetch_page", "{\"url\":\"<b onmouseover=alert(3)>\"}"), ("fetch_log", "{}")];
+    call_each(example, calls, format!("The page says: {}", tools::hostile_text()))
+}
+
+/// Writes a message piece by piece, calls a tool, and writes another one.
+fn live(example: &Example) -> impl DispatchExecutor + use<> {
+    let example = example.clone();
+    move |ctx: StepContext| async move {
+        let words = ["I look ", "at the ", "sensor ", "now."];
+        let id = ctx.next_id("message");
+        let mut said = String::new();
+        for word in words {
+            // A permit is a piece that the test asks for; without the test the turn stops.
+            let wait = tokio::time::timeout(Duration::from_secs(60), example.pieces.acquire());
+            wait.await
+                .map_err(|_| StepError::new("the test did not go on"))?
+                .map_err(|_| StepError::new("closed"))?
+                .forget();
+            ctx.report_message(&id, word, StreamPart::More)
+                .map_err(|error| StepError::new(error.to_string()))?;
+            said.push_str(word);
+        }
+        let message = haft::Message::assistant_at(id, said, ctx.dispatch().clock().now())?;
+        let step = if ctx.dispatch().iteration() == 0 {
+            Step::new().call(ProposedCall::new(
+                "read_sensor",
+                "{\"room\": \"cellar\", \"samples\": \"3\"}",
+            ))
+        } else {
+            Step::done()
+        };
+        Ok::<_, StepError>(step.say(message))
+    }
+}
+
+/// How many steps the agent `many` takes, and how many calls each of them has.
+const MANY: (u32, u32) = (250, 39);
+
+/// Makes 9 750 calls.
+fn many(example: &Example) -> impl DispatchExecutor + use<> {
+    let example = example.clone();
+    move |ctx: StepContext| async move {
+        example.pass_time(100);
+        let iteration = ctx.dispatch().iteration();
+        if iteration == MANY.0 {
+            return Ok(Step::done().say(ctx.message("All sensors are read.")?));
+        }
+        let calls = (0..MANY.1).map(|n| {
+            let args = format!("{{\"room\": \"{iteration}-{n}\", \"samples\": 1}}");
+            ProposedCall::new("read_sensor", args.as_str())
+        });
+        let step = calls.fold(Step::new(), Step::call);
+        Ok::<_, StepError>(step.say(ctx.message(format!("Floor {iteration}."))?))
+    }
+}

@@ -1,0 +1,119 @@
+// Gates: what waits for a decision, and the form that decides it.
+
+import { View, computed, define, each, effect, h, signal } from "./view.js";
+import { act, load, read } from "./server.js";
+import { link } from "./route.js";
+import { button, codeBox, diffView, errorCard, icon, pageTitle, say, stateCard, when } from "./parts.js";
+import { keys } from "./keys.js";
+import { foreign, plural, pretty } from "./text.js";
+import { schemaForm } from "./form.js";
+
+/** The list of open gates. */
+class Waiting extends View {
+  render() {
+    pageTitle("Waiting");
+    const gates = signal(null);
+    const failure = signal(null);
+    const refresh = () => read(["gates"]).then((list) => gates.set(list), (error) => failure.set(error));
+    effect(() => { this.openGates(); refresh(); });
+    return [
+      h("div", { class: "view-head" }, h("h1", {}, "Waiting for a decision")),
+      h("div", { class: "scroll pad", tabindex: "0", role: "region", "aria-label": "Open gates" }, () => {
+        if (failure()) return errorCard(failure());
+        if (!gates()) return null;
+        if (!gates().length) return stateCard({ icon: "ok", title: "Nothing waits", text: "Calls that require approval appear here, from every process that uses this store." });
+        return h("div", { class: "gate-list", ref: (it) => each(() => gates(), (gate) => gate.id, (gate) => gateEntry(gate, refresh)).mount(it) });
+      }),
+    ];
+  }
+}
+
+function gateEntry(gate, refresh) {
+  const value = gate.peek();
+  return h("section", { class: "card gate-entry" },
+    h("p", { class: "crumbs" }, h("a", { href: link(["turns", value.turn]) }, foreign(value.title ?? value.turn)), " · ", when(value.openedAt)),
+    gateForm({ gate: value, ondecided: refresh }));
+}
+
+/** The form of one gate. */
+class GateForm extends View {
+  render() {
+    const { gate } = this;
+    this.className = "gate-form";
+    this.tabIndex = -1;
+    const server = load((abort) => read([], null, abort));
+    const decided = signal(null);
+    const failure = signal(null);
+    const isBusy = signal(false);
+    const schema = gate.approval ? gate.argumentSchema : gate.schema;
+    const asksForValue = !gate.approval && gate.schema && gate.schema.type !== "boolean";
+    const isValid = signal(true);
+    const why = signal("");
+    let timer = 0;
+    const check = (value) => {
+      clearTimeout(timer);
+      timer = setTimeout(async () => {
+        try {
+          const { problems } = await act(["gates", gate.id, "check"], gate.approval ? { arguments: value } : { value });
+          form.setProblems(problems);
+          isValid.set(problems.length === 0);
+          why.set(problems[0]?.message ?? "");
+        } catch (error) {
+          failure.set(error);
+        }
+      }, 200);
+    };
+    const form = (gate.approval && schema) || asksForValue ? schemaForm(schema, gate.approval ? gate.arguments : undefined, check) : null;
+    const edits = computed(() => (form && gate.approval ? form.changes() : 0));
+    const guidance = h("input", { type: "text", id: `guidance-${gate.id}`, placeholder: "What to do instead", autocomplete: "off" });
+    const decide = async (body, words) => {
+      clearTimeout(timer);
+      isBusy.set(true);
+      failure.set(null);
+      try {
+        decided.set(await act(["gates", gate.id, "decision"], body));
+        say(words);
+        this.ondecided?.();
+      } catch (error) {
+        failure.set(error);
+      }
+      isBusy.set(false);
+    };
+    const approve = () => decide(edits.peek() ? { choice: "approve-edited", arguments: form.value.peek() } : { choice: "approve" }, edits.peek() ? "Approved with edits." : "Approved.");
+    const submit = (event) => {
+      event.preventDefault();
+      if (!isValid.peek()) return;
+      if (asksForValue) decide({ choice: "resolve", value: form.value.peek() }, "Sent.");
+      else approve();
+    };
+    keys({
+      a: ["in a gate: to approve", () => this.querySelector(".approve")?.focus() ?? false],
+      x: ["in a gate: to guidance", () => guidance.focus()],
+    });
+    const isReadOnly = () => server().value?.readOnly ?? false;
+    return () => {
+      if (decided()) return h("section", {}, h("p", { class: "decided" }, icon("ok"), decided().decision === "rejected" ? "Denied." : "Approved.", " The turn continues."));
+      return [
+        h("section", {},
+          h("h2", {}, icon("waiting"), foreign(gate.question)),
+          h("dl", { class: "pairs" }, gate.tool ? [h("dt", {}, "Tool"), h("dd", {}, h("code", {}, foreign(gate.tool)))] : null,
+            gate.expiresAt ? [h("dt", {}, "Expires"), h("dd", {}, gate.expiresAt.replace("T", " ").slice(0, 19), " UTC")] : null),
+          gate.payload && !gate.approval ? codeBox(pretty(JSON.stringify(gate.payload)), "What is asked") : null),
+        failure() ? h("section", {}, failure().status === 409 ? h("div", { class: "card warn", role: "alert" }, h("h3", {}, icon("alert"), "Decided elsewhere"), h("p", {}, foreign(failure().message))) : errorCard(failure())) : null,
+        form ? h("form", { class: "gate-fields", onsubmit: submit, novalidate: true },
+          h("section", {}, form.node),
+          () => (edits() ? h("section", {}, h("h3", {}, "What you changed"), diffView(JSON.stringify(gate.arguments, null, 2), JSON.stringify(form.value(), null, 2))) : null),
+          isReadOnly() ? null : h("div", { class: "buttons sticky" },
+            h("button", { class: "button primary approve", disabled: () => isBusy() || !isValid(), title: () => why() || null }, icon("ok"), () => (asksForValue ? "Send this value" : edits() ? `Approve with ${plural(edits(), "edit")}` : "Approve")),
+            () => (edits() ? button("Approve as asked", { disabled: () => isBusy(), onclick: () => decide({ choice: "approve" }, "Approved as asked.") }) : null)))
+          : isReadOnly() ? null : h("div", { class: "buttons" }, h("button", { type: "button", class: "button primary approve", disabled: () => isBusy(), onclick: approve }, icon("ok"), "Approve")),
+        isReadOnly() ? h("p", { class: "muted" }, "This page is read-only.") : h("form", { class: "deny", onsubmit: (event) => { event.preventDefault(); decide({ choice: "deny", guidance: guidance.value }, "Denied."); } },
+          h("label", { for: `guidance-${gate.id}` }, "Or deny, and say what to do instead"),
+          h("div", { class: "deny-row" }, guidance, h("button", { class: "button danger", disabled: () => isBusy() }, icon("cross"), "Deny"))),
+      ];
+    };
+  }
+}
+
+export const gateForm = define("haft-gate-form", GateForm);
+export const waitingView = define("haft-waiting", Waiting);

@@ -1,0 +1,226 @@
+// The list of turns, and conversations as threads.
+
+import { View, computed, define, each, effect, h, signal } from "./view.js";
+import { act, read } from "./server.js";
+import { go, link, route, setQuery } from "./route.js";
+import { STATES, button, errorCard, icon, pageTitle, skeleton, stateBadge, stateCard, when } from "./parts.js";
+import { keys, moveFocus } from "./keys.js";
+import { bytes, count, day, duration, foreign, plural, shortId } from "./text.js";
+
+const PAGE = 50;
+
+class Turns extends View {
+  render() {
+    pageTitle(this.asConversations ? "Conversations" : "Turns");
+    const rows = signal([]);
+    const next = signal(null);
+    const status = signal({ state: "loading" });
+    const now = signal(Date.now());
+    let generation = 0;
+
+    const filter = computed(() => {
+      const { query } = route();
+      return Object.fromEntries(["search", "state", "agent", "model", "since", "minTokens", "coerced", "conversation"]
+        .map((name) => [name, query.get(name)]).filter(([, value]) => value));
+    });
+    const loadPage = async (isMore) => {
+      const own = isMore ? generation : (generation += 1);
+      if (!isMore) status.set({ state: rows.peek().length ? "ready" : "loading" });
+      try {
+        const page = await read(["turns"], { ...filter.peek(), limit: PAGE, before: isMore ? next.peek() : null });
+        if (own !== generation) return;
+        rows.set(isMore ? [...rows.peek(), ...page.turns] : page.turns);
+        next.set(page.next ?? null);
+        status.set({ state: "ready" });
+      } catch (error) {
+        if (own === generation) status.set({ state: "failed", error });
+      }
+    };
+    let wanted = "";
+    effect(() => {
+      const key = JSON.stringify(filter());
+      if (key === wanted) return;
+      wanted = key;
+      loadPage(false);
+    });
+    // Changes of turns that are shown change in place; new ones come on top if no filter hides them.
+    effect(() => {
+      const changes = this.changes();
+      if (!changes.length || status.peek().state !== "ready") return;
+      now.set(Date.now());
+      const known = new Map(rows.peek().map((row) => [row.id, row]));
+      const isFiltered = Object.keys(filter.peek()).length > 0;
+      const fresh = changes.filter((row) => !known.has(row.id));
+      for (const row of changes) if (known.has(row.id)) known.set(row.id, row);
+      const newest = rows.peek()[0]?.createdAt ?? "";
+      const added = isFiltered ? [] : fresh.filter((row) => row.createdAt >= newest);
+      rows.set([...added.sort((a, b) => (a.createdAt < b.createdAt ? 1 : -1)), ...known.values()]);
+    });
+    const list = h("div", { class: "turn-list" });
+    keys({
+      j: ["next row", () => moveFocus(list, ".turn-link", 1)],
+      k: ["previous row", () => moveFocus(list, ".turn-link", -1)],
+      "/": ["search in this view", () => this.querySelector("#search").focus()],
+      y: ["copy the id of the row", () => navigator.clipboard?.writeText(document.activeElement.dataset?.id ?? "")],
+    });
+    const groups = computed(() => (this.asConversations ? byConversation(rows()) : byDay(rows())));
+    list.append(h("div", {}, () => {
+      const { state, error } = status();
+      if (state === "failed") return errorCard(error, button("Try again", { onclick: () => loadPage(false) }));
+      if (state === "loading") return skeleton(8);
+      if (!rows().length) return this.emptyCard(filter());
+      return null;
+    }));
+    const table = h("div", { role: "table", "aria-label": this.asConversations ? "Conversations" : "Turns", class: "table", hidden: () => !rows().length }, this.tableHead());
+    table.append(...[h("div", { role: "presentation", ref: (it) => mountGroups(it, groups) })]);
+    list.append(table);
+    return [
+      h("div", { class: "view-head" },
+        h("h1", {}, this.asConversations ? "Conversations" : "Turns"),
+        h("span", { class: "grow" }),
+        this.server().readOnly || !this.server().hasAgents ? null : button("Replay a recording", { icon: "play", onclick: () => replayDialog() })),
+      this.filters(filter, rows),
+      h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "List of turns" }, list,
+        h("div", { class: "list-foot" },
+          () => (next() ? button("Show more", { onclick: () => loadPage(true) }) : null),
+          h("span", { class: "grow" }), () => (rows().length ? h("span", { class: "muted" }, `${plural(rows().length, "turn")} shown · store `, h("code", {}, this.server().store)) : null))),
+    ];
+  }
+
+  tableHead() {
+    return h("div", { role: "rowgroup" }, h("div", { role: "row", class: "turn-row table-head" },
+      ["Outcome", "First words, agent", "Model", "Steps", "Tokens", "Took", "Started"].map((words, at) =>
+        h("span", { role: "columnheader", class: `c${at}` }, words))));
+  }
+
+  filters(filter, rows) {
+    const search = h("input", {
+      id: "search", type: "search", placeholder: "Search words, ids, tools", "aria-label": "Search turns", autocomplete: "off", spellcheck: "false",
+      value: () => filter().search ?? "",
+    });
+    let timer = 0;
+    search.addEventListener("input", () => {
+      clearTimeout(timer);
+      timer = setTimeout(() => setQuery({ search: search.value.trim() }), 250);
+    });
+    const chip = (words, name, value, iconName) => h("button", {
+      type: "button", class: "chip", "aria-pressed": () => String((filter()[name] ?? null) === value),
+      onclick: () => setQuery({ [name]: filter.peek()[name] === value ? null : value }),
+    }, iconName ? icon(iconName) : null, words);
+    const values = (name) => [...new Set(rows().map((row) => row[name]).filter(Boolean))].sort();
+    const select = (words, name) => h("select", {
+      class: () => `chip ${filter()[name] ? "on" : ""}`, "aria-label": words, onchange: (event) => setQuery({ [name]: event.target.value }),
+    }, h("option", { value: "" }, words), () => values(name).concat(filter()[name] && !values(name).includes(filter()[name]) ? [filter()[name]] : [])
+      .map((value) => h("option", { value, selected: filter()[name] === value }, value)));
+    const since = (hours) => new Date(Date.now() - hours * 3_600_000).toISOString();
+    return h("div", { class: "filters", role: "group", "aria-label": "Filters" },
+      h("div", { class: "field-search" }, icon("search"), search, h("kbd", { "aria-hidden": "true" }, "/")),
+      h("div", { class: "chips" },
+        h("button", { type: "button", class: "chip", "aria-pressed": () => String(Object.keys(filter()).filter((it) => it !== "search").length === 0), onclick: () => go(route.peek().words) }, "All"),
+        chip("Waiting", "state", "waiting", "waiting"),
+        chip("Failed", "state", "failed", "cross"),
+        chip("Running", "state", "running", "play"),
+        chip("With coerced calls", "coerced", "true", "wand"),
+        select("Agent", "agent"),
+        select("Model", "model"),
+        h("select", { class: () => `chip ${filter().since ? "on" : ""}`, "aria-label": "Time", onchange: (event) => setQuery({ since: event.target.value ? since(Number(event.target.value)) : null }) },
+          h("option", { value: "" }, "Any time"), h("option", { value: "1" }, "Last hour"), h("option", { value: "24" }, "Last day"), h("option", { value: "168" }, "Last week")),
+        h("select", { class: () => `chip ${filter().minTokens ? "on" : ""}`, "aria-label": "Tokens", onchange: (event) => setQuery({ minTokens: event.target.value }) },
+          h("option", { value: "" }, "Any tokens"), ["1000", "10000", "100000", "1000000"].map((value) => h("option", { value, selected: filter.peek().minTokens === value }, `${count(Number(value))} tokens or more`)))));
+  }
+
+  emptyCard(filter) {
+    const names = Object.entries(filter).map(([name, value]) => (name === "search" ? `“${value}”` : name === "state" ? STATES[value]?.words.toLowerCase() ?? value : name === "coerced" ? "coerced calls" : name === "since" ? "recent" : value));
+    if (names.length) {
+      return stateCard({ icon: "search", title: "No turn matches", text: names.join(", "), children: button("Clear filters", { onclick: () => go(route.peek().words) }) });
+    }
+    return stateCard({ icon: "turns", title: "No turns yet", text: "Run an agent, and its turns appear here at once.", children: h("code", { class: "code command" }, "haft new hello && haft run hello") });
+  }
+}
+
+/** Groups: what waits first, then by day. */
+function byDay(rows) {
+  const waiting = rows.filter((row) => row.state === "waiting");
+  const groups = new Map();
+  for (const row of rows) {
+    if (row.state === "waiting") continue;
+    const name = day(row.createdAt);
+    groups.set(name, [...(groups.get(name) ?? []), row]);
+  }
+  const all = [...groups].map(([name, turns]) => ({ name, turns }));
+  return waiting.length ? [{ name: "Waiting for you", turns: waiting }, ...all] : all;
+}
+
+/** Groups: one for each conversation, then the turns without one. */
+function byConversation(rows) {
+  const groups = new Map();
+  for (const row of rows) {
+    const name = row.conversation ? `Conversation ${shortId(row.conversation)}` : "Without a conversation";
+    groups.set(name, [...(groups.get(name) ?? []), row]);
+  }
+  return [...groups].map(([name, turns]) => ({ name: `${name} · ${plural(turns.length, "turn")}`, turns }));
+}
+
+function mountGroups(parent, groups) {
+  each(groups, (group) => group.name.replace(/ · \d+ turns?$/, ""), (group) => h("div", { role: "rowgroup" },
+    h("div", { role: "row", class: "group-head" }, h("span", { role: "rowheader" }, () => group().name)),
+    h("div", { role: "presentation", ref: (it) => each(() => group().turns, (row) => row.id, turnRow).mount(it) }))).mount(parent);
+}
+
+/** The one phrase that stands out about a turn. */
+export function standsOut(row) {
+  if (row.question) return ["asks: ", foreign(row.question)];
+  if (row.error) return [foreign(row.error)];
+  const phrases = [];
+  if (row.failedCalls) phrases.push(`${plural(row.failedCalls, "call")} failed`);
+  if (row.coercedCalls) phrases.push(`${row.coercedCalls} coerced`);
+  if (row.artifactBytes) phrases.push(`${bytes(row.artifactBytes)} outside the prompt`);
+  return [phrases.join(" · ")];
+}
+
+function turnRow(item) {
+  const total = () => item().usage.prompt + item().usage.completion;
+  return h("div", { role: "row", class: () => `turn-row ${item().state}` },
+    h("span", { role: "cell", class: "c0" }, () => stateBadge(item().state)),
+    h("span", { role: "cell", class: "c1" },
+      h("a", { class: "turn-link", href: link(["turns", item.peek().id]), "data-id": item.peek().id }, () => foreign(item().title)),
+      h("span", { class: "under" }, () => [item().agent ?? null, standsOut(item())].filter((it) => it && String(it)).flatMap((it, at) => (at ? [h("span", { class: "sep" }, " · "), it] : [it])),
+        h("code", { title: item.peek().id }, shortId(item.peek().id)))),
+    h("span", { role: "cell", class: "c2" }, () => item().model ?? "–"),
+    h("span", { role: "cell", class: "c3 number" }, () => count(item().steps)),
+    h("span", { role: "cell", class: "c4 number" }, () => (total() ? count(total()) : h("span", { title: "No model was asked" }, "–"))),
+    h("span", { role: "cell", class: "c5 number" }, () => duration(item().durationMs)),
+    h("span", { role: "cell", class: "c6 number" }, when(item.peek().createdAt)));
+}
+
+/** Asks for a recording and the agent whose tools it used. */
+async function replayDialog() {
+  const agents = await read(["agents"]).catch(() => []);
+  const message = signal("");
+  const file = h("input", { type: "file", accept: ".json,application/json", required: true, id: "recording" });
+  const agent = h("select", { id: "replay-agent", required: true }, agents.map((it) => h("option", { value: it.name }, it.name)));
+  const submit = async (event) => {
+    event.preventDefault();
+    try {
+      const recording = await file.files[0].text();
+      const { turn } = await act(["replays"], { agent: agent.value, recording });
+      dialog.close();
+      go(["turns", turn]);
+    } catch (error) {
+      message.set(error.message);
+    }
+  };
+  const dialog = h("dialog", { "aria-labelledby": "replay-title" },
+    h("form", { onsubmit: submit },
+      h("h2", { id: "replay-title" }, "Replay a recording"),
+      h("p", { class: "muted" }, "A new turn repeats the recorded steps. No tool runs."),
+      h("div", { class: "field" }, h("label", { for: "recording" }, "Recording"), file),
+      h("div", { class: "field" }, h("label", { for: "replay-agent" }, "Agent"), agent),
+      h("p", { class: "problem", role: "alert" }, () => message()),
+      h("div", { class: "buttons" }, h("button", { class: "button primary" }, "Start the replay"), button("Close", { onclick: () => dialog.close() }))));
+  document.body.append(dialog);
+  dialog.addEventListener("close", () => dialog.remove());
+  dialog.showModal();
+}
+
+export const turnsView = define("haft-turns", Turns);

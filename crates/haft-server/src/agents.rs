@@ -1,0 +1,152 @@
+//! The agents that a server knows: where runners for turns come from.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use haft::executors::{
+    DispatchExecutor, ExecutorDescription, RequestFuture, StepContext, StepFuture,
+};
+use haft::stores::StoredTurn;
+use haft::{Tool, TurnInput, TurnRunner};
+
+use crate::error::ApiError;
+
+/// Finds agents: those that a server offers, and the one that began a turn.
+///
+/// Without a source, a server shows turns, resumes and cancels them with its own runner, and decides gates. With one, it
+/// also forks turns, replays recordings, shows tools and calls them.
+pub trait AgentSource: Send + Sync {
+    /// The names of the agents that are offered.
+    fn list_agents(&self) -> AgentFuture<'_, Vec<String>>;
+
+    /// Loads an agent by its name.
+    fn load_agent<'a>(&'a self, name: &'a str) -> AgentFuture<'a, Arc<dyn HostedAgent>>;
+
+    /// The name of the agent that began a turn, if that is known.
+    fn agent_of_turn(&self, turn: &StoredTurn) -> Option<String>;
+}
+
+/// What a source returns.
+pub type AgentFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, AgentError>> + Send + 'a>>;
+
+/// An agent with everything that a turn of it needs.
+pub trait HostedAgent: Send + Sync {
+    /// What it is for, in words.
+    fn description(&self) -> Option<String> {
+        None
+    }
+
+    /// The input that its turns begin with, without a message of the user.
+    ///
+    /// # Errors
+    ///
+    /// The input cannot be built.
+    fn turn_input(&self) -> Result<TurnInput, AgentError>;
+
+    /// Its system prompt.
+    fn system_prompt(&self) -> String;
+
+    /// Its tools, in the order in which the model sees them.
+    fn tools(&self) -> Vec<Tool>;
+
+    /// What takes its steps: the executor that began a turn if that is given, else its own.
+    ///
+    /// # Errors
+    ///
+    /// There is no such executor here, or it needs something that is not configured.
+    fn executor(
+        &self,
+        begun_by: Option<&ExecutorDescription>,
+        purpose: ExecutorPurpose,
+    ) -> Result<Arc<dyn DispatchExecutor>, AgentError>;
+
+    /// Builds a runner with this executor and these tools, on the store of the server and with its observers.
+    ///
+    /// # Errors
+    ///
+    /// The runner was refused.
+    fn build_runner(
+        &self,
+        executor: SharedExecutor,
+        tools: Vec<Tool>,
+    ) -> Result<TurnRunner, AgentError>;
+}
+
+/// What an executor is used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ExecutorPurpose {
+    /// It runs turns.
+    Run,
+    /// It renders requests, which needs no API key.
+    Render,
+}
+
+/// Why an agent cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+#[non_exhaustive]
+pub struct AgentError {
+    /// What is wrong.
+    pub message: String,
+    /// What can be done about it.
+    pub hint: Option<String>,
+}
+
+impl AgentError {
+    /// An error with a message.
+    #[must_use]
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), hint: None }
+    }
+
+    /// Adds what can be done about it.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+impl From<AgentError> for ApiError {
+    fn from(error: AgentError) -> Self {
+        let AgentError { message, hint } = error;
+        let error = Self::new(StatusCode::CONFLICT, "E_API_AGENT_NOT_AVAILABLE", message);
+        Self { hint, ..error }
+    }
+}
+
+/// An executor that several runners share.
+#[derive(Clone)]
+pub struct SharedExecutor(Arc<dyn DispatchExecutor>);
+
+impl SharedExecutor {
+    /// Shares an executor.
+    #[must_use]
+    pub fn new(executor: Arc<dyn DispatchExecutor>) -> Self {
+        Self(executor)
+    }
+}
+
+impl DispatchExecutor for SharedExecutor {
+    fn step(&self, ctx: StepContext) -> StepFuture<'_> {
+        self.0.step(ctx)
+    }
+
+    fn description(&self) -> ExecutorDescription {
+        self.0.description()
+    }
+
+    fn render_request(&self, ctx: StepContext) -> RequestFuture<'_> {
+        self.0.render_request(ctx)
+    }
+}
+
+impl fmt::Debug for SharedExecutor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("SharedExecutor").field(&self.0.description().to_string()).finish()
+    }
+}

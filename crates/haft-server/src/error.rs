@@ -1,0 +1,137 @@
+//! Failures of requests, and how they travel.
+
+use axum::Json;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use haft::error::{Coded, ErrorCode};
+use haft::schema::Problems;
+use haft::stores::{SpoolError, StoreError};
+use haft::turn::{SettleError, TurnError};
+
+use crate::wire::{ApiProblem, FieldProblem};
+
+/// Why a request failed.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+#[non_exhaustive]
+pub struct ApiError {
+    /// The status of the response.
+    pub status: StatusCode,
+    /// The stable code.
+    pub code: String,
+    /// What failed.
+    pub message: String,
+    /// What can be done about it.
+    pub hint: Option<String>,
+    /// Every problem of a value that breaks a schema.
+    pub problems: Vec<FieldProblem>,
+}
+
+/// What handlers return.
+pub(crate) type ApiResult<T> = Result<Json<T>, ApiError>;
+
+impl ApiError {
+    /// A failure with a status, a code and a message.
+    #[must_use]
+    pub fn new(status: StatusCode, code: impl Into<String>, message: impl Into<String>) -> Self {
+        let (code, message) = (code.into(), message.into());
+        Self { status, code, message, hint: None, problems: Vec::new() }
+    }
+
+    /// Something that was named does not exist.
+    pub(crate) fn not_found(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "E_API_NOT_FOUND", message)
+    }
+
+    /// The request cannot be understood.
+    pub(crate) fn invalid(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "E_API_INVALID_REQUEST", message)
+    }
+
+    /// The server does not allow it, or cannot do it.
+    pub(crate) fn unavailable(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, "E_API_NOT_AVAILABLE", message)
+    }
+
+    /// Adds what can be done about it.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    fn of(error: &(impl Coded + std::error::Error)) -> Self {
+        let code: ErrorCode = error.code();
+        let status =
+            StatusCode::from_u16(error.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let mut message = error.to_string();
+        let mut cause = error.source();
+        while let Some(next) = cause {
+            message.push_str(": ");
+            message.push_str(&next.to_string());
+            cause = next.source();
+        }
+        Self::new(status, code.as_str(), message)
+    }
+}
+
+impl From<StoreError> for ApiError {
+    fn from(error: StoreError) -> Self {
+        match &error {
+            StoreError::Unknown { .. } => Self { status: StatusCode::NOT_FOUND, ..Self::of(&error) },
+            StoreError::Held { .. } => Self { status: StatusCode::CONFLICT, ..Self::of(&error) }
+                .hint("another process runs the turn; stop it there, or wait until its lease has expired"),
+            _ => Self::of(&error),
+        }
+    }
+}
+
+impl From<TurnError> for ApiError {
+    fn from(error: TurnError) -> Self {
+        match error {
+            TurnError::Store(error) => error.into(),
+            error @ TurnError::OtherExecutor { .. } => {
+                Self { status: StatusCode::CONFLICT, ..Self::of(&error) }
+            }
+            error => Self::of(&error),
+        }
+    }
+}
+
+impl From<SettleError> for ApiError {
+    fn from(error: SettleError) -> Self {
+        let problems = match &error {
+            SettleError::Invalid { problems } => field_problems(problems),
+            _ => Vec::new(),
+        };
+        let status = match &error {
+            SettleError::Closed { .. } => StatusCode::CONFLICT,
+            SettleError::Store(StoreError::Unknown { .. }) => StatusCode::NOT_FOUND,
+            SettleError::Invalid { .. } | SettleError::Edit(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            _ => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        Self { status, problems, ..Self::of(&error) }
+    }
+}
+
+impl From<SpoolError> for ApiError {
+    fn from(error: SpoolError) -> Self {
+        Self::of(&error)
+    }
+}
+
+/// The problems of a value, by field.
+pub(crate) fn field_problems(problems: &Problems) -> Vec<FieldProblem> {
+    let each = problems.list.iter().map(|problem| FieldProblem {
+        pointer: problem.pointer.clone(),
+        message: problem.to_string(),
+    });
+    each.collect()
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let Self { status, code, message, hint, problems } = self;
+        (status, Json(ApiProblem { code, message, hint, problems })).into_response()
+    }
+}

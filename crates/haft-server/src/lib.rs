@@ -1,0 +1,34 @@
+//! The HTTP API of Haft: turns, their live events, the requests that a model saw, artifacts and gates, as JSON.
+//!
+//! An [`Api`] serves the store of a [`TurnRunner`](haft::TurnRunner). Its routes can be mounted anywhere; a [`Guard`]
+//! protects them on loopback. The types that travel are in [`wire`], and [`Api::openapi`] describes all of it.
+//!
+//! | route | what it returns |
+//! |---|---|
+//! | `GET /turns` | turns, newest first, by words, agent, model, state, time and tokens |
+//! | `GET /turns/{turn}` | one turn with its timeline |
+//! | `GET /turns/{turn}/events` | what changes in it, as server-sent events that continue after the last id |
+//! | `GET /turns/{turn}/steps/{step}/request` | what the model saw, part by part with its trust |
+//! | `GET /turns/{turn}/artifacts/{handle}/lines` | lines of an artifact of any size |
+//! | `POST /gates/{gate}/decision` | approves, approves with edits, resolves or denies |
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+mod agents;
+mod api;
+mod error;
+mod feed;
+mod guard;
+mod openapi;
+mod request_parts;
+mod routes;
+mod stored;
+mod timeline;
+mod turn_index;
+pub mod wire;
+
+pub use self::agents::{
+    AgentError, AgentFuture, AgentSource, ExecutorPurpose, HostedAgent, SharedExecutor,
+};
+pub use self::api::{Access, Api, ApiBuilder};
+pub use self::error::ApiError;
+pub use self::guard::{Guard, NoRandomNumbers};

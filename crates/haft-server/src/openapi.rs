@@ -1,0 +1,283 @@
+//! The OpenAPI document, generated from the wire types.
+
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, SchemaGenerator};
+use serde_json::{Map, Value, json};
+
+use crate::wire;
+
+/// One operation of the API.
+pub(crate) struct Operation {
+    pub(crate) method: &'static str,
+    pub(crate) path: &'static str,
+    summary: &'static str,
+    /// The type of the query, which becomes parameters.
+    query: Option<Type>,
+    request: Option<Type>,
+    response: Body,
+}
+
+/// Adds a type to the document and returns its schema.
+type Type = fn(&mut SchemaGenerator) -> Value;
+
+/// What a response has.
+enum Body {
+    Json(Type),
+    /// Server-sent events with data of this type.
+    Events(Type),
+    /// Bytes.
+    Bytes,
+    /// Nothing.
+    Empty,
+}
+
+fn of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Value {
+    generator.subschema_for::<T>().to_value()
+}
+
+const fn get(path: &'static str, summary: &'static str, response: Body) -> Operation {
+    Operation { method: "get", path, summary, query: None, request: None, response }
+}
+
+const fn post(
+    path: &'static str,
+    summary: &'static str,
+    request: Type,
+    response: Body,
+) -> Operation {
+    Operation { method: "post", path, summary, query: None, request: Some(request), response }
+}
+
+impl Operation {
+    const fn query(mut self, query: Type) -> Self {
+        self.query = Some(query);
+        self
+    }
+}
+
+/// Every operation.
+pub(crate) const OPERATIONS: [Operation; 29] = [
+    get("/", "Describes the server.", Body::Json(of::<wire::ServerInfo>)),
+    get("/openapi.json", "Returns this document.", Body::Json(of::<Value>)),
+    get(
+        "/events",
+        "Streams the changes of the newest turns.",
+        Body::Events(of::<wire::ListChange>),
+    ),
+    get("/turns", "Lists turns, newest first.", Body::Json(of::<wire::TurnPage>))
+        .query(of::<wire::TurnFilter>),
+    get("/conversations", "Lists conversations.", Body::Json(of::<Vec<wire::ConversationRow>>))
+        .query(of::<wire::TurnFilter>),
+    get("/turns/{turn}", "Returns a turn with its timeline.", Body::Json(of::<wire::TurnDetail>)),
+    get(
+        "/turns/{turn}/events",
+        "Streams the changes of a turn.",
+        Body::Events(of::<wire::TurnChange>),
+    ),
+    get("/turns/{turn}/calls/{record}", "Returns a call.", Body::Json(of::<wire::CallView>)),
+    get(
+        "/turns/{turn}/steps/{step}/request",
+        "Renders what the model saw.",
+        Body::Json(of::<wire::RequestView>),
+    ),
+    get(
+        "/turns/{turn}/steps/{step}/response",
+        "Returns what the model responded.",
+        Body::Json(of::<wire::ResponseView>),
+    ),
+    get(
+        "/turns/{turn}/artifacts",
+        "Lists the artifacts of a turn.",
+        Body::Json(of::<Vec<wire::ArtifactRow>>),
+    ),
+    get(
+        "/turns/{turn}/artifacts/{handle}",
+        "Returns an artifact.",
+        Body::Json(of::<wire::ArtifactRow>),
+    ),
+    get("/turns/{turn}/artifacts/{handle}/lines", "Reads lines.", Body::Json(of::<wire::LinePage>))
+        .query(of::<LineQuery>),
+    get(
+        "/turns/{turn}/artifacts/{handle}/search",
+        "Searches lines.",
+        Body::Events(of::<wire::SearchPage>),
+    )
+    .query(of::<SearchQuery>),
+    get(
+        "/turns/{turn}/artifacts/{handle}/outline",
+        "Lists headings.",
+        Body::Json(of::<Vec<wire::OutlineRow>>),
+    ),
+    get(
+        "/turns/{turn}/artifacts/{handle}/rows",
+        "Reads rows of a table.",
+        Body::Json(of::<wire::CsvPage>),
+    )
+    .query(of::<LineQuery>),
+    post(
+        "/turns/{turn}/artifacts/{handle}/query",
+        "Queries an artifact by a tool.",
+        of::<wire::ArtifactQuery>,
+        Body::Json(of::<wire::QueryResult>),
+    ),
+    get("/turns/{turn}/media/{name}", "Returns a medium.", Body::Bytes),
+    post(
+        "/turns/{turn}/cancel",
+        "Cancels a turn.",
+        of::<wire::ReasonRequest>,
+        Body::Json(of::<wire::StartedTurn>),
+    ),
+    post(
+        "/turns/{turn}/resume",
+        "Resumes a turn.",
+        of::<wire::ReasonRequest>,
+        Body::Json(of::<wire::StartedTurn>),
+    ),
+    post(
+        "/turns/{turn}/fork",
+        "Forks a turn.",
+        of::<wire::ForkRequest>,
+        Body::Json(of::<wire::StartedTurn>),
+    ),
+    get("/gates", "Lists the open gates.", Body::Json(of::<Vec<wire::GateView>>)),
+    post(
+        "/gates/{gate}/check",
+        "Validates a value.",
+        of::<wire::GateProposal>,
+        Body::Json(of::<wire::GateCheck>),
+    ),
+    post(
+        "/gates/{gate}/decision",
+        "Decides a gate.",
+        of::<wire::GateDecisionRequest>,
+        Body::Json(of::<wire::GateView>),
+    ),
+    get("/agents", "Lists agents.", Body::Json(of::<Vec<wire::AgentRow>>)),
+    get("/agents/{agent}", "Returns an agent with its tools.", Body::Json(of::<wire::AgentDetail>)),
+    post(
+        "/agents/{agent}/tools/{tool}/calls",
+        "Calls a tool in a new turn.",
+        of::<wire::ToolCallRequest>,
+        Body::Json(of::<wire::StartedTurn>),
+    ),
+    post(
+        "/replays",
+        "Replays a recording.",
+        of::<wire::ReplayRequest>,
+        Body::Json(of::<wire::StartedTurn>),
+    ),
+    post("/session", "Exchanges a token for a cookie.", of::<wire::SessionRequest>, Body::Empty),
+];
+
+/// Which lines or rows.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its schema is used; the handler reads the same fields")]
+struct LineQuery {
+    /// The first one, counted from 0.
+    start: Option<u64>,
+    /// How many.
+    count: Option<u64>,
+}
+
+/// What to search for.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+#[expect(dead_code, reason = "only its schema is used; the handler reads the same fields")]
+struct SearchQuery {
+    /// A regular expression.
+    pattern: String,
+    /// Whether the case of letters does not matter.
+    ignore_case: Option<bool>,
+    /// The line to begin with, counted from 0.
+    start: Option<u64>,
+}
+
+/// The document.
+pub(crate) fn document() -> Value {
+    let mut generator = SchemaSettings::openapi3().into_generator();
+    let problem = of::<wire::ApiProblem>(&mut generator);
+    let mut paths = Map::new();
+    for operation in &OPERATIONS {
+        let described = operation.describe(&mut generator, &problem);
+        let path = paths.entry(operation.path).or_insert_with(|| json!({}));
+        if let Some(path) = path.as_object_mut() {
+            path.insert(operation.method.to_owned(), described);
+        }
+    }
+    let schemas: Map<String, Value> = generator.take_definitions(true).into_iter().collect();
+    json!({
+        "openapi": "3.0.3",
+        "info": {
+            "title": "Haft",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "Turns of agents: their timelines, requests, artifacts and gates.",
+        },
+        "paths": paths,
+        "components": { "schemas": schemas },
+    })
+}
+
+impl Operation {
+    fn describe(&self, generator: &mut SchemaGenerator, problem: &Value) -> Value {
+        let content = |kind: &str, schema: &Value| json!({ kind: { "schema": schema } });
+        let ok = match &self.response {
+            Body::Json(schema) => json!({
+                "description": "The result.", "content": content("application/json", &schema(generator)),
+            }),
+            Body::Events(schema) => json!({
+                "description": "Server-sent events. The data of each event is JSON of this type. A client that sends `Last-Event-ID` continues after that event.",
+                "content": content("text/event-stream", &schema(generator)),
+            }),
+            Body::Bytes => json!({
+                "description": "The bytes.",
+                "content": content("application/octet-stream", &json!({"type": "string", "format": "binary"})),
+            }),
+            Body::Empty => json!({ "description": "Done." }),
+        };
+        let status = if matches!(self.response, Body::Empty) { "204" } else { "200" };
+        let mut described = json!({
+            "summary": self.summary,
+            "operationId": self.id(),
+            "parameters": self.parameters(generator),
+            "responses": {
+                status: ok,
+                "default": { "description": "Why it failed.", "content": content("application/json", problem) },
+            },
+        });
+        if let (Some(request), Some(described)) = (self.request, described.as_object_mut()) {
+            let body = json!({ "required": true, "content": content("application/json", &request(generator)) });
+            described.insert("requestBody".to_owned(), body);
+        }
+        described
+    }
+
+    /// The method and the words of the path, as one name.
+    fn id(&self) -> String {
+        let words = self.path.split(['/', '{', '}', '.']).filter(|it| !it.is_empty());
+        words.fold(self.method.to_owned(), |id, word| id + "_" + word)
+    }
+
+    fn parameters(&self, generator: &mut SchemaGenerator) -> Vec<Value> {
+        let in_path = self.path.split('/').filter_map(|it| it.strip_prefix('{')?.strip_suffix('}'));
+        let mut parameters: Vec<Value> = in_path
+            .map(|name| json!({"name": name, "in": "path", "required": true, "schema": {"type": "string"}}))
+            .collect();
+        let Some(query) = self.query else { return parameters };
+        let schema = query(generator);
+        let name = schema.get("$ref").and_then(Value::as_str).and_then(|it| it.rsplit('/').next());
+        let schema =
+            name.and_then(|name| generator.definitions().get(name)).cloned().unwrap_or(schema);
+        let required = schema.get("required").cloned().unwrap_or_default();
+        let is_required =
+            |name: &str| required.as_array().is_some_and(|all| all.iter().any(|it| it == name));
+        for (name, field) in
+            schema.get("properties").and_then(Value::as_object).into_iter().flatten()
+        {
+            parameters.push(json!({"name": name, "in": "query", "required": is_required(name), "schema": field}));
+        }
+        parameters
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,232 @@
+//! Actions on turns: cancel, resume, fork, replay.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::{Path, State};
+use haft::executors::{ExecutorDescription, Fork, LaterCalls, Recording};
+use haft::stores::{StoredTurn, TurnId};
+use haft::turn::{Cancellation, TurnHistory};
+use haft::{TurnInput, TurnRunner};
+use tokio::sync::oneshot;
+
+use super::agents::load_agent;
+use super::{Shared, parse_turn};
+use crate::agents::{ExecutorPurpose, HostedAgent, SharedExecutor};
+use crate::api::{Access, ApiShared};
+use crate::error::{ApiError, ApiResult};
+use crate::stored::count_earlier_turns;
+use crate::timeline::ReadTurn;
+use crate::wire::{
+    ForkCalls, ForkRequest, ForkTools, ReasonRequest, ReplayRequest, StartedTurn, TurnState,
+};
+
+/// How many turns a server runs at the same time.
+const MAX_RUNNING: usize = 32;
+
+/// Cancels a turn: at once if no process runs it, else through the process that does.
+pub(super) async fn cancel_turn(
+    State(shared): Shared,
+    Path(turn): Path<String>,
+    Json(request): Json<ReasonRequest>,
+) -> ApiResult<StartedTurn> {
+    shared.check_access()?;
+    let id = parse_turn(&turn)?;
+    let reason = request.reason.filter(|it| !it.trim().is_empty());
+    let reason = reason.unwrap_or_else(|| format!("cancelled by {}", shared.actor));
+    if let Some(cancellation) = shared.running_turn(&id) {
+        cancellation.cancel(reason.as_str());
+        return Ok(Json(StartedTurn { turn }));
+    }
+    shared.load_turn(&id).await?;
+    shared.runner.cancel_turn(&id, reason.as_str()).await?;
+    Ok(Json(StartedTurn { turn }))
+}
+
+/// Resumes a turn that no process runs.
+pub(super) async fn resume_turn(
+    State(shared): Shared,
+    Path(turn): Path<String>,
+) -> ApiResult<StartedTurn> {
+    shared.check_access()?;
+    let id = parse_turn(&turn)?;
+    let stored = shared.load_turn(&id).await?;
+    let state = ReadTurn::new(&stored, shared.now())?.to_row(None).state;
+    if state.is_final() {
+        return Err(ApiError::unavailable("the turn has ended"));
+    }
+    if state == TurnState::Running || shared.running_turn(&id).is_some() {
+        return Err(ApiError::unavailable("a process runs the turn"));
+    }
+    let runner = runner_of_turn(&shared, &stored).await?;
+    spawn_turn(&shared, id.clone(), async move |cancellation| {
+        let _ = runner.resume_until(&id, cancellation).await;
+    })?;
+    Ok(Json(StartedTurn { turn }))
+}
+
+/// Resumes a turn whose last gate was decided, if no process waits with it. A failure shows in the turn.
+pub(super) async fn resume_after_decision(shared: &Arc<ApiShared>, turn: &TurnId) {
+    if shared.access != Access::Act || shared.running_turn(turn).is_some() {
+        return;
+    }
+    let Ok(stored) = shared.load_turn(turn).await else { return };
+    let Ok(read) = ReadTurn::new(&stored, shared.now()) else { return };
+    let row = read.to_row(None);
+    let is_held = stored.summary.holder.is_some()
+        && stored.summary.held_until.is_some_and(|until| until > shared.now());
+    if row.open_gates > 0 || row.state.is_final() || is_held {
+        return;
+    }
+    let Ok(runner) = runner_of_turn(shared, &stored).await else { return };
+    let id = turn.clone();
+    let _ = spawn_turn(shared, turn.clone(), async move |cancellation| {
+        let _ = runner.resume_until(&id, cancellation).await;
+    });
+}
+
+/// The runner of the agent of a turn with the executor that began it, else the runner of the server.
+async fn runner_of_turn(shared: &ApiShared, stored: &StoredTurn) -> Result<TurnRunner, ApiError> {
+    let (Some(agents), Some(name)) = (&shared.agents, shared.agent_of(stored)) else {
+        return Ok(shared.runner.clone());
+    };
+    let agent = agents.load_agent(&name).await?;
+    let begun_by = TurnHistory::read(stored)?.executor;
+    let executor = agent.executor(begun_by.as_ref(), ExecutorPurpose::Run)?;
+    Ok(agent.build_runner(SharedExecutor::new(executor), agent.tools())?)
+}
+
+/// Starts a new turn that repeats the steps of another one up to a step.
+pub(super) async fn fork_turn(
+    State(shared): Shared,
+    Path(turn): Path<String>,
+    Json(request): Json<ForkRequest>,
+) -> ApiResult<StartedTurn> {
+    shared.check_access()?;
+    let id = parse_turn(&turn)?;
+    let stored = shared.load_turn(&id).await?;
+    let steps = TurnHistory::read(&stored)?.steps.len();
+    if request.step == 0 || request.step as usize > steps {
+        return Err(ApiError::invalid(format!(
+            "the turn has {steps} steps, and the fork begins at step {}",
+            request.step
+        )));
+    }
+    if count_earlier_turns(&stored) > 0 {
+        return Err(ApiError::unavailable(
+            "a turn that shows earlier turns of its conversation cannot be forked",
+        ));
+    }
+    let name = shared.agent_of(&stored);
+    let name = name.ok_or_else(|| ApiError::unavailable("the agent of the turn is not known"))?;
+    let agent = shared.agent_source()?.load_agent(&name).await?;
+    let later = match request.later_calls {
+        ForkTools::Run => LaterCalls::Run,
+        _ => LaterCalls::FromRecord,
+    };
+    let fork = Fork::load(&shared.runner, &id, request.step - 1).await?.later_calls(later);
+    let fork = match request.earlier_calls {
+        ForkCalls::RunAgain => fork.run_earlier_calls(),
+        _ => fork,
+    };
+    let fork = match request.message.filter(|it| !it.trim().is_empty()) {
+        Some(message) => fork.message(message),
+        None => fork,
+    };
+    let begun_by: Option<ExecutorDescription> = TurnHistory::read(&stored)?.executor;
+    let inner = agent.executor(begun_by.as_ref(), ExecutorPurpose::Run)?;
+    let input = fork.add_messages(agent.turn_input()?);
+    let executor = fork.executor(inner, agent.tools());
+    let runner = agent.build_runner(SharedExecutor::new(Arc::new(executor)), agent.tools())?;
+    Ok(Json(start_turn(&shared, runner, input).await?))
+}
+
+/// Replays a recording in a new turn. No handler of a recorded tool runs.
+pub(super) async fn replay_recording(
+    State(shared): Shared,
+    Json(request): Json<ReplayRequest>,
+) -> ApiResult<StartedTurn> {
+    shared.check_access()?;
+    let agent: Arc<dyn HostedAgent> = load_agent(&shared, &request.agent).await?;
+    let recording = Recording::from_json(&request.recording)
+        .map_err(|error| ApiError::invalid(error.to_string()))?;
+    let replay = recording
+        .replay(agent.tools())
+        .map_err(|error| ApiError::unavailable(error.to_string()))?;
+    let tools = replay.tools();
+    let runner = agent.build_runner(SharedExecutor::new(Arc::new(replay)), tools)?;
+    let message = request.message.unwrap_or_else(|| "Replay of a recording".to_owned());
+    Ok(Json(start_turn(&shared, runner, agent.turn_input()?.user(message)).await?))
+}
+
+/// Starts a turn in the background and returns its id when it is stored.
+pub(super) async fn start_turn(
+    shared: &Arc<ApiShared>,
+    runner: TurnRunner,
+    input: TurnInput,
+) -> Result<StartedTurn, ApiError> {
+    let turn = new_turn_id()?;
+    let input = input.id(turn.as_str());
+    let (sender, mut failed) = oneshot::channel();
+    spawn_turn(shared, turn.clone(), async move |cancellation| {
+        if let Err(error) = runner.run_until(input, cancellation).await {
+            let _ = sender.send(error);
+        }
+    })?;
+    for _ in 0..MAX_CREATE_CHECKS {
+        if shared.runner.load_turn(&turn).await?.is_some() {
+            break;
+        }
+        // Without an error the turn is about to be stored, or has been.
+        if let Ok(Ok(error)) = tokio::time::timeout(CREATE_CHECK, &mut failed).await {
+            return Err(error.into());
+        }
+    }
+    Ok(StartedTurn { turn: turn.to_string() })
+}
+
+/// How often a new turn is looked for, and how long until it is looked for again.
+const MAX_CREATE_CHECKS: usize = 500;
+const CREATE_CHECK: Duration = Duration::from_millis(10);
+
+fn new_turn_id() -> Result<TurnId, ApiError> {
+    let id = uuid::Uuid::now_v7().to_string();
+    id.parse().map_err(|error| ApiError::invalid(format!("the id of the turn: {error}")))
+}
+
+/// Runs work on a turn in the background. The turn can be cancelled here until the work is done.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the work outlives the request, and its turn is stored"
+)]
+fn spawn_turn<F>(
+    shared: &Arc<ApiShared>,
+    turn: TurnId,
+    work: impl FnOnce(Cancellation) -> F,
+) -> Result<(), ApiError>
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let cancellation = Cancellation::new();
+    shared.add_running(turn.clone(), cancellation.clone(), MAX_RUNNING)?;
+    let (work, shared) = (work(cancellation), Arc::clone(shared));
+    tokio::spawn(async move {
+        let _running = RunningTurn { shared, turn };
+        work.await;
+    });
+    Ok(())
+}
+
+/// Forgets a turn when its work ends, also by a panic.
+struct RunningTurn {
+    shared: Arc<ApiShared>,
+    turn: TurnId,
+}
+
+impl Drop for RunningTurn {
+    fn drop(&mut self) {
+        self.shared.remove_running(&self.turn);
+    }
+}

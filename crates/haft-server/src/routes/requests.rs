@@ -1,0 +1,113 @@
+//! What the model saw in a step, and what it responded.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use haft::TurnRunner;
+use haft::executors::NextAction;
+use haft::stores::{StoredTurn, TurnId};
+use haft::turn::RenderedRequest;
+use serde_json::Value;
+
+use super::{Shared, parse_turn};
+use crate::agents::{ExecutorPurpose, SharedExecutor};
+use crate::api::ApiShared;
+use crate::error::{ApiError, ApiResult};
+use crate::request_parts::{BodyPart, body_parts, compare_parts};
+use crate::stored::token_usage;
+use crate::timeline::ReadTurn;
+use crate::wire::{RequestView, ResponseView};
+
+pub(super) async fn show_request(
+    State(shared): Shared,
+    Path((turn, step)): Path<(String, u32)>,
+) -> ApiResult<RequestView> {
+    let id = parse_turn(&turn)?;
+    let stored = shared.load_turn(&id).await?;
+    let read = ReadTurn::new(&stored, shared.now())?;
+    let iteration =
+        step.checked_sub(1).ok_or_else(|| ApiError::invalid("steps are counted from 1"))?;
+    let runner = runner_of_step(&shared, &stored, &read, iteration).await?;
+    let rendered = render(&runner, &id, iteration).await?;
+    let missing =
+        || ApiError::not_found("this step sent no request: a script takes its steps without one");
+    let rendered = rendered.ok_or_else(missing)?;
+    let tiers = |provider_id: &str| read.tier_of_provider_id(provider_id);
+    let parse = |request: &RenderedRequest| -> (Value, Vec<BodyPart>) {
+        let body: Value = serde_json::from_slice(&request.request.body).unwrap_or(Value::Null);
+        let parts = body_parts(&body, &tiers);
+        (body, parts)
+    };
+    let before = match iteration.checked_sub(1) {
+        Some(before) => render(&runner, &id, before).await.ok().flatten().map(|it| parse(&it).1),
+        None => None,
+    };
+    let (body, parts) = parse(&rendered);
+    let (parts, reuse) = compare_parts(&parts, before.as_deref());
+    let identical = rendered.is_identical();
+    let request = rendered.request;
+    Ok(Json(RequestView {
+        step,
+        sha256: request.sha256(),
+        bytes: request.body.len() as u64,
+        model: request.model,
+        options: request.options,
+        tools: request.tools,
+        identical,
+        parts,
+        kept: reuse.kept,
+        lost: reuse.lost,
+        lost_because: reuse.lost_because,
+        body,
+    }))
+}
+
+async fn render(
+    runner: &TurnRunner,
+    id: &TurnId,
+    iteration: u32,
+) -> Result<Option<RenderedRequest>, ApiError> {
+    Ok(runner.render_request(id, iteration).await?)
+}
+
+/// The runner that renders a step: that of the agent of the turn with the executor that took the step, else the runner of
+/// the server.
+async fn runner_of_step(
+    shared: &ApiShared,
+    stored: &StoredTurn,
+    read: &ReadTurn<'_>,
+    iteration: u32,
+) -> Result<TurnRunner, ApiError> {
+    let (Some(agents), Some(name)) = (&shared.agents, shared.agent_of(stored)) else {
+        return Ok(shared.runner.clone());
+    };
+    let agent = agents.load_agent(&name).await?;
+    let history = read.history();
+    let taken = history.steps.iter().find(|it| it.iteration == iteration);
+    let begun_by = taken.map_or(&history.executor, |step| &step.executor).as_ref();
+    let executor = agent.executor(begun_by, ExecutorPurpose::Render)?;
+    Ok(agent.build_runner(SharedExecutor::new(executor), agent.tools())?)
+}
+
+pub(super) async fn show_response(
+    State(shared): Shared,
+    Path((turn, step)): Path<(String, u32)>,
+) -> ApiResult<ResponseView> {
+    let stored = shared.load_turn(&parse_turn(&turn)?).await?;
+    let read = ReadTurn::new(&stored, shared.now())?;
+    let (history, row, items) = read.response(step).ok_or_else(|| {
+        ApiError::not_found(format!("there is no step {step}: the turn has {}", read.step_count()))
+    })?;
+    let then = match &history.then {
+        NextAction::Done => "done",
+        NextAction::Fail(_) => "fail",
+        _ => "continue",
+    };
+    Ok(Json(ResponseView {
+        step,
+        model: history.model.clone(),
+        items,
+        usage: token_usage(history.usage),
+        model_ms: row.model_ms,
+        then: then.to_owned(),
+    }))
+}

@@ -1,0 +1,95 @@
+//! The types of the API as they travel: what a client of any language sees.
+//!
+//! They are separate from the types of the library, so that a change inside the library does not change the API. Fields are
+//! added and never renamed.
+
+mod agent;
+mod artifact;
+mod gate;
+mod request;
+mod timeline;
+mod turn;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use self::agent::{
+    AgentDetail, AgentRow, ForkCalls, ForkRequest, ForkTools, ReplayRequest, StartedTurn,
+    ToolCallRequest, ToolRow,
+};
+pub use self::artifact::{
+    ArtifactQuery, ArtifactRow, CsvPage, LinePage, LineRow, MediaRow, OutlineRow, QueryResult,
+    SearchEnd, SearchHit, SearchPage,
+};
+pub use self::gate::{GateCheck, GateChoice, GateDecisionRequest, GateProposal, GateView};
+pub use self::request::{
+    PartChange, PartKind, PromptPart, RequestView, ResponseView, Segment, SegmentKind, SourceTier,
+};
+pub use self::timeline::{
+    CallRow, CallView, CoercionRow, GateMark, ItemContent, ResultRow, StepRow, TimelineItem,
+};
+pub use self::turn::{
+    ConversationRow, ErrorView, ListChange, SentSummary, TextDelta, TokenUsage, TurnActions,
+    TurnChange, TurnDetail, TurnFilter, TurnPage, TurnRow, TurnState, TurnUpdate,
+};
+
+/// What the server is and what a client may do.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ServerInfo {
+    /// The version of Haft.
+    pub version: String,
+    /// Whether actions are refused.
+    pub read_only: bool,
+    /// The name of the store, for people.
+    pub store: String,
+    /// Whether the server knows agents, so that it can fork turns, replay recordings and call tools.
+    pub has_agents: bool,
+}
+
+/// Why a request failed.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ApiProblem {
+    /// The stable code.
+    pub code: String,
+    /// What failed.
+    pub message: String,
+    /// What can be done about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// Every problem of a value that breaks a schema, by its JSON pointer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<FieldProblem>,
+}
+
+/// What is wrong with one field of a value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct FieldProblem {
+    /// The JSON pointer to the field; empty for the whole value.
+    pub pointer: String,
+    /// What is wrong.
+    pub message: String,
+}
+
+/// A reason in words.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
+pub struct ReasonRequest {
+    /// The reason.
+    pub reason: Option<String>,
+}
+
+/// The token of a session.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct SessionRequest {
+    /// The token.
+    pub token: String,
+}

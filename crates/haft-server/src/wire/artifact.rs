@@ -1,0 +1,183 @@
+//! Artifacts and media.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::SourceTier;
+
+/// An artifact of a turn.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ArtifactRow {
+    /// The handle by which the model names it.
+    pub handle: String,
+    /// A name for people: the file or address that the call was about, else the tool.
+    pub name: String,
+    /// How it is queried: `text`, `json`, `csv`, `markdown` and so on.
+    pub kind: String,
+    /// How many bytes it has.
+    pub bytes: u64,
+    /// How many lines it has, if its index exists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lines: Option<u64>,
+    /// How far it is trusted.
+    pub tier: SourceTier,
+    /// The call that made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record: Option<String>,
+    /// The step of that call, counted from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<u32>,
+    /// The tool of that call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// Whether its content is gone.
+    pub lost: bool,
+}
+
+/// A line.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct LineRow {
+    /// Its number, counted from 0.
+    pub number: u64,
+    /// Its text, or the beginning of it.
+    pub text: String,
+    /// How many bytes of it are left out.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub omitted_bytes: u64,
+}
+
+/// Lines of an artifact.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct LinePage {
+    /// The lines.
+    pub lines: Vec<LineRow>,
+    /// How many lines the artifact has.
+    pub total_lines: u64,
+    /// How many bytes the artifact has.
+    pub total_bytes: u64,
+}
+
+/// A line that matches.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct SearchHit {
+    /// Its number, counted from 0.
+    pub line: u64,
+    /// Its text, or the beginning of it.
+    pub text: String,
+}
+
+/// Matches, as they are found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct SearchPage {
+    /// Matching lines.
+    pub hits: Vec<SearchHit>,
+    /// The line that is searched next.
+    pub next_line: u64,
+    /// How many lines the artifact has.
+    pub total_lines: u64,
+}
+
+/// The end of a search.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct SearchEnd {
+    /// How many lines match.
+    pub matches: u64,
+    /// Whether there may be more, because the limit was reached.
+    pub limited: bool,
+    /// How many lines were too long to search.
+    pub unsearched_lines: u64,
+    /// How long it took, in milliseconds.
+    pub duration_ms: f64,
+    /// Why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// A query of an artifact, by the tool that a model would call.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ArtifactQuery {
+    /// The tool, such as `artifact_json_get`.
+    pub tool: String,
+    /// Its arguments without the handle.
+    #[serde(default)]
+    pub arguments: Map<String, Value>,
+}
+
+/// What a query returned.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct QueryResult {
+    /// The text that a model would see, within a larger budget.
+    pub text: String,
+    /// Whether the query was refused or failed.
+    pub failed: bool,
+    /// How long it took, in milliseconds.
+    pub duration_ms: f64,
+}
+
+/// A heading of a Markdown artifact.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct OutlineRow {
+    /// Its level, from 1 to 6.
+    pub level: u8,
+    /// Its text.
+    pub text: String,
+    /// Its line, counted from 0.
+    pub line: u64,
+}
+
+/// Rows of a CSV artifact.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct CsvPage {
+    /// The names of the columns.
+    pub columns: Vec<String>,
+    /// The rows, each with a field for each column.
+    pub rows: Vec<Vec<String>>,
+    /// The number of the first row, counted from 0, without the header.
+    pub start: u64,
+    /// Whether there are more.
+    pub more: bool,
+}
+
+/// A medium.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct MediaRow {
+    /// The name by which it is opened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// Its file name.
+    pub filename: String,
+    /// Its media type.
+    pub mime_type: String,
+    /// How far it is trusted.
+    pub tier: SourceTier,
+    /// Whether a browser may show it as a picture.
+    pub previewable: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
+}

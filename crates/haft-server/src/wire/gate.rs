@@ -1,0 +1,111 @@
+//! Gates: what waits for a decision, and the decision.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::FieldProblem;
+
+/// A gate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct GateView {
+    /// Its id.
+    pub id: String,
+    /// The turn that waits.
+    pub turn: String,
+    /// The first words of the turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// The question.
+    pub question: String,
+    /// What the person who decides needs to know.
+    pub payload: Value,
+    /// Whether it asks for approval of a call.
+    pub approval: bool,
+    /// The JSON Schema of the value that it asks for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<Value>,
+    /// The JSON Schema of the arguments of the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub argument_schema: Option<Value>,
+    /// The record of the call that waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record: Option<String>,
+    /// The tool of that call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// The arguments that its handler would get.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<Value>,
+    /// When it was opened, in UTC.
+    pub opened_at: String,
+    /// When it closes by itself, in UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<String>,
+    /// How it was decided: `resolved`, `rejected`, `aborted` or `timeout`; nothing while it is open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision: Option<String>,
+    /// Who decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decided_by: Option<String>,
+    /// The guidance of a denial.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guidance: Option<String>,
+}
+
+/// The kinds of decisions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum GateChoice {
+    /// The call runs with the arguments that the model proposed, or the gate gets the value `true`.
+    Approve,
+    /// The call runs with other arguments.
+    ApproveEdited,
+    /// The gate gets a value.
+    Resolve,
+    /// The call does not run, and the model is told why.
+    Deny,
+}
+
+/// A decision.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct GateDecisionRequest {
+    /// What was decided.
+    pub choice: GateChoice,
+    /// The arguments of `approve-edited`.
+    #[serde(default)]
+    pub arguments: Option<Value>,
+    /// The value of `resolve`.
+    #[serde(default)]
+    pub value: Option<Value>,
+    /// The guidance of `deny`.
+    #[serde(default)]
+    pub guidance: Option<String>,
+}
+
+/// A value that may become a decision.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct GateProposal {
+    /// The arguments of the call.
+    #[serde(default)]
+    pub arguments: Option<Value>,
+    /// The value of the gate.
+    #[serde(default)]
+    pub value: Option<Value>,
+}
+
+/// What validation says about a value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct GateCheck {
+    /// Every problem; none if the value is valid.
+    pub problems: Vec<FieldProblem>,
+}

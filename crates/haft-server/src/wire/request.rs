@@ -1,0 +1,158 @@
+//! What the model saw, and what it responded.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{TimelineItem, TokenUsage};
+
+/// Who wrote a part of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum SourceTier {
+    /// The developer or the operator.
+    FirstParty,
+    /// A third party, not in public.
+    ThirdPartyPrivate,
+    /// The open web, or an unknown author.
+    ThirdPartyPublic,
+    /// A handle of content outside the prompt.
+    Handle,
+    /// The model itself.
+    Model,
+    /// The user.
+    User,
+}
+
+/// The kinds of parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum PartKind {
+    /// The tools that are offered.
+    Tools,
+    /// The system prompt.
+    System,
+    /// A message of the user.
+    User,
+    /// What the model said and called.
+    Assistant,
+    /// The result of a call.
+    Result,
+    /// Anything else.
+    Other,
+}
+
+/// How a part relates to the request of the step before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum PartChange {
+    /// It is there byte by byte, at the same place.
+    Same,
+    /// Another part stands at its place.
+    Changed,
+    /// The request before ends here.
+    New,
+}
+
+/// The kinds of segments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum SegmentKind {
+    /// Text outside of envelopes.
+    Text,
+    /// The opening line of an envelope.
+    Open,
+    /// The content of an envelope.
+    Body,
+    /// The closing line of an envelope.
+    Close,
+}
+
+/// A piece of a part.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Segment {
+    /// What it is.
+    pub kind: SegmentKind,
+    /// Who wrote it.
+    pub tier: SourceTier,
+    /// Its text.
+    pub text: String,
+}
+
+/// A part of a request, in the order in which providers read it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct PromptPart {
+    /// What it is.
+    pub kind: PartKind,
+    /// Its title.
+    pub title: String,
+    /// The least trusted author of it.
+    pub tier: SourceTier,
+    /// How many bytes of the request it takes.
+    pub bytes: u64,
+    /// How it relates to the request of the step before.
+    pub change: PartChange,
+    /// Its text.
+    pub segments: Vec<Segment>,
+}
+
+/// The request of a step.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct RequestView {
+    /// The step, counted from 1.
+    pub step: u32,
+    /// The model that is asked.
+    pub model: String,
+    /// The options that are part of the request.
+    pub options: Map<String, Value>,
+    /// The names of the tools that are offered.
+    pub tools: Vec<String>,
+    /// The size of the body.
+    pub bytes: u64,
+    /// The SHA-256 of the body.
+    pub sha256: String,
+    /// Whether it was rendered byte by byte as it was sent; nothing if that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identical: Option<bool>,
+    /// Its parts.
+    pub parts: Vec<PromptPart>,
+    /// How many bytes of the request before a prompt cache can reuse, in whole parts.
+    pub kept: u64,
+    /// How many bytes of the request before it cannot reuse.
+    pub lost: u64,
+    /// Why it cannot, in a sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost_because: Option<String>,
+    /// The body as JSON.
+    pub body: Value,
+}
+
+/// The response of a step.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ResponseView {
+    /// The step, counted from 1.
+    pub step: u32,
+    /// The model that responded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Thoughts, messages and calls.
+    pub items: Vec<TimelineItem>,
+    /// What it cost.
+    pub usage: TokenUsage,
+    /// How long it took, in milliseconds.
+    pub model_ms: f64,
+    /// What followed: `continue`, `done` or `fail`.
+    pub then: String,
+}
