@@ -40,7 +40,7 @@ main(async (browser, url) => {
 
   // Scrolling the artifact from its beginning to its end.
   await visit(page, "#/turns/0199-log-detective/artifacts");
-  await page.locator(".line.ready").first().waitFor({ timeout: 120_000 });
+  await page.locator(".line.ready").first().waitFor({ timeout: 300_000 });
   const scrolled = await page.evaluate(async () => {
     const scroller = document.querySelector(".line-scroll");
     const begun = performance.now();
