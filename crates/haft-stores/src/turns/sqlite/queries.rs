@@ -11,7 +11,8 @@ use rusqlite::{Connection, OptionalExtension, Params, Row};
 
 use super::checksum::{check_row, gate_checksum, row_checksum};
 use super::error::{SqliteError, damaged_error};
-use super::migration::checksum_column;
+use super::migration::{checksum_column, read_known_version};
+use super::schema::MEMORIES_VERSION;
 
 pub(super) fn load_turn(
     connection: &Connection,
@@ -103,6 +104,9 @@ pub(super) fn load_memories(
     connection: &Connection,
     scope: &MemoryScope,
 ) -> Result<Vec<MemoryRow>, SqliteError> {
+    if read_known_version(connection)? < MEMORIES_VERSION {
+        return Ok(Vec::new());
+    }
     let sql = "SELECT id, json, version FROM memories
                WHERE scope_kind = ?1 AND scope_id = ?2 AND deleted = 0 ORDER BY number";
     let parameters = (scope.kind.as_str(), &scope.id);

@@ -120,5 +120,7 @@ ALTER TABLE journal ADD COLUMN checksum INTEGER;
 ALTER TABLE gates ADD COLUMN checksum INTEGER;
 ";
 
+/// The first version that has memories of scopes.
+pub(super) const MEMORIES_VERSION: usize = 2;
 /// The first version whose rows have checksums.
 pub(super) const CHECKSUM_VERSION: usize = 3;

@@ -11,6 +11,7 @@ use rusqlite::{Connection, OptionalExtension, ToSql};
 
 use super::checksum::{gate_checksum, row_checksum};
 use super::error::{SqliteError, damaged_error};
+use super::queries::load_gate;
 
 pub(super) fn create_turn(connection: &Connection, new: &NewTurn) -> Result<Lease, SqliteError> {
     let lease = Lease::new(new.id.clone(), &new.holder, 1);
@@ -97,31 +98,40 @@ pub(super) fn settle_gate(
     id: &GateId,
     settlement: &str,
 ) -> Result<SettleOutcome, SqliteError> {
-    if store_settlement(connection, id, None, settlement)? {
-        return Ok(SettleOutcome::new(settlement, true));
+    let gate = load_gate(connection, id)?.ok_or_else(|| StoreError::unknown_gate(id))?;
+    if let Some(existing) = gate.settlement {
+        return Ok(SettleOutcome::new(existing, false));
     }
-    let mut statement = connection.prepare_cached("SELECT settlement FROM gates WHERE id = ?1")?;
-    let existing: Option<String> =
-        statement.query_row([id.as_str()], |row| row.get(0)).optional()?;
-    Ok(SettleOutcome::new(existing.ok_or_else(|| StoreError::unknown_gate(id))?, false))
+    store_settlement(connection, id, &gate.json, settlement)?;
+    Ok(SettleOutcome::new(settlement, true))
 }
 
-/// Settles a gate that is open, and returns whether it was. With a number, only a gate of that turn.
+/// Closes a gate of a turn. One that is settled stays so, and one of another turn changes nothing.
+fn close_gate(
+    connection: &Connection,
+    id: &GateId,
+    turn: i64,
+    settlement: &str,
+) -> Result<(), SqliteError> {
+    let sql = "SELECT 1 FROM gates WHERE id = ?1 AND turn = ?2 AND settlement IS NULL";
+    let is_open = connection.prepare_cached(sql)?.exists((id.as_str(), turn))?;
+    match load_gate(connection, id)?.filter(|_| is_open) {
+        Some(gate) => store_settlement(connection, id, &gate.json, settlement),
+        None => Ok(()),
+    }
+}
+
+/// Settles a gate that was loaded, so that its checksum was compared: the new checksum must not cover damage.
 fn store_settlement(
     connection: &Connection,
     id: &GateId,
-    turn: Option<i64>,
+    json: &str,
     settlement: &str,
-) -> Result<bool, SqliteError> {
-    let sql = "SELECT json FROM gates
-               WHERE id = ?1 AND settlement IS NULL AND turn = coalesce(?2, turn)";
-    let mut statement = connection.prepare_cached(sql)?;
-    let json: Option<String> =
-        statement.query_row((id.as_str(), turn), |row| row.get(0)).optional()?;
-    let Some(json) = json else { return Ok(false) };
-    let checksum = gate_checksum(id.as_str(), &json, Some(settlement));
+) -> Result<(), SqliteError> {
+    let checksum = gate_checksum(id.as_str(), json, Some(settlement));
     let sql = "UPDATE gates SET settlement = ?2, checksum = ?3 WHERE id = ?1";
-    Ok(execute(connection, sql, &[&id.as_str(), &settlement, &checksum])? == 1)
+    execute(connection, sql, &[&id.as_str(), &settlement, &checksum])?;
+    Ok(())
 }
 
 /// The lease of a turn as it is stored.
@@ -203,7 +213,7 @@ fn apply_writes(
             }
             StoreWrite::OpenGate { id, json } => open_gate(connection, turn, id, json)?,
             StoreWrite::CloseGate { id, settlement } => {
-                store_settlement(connection, id, Some(turn), settlement)?;
+                close_gate(connection, id, turn, settlement)?;
             }
             StoreWrite::PutMemory { scope, id, json } => put_memory(connection, scope, id, json)?,
             StoreWrite::DeleteMemory { scope, id } => {
