@@ -1,5 +1,6 @@
 //! Stores for turns.
 
+mod changes;
 mod memory;
 #[cfg(feature = "sqlite")]
 mod sqlite;

@@ -74,6 +74,11 @@ pub enum StoreError {
         /// What it is, with its name.
         what: String,
     },
+    /// Processes that share the store use another secret.
+    #[error(
+        "the store is used with another secret; give this process the secret of the others, or use another store"
+    )]
+    OtherSecret,
     /// The store was opened for reading only.
     #[error("could not {doing}: the store is open for reading only")]
     ReadOnly {

@@ -5,7 +5,6 @@ use std::thread;
 #[cfg(unix)]
 use std::time::Duration;
 
-use haft_core::clock::Timestamp;
 use haft_core::error::Coded as _;
 use haft_core::gate::ApprovalLedger as _;
 use haft_core::spool::{LineIndex, SpoolError, SpoolStore as _};
@@ -125,7 +124,7 @@ async fn a_directory_that_is_opened_to_be_read_is_not_written() {
     refused(dir.spools().remove_orphans().await.unwrap_err());
     let spent = dir.ledger().spend("gate".parse().unwrap()).await;
     assert!(matches!(spent, Err(StoreError::ReadOnly { .. })), "{spent:?}");
-    let removed = dir.store().remove("t".parse().unwrap(), Timestamp::MAX).await;
+    let removed = dir.store().remove("t".parse().unwrap()).await;
     assert!(matches!(removed, Err(StoreError::ReadOnly { .. })), "{removed:?}");
     assert_eq!(names(&spools), before);
     assert!(!path.join("spent-approvals").exists());
@@ -142,8 +141,8 @@ fn a_directory_that_cannot_be_written_can_be_read() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let secret = runtime.block_on(async {
             let dir = TurnDir::open(&path).unwrap();
-            let holder = LeaseRequest::new("a", Timestamp::EPOCH, Duration::from_secs(100));
-            dir.store().create(NewTurn::new("t".parse().unwrap(), holder)).await.unwrap();
+            let holder = LeaseRequest::new("a", Duration::from_secs(100));
+            dir.store().create(NewTurn::new("t".parse().unwrap()), holder).await.unwrap();
             dir.spools().write("s".into(), "content".into()).await.unwrap();
             dir.close().await;
             dir.secret()
@@ -160,7 +159,7 @@ fn a_directory_that_cannot_be_written_can_be_read() {
         runtime.block_on(async {
             assert_eq!(dir.store().turns(TurnQuery::default()).await.unwrap().len(), 1);
             assert_eq!(dir.spools().read("s".into()).await.unwrap().unwrap().byte_length(), 7);
-            let removed = dir.store().remove("t".parse().unwrap(), Timestamp::MAX).await;
+            let removed = dir.store().remove("t".parse().unwrap()).await;
             assert!(matches!(removed, Err(StoreError::ReadOnly { .. })), "{removed:?}");
             dir.close().await;
         });

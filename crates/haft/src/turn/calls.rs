@@ -152,6 +152,7 @@ impl CallRunner {
     async fn store_call(&self, record: Arc<ToolCall>) -> Result<(), RecordError> {
         // What the handler changed in the stash and in the tools belongs to its effect.
         self.gates.recorder.defer_changes(self.ctx.turn());
+        self.gates.recorder.note_progress();
         self.ctx.turn().store_tool_call(Arc::clone(&record)).await?;
         self.ctx.emit_with(|| {
             let handle = self.ctx.artifacts().handle(record.id());

@@ -287,7 +287,8 @@ impl TurnGates {
     async fn store_gate(&self, gate: Gate) -> Result<(Gate, [u8; 32]), GateError> {
         let (gate, json) = self.match_known_gate(gate)?;
         let digest = digest(&json);
-        let open = StoreWrite::OpenGate { id: gate.id.clone(), json };
+        let expires_at = gate.expires_at.map(|at| self.to_store_time(at));
+        let open = StoreWrite::OpenGate { id: gate.id.clone(), json, expires_at };
         self.recorder.commit(vec![open, StoreWrite::Status(TurnStatus::Waiting)]).await?;
         Ok((gate, digest))
     }
@@ -377,6 +378,12 @@ impl TurnGates {
             self.recorder.commit(vec![close]).await?;
             // A decision may have come first: the settlement in the store counts.
         }
+    }
+
+    /// A time of this process's clock, by the clock of the store. The store wakes the turn then if no process runs it.
+    fn to_store_time(&self, at: Timestamp) -> Timestamp {
+        let left = at.duration_since(self.runner.clock.now());
+        self.recorder.store_time().saturating_add(left)
     }
 
     fn call_stopwatch(&self, id: RecordId) -> Option<Stopwatch> {

@@ -1,7 +1,9 @@
 //! Writing the records of a turn under its lease.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
+use haft_core::clock::Timestamp;
 use haft_core::context::{Hydration, RecordWriter, TurnContext};
 use haft_core::registry::ToolRegistry;
 use haft_core::stash::Stash;
@@ -29,6 +31,8 @@ struct Deferred {
     tools: ToolRegistry,
     /// Whether the store failed at the last commit.
     is_failing: bool,
+    /// How long the turn is left alone after this attempt to run it.
+    delay: Option<Duration>,
 }
 
 impl LeasedRecorder {
@@ -38,7 +42,8 @@ impl LeasedRecorder {
         stash: Stash,
         tools: ToolRegistry,
     ) -> Self {
-        let deferred = Deferred { writes: Vec::new(), stash, tools, is_failing: false };
+        let deferred =
+            Deferred { writes: Vec::new(), stash, tools, is_failing: false, delay: None };
         Self { store, lease, deferred: Mutex::new(deferred) }
     }
 
@@ -76,13 +81,55 @@ impl LeasedRecorder {
         self.lock().is_failing
     }
 
-    /// Releases the lease.
+    /// Says that the turn got further than the processes before this one, if one of them died.
+    pub(super) fn note_progress(&self) {
+        if self.lease.current().take_overs > 0 {
+            let mut deferred = self.lock();
+            if !deferred.writes.contains(&StoreWrite::Progress) {
+                deferred.writes.push(StoreWrite::Progress);
+            }
+        }
+    }
+
+    /// The time of the last grant of the lease by the clock of the store, which is at most a third of the lease ago.
+    pub(super) fn store_time(&self) -> Timestamp {
+        self.lease.current().granted_at()
+    }
+
+    /// Leaves the turn alone for a while after this attempt to run it.
+    pub(super) fn suspend_for(&self, delay: Duration) {
+        self.lock().delay = Some(delay);
+    }
+
+    /// Releases the lease. A turn that is to be left alone says so before.
     pub(super) async fn release(&self) -> Result<(), StoreError> {
-        self.store.release(self.lease.current()).await
+        let delay = self.lock().delay.take();
+        if let Some(delay) = delay {
+            // What was deferred stays out: the next attempt repeats it. If this fails, the turn can be claimed at once.
+            let suspend = vec![StoreWrite::Suspend { delay }];
+            let _ = self.store.commit(self.lease.current(), suspend).await;
+        }
+        self.lease.release().await
+    }
+
+    /// Releases the lease without waiting, unless that was done.
+    fn release_in_background(&self) {
+        self.lease.release_in_background();
     }
 
     fn lock(&self) -> MutexGuard<'_, Deferred> {
         self.deferred.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Releases the lease when the driver of a turn is dropped, although tasks that were aborted may live a moment longer: what
+/// they write then is refused.
+#[derive(Debug)]
+pub(super) struct ReleaseGuard(pub(super) Arc<LeasedRecorder>);
+
+impl Drop for ReleaseGuard {
+    fn drop(&mut self) {
+        self.0.release_in_background();
     }
 }
 

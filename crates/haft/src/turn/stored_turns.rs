@@ -1,7 +1,9 @@
 //! Listing, loading and cancelling stored turns.
 
 use haft_core::cancel::{CancelReason, Cancellation};
-use haft_core::store::{StoreError, StoredTurn, TurnId, TurnQuery, TurnSummary};
+use haft_core::store::{
+    CancelOutcome, CancelRequest, StoreError, StoredTurn, TurnId, TurnQuery, TurnSummary,
+};
 
 use super::runner::TurnRunner;
 use super::{TurnError, TurnReport};
@@ -39,6 +41,20 @@ impl TurnRunner {
     /// The store failed.
     pub async fn load_turn(&self, turn: &TurnId) -> Result<Option<StoredTurn>, StoreError> {
         self.shared.store.load(turn.clone()).await
+    }
+
+    /// Asks for the end of a turn, whichever process runs it: that process sees the request when it renews its lease, and
+    /// otherwise the next one that claims the turn.
+    ///
+    /// # Errors
+    ///
+    /// There is no such turn, or the store failed.
+    pub async fn request_cancel(
+        &self,
+        turn: &TurnId,
+        request: CancelRequest,
+    ) -> Result<CancelOutcome, StoreError> {
+        self.shared.store.request_cancel(turn.clone(), request).await
     }
 
     /// Cancels a turn that no process runs: ends its calls, closes its gates and stores the reason. No step is taken, so

@@ -11,7 +11,8 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension as _, TransactionBehavio
 
 use super::database_file::DatabaseFile;
 use super::error::{SqliteCause, SqliteError};
-use super::schema::{CHECKSUM_VERSION, MIGRATIONS};
+use super::indexing::index_turns;
+use super::schema::{CHECKSUM_VERSION, MIGRATIONS, SUMMARY_VERSION};
 use crate::private_file::{private_file_options, sync_parent};
 
 /// Reads the version of a file, which is 0 for a new one. Refuses a file of a newer or of another program.
@@ -95,8 +96,11 @@ pub(super) fn migrate(
     }
     // A new file has nothing to lose.
     let copy = (version > 0).then(|| CopyDraft::write(file, version)).transpose()?;
-    for step in migrations.iter().skip(version) {
+    for (number, step) in (1..).zip(migrations).skip(version) {
         transaction.execute_batch(step)?;
+        if number == SUMMARY_VERSION {
+            index_turns(&transaction)?;
+        }
     }
     transaction.pragma_update(None, "application_id", OWNER)?;
     transaction.pragma_update(None, "user_version", version_number(migrations.len()))?;

@@ -129,7 +129,7 @@ fn what_does_not_mean_anything_is_told() {
         run(async {
             let store = SqliteStore::open(&path).unwrap();
             let lease = begin(&store, "a").await;
-            let gate = StoreWrite::OpenGate { id: "g".parse().unwrap(), json: "{}".to_owned() };
+            let gate = StoreWrite::open_gate("g".parse().unwrap(), "{}".to_owned());
             store.commit(lease, vec![gate]).await.unwrap();
             sql(&path, damage);
             let id = if damage.ends_with("id = ''") && damage.contains("turns") {
@@ -163,7 +163,7 @@ fn a_flipped_bit_of_a_row_is_told() {
         run(async {
             let store = SqliteStore::open(&path).unwrap();
             let lease = begin(&store, "a").await;
-            let gate = StoreWrite::OpenGate { id: "g".parse().unwrap(), json: "{}".to_owned() };
+            let gate = StoreWrite::open_gate("g".parse().unwrap(), "{}".to_owned());
             store.commit(lease, vec![gate, StoreWrite::Journal("[1]".into())]).await.unwrap();
             store.settle("g".parse().unwrap(), "yes".to_owned()).await.unwrap();
             load(&store, "a").await;
@@ -322,7 +322,7 @@ fn damage_in_a_gate_is_not_covered_by_its_settlement() {
         let store = SqliteStore::open(&path).unwrap();
         let lease = begin(&store, "a").await;
         let gate = |id: &str| -> GateId { id.parse().unwrap() };
-        let open = |id: &str| StoreWrite::OpenGate { id: gate(id), json: "{\"ask\":1}".to_owned() };
+        let open = |id: &str| StoreWrite::open_gate(gate(id), "{\"ask\":1}".to_owned());
         store
             .commit(lease.clone(), vec![open("open"), open("settled"), open("closing")])
             .await
@@ -366,4 +366,25 @@ fn a_file_of_version_1_that_is_only_read_has_no_memories() {
     drop(DatabaseFile::locate(&path, at_once()).unwrap().open(first).unwrap());
     let store = SqliteStore::open_read_only(&path).unwrap();
     assert_eq!(run(store.load_memories(MemoryScope::user("ada"))).unwrap(), []);
+}
+
+#[test]
+fn a_damaged_memory_is_noticed() {
+    let (_dir, path) = temp_db();
+    run(async {
+        let store = SqliteStore::open(&path).unwrap();
+        let lease = begin(&store, "a").await;
+        let scope = MemoryScope::user("ada");
+        let put = |id: &str| {
+            let (scope, id, json) = (scope.clone(), id.to_owned(), "\"tea\"".into());
+            StoreWrite::PutMemory { scope, id, json }
+        };
+        store.commit(lease, vec![put("a"), put("b")]).await.unwrap();
+        // A row of an earlier version has no checksum.
+        sql(&path, "UPDATE memories SET json = '\"pea\"', checksum = NULL WHERE id = 'a'");
+        assert_eq!(store.load_memories(scope.clone()).await.unwrap().len(), 2);
+        sql(&path, "UPDATE memories SET json = '\"pea\"' WHERE id = 'b'");
+        let read = store.load_memories(scope.clone()).await;
+        assert!(matches!(read, Err(StoreError::Damaged { .. })), "{read:?}");
+    });
 }
