@@ -44,14 +44,14 @@ pub struct TurnDir {
 
 impl TurnDir {
     /// The name of the key file.
-    const KEY_FILE: &str = "gate.key";
+    pub(crate) const KEY_FILE: &str = "gate.key";
 
     /// The name of the file with the secret of envelopes. It is not derived from the key of gates, so that a process that
     /// renders prompts needs no right to approve calls.
-    const ENVELOPE_FILE: &str = "envelope.key";
+    pub(crate) const ENVELOPE_FILE: &str = "envelope.key";
 
-    const SPOOLS_DIR: &str = "spools";
-    const LEDGER_DIR: &str = "spent-approvals";
+    pub(crate) const SPOOLS_DIR: &str = "spools";
+    pub(crate) const LEDGER_DIR: &str = "spent-approvals";
 
     /// Opens a directory. It is created if it does not exist.
     ///

@@ -14,10 +14,21 @@ pub use haft_core::store::{
     StoredText, StoredTurn, SummaryUpdate, TurnId, TurnQuery, TurnSchedule, TurnStatus, TurnStore,
     TurnSummary, check_text, first_words, search_words,
 };
+#[cfg(feature = "sqlite")]
+#[doc(inline)]
+pub use haft_stores::{AnySpoolStore, OpenStores, StoreOptions};
 #[doc(inline)]
 pub use haft_stores::{
     DirGrants, DirLedger, DirSpoolStore, FileSpoolReader, MemorySpoolStore, MemoryStore,
 };
+#[doc(inline)]
+pub use haft_stores::{InvalidStoreUrl, SpoolUrl, StoreUrl};
+#[cfg(feature = "object-store")]
+#[doc(inline)]
+pub use haft_stores::{ObjectOptions, ObjectSpoolStore};
+#[cfg(feature = "postgres")]
+#[doc(inline)]
+pub use haft_stores::{PostgresOptions, PostgresStore};
 #[cfg(feature = "sqlite")]
 #[doc(inline)]
 pub use haft_stores::{SqliteOptions, SqliteStore, Synchronous, TurnDir};

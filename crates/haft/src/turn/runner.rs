@@ -483,6 +483,35 @@ impl TurnRunnerBuilder {
         }
     }
 
+    /// Uses stores that were opened by their addresses, with their secrets and their ledger.
+    ///
+    /// ```
+    /// use haft::TurnRunner;
+    /// use haft::executors::ScriptExecutor;
+    /// use haft::stores::{OpenStores, StoreOptions};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let stores = OpenStores::open(&"memory:".parse()?, StoreOptions::default()).await?;
+    /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
+    /// let runner = TurnRunner::builder(script).stores(&stores).build()?;
+    /// # let _ = runner;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[cfg(feature = "sqlite")]
+    pub fn stores(self, stores: &haft_stores::OpenStores) -> Self {
+        let this = self.store(Arc::clone(stores.turns())).spools(Arc::clone(stores.spools()));
+        let mut this = this.secret(stores.secret());
+        if let Some(ledger) = stores.ledger() {
+            this = this.approval_ledger(Arc::clone(ledger));
+        }
+        match stores.envelope_secret() {
+            Some(secret) => this.envelope_secret(secret),
+            None => this,
+        }
+    }
+
     /// Lets this runner resume turns that another executor began: another model, other options, another address, or a
     /// script that was edited. By default such a turn is refused. The change is journaled.
     ///

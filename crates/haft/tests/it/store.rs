@@ -6,6 +6,8 @@ mod broken;
 mod crash;
 #[cfg(feature = "sqlite")]
 mod differential;
+#[cfg(all(unix, feature = "postgres", feature = "conformance"))]
+mod postgres;
 #[cfg(all(feature = "sqlite", feature = "conformance"))]
 mod sqlite;
 mod threads;
