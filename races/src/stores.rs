@@ -4,10 +4,11 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::io;
 
-use haft_core::clock::Timestamp;
+use haft_core::spool::SpoolKey;
 use haft_core::store::{
-    GateId, GateRow, Lease, LeaseRequest, MemoryRow, MemoryScope, NewTurn, SettleOutcome,
-    StoreError, StoreFuture, StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary,
+    CancelOutcome, CancelRequest, ChangeFuture, ChangeListener, ClaimFilter, GateId, GateRow,
+    JournalRow, Lease, LeaseRequest, MemoryRow, MemoryScope, NewTurn, SettleOutcome, StoreError,
+    StoreFuture, StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary,
 };
 use shuttle::future;
 use shuttle::sync::Mutex;
@@ -43,6 +44,16 @@ fn yielding<T: Send + 'static>(answer: Result<T, StoreError>) -> StoreFuture<'st
     })
 }
 
+/// Tells nothing.
+#[derive(Debug)]
+struct Silence;
+
+impl ChangeListener for Silence {
+    fn next_change(&mut self) -> ChangeFuture<'_> {
+        Box::pin(std::future::pending())
+    }
+}
+
 macro_rules! unanswered {
     ($($method:ident($($arg:ident: $type:ty),*) -> $result:ty;)*) => {$(
         fn $method(&self, $($arg: $type),*) -> StoreFuture<'_, $result> {
@@ -52,7 +63,7 @@ macro_rules! unanswered {
 }
 
 impl<A: Answers> TurnStore for Answering<A> {
-    fn renew(&self, lease: Lease, _: Timestamp) -> StoreFuture<'_, Lease> {
+    fn renew(&self, lease: Lease) -> StoreFuture<'_, Lease> {
         yielding(self.0.renew(lease))
     }
 
@@ -60,17 +71,29 @@ impl<A: Answers> TurnStore for Answering<A> {
         yielding(self.0.open_gates())
     }
 
+    fn listen(&self) -> Box<dyn ChangeListener> {
+        Box::new(Silence)
+    }
+
     unanswered! {
-        create(_turn: NewTurn) -> Lease;
+        create(_turn: NewTurn, _holder: LeaseRequest) -> Lease;
+        enqueue(_turn: NewTurn) -> ();
         claim(_turn: TurnId, _holder: LeaseRequest) -> Lease;
+        claim_next(_filter: ClaimFilter, _holder: LeaseRequest) -> Option<Lease>;
         release(_lease: Lease) -> ();
         commit(_lease: Lease, _writes: Vec<StoreWrite>) -> ();
+        request_cancel(_turn: TurnId, _request: CancelRequest) -> CancelOutcome;
         load(_turn: TurnId) -> Option<StoredTurn>;
+        summary(_turn: TurnId) -> Option<TurnSummary>;
+        read_journal(_turn: TurnId, _after: u64, _limit: usize) -> Vec<JournalRow>;
         turns(_query: TurnQuery) -> Vec<TurnSummary>;
-        remove(_turn: TurnId, _now: Timestamp) -> bool;
+        remove(_turn: TurnId) -> bool;
+        remove_turns(_query: TurnQuery) -> Vec<TurnId>;
+        unreferenced_keys(_keys: Vec<SpoolKey>) -> Vec<SpoolKey>;
         gate(_gate: GateId) -> Option<GateRow>;
         settle(_gate: GateId, _settlement: String) -> SettleOutcome;
         load_memories(_scope: MemoryScope) -> Vec<MemoryRow>;
+        verify_secret(_fingerprint: [u8; 32]) -> ();
     }
 }
 

@@ -58,6 +58,10 @@ pub(crate) fn spawn_background(work: impl Future<Output = ()> + Send + 'static) 
     drop(future::spawn(work));
 }
 
+pub(crate) fn finish_in_background(work: impl Future<Output = ()> + Send + 'static) {
+    spawn_background(work);
+}
+
 /// Tasks that are awaited one after the other.
 #[derive(Default)]
 pub(crate) struct JoinSet(VecDeque<future::JoinHandle<()>>);

@@ -26,6 +26,7 @@ const PACKAGES: [(&[&str], &str); 9] = [
     (&["unshare", "--version"], "util-linux"),
     (&["pkg-config", "--version"], "pkg-config"),
     (&["pkg-config", "--exists", "openssl"], "libssl-dev"),
+    (&["sh", "-c", "command -v initdb || ls /usr/lib/postgresql/*/bin/initdb"], "postgresql"),
 ];
 
 /// Installs everything that is missing.

@@ -61,6 +61,12 @@ pub trait SpoolReader: fmt::Debug + Send + Sync {
         None
     }
 
+    /// Whether the reader was opened by an identity of the content that a record has and that changes with the content, such
+    /// as the ETag of an object. Then the hash in the record need not be compared, which would read everything once.
+    fn is_content_bound(&self) -> bool {
+        false
+    }
+
     /// The same bytes without a future, for content that is on this machine. Queries then read on one
     /// blocking thread, without a hop per read.
     fn local(&self) -> Option<Arc<dyn LocalRead>> {
@@ -98,6 +104,62 @@ pub trait SpoolStore: fmt::Debug + Send + Sync {
 
     /// The keys that have content, sorted.
     fn list(&self) -> SpoolFuture<'_, Vec<SpoolKey>>;
+
+    /// A page of the keys that have content, sorted. By default the page is cut from [`list`](Self::list); a store that
+    /// can list less does so.
+    fn list_page(&self, page: SpoolPage) -> SpoolFuture<'_, Vec<SpoolKey>> {
+        Box::pin(async move {
+            let keys = self.list().await?.into_iter().filter(|key| page.selects(key));
+            Ok(keys.take(page.limit).collect())
+        })
+    }
+}
+
+/// Which keys to list.
+///
+/// ```
+/// use haft_core::spool::{SpoolKey, SpoolPage};
+///
+/// let page = SpoolPage::new(100).prefix("turn/").after("turn/a".into());
+/// assert!(page.selects(&"turn/b".into()) && !page.selects(&"turn/a".into()));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SpoolPage {
+    /// Only keys that begin with this text.
+    pub prefix: String,
+    /// Only keys behind this one, to go on where a page ended.
+    pub after: Option<SpoolKey>,
+    /// At most this many.
+    pub limit: usize,
+}
+
+impl SpoolPage {
+    /// The first page of all keys.
+    #[must_use]
+    pub fn new(limit: usize) -> Self {
+        Self { prefix: String::new(), after: None, limit }
+    }
+
+    /// Only keys that begin with this text.
+    #[must_use]
+    pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.prefix = prefix.into();
+        self
+    }
+
+    /// Only keys behind this one.
+    #[must_use]
+    pub fn after(mut self, key: SpoolKey) -> Self {
+        self.after = Some(key);
+        self
+    }
+
+    /// Whether a key is one of them.
+    #[must_use]
+    pub fn selects(&self, key: &SpoolKey) -> bool {
+        key.as_str().starts_with(&self.prefix) && self.after.as_ref().is_none_or(|it| it < key)
+    }
 }
 
 /// What is to be stored.

@@ -5,11 +5,11 @@
 //!
 //! | contract | persistent | in memory |
 //! |---|---|---|
-//! | [`Store`](haft_core::store::TurnStore): turns, records, journals, gates | `SqliteStore` (feature `sqlite`) | [`MemoryStore`] |
-//! | [`SpoolStore`](haft_core::spool::SpoolStore): content of any size | [`DirSpoolStore`] | [`MemorySpoolStore`] |
+//! | [`Store`](haft_core::store::TurnStore): turns, records, journals, gates | `SqliteStore` (feature `sqlite`), `PostgresStore` (feature `postgres`) | [`MemoryStore`] |
+//! | [`SpoolStore`](haft_core::spool::SpoolStore): content of any size | [`DirSpoolStore`], `ObjectSpoolStore` (feature `object-store`) | [`MemorySpoolStore`] |
 //!
 //! `TurnDir` (feature `sqlite`) is one directory with both persistent stores, the ledger, and the key that signs decisions
-//! on gates. [`FileSpoolReader`] reads any file as if a store had written it.
+//! on gates. `OpenStores` (feature `sqlite`) opens a [`StoreUrl`] and a [`SpoolUrl`], whatever they name. [`FileSpoolReader`] reads any file as if a store had written it.
 //!
 //! ```
 //! use haft_core::spool::{SpoolReader as _, SpoolStore as _};
@@ -31,8 +31,10 @@
 //!
 //! - `sqlite`: `SqliteStore` and `TurnDir`. It links the SQLite library of the system.
 //! - `sqlite-bundled`: compiles SQLite and links it statically. It implies `sqlite`.
+//! - `postgres`: `PostgresStore`, for processes on many machines.
+//! - `object-store`: `ObjectSpoolStore`, for large results in S3 and what speaks like it.
 //!
-//! Neither is on by default: only one version of the native SQLite library can be linked into a program, and the
+//! None is on by default. Only one version of the native SQLite library can be linked into a program, and the
 //! program decides which one.
 //!
 //! # Dependencies
@@ -43,19 +45,29 @@
 mod blocking;
 mod grants;
 mod ledger;
+#[cfg(feature = "sqlite")]
+mod open_stores;
 mod private_file;
 #[cfg(feature = "sqlite")]
 mod secret;
 mod spools;
+mod store_url;
 #[cfg(feature = "sqlite")]
 mod turn_dir;
 mod turns;
 
 pub use self::grants::DirGrants;
 pub use self::ledger::DirLedger;
+#[cfg(feature = "sqlite")]
+pub use self::open_stores::{AnySpoolStore, OpenStores, StoreOptions};
 pub use self::spools::{DirSpoolStore, FileSpoolReader, MemorySpoolStore};
+#[cfg(feature = "object-store")]
+pub use self::spools::{ObjectOptions, ObjectSpoolStore};
+pub use self::store_url::{InvalidStoreUrl, SpoolUrl, StoreUrl};
 #[cfg(feature = "sqlite")]
 pub use self::turn_dir::TurnDir;
 pub use self::turns::MemoryStore;
+#[cfg(feature = "postgres")]
+pub use self::turns::{PostgresOptions, PostgresStore};
 #[cfg(feature = "sqlite")]
 pub use self::turns::{SqliteOptions, SqliteStore, Synchronous};

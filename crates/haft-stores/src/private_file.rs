@@ -1,5 +1,7 @@
 //! Directories and files that only their owner can use.
 
+#[cfg(feature = "sqlite")]
+use std::fs;
 use std::fs::{DirBuilder, File, OpenOptions, create_dir_all};
 use std::io::{self, ErrorKind, Write as _};
 use std::path::Path;
@@ -29,7 +31,38 @@ pub(crate) fn create_private_dir(path: &Path) -> io::Result<()> {
 
 /// Writes a file. A new one gets the mode 0600.
 pub(crate) fn write_private_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file: File =
-        private_file_options().write(true).create(true).truncate(true).open(path)?;
+    let mut file = private_file_options().write(true).create(true).truncate(true).open(path)?;
     file.write_all(bytes)
+}
+
+/// Creates a file with this content, unless there is one: then it fails with [`ErrorKind::AlreadyExists`].
+///
+/// The content is written to a draft, which is closed and then linked to the name. So the file is complete from the first
+/// moment on, and no descriptor of it is closed here: closing one would drop the POSIX locks that other connections of
+/// this process have on the file.
+#[cfg(feature = "sqlite")]
+pub(crate) fn create_private_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let draft = path.with_extension(format!("new-{}", uuid::Uuid::new_v4().simple()));
+    let opened = private_file_options().write(true).create_new(true).open(&draft);
+    let written = opened.and_then(|mut draft| {
+        draft.write_all(bytes)?;
+        draft.sync_all()
+    });
+    let linked = written.and_then(|()| fs::hard_link(&draft, path));
+    // A draft that cannot be removed is not used by anything.
+    let _ = fs::remove_file(&draft);
+    linked
+}
+
+/// Makes the names in a directory survive a power failure, if the system does not do so by itself.
+pub(crate) fn sync_dir(dir: &Path) -> io::Result<()> {
+    // The parent of a relative path with one component is the empty path.
+    let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
+    if cfg!(unix) { File::open(dir)?.sync_all() } else { Ok(()) }
+}
+
+/// Makes the name of a file survive a power failure.
+#[cfg(feature = "sqlite")]
+pub(crate) fn sync_parent(file: &Path) -> io::Result<()> {
+    file.parent().map_or(Ok(()), sync_dir)
 }

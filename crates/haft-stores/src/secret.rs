@@ -5,12 +5,12 @@
 mod tests;
 
 use std::fs::{self, File, Metadata};
-use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::io::{self, ErrorKind, Read as _};
 use std::path::Path;
 
 use haft_core::store::StoreError;
 
-use crate::private_file::private_file_options;
+use crate::private_file::create_private_file;
 
 /// The length of a secret in bytes.
 const SECRET_BYTES: usize = 32;
@@ -28,7 +28,7 @@ pub(crate) fn load_or_create_secret(file: &Path) -> Result<[u8; SECRET_BYTES], S
         return Ok(secret);
     }
     let secret = random_secret().map_err(|error| failed("create", error.into()))?;
-    match create_secret_file(file, &secret) {
+    match create_private_file(file, &secret) {
         Ok(()) => Ok(secret),
         // Another process was faster. A file that is gone again is not waited for.
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
@@ -104,19 +104,4 @@ fn check_same_file(checked: &Metadata, opened: &Metadata) -> io::Result<()> {
     #[cfg(not(unix))]
     let _ = (checked, opened);
     Ok(())
-}
-
-/// Writes a secret to a draft and links the draft to its final name. The link fails if another process was faster; a
-/// rename would replace the secret of that process.
-fn create_secret_file(file: &Path, secret: &[u8; SECRET_BYTES]) -> io::Result<()> {
-    let draft = file.with_extension(format!("new-{}", uuid::Uuid::new_v4().simple()));
-    let opened = private_file_options().write(true).create_new(true).open(&draft);
-    let written = opened.and_then(|mut draft| {
-        draft.write_all(secret)?;
-        draft.sync_all()
-    });
-    let linked = written.and_then(|()| fs::hard_link(&draft, file));
-    // A draft that cannot be removed is not used by anything.
-    let _ = fs::remove_file(&draft);
-    linked
 }

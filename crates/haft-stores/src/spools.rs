@@ -3,6 +3,8 @@
 mod chunk_batches;
 mod dir;
 mod memory;
+#[cfg(feature = "object-store")]
+mod object;
 mod resolver;
 
 use std::io;
@@ -11,6 +13,8 @@ use haft_core::spool::SpoolPayload;
 
 pub use self::dir::{DirSpoolStore, FileSpoolReader};
 pub use self::memory::MemorySpoolStore;
+#[cfg(feature = "object-store")]
+pub use self::object::{ObjectOptions, ObjectSpoolStore};
 
 /// The error for a payload variant that is newer than this crate.
 fn unknown_payload(payload: &SpoolPayload) -> io::Error {

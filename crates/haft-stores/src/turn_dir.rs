@@ -4,8 +4,6 @@
 mod tests;
 
 use std::fmt;
-use std::fs;
-use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -46,11 +44,14 @@ pub struct TurnDir {
 
 impl TurnDir {
     /// The name of the key file.
-    const KEY_FILE: &str = "gate.key";
+    pub(crate) const KEY_FILE: &str = "gate.key";
 
     /// The name of the file with the secret of envelopes. It is not derived from the key of gates, so that a process that
     /// renders prompts needs no right to approve calls.
-    const ENVELOPE_FILE: &str = "envelope.key";
+    pub(crate) const ENVELOPE_FILE: &str = "envelope.key";
+
+    pub(crate) const SPOOLS_DIR: &str = "spools";
+    pub(crate) const LEDGER_DIR: &str = "spent-approvals";
 
     /// Opens a directory. It is created if it does not exist.
     ///
@@ -75,17 +76,19 @@ impl TurnDir {
             StoreError::backend(format!("create the directory `{}`", path.display()), error)
         })?;
         let secret = load_or_create_secret(&path.join(Self::KEY_FILE))?;
-        let envelope_secret = load_envelope_secret(&path.join(Self::ENVELOPE_FILE))?;
+        let envelope_secret = load_or_create_secret(&path.join(Self::ENVELOPE_FILE))?;
         let store = Arc::new(SqliteStore::open(&path)?);
-        let spools = DirSpoolStore::open(path.join("spools"));
+        let spools = DirSpoolStore::open(path.join(Self::SPOOLS_DIR));
         let spools = spools.map_err(|error| StoreError::backend("open the spools", error))?;
         let spools = Arc::new(spools);
-        let ledger = Arc::new(DirLedger::new(path.join("spent-approvals")));
+        let ledger = Arc::new(DirLedger::new(path.join(Self::LEDGER_DIR)));
+        let envelope_secret = Some(envelope_secret);
         Ok(Self { path, store, spools, ledger, secret, envelope_secret })
     }
 
     /// Opens a directory whose turns are only read, also on a file system that cannot be written. Nothing is created or
-    /// migrated, and every write fails.
+    /// migrated, and every write fails: to the store and the ledger with [`StoreError::ReadOnly`], to the spools with
+    /// [`SpoolError::ReadOnly`](haft_core::spool::SpoolError::ReadOnly).
     ///
     /// Decisions on gates cannot be stored through it. If the directory has no key, [`TurnDir::secret`] is a random one.
     ///
@@ -115,8 +118,8 @@ impl TurnDir {
         };
         let envelope_secret = read_secret_file(&path.join(Self::ENVELOPE_FILE))?;
         let store = Arc::new(SqliteStore::open_read_only(&path)?);
-        let spools = Arc::new(DirSpoolStore::existing(path.join("spools")));
-        let ledger = Arc::new(DirLedger::new(path.join("spent-approvals")));
+        let spools = Arc::new(DirSpoolStore::read_only(path.join(Self::SPOOLS_DIR)));
+        let ledger = Arc::new(DirLedger::read_only(path.join(Self::LEDGER_DIR)));
         Ok(Self { path, store, spools, ledger, secret, envelope_secret })
     }
 
@@ -179,23 +182,4 @@ impl fmt::Debug for TurnDir {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TurnDir").field("path", &self.path).finish_non_exhaustive()
     }
-}
-
-/// Reads the secret of envelopes, or creates it. A directory of an earlier version has none, and it can be read all the
-/// same if it cannot be written.
-fn load_envelope_secret(file: &Path) -> Result<Option<[u8; 32]>, StoreError> {
-    match load_or_create_secret(file) {
-        Ok(secret) => Ok(Some(secret)),
-        Err(StoreError::Backend { source, .. })
-            if is_write_refused(&*source) && fs::symlink_metadata(file).is_err() =>
-        {
-            Ok(None)
-        }
-        Err(error) => Err(error),
-    }
-}
-
-fn is_write_refused(error: &(dyn std::error::Error + 'static)) -> bool {
-    let kind = error.downcast_ref::<io::Error>().map(io::Error::kind);
-    matches!(kind, Some(ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem))
 }

@@ -76,6 +76,8 @@
 //! | `formats` | yes | artifacts in Markdown, YAML, XML and CSV |
 //! | `sqlite` | no | `stores::SqliteStore` and `stores::TurnDir`: turns in a file; links the SQLite library of the system |
 //! | `sqlite-bundled` | no | `sqlite` with a SQLite that is compiled and linked statically |
+//! | `postgres` | no | `stores::PostgresStore`: turns in a server that processes on many machines share |
+//! | `object-store` | no | `stores::ObjectSpoolStore`: large results in S3 and what speaks like it |
 //! | `otlp` | no | `telemetry`: turns as OpenTelemetry spans, sent to a collector |
 //! | `tokens` | no | `tokens::ExactCounter` and `tokens::StreamCounter`: exact token counts |
 //! | `http` | no | `providers::transport::HttpTransport`: models behind HTTP; `readers::HttpReader`: media from the network |

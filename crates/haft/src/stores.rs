@@ -3,18 +3,32 @@
 #[doc(inline)]
 pub use haft_core::spool::{
     AlignedBuffer, BlockStart, LineIndex, LineIndexBuilder, LocalRead, ReaderDescriptor,
-    SpoolError, SpoolFuture, SpoolKey, SpoolPayload, SpoolReader, SpoolStore, count_newlines,
+    SpoolError, SpoolFuture, SpoolKey, SpoolPage, SpoolPayload, SpoolReader, SpoolStore,
+    count_newlines,
 };
 #[doc(inline)]
 pub use haft_core::store::{
-    GateId, GateRow, InvalidId, Lease, LeaseRequest, MemoryRow, MemoryScope, MemoryScopeKind,
-    NewTurn, Row, RowKind, SettleOutcome, StoreError, StoreFuture, StoreWrite, StoredText,
-    StoredTurn, TurnId, TurnQuery, TurnStatus, TurnStore, TurnSummary, check_text,
+    CancelOutcome, CancelRequest, ChangeFuture, ChangeKind, ChangeListener, ClaimFilter, GateId,
+    GateRow, InvalidId, JournalRow, Lease, LeaseRequest, MemoryRow, MemoryScope, MemoryScopeKind,
+    NewTurn, Row, RowKind, SettleOutcome, StoreChange, StoreError, StoreFuture, StoreWrite,
+    StoredText, StoredTurn, SummaryUpdate, TurnId, TurnQuery, TurnSchedule, TurnStatus, TurnStore,
+    TurnSummary, check_text, first_words, search_words,
 };
+#[cfg(feature = "sqlite")]
+#[doc(inline)]
+pub use haft_stores::{AnySpoolStore, OpenStores, StoreOptions};
 #[doc(inline)]
 pub use haft_stores::{
     DirGrants, DirLedger, DirSpoolStore, FileSpoolReader, MemorySpoolStore, MemoryStore,
 };
+#[doc(inline)]
+pub use haft_stores::{InvalidStoreUrl, SpoolUrl, StoreUrl};
+#[cfg(feature = "object-store")]
+#[doc(inline)]
+pub use haft_stores::{ObjectOptions, ObjectSpoolStore};
+#[cfg(feature = "postgres")]
+#[doc(inline)]
+pub use haft_stores::{PostgresOptions, PostgresStore};
 #[cfg(feature = "sqlite")]
 #[doc(inline)]
 pub use haft_stores::{SqliteOptions, SqliteStore, Synchronous, TurnDir};

@@ -24,3 +24,14 @@ pub(crate) async fn sleep(time: Duration) {
 pub(crate) fn spawn_background(work: impl Future<Output = ()> + Send + 'static) {
     tokio::spawn(work);
 }
+
+/// Polls work once, and spawns what is left of it. Work that only queues something is done then, also if the runtime ends
+/// right afterwards. Without a runtime nothing happens.
+pub(crate) fn finish_in_background(work: impl Future<Output = ()> + Send + 'static) {
+    let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+    let mut work = Box::pin(work);
+    let mut ctx = std::task::Context::from_waker(std::task::Waker::noop());
+    if work.as_mut().poll(&mut ctx).is_pending() {
+        runtime.spawn(work);
+    }
+}

@@ -2,7 +2,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use haft_core::cancel::Cancellation;
-use haft_core::clock::{ManualClock, Timestamp};
+use haft_core::clock::Timestamp;
 use haft_core::store::{Lease, LeaseRequest};
 use shuttle::sync::Arc;
 use shuttle::{check_random, future, thread};
@@ -20,16 +20,12 @@ fn lease_store(lost: HashSet<&'static str>) -> LeaseStore {
 }
 
 fn renewer(store: &LeaseStore) -> Arc<LeaseRenewer> {
-    let clock = Arc::new(ManualClock::new(Timestamp::EPOCH));
-    LeaseRenewer::new(Arc::clone(store) as _, clock, Duration::ZERO)
+    LeaseRenewer::new(Arc::clone(store) as _, Duration::ZERO)
 }
 
 fn lease(turn: &str) -> Lease {
-    Lease::new(
-        turn.parse().unwrap(),
-        &LeaseRequest::new("test", Timestamp::EPOCH, Duration::ZERO),
-        1,
-    )
+    let request = LeaseRequest::new("test", Duration::ZERO);
+    Lease::new(turn.parse().unwrap(), &request, 1, Timestamp::EPOCH)
 }
 
 /// Holds a lease until it was renewed.

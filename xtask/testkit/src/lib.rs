@@ -6,9 +6,13 @@
 
 #[cfg(unix)]
 mod privileges;
+#[cfg(unix)]
+mod servers;
 
 #[cfg(unix)]
 pub use privileges::run_unprivileged;
+#[cfg(unix)]
+pub use servers::{PostgresServer, S3Server};
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;

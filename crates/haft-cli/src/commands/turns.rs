@@ -44,7 +44,7 @@ pub(super) async fn list_turns(args: TurnsArgs, terminal: &Terminal) -> Result<E
 fn status_role(status: TurnStatus) -> TextRole {
     match status {
         TurnStatus::Completed => TextRole::Success,
-        TurnStatus::Running | TurnStatus::Waiting => TextRole::Warning,
+        status if !status.is_final() => TextRole::Warning,
         _ => TextRole::Error,
     }
 }

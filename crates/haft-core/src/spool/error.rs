@@ -32,6 +32,12 @@ pub enum SpoolError {
         #[source]
         source: io::Error,
     },
+    /// The store was opened for reading only.
+    #[error("could not {doing}: the spool store is open for reading only")]
+    ReadOnly {
+        /// What was to be done: `write`, `delete`, …
+        doing: &'static str,
+    },
     /// The stream that was to be stored broke off. Nothing was stored.
     #[error("the content of `{key}` broke off after {received} bytes: {failure}")]
     Source {
@@ -98,6 +104,7 @@ impl Coded for SpoolError {
             Self::Cancelled { .. } => codes::TOOL_CANCELLED,
             Self::Io { .. }
             | Self::Store { .. }
+            | Self::ReadOnly { .. }
             | Self::TooLarge { .. }
             | Self::Changed { .. }
             | Self::DamagedIndex { .. } => codes::STORE,
@@ -107,7 +114,10 @@ impl Coded for SpoolError {
     fn retryable(&self) -> bool {
         match self {
             Self::Source { failure, .. } => failure.failure().is_retryable(),
-            Self::TooLarge { .. } | Self::Changed { .. } | Self::DamagedIndex { .. } => false,
+            Self::ReadOnly { .. }
+            | Self::TooLarge { .. }
+            | Self::Changed { .. }
+            | Self::DamagedIndex { .. } => false,
             Self::Io { .. } | Self::Store { .. } | Self::Cancelled { .. } => {
                 self.code().retryable()
             }

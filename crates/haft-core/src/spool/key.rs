@@ -34,6 +34,15 @@ impl SpoolKey {
         format!("{OF_TURN}{turn}/{rest}").into()
     }
 
+    /// What the keys of a turn begin with.
+    #[must_use]
+    pub fn prefix_of_turn(turn: &str) -> String {
+        Self::of_turn(turn, "").0.to_string()
+    }
+
+    /// What the keys of all turns begin with.
+    pub const PREFIX_OF_TURNS: &'static str = OF_TURN;
+
     /// The turn that it belongs to; nothing for a key that was not made by [`SpoolKey::of_turn`].
     #[must_use]
     pub fn turn(&self) -> Option<String> {

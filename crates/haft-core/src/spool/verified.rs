@@ -91,7 +91,7 @@ impl ContentHasher {
 /// A reader of content that another process may have changed since it was stored.
 ///
 /// The length is compared at once. The hash is compared before the first read, which therefore reads everything once; from
-/// then on the reader below answers for its snapshot.
+/// then on the reader below answers for its snapshot. A reader that is bound to its content needs neither.
 pub(crate) struct VerifiedReader {
     reader: Arc<dyn SpoolReader>,
     expected: ContentDigest,
@@ -112,6 +112,9 @@ impl VerifiedReader {
                 expected.bytes
             );
             return LostReader::open(reader.describe(), expected.bytes, how);
+        }
+        if reader.is_content_bound() {
+            return reader;
         }
         Arc::new(Self { reader, expected, verdict: Arc::default() })
     }

@@ -74,6 +74,17 @@ pub enum StoreError {
         /// What it is, with its name.
         what: String,
     },
+    /// Processes that share the store use another secret.
+    #[error(
+        "the store is used with another secret; give this process the secret of the others, or use another store"
+    )]
+    OtherSecret,
+    /// The store was opened for reading only.
+    #[error("could not {doing}: the store is open for reading only")]
+    ReadOnly {
+        /// What was to be done.
+        doing: String,
+    },
     /// The file of the store was deleted, or another one took its place, while the store was open.
     #[error("the file `{path}` was deleted or replaced while it was open; nothing was written")]
     Replaced {
@@ -116,6 +127,11 @@ impl StoreError {
     #[must_use]
     pub fn unknown_gate(gate: &GateId) -> Self {
         Self::Unknown { what: format!("gate `{gate}`") }
+    }
+
+    /// The store was opened for reading only.
+    pub fn read_only(doing: impl Into<String>) -> Self {
+        Self::ReadOnly { doing: doing.into() }
     }
 
     /// The store as a system failed.

@@ -52,3 +52,22 @@ async fn the_ledger_belongs_to_its_owner() {
     let file = shard.read_dir().unwrap().next().unwrap().unwrap().path();
     assert_eq!((mode(&shard), mode(&file)), (0o700, 0o600));
 }
+
+/// In a process of its own, because the current directory belongs to the whole process.
+#[test]
+fn a_relative_path_of_one_component_is_a_ledger_too() {
+    const NAME: &str = "ledger::tests::a_relative_path_of_one_component_is_a_ledger_too";
+    const CHILD: &str = "HAFT_TEST_RELATIVE_LEDGER";
+    if std::env::var_os(CHILD).is_some() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let spent = runtime.block_on(DirLedger::new("spent").spend("gate".parse().unwrap()));
+        assert_eq!(spent.unwrap(), Spending::First);
+        return;
+    }
+    let parent = tempfile::tempdir().unwrap();
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+    child.args(["--exact", NAME, "--nocapture"]).env(CHILD, "1").current_dir(parent.path());
+    let output = child.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    assert!(parent.path().join("spent").is_dir());
+}

@@ -58,9 +58,21 @@ pub struct DirSpoolStore {
 #[derive(Clone)]
 struct DirConfig {
     dir: PathBuf,
+    access: Access,
     max_bytes: Option<u64>,
     block_size: NonZeroU32,
     disk: Disk,
+}
+
+/// What a store does with its directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Access {
+    ReadWrite,
+    #[cfg_attr(
+        not(feature = "sqlite"),
+        expect(dead_code, reason = "only `TurnDir` opens such a store")
+    )]
+    ReadOnly,
 }
 
 impl DirSpoolStore {
@@ -77,13 +89,25 @@ impl DirSpoolStore {
         let dir = dir.into();
         let failed = |source| SpoolError::Store { doing: "open", source };
         create_private_dir(&dir).map_err(failed)?;
-        Ok(Self::existing(dir))
+        Ok(Self::with_access(dir, Access::ReadWrite))
     }
 
-    /// The store in a directory that is only read.
-    pub(crate) fn existing(dir: PathBuf) -> Self {
+    /// The store in a directory that is only read: every write fails with [`SpoolError::ReadOnly`].
+    #[cfg(feature = "sqlite")]
+    pub(crate) fn read_only(dir: PathBuf) -> Self {
+        Self::with_access(dir, Access::ReadOnly)
+    }
+
+    fn with_access(dir: PathBuf, access: Access) -> Self {
         let (max_bytes, block_size, disk) = (None, LineIndex::BLOCK_SIZE, Disk::default());
-        Self { config: Arc::new(DirConfig { dir, max_bytes, block_size, disk }) }
+        Self { config: Arc::new(DirConfig { dir, access, max_bytes, block_size, disk }) }
+    }
+
+    fn check_writable(&self, doing: &'static str) -> Result<(), SpoolError> {
+        match self.config.access {
+            Access::ReadWrite => Ok(()),
+            Access::ReadOnly => Err(SpoolError::ReadOnly { doing }),
+        }
     }
 
     /// Sets the maximum size of a result. A larger one is refused with [`SpoolError::TooLarge`].
@@ -133,6 +157,7 @@ impl DirSpoolStore {
     ///
     /// Fails if the directory cannot be read or a file cannot be removed.
     pub async fn remove_orphans(&self) -> Result<usize, SpoolError> {
+        self.check_writable("clean up")?;
         let config = Arc::clone(&self.config);
         let removed = run_blocking(move || orphans::remove_orphans(&config.dir)).await;
         removed.map_err(|source| SpoolError::Store { doing: "clean up", source })
@@ -186,6 +211,7 @@ impl DirSpoolStore {
 impl SpoolStore for DirSpoolStore {
     fn write(&self, key: SpoolKey, payload: SpoolPayload) -> SpoolFuture<'_, Arc<dyn SpoolReader>> {
         Box::pin(async move {
+            self.check_writable("write")?;
             let reader = self.store_payload(&key, payload).await?;
             Ok(Arc::new(reader) as Arc<dyn SpoolReader>)
         })
@@ -196,7 +222,7 @@ impl SpoolStore for DirSpoolStore {
             let (config, wanted) = (Arc::clone(&self.config), key.clone());
             let opened = run_blocking(move || {
                 let paths = SpoolPaths::of(&config.dir, &wanted);
-                FileSpoolReader::open_stored(wanted, paths, config.block_size)
+                FileSpoolReader::open_stored(wanted, paths, &config)
             });
             let opened = opened.await;
             let reader = opened.map_err(|source| SpoolError::io(&key, "open", source))?;
@@ -206,6 +232,7 @@ impl SpoolStore for DirSpoolStore {
 
     fn delete(&self, key: SpoolKey) -> SpoolFuture<'_, bool> {
         Box::pin(async move {
+            self.check_writable("delete")?;
             let (config, paths) =
                 (Arc::clone(&self.config), SpoolPaths::of(&self.config.dir, &key));
             let deleted = run_blocking(move || {

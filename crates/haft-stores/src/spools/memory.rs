@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::{Bytes, BytesMut};
 use haft_core::spool::{
     LineIndex, LineIndexBuilder, LocalRead, ReaderDescriptor, SpoolError, SpoolFuture, SpoolKey,
-    SpoolPayload, SpoolReader, SpoolStore,
+    SpoolPage, SpoolPayload, SpoolReader, SpoolStore,
 };
 
 use super::chunk_batches::ChunkBatches;
@@ -181,6 +181,17 @@ impl SpoolStore for MemorySpoolStore {
 
     fn list(&self) -> SpoolFuture<'_, Vec<SpoolKey>> {
         let keys = self.entries().keys().cloned().collect();
+        Box::pin(std::future::ready(Ok(keys)))
+    }
+
+    fn list_page(&self, page: SpoolPage) -> SpoolFuture<'_, Vec<SpoolKey>> {
+        let prefix = SpoolKey::from(page.prefix.as_str());
+        let start = page.after.clone().map_or(prefix.clone(), |after| after.max(prefix));
+        let entries = self.entries();
+        let keys = entries.range(start..).map(|(key, _)| key);
+        let keys = keys.take_while(|key| key.as_str().starts_with(&page.prefix));
+        let keys = keys.filter(|key| page.selects(key)).take(page.limit).cloned().collect();
+        drop(entries);
         Box::pin(std::future::ready(Ok(keys)))
     }
 }

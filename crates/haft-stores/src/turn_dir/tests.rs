@@ -1,15 +1,16 @@
+use std::collections::BTreeSet;
 use std::fs;
+use std::path::Path;
 use std::thread;
 #[cfg(unix)]
-use std::{path::Path, time::Duration};
+use std::time::Duration;
 
-#[cfg(unix)]
-use haft_core::clock::Timestamp;
 use haft_core::error::Coded as _;
+use haft_core::gate::ApprovalLedger as _;
+use haft_core::spool::{LineIndex, SpoolError, SpoolStore as _};
 #[cfg(unix)]
-use haft_core::spool::SpoolStore as _;
-#[cfg(unix)]
-use haft_core::store::{LeaseRequest, NewTurn, StoreError, TurnQuery, TurnStore as _};
+use haft_core::store::{LeaseRequest, NewTurn, TurnQuery};
+use haft_core::store::{StoreError, TurnStore as _};
 
 use super::TurnDir;
 
@@ -37,8 +38,6 @@ fn processes_that_create_the_key_at_once_get_the_same_one() {
 #[tokio::test]
 async fn only_the_owner_can_use_the_directory_and_its_files() {
     use std::os::unix::fs::PermissionsExt as _;
-
-    use haft_core::spool::{LineIndex, SpoolStore as _};
 
     let parent = tempfile::tempdir().unwrap();
     let path = parent.path().join("state");
@@ -96,12 +95,39 @@ fn the_secret_of_envelopes_is_kept_like_the_key() {
     assert!(TurnDir::open(parent.path()).is_err(), "so is a file that holds no secret");
 }
 
-/// The file system of the kernel refuses new files, to the superuser as well.
-#[cfg(target_os = "linux")]
-#[test]
-fn a_directory_that_cannot_be_written_has_no_secret_of_envelopes() {
-    let file = Path::new("/sys/kernel/haft-envelope.key");
-    assert_eq!(super::load_envelope_secret(file).unwrap(), None);
+#[tokio::test]
+async fn a_directory_that_is_opened_to_be_read_is_not_written() {
+    let parent = tempfile::tempdir().unwrap();
+    let path = parent.path().join("state");
+    let text = "x\n".repeat(LineIndex::BLOCK_SIZE.get() as usize);
+    let dir = TurnDir::open(&path).unwrap();
+    dir.spools().write("s".into(), text.into()).await.unwrap();
+    dir.close().await;
+    let spools = path.join("spools");
+    let names = |dir: &Path| {
+        let names = fs::read_dir(dir).unwrap().map(|it| it.unwrap().file_name());
+        names.collect::<BTreeSet<_>>()
+    };
+    let indexes: Vec<_> = names(&spools).into_iter().map(|name| spools.join(name)).collect();
+    for index in indexes.iter().filter(|it| it.extension().is_some_and(|it| it == "idx")) {
+        fs::remove_file(index).unwrap();
+    }
+    let before = names(&spools);
+
+    let dir = TurnDir::open_read_only(&path).unwrap();
+    let reader = dir.spools().read("s".into()).await.unwrap().unwrap();
+    assert!(reader.index().await.unwrap().line_count() > 1);
+    let refused =
+        |error: SpoolError| assert!(matches!(error, SpoolError::ReadOnly { .. }), "{error}");
+    refused(dir.spools().write("new".into(), "content".into()).await.unwrap_err());
+    refused(dir.spools().delete("s".into()).await.unwrap_err());
+    refused(dir.spools().remove_orphans().await.unwrap_err());
+    let spent = dir.ledger().spend("gate".parse().unwrap()).await;
+    assert!(matches!(spent, Err(StoreError::ReadOnly { .. })), "{spent:?}");
+    let removed = dir.store().remove("t".parse().unwrap()).await;
+    assert!(matches!(removed, Err(StoreError::ReadOnly { .. })), "{removed:?}");
+    assert_eq!(names(&spools), before);
+    assert!(!path.join("spent-approvals").exists());
 }
 
 #[cfg(unix)]
@@ -115,8 +141,8 @@ fn a_directory_that_cannot_be_written_can_be_read() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let secret = runtime.block_on(async {
             let dir = TurnDir::open(&path).unwrap();
-            let holder = LeaseRequest::new("a", Timestamp::EPOCH, Duration::from_secs(100));
-            dir.store().create(NewTurn::new("t".parse().unwrap(), holder)).await.unwrap();
+            let holder = LeaseRequest::new("a", Duration::from_secs(100));
+            dir.store().create(NewTurn::new("t".parse().unwrap()), holder).await.unwrap();
             dir.spools().write("s".into(), "content".into()).await.unwrap();
             dir.close().await;
             dir.secret()
@@ -133,9 +159,8 @@ fn a_directory_that_cannot_be_written_can_be_read() {
         runtime.block_on(async {
             assert_eq!(dir.store().turns(TurnQuery::default()).await.unwrap().len(), 1);
             assert_eq!(dir.spools().read("s".into()).await.unwrap().unwrap().byte_length(), 7);
-            let removed = dir.store().remove("t".parse().unwrap(), Timestamp::MAX).await;
-            let Err(StoreError::Backend { source, .. }) = removed else { panic!("{removed:?}") };
-            assert_eq!(source.to_string(), "the store is open for reading only");
+            let removed = dir.store().remove("t".parse().unwrap()).await;
+            assert!(matches!(removed, Err(StoreError::ReadOnly { .. })), "{removed:?}");
             dir.close().await;
         });
         set(&path, 0o700);

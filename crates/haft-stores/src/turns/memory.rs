@@ -1,17 +1,21 @@
 //! Stores turns in memory.
 
+mod scope;
 mod state;
 
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use haft_core::clock::Timestamp;
+use haft_core::clock::{Clock, SystemClock, Timestamp};
+use haft_core::spool::SpoolKey;
 use haft_core::store::{
-    GateId, GateRow, Lease, LeaseRequest, MemoryRow, MemoryScope, NewTurn, SettleOutcome,
-    StoreFuture, StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary, check_text,
+    CancelOutcome, CancelRequest, ChangeListener, ClaimFilter, GateId, GateRow, JournalRow, Lease,
+    LeaseRequest, MemoryRow, MemoryScope, NewTurn, SettleOutcome, StoreError, StoreFuture,
+    StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary, check_text,
 };
 
 use self::state::StoreState;
+use super::changes::ChangeHub;
 
 /// Stores turns in memory until they are removed or the store is dropped.
 ///
@@ -21,30 +25,57 @@ use self::state::StoreState;
 /// ```
 /// use std::time::Duration;
 ///
-/// use haft_core::clock::Timestamp;
 /// use haft_core::store::{LeaseRequest, NewTurn, TurnStore as _};
 /// use haft_stores::MemoryStore;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let store = MemoryStore::new();
-/// let holder = LeaseRequest::new("worker-1", Timestamp::EPOCH, Duration::from_secs(30));
-/// let lease = store.create(NewTurn::new("turn-1".parse()?, holder)).await?;
+/// let holder = LeaseRequest::new("worker-1", Duration::from_secs(30));
+/// let lease = store.create(NewTurn::new("turn-1".parse()?), holder).await?;
 /// assert_eq!(lease.epoch, 1);
 /// assert_eq!(store.len(), 1);
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Default)]
 pub struct MemoryStore {
     state: Mutex<StoreState>,
+    clock: Arc<dyn Clock>,
+    changes: ChangeHub,
 }
 
 impl MemoryStore {
     /// Creates an empty store.
     #[must_use]
     pub fn new() -> Self {
-        Self::default()
+        Self::with_clock(Arc::new(SystemClock::new()))
+    }
+
+    /// Creates an empty store that judges by this clock when leases run out.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::time::Duration;
+    ///
+    /// use haft_core::clock::{ManualClock, Timestamp};
+    /// use haft_core::store::{LeaseRequest, NewTurn, TurnStore as _};
+    /// use haft_stores::MemoryStore;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let clock = Arc::new(ManualClock::new(Timestamp::EPOCH));
+    /// let store = MemoryStore::with_clock(Arc::clone(&clock) as _);
+    /// let holder = || LeaseRequest::new("worker-1", Duration::from_secs(30));
+    /// let lease = store.create(NewTurn::new("turn-1".parse()?), holder()).await?;
+    /// assert!(store.claim(lease.turn.clone(), holder()).await.is_err());
+    /// clock.advance(Duration::from_secs(30));
+    /// assert_eq!(store.claim(lease.turn, holder()).await?.epoch, 2);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_clock(clock: Arc<dyn Clock>) -> Self {
+        Self { state: Mutex::default(), clock, changes: ChangeHub::new() }
     }
 
     /// The number of turns.
@@ -59,6 +90,19 @@ impl MemoryStore {
         self.len() == 0
     }
 
+    /// Runs a change of the state, and tells listeners what it changed.
+    fn change<T>(
+        &self,
+        change: impl FnOnce(&mut StoreState, Timestamp) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let mut state = self.lock_state();
+        let result = change(&mut state, self.clock.now());
+        let changes = state.take_changes();
+        drop(state);
+        changes.iter().for_each(|(turn, kind)| self.changes.notify(turn, *kind));
+        result
+    }
+
     /// Locks the state. No code panics while it holds the lock, and every change is checked before it begins, so the
     /// state is consistent even if the lock is poisoned.
     fn lock_state(&self) -> MutexGuard<'_, StoreState> {
@@ -67,35 +111,67 @@ impl MemoryStore {
 }
 
 impl TurnStore for MemoryStore {
-    fn create(&self, turn: NewTurn) -> StoreFuture<'_, Lease> {
+    fn create(&self, turn: NewTurn, holder: LeaseRequest) -> StoreFuture<'_, Lease> {
         Box::pin(async move {
             turn.check()?;
-            self.lock_state().create(turn)
+            holder.check()?;
+            self.change(|state, now| state.create(turn, &holder, now))
+        })
+    }
+
+    fn enqueue(&self, turn: NewTurn) -> StoreFuture<'_, ()> {
+        Box::pin(async move {
+            turn.check()?;
+            self.change(|state, now| state.enqueue(turn, now))
         })
     }
 
     fn claim(&self, turn: TurnId, holder: LeaseRequest) -> StoreFuture<'_, Lease> {
         Box::pin(async move {
             holder.check()?;
-            self.lock_state().claim(turn, &holder)
+            self.change(|state, now| state.claim(&turn, &holder, now))
         })
     }
 
-    fn renew(&self, lease: Lease, now: Timestamp) -> StoreFuture<'_, Lease> {
-        Box::pin(async move { self.lock_state().renew(lease, now) })
+    fn claim_next(
+        &self,
+        filter: ClaimFilter,
+        holder: LeaseRequest,
+    ) -> StoreFuture<'_, Option<Lease>> {
+        Box::pin(async move {
+            holder.check()?;
+            self.change(|state, now| Ok(state.claim_next(&filter, &holder, now)))
+        })
+    }
+
+    fn renew(&self, lease: Lease) -> StoreFuture<'_, Lease> {
+        Box::pin(async move { self.change(|state, now| state.renew(lease, now)) })
     }
 
     fn release(&self, lease: Lease) -> StoreFuture<'_, ()> {
         Box::pin(async move {
-            self.lock_state().release(&lease);
-            Ok(())
+            self.change(|state, now| {
+                state.release(&lease, now);
+                Ok(())
+            })
         })
     }
 
     fn commit(&self, lease: Lease, writes: Vec<StoreWrite>) -> StoreFuture<'_, ()> {
         Box::pin(async move {
             writes.iter().try_for_each(StoreWrite::check)?;
-            self.lock_state().commit(&lease, writes)
+            self.change(|state, now| state.commit(&lease, writes, now))
+        })
+    }
+
+    fn request_cancel(
+        &self,
+        turn: TurnId,
+        request: CancelRequest,
+    ) -> StoreFuture<'_, CancelOutcome> {
+        Box::pin(async move {
+            request.check()?;
+            self.change(|state, now| state.request_cancel(&turn, request, now))
         })
     }
 
@@ -103,12 +179,33 @@ impl TurnStore for MemoryStore {
         Box::pin(async move { Ok(self.lock_state().load(&turn)) })
     }
 
+    fn summary(&self, turn: TurnId) -> StoreFuture<'_, Option<TurnSummary>> {
+        Box::pin(async move { Ok(self.lock_state().summary(&turn)) })
+    }
+
+    fn read_journal(
+        &self,
+        turn: TurnId,
+        after: u64,
+        limit: usize,
+    ) -> StoreFuture<'_, Vec<JournalRow>> {
+        Box::pin(async move { Ok(self.lock_state().read_journal(&turn, after, limit)) })
+    }
+
     fn turns(&self, query: TurnQuery) -> StoreFuture<'_, Vec<TurnSummary>> {
         Box::pin(async move { self.lock_state().turns(&query) })
     }
 
-    fn remove(&self, turn: TurnId, now: Timestamp) -> StoreFuture<'_, bool> {
-        Box::pin(async move { self.lock_state().remove(&turn, now) })
+    fn remove(&self, turn: TurnId) -> StoreFuture<'_, bool> {
+        Box::pin(async move { self.change(|state, now| state.remove(&turn, now)) })
+    }
+
+    fn remove_turns(&self, query: TurnQuery) -> StoreFuture<'_, Vec<TurnId>> {
+        Box::pin(async move { self.change(|state, now| state.remove_turns(&query, now)) })
+    }
+
+    fn unreferenced_keys(&self, keys: Vec<SpoolKey>) -> StoreFuture<'_, Vec<SpoolKey>> {
+        Box::pin(async move { Ok(self.lock_state().unreferenced_keys(keys)) })
     }
 
     fn gate(&self, gate: GateId) -> StoreFuture<'_, Option<GateRow>> {
@@ -122,12 +219,26 @@ impl TurnStore for MemoryStore {
     fn settle(&self, gate: GateId, settlement: String) -> StoreFuture<'_, SettleOutcome> {
         Box::pin(async move {
             check_text("a settlement", &settlement)?;
-            self.lock_state().settle(&gate, settlement)
+            self.change(|state, now| state.settle(&gate, settlement, now))
         })
     }
 
     fn load_memories(&self, scope: MemoryScope) -> StoreFuture<'_, Vec<MemoryRow>> {
         Box::pin(async move { Ok(self.lock_state().load_memories(&scope)) })
+    }
+
+    fn listen(&self) -> Box<dyn ChangeListener> {
+        Box::new(self.changes.listen())
+    }
+
+    fn verify_secret(&self, fingerprint: [u8; 32]) -> StoreFuture<'_, ()> {
+        Box::pin(async move { self.lock_state().verify_secret(fingerprint) })
+    }
+}
+
+impl Default for MemoryStore {
+    fn default() -> Self {
+        Self::new()
     }
 }
 

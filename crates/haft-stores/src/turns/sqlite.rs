@@ -4,10 +4,13 @@ mod busy;
 mod checksum;
 mod database_file;
 mod error;
+mod indexing;
+mod listener;
 mod migration;
 mod options;
 mod queries;
 mod read_pool;
+mod schedule;
 mod schema;
 mod updates;
 mod write_queue;
@@ -17,18 +20,23 @@ mod tests;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use haft_core::clock::Timestamp;
+use haft_core::clock::{Clock, SystemClock};
+use haft_core::spool::SpoolKey;
 use haft_core::store::{
-    GateId, GateRow, Lease, LeaseRequest, MemoryRow, MemoryScope, NewTurn, SettleOutcome,
-    StoreError, StoreFuture, StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary,
-    check_text,
+    CancelOutcome, CancelRequest, ChangeKind, ChangeListener, ClaimFilter, GateId, GateRow,
+    JournalRow, Lease, LeaseRequest, MemoryRow, MemoryScope, NewTurn, SettleOutcome, StoreError,
+    StoreFuture, StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary, check_text,
 };
+use rusqlite::Connection;
 
 use self::database_file::DatabaseFile;
+use self::listener::FileListener;
 pub use self::options::{SqliteOptions, Synchronous};
 use self::read_pool::ReadPool;
 use self::write_queue::WriteQueue;
+use super::changes::ChangeHub;
 
 /// Stores turns in an SQLite file, where they survive a crash of the process and a power failure.
 ///
@@ -67,6 +75,8 @@ pub struct SqliteStore {
     // connection of the writer thread.
     read_pool: ReadPool,
     write_queue: WriteQueue,
+    clock: Arc<dyn Clock>,
+    changes: ChangeHub,
 }
 
 impl SqliteStore {
@@ -108,7 +118,7 @@ impl SqliteStore {
         let opened = file.open(schema::MIGRATIONS)?;
         let path = file.path.clone();
         let write_queue = WriteQueue::start(opened, &file)?;
-        Ok(Self { file: path, read_pool: ReadPool::new(file), write_queue })
+        Ok(Self::new(path, ReadPool::new(file), write_queue))
     }
 
     /// Opens a store that is only read, also in a directory or on a file system that cannot be written. Nothing is
@@ -135,11 +145,32 @@ impl SqliteStore {
         let file = DatabaseFile::locate_read_only(path.as_ref(), SqliteOptions::default())?;
         file.check_readable()?;
         let path = file.path.clone();
-        Ok(Self {
-            file: path,
-            read_pool: ReadPool::new(file),
-            write_queue: WriteQueue::read_only(),
-        })
+        Ok(Self::new(path, ReadPool::new(file), WriteQueue::read_only()))
+    }
+
+    fn new(file: PathBuf, read_pool: ReadPool, write_queue: WriteQueue) -> Self {
+        let (clock, changes) = (Arc::new(SystemClock::new()), ChangeHub::new());
+        Self { file, read_pool, write_queue, clock, changes }
+    }
+
+    /// Judges by this clock when leases run out (default: that of the machine, which all processes that can open the file
+    /// share).
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use haft_core::clock::ManualClock;
+    /// use haft_stores::SqliteStore;
+    ///
+    /// # let dir = tempfile::tempdir()?;
+    /// let store = SqliteStore::open(dir.path())?.with_clock(Arc::new(ManualClock::default()));
+    /// # let _ = store;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
     }
 
     /// The path of the file.
@@ -157,48 +188,103 @@ impl SqliteStore {
 }
 
 impl TurnStore for SqliteStore {
-    fn create(&self, turn: NewTurn) -> StoreFuture<'_, Lease> {
+    fn create(&self, turn: NewTurn, holder: LeaseRequest) -> StoreFuture<'_, Lease> {
         Box::pin(async move {
             turn.writes.iter().for_each(StoreWrite::materialize_texts);
             turn.check()?;
-            self.write_queue.run("begin a turn", move |it| updates::create_turn(it, &turn)).await
+            holder.check()?;
+            let clock = Arc::clone(&self.clock);
+            let create =
+                move |it: &Connection| updates::create_turn(it, &turn, &holder, clock.now());
+            self.write_queue.run("begin a turn", create).await
+        })
+    }
+
+    fn enqueue(&self, turn: NewTurn) -> StoreFuture<'_, ()> {
+        Box::pin(async move {
+            turn.writes.iter().for_each(StoreWrite::materialize_texts);
+            turn.check()?;
+            let (id, clock) = (turn.id.clone(), Arc::clone(&self.clock));
+            let enqueue = move |it: &Connection| updates::enqueue_turn(it, &turn, clock.now());
+            self.write_queue.run("enqueue a turn", enqueue).await?;
+            self.changes.notify(&id, ChangeKind::Claimable);
+            Ok(())
         })
     }
 
     fn claim(&self, turn: TurnId, holder: LeaseRequest) -> StoreFuture<'_, Lease> {
         Box::pin(async move {
             holder.check()?;
-            self.write_queue
-                .run("take a turn over", move |it| updates::claim_turn(it, &turn, &holder))
-                .await
+            let clock = Arc::clone(&self.clock);
+            let claim =
+                move |it: &Connection| schedule::claim_turn(it, &turn, &holder, clock.now());
+            self.write_queue.run("take a turn over", claim).await
         })
     }
 
-    fn renew(&self, lease: Lease, now: Timestamp) -> StoreFuture<'_, Lease> {
+    fn claim_next(
+        &self,
+        filter: ClaimFilter,
+        holder: LeaseRequest,
+    ) -> StoreFuture<'_, Option<Lease>> {
+        Box::pin(async move {
+            holder.check()?;
+            let clock = Arc::clone(&self.clock);
+            let claim =
+                move |it: &Connection| schedule::claim_next_turn(it, &filter, &holder, clock.now());
+            self.write_queue.run("claim a turn", claim).await
+        })
+    }
+
+    fn renew(&self, lease: Lease) -> StoreFuture<'_, Lease> {
+        let clock = Arc::clone(&self.clock);
         // A lost renewal matters only to processes on this machine, and a power failure ends those as well.
-        Box::pin(
-            self.write_queue.run_without_fsync("renew a lease", move |it| {
-                updates::renew_lease(it, &lease, now)
-            }),
-        )
+        Box::pin(self.write_queue.run_without_fsync("renew a lease", move |it| {
+            schedule::renew_lease(it, &lease, clock.now())
+        }))
     }
 
     fn release(&self, lease: Lease) -> StoreFuture<'_, ()> {
-        // A lease that reappears after a power failure expires.
-        Box::pin(
-            self.write_queue.run_without_fsync("give a lease back", move |it| {
-                updates::release_lease(it, &lease)
-            }),
-        )
+        Box::pin(async move {
+            let (turn, clock) = (lease.turn.clone(), Arc::clone(&self.clock));
+            let release = move |it: &Connection| schedule::release_lease(it, &lease, clock.now());
+            // A lease that reappears after a power failure expires.
+            if self.write_queue.run_without_fsync("give a lease back", release).await? {
+                self.changes.notify(&turn, ChangeKind::Claimable);
+            }
+            Ok(())
+        })
     }
 
     fn commit(&self, lease: Lease, writes: Vec<StoreWrite>) -> StoreFuture<'_, ()> {
         Box::pin(async move {
             writes.iter().for_each(StoreWrite::materialize_texts);
             writes.iter().try_for_each(StoreWrite::check)?;
-            self.write_queue
-                .run("commit", move |it| updates::commit_writes(it, &lease, &writes))
-                .await
+            let (turn, clock) = (lease.turn.clone(), Arc::clone(&self.clock));
+            let commit =
+                move |it: &Connection| updates::commit_writes(it, &lease, &writes, clock.now());
+            if self.write_queue.run("commit", commit).await? {
+                self.changes.notify(&turn, ChangeKind::Ended);
+            }
+            Ok(())
+        })
+    }
+
+    fn request_cancel(
+        &self,
+        turn: TurnId,
+        request: CancelRequest,
+    ) -> StoreFuture<'_, CancelOutcome> {
+        Box::pin(async move {
+            request.check()?;
+            let (id, clock) = (turn.clone(), Arc::clone(&self.clock));
+            let cancel =
+                move |it: &Connection| schedule::request_cancel(it, &turn, &request, clock.now());
+            let outcome = self.write_queue.run("ask for the end of a turn", cancel).await?;
+            if outcome == CancelOutcome::Requested {
+                self.changes.notify(&id, ChangeKind::CancelRequested);
+            }
+            Ok(outcome)
         })
     }
 
@@ -206,13 +292,47 @@ impl TurnStore for SqliteStore {
         Box::pin(self.read_pool.run("load a turn", move |it| queries::load_turn(it, &turn)))
     }
 
+    fn summary(&self, turn: TurnId) -> StoreFuture<'_, Option<TurnSummary>> {
+        Box::pin(self.read_pool.run("load a turn", move |it| queries::load_summary(it, &turn)))
+    }
+
+    fn read_journal(
+        &self,
+        turn: TurnId,
+        after: u64,
+        limit: usize,
+    ) -> StoreFuture<'_, Vec<JournalRow>> {
+        Box::pin(
+            self.read_pool
+                .run("read a journal", move |it| queries::read_journal(it, &turn, after, limit)),
+        )
+    }
+
     fn turns(&self, query: TurnQuery) -> StoreFuture<'_, Vec<TurnSummary>> {
         Box::pin(self.read_pool.run("list turns", move |it| queries::list_turns(it, &query)))
     }
 
-    fn remove(&self, turn: TurnId, now: Timestamp) -> StoreFuture<'_, bool> {
+    fn remove(&self, turn: TurnId) -> StoreFuture<'_, bool> {
+        let clock = Arc::clone(&self.clock);
         Box::pin(
-            self.write_queue.run("remove a turn", move |it| updates::remove_turn(it, &turn, now)),
+            self.write_queue
+                .run("remove a turn", move |it| updates::remove_turn(it, &turn, clock.now())),
+        )
+    }
+
+    fn remove_turns(&self, query: TurnQuery) -> StoreFuture<'_, Vec<TurnId>> {
+        let clock = Arc::clone(&self.clock);
+        Box::pin(
+            self.write_queue
+                .run("remove turns", move |it| updates::remove_turns(it, &query, clock.now())),
+        )
+    }
+
+    fn unreferenced_keys(&self, keys: Vec<SpoolKey>) -> StoreFuture<'_, Vec<SpoolKey>> {
+        Box::pin(
+            self.read_pool.run("look for unused content", move |it| {
+                queries::list_unreferenced_keys(it, keys)
+            }),
         )
     }
 
@@ -229,14 +349,31 @@ impl TurnStore for SqliteStore {
     fn settle(&self, gate: GateId, settlement: String) -> StoreFuture<'_, SettleOutcome> {
         Box::pin(async move {
             check_text("a settlement", &settlement)?;
-            self.write_queue
-                .run("settle a gate", move |it| updates::settle_gate(it, &gate, &settlement))
-                .await
+            let clock = Arc::clone(&self.clock);
+            let settle =
+                move |it: &Connection| updates::settle_gate(it, &gate, &settlement, clock.now());
+            let (outcome, turn) = self.write_queue.run("settle a gate", settle).await?;
+            if outcome.first {
+                self.changes.notify(&turn, ChangeKind::GateSettled);
+            }
+            Ok(outcome)
         })
     }
 
     fn load_memories(&self, scope: MemoryScope) -> StoreFuture<'_, Vec<MemoryRow>> {
         Box::pin(self.read_pool.run("load memories", move |it| queries::load_memories(it, &scope)))
+    }
+
+    fn listen(&self) -> Box<dyn ChangeListener> {
+        Box::new(FileListener::new(self.changes.listen(), self.read_pool.file().clone()))
+    }
+
+    fn verify_secret(&self, fingerprint: [u8; 32]) -> StoreFuture<'_, ()> {
+        let fingerprint = hex::encode(fingerprint);
+        Box::pin(
+            self.write_queue
+                .run("compare the secret", move |it| updates::verify_secret(it, &fingerprint)),
+        )
     }
 }
 

@@ -27,4 +27,4 @@ pub use self::executor::executor;
 pub use self::media_reader::media_reader;
 pub use self::spool_reader::spool_reader;
 pub use self::spool_store::spool_store;
-pub use self::store::store;
+pub use self::store::{store, store_with_skewed_clocks};

@@ -132,6 +132,7 @@ impl CallRunner {
         // What the handler changed in the stash and in the tools belongs to its effect.
         self.gates.recorder.defer_changes(self.ctx.turn());
         self.gates.recorder.defer_pending(&self.ctx);
+        self.gates.recorder.note_progress();
         self.ctx.turn().store_tool_call(Arc::clone(&record)).await?;
         self.ctx.emit_with(|| {
             let handle = self.ctx.artifacts().handle(record.id());

@@ -25,8 +25,10 @@ use haft_core::store::{GateRow, Lease, MemoryScope, TurnId};
 use haft_core::tool::ToolChanges;
 use haft_core::usage::Usage;
 
-pub(super) use self::create::create_turn;
-pub(super) use self::resume::{load_turn, restore_history, restore_records, resume_turn};
+pub(super) use self::create::{create_turn, enqueue_turn};
+pub(super) use self::resume::{
+    load_turn, restore_history, restore_records, resume_turn, run_next_turn,
+};
 use self::step::ProposedStep;
 use super::TurnReport;
 use super::deadline::Stopwatch;
@@ -36,7 +38,7 @@ use super::gates::{GatePolicy, GateScope, GateWaits, TurnGates};
 use super::journal::RequestHistory;
 use super::machine::{Effect, Interruption, TurnEntry, TurnMachine, TurnTotals};
 use super::query_tools::QueryTools;
-use super::recorder::LeasedRecorder;
+use super::recorder::{LeasedRecorder, ReleaseGuard};
 use super::report::{Conclusion, FailurePoint, LogTopic};
 use super::runner::RunnerShared;
 
@@ -69,6 +71,8 @@ struct TurnDriver {
     duration: Duration,
     /// What observers run the turn in, from its start to its end.
     scopes: WorkScopes,
+    /// Gives the lease back when the turn is dropped before its end.
+    _release: ReleaseGuard,
 }
 
 /// When something started, by the clock and by the stopwatch of the turn.
@@ -129,6 +133,12 @@ impl From<TurnEntry> for EffectReply {
     }
 }
 
+impl From<Interruption> for TurnEntry {
+    fn from(interruption: Interruption) -> Self {
+        Self::Interrupted(interruption)
+    }
+}
+
 impl From<Interruption> for EffectReply {
     fn from(interruption: Interruption) -> Self {
         Self::One(TurnEntry::Interrupted(interruption))
@@ -137,7 +147,12 @@ impl From<Interruption> for EffectReply {
 
 impl RunningTurn {
     /// Runs the turn to its end. Whatever happens, there is a report.
-    async fn run(mut self: Box<Self>) -> TurnReport {
+    async fn run(self: Box<Self>) -> TurnReport {
+        self.run_unless(None).await
+    }
+
+    /// Ends the turn as failed if there is an error, and else runs it to its end.
+    async fn run_unless(mut self: Box<Self>, refusal: Option<ErrorReport>) -> TurnReport {
         let Self { machine, driver } = &mut *self;
         let cancellation = driver.ctx.turn().cancellation().clone();
         let watch = driver.watch.clone();
@@ -145,6 +160,12 @@ impl RunningTurn {
         let waits = driver.gates.waits.clone();
         let suspends = driver.runner.gate_policy == GatePolicy::Suspend;
         let mut effects = driver.apply(machine, TurnEntry::Begun);
+        if let Some(error) = refusal {
+            // The turn is announced and ends. Nothing of it is run.
+            let announced = effects.into_iter().filter(|it| *it == Effect::AnnounceTurn);
+            announced.for_each(|effect| driver.announce(effect));
+            effects = driver.apply(machine, Interruption::failed(error).into());
+        }
         while let Some(last) = effects.pop() {
             // Only the last effect has an answer. The list is gone while that is awaited, which may take days.
             for effect in effects {
@@ -277,6 +298,7 @@ impl TurnDriver {
         Self {
             runner: Arc::clone(runner),
             id,
+            _release: ReleaseGuard(Arc::clone(&recorder)),
             recorder,
             gates,
             iteration: IterationScope {
@@ -314,6 +336,9 @@ impl TurnDriver {
     /// Applies an entry. One that the machine does not allow is a mistake in this program: it is reported, and the
     /// attempt ends without touching what is stored.
     fn apply(&self, machine: &mut TurnMachine, entry: TurnEntry) -> Vec<Effect> {
+        if let TurnEntry::Interrupted(Interruption::Failed { resumable: true, .. }) = &entry {
+            self.recorder.suspend_for(self.runner.deadlines.outage);
+        }
         machine.apply(entry).unwrap_or_else(|illegal| {
             let text = illegal.to_string();
             self.ctx.log(LogLevel::Error, LogTopic::BrokenInvariant.as_str(), &text, None);

@@ -1,11 +1,11 @@
 //! Removing turns, and stored content that no record refers to.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use haft_core::clock::Timestamp;
 use haft_core::context::RecordError;
-use haft_core::store::{StoreError, TurnId, TurnQuery};
-use serde_json::Value;
+use haft_core::spool::{SpoolKey, SpoolPage};
+use haft_core::store::{TurnId, TurnQuery, TurnStatus};
 
 use super::TurnError;
 use super::runner::{RunnerShared, TurnRunner};
@@ -90,7 +90,8 @@ impl TurnRunner {
         };
         let turns = removed.len();
         let removable = RemovableTurns { removed, unknown: options.unknown_turns };
-        let report = remove_content(&self.shared, &removable).await?;
+        let prefix = SpoolKey::PREFIX_OF_TURNS;
+        let report = remove_content(&self.shared, &removable, prefix).await?;
         Ok(GarbageReport { turns, ..report })
     }
 
@@ -114,14 +115,15 @@ impl TurnRunner {
     ///
     /// # Errors
     ///
-    /// A process runs the turn ([`StoreError::Held`]), or the store or the spool failed.
+    /// A process runs the turn ([`StoreError::Held`](haft_core::store::StoreError::Held)), or the store or the spool failed.
     pub async fn remove_turn(&self, turn: &TurnId) -> Result<bool, TurnError> {
-        let RunnerShared { store, clock, .. } = &*self.shared;
-        if !store.remove(turn.clone(), clock.now()).await? {
+        if !self.shared.store.remove(turn.clone()).await? {
             return Ok(false);
         }
         let removed = HashSet::from([turn.as_str().to_owned()]);
-        remove_content(&self.shared, &RemovableTurns { removed, unknown: false }).await?;
+        let removable = RemovableTurns { removed, unknown: false };
+        let prefix = SpoolKey::prefix_of_turn(turn.as_str());
+        remove_content(&self.shared, &removable, &prefix).await?;
         Ok(true)
     }
 }
@@ -134,125 +136,80 @@ struct RemovableTurns {
     unknown: bool,
 }
 
-/// Removes the turns that were created before a time and have ended, and returns their ids.
+/// Removes the turns that were created before a time and have ended, page by page, and returns their ids.
 async fn remove_turns_before(
     runner: &RunnerShared,
     time: Timestamp,
 ) -> Result<HashSet<String>, TurnError> {
-    let mut old = Vec::new();
-    let mut query = TurnQuery::default();
-    loop {
-        let page = runner.store.turns(query.clone()).await?;
-        let Some(oldest) = page.last().map(|summary| summary.id.clone()) else { break };
-        old.extend(page.into_iter().filter(|it| it.status.is_final() && it.created_at < time));
-        query = query.before(oldest);
-    }
     let mut removed = HashSet::new();
-    for summary in old {
-        match runner.store.remove(summary.id.clone(), runner.clock.now()).await {
-            Ok(true) => {
-                removed.insert(summary.id.as_str().to_owned());
-            }
-            // A process that resumes the turn to report it holds it for a moment.
-            Ok(false) | Err(StoreError::Held { .. }) => {}
-            Err(error) => return Err(error.into()),
+    loop {
+        // A turn that a process holds for a moment to report it is left out.
+        let query = TurnQuery::default().ended().created_before(time);
+        let page = runner.store.remove_turns(query).await?;
+        if page.is_empty() {
+            return Ok(removed);
         }
+        removed.extend(page.iter().map(|id| id.as_str().to_owned()));
     }
-    Ok(removed)
 }
 
-/// Removes content that no record refers to. A record of any turn counts: later turns of a conversation can refer to
-/// content of an earlier one, also after that was removed. Content of a turn that has not ended may not have its record
-/// yet, and content that belongs to no turn was stored by others: neither is touched.
+/// Removes content that no record refers to, page by page. A record of any turn counts: later turns of a conversation can
+/// refer to content of an earlier one, also after that was removed. Content of a turn that has not ended may not have its
+/// record yet, and content that belongs to no turn was stored by others: neither is touched.
 async fn remove_content(
     runner: &RunnerShared,
     removable: &RemovableTurns,
+    prefix: &str,
 ) -> Result<GarbageReport, TurnError> {
     let mut report = GarbageReport::default();
     let spools = runner.spooler.store();
-    let keys = spools.list().await.map_err(RecordError::from)?;
-    if !keys.iter().any(|key| key.turn().is_some()) {
-        return Ok(report);
+    let mut page = SpoolPage::new(PAGE).prefix(prefix);
+    loop {
+        let keys = spools.list_page(page.clone()).await.map_err(RecordError::from)?;
+        let Some(last) = keys.last().cloned() else { return Ok(report) };
+        let (known, unknown) = select_candidates(runner, removable, keys).await?;
+        report.unknown += runner.store.unreferenced_keys(unknown).await?.len();
+        for key in runner.store.unreferenced_keys(known).await? {
+            report.content += usize::from(spools.delete(key).await.map_err(RecordError::from)?);
+        }
+        page = page.after(last);
     }
-    let known = KnownTurns::load(runner).await?;
+}
+
+/// The keys of turns that have ended or whose content can be removed, and those of turns that the store does not know.
+async fn select_candidates(
+    runner: &RunnerShared,
+    removable: &RemovableTurns,
+    keys: Vec<SpoolKey>,
+) -> Result<(Vec<SpoolKey>, Vec<SpoolKey>), TurnError> {
+    let (mut known, mut unknown) = (Vec::new(), Vec::new());
+    let mut states: HashMap<String, Option<TurnStatus>> = HashMap::new();
     for key in keys {
         let Some(turn) = key.turn() else { continue };
-        if known.live_keys.contains(key.as_str()) || known.unfinished.contains(&turn) {
-            continue;
-        }
-        if !known.ended.contains(&turn) {
-            if is_stored(runner, &turn).await? {
-                // It began after the list of turns was read.
-                continue;
+        let status = match states.get(&turn) {
+            Some(status) => *status,
+            None => {
+                let status = load_status(runner, &turn).await?;
+                states.insert(turn.clone(), status);
+                status
             }
-            if !removable.unknown && !removable.removed.contains(&turn) {
-                report.unknown += 1;
-                continue;
-            }
+        };
+        match status {
+            Some(status) if status.is_final() => known.push(key),
+            Some(_) => {}
+            None if removable.unknown || removable.removed.contains(&turn) => known.push(key),
+            None => unknown.push(key),
         }
-        report.content += usize::from(spools.delete(key).await.map_err(RecordError::from)?);
     }
-    Ok(report)
+    Ok((known, unknown))
 }
 
-async fn is_stored(runner: &RunnerShared, turn: &str) -> Result<bool, TurnError> {
+async fn load_status(runner: &RunnerShared, turn: &str) -> Result<Option<TurnStatus>, TurnError> {
     match turn.parse() {
-        Ok(id) => Ok(runner.store.load(id).await?.is_some()),
-        Err(_) => Ok(false),
+        Ok(id) => Ok(runner.store.summary(id).await?.map(|it| it.status)),
+        Err(_) => Ok(None),
     }
 }
 
-/// The turns of a store.
-#[derive(Default)]
-struct KnownTurns {
-    unfinished: HashSet<String>,
-    ended: HashSet<String>,
-    /// The keys that the records of all turns refer to.
-    live_keys: HashSet<String>,
-}
-
-impl KnownTurns {
-    async fn load(runner: &RunnerShared) -> Result<Self, TurnError> {
-        let mut known = Self::default();
-        let mut query = TurnQuery::default();
-        loop {
-            let page = runner.store.turns(query.clone()).await?;
-            let Some(oldest) = page.last().map(|summary| summary.id.clone()) else { break };
-            for summary in page {
-                let list = match summary.status.is_final() {
-                    true => &mut known.ended,
-                    false => &mut known.unfinished,
-                };
-                list.insert(summary.id.as_str().to_owned());
-                let stored = runner.store.load(summary.id).await?;
-                for row in stored.iter().flat_map(|turn| &turn.rows) {
-                    collect_keys(&row.json, &mut known.live_keys)?;
-                }
-            }
-            query = query.before(oldest);
-        }
-        Ok(known)
-    }
-}
-
-/// Adds the keys that a record refers to: those of the readers it describes, wherever they stand in it.
-fn collect_keys(json: &str, keys: &mut HashSet<String>) -> Result<(), StoreError> {
-    let value: Value = serde_json::from_str(json).map_err(|error| StoreError::Damaged {
-        what: "a record".to_owned(),
-        reason: error.to_string(),
-    })?;
-    let mut left = vec![&value];
-    while let Some(value) = left.pop() {
-        match value {
-            Value::Object(members) => {
-                if let Some(key) = members.get("locator").and_then(|it| it.get("key")) {
-                    keys.extend(key.as_str().map(str::to_owned));
-                }
-                left.extend(members.values());
-            }
-            Value::Array(elements) => left.extend(elements),
-            _ => {}
-        }
-    }
-    Ok(())
-}
+/// How many keys are looked at together.
+const PAGE: usize = 1000;

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use haft_core::call::RecordId;
 use haft_core::cancel::Cancellation;
 use haft_core::clock::Clock;
+use haft_core::clock::Timestamp;
 use haft_core::context::{DispatchContext, GateContext, GateFuture, Gates, RecordWriter as _};
 use haft_core::event::{EventKind, GateResult, LogLevel};
 use haft_core::gate::{
@@ -305,7 +306,8 @@ impl TurnGates {
     async fn store_gate(&self, gate: Gate) -> Result<(Gate, [u8; 32]), GateError> {
         let (gate, json) = self.match_known_gate(gate)?;
         let digest = digest(&json);
-        let open = StoreWrite::OpenGate { id: gate.id.clone(), json };
+        let expires_at = gate.expires_at.map(|at| self.to_store_time(at));
+        let open = StoreWrite::OpenGate { id: gate.id.clone(), json, expires_at };
         self.lock_unsettled().insert(gate.id.clone());
         self.recorder.commit(vec![open, StoreWrite::Status(TurnStatus::Waiting)]).await?;
         Ok((gate, digest))
@@ -409,6 +411,12 @@ impl TurnGates {
             self.recorder.commit(vec![close]).await?;
             // A decision may have come first: the settlement in the store counts.
         }
+    }
+
+    /// A time of this process's clock, by the clock of the store. The store wakes the turn then if no process runs it.
+    fn to_store_time(&self, at: Timestamp) -> Timestamp {
+        let left = at.duration_since(self.runner.clock.now());
+        self.recorder.store_time().saturating_add(left)
     }
 
     fn call_stopwatch(&self, id: RecordId) -> Option<Stopwatch> {

@@ -1,6 +1,7 @@
 //! The input of a turn.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use haft_core::clock::Timestamp;
 use haft_core::context::{Instruction, Tokenizable};
@@ -24,6 +25,10 @@ use super::TurnError;
 pub struct TurnInput {
     pub(super) id: Option<String>,
     pub(super) conversation: Option<String>,
+    pub(super) agent: Option<String>,
+    pub(super) tenant: String,
+    pub(super) priority: i32,
+    pub(super) start_after: Duration,
     pub(super) memory_scope: Option<MemoryScope>,
     pub(super) system_prompt: Tokenizable,
     pub(super) instructions: Vec<Instruction>,
@@ -48,6 +53,10 @@ impl TurnInput {
         Self {
             id: None,
             conversation: None,
+            agent: None,
+            tenant: String::new(),
+            priority: 0,
+            start_after: Duration::ZERO,
             memory_scope: None,
             system_prompt: system_prompt.into(),
             instructions: Vec::new(),
@@ -84,6 +93,37 @@ impl TurnInput {
     /// The conversation that the turn belongs to.
     pub fn conversation(mut self, id: impl Into<String>) -> Self {
         self.conversation = Some(id.into());
+        self
+    }
+
+    /// The agent that the turn belongs to. Lists of turns show it, and workers can claim turns of some agents only.
+    ///
+    /// ```
+    /// use haft::TurnInput;
+    ///
+    /// let input = TurnInput::new("Be brief.").agent("support").tenant("shop").priority(5);
+    /// # let _ = input;
+    /// ```
+    pub fn agent(mut self, name: impl Into<String>) -> Self {
+        self.agent = Some(name.into());
+        self
+    }
+
+    /// The namespace that the turn belongs to (default: the one without a name).
+    pub fn tenant(mut self, tenant: impl Into<String>) -> Self {
+        self.tenant = tenant.into();
+        self
+    }
+
+    /// Workers claim turns of a higher priority first (default: 0).
+    pub fn priority(mut self, priority: i32) -> Self {
+        self.priority = priority;
+        self
+    }
+
+    /// How long workers leave a turn alone that is [enqueued](super::TurnRunner::enqueue) (default: not at all).
+    pub fn start_after(mut self, delay: Duration) -> Self {
+        self.start_after = delay;
         self
     }
 

@@ -11,7 +11,7 @@ use haft_core::context::Hydration;
 use haft_core::event::ErrorReport;
 use haft_core::record::RecordName;
 use haft_core::step::{ExecutorDescription, NextAction};
-use haft_core::store::{MemoryScope, StoreError, StoreWrite, StoredText, TurnId};
+use haft_core::store::{MemoryScope, StoreError, StoreWrite, StoredText, SummaryUpdate, TurnId};
 use haft_core::tool::ToolChanges;
 use haft_core::usage::Usage;
 use serde::{Deserialize, Serialize};
@@ -145,12 +145,19 @@ impl JournalEntry {
     }
 
     /// The writes that add the last entry to the journal, and give the turn its last status.
-    pub(super) fn to_end_writes(entry: &Arc<Self>) -> impl Iterator<Item = StoreWrite> {
-        let status = match &**entry {
-            Self::Ended { outcome, .. } => Some(StoreWrite::Status(outcome.status())),
-            _ => None,
-        };
-        std::iter::once(Self::to_write(entry)).chain(status)
+    pub(super) fn to_end_writes(entry: &Arc<Self>) -> Vec<StoreWrite> {
+        let mut writes = vec![Self::to_write(entry)];
+        if let Self::Ended { outcome, error, usage, .. } = &**entry {
+            let mut update = SummaryUpdate::default();
+            update.tokens = (usage.total > 0).then_some(usage.total);
+            let code = error.as_ref().and_then(|it| it.code.as_ref());
+            update.error_code = code.map(|it| it.as_str().to_owned());
+            if update != SummaryUpdate::default() {
+                writes.push(StoreWrite::Summary(update));
+            }
+            writes.push(StoreWrite::Status(outcome.status()));
+        }
+        writes
     }
 }
 

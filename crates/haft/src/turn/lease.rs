@@ -5,16 +5,16 @@ use std::fmt;
 use std::time::Duration;
 
 use haft_core::cancel::Cancellation;
-use haft_core::clock::Clock;
-use haft_core::store::{Lease, StoreError, TurnStore};
+use haft_core::store::{CancelRequest, Lease, StoreError, TurnStore};
 
 use crate::sync::atomic::{AtomicBool, Ordering};
-use crate::sync::{Arc, JoinSet, Mutex, MutexGuard, PoisonError, sleep, spawn_background};
+use crate::sync::{
+    Arc, JoinSet, Mutex, MutexGuard, PoisonError, finish_in_background, sleep, spawn_background,
+};
 
 /// Renews the leases of all turns of a runner, by one task that lives while there are any.
 pub(crate) struct LeaseRenewer {
     store: Arc<dyn TurnStore>,
-    clock: Arc<dyn Clock>,
     ttl: Duration,
     active: Mutex<ActiveLeases>,
     /// Whether the task runs. Changed only by who holds the lock on `active`, so that no lease is left without it.
@@ -45,13 +45,9 @@ impl LeaseState {
 }
 
 impl LeaseRenewer {
-    pub(crate) fn new(
-        store: Arc<dyn TurnStore>,
-        clock: Arc<dyn Clock>,
-        ttl: Duration,
-    ) -> Arc<Self> {
+    pub(crate) fn new(store: Arc<dyn TurnStore>, ttl: Duration) -> Arc<Self> {
         let (active, is_renewing) = (Mutex::default(), AtomicBool::new(false));
-        Arc::new(Self { store, clock, ttl, active, is_renewing })
+        Arc::new(Self { store, ttl, active, is_renewing })
     }
 
     /// Renews a lease until the returned value is dropped. If the lease is lost, the turn is cancelled.
@@ -66,7 +62,8 @@ impl LeaseRenewer {
         active.next += 1;
         active.by_number.insert(number, Arc::clone(&state));
         self.start_renewing(&active);
-        ActiveLease { renewer: Arc::clone(self), number, state }
+        let is_released = AtomicBool::new(false);
+        ActiveLease { renewer: Arc::clone(self), number, state, is_released }
     }
 
     /// Starts the task unless it runs.
@@ -104,8 +101,13 @@ impl LeaseRenewer {
 
     async fn renew(self: Arc<Self>, state: Arc<LeaseState>) {
         let lease = state.lock().clone();
-        match self.store.renew(lease, self.clock.now()).await {
-            Ok(renewed) => *state.lock() = renewed,
+        match self.store.renew(lease).await {
+            Ok(renewed) => {
+                if let Some(request) = &renewed.cancel {
+                    state.cancellation.cancel(cancel_reason(request));
+                }
+                *state.lock() = renewed;
+            }
             Err(StoreError::LeaseLost { .. } | StoreError::Unknown { .. }) => {
                 state.cancellation.cancel("another process has taken the turn over");
             }
@@ -152,6 +154,7 @@ pub(crate) struct ActiveLease {
     renewer: Arc<LeaseRenewer>,
     number: u64,
     state: Arc<LeaseState>,
+    is_released: AtomicBool,
 }
 
 impl ActiveLease {
@@ -161,6 +164,28 @@ impl ActiveLease {
             self.renewer.start_renewing(&self.renewer.lock());
         }
         self.state.lock().clone()
+    }
+
+    /// Gives the lease back. One that cannot be given back expires by itself.
+    pub(crate) async fn release(&self) -> Result<(), StoreError> {
+        let lease = self.state.lock().clone();
+        let released = self.renewer.store.release(lease).await;
+        if released.is_ok() {
+            self.is_released.store(true, Ordering::Release);
+        }
+        released
+    }
+
+    /// Gives the lease back without waiting, unless that was done. A turn whose future is dropped stays resumable, and the
+    /// next process need not wait until the lease has expired.
+    pub(crate) fn release_in_background(&self) {
+        if self.is_released.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let (store, lease) = (Arc::clone(&self.renewer.store), self.state.lock().clone());
+        finish_in_background(async move {
+            let _ = store.release(lease).await;
+        });
     }
 }
 
@@ -173,5 +198,14 @@ impl fmt::Debug for ActiveLease {
 impl Drop for ActiveLease {
     fn drop(&mut self) {
         self.renewer.lock().by_number.remove(&self.number);
+        self.release_in_background();
+    }
+}
+
+/// The reason of a turn whose end was asked for elsewhere.
+pub(crate) fn cancel_reason(request: &CancelRequest) -> String {
+    match request.by.is_empty() {
+        true => request.reason.clone(),
+        false => format!("{} (asked for by {})", request.reason, request.by),
     }
 }

@@ -107,6 +107,9 @@ pub struct Limits {
     pub wall_time: Duration,
     /// How many calls of one step run in parallel: 8.
     pub fan_out: NonZeroUsize,
+    /// How often [`TurnRunner::run_next`](super::TurnRunner::run_next) takes a turn over from a process that died, without
+    /// a step or a call in between: 5. A turn that has killed more processes ends as failed.
+    pub take_overs: u32,
 }
 
 impl Default for Limits {
@@ -118,6 +121,7 @@ impl Default for Limits {
             tokens: None,
             wall_time: Duration::from_secs(3600),
             fan_out: NonZeroUsize::MIN.saturating_add(7),
+            take_overs: 5,
         }
     }
 }
@@ -151,6 +155,8 @@ pub struct Deadlines {
     /// How often the store is polled for gates that another process settled: every half second, or less often if the
     /// query takes long.
     pub gate_poll: Duration,
+    /// How long workers leave a turn alone after a failure that may pass, such as an outage of the provider: ten seconds.
+    pub outage: Duration,
 }
 
 impl Default for Deadlines {
@@ -163,6 +169,7 @@ impl Default for Deadlines {
             grace: Duration::from_secs(1),
             lease: Duration::from_secs(30),
             gate_poll: Duration::from_millis(500),
+            outage: Duration::from_secs(10),
         }
     }
 }
@@ -202,6 +209,8 @@ settings! {
         wall_time: Duration;
         /// How many calls of one step run at the same time.
         fan_out: NonZeroUsize;
+        /// How often a turn is taken over from a process that died.
+        take_overs: u32;
     }
     Deadlines {
         /// A step of the executor.
@@ -218,5 +227,7 @@ settings! {
         lease: Duration;
         /// How often the store is polled for settled gates.
         gate_poll: Duration;
+        /// How long workers leave a turn alone after a failure that may pass.
+        outage: Duration;
     }
 }

@@ -3,7 +3,9 @@
 use std::future::Future;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
+use haft_core::clock::Timestamp;
 use haft_core::context::{
     DispatchContext, HistoryError, Hydration, RecordError, RecordWriter, Signal, TurnContext,
 };
@@ -43,6 +45,8 @@ struct Deferred {
     tools: ToolRegistry,
     /// How the dispatch is to end as it was last written, or is about to be, and in which iteration.
     pending: (u32, Option<Signal>),
+    /// How long the turn is left alone after this attempt to run it.
+    delay: Option<Duration>,
 }
 
 impl LeasedRecorder {
@@ -52,8 +56,13 @@ impl LeasedRecorder {
         stash: Stash,
         tools: ToolRegistry,
     ) -> Self {
-        let deferred =
-            Mutex::new(Deferred { writes: Vec::new(), stash, tools, pending: (0, None) });
+        let deferred = Mutex::new(Deferred {
+            writes: Vec::new(),
+            stash,
+            tools,
+            pending: (0, None),
+            delay: None,
+        });
         let (waiting, failures) = (AtomicU32::new(0), AtomicU64::new(0));
         Self { store, lease, deferred, order: RwLock::new(()), waiting, failures }
     }
@@ -152,13 +161,55 @@ impl LeasedRecorder {
         }
     }
 
-    /// Releases the lease.
+    /// Says that the turn got further than the processes before this one, if one of them died.
+    pub(super) fn note_progress(&self) {
+        if self.lease.current().take_overs > 0 {
+            let mut deferred = self.lock();
+            if !deferred.writes.contains(&StoreWrite::Progress) {
+                deferred.writes.push(StoreWrite::Progress);
+            }
+        }
+    }
+
+    /// The time of the last grant of the lease by the clock of the store, which is at most a third of the lease ago.
+    pub(super) fn store_time(&self) -> Timestamp {
+        self.lease.current().granted_at()
+    }
+
+    /// Leaves the turn alone for a while after this attempt to run it.
+    pub(super) fn suspend_for(&self, delay: Duration) {
+        self.lock().delay = Some(delay);
+    }
+
+    /// Releases the lease. A turn that is to be left alone says so before.
     pub(super) async fn release(&self) -> Result<(), StoreError> {
-        self.store.release(self.lease.current()).await
+        let delay = self.lock().delay.take();
+        if let Some(delay) = delay {
+            // What was deferred stays out: the next attempt repeats it. If this fails, the turn can be claimed at once.
+            let suspend = vec![StoreWrite::Suspend { delay }];
+            let _ = self.store.commit(self.lease.current(), suspend).await;
+        }
+        self.lease.release().await
+    }
+
+    /// Releases the lease without waiting, unless that was done.
+    fn release_in_background(&self) {
+        self.lease.release_in_background();
     }
 
     fn lock(&self) -> MutexGuard<'_, Deferred> {
         self.deferred.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Releases the lease when the driver of a turn is dropped, although tasks that were aborted may live a moment longer: what
+/// they write then is refused.
+#[derive(Debug)]
+pub(super) struct ReleaseGuard(pub(super) Arc<LeasedRecorder>);
+
+impl Drop for ReleaseGuard {
+    fn drop(&mut self) {
+        self.0.release_in_background();
     }
 }
 

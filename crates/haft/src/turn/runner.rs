@@ -5,6 +5,7 @@ mod approval_options;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use haft_core::Tool;
 use haft_core::artifact::SpooledArtifact;
@@ -21,9 +22,10 @@ use haft_core::record::{RecordLoader, SpoolResolver};
 use haft_core::registry::ToolRegistry;
 use haft_core::spool::SpoolStore;
 use haft_core::step::{DispatchExecutor, StepRequest};
-use haft_core::store::{TurnId, TurnStore};
+use haft_core::store::{ClaimFilter, StoreError, TurnId, TurnStore};
 use haft_core::tool::Spooler;
 use haft_core::trust::EnvelopeSecret;
+use sha2::{Digest as _, Sha256};
 
 use super::cancel_signal::{CancelSignal, run_cancellable};
 use super::earlier_turns::StoredHistory;
@@ -91,10 +93,23 @@ pub(super) struct RunnerShared {
     pub(super) observers: Vec<Arc<dyn Observer>>,
     pub(super) name: Arc<str>,
     pub(super) leases: Arc<LeaseRenewer>,
+    /// The fingerprint of the secret, which all processes that share the store must have.
+    pub(super) fingerprint: [u8; 32],
+    /// Whether the store has accepted the fingerprint.
+    pub(super) is_verified: AtomicBool,
     pub(super) gate_notifier: Arc<GateNotifier>,
 }
 
 impl RunnerShared {
+    /// Compares the secret with that of the other processes, once, if the store is shared.
+    pub(super) async fn verify_secret(&self) -> Result<(), StoreError> {
+        if self.store.is_shared() && !self.is_verified.load(Ordering::Acquire) {
+            self.store.verify_secret(self.fingerprint).await?;
+            self.is_verified.store(true, Ordering::Release);
+        }
+        Ok(())
+    }
+
     /// The machine of a new turn.
     pub(super) fn new_machine(&self) -> TurnMachine {
         let has_output = !self.dispatch_output.is_empty() || !self.turn_output.is_empty();
@@ -196,6 +211,53 @@ impl TurnRunner {
     ) -> Result<TurnReport, TurnError> {
         let (cancellation, watch) = signal.into_cancellation();
         let turn = Box::pin(driver::resume_turn(&self.shared, turn, cancellation.clone()));
+        run_cancellable(turn, watch, cancellation).await
+    }
+
+    /// Stores a turn without running it. Any process with the same store and executor can claim it by
+    /// [`run_next`](Self::run_next), in the order of priorities and times. Turns of a conversation run one after the other.
+    ///
+    /// ```
+    /// use haft::executors::ScriptExecutor;
+    /// use haft::stores::ClaimFilter;
+    /// use haft::turn::Cancellation;
+    /// use haft::{TurnInput, TurnRunner};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
+    /// let runner = TurnRunner::builder(script).build()?;
+    /// let turn = runner.enqueue(TurnInput::new("Be polite.").user("Hi")).await?;
+    /// let report = runner.run_next(ClaimFilter::default(), Cancellation::new()).await?;
+    /// assert_eq!(report.map(|it| it.turn), Some(turn));
+    /// assert!(runner.run_next(ClaimFilter::default(), Cancellation::new()).await?.is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The input was refused, its id is taken, or the store failed.
+    pub async fn enqueue(&self, input: TurnInput) -> Result<TurnId, TurnError> {
+        driver::enqueue_turn(&self.shared, input).await
+    }
+
+    /// Claims the next turn that can run ([`TurnStore::claim_next`]) and runs it to its end: a queued one, one whose
+    /// process died, one whose gate was settled, one that was suspended and is due, or one that is to be cancelled. Returns
+    /// nothing at once if there is none.
+    ///
+    /// A turn that was taken over more often than [`Limits::take_overs`] allows is not run: it ends as failed.
+    ///
+    /// # Errors
+    ///
+    /// The store failed, another executor began the turn, or a stored record cannot be read.
+    pub async fn run_next(
+        &self,
+        filter: ClaimFilter,
+        signal: impl CancelSignal,
+    ) -> Result<Option<TurnReport>, TurnError> {
+        let (cancellation, watch) = signal.into_cancellation();
+        let turn = Box::pin(driver::run_next_turn(&self.shared, filter, cancellation.clone()));
         run_cancellable(turn, watch, cancellation).await
     }
 
@@ -421,6 +483,35 @@ impl TurnRunnerBuilder {
         }
     }
 
+    /// Uses stores that were opened by their addresses, with their secrets and their ledger.
+    ///
+    /// ```
+    /// use haft::TurnRunner;
+    /// use haft::executors::ScriptExecutor;
+    /// use haft::stores::{OpenStores, StoreOptions};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let stores = OpenStores::open(&"memory:".parse()?, StoreOptions::default()).await?;
+    /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
+    /// let runner = TurnRunner::builder(script).stores(&stores).build()?;
+    /// # let _ = runner;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[cfg(feature = "sqlite")]
+    pub fn stores(self, stores: &haft_stores::OpenStores) -> Self {
+        let this = self.store(Arc::clone(stores.turns())).spools(Arc::clone(stores.spools()));
+        let mut this = this.secret(stores.secret());
+        if let Some(ledger) = stores.ledger() {
+            this = this.approval_ledger(Arc::clone(ledger));
+        }
+        match stores.envelope_secret() {
+            Some(secret) => this.envelope_secret(secret),
+            None => this,
+        }
+    }
+
     /// Lets this runner resume turns that another executor began: another model, other options, another address, or a
     /// script that was edited. By default such a turn is refused. The change is journaled.
     ///
@@ -633,7 +724,7 @@ impl TurnRunnerBuilder {
     }
 
     /// The 32 random bytes with which the settlements of gates are signed (default: new ones, so that only this runner
-    /// can verify its gates).
+    /// can verify its gates). A store that is shared with other machines needs them, and refuses processes with other ones.
     pub fn secret(mut self, secret: [u8; 32]) -> Self {
         self.secret = Some(secret);
         self
@@ -709,6 +800,12 @@ impl TurnRunnerBuilder {
         {
             faults.push(error.to_string());
         }
+        if self.secret.is_none() && self.store.as_ref().is_some_and(|it| it.is_shared()) {
+            faults.push(
+                "the store is shared with other machines, and there is no secret: give all processes the same one"
+                    .to_owned(),
+            );
+        }
         let secret = self.secret.map_or_else(random_secret, Ok);
         if let Err(error) = &secret {
             faults.push(format!("there are no random bytes for the key of gates: {error}"));
@@ -727,8 +824,7 @@ impl TurnRunnerBuilder {
             Some(bytes) => spooler.inline_below(bytes),
             None => spooler,
         };
-        let leases =
-            LeaseRenewer::new(Arc::clone(&store) as _, Arc::clone(&self.clock), deadlines.lease);
+        let leases = LeaseRenewer::new(Arc::clone(&store) as _, deadlines.lease);
         let gate_notifier = GateNotifier::new(Arc::clone(&store) as _, deadlines.gate_poll);
         let loader = self.loader.spool(resolver);
         let earlier_turns = Arc::new(StoredHistory::new(Arc::clone(&store), loader.clone()));
@@ -761,6 +857,8 @@ impl TurnRunnerBuilder {
             observers: self.observers,
             name: self.name.unwrap_or_else(|| format!("process {}", std::process::id())).into(),
             leases,
+            fingerprint: secret_fingerprint(&secret),
+            is_verified: AtomicBool::new(false),
             gate_notifier,
         };
         Ok(TurnRunner { shared: Arc::new(shared) })
@@ -771,6 +869,12 @@ impl fmt::Debug for TurnRunnerBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TurnRunnerBuilder").field("tools", &self.tools).finish_non_exhaustive()
     }
+}
+
+/// A hash of the secret that says nothing about it.
+fn secret_fingerprint(secret: &[u8; 32]) -> [u8; 32] {
+    let hash = Sha256::new_with_prefix(b"haft fingerprint of the secret of gates\n");
+    hash.chain_update(secret).finalize().into()
 }
 
 fn log_broken_invariant(broken: &haft_core::invariant::BrokenInvariant) {

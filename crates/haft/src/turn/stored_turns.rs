@@ -2,7 +2,9 @@
 
 use haft_core::cancel::{CancelReason, Cancellation};
 use haft_core::context::DispatchContext;
-use haft_core::store::{StoreError, StoredTurn, TurnId, TurnQuery, TurnSummary};
+use haft_core::store::{
+    CancelOutcome, CancelRequest, StoreError, StoredTurn, TurnId, TurnQuery, TurnSummary,
+};
 
 use super::history::TurnHistory;
 use super::runner::TurnRunner;
@@ -49,6 +51,20 @@ impl TurnRunner {
         turn: &TurnId,
     ) -> Result<(TurnHistory, DispatchContext), TurnError> {
         rendering::load_records(&self.shared, turn).await
+    }
+
+    /// Asks for the end of a turn, whichever process runs it: that process sees the request when it renews its lease, and
+    /// otherwise the next one that claims the turn.
+    ///
+    /// # Errors
+    ///
+    /// There is no such turn, or the store failed.
+    pub async fn request_cancel(
+        &self,
+        turn: &TurnId,
+        request: CancelRequest,
+    ) -> Result<CancelOutcome, StoreError> {
+        self.shared.store.request_cancel(turn.clone(), request).await
     }
 
     /// Cancels a turn that no process runs: ends its calls, closes its gates and stores the reason. No step is taken, so

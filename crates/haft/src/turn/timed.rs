@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use haft_core::clock::Timestamp;
+use haft_core::spool::SpoolKey;
 use haft_core::store::{
-    GateId, GateRow, Lease, LeaseRequest, MemoryRow, MemoryScope, NewTurn, SettleOutcome,
-    StoreError, StoreFuture, StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary,
+    CancelOutcome, CancelRequest, ChangeListener, ClaimFilter, GateId, GateRow, JournalRow, Lease,
+    LeaseRequest, MemoryRow, MemoryScope, NewTurn, SettleOutcome, StoreError, StoreFuture,
+    StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary,
 };
 use tokio::time::timeout;
 
@@ -65,25 +66,43 @@ macro_rules! timed {
             }
         )*}
 
-        impl TurnStore for TimedStore {$(
-            fn $method(&self, $($arg: $type),*) -> StoreFuture<'_, $result> {
-                Box::pin(Self::$method(self, $($arg),*))
+        impl TurnStore for TimedStore {
+            $(
+                fn $method(&self, $($arg: $type),*) -> StoreFuture<'_, $result> {
+                    Box::pin(Self::$method(self, $($arg),*))
+                }
+            )*
+
+            fn listen(&self) -> Box<dyn ChangeListener> {
+                self.store.listen()
             }
-        )*}
+
+            fn is_shared(&self) -> bool {
+                self.store.is_shared()
+            }
+        }
     };
 }
 
 timed! {
-    create(turn: NewTurn) -> Lease, "begin a turn";
+    create(turn: NewTurn, holder: LeaseRequest) -> Lease, "begin a turn";
+    enqueue(turn: NewTurn) -> (), "enqueue a turn";
     claim(turn: TurnId, holder: LeaseRequest) -> Lease, "take over a turn";
-    renew(lease: Lease, now: Timestamp) -> Lease, "renew a lease";
+    claim_next(filter: ClaimFilter, holder: LeaseRequest) -> Option<Lease>, "claim a turn";
+    renew(lease: Lease) -> Lease, "renew a lease";
     release(lease: Lease) -> (), "give back a lease";
     commit(lease: Lease, writes: Vec<StoreWrite>) -> (), "write to the store";
+    request_cancel(turn: TurnId, request: CancelRequest) -> CancelOutcome, "ask for the end of a turn";
     load(turn: TurnId) -> Option<StoredTurn>, "load a turn";
+    summary(turn: TurnId) -> Option<TurnSummary>, "load a turn";
+    read_journal(turn: TurnId, after: u64, limit: usize) -> Vec<JournalRow>, "read a journal";
     turns(query: TurnQuery) -> Vec<TurnSummary>, "list turns";
-    remove(turn: TurnId, now: Timestamp) -> bool, "remove a turn";
+    remove(turn: TurnId) -> bool, "remove a turn";
+    remove_turns(query: TurnQuery) -> Vec<TurnId>, "remove turns";
+    unreferenced_keys(keys: Vec<SpoolKey>) -> Vec<SpoolKey>, "look for unused content";
     gate(gate: GateId) -> Option<GateRow>, "load a gate";
     open_gates(turn: Option<TurnId>) -> Vec<GateRow>, "list gates";
     settle(gate: GateId, settlement: String) -> SettleOutcome, "settle a gate";
     load_memories(scope: MemoryScope) -> Vec<MemoryRow>, "load memories";
+    verify_secret(fingerprint: [u8; 32]) -> (), "compare the secret";
 }

@@ -240,8 +240,8 @@ async fn calls_of_a_cancelled_turn_are_audited_too() {
 
 /// A process dies after the calls of its second step were audited, and another goes on.
 async fn audited_twice(first: &Lines, second: impl FnOnce() -> AuditLog) {
-    let (store, clock) =
-        (Arc::new(MemoryStore::new()), Arc::new(ManualClock::new(Timestamp::EPOCH)));
+    let clock = Arc::new(ManualClock::new(Timestamp::EPOCH));
+    let store = Arc::new(MemoryStore::with_clock(Arc::clone(&clock) as _));
     let process = |log: AuditLog, third: &str| {
         let script = "
 steps:

@@ -226,8 +226,8 @@ async fn stalling_takes_time_and_gives_way_to_cancelling() {
 /// The step is picked by its iteration, also by another process.
 #[tokio::test(start_paused = true)]
 async fn a_resumed_turn_goes_on_with_the_right_step() {
-    let (store, clock) =
-        (Arc::new(MemoryStore::new()), Arc::new(ManualClock::new(Timestamp::EPOCH)));
+    let clock = Arc::new(ManualClock::new(Timestamp::EPOCH));
+    let store = Arc::new(MemoryStore::with_clock(Arc::clone(&clock) as _));
     let hangs = Arc::new(AtomicBool::new(true));
     let process = || -> TurnRunner {
         let hangs = Arc::clone(&hangs);

@@ -7,6 +7,8 @@ mod differential;
 mod faults;
 mod large;
 mod model;
+#[cfg(all(feature = "object-store", feature = "conformance"))]
+mod objects;
 mod parts;
 mod queries;
 mod stores;

@@ -17,6 +17,7 @@ mod mistakes;
 mod operator;
 mod points;
 mod polls;
+mod queue;
 mod resume;
 mod scripts;
 mod short_ways;

@@ -28,6 +28,9 @@ pub(crate) fn build_turn_input(agent: &Agent, path: &Path) -> Result<TurnInput> 
     if agent.has_memory() {
         input = input.memory_scope(memory_scope(&path));
     }
+    if let Some(name) = path.file_name() {
+        input = input.agent(name.to_string_lossy());
+    }
     Ok(input.stash(json!({ORIGIN_KEY: {"agent": path}})))
 }
 

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
 
-use crate::private_file::{private_file_options, write_private_file};
+use crate::private_file::{private_file_options, sync_dir, write_private_file};
 
 /// An operation of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +62,7 @@ impl Disk {
     /// Flushes the entries of a directory to the disk, if the system supports that.
     pub(super) fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         self.check_step(DiskStep::SyncDir)?;
-        if cfg!(unix) { File::open(dir)?.sync_all() } else { Ok(()) }
+        sync_dir(dir)
     }
 
     #[cfg(not(test))]

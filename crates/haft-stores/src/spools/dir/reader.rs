@@ -10,6 +10,7 @@ use std::time::UNIX_EPOCH;
 
 use super::disk::Disk;
 use super::paths::SpoolPaths;
+use super::{Access, DirConfig};
 use crate::blocking::run_blocking;
 use crate::spools::resolver::dir_descriptor;
 use bytes::Bytes;
@@ -50,11 +51,17 @@ struct FileContent {
     /// How stored records find the content again; `None` for a file outside of stores.
     descriptor: Option<ReaderDescriptor>,
     /// The file with the line index; without one the index is built for each reader.
-    index_file: Option<PathBuf>,
+    index_file: Option<IndexFile>,
     file: File,
     stamp: FileStamp,
     block_size: NonZeroU32,
     index: OnceLock<Arc<LineIndex>>,
+}
+
+/// Where the line index of a file is stored. In a directory that is only read it is not created.
+struct IndexFile {
+    path: PathBuf,
+    access: Access,
 }
 
 /// The properties of a file that differ after a change.
@@ -105,10 +112,11 @@ impl FileSpoolReader {
         path: impl AsRef<Path>,
         index_file: impl Into<PathBuf>,
     ) -> io::Result<Self> {
-        Self::open_regular(path.as_ref(), Some(index_file.into()))
+        let index_file = IndexFile { path: index_file.into(), access: Access::ReadWrite };
+        Self::open_regular(path.as_ref(), Some(index_file))
     }
 
-    fn open_regular(path: &Path, index_file: Option<PathBuf>) -> io::Result<Self> {
+    fn open_regular(path: &Path, index_file: Option<IndexFile>) -> io::Result<Self> {
         // Opening a pipe would wait for its other end, and reading a device would never end.
         if !fs::metadata(path)?.is_file() {
             let what = format!("`{}` is no regular file", path.display());
@@ -130,7 +138,8 @@ impl FileSpoolReader {
         (stamp, index): (FileStamp, LineIndex),
     ) -> Self {
         let block_size = index.block_size();
-        let (index, index_file) = (OnceLock::from(Arc::new(index)), Some(paths.index));
+        let index_file = Some(IndexFile { path: paths.index, access: Access::ReadWrite });
+        let index = OnceLock::from(Arc::new(index));
         let descriptor = Some(dir_descriptor(&key));
         let content = FileContent { key, descriptor, index_file, file, stamp, block_size, index };
         Self { content: Arc::new(content) }
@@ -140,14 +149,15 @@ impl FileSpoolReader {
     pub(super) fn open_stored(
         key: SpoolKey,
         paths: SpoolPaths,
-        block_size: NonZeroU32,
+        config: &DirConfig,
     ) -> io::Result<Option<Self>> {
         let file = match File::open(&paths.data) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             opened => opened?,
         };
         let (stamp, descriptor) = (FileStamp::of(&file)?, Some(dir_descriptor(&key)));
-        let (index, index_file) = (OnceLock::new(), Some(paths.index));
+        let index_file = Some(IndexFile { path: paths.index, access: config.access });
+        let (index, block_size) = (OnceLock::new(), config.block_size);
         let content = FileContent { key, descriptor, index_file, file, stamp, block_size, index };
         Ok(Some(Self { content: Arc::new(content) }))
     }
@@ -256,7 +266,7 @@ impl FileContent {
         let blocks = self.stamp.len.div_ceil(u64::from(self.block_size.get()));
         // Not read if it is too large to be the index: a file of any size may be in its place.
         let max_bytes = blocks.checked_mul(4)?.checked_add(256)?;
-        let file = self.index_file.as_ref()?;
+        let file = &self.index_file.as_ref()?.path;
         if fs::metadata(file).ok()?.len() > max_bytes {
             return None;
         }
@@ -286,11 +296,11 @@ impl FileContent {
         }
         let index = builder.finish();
         if index.byte_length() > u64::from(self.block_size.get())
-            && let Some(file) = &self.index_file
+            && let Some(IndexFile { path, access: Access::ReadWrite }) = &self.index_file
         {
             let bytes = encode_index(&index, self.stamp);
             // The index file only saves time.
-            let _ = Disk::default().write_index(file, &bytes);
+            let _ = Disk::default().write_index(path, &bytes);
         }
         Ok(index)
     }

@@ -1,13 +1,18 @@
 //! The state of a store in memory, and its changes.
 
-use std::collections::{BTreeMap, HashMap};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use haft_core::clock::Timestamp;
+use haft_core::spool::SpoolKey;
 use haft_core::store::{
-    GateId, GateRow, Lease, LeaseRequest, MemoryRow, MemoryScope, NewTurn, Row, SettleOutcome,
-    StoreError, StoreWrite, StoredText, StoredTurn, TurnId, TurnQuery, TurnSummary,
+    CancelOutcome, CancelRequest, ChangeKind, ClaimFilter, GateId, GateRow, JournalRow, Lease,
+    LeaseRequest, MemoryRow, MemoryScope, NewTurn, Row, SettleOutcome, StoreError, StoreWrite,
+    StoredText, StoredTurn, TurnId, TurnQuery, TurnSchedule, TurnStatus, TurnSummary,
 };
+
+use super::scope::ScopeMemories;
 
 /// A method that fails changes nothing.
 #[derive(Default)]
@@ -21,17 +26,16 @@ pub(super) struct StoreState {
     last_turn: u64,
     last_gate: u64,
     memories: HashMap<MemoryScope, ScopeMemories>,
-}
-
-/// The memories of a scope.
-#[derive(Default)]
-struct ScopeMemories {
-    /// By number, in the order in which they were put.
-    rows: BTreeMap<u64, MemoryRow>,
-    /// The number of each row, and the version of every id that was ever written.
-    numbers: HashMap<String, u64>,
-    versions: HashMap<String, u64>,
-    last: u64,
+    /// When open gates close by themselves, by their numbers.
+    gate_expiries: HashMap<u64, Timestamp>,
+    /// The turns that can be claimed some time, in the order in which they are claimed.
+    runnable: BTreeSet<(Reverse<i32>, Timestamp, u64)>,
+    /// The numbers of the turns that have not ended, by tenant and conversation.
+    unfinished: HashMap<(String, String), BTreeSet<u64>>,
+    /// What was changed, until listeners are told.
+    changes: Vec<(TurnId, ChangeKind)>,
+    /// The fingerprint of the secret that the first process used.
+    secret: Option<[u8; 32]>,
 }
 
 struct TurnState {
@@ -48,63 +52,194 @@ impl StoreState {
         self.turns.len()
     }
 
-    pub(super) fn create(&mut self, new: NewTurn) -> Result<Lease, StoreError> {
-        let NewTurn { id, conversation, holder, writes, .. } = new;
-        if self.numbers.contains_key(&id) {
-            return Err(StoreError::turn_exists(&id));
+    /// What was changed since the last call, for listeners.
+    pub(super) fn take_changes(&mut self) -> Vec<(TurnId, ChangeKind)> {
+        std::mem::take(&mut self.changes)
+    }
+
+    pub(super) fn create(
+        &mut self,
+        new: NewTurn,
+        holder: &LeaseRequest,
+        now: Timestamp,
+    ) -> Result<Lease, StoreError> {
+        let lease = Lease::new(new.id.clone(), holder, 1, now);
+        let number = self.insert(new, TurnSchedule::running(lease.until), now)?;
+        if let Some(turn) = self.turns.get_mut(&number) {
+            (turn.epoch, turn.summary.holder) = (1, Some(Arc::clone(&lease.holder)));
         }
-        self.check_writes(&id, &writes)?;
-        let lease = Lease::new(id.clone(), &holder, 1);
-        let mut summary = TurnSummary::new(id.clone(), holder.now);
-        summary.conversation = conversation;
-        let mut turn = TurnState {
+        Ok(lease)
+    }
+
+    pub(super) fn enqueue(&mut self, new: NewTurn, now: Timestamp) -> Result<(), StoreError> {
+        let (id, from) = (new.id.clone(), now.saturating_add(new.start_after));
+        self.insert(new, TurnSchedule::queued(from), now)?;
+        self.changes.push((id, ChangeKind::Claimable));
+        Ok(())
+    }
+
+    /// Inserts a turn without a holder, and returns its number.
+    fn insert(
+        &mut self,
+        new: NewTurn,
+        schedule: TurnSchedule,
+        now: Timestamp,
+    ) -> Result<u64, StoreError> {
+        if self.numbers.contains_key(&new.id) {
+            return Err(StoreError::turn_exists(&new.id));
+        }
+        self.check_writes(&new.id, &new.writes)?;
+        let summary = TurnSummary::of_new(&new, now);
+        self.last_turn += 1;
+        let number = self.last_turn;
+        self.numbers.insert(new.id, number);
+        let turn = TurnState {
             summary,
             epoch: 0,
             rows: Vec::new(),
             journal: Vec::new(),
             gates: Vec::new(),
         };
-        turn.set_lease(&lease);
-        self.last_turn += 1;
-        self.turns.insert(self.last_turn, turn);
-        self.numbers.insert(id, self.last_turn);
-        self.apply_writes(self.last_turn, writes);
-        Ok(lease)
+        self.turns.insert(number, turn);
+        self.set_schedule(number, schedule);
+        self.apply_writes(number, new.writes, now);
+        Ok(number)
     }
 
-    pub(super) fn claim(&mut self, id: TurnId, holder: &LeaseRequest) -> Result<Lease, StoreError> {
-        let turn = self.turn_mut(&id).ok_or_else(|| StoreError::unknown_turn(&id))?;
-        turn.check_free(holder.now)?;
-        let lease = Lease::new(id, holder, turn.epoch + 1);
-        turn.set_lease(&lease);
-        Ok(lease)
+    pub(super) fn claim(
+        &mut self,
+        id: &TurnId,
+        holder: &LeaseRequest,
+        now: Timestamp,
+    ) -> Result<Lease, StoreError> {
+        let number = *self.numbers.get(id).ok_or_else(|| StoreError::unknown_turn(id))?;
+        self.turns.get(&number).map_or(Ok(()), |turn| turn.check_free(now))?;
+        self.lease_to(number, holder, now).ok_or_else(|| StoreError::unknown_turn(id))
+    }
+
+    /// Gives the lease on a turn that is free.
+    fn lease_to(&mut self, number: u64, holder: &LeaseRequest, now: Timestamp) -> Option<Lease> {
+        let turn = self.turns.get_mut(&number)?;
+        turn.epoch += 1;
+        let mut lease = Lease::new(turn.summary.id.clone(), holder, turn.epoch, now);
+        turn.summary.holder = Some(Arc::clone(&lease.holder));
+        let mut schedule = turn.summary.schedule();
+        schedule.claim(lease.until);
+        (lease.take_overs, lease.cancel) = (schedule.take_overs, schedule.cancel.clone());
+        self.set_schedule(number, schedule);
+        Some(lease)
+    }
+
+    pub(super) fn claim_next(
+        &mut self,
+        filter: &ClaimFilter,
+        holder: &LeaseRequest,
+        now: Timestamp,
+    ) -> Option<Lease> {
+        let numbers = self.runnable.iter().map(|(_, _, number)| *number);
+        let number = numbers.into_iter().find(|number| self.can_run(*number, filter, now))?;
+        self.lease_to(number, holder, now)
+    }
+
+    fn can_run(&self, number: u64, filter: &ClaimFilter, now: Timestamp) -> bool {
+        let Some(TurnState { summary, .. }) = self.turns.get(&number) else { return false };
+        summary.schedule().is_claimable(now)
+            && filter.selects(summary.agent.as_deref(), &summary.tenant)
+            && !self.is_conversation_busy(number, summary, now)
+    }
+
+    /// Whether another turn of the conversation runs, or comes before a queued one.
+    fn is_conversation_busy(&self, number: u64, summary: &TurnSummary, now: Timestamp) -> bool {
+        let Some(conversation) = &summary.conversation else { return false };
+        let unfinished = self.unfinished.get(&(summary.tenant.clone(), conversation.clone()));
+        unfinished.into_iter().flatten().filter(|it| **it != number).any(|other| {
+            let is_held =
+                self.turns.get(other).is_some_and(|it| it.summary.schedule().is_held(now));
+            is_held || (summary.status == TurnStatus::Queued && *other < number)
+        })
+    }
+
+    /// Sets when a turn can be claimed, and the indexes by which it is found.
+    fn set_schedule(&mut self, number: u64, schedule: TurnSchedule) {
+        let Some(turn) = self.turns.get_mut(&number) else { return };
+        let priority = Reverse(turn.summary.priority);
+        if let Some(at) = turn.summary.runnable_at {
+            self.runnable.remove(&(priority, at, number));
+        }
+        if let Some(at) = schedule.runnable_at {
+            self.runnable.insert((priority, at, number));
+        }
+        if let Some(conversation) = &turn.summary.conversation {
+            let key = (turn.summary.tenant.clone(), conversation.clone());
+            let numbers = self.unfinished.entry(key.clone()).or_default();
+            if schedule.status.is_final() {
+                numbers.remove(&number);
+            } else {
+                numbers.insert(number);
+            }
+            if numbers.is_empty() {
+                self.unfinished.remove(&key);
+            }
+        }
+        turn.summary.set_schedule(schedule);
+    }
+
+    fn change_schedule<T>(
+        &mut self,
+        number: u64,
+        change: impl FnOnce(&mut TurnSchedule) -> T,
+    ) -> Option<T> {
+        let mut schedule = self.turns.get(&number)?.summary.schedule();
+        let result = change(&mut schedule);
+        self.set_schedule(number, schedule);
+        Some(result)
     }
 
     pub(super) fn renew(&mut self, lease: Lease, now: Timestamp) -> Result<Lease, StoreError> {
-        self.check_lease(&lease)?;
-        let lease = lease.renewed(now);
-        if let Some(turn) = self.turn_mut(&lease.turn) {
-            turn.set_lease(&lease);
-        }
+        let number = self.check_lease(&lease)?;
+        let mut lease = lease.renewed(now);
+        self.change_schedule(number, |schedule| {
+            schedule.renew(lease.until);
+            (lease.take_overs, lease.cancel) = (schedule.take_overs, schedule.cancel.clone());
+        });
         Ok(lease)
     }
 
-    pub(super) fn release(&mut self, lease: &Lease) {
-        if let Some(turn) = self.turn_mut(&lease.turn).filter(|turn| turn.is_held_with(lease)) {
+    pub(super) fn release(&mut self, lease: &Lease, now: Timestamp) {
+        let Ok(number) = self.check_lease(lease) else { return };
+        self.change_schedule(number, |schedule| schedule.release(now));
+        if let Some(turn) = self.turns.get_mut(&number) {
             turn.summary.holder = None;
-            turn.summary.held_until = None;
         }
+        self.changes.push((lease.turn.clone(), ChangeKind::Claimable));
     }
 
     pub(super) fn commit(
         &mut self,
         lease: &Lease,
         writes: Vec<StoreWrite>,
+        now: Timestamp,
     ) -> Result<(), StoreError> {
         let number = self.check_lease(lease)?;
         self.check_writes(&lease.turn, &writes)?;
-        self.apply_writes(number, writes);
+        self.apply_writes(number, writes, now);
         Ok(())
+    }
+
+    pub(super) fn request_cancel(
+        &mut self,
+        id: &TurnId,
+        request: CancelRequest,
+        now: Timestamp,
+    ) -> Result<CancelOutcome, StoreError> {
+        let unknown = || StoreError::unknown_turn(id);
+        let number = *self.numbers.get(id).ok_or_else(unknown)?;
+        let change = |schedule: &mut TurnSchedule| schedule.request_cancel(request, now);
+        let outcome = self.change_schedule(number, change).ok_or_else(unknown)?;
+        if outcome == CancelOutcome::Requested {
+            self.changes.push((id.clone(), ChangeKind::CancelRequested));
+        }
+        Ok(outcome)
     }
 
     pub(super) fn load(&self, id: &TurnId) -> Option<StoredTurn> {
@@ -116,29 +251,74 @@ impl StoreState {
         Some(stored)
     }
 
+    pub(super) fn summary(&self, id: &TurnId) -> Option<TurnSummary> {
+        Some(self.turns.get(self.numbers.get(id)?)?.summary.clone())
+    }
+
+    pub(super) fn read_journal(&self, id: &TurnId, after: u64, limit: usize) -> Vec<JournalRow> {
+        let turn = self.numbers.get(id).and_then(|number| self.turns.get(number));
+        let entries = turn.into_iter().flat_map(|turn| (1..).zip(&turn.journal));
+        let skipped = usize::try_from(after).unwrap_or(usize::MAX);
+        let entries = entries.skip(skipped).take(limit);
+        entries.map(|(number, json)| JournalRow::new(number, json.clone())).collect()
+    }
+
     pub(super) fn turns(&self, query: &TurnQuery) -> Result<Vec<TurnSummary>, StoreError> {
         let end = match &query.before {
             Some(id) => *self.numbers.get(id).ok_or_else(|| StoreError::unknown_turn(id))?,
             None => u64::MAX,
         };
         let summaries = self.turns.range(..end).rev().map(|(_, turn)| &turn.summary);
-        let wanted = summaries.filter(|it| {
-            (query.conversation.is_none() || query.conversation == it.conversation)
-                && !(query.unfinished && it.status.is_final())
-        });
+        let wanted = summaries.filter(|it| query.selects(it));
         Ok(wanted.take(query.limit.unwrap_or(TurnQuery::DEFAULT_LIMIT)).cloned().collect())
     }
 
     pub(super) fn remove(&mut self, id: &TurnId, now: Timestamp) -> Result<bool, StoreError> {
         let Some(number) = self.numbers.get(id).copied() else { return Ok(false) };
         self.turns.get(&number).map_or(Ok(()), |turn| turn.check_free(now))?;
+        // Takes it out of the indexes.
+        self.change_schedule(number, |schedule| {
+            (schedule.status, schedule.runnable_at) = (TurnStatus::Cancelled, None);
+        });
         self.numbers.remove(id);
         for gate in self.turns.remove(&number).map(|turn| turn.gates).unwrap_or_default() {
             if let Some(gate) = self.gates.remove(&gate) {
                 self.gate_numbers.remove(&gate.id);
             }
+            self.gate_expiries.remove(&gate);
         }
         Ok(true)
+    }
+
+    pub(super) fn remove_turns(
+        &mut self,
+        query: &TurnQuery,
+        now: Timestamp,
+    ) -> Result<Vec<TurnId>, StoreError> {
+        let limit = query.limit.unwrap_or(TurnQuery::DEFAULT_LIMIT);
+        let mut all = query.clone();
+        all.limit = Some(usize::MAX);
+        let found = self.turns(&all)?;
+        let free =
+            found.into_iter().filter(|it| it.status.is_final() && !it.schedule().is_held(now));
+        let ids: Vec<TurnId> = free.map(|it| it.id).take(limit).collect();
+        ids.iter().try_for_each(|id| self.remove(id, now).map(drop))?;
+        Ok(ids)
+    }
+
+    /// The texts of all rows are read. Storing them does not, because nearly nothing asks for the text of a row in memory.
+    pub(super) fn unreferenced_keys(&self, mut keys: Vec<SpoolKey>) -> Vec<SpoolKey> {
+        let rows = self.turns.values().flat_map(|turn| &turn.rows);
+        let used: HashSet<SpoolKey> = rows.flat_map(Row::content_keys).collect();
+        keys.retain(|key| !used.contains(key));
+        keys
+    }
+
+    pub(super) fn verify_secret(&mut self, fingerprint: [u8; 32]) -> Result<(), StoreError> {
+        match *self.secret.get_or_insert(fingerprint) == fingerprint {
+            true => Ok(()),
+            false => Err(StoreError::OtherSecret),
+        }
     }
 
     pub(super) fn gate(&self, id: &GateId) -> Option<GateRow> {
@@ -157,19 +337,27 @@ impl StoreState {
         &mut self,
         id: &GateId,
         given: String,
+        now: Timestamp,
     ) -> Result<SettleOutcome, StoreError> {
+        if let Some(number) = self.gate_numbers.get(id) {
+            self.gate_expiries.remove(number);
+        }
         let gate = self.gate_mut(id).ok_or_else(|| StoreError::unknown_gate(id))?;
         let first = gate.settlement.is_none();
-        Ok(SettleOutcome::new(gate.settlement.get_or_insert(given).clone(), first))
+        let settlement = gate.settlement.get_or_insert(given).clone();
+        let turn = gate.turn.clone();
+        if first {
+            if let Some(number) = self.numbers.get(&turn).copied() {
+                self.change_schedule(number, |schedule| schedule.settle_gate(now));
+            }
+            self.changes.push((turn, ChangeKind::GateSettled));
+        }
+        Ok(SettleOutcome::new(settlement, first))
     }
 
     pub(super) fn load_memories(&self, scope: &MemoryScope) -> Vec<MemoryRow> {
         let memories = self.memories.get(scope);
-        memories.into_iter().flat_map(|it| it.rows.values()).cloned().collect()
-    }
-
-    fn turn_mut(&mut self, id: &TurnId) -> Option<&mut TurnState> {
-        self.turns.get_mut(self.numbers.get(id)?)
+        memories.into_iter().flat_map(ScopeMemories::rows).cloned().collect()
     }
 
     fn gate_mut(&mut self, id: &GateId) -> Option<&mut GateRow> {
@@ -192,11 +380,14 @@ impl StoreState {
         let mut opened: Vec<(&GateId, &str)> = Vec::new();
         for write in writes {
             let (id, json) = match write {
-                StoreWrite::OpenGate { id, json } => (id, json),
+                StoreWrite::OpenGate { id, json, .. } => (id, json),
                 StoreWrite::Put(_)
                 | StoreWrite::Delete { .. }
                 | StoreWrite::Journal(_)
                 | StoreWrite::Status(_)
+                | StoreWrite::Suspend { .. }
+                | StoreWrite::Progress
+                | StoreWrite::Summary(_)
                 | StoreWrite::CloseGate { .. }
                 | StoreWrite::PutMemory { .. }
                 | StoreWrite::DeleteMemory { .. } => continue,
@@ -216,27 +407,43 @@ impl StoreState {
         Ok(())
     }
 
-    fn apply_writes(&mut self, number: u64, writes: Vec<StoreWrite>) {
-        let Some(turn) = self.turns.get_mut(&number) else { return };
+    fn apply_writes(&mut self, number: u64, writes: Vec<StoreWrite>, now: Timestamp) {
+        let Some(mut schedule) = self.turns.get(&number).map(|turn| turn.summary.schedule()) else {
+            return;
+        };
         for write in writes {
+            let Some(turn) = self.turns.get_mut(&number) else { return };
             match write {
                 StoreWrite::Put(row) => turn.put_row(row),
                 StoreWrite::Delete { kind, id } => {
                     turn.rows.retain(|row| row.kind != kind || row.id != id);
                 }
                 StoreWrite::Journal(entry) => turn.journal.push(entry),
-                StoreWrite::Status(status) => turn.summary.status = status,
-                StoreWrite::OpenGate { id, json } if !self.gate_numbers.contains_key(&id) => {
+                StoreWrite::Status(status) => {
+                    let expiries = turn.gates.iter().filter_map(|it| self.gate_expiries.get(it));
+                    schedule.set_status(status, expiries.min().copied());
+                }
+                StoreWrite::Suspend { delay } => schedule.suspend(now.saturating_add(delay)),
+                StoreWrite::Progress => schedule.take_overs = 0,
+                StoreWrite::Summary(update) => turn.summary.update(&update),
+                StoreWrite::OpenGate { id, json, expires_at }
+                    if !self.gate_numbers.contains_key(&id) =>
+                {
                     self.last_gate += 1;
                     let gate = GateRow::open(id.clone(), turn.summary.id.clone(), json);
                     self.gates.insert(self.last_gate, gate);
                     self.gate_numbers.insert(id, self.last_gate);
                     turn.gates.push(self.last_gate);
+                    if let Some(at) = expires_at {
+                        self.gate_expiries.insert(self.last_gate, at);
+                    }
                 }
                 StoreWrite::CloseGate { id, settlement } => {
-                    let gate = self.gate_numbers.get(&id).and_then(|it| self.gates.get_mut(it));
+                    let number = self.gate_numbers.get(&id).copied().unwrap_or_default();
+                    let gate = self.gates.get_mut(&number);
                     if let Some(gate) = gate.filter(|gate| gate.turn == turn.summary.id) {
                         gate.settlement.get_or_insert(settlement);
+                        self.gate_expiries.remove(&number);
                     }
                 }
                 StoreWrite::PutMemory { scope, id, json } => {
@@ -251,35 +458,26 @@ impl StoreState {
                 _ => {}
             }
         }
-    }
-}
-
-impl ScopeMemories {
-    fn put(&mut self, id: String, json: StoredText) {
-        let version = self.versions.entry(id.clone()).or_default();
-        *version += 1;
-        let number = *self.numbers.entry(id.clone()).or_insert_with(|| {
-            self.last += 1;
-            self.last
-        });
-        self.rows.insert(number, MemoryRow::new(id, json, *version));
+        self.note_write(number, &schedule, now);
+        self.set_schedule(number, schedule);
     }
 
-    fn delete(&mut self, id: &str) {
-        if let Some(number) = self.numbers.remove(id) {
-            self.rows.remove(&number);
-            *self.versions.entry(id.to_owned()).or_default() += 1;
+    /// Notes when a turn was written, and whether it has ended.
+    fn note_write(&mut self, number: u64, schedule: &TurnSchedule, now: Timestamp) {
+        let Some(turn) = self.turns.get_mut(&number) else { return };
+        turn.summary.updated_at = Some(now);
+        match (schedule.status.is_final(), turn.summary.ended_at) {
+            (true, None) => {
+                turn.summary.ended_at = Some(now);
+                self.changes.push((turn.summary.id.clone(), ChangeKind::Ended));
+            }
+            (false, Some(_)) => turn.summary.ended_at = None,
+            _ => {}
         }
     }
 }
 
 impl TurnState {
-    fn set_lease(&mut self, lease: &Lease) {
-        self.epoch = lease.epoch;
-        self.summary.holder = Some(Arc::clone(&lease.holder));
-        self.summary.held_until = Some(lease.until);
-    }
-
     fn is_held_with(&self, lease: &Lease) -> bool {
         self.epoch == lease.epoch && self.summary.holder.as_ref() == Some(&lease.holder)
     }

@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use haft_core::store::StoreError;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::busy::{retry_while_busy, set_lock_wait};
 use super::error::{SqliteCause, SqliteError};
 use super::migration::{self, append};
 use super::options::{SqliteOptions, Synchronous};
 use super::schema::MIGRATIONS;
-use crate::private_file::{create_private_dir, private_file_options};
+use crate::private_file::{create_private_dir, create_private_file};
 
 /// The path of the file and the options of its connections.
 #[derive(Clone, Debug)]
@@ -52,7 +52,7 @@ impl DatabaseFile {
     /// Fails if there is no store of a known version that can be read.
     pub(super) fn check_readable(&self) -> Result<(), StoreError> {
         let checked = retry_while_busy(self.options.busy_timeout, || {
-            let connection = self.open_read_only()?;
+            let connection = self.open_read_only()?.connection;
             match migration::read_version(&connection, MIGRATIONS.len())? {
                 0 => Err(SqliteCause::new("it contains no turns").into()),
                 _ => Ok::<_, SqliteError>(()),
@@ -62,20 +62,22 @@ impl DatabaseFile {
     }
 
     /// Opens a connection that only reads.
-    pub(super) fn open_read_only(&self) -> Result<Connection, rusqlite::Error> {
-        let connection = if self.is_read_only {
+    pub(super) fn open_read_only(&self) -> Result<ReadConnection, rusqlite::Error> {
+        let opened = if self.is_read_only {
             self.connect_read_only()?
         } else {
-            self.connect(OpenFlags::SQLITE_OPEN_READ_WRITE)?
+            let connection = self.connect(OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+            ReadConnection { connection, sees_writers: true }
         };
-        connection.pragma_update(None, "query_only", true)?;
-        Ok(connection)
+        opened.connection.pragma_update(None, "query_only", true)?;
+        Ok(opened)
     }
 
     fn prepare(&self, migrations: &[&str]) -> Result<OpenFile, SqliteError> {
         self.create_file();
         let identity = FileIdentity::read(&self.path);
-        let mut connection = self.connect(OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        let access = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+        let mut connection = self.connect(access)?;
         // Before anything is changed, so that a file of another program stays as it is.
         let version = migration::read_version(&connection, migrations.len())?;
         if connection.is_readonly("main")? {
@@ -86,6 +88,7 @@ impl DatabaseFile {
             migration::migrate(self, &mut connection, migrations)?;
         }
         let (path, busy_timeout) = (self.path.clone(), self.options.busy_timeout);
+        let identity = identity.or_else(|| FileIdentity::read(&path));
         let opened = OpenFile { connection, path, identity, busy_timeout };
         // The file may have been replaced between the two calls that opened it.
         opened.check_path()?;
@@ -94,8 +97,12 @@ impl DatabaseFile {
 
     /// Creates an empty file that only its owner can use, if there is none. SQLite gives its log files the same mode.
     fn create_file(&self) {
-        // SQLite reports a file that does not exist and cannot be created.
-        let _ = private_file_options().write(true).create_new(true).open(&self.path);
+        if self.path.exists() {
+            return;
+        }
+        // SQLite reports a file that does not exist and cannot be created. A file system without links gets the file from
+        // SQLite, with the default mode.
+        let _ = create_private_file(&self.path, b"");
     }
 
     /// Opens a connection with the given access.
@@ -103,19 +110,26 @@ impl DatabaseFile {
         self.set_up(Connection::open_with_flags(&self.path, access | NO_MUTEX)?)
     }
 
-    /// Opens a connection that changes nothing on the disk.
+    /// Opens a connection that does not change the database.
     ///
-    /// SQLite reads a write-ahead log with the help of a file that it shares with writers. Without that file there is no
-    /// writer and no log, and in a directory that cannot be written it cannot be created: then the file is opened as one that does
-    /// not change.
-    fn connect_read_only(&self) -> Result<Connection, rusqlite::Error> {
+    /// SQLite reads a write-ahead log with the help of a file that it shares with writers. In a directory that cannot be
+    /// written it cannot create that file. Then the database is opened as one that does not change, if it has no log: such
+    /// a connection does not notice writers, so that it is used for one read only.
+    fn connect_read_only(&self) -> Result<ReadConnection, rusqlite::Error> {
         let access = OpenFlags::SQLITE_OPEN_READ_ONLY;
+        let error = match self.connect(access).and_then(probe) {
+            Ok(connection) => return Ok(ReadConnection { connection, sees_writers: true }),
+            Err(error) => error,
+        };
+        let is_unshared =
+            matches!(error.sqlite_error_code(), Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly));
         let log = std::fs::metadata(append(&self.path, "-wal"));
-        if append(&self.path, "-shm").exists() || log.is_ok_and(|it| it.len() > 0) {
-            return self.connect(access);
+        if !is_unshared || !self.path.exists() || log.is_ok_and(|it| it.len() > 0) {
+            return Err(error);
         }
         let flags = access | OpenFlags::SQLITE_OPEN_URI | NO_MUTEX;
-        self.set_up(Connection::open_with_flags(immutable_uri(&self.path), flags)?)
+        let connection = Connection::open_with_flags(immutable_uri(&self.path), flags)?;
+        Ok(ReadConnection { connection: self.set_up(connection)?, sees_writers: false })
     }
 
     fn set_up(&self, connection: Connection) -> Result<Connection, rusqlite::Error> {
@@ -154,6 +168,20 @@ impl DatabaseFile {
         let reason = format!("the file system allows no write-ahead log, only {mode}");
         Err(SqliteCause::new(reason).into())
     }
+}
+
+/// A connection that only reads.
+#[derive(Debug)]
+pub(super) struct ReadConnection {
+    pub(super) connection: Connection,
+    /// Whether a later read sees what other connections have written meanwhile.
+    pub(super) sees_writers: bool,
+}
+
+/// Reads the header of the database, which is the first access to its files.
+fn probe(connection: Connection) -> Result<Connection, rusqlite::Error> {
+    connection.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0))?;
+    Ok(connection)
 }
 
 /// A connection that writes, and the file that it has open.

@@ -70,9 +70,23 @@ fn message_without_sql(error: &rusqlite::Error) -> String {
     match error {
         #[cfg(feature = "sqlite-bundled")]
         rusqlite::Error::SqlInputError { msg, .. } => msg.clone(),
-        // The variant above is not known here, and its text has the statement after the message.
-        other => other.to_string().split(" in CREATE").next().unwrap_or_default().to_owned(),
+        other => cut_statement(&other.to_string()).to_owned(),
     }
+}
+
+/// Cuts the statement off that an error of the system's library has after its message: `no such table: a in SELECT 1 FROM
+/// a at offset 14`.
+fn cut_statement(message: &str) -> &str {
+    const FIRST_WORDS: [&str; 11] = [
+        "ALTER", "BEGIN", "CREATE", "DELETE", "DROP", "INSERT", "PRAGMA", "SELECT", "UPDATE",
+        "VACUUM", "WITH",
+    ];
+    let Some((before, _)) = message.rsplit_once(" at offset ") else { return message };
+    let statement = before.match_indices(" in ").find(|(at, separator)| {
+        let rest = before.get(at + separator.len()..).unwrap_or_default().trim_start();
+        FIRST_WORDS.iter().any(|word| rest.starts_with(word))
+    });
+    statement.and_then(|(at, _)| message.get(..at)).unwrap_or(message)
 }
 
 impl From<io::Error> for SqliteCause {
@@ -104,5 +118,21 @@ impl From<StoreError> for SqliteError {
 impl From<SqliteCause> for SqliteError {
     fn from(cause: SqliteCause) -> Self {
         Self::Sqlite(cause)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cut_statement;
+
+    #[test]
+    fn statements_are_cut_off_whatever_they_begin_with() {
+        for statement in ["CREATE TABLE a (b)", "\n  SELECT 1 FROM a", "UPDATE a SET b = 1 in c"] {
+            let message = format!("no such table: a in {statement} at offset 3");
+            assert_eq!(cut_statement(&message), "no such table: a");
+        }
+        for message in ["database is locked", "near \"in\": syntax error", "full in SELECT"] {
+            assert_eq!(cut_statement(message), message);
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use haft_core::invariant::OrReport as _;
@@ -11,8 +11,9 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension as _, TransactionBehavio
 
 use super::database_file::DatabaseFile;
 use super::error::{SqliteCause, SqliteError};
-use super::schema::{CHECKSUM_VERSION, MIGRATIONS};
-use crate::private_file::private_file_options;
+use super::indexing::index_turns;
+use super::schema::{CHECKSUM_VERSION, MIGRATIONS, SUMMARY_VERSION};
+use crate::private_file::{private_file_options, sync_parent};
 
 /// Reads the version of a file, which is 0 for a new one. Refuses a file of a newer or of another program.
 pub(super) fn read_version(connection: &Connection, known: usize) -> Result<usize, SqliteError> {
@@ -58,7 +59,8 @@ pub(super) fn checksum_column(connection: &Connection) -> Result<&'static str, S
     Ok(if has_checksums { "checksum" } else { "NULL" })
 }
 
-fn read_known_version(connection: &Connection) -> Result<usize, SqliteError> {
+/// Reads the version of a file that was opened, which a newer program may have migrated since.
+pub(super) fn read_known_version(connection: &Connection) -> Result<usize, SqliteError> {
     let mut statement = connection.prepare_cached("PRAGMA user_version")?;
     let found: u32 = statement.query_row([], |row| row.get(0))?;
     match usize::try_from(found) {
@@ -94,8 +96,11 @@ pub(super) fn migrate(
     }
     // A new file has nothing to lose.
     let copy = (version > 0).then(|| CopyDraft::write(file, version)).transpose()?;
-    for step in migrations.iter().skip(version) {
+    for (number, step) in (1..).zip(migrations).skip(version) {
         transaction.execute_batch(step)?;
+        if number == SUMMARY_VERSION {
+            index_turns(&transaction)?;
+        }
     }
     transaction.pragma_update(None, "application_id", OWNER)?;
     transaction.pragma_update(None, "user_version", version_number(migrations.len()))?;
@@ -140,7 +145,7 @@ impl CopyDraft {
     /// Gives the copy its name. An older copy of the same version is replaced.
     fn publish(self) -> Result<(), SqliteCause> {
         fs::rename(&self.draft, &self.copy)
-            .and_then(|()| sync_directory(&self.copy))
+            .and_then(|()| sync_parent(&self.copy))
             .map_err(|error| self.failed(error.into()))
     }
 
@@ -175,14 +180,6 @@ pub(super) fn append(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(suffix);
     name.into()
-}
-
-/// Makes the name of a file survive a power failure.
-fn sync_directory(file: &Path) -> io::Result<()> {
-    match file.parent() {
-        Some(directory) if cfg!(unix) => fs::File::open(directory)?.sync_all(),
-        _ => Ok(()),
-    }
 }
 
 /// The application id in the header of a file: `haft` in ASCII.

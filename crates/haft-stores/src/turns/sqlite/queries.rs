@@ -3,25 +3,26 @@
 use std::sync::Arc;
 
 use haft_core::clock::Timestamp;
+use haft_core::spool::SpoolKey;
 use haft_core::store::{
-    GateId, GateRow, MemoryRow, MemoryScope, Row as Record, RowKind, StoreError, StoredTurn,
-    TurnId, TurnQuery, TurnStatus, TurnSummary,
+    GateId, GateRow, JournalRow, MemoryRow, MemoryScope, Row as Record, RowKind, StoreError,
+    StoredTurn, TurnId, TurnQuery, TurnSummary,
 };
+use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Params, Row};
 
 use super::checksum::{check_row, gate_checksum, row_checksum};
 use super::error::{SqliteError, damaged_error};
-use super::migration::checksum_column;
+use super::migration::{checksum_column, read_known_version};
+use super::schedule::read_schedule;
+use super::schema::{MEMORIES_VERSION, SUMMARY_VERSION, UNFINISHED, UNFINISHED_WORDS};
 
 pub(super) fn load_turn(
     connection: &Connection,
     id: &TurnId,
 ) -> Result<Option<StoredTurn>, SqliteError> {
-    let sql = format!("SELECT number, {SUMMARY} FROM turns WHERE id = ?1");
-    let mut statement = connection.prepare_cached(&sql)?;
-    let found = statement.query_row([id.as_str()], |row| Ok((row.get(0)?, read_summary(row, 1))));
-    let Some((number, summary)): Option<(i64, _)> = found.optional()? else { return Ok(None) };
-    let mut turn = StoredTurn::new(summary?);
+    let Some((number, summary)) = find_summary(connection, id)? else { return Ok(None) };
+    let mut turn = StoredTurn::new(summary);
     let checksum = checksum_column(connection)?;
     let sql =
         format!("SELECT kind, id, json, {checksum} FROM records WHERE turn = ?1 ORDER BY number");
@@ -37,33 +38,174 @@ pub(super) fn load_turn(
     Ok(Some(turn))
 }
 
+pub(super) fn load_summary(
+    connection: &Connection,
+    id: &TurnId,
+) -> Result<Option<TurnSummary>, SqliteError> {
+    Ok(find_summary(connection, id)?.map(|(_, summary)| summary))
+}
+
+fn find_summary(
+    connection: &Connection,
+    id: &TurnId,
+) -> Result<Option<(i64, TurnSummary)>, SqliteError> {
+    let sql = format!("SELECT {} FROM turns WHERE id = ?1", summary_columns(connection)?);
+    let mut statement = connection.prepare_cached(&sql)?;
+    let found =
+        statement.query_row([id.as_str()], |row| Ok((row.get("number")?, read_summary(row))));
+    let Some((number, summary)): Option<(i64, _)> = found.optional()? else { return Ok(None) };
+    Ok(Some((number, summary?)))
+}
+
+pub(super) fn read_journal(
+    connection: &Connection,
+    id: &TurnId,
+    after: u64,
+    limit: usize,
+) -> Result<Vec<JournalRow>, SqliteError> {
+    let Some(turn) = find_number(connection, id)? else { return Ok(Vec::new()) };
+    let Ok(after) = i64::try_from(after) else { return Ok(Vec::new()) };
+    let sql = format!(
+        "SELECT number, json, {} FROM journal WHERE turn = ?1 AND number > ?2
+         ORDER BY number LIMIT ?3",
+        checksum_column(connection)?
+    );
+    query_all(connection, &sql, (turn, after, sql_limit(limit)), |row| {
+        let (number, json): (i64, Arc<str>) = (row.get(0)?, row.get(1)?);
+        let what = || format!("the journal of turn `{id}`");
+        check_row(row.get(2)?, || row_checksum(&[&json]), what)?;
+        let number = u64::try_from(number);
+        let number = number.map_err(|_| damaged_error(what(), "a number is negative"))?;
+        Ok(JournalRow::new(number, json))
+    })
+}
+
 pub(super) fn list_turns(
     connection: &Connection,
     query: &TurnQuery,
 ) -> Result<Vec<TurnSummary>, SqliteError> {
-    let before = match &query.before {
-        Some(id) => Some(find_number(connection, id)?.ok_or_else(|| StoreError::unknown_turn(id))?),
-        None => None,
-    };
-    let limit = query.limit.unwrap_or(TurnQuery::DEFAULT_LIMIT);
-    // A limit beyond the range of SQLite's integers is no limit.
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let parameters = (before.unwrap_or(i64::MAX), &query.conversation, limit);
-    query_all(connection, &turns_sql(query), parameters, |row| read_summary(row, 0))
+    let before = find_before(connection, query)?;
+    if read_known_version(connection)? < SUMMARY_VERSION {
+        return list_old_turns(connection, query, before);
+    }
+    let TurnsSql { sql, parameters } = TurnsSql::new(query, before, "");
+    query_all(connection, &sql, rusqlite::params_from_iter(parameters), read_summary)
 }
 
-/// The query visits only the turns of the conversation, or only the unfinished ones.
-pub(super) fn turns_sql(query: &TurnQuery) -> String {
-    let (index, conversation) = match (&query.conversation, query.unfinished) {
-        (Some(_), _) => ("INDEXED BY turns_by_conversation", "conversation = ?2"),
-        (None, true) => ("INDEXED BY turns_unfinished", "?2 IS NULL"),
-        (None, false) => ("", "?2 IS NULL"),
-    };
-    let status = if query.unfinished { "AND status IN ('running', 'waiting')" } else { "" };
-    format!(
-        "SELECT {SUMMARY} FROM turns {index} WHERE number < ?1 AND {conversation} {status}
-         ORDER BY number DESC LIMIT ?3"
-    )
+/// Lists the turns of an older file, which is only read and has no indexes of summaries.
+fn list_old_turns(
+    connection: &Connection,
+    query: &TurnQuery,
+    before: Option<i64>,
+) -> Result<Vec<TurnSummary>, SqliteError> {
+    let columns = summary_columns(connection)?;
+    let sql = format!("SELECT {columns} FROM turns WHERE number < ?1 ORDER BY number DESC");
+    let mut turns = query_all(connection, &sql, [before.unwrap_or(i64::MAX)], read_summary)?;
+    turns.retain(|turn| query.selects(turn));
+    turns.truncate(query.limit.unwrap_or(TurnQuery::DEFAULT_LIMIT));
+    Ok(turns)
+}
+
+/// Lists a page of the selected turns that have ended and on which no lease is active.
+pub(super) fn list_removable_turns(
+    connection: &Connection,
+    query: &TurnQuery,
+    now: Timestamp,
+) -> Result<Vec<TurnId>, SqliteError> {
+    let before = find_before(connection, query)?;
+    let free = format!(
+        "AND status NOT IN ({UNFINISHED_WORDS}) AND coalesce(held_until, {0}) <= {0}",
+        now.as_micros()
+    );
+    let TurnsSql { sql, parameters } = TurnsSql::new(query, before, &free);
+    let parameters = rusqlite::params_from_iter(parameters);
+    query_all(connection, &sql, parameters, |row| read_summary(row).map(|it| it.id))
+}
+
+fn find_before(connection: &Connection, query: &TurnQuery) -> Result<Option<i64>, SqliteError> {
+    let Some(id) = &query.before else { return Ok(None) };
+    Ok(Some(find_number(connection, id)?.ok_or_else(|| StoreError::unknown_turn(id))?))
+}
+
+/// A limit beyond the range of SQLite's integers is no limit.
+fn sql_limit(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
+}
+
+/// The statement of a list of turns, and its parameters.
+pub(super) struct TurnsSql {
+    pub(super) sql: String,
+    pub(super) parameters: Vec<Value>,
+}
+
+impl TurnsSql {
+    /// The query visits only the turns of the conversation, or only the unfinished ones, or those with the words.
+    pub(super) fn new(query: &TurnQuery, before: Option<i64>, condition: &str) -> Self {
+        let mut this = Self { sql: String::new(), parameters: Vec::new() };
+        let index = match (&query.conversation, query.unfinished, query.words.is_empty()) {
+            (Some(_), ..) => "INDEXED BY turns_by_conversation",
+            (None, true, true) => "INDEXED BY turns_unfinished",
+            _ => "",
+        };
+        this.sql = format!("SELECT {SUMMARY} FROM turns {index} WHERE true");
+        if let Some(before) = before {
+            this.add("number < ?", [before.into()]);
+        }
+        for (column, value) in [
+            ("conversation = ?", &query.conversation),
+            ("tenant = ?", &query.tenant),
+            ("agent = ?", &query.agent),
+            ("model = ?", &query.model),
+        ] {
+            this.add_optional(column, value.clone());
+        }
+        this.add_optional("created_at >= ?", query.created_from.map(Timestamp::as_micros));
+        this.add_optional("created_at < ?", query.created_before.map(Timestamp::as_micros));
+        if query.unfinished {
+            this.add(UNFINISHED, []);
+        }
+        if !query.statuses.is_empty() {
+            let marks = vec!["?"; query.statuses.len()].join(", ");
+            let words = query.statuses.iter().map(|it| it.as_str().to_owned().into());
+            this.add(&format!("status IN ({marks})"), words);
+        }
+        for word in &query.words {
+            let found = "number IN (SELECT turn FROM turn_words WHERE word >= ? AND word < ?)";
+            // No word contains the last character of Unicode.
+            this.add(found, [word.clone().into(), format!("{word}\u{10ffff}").into()]);
+        }
+        let limit = sql_limit(query.limit.unwrap_or(TurnQuery::DEFAULT_LIMIT));
+        this.sql.push_str(&format!(" {condition} ORDER BY number DESC LIMIT ?"));
+        this.parameters.push(limit.into());
+        this
+    }
+
+    fn add(&mut self, condition: &str, parameters: impl IntoIterator<Item = Value>) {
+        self.sql.push_str(" AND ");
+        self.sql.push_str(condition);
+        self.parameters.extend(parameters);
+    }
+
+    fn add_optional(&mut self, condition: &str, parameter: Option<impl Into<Value>>) {
+        if let Some(parameter) = parameter {
+            self.add(condition, [parameter.into()]);
+        }
+    }
+}
+
+/// Of these keys, those that no record refers to.
+pub(super) fn list_unreferenced_keys(
+    connection: &Connection,
+    keys: Vec<SpoolKey>,
+) -> Result<Vec<SpoolKey>, SqliteError> {
+    let mut statement = connection.prepare_cached("SELECT 1 FROM content WHERE key = ?1")?;
+    let mut unused = Vec::new();
+    for key in keys {
+        if !statement.exists([key.as_str()])? {
+            unused.push(key);
+        }
+    }
+    Ok(unused)
 }
 
 pub(super) fn load_gate(
@@ -103,15 +245,28 @@ pub(super) fn load_memories(
     connection: &Connection,
     scope: &MemoryScope,
 ) -> Result<Vec<MemoryRow>, SqliteError> {
-    let sql = "SELECT id, json, version FROM memories
-               WHERE scope_kind = ?1 AND scope_id = ?2 AND deleted = 0 ORDER BY number";
+    let version = read_known_version(connection)?;
+    if version < MEMORIES_VERSION {
+        return Ok(Vec::new());
+    }
+    let checksum = match version < SUMMARY_VERSION {
+        true => "NULL",
+        false => "checksum",
+    };
+    let sql = format!(
+        "SELECT id, json, version, {checksum} FROM memories
+         WHERE scope_kind = ?1 AND scope_id = ?2 AND deleted = 0 ORDER BY number"
+    );
     let parameters = (scope.kind.as_str(), &scope.id);
-    query_all(connection, sql, parameters, |row| {
+    query_all(connection, &sql, parameters, |row| {
         let id: String = row.get(0)?;
+        let json: Arc<str> = row.get(1)?;
+        let computed = || row_checksum(&[scope.kind.as_str(), &scope.id, &id, &json]);
+        check_row(row.get(3)?, computed, || format!("memory `{id}`"))?;
         let version = u64::try_from(row.get::<_, i64>(2)?);
         let version = version
             .map_err(|_| damaged_error(format!("memory `{id}`"), "its version is negative"))?;
-        Ok(MemoryRow::new(id, row.get::<_, Arc<str>>(1)?, version))
+        Ok(MemoryRow::new(id, json, version))
     })
 }
 
@@ -135,22 +290,37 @@ fn query_all<T>(
     Ok(found)
 }
 
-/// Reads the columns of `SUMMARY`, which begin at `first`.
-fn read_summary(row: &Row<'_>, first: usize) -> Result<TurnSummary, SqliteError> {
-    let id: String = row.get(first)?;
+/// The columns of a summary. A file of an earlier version, which is only read, does not have all of them.
+fn summary_columns(connection: &Connection) -> Result<&'static str, SqliteError> {
+    let is_old = read_known_version(connection)? < SUMMARY_VERSION;
+    Ok(if is_old { OLD_SUMMARY } else { SUMMARY })
+}
+
+/// Reads the columns of `SUMMARY`.
+fn read_summary(row: &Row<'_>) -> Result<TurnSummary, SqliteError> {
+    let id: String = row.get(SCHEDULE_COLUMNS)?;
     let damaged = |reason| damaged_error(format!("turn `{id}`"), reason);
     let turn = id.parse().map_err(|_| damaged("its id is none"))?;
-    let created_at = Timestamp::from_micros(row.get(first + 3)?);
-    let created_at = created_at.map_err(|_| damaged("its begin is no valid time"))?;
+    let time = |name: &str, reason| -> Result<Option<Timestamp>, SqliteError> {
+        let time = row.get::<_, Option<i64>>(name)?.map(Timestamp::from_micros).transpose();
+        Ok(time.map_err(|_| damaged(reason))?)
+    };
+    let created_at = time("created_at", "its begin is no valid time")?;
+    let created_at = created_at.ok_or_else(|| damaged("it has no begin"))?;
     let mut summary = TurnSummary::new(turn, created_at);
-    summary.conversation = row.get(first + 1)?;
-    let status: String = row.get(first + 2)?;
-    let status = TurnStatus::from_word(&status);
-    summary.status = status.ok_or_else(|| damaged("its status is unknown"))?;
-    summary.holder = row.get(first + 4)?;
-    let until: Option<i64> = row.get(first + 5)?;
-    let until = until.map(Timestamp::from_micros).transpose();
-    summary.held_until = until.map_err(|_| damaged("its lease has no valid end"))?;
+    summary.set_schedule(read_schedule(row, 0, &id)?);
+    summary.conversation = row.get("conversation")?;
+    summary.holder = row.get("holder")?;
+    summary.tenant = row.get("tenant")?;
+    summary.agent = row.get("agent")?;
+    summary.model = row.get("model")?;
+    summary.first_words = row.get("first_words")?;
+    let tokens: Option<i64> = row.get("tokens")?;
+    summary.tokens = tokens.and_then(|it| u64::try_from(it).ok());
+    summary.priority = row.get("priority")?;
+    summary.updated_at = time("updated_at", "its last change is no valid time")?;
+    summary.ended_at = time("ended_at", "its end is no valid time")?;
+    summary.error_code = row.get("error_code")?;
     Ok(summary)
 }
 
@@ -177,4 +347,10 @@ fn read_gate(row: &Row<'_>) -> Result<GateRow, SqliteError> {
     Ok(gate)
 }
 
-const SUMMARY: &str = "id, conversation, status, created_at, holder, held_until";
+/// How many columns of a schedule stand before the id in `SUMMARY`.
+const SCHEDULE_COLUMNS: usize = 5;
+const SUMMARY: &str = "status, runnable_at, held_until, take_overs, cancel, id, number, conversation, \
+    created_at, holder, tenant, agent, model, first_words, tokens, priority, updated_at, ended_at, error_code";
+const OLD_SUMMARY: &str = "status, NULL, held_until, 0, NULL, id, number, conversation, created_at, holder, \
+    '' AS tenant, NULL AS agent, NULL AS model, NULL AS first_words, NULL AS tokens, 0 AS priority, \
+    NULL AS updated_at, NULL AS ended_at, NULL AS error_code";

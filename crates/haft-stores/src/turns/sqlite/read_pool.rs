@@ -7,7 +7,7 @@ use rusqlite::{Connection, Transaction};
 use tokio::sync::Semaphore;
 
 use super::busy::retry_while_busy;
-use super::database_file::DatabaseFile;
+use super::database_file::{DatabaseFile, ReadConnection};
 use super::error::{SqliteCause, SqliteError};
 use super::migration::check_version;
 use crate::blocking::run_blocking;
@@ -21,13 +21,18 @@ pub(super) struct ReadPool {
 struct ConnectionPool {
     file: DatabaseFile,
     /// `None` after the pool was closed.
-    idle: Mutex<Option<Vec<Connection>>>,
+    idle: Mutex<Option<Vec<ReadConnection>>>,
 }
 
 impl ReadPool {
     pub(super) fn new(file: DatabaseFile) -> Self {
         let pool = Arc::new(ConnectionPool { file, idle: Mutex::new(Some(Vec::new())) });
         Self { pool, permits: Arc::new(Semaphore::new(MAX_READERS)) }
+    }
+
+    /// The file that is read.
+    pub(super) fn file(&self) -> &DatabaseFile {
+        &self.pool.file
     }
 
     /// Closes the connections. One that is in use is closed after its read.
@@ -64,16 +69,16 @@ impl ConnectionPool {
             None => self.connect()?,
         };
         // All statements of one read see the same snapshot.
-        let transaction = self.begin(&connection)?;
+        let transaction = self.begin(&connection.connection)?;
         let result = work(&transaction);
         drop(transaction);
-        if let Some(idle) = &mut *self.lock_idle() {
+        if let (true, Some(idle)) = (connection.sees_writers, &mut *self.lock_idle()) {
             idle.push(connection);
         }
         result
     }
 
-    fn connect(&self) -> Result<Connection, SqliteError> {
+    fn connect(&self) -> Result<ReadConnection, SqliteError> {
         if self.lock_idle().is_none() {
             return Err(SqliteCause::new("the store was closed").into());
         }
@@ -91,7 +96,7 @@ impl ConnectionPool {
         })
     }
 
-    fn lock_idle(&self) -> MutexGuard<'_, Option<Vec<Connection>>> {
+    fn lock_idle(&self) -> MutexGuard<'_, Option<Vec<ReadConnection>>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

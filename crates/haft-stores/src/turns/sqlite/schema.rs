@@ -5,7 +5,7 @@
 ///
 /// The numbers of rows give their order in time. SQLite may assign the number of a deleted row again, which changes
 /// no order.
-pub(super) const MIGRATIONS: &[&str] = &[VERSION_1, VERSION_2, VERSION_3];
+pub(super) const MIGRATIONS: &[&str] = &[VERSION_1, VERSION_2, VERSION_3, VERSION_4];
 
 const VERSION_1: &str = "
 CREATE TABLE turns (
@@ -120,5 +120,70 @@ ALTER TABLE journal ADD COLUMN checksum INTEGER;
 ALTER TABLE gates ADD COLUMN checksum INTEGER;
 ";
 
+/// A turn says when it can be claimed, and has a summary that can be listed and searched. Memories get checksums. The list of
+/// conversations goes: nothing read it, and the turns of a conversation are found by their index.
+///
+/// [`index_turns`](super::indexing::index_turns) fills the new columns and tables.
+const VERSION_4: &str = "
+DROP TABLE conversations;
+ALTER TABLE memories ADD COLUMN checksum INTEGER;
+ALTER TABLE gates ADD COLUMN expires_at INTEGER;
+
+ALTER TABLE turns ADD COLUMN tenant TEXT NOT NULL DEFAULT '';
+ALTER TABLE turns ADD COLUMN priority INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE turns ADD COLUMN runnable_at INTEGER; -- NULL while it cannot be claimed
+ALTER TABLE turns ADD COLUMN take_overs INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE turns ADD COLUMN cancel TEXT; -- who asked for its end, as JSON
+ALTER TABLE turns ADD COLUMN agent TEXT;
+ALTER TABLE turns ADD COLUMN model TEXT;
+ALTER TABLE turns ADD COLUMN first_words TEXT;
+ALTER TABLE turns ADD COLUMN tokens INTEGER;
+ALTER TABLE turns ADD COLUMN updated_at INTEGER;
+ALTER TABLE turns ADD COLUMN ended_at INTEGER;
+ALTER TABLE turns ADD COLUMN error_code TEXT;
+UPDATE turns SET runnable_at = coalesce(held_until, created_at)
+    WHERE status = 'running' OR (status = 'waiting' AND NOT EXISTS (
+        SELECT 1 FROM gates WHERE gates.turn = turns.number AND gates.settlement IS NULL));
+
+DROP INDEX turns_unfinished;
+CREATE INDEX turns_unfinished ON turns (number)
+    WHERE status IN ('queued', 'running', 'waiting', 'suspended', 'cancel-requested');
+CREATE INDEX turns_unfinished_by_conversation ON turns (conversation, number)
+    WHERE conversation IS NOT NULL
+        AND status IN ('queued', 'running', 'waiting', 'suspended', 'cancel-requested');
+CREATE INDEX turns_runnable ON turns (priority DESC, runnable_at, number)
+    WHERE runnable_at IS NOT NULL;
+CREATE INDEX turns_by_agent ON turns (agent) WHERE agent IS NOT NULL;
+
+CREATE TABLE turn_words (
+    word TEXT NOT NULL,
+    turn INTEGER NOT NULL REFERENCES turns (number) ON DELETE CASCADE,
+    PRIMARY KEY (word, turn)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX turn_words_by_turn ON turn_words (turn);
+
+CREATE TABLE content ( -- which stored content a record refers to
+    key TEXT NOT NULL,
+    record INTEGER NOT NULL REFERENCES records (number) ON DELETE CASCADE,
+    PRIMARY KEY (key, record)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX content_by_record ON content (record);
+
+CREATE TABLE store ( -- facts of the store as a whole
+    key TEXT NOT NULL PRIMARY KEY,
+    value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+";
+
+/// The condition of a turn that has not ended, as the indexes have it.
+pub(super) const UNFINISHED: &str =
+    "status IN ('queued', 'running', 'waiting', 'suspended', 'cancel-requested')";
+pub(super) const UNFINISHED_WORDS: &str =
+    "'queued', 'running', 'waiting', 'suspended', 'cancel-requested'";
+
+/// The first version whose turns have summaries and a schedule.
+pub(super) const SUMMARY_VERSION: usize = 4;
+/// The first version that has memories of scopes.
+pub(super) const MEMORIES_VERSION: usize = 2;
 /// The first version whose rows have checksums.
 pub(super) const CHECKSUM_VERSION: usize = 3;

@@ -7,14 +7,16 @@ use std::time::Duration;
 
 use haft_core::clock::Timestamp;
 use haft_core::store::{
-    Lease, LeaseRequest, MemoryScope, NewTurn, Row, RowKind, StoreError, StoreWrite, StoredTurn,
-    TurnId, TurnQuery, TurnStatus, TurnStore,
+    ClaimFilter, Lease, LeaseRequest, MemoryScope, NewTurn, Row, RowKind, StoreError, StoreWrite,
+    StoredTurn, TurnId, TurnQuery, TurnStatus, TurnStore,
 };
 use rusqlite::Connection;
 use tempfile::TempDir;
 
 use super::database_file::DatabaseFile;
-use super::{SqliteOptions, SqliteStore, Synchronous, queries};
+use super::queries::TurnsSql;
+use super::schedule::claim_sql;
+use super::{SqliteOptions, SqliteStore, Synchronous};
 
 /// Runs a future on a runtime of its own.
 fn run<T>(future: impl Future<Output = T>) -> T {
@@ -37,9 +39,9 @@ fn turn(name: &str) -> TurnId {
 }
 
 async fn begin(store: &SqliteStore, name: &str) -> Lease {
-    let holder = LeaseRequest::new("a", Timestamp::EPOCH, Duration::from_secs(100));
+    let holder = LeaseRequest::new("a", Duration::from_secs(100));
     let writes = vec![StoreWrite::Put(Row::new(RowKind::Message, "first", "{}"))];
-    store.create(NewTurn::new(turn(name), holder).writes(writes)).await.unwrap()
+    store.create(NewTurn::new(turn(name)).writes(writes), holder).await.unwrap()
 }
 
 async fn load(store: &SqliteStore, name: &str) -> StoredTurn {
@@ -88,9 +90,10 @@ fn lists_walk_through_what_they_list() {
     let file = DatabaseFile::locate(&path, SqliteOptions::default()).unwrap();
     let connection = file.open(super::schema::MIGRATIONS).unwrap().connection;
     let plan = |query: TurnQuery| {
-        let sql = format!("EXPLAIN QUERY PLAN {}", queries::turns_sql(&query));
-        let parameters = (1, &query.conversation, 1);
+        let TurnsSql { sql, parameters } = TurnsSql::new(&query, Some(1), "");
+        let sql = format!("EXPLAIN QUERY PLAN {sql}");
         let mut statement = connection.prepare(&sql).unwrap();
+        let parameters = rusqlite::params_from_iter(parameters);
         let lines = statement.query_map(parameters, |row| row.get::<_, String>(3)).unwrap();
         lines.collect::<Result<Vec<_>, _>>().unwrap().join("; ")
     };
@@ -100,7 +103,17 @@ fn lists_walk_through_what_they_list() {
     assert_eq!(open, "SEARCH turns USING INDEX turns_unfinished (number<?)");
     let found = "SEARCH turns USING INDEX turns_by_conversation (conversation=? AND rowid<?)";
     assert_eq!(plan(all.clone().conversation("a")), found);
-    assert_eq!(plan(all.conversation("a").unfinished()), found);
+    assert_eq!(plan(all.clone().conversation("a").unfinished()), found);
+    let found = plan(all.matching("deploy"));
+    let by_word = "SEARCH turn_words USING PRIMARY KEY (word>? AND word<?)";
+    assert!(found.contains(by_word), "{found}");
+
+    let sql = format!("EXPLAIN QUERY PLAN {}", claim_sql(&ClaimFilter::default()));
+    let mut statement = connection.prepare(&sql).unwrap();
+    let lines = statement.query_map((1, None::<String>, "[]"), |row| row.get::<_, String>(3));
+    let lines = lines.unwrap().collect::<Result<Vec<_>, _>>().unwrap().join("; ");
+    assert!(lines.contains("turns USING INDEX turns_runnable"), "{lines}");
+    assert!(!lines.contains("TEMP B-TREE"), "{lines}");
 }
 
 #[test]
@@ -109,7 +122,8 @@ fn the_tables_know_which_turns_are_over() {
         TurnStatus::ALL.iter().filter(|it| !it.is_final()).map(|it| it.as_str()).collect();
     let words = format!("status IN ('{}')", open.join("', '"));
     assert!(super::schema::MIGRATIONS.concat().contains(&words), "{words}");
-    assert!(queries::turns_sql(&TurnQuery::default().unfinished()).contains(&words), "{words}");
+    assert_eq!(super::schema::UNFINISHED, words);
+    assert_eq!(format!("status IN ({})", super::schema::UNFINISHED_WORDS), words);
 }
 
 fn sql(path: &Path, sql: &str) {

@@ -1,83 +1,102 @@
 //! Updates. Each function runs in a transaction that is rolled back if it fails.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use haft_core::clock::Timestamp;
 use haft_core::store::{
     GateId, Lease, LeaseRequest, MemoryScope, NewTurn, Row, SettleOutcome, StoreError, StoreWrite,
-    TurnId, TurnStatus,
+    SummaryUpdate, TurnId, TurnQuery, TurnSchedule, TurnStatus,
 };
-use rusqlite::{Connection, OptionalExtension, ToSql};
+use rusqlite::{Connection, ToSql};
 
 use super::checksum::{gate_checksum, row_checksum};
-use super::error::{SqliteError, damaged_error};
+use super::error::SqliteError;
+use super::queries::{list_removable_turns, load_gate};
+use super::schedule::LeaseRow;
 
-pub(super) fn create_turn(connection: &Connection, new: &NewTurn) -> Result<Lease, SqliteError> {
-    let lease = Lease::new(new.id.clone(), &new.holder, 1);
+pub(super) fn create_turn(
+    connection: &Connection,
+    new: &NewTurn,
+    holder: &LeaseRequest,
+    now: Timestamp,
+) -> Result<Lease, SqliteError> {
+    let lease = Lease::new(new.id.clone(), holder, 1, now);
+    let schedule = TurnSchedule::running(lease.until);
+    insert_turn(connection, new, Some(&lease.holder), schedule, now)?;
+    Ok(lease)
+}
+
+pub(super) fn enqueue_turn(
+    connection: &Connection,
+    new: &NewTurn,
+    now: Timestamp,
+) -> Result<(), SqliteError> {
+    let schedule = TurnSchedule::queued(now.saturating_add(new.start_after));
+    insert_turn(connection, new, None, schedule, now)
+}
+
+fn insert_turn(
+    connection: &Connection,
+    new: &NewTurn,
+    holder: Option<&Arc<str>>,
+    schedule: TurnSchedule,
+    now: Timestamp,
+) -> Result<(), SqliteError> {
     let inserted = execute(
         connection,
-        "INSERT INTO turns (id, conversation, status, created_at, epoch, holder, held_until)
-         VALUES (?1, ?2, ?3, ?4, 1, ?5, ?6) ON CONFLICT (id) DO NOTHING",
+        "INSERT INTO turns (id, conversation, status, created_at, epoch, holder, held_until, tenant,
+             agent, model, first_words, priority, runnable_at, updated_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?4)
+         ON CONFLICT (id) DO NOTHING",
         &[
             &new.id.as_str(),
             &new.conversation,
-            &TurnStatus::Running.as_str(),
-            &new.holder.now.as_micros(),
-            &&*lease.holder,
-            &lease.until.as_micros(),
+            &schedule.status.as_str(),
+            &now.as_micros(),
+            &i64::from(holder.is_some()),
+            &holder.map(|it| &**it),
+            &schedule.held_until.map(Timestamp::as_micros),
+            &new.tenant,
+            &new.agent,
+            &new.model,
+            &new.first_words,
+            &new.priority,
+            &schedule.runnable_at.map(Timestamp::as_micros),
         ],
     )?;
     if inserted == 0 {
         return Err(StoreError::turn_exists(&new.id).into());
     }
     let number = connection.last_insert_rowid();
-    if let Some(conversation) = &new.conversation {
-        note_conversation(connection, conversation, new.holder.now)?;
-    }
-    apply_writes(connection, number, &new.writes)?;
-    Ok(lease)
+    insert_words(connection, number, &new.search_words())?;
+    let turn = LeaseRow::find(connection, &new.id)?;
+    let turn = turn.ok_or_else(|| StoreError::unknown_turn(&new.id))?;
+    apply_writes(connection, turn, &new.writes, now).map(drop)
 }
 
-pub(super) fn claim_turn(
+/// Stores the words by which a turn is found.
+pub(super) fn insert_words(
     connection: &Connection,
-    id: &TurnId,
-    holder: &LeaseRequest,
-) -> Result<Lease, SqliteError> {
-    let turn = find_lease(connection, id)?.ok_or_else(|| StoreError::unknown_turn(id))?;
-    turn.check_free(id, holder.now)?;
-    let lease = Lease::new(id.clone(), holder, turn.epoch + 1);
-    store_lease(connection, turn.number, &lease)?;
-    Ok(lease)
-}
-
-pub(super) fn renew_lease(
-    connection: &Connection,
-    lease: &Lease,
-    now: Timestamp,
-) -> Result<Lease, SqliteError> {
-    let number = check_lease(connection, lease)?;
-    let lease = lease.clone().renewed(now);
-    store_lease(connection, number, &lease)?;
-    Ok(lease)
-}
-
-pub(super) fn release_lease(connection: &Connection, lease: &Lease) -> Result<(), SqliteError> {
-    if let Some(turn) = find_lease(connection, &lease.turn)?
-        && turn.is_held_with(lease)
-    {
-        let sql = "UPDATE turns SET holder = NULL, held_until = NULL WHERE number = ?1";
-        execute(connection, sql, &[&turn.number])?;
+    turn: i64,
+    words: &BTreeSet<String>,
+) -> Result<(), SqliteError> {
+    let sql = "INSERT INTO turn_words (word, turn) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
+    for word in words {
+        execute(connection, sql, &[word, &turn])?;
     }
     Ok(())
 }
 
+/// Returns whether the turn has ended with it.
 pub(super) fn commit_writes(
     connection: &Connection,
     lease: &Lease,
     writes: &[StoreWrite],
-) -> Result<(), SqliteError> {
-    let number = check_lease(connection, lease)?;
-    apply_writes(connection, number, writes)
+    now: Timestamp,
+) -> Result<bool, SqliteError> {
+    let turn = LeaseRow::find_leased(connection, lease)?;
+    apply_writes(connection, turn, writes, now)
 }
 
 pub(super) fn remove_turn(
@@ -85,106 +104,90 @@ pub(super) fn remove_turn(
     id: &TurnId,
     now: Timestamp,
 ) -> Result<bool, SqliteError> {
-    let Some(turn) = find_lease(connection, id)? else { return Ok(false) };
-    turn.check_free(id, now)?;
+    let Some(turn) = LeaseRow::find(connection, id)? else { return Ok(false) };
+    turn.check_free(now)?;
     // The rows that belong to the turn are deleted by the foreign keys.
     execute(connection, "DELETE FROM turns WHERE number = ?1", &[&turn.number])?;
     Ok(true)
+}
+
+pub(super) fn remove_turns(
+    connection: &Connection,
+    query: &TurnQuery,
+    now: Timestamp,
+) -> Result<Vec<TurnId>, SqliteError> {
+    let ids = list_removable_turns(connection, query, now)?;
+    for id in &ids {
+        remove_turn(connection, id, now)?;
+    }
+    Ok(ids)
+}
+
+/// Compares the fingerprint of a secret with the one that is stored, or stores it.
+pub(super) fn verify_secret(connection: &Connection, fingerprint: &str) -> Result<(), SqliteError> {
+    let sql = "INSERT INTO store (key, value) VALUES ('secret', ?1) ON CONFLICT DO NOTHING";
+    execute(connection, sql, &[&fingerprint])?;
+    let sql = "SELECT value = ?1 FROM store WHERE key = 'secret'";
+    match connection.query_row(sql, [fingerprint], |row| row.get(0))? {
+        true => Ok(()),
+        false => Err(StoreError::OtherSecret.into()),
+    }
 }
 
 pub(super) fn settle_gate(
     connection: &Connection,
     id: &GateId,
     settlement: &str,
-) -> Result<SettleOutcome, SqliteError> {
-    if store_settlement(connection, id, None, settlement)? {
-        return Ok(SettleOutcome::new(settlement, true));
+    now: Timestamp,
+) -> Result<(SettleOutcome, TurnId), SqliteError> {
+    let gate = load_gate(connection, id)?.ok_or_else(|| StoreError::unknown_gate(id))?;
+    if let Some(existing) = gate.settlement {
+        return Ok((SettleOutcome::new(existing, false), gate.turn));
     }
-    let mut statement = connection.prepare_cached("SELECT settlement FROM gates WHERE id = ?1")?;
-    let existing: Option<String> =
-        statement.query_row([id.as_str()], |row| row.get(0)).optional()?;
-    Ok(SettleOutcome::new(existing.ok_or_else(|| StoreError::unknown_gate(id))?, false))
+    store_settlement(connection, id, &gate.json, settlement)?;
+    if let Some(mut turn) = LeaseRow::find(connection, &gate.turn)? {
+        turn.schedule.settle_gate(now);
+        turn.store(connection)?;
+    }
+    Ok((SettleOutcome::new(settlement, true), gate.turn))
 }
 
-/// Settles a gate that is open, and returns whether it was. With a number, only a gate of that turn.
+/// Closes a gate of a turn. One that is settled stays so, and one of another turn changes nothing.
+fn close_gate(
+    connection: &Connection,
+    id: &GateId,
+    turn: i64,
+    settlement: &str,
+) -> Result<(), SqliteError> {
+    let sql = "SELECT 1 FROM gates WHERE id = ?1 AND turn = ?2 AND settlement IS NULL";
+    let is_open = connection.prepare_cached(sql)?.exists((id.as_str(), turn))?;
+    match load_gate(connection, id)?.filter(|_| is_open) {
+        Some(gate) => store_settlement(connection, id, &gate.json, settlement),
+        None => Ok(()),
+    }
+}
+
+/// Settles a gate that was loaded, so that its checksum was compared: the new checksum must not cover damage.
 fn store_settlement(
     connection: &Connection,
     id: &GateId,
-    turn: Option<i64>,
+    json: &str,
     settlement: &str,
-) -> Result<bool, SqliteError> {
-    let sql = "SELECT json FROM gates
-               WHERE id = ?1 AND settlement IS NULL AND turn = coalesce(?2, turn)";
-    let mut statement = connection.prepare_cached(sql)?;
-    let json: Option<String> =
-        statement.query_row((id.as_str(), turn), |row| row.get(0)).optional()?;
-    let Some(json) = json else { return Ok(false) };
-    let checksum = gate_checksum(id.as_str(), &json, Some(settlement));
+) -> Result<(), SqliteError> {
+    let checksum = gate_checksum(id.as_str(), json, Some(settlement));
     let sql = "UPDATE gates SET settlement = ?2, checksum = ?3 WHERE id = ?1";
-    Ok(execute(connection, sql, &[&id.as_str(), &settlement, &checksum])? == 1)
-}
-
-/// The lease of a turn as it is stored.
-struct LeaseRow {
-    number: i64,
-    epoch: u64,
-    holder: Option<Arc<str>>,
-    held_until: Option<Timestamp>,
-}
-
-fn find_lease(connection: &Connection, id: &TurnId) -> Result<Option<LeaseRow>, SqliteError> {
-    let sql = "SELECT number, epoch, holder, held_until FROM turns WHERE id = ?1";
-    let mut statement = connection.prepare_cached(sql)?;
-    let found = statement.query_row([id.as_str()], |row| {
-        Ok((row.get(0)?, row.get::<_, i64>(1)?, row.get(2)?, row.get::<_, Option<i64>>(3)?))
-    });
-    let Some((number, epoch, holder, until)) = found.optional()? else { return Ok(None) };
-    let damaged = |reason| damaged_error(format!("turn `{id}`"), reason);
-    let epoch = u64::try_from(epoch).map_err(|_| damaged("its epoch is negative"))?;
-    let until = until.map(Timestamp::from_micros).transpose();
-    let until = until.map_err(|_| damaged("its lease has no valid end"))?;
-    Ok(Some(LeaseRow { number, epoch, holder, held_until: until }))
-}
-
-impl LeaseRow {
-    fn is_held_with(&self, lease: &Lease) -> bool {
-        self.epoch == lease.epoch && self.holder.as_ref() == Some(&lease.holder)
-    }
-
-    /// Fails while a lease on the turn is active.
-    fn check_free(&self, id: &TurnId, now: Timestamp) -> Result<(), StoreError> {
-        match (&self.holder, self.held_until) {
-            (Some(holder), Some(until)) if now < until => {
-                Err(StoreError::Held { turn: id.clone(), holder: Arc::clone(holder), until })
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
-/// Returns the number of the turn, if the lease is valid.
-fn check_lease(connection: &Connection, lease: &Lease) -> Result<i64, SqliteError> {
-    let turn = find_lease(connection, &lease.turn)?;
-    let turn = turn.ok_or_else(|| StoreError::unknown_turn(&lease.turn))?;
-    if !turn.is_held_with(lease) {
-        return Err(StoreError::LeaseLost { turn: lease.turn.clone() }.into());
-    }
-    Ok(turn.number)
-}
-
-fn store_lease(connection: &Connection, turn: i64, lease: &Lease) -> Result<(), SqliteError> {
-    let invalid = |_| damaged_error(format!("turn `{}`", lease.turn), "its epoch is too large");
-    let epoch = i64::try_from(lease.epoch).map_err(invalid)?;
-    let sql = "UPDATE turns SET epoch = ?2, holder = ?3, held_until = ?4 WHERE number = ?1";
-    execute(connection, sql, &[&turn, &epoch, &&*lease.holder, &lease.until.as_micros()])?;
+    execute(connection, sql, &[&id.as_str(), &settlement, &checksum])?;
     Ok(())
 }
 
+/// Applies the writes of one commit, and returns whether the turn has ended with it.
 fn apply_writes(
     connection: &Connection,
-    turn: i64,
+    mut row: LeaseRow,
     writes: &[StoreWrite],
-) -> Result<(), SqliteError> {
+    now: Timestamp,
+) -> Result<bool, SqliteError> {
+    let (turn, before) = (row.number, row.schedule.clone());
     for write in writes {
         match write {
             StoreWrite::Put(row) => put_record(connection, turn, row)?,
@@ -198,17 +201,22 @@ fn apply_writes(
                 execute(connection, sql, &[&turn, &json.as_str(), &checksum])?;
             }
             StoreWrite::Status(status) => {
-                let sql = "UPDATE turns SET status = ?2 WHERE number = ?1";
-                execute(connection, sql, &[&turn, &status.as_str()])?;
+                row.schedule.set_status(*status, first_expiry(connection, turn, *status)?);
             }
-            StoreWrite::OpenGate { id, json } => open_gate(connection, turn, id, json)?,
+            StoreWrite::Suspend { delay } => row.schedule.suspend(now.saturating_add(*delay)),
+            StoreWrite::Progress => row.schedule.take_overs = 0,
+            StoreWrite::Summary(update) => update_summary(connection, turn, update)?,
+            StoreWrite::OpenGate { id, json, expires_at } => {
+                open_gate(connection, turn, (id, json), *expires_at)?;
+            }
             StoreWrite::CloseGate { id, settlement } => {
-                store_settlement(connection, id, Some(turn), settlement)?;
+                close_gate(connection, id, turn, settlement)?;
             }
             StoreWrite::PutMemory { scope, id, json } => put_memory(connection, scope, id, json)?,
             StoreWrite::DeleteMemory { scope, id } => {
                 // The row stays with its version, and the text is gone.
-                let sql = "UPDATE memories SET deleted = 1, json = '', version = version + 1
+                let sql = "UPDATE memories
+                           SET deleted = 1, json = '', version = version + 1, checksum = NULL
                            WHERE scope_kind = ?1 AND scope_id = ?2 AND id = ?3 AND deleted = 0";
                 execute(connection, sql, &[&scope.kind.as_str(), &scope.id, id])?;
             }
@@ -218,6 +226,42 @@ fn apply_writes(
             }
         }
     }
+    if row.schedule != before {
+        row.store(connection)?;
+    }
+    let is_ended = row.schedule.status.is_final();
+    let sql = "UPDATE turns SET updated_at = ?2, ended_at = iif(?3, coalesce(ended_at, ?2), NULL)
+               WHERE number = ?1";
+    execute(connection, sql, &[&turn, &now.as_micros(), &is_ended])?;
+    Ok(is_ended && !before.status.is_final())
+}
+
+/// When the first open gate of a waiting turn closes by itself.
+fn first_expiry(
+    connection: &Connection,
+    turn: i64,
+    status: TurnStatus,
+) -> Result<Option<Timestamp>, SqliteError> {
+    if status != TurnStatus::Waiting {
+        return Ok(None);
+    }
+    let sql = "SELECT min(expires_at) FROM gates WHERE turn = ?1 AND settlement IS NULL";
+    let mut statement = connection.prepare_cached(sql)?;
+    let first: Option<i64> = statement.query_row([turn], |row| row.get(0))?;
+    // A time beyond the range is as good as none.
+    Ok(first.and_then(|it| Timestamp::from_micros(it).ok()))
+}
+
+fn update_summary(
+    connection: &Connection,
+    turn: i64,
+    update: &SummaryUpdate,
+) -> Result<(), SqliteError> {
+    let sql = "UPDATE turns SET model = coalesce(?2, model), tokens = coalesce(?3, tokens),
+                   error_code = coalesce(?4, error_code) WHERE number = ?1";
+    // More tokens than the integers of SQLite can hold are that many.
+    let tokens = update.tokens.map(|it| i64::try_from(it).unwrap_or(i64::MAX));
+    execute(connection, sql, &[&turn, &update.model, &tokens, &update.error_code])?;
     Ok(())
 }
 
@@ -229,6 +273,23 @@ fn put_record(connection: &Connection, turn: i64, row: &Row) -> Result<(), Sqlit
     let (kind, json) = (row.kind.as_str(), row.json.as_str());
     let checksum = row_checksum(&[kind, &row.id, json]);
     execute(connection, sql, &[&turn, &kind, &row.id, &json, &checksum])?;
+    store_content_keys(connection, turn, row)
+}
+
+/// Stores which content a record refers to.
+pub(super) fn store_content_keys(
+    connection: &Connection,
+    turn: i64,
+    row: &Row,
+) -> Result<(), SqliteError> {
+    let sql = "DELETE FROM content WHERE record =
+                   (SELECT number FROM records WHERE turn = ?1 AND kind = ?2 AND id = ?3)";
+    execute(connection, sql, &[&turn, &row.kind.as_str(), &row.id])?;
+    let sql = "INSERT INTO content (key, record)
+               SELECT ?4, number FROM records WHERE turn = ?1 AND kind = ?2 AND id = ?3";
+    for key in row.content_keys() {
+        execute(connection, sql, &[&turn, &row.kind.as_str(), &row.id, &key.as_str()])?;
+    }
     Ok(())
 }
 
@@ -240,32 +301,29 @@ fn put_memory(
     id: &str,
     json: &str,
 ) -> Result<(), SqliteError> {
-    let sql = "INSERT INTO memories (scope_kind, scope_id, id, json) VALUES (?1, ?2, ?3, ?4)
+    let sql = "INSERT INTO memories (scope_kind, scope_id, id, json, checksum)
+               VALUES (?1, ?2, ?3, ?4, ?5)
                ON CONFLICT (scope_kind, scope_id, id) DO UPDATE SET
                    number = iif(deleted, (SELECT max(number) + 1 FROM memories), number),
-                   json = excluded.json, version = version + 1, deleted = 0";
-    execute(connection, sql, &[&scope.kind.as_str(), &scope.id, &id, &json])?;
-    Ok(())
-}
-
-/// Lists a conversation, or notes that it has a new turn.
-fn note_conversation(connection: &Connection, id: &str, now: Timestamp) -> Result<(), SqliteError> {
-    let sql = "INSERT INTO conversations (id, created_at, updated_at) VALUES (?1, ?2, ?2)
-               ON CONFLICT (tenant, id) DO UPDATE SET updated_at = max(updated_at, excluded.updated_at)";
-    execute(connection, sql, &[&id, &now.as_micros()])?;
+                   json = excluded.json, checksum = excluded.checksum, version = version + 1,
+                   deleted = 0";
+    let kind = scope.kind.as_str();
+    let checksum = row_checksum(&[kind, &scope.id, id, json]);
+    execute(connection, sql, &[&kind, &scope.id, &id, &json, &checksum])?;
     Ok(())
 }
 
 fn open_gate(
     connection: &Connection,
     turn: i64,
-    id: &GateId,
-    json: &str,
+    (id, json): (&GateId, &str),
+    expires_at: Option<Timestamp>,
 ) -> Result<(), SqliteError> {
-    let sql = "INSERT INTO gates (id, turn, json, checksum) VALUES (?1, ?2, ?3, ?4)
+    let sql = "INSERT INTO gates (id, turn, json, checksum, expires_at) VALUES (?1, ?2, ?3, ?4, ?5)
                ON CONFLICT (id) DO NOTHING";
     let checksum = gate_checksum(id.as_str(), json, None);
-    if execute(connection, sql, &[&id.as_str(), &turn, &json, &checksum])? == 1 {
+    let expires_at = expires_at.map(Timestamp::as_micros);
+    if execute(connection, sql, &[&id.as_str(), &turn, &json, &checksum, &expires_at])? == 1 {
         return Ok(());
     }
     let sql = "SELECT turn = ?2 AND json = ?3 FROM gates WHERE id = ?1";
@@ -274,7 +332,7 @@ fn open_gate(
     if is_same { Ok(()) } else { Err(StoreError::gate_exists(id).into()) }
 }
 
-fn execute(
+pub(super) fn execute(
     connection: &Connection,
     sql: &str,
     parameters: &[&dyn ToSql],

@@ -17,8 +17,7 @@ use super::options::Synchronous;
 pub(super) struct WriteQueue {
     /// `None` if no writes are accepted.
     jobs: Mutex<Option<mpsc::Sender<Box<dyn WriteJob>>>>,
-    /// Why no writes are accepted.
-    refusal: &'static str,
+    is_read_only: bool,
     /// Its sender is dropped when the thread has ended.
     finished: watch::Receiver<()>,
 }
@@ -37,13 +36,12 @@ impl WriteQueue {
         });
         started.map_err(|error| StoreError::backend("start a thread that writes", error))?;
         let jobs = Mutex::new(Some(sender));
-        Ok(Self { jobs, refusal: "the store was closed", finished })
+        Ok(Self { jobs, is_read_only: false, finished })
     }
 
-    /// A queue that refuses every write.
+    /// A queue that refuses every write with [`StoreError::ReadOnly`].
     pub(super) fn read_only() -> Self {
-        let refusal = "the store is open for reading only";
-        Self { jobs: Mutex::new(None), refusal, finished: watch::channel(()).1 }
+        Self { jobs: Mutex::new(None), is_read_only: true, finished: watch::channel(()).1 }
     }
 
     /// Runs a write in a transaction, and returns its result when the transaction is on the disk. A write that fails
@@ -72,11 +70,14 @@ impl WriteQueue {
         durability: Durability,
         work: impl Fn(&Connection) -> Result<T, SqliteError> + Send + 'static,
     ) -> Result<T, StoreError> {
+        if self.is_read_only {
+            return Err(StoreError::read_only(doing));
+        }
         let (send_result, result) = oneshot::channel();
         let task = QueuedWrite { doing, durability, work, result: None, send_result };
         let refused = |reason| StoreError::backend(doing, SqliteCause::new(reason));
         let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let jobs = jobs.ok_or_else(|| refused(self.refusal))?;
+        let jobs = jobs.ok_or_else(|| refused("the store was closed"))?;
         let stopped = || refused("the thread that writes has ended");
         jobs.send(Box::new(task)).await.map_err(|_| stopped())?;
         drop(jobs);

@@ -1,11 +1,15 @@
 //! What every store of turns does.
 
+mod changes;
+mod claims;
 mod gates;
 mod leases;
 mod lists;
 mod memories;
 mod races;
 mod rows;
+mod runners;
+mod summaries;
 mod texts;
 
 use std::fmt;
@@ -17,8 +21,8 @@ use std::time::Duration;
 
 use haft_core::clock::Timestamp;
 use haft_core::store::{
-    GateId, Lease, LeaseRequest, NewTurn, StoreError, StoreWrite, StoredTurn, TurnId, TurnQuery,
-    TurnStore, TurnSummary,
+    CancelRequest, ClaimFilter, GateId, Lease, LeaseRequest, NewTurn, StoreError, StoreWrite,
+    StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary,
 };
 
 use super::ContractViolation;
@@ -49,9 +53,36 @@ pub async fn store(store: &dyn TurnStore) -> Result<(), ContractViolation> {
     leases::check(store).await?;
     gates::check(store).await?;
     lists::check(store).await?;
+    summaries::check(store).await?;
+    claims::check(store).await?;
+    changes::check(store).await?;
     memories::check(store).await?;
     races::check(store).await?;
     is_empty("removed turns are gone", store).await
+}
+
+/// Checks a store of turns together with runners whose clocks are five minutes ahead and five minutes behind: none of them
+/// takes a turn from another one because of its clock. The store must be empty, and is empty again afterwards if it passes.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use haft::stores::MemoryStore;
+/// use haft::testing::conformance;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// conformance::store_with_skewed_clocks(Arc::new(MemoryStore::new())).await?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+///
+/// The first promise that is not kept.
+pub async fn store_with_skewed_clocks(store: Arc<dyn TurnStore>) -> Result<(), ContractViolation> {
+    runners::check(&store).await?;
+    is_empty("removed turns are gone", &*store).await
 }
 
 async fn is_empty(promise: &'static str, store: &dyn TurnStore) -> Result<(), ContractViolation> {
@@ -63,7 +94,7 @@ async fn is_empty(promise: &'static str, store: &dyn TurnStore) -> Result<(), Co
 
 async fn nothing_is_there(store: &dyn TurnStore) -> Result<(), ContractViolation> {
     let (turn, gate) = (turn_id("nothing")?, gate_id("nothing")?);
-    let lease = Lease::new(turn.clone(), &lease_request("a", 0), 1);
+    let lease = Lease::new(turn.clone(), &lease_request("a"), 1, Timestamp::EPOCH);
     let loaded = expect_ok("any turn can be asked for", store.load(turn.clone()).await)?;
     ContractViolation::ensure_equal("a turn that was not begun is not there", &loaded, &None)?;
     let found = expect_ok("any gate can be asked for", store.gate(gate.clone()).await)?;
@@ -71,26 +102,40 @@ async fn nothing_is_there(store: &dyn TurnStore) -> Result<(), ContractViolation
     let open = store.open_gates(Some(turn.clone())).await;
     let open = expect_ok("the gates of any turn can be asked for", open)?;
     ContractViolation::ensure_equal("a turn that was not begun has no gates", &open, &Vec::new())?;
-    remove_turn(store, &turn, 0, false).await?;
+    remove_turn(store, &turn, false).await?;
     expect_ok("a lease on nothing can be given back", store.release(lease.clone()).await)?;
 
     let promise = "a turn that is not there is unknown";
-    expect_unknown_turn(promise, store.claim(turn.clone(), lease_request("a", 0)).await)?;
-    expect_unknown_turn(promise, store.renew(lease.clone(), timestamp(1)).await)?;
+    expect_unknown_turn(promise, store.claim(turn.clone(), lease_request("a")).await)?;
+    expect_unknown_turn(promise, store.renew(lease.clone()).await)?;
+    let request = CancelRequest::new("a", "b");
+    expect_unknown_turn(promise, store.request_cancel(turn.clone(), request).await)?;
+    let claimed = store.claim_next(ClaimFilter::default(), lease_request("a")).await;
+    let claimed = expect_ok("any process can look for work", claimed)?;
+    ContractViolation::ensure_equal("an empty store has no work", &claimed, &None)?;
+    let summary = expect_ok("any turn can be asked for", store.summary(turn.clone()).await)?;
+    ContractViolation::ensure_equal("a turn that was not begun is not there", &summary, &None)?;
+    let journal =
+        expect_ok("any journal can be read", store.read_journal(turn.clone(), 0, 10).await)?;
+    ContractViolation::ensure_equal(
+        "a turn that was not begun has no journal",
+        &journal,
+        &Vec::new(),
+    )?;
     expect_unknown_turn(promise, store.commit(lease, Vec::new()).await)?;
     expect_unknown_turn(promise, store.turns(TurnQuery::default().before(turn)).await)?;
     let promise = "a gate that is not there is unknown";
     expect_unknown_turn(promise, store.settle(gate, "{}".to_owned()).await)
 }
 
-/// Begins a turn with a lease of a hundred seconds from second 0 on.
+/// Begins a turn with a lease that does not run out while the store is checked.
 async fn begin_turn(
     store: &dyn TurnStore,
     id: &str,
     writes: Vec<StoreWrite>,
 ) -> Result<Lease, ContractViolation> {
-    let new = NewTurn::new(turn_id(id)?, lease_request("a", 0)).writes(writes);
-    expect_ok("a turn can begin", store.create(new).await)
+    let new = NewTurn::new(turn_id(id)?).writes(writes);
+    expect_ok("a turn can begin", store.create(new, lease_request("a")).await)
 }
 
 async fn commit_writes(
@@ -103,34 +148,49 @@ async fn commit_writes(
 
 async fn load_turn(store: &dyn TurnStore, turn: &TurnId) -> Result<StoredTurn, ContractViolation> {
     let loaded = expect_ok("a turn can be loaded", store.load(turn.clone()).await)?;
-    loaded.ok_or_else(|| {
+    let mut loaded = loaded.ok_or_else(|| {
         ContractViolation::new("a turn that began is there", format_args!("no {turn:?}"))
-    })
+    })?;
+    hide_times(&mut loaded.summary);
+    Ok(loaded)
+}
+
+/// Replaces the times of the store's clock, so that summaries can be compared.
+fn hide_times(summary: &mut TurnSummary) {
+    summary.created_at = Timestamp::EPOCH;
+    (summary.updated_at, summary.ended_at, summary.runnable_at) = (None, None, None);
+}
+
+/// Lets a lease run out: by a renewal for no time.
+async fn expire_lease(store: &dyn TurnStore, lease: &Lease) -> Result<Lease, ContractViolation> {
+    let mut lease = lease.clone();
+    lease.ttl = Duration::ZERO;
+    expect_ok("a lease can be renewed for any time", store.renew(lease).await)
 }
 
 /// Gives the lease back and removes the turn.
 async fn end_turn(store: &dyn TurnStore, lease: Lease) -> Result<(), ContractViolation> {
     let turn = lease.turn.clone();
     expect_ok("a lease can be given back", store.release(lease).await)?;
-    remove_turn(store, &turn, 0, true).await
+    remove_turn(store, &turn, true).await
 }
 
 async fn remove_turn(
     store: &dyn TurnStore,
     turn: &TurnId,
-    second: u64,
     existed: bool,
 ) -> Result<(), ContractViolation> {
-    let removed = store.remove(turn.clone(), timestamp(second)).await;
+    let removed = store.remove(turn.clone()).await;
     let removed = expect_ok("a turn that nobody has can be removed", removed)?;
     ContractViolation::ensure_equal("remove says whether there was a turn", &removed, &existed)
 }
 
 /// What is stored of a turn that `begin` began, while its lease holds.
 fn expected_turn(lease: &Lease) -> StoredTurn {
-    let mut summary = TurnSummary::new(lease.turn.clone(), timestamp(0));
+    let mut summary = TurnSummary::new(lease.turn.clone(), Timestamp::EPOCH);
     summary.holder = Some(Arc::clone(&lease.holder));
     summary.held_until = Some(lease.until);
+    (summary.take_overs, summary.cancel) = (lease.take_overs, lease.cancel.clone());
     StoredTurn::new(summary)
 }
 
@@ -182,12 +242,14 @@ fn gate_id(name: &str) -> Result<GateId, ContractViolation> {
     name.parse().map_err(|error| ContractViolation::new("the id of a gate is valid", error))
 }
 
-fn lease_request(name: &str, second: u64) -> LeaseRequest {
-    LeaseRequest::new(name, timestamp(second), Duration::from_secs(100))
+/// A request for a lease that does not run out while the store is checked.
+fn lease_request(name: &str) -> LeaseRequest {
+    LeaseRequest::new(name, Duration::from_secs(100_000))
 }
 
-fn timestamp(second: u64) -> Timestamp {
-    Timestamp::EPOCH.saturating_add(Duration::from_secs(second))
+/// A request for a lease that has run out when it is given.
+fn brief_request(name: &str) -> LeaseRequest {
+    LeaseRequest::new(name, Duration::ZERO)
 }
 
 /// Runs all of them at once, and gives what they gave in their order.

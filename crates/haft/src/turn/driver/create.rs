@@ -5,13 +5,15 @@ use std::future::Future;
 use std::sync::Arc;
 
 use haft_core::cancel::Cancellation;
-use haft_core::context::RecordError;
-use haft_core::record::Record;
-use haft_core::store::{LeaseRequest, MemoryScope, NewTurn, StoreWrite};
+use haft_core::context::{Instruction, RecordError, Tokenizable};
+use haft_core::record::{Memory, Message, MessageRole, Record, Retrievable, Thought};
+use haft_core::stash::Stash;
+use haft_core::step::ExecutorDescription;
+use haft_core::store::{LeaseRequest, MemoryScope, NewTurn, StoreWrite, TurnId, first_words};
 
 use super::super::envelopes::NonceOrigin;
 use super::super::journal::JournalEntry;
-use super::super::machine::TurnEntry;
+use super::super::machine::{TurnEntry, TurnMachine};
 use super::super::runner::RunnerShared;
 use super::super::{TurnError, TurnInput, TurnReport};
 use super::{RunningTurn, TurnDriver, TurnStart};
@@ -28,12 +30,34 @@ pub(in crate::turn) fn create_turn(
     async move { Ok(Box::pin(created.await?.run()).await) }
 }
 
-/// Stores what a turn begins with.
-async fn store_turn(
-    runner: Arc<RunnerShared>,
-    mut input: TurnInput,
-    cancellation: Cancellation,
-) -> Result<Box<RunningTurn>, TurnError> {
+/// Stores a turn that any process can claim, and returns its id.
+pub(in crate::turn) async fn enqueue_turn(
+    runner: &RunnerShared,
+    input: TurnInput,
+) -> Result<TurnId, TurnError> {
+    runner.verify_secret().await?;
+    let prepared = prepare_turn(runner, input)?;
+    let id = prepared.new.id.clone();
+    runner.store.enqueue(prepared.new).await?;
+    Ok(id)
+}
+
+/// A turn that is about to be stored: its rows and entries, and the same as values.
+struct PreparedTurn {
+    new: NewTurn,
+    machine: TurnMachine,
+    system_prompt: Tokenizable,
+    stash: Stash,
+    nonce: Option<NonceOrigin>,
+    memory_scope: Option<MemoryScope>,
+    instructions: Vec<Arc<Instruction>>,
+    messages: Vec<Arc<Message>>,
+    memories: Vec<Arc<Memory>>,
+    thoughts: Vec<Arc<Thought>>,
+    retrievables: Vec<Arc<Retrievable>>,
+}
+
+fn prepare_turn(runner: &RunnerShared, mut input: TurnInput) -> Result<PreparedTurn, TurnError> {
     let id = input.turn_id()?;
     let messages = share(input.take_messages(&id, runner.clock.now())?);
     let stash = input.parse_stash()?;
@@ -43,12 +67,17 @@ async fn store_turn(
     let nonce = secret.map(|secret| NonceOrigin::new(secret, conversation.as_deref()));
     let conversation_scope = || conversation.clone().map(MemoryScope::conversation);
     let memory_scope = input.memory_scope.or_else(conversation_scope);
+    let executor = runner.executor.description();
+    let mut new = NewTurn::new(id);
+    if let ExecutorDescription::Model { model, .. } = &executor {
+        new.model = Some(model.clone());
+    }
     let started = Arc::new(JournalEntry::Started {
         version: JournalEntry::version_of(conversation.as_deref(), memory_scope.as_ref()),
         system_prompt,
         stash: input.stash,
         at: runner.clock.now(),
-        executor: Some(Box::new(runner.executor.description())),
+        executor: Some(Box::new(executor)),
         nonce: nonce.clone(),
         memory_scope: memory_scope.clone(),
     });
@@ -60,16 +89,45 @@ async fn store_turn(
     let memories = share(input.memories);
     let thoughts = share(input.thoughts);
     let retrievables = share(input.retrievables);
-    let mut new = NewTurn::new(id, new_lease_request(&runner));
-    new.conversation.clone_from(&conversation);
+    let said = messages.iter().rev().find(|it| it.role() == MessageRole::User);
+    new.first_words = said.and_then(|message| Some(first_words(message.content()?.as_str())));
+    (new.conversation, new.agent) = (conversation, input.agent);
+    (new.tenant, new.priority) = (input.tenant, input.priority);
+    new.start_after = input.start_after;
     new.writes.push(JournalEntry::to_write(&started));
     new.writes.extend(rows("instructions", &instructions)?);
     new.writes.extend(rows("messages", &messages)?);
     new.writes.extend(rows("memories", &memories)?);
     new.writes.extend(rows("thoughts", &thoughts)?);
     new.writes.extend(rows("retrievables", &retrievables)?);
-    let lease = runner.store.create(new).await?;
     let system_prompt = input.system_prompt;
+    Ok(PreparedTurn {
+        new,
+        machine,
+        system_prompt,
+        stash,
+        nonce,
+        memory_scope,
+        instructions,
+        messages,
+        memories,
+        thoughts,
+        retrievables,
+    })
+}
+
+/// Stores what a turn begins with.
+async fn store_turn(
+    runner: Arc<RunnerShared>,
+    input: TurnInput,
+    cancellation: Cancellation,
+) -> Result<Box<RunningTurn>, TurnError> {
+    runner.verify_secret().await?;
+    let prepared = Box::new(prepare_turn(&runner, input)?);
+    let PreparedTurn { new, machine, system_prompt, stash, nonce, memory_scope, .. } = *prepared;
+    let PreparedTurn { instructions, messages, memories, thoughts, retrievables, .. } = *prepared;
+    let conversation = new.conversation.clone();
+    let lease = runner.store.create(new, new_lease_request(&runner)).await?;
     let start = TurnStart {
         lease,
         conversation,
@@ -105,7 +163,7 @@ async fn store_turn(
 
 /// Makes the request of a lease that begins now.
 pub(super) fn new_lease_request(runner: &RunnerShared) -> LeaseRequest {
-    LeaseRequest::new(Arc::clone(&runner.name), runner.clock.now(), runner.deadlines.lease)
+    LeaseRequest::new(Arc::clone(&runner.name), runner.deadlines.lease)
 }
 
 /// Records that both the turn and the store have.

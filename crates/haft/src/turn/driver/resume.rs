@@ -7,17 +7,19 @@ use std::time::Duration;
 use haft_core::call::{RecordId, ToolCall};
 use haft_core::cancel::Cancellation;
 use haft_core::context::{Hydration, Instruction, Tokenizable, TurnContext};
-use haft_core::event::LogLevel;
+use haft_core::error::codes;
+use haft_core::event::{ErrorReport, LogLevel};
 use haft_core::record::{
     LoadError, Memory, Message, Record as _, RecordLoader, RecordName, Retrievable, Thought,
 };
 use haft_core::stash::Stash;
 use haft_core::step::ExecutorDescription;
-use haft_core::store::{Lease, Row, RowKind, StoreError, StoredTurn, TurnId};
+use haft_core::store::{ClaimFilter, Lease, Row, RowKind, StoreError, StoredTurn, TurnId};
 
 use super::super::journal::{JournalEntry, ReplayedTurn, replay_journal};
+use super::super::lease::cancel_reason;
 use super::super::machine::{TurnEntry, TurnMachine, TurnTotals};
-use super::super::report::{Conclusion, LogTopic};
+use super::super::report::{Conclusion, FailurePoint, LogTopic};
 use super::super::runner::RunnerShared;
 use super::super::{TurnError, TurnReport};
 use super::create::new_lease_request;
@@ -29,6 +31,7 @@ pub(in crate::turn) async fn resume_turn(
     id: &TurnId,
     cancellation: Cancellation,
 ) -> Result<TurnReport, TurnError> {
+    runner.verify_secret().await?;
     let (stored, replayed) = load_turn(runner, id).await?;
     if replayed.machine.end().is_some() {
         return report_ended(runner, stored, replayed.machine).await;
@@ -37,6 +40,39 @@ pub(in crate::turn) async fn resume_turn(
         check_executor(runner, id, &replayed)?;
     }
     let lease = runner.store.claim(id.clone(), new_lease_request(runner)).await?;
+    run_leased(runner, lease, cancellation, None).await
+}
+
+/// Claims the next turn that can run, and runs it to its end; nothing if there is none.
+pub(in crate::turn) async fn run_next_turn(
+    runner: &Arc<RunnerShared>,
+    filter: ClaimFilter,
+    cancellation: Cancellation,
+) -> Result<Option<TurnReport>, TurnError> {
+    runner.verify_secret().await?;
+    let claimed = runner.store.claim_next(filter, new_lease_request(runner)).await?;
+    let Some(lease) = claimed else { return Ok(None) };
+    let max = runner.limits.take_overs;
+    let refusal = (lease.take_overs > max).then(|| {
+        let message = format!(
+            "the turn was given up: {} processes died while they ran it, and it got no further",
+            lease.take_overs
+        );
+        ErrorReport::coded(codes::LIMIT_REACHED, message).at(FailurePoint::Turn.as_str())
+    });
+    Box::pin(run_leased(runner, lease, cancellation, refusal)).await.map(Some)
+}
+
+/// Runs a turn whose lease was claimed. With a refusal, nothing of it is run and it ends as failed.
+async fn run_leased(
+    runner: &Arc<RunnerShared>,
+    lease: Lease,
+    cancellation: Cancellation,
+    refusal: Option<ErrorReport>,
+) -> Result<TurnReport, TurnError> {
+    if let Some(request) = &lease.cancel {
+        cancellation.cancel(cancel_reason(request));
+    }
     match Box::pin(take_over(runner, lease.clone(), &cancellation)).await {
         Ok(TakenOver::Ended(ended)) => {
             let (stored, machine) = *ended;
@@ -44,7 +80,7 @@ pub(in crate::turn) async fn resume_turn(
             let _ = runner.store.release(lease).await;
             report_ended(runner, stored, machine).await
         }
-        Ok(TakenOver::Unfinished(turn)) => Ok(turn.run().await),
+        Ok(TakenOver::Unfinished(turn)) => Ok(turn.run_unless(refusal).await),
         Err(error) => {
             // A process that can read the turn need not wait until the lease has expired.
             let _ = runner.store.release(lease).await;

@@ -9,7 +9,7 @@ use haft_core::error::codes;
 use haft_core::event::{ErrorReport, EventKind, ToolCallReport, WorkScopes};
 use haft_core::record::{Message, Thought};
 use haft_core::step::{NextAction, ProposedCall, Step, StepContext, StepError, StepRequest};
-use haft_core::store::StoreWrite;
+use haft_core::store::{StoreWrite, SummaryUpdate};
 use haft_core::tool::OfferPoint;
 use haft_core::usage::Usage;
 
@@ -207,7 +207,12 @@ impl TurnDriver {
             options,
             tools,
         });
+        let tokens = (self.iteration.usage + usage).total;
         let mut writes = vec![JournalEntry::to_write(&entry)];
+        if let Some(update) = summary_update(entry_model(&entry), tokens) {
+            writes.push(update);
+        }
+        self.recorder.note_progress();
         let end =
             totals.map(|totals| Arc::new(self.make_end_entry(&Conclusion::completed(), totals)));
         if let Some(end) = &end {
@@ -299,4 +304,21 @@ impl TurnDriver {
         let run = CallRunner { runner, gates, ctx }.run(calls).await;
         run.map_err(|error| Interruption::not_stored(&error))
     }
+}
+
+fn entry_model(entry: &JournalEntry) -> Option<String> {
+    match entry {
+        JournalEntry::Step { model, .. } => model.as_deref().map(str::to_owned),
+        _ => None,
+    }
+}
+
+/// What lists show of the turn after a step, unless nothing has changed.
+fn summary_update(model: Option<String>, tokens: u64) -> Option<StoreWrite> {
+    if model.is_none() && tokens == 0 {
+        return None;
+    }
+    let mut update = SummaryUpdate::default();
+    (update.model, update.tokens) = (model, Some(tokens));
+    Some(StoreWrite::Summary(update))
 }

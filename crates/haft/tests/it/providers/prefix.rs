@@ -219,7 +219,8 @@ struct World {
 impl Default for World {
     fn default() -> Self {
         let clock = Arc::new(ManualClock::new(Timestamp::EPOCH));
-        Self { store: Arc::default(), spools: Arc::default(), clock }
+        let store = Arc::new(MemoryStore::with_clock(Arc::clone(&clock) as _));
+        Self { store, spools: Arc::default(), clock }
     }
 }
 

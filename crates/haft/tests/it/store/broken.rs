@@ -2,14 +2,15 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
+use std::time::Duration;
 
 use haft::stores::MemoryStore;
 use haft::stores::{
-    GateId, GateRow, Lease, LeaseRequest, MemoryRow, MemoryScope, NewTurn, SettleOutcome,
+    CancelOutcome, CancelRequest, ChangeListener, ClaimFilter, GateId, GateRow, JournalRow, Lease,
+    LeaseRequest, MemoryRow, MemoryScope, NewTurn, SettleOutcome, SpoolKey, StoreError,
     StoreFuture, StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary,
 };
 use haft::testing::conformance;
-use haft::turn::Timestamp;
 
 use super::run;
 
@@ -36,6 +37,16 @@ enum Flaw {
     MixesScopes,
     KeepsMemoriesByTurn,
     ReplacesAllMemories,
+    ClaimsNewestFirst,
+    IgnoresFilters,
+    ForgetsTakeOvers,
+    HidesCancellation,
+    ForgetsTokens,
+    SkipsEntries,
+    RemovesAllPages,
+    ForgetsReferences,
+    AcceptsEverySecret,
+    IgnoresWords,
 }
 
 /// A store in memory with a flaw.
@@ -52,6 +63,15 @@ struct Flawed {
 impl Flawed {
     fn note(&self, lease: &Lease) {
         self.leases.lock().unwrap().insert(lease.turn.clone(), lease.clone());
+    }
+
+    /// Removes a turn, also one that is held.
+    async fn force_removal(&self, turn: &TurnId) -> Result<bool, StoreError> {
+        let held = self.leases.lock().unwrap().get(turn).cloned();
+        if let Some(lease) = held {
+            self.store.release(lease).await?;
+        }
+        self.store.remove(turn.clone()).await
     }
 
     fn distort(&self, write: StoreWrite) -> Vec<StoreWrite> {
@@ -90,24 +110,24 @@ impl Flawed {
 }
 
 impl TurnStore for Flawed {
-    fn create(&self, mut turn: NewTurn) -> StoreFuture<'_, Lease> {
+    fn create(&self, mut turn: NewTurn, holder: LeaseRequest) -> StoreFuture<'_, Lease> {
         Box::pin(async move {
             turn.writes = turn.writes.into_iter().flat_map(|it| self.distort(it)).collect();
             if self.flaw == Flaw::OverwritesTurns {
-                self.store.remove(turn.id.clone(), Timestamp::MAX).await?;
+                self.force_removal(&turn.id).await?;
             }
             let scopes = turn.writes.iter().filter_map(|write| match write {
                 StoreWrite::PutMemory { scope, .. } => Some((turn.id.clone(), scope.clone())),
                 _ => None,
             });
             self.scopes.lock().unwrap().extend(scopes);
-            let lease = self.store.create(turn).await?;
+            let lease = self.store.create(turn, holder).await?;
             self.note(&lease);
             Ok(lease)
         })
     }
 
-    fn claim(&self, turn: TurnId, mut holder: LeaseRequest) -> StoreFuture<'_, Lease> {
+    fn claim(&self, turn: TurnId, holder: LeaseRequest) -> StoreFuture<'_, Lease> {
         Box::pin(async move {
             holder.check()?;
             match self.flaw {
@@ -117,9 +137,6 @@ impl TurnStore for Flawed {
                         self.store.release(lease).await?;
                     }
                 }
-                Flaw::LetsLeasesRunOutLater => {
-                    holder.now = holder.now.saturating_sub(std::time::Duration::from_micros(1));
-                }
                 _ => {}
             }
             let lease = self.store.claim(turn, holder).await?;
@@ -128,8 +145,101 @@ impl TurnStore for Flawed {
         })
     }
 
-    fn renew(&self, lease: Lease, now: Timestamp) -> StoreFuture<'_, Lease> {
-        self.store.renew(lease, now)
+    fn enqueue(&self, turn: NewTurn) -> StoreFuture<'_, ()> {
+        self.store.enqueue(turn)
+    }
+
+    fn claim_next(
+        &self,
+        mut filter: ClaimFilter,
+        holder: LeaseRequest,
+    ) -> StoreFuture<'_, Option<Lease>> {
+        Box::pin(async move {
+            holder.check()?;
+            match self.flaw {
+                Flaw::IgnoresFilters => filter = ClaimFilter::default(),
+                Flaw::ClaimsNewestFirst => {
+                    let open = self.store.turns(TurnQuery::default().unfinished()).await?;
+                    let Some(newest) = open.first() else { return Ok(None) };
+                    return self.store.claim(newest.id.clone(), holder).await.map(Some);
+                }
+                _ => {}
+            }
+            let mut lease = self.store.claim_next(filter, holder).await?;
+            if let Some(lease) = &mut lease {
+                self.note(lease);
+                if self.flaw == Flaw::ForgetsTakeOvers {
+                    lease.take_overs = 0;
+                }
+            }
+            Ok(lease)
+        })
+    }
+
+    fn renew(&self, mut lease: Lease) -> StoreFuture<'_, Lease> {
+        Box::pin(async move {
+            if self.flaw == Flaw::LetsLeasesRunOutLater && lease.ttl.is_zero() {
+                lease.ttl = Duration::from_secs(60);
+            }
+            let mut lease = self.store.renew(lease).await?;
+            if self.flaw == Flaw::HidesCancellation {
+                lease.cancel = None;
+            }
+            Ok(lease)
+        })
+    }
+
+    fn request_cancel(
+        &self,
+        turn: TurnId,
+        request: CancelRequest,
+    ) -> StoreFuture<'_, CancelOutcome> {
+        self.store.request_cancel(turn, request)
+    }
+
+    fn summary(&self, turn: TurnId) -> StoreFuture<'_, Option<TurnSummary>> {
+        Box::pin(async move {
+            let mut summary = self.store.summary(turn).await?;
+            if let Some(summary) = summary.as_mut().filter(|_| self.flaw == Flaw::ForgetsTokens) {
+                summary.tokens = None;
+            }
+            Ok(summary)
+        })
+    }
+
+    fn read_journal(
+        &self,
+        turn: TurnId,
+        after: u64,
+        limit: usize,
+    ) -> StoreFuture<'_, Vec<JournalRow>> {
+        let after = after + u64::from(self.flaw == Flaw::SkipsEntries && after > 0);
+        self.store.read_journal(turn, after, limit)
+    }
+
+    fn remove_turns(&self, query: TurnQuery) -> StoreFuture<'_, Vec<TurnId>> {
+        self.store.remove_turns(match self.flaw {
+            Flaw::RemovesAllPages => query.limit(usize::MAX),
+            _ => query,
+        })
+    }
+
+    fn unreferenced_keys(&self, keys: Vec<SpoolKey>) -> StoreFuture<'_, Vec<SpoolKey>> {
+        match self.flaw {
+            Flaw::ForgetsReferences => Box::pin(async move { Ok(keys) }),
+            _ => self.store.unreferenced_keys(keys),
+        }
+    }
+
+    fn listen(&self) -> Box<dyn ChangeListener> {
+        self.store.listen()
+    }
+
+    fn verify_secret(&self, fingerprint: [u8; 32]) -> StoreFuture<'_, ()> {
+        match self.flaw {
+            Flaw::AcceptsEverySecret => Box::pin(async { Ok(()) }),
+            _ => self.store.verify_secret(fingerprint),
+        }
     }
 
     fn release(&self, lease: Lease) -> StoreFuture<'_, ()> {
@@ -176,6 +286,7 @@ impl TurnStore for Flawed {
                 Flaw::IgnoresTheLimit => query.limit = Some(usize::MAX),
                 Flaw::IgnoresTheConversation => query.conversation = None,
                 Flaw::IncludesFinishedTurns => query.unfinished = false,
+                Flaw::IgnoresWords => query.words.clear(),
                 _ => {}
             }
             let mut turns = self.store.turns(query).await?;
@@ -186,11 +297,12 @@ impl TurnStore for Flawed {
         })
     }
 
-    fn remove(&self, turn: TurnId, now: Timestamp) -> StoreFuture<'_, bool> {
+    fn remove(&self, turn: TurnId) -> StoreFuture<'_, bool> {
         Box::pin(async move {
-            let always = self.flaw == Flaw::RemovesHeldTurns;
-            let now = if always { Timestamp::MAX } else { now };
-            let removed = self.store.remove(turn.clone(), now).await?;
+            let removed = match self.flaw {
+                Flaw::RemovesHeldTurns => self.force_removal(&turn).await?,
+                _ => self.store.remove(turn.clone()).await?,
+            };
             if self.flaw == Flaw::KeepsMemoriesByTurn {
                 let scope = self.scopes.lock().unwrap().remove(&turn);
                 self.removed_scopes.lock().unwrap().extend(scope);
@@ -266,6 +378,20 @@ fn flaws_are_found() {
         Flaw::HidesHolders,
         "rows stand where they were first put, with the text that was put last",
     );
+    let next = "of the turns that can run, the one with the highest priority that waits longest is claimed";
+    check(Flaw::ClaimsNewestFirst, next);
+    check(Flaw::IgnoresFilters, "turns that cannot run are not claimed");
+    check(Flaw::ForgetsTakeOvers, "each claim of a dead holder's turn counts");
+    check(
+        Flaw::HidesCancellation,
+        "the holder learns who cancels its turn when it renews its lease",
+    );
+    check(Flaw::ForgetsTokens, "a summary shows what was written of the turn");
+    check(Flaw::SkipsEntries, "the pages are the whole journal");
+    check(Flaw::RemovesAllPages, "a page has as many turns as were asked for and are left");
+    check(Flaw::ForgetsReferences, "content is used while a record refers to it");
+    check(Flaw::AcceptsEverySecret, "another secret is refused");
+    check(Flaw::IgnoresWords, "a search finds the turns that it selects, newest first");
     check(Flaw::MixesScopes, "memories of different scopes are different memories");
     check(Flaw::KeepsMemoriesByTurn, "memories stay when their turn is removed");
     check(

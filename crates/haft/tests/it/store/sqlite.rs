@@ -17,6 +17,9 @@ fn sqlite_keeps_the_contract() {
         run(async {
             let store = SqliteStore::open_with(folder.path(), options).unwrap();
             haft::testing::conformance::store(&store).await.unwrap();
+            let store = std::sync::Arc::new(store);
+            let checked = haft::testing::conformance::store_with_skewed_clocks;
+            checked(std::sync::Arc::clone(&store) as _).await.unwrap();
             store.close().await;
         });
     }
@@ -33,7 +36,7 @@ fn everything_is_there_when_the_file_is_opened_again() {
             let gate: GateId = "g".parse().unwrap();
             let writes = vec![
                 StoreWrite::Put(Row::new(RowKind::Message, "m", "{}")),
-                StoreWrite::OpenGate { id: gate.clone(), json: "1".to_owned() },
+                StoreWrite::open_gate(gate.clone(), "1".to_owned()),
             ];
             let lease = begin(&store, "a", writes).await;
             let writes = vec![entry("1"), StoreWrite::Status(TurnStatus::Waiting)];
@@ -75,22 +78,25 @@ fn two_handles_on_one_file_are_one_store() {
         let one = SqliteStore::open(folder.path()).unwrap();
         let two = SqliteStore::open(folder.path()).unwrap();
         let gate: GateId = "g".parse().unwrap();
-        let open = StoreWrite::OpenGate { id: gate.clone(), json: "1".to_owned() };
+        let open = StoreWrite::open_gate(gate.clone(), "1".to_owned());
         let first = begin(&one, "a", vec![open]).await;
         assert_eq!(two.open_gates(None).await.unwrap().len(), 1);
         assert!(two.settle(gate.clone(), "yes".to_owned()).await.unwrap().first);
         let settled = one.settle(gate, "no".to_owned()).await.unwrap();
         assert_eq!((settled.settlement.as_str(), settled.first), ("yes", false));
 
-        let held = two.claim(turn("a"), holder("b", 99)).await.unwrap_err();
+        let held = two.claim(turn("a"), holder("b")).await.unwrap_err();
         assert!(matches!(held, StoreError::Held { .. }), "{held:?}");
-        let second = two.claim(turn("a"), holder("b", 100)).await.unwrap();
+        let mut expiring = first.clone();
+        expiring.ttl = std::time::Duration::ZERO;
+        one.renew(expiring).await.unwrap();
+        let second = two.claim(turn("a"), holder("b")).await.unwrap();
         let lost = one.commit(first, vec![entry("late")]).await.unwrap_err();
         assert!(matches!(lost, StoreError::LeaseLost { .. }), "{lost:?}");
         one.commit(second.clone(), vec![entry("mine")]).await.unwrap();
         assert_eq!(two.load(turn("a")).await.unwrap().unwrap().journal, ["mine"]);
         two.release(second).await.unwrap();
-        assert!(one.remove(turn("a"), super::at(0)).await.unwrap());
+        assert!(one.remove(turn("a")).await.unwrap());
         assert_eq!(two.turns(TurnQuery::default()).await.unwrap(), []);
     });
 }

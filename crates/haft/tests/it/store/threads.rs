@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use haft::stores::MemoryStore;
-use haft::stores::{GateId, Row, RowKind, StoreError, StoreWrite, TurnStore};
+use haft::stores::{GateId, NewTurn, Row, RowKind, StoreError, StoreWrite, TurnStore};
 
 use super::{begin, entry, holder, turn};
 
@@ -25,8 +25,9 @@ fn at_once<T: Send + 'static, F: Future<Output = T> + Send + 'static>(
 
 fn check(stores: &[Arc<dyn TurnStore>]) {
     let gate: GateId = "gate".parse().unwrap();
-    let open = StoreWrite::OpenGate { id: gate.clone(), json: "{}".to_owned() };
-    super::run(begin(&*stores[0], "race", vec![open]));
+    let open = StoreWrite::open_gate(gate.clone(), "{}");
+    let new = NewTurn::new(turn("race")).writes(vec![open]);
+    super::run(stores[0].create(new, super::brief_holder("a"))).unwrap();
 
     let settled = at_once(stores, 50, |store, number| {
         let gate = gate.clone();
@@ -37,7 +38,7 @@ fn check(stores: &[Arc<dyn TurnStore>]) {
     assert!(settled.iter().all(|it| it.settlement == firsts[0].settlement));
 
     let taken = at_once(stores, 50, |store, number| async move {
-        store.claim(turn("race"), holder(&number.to_string(), 100)).await
+        store.claim(turn("race"), holder(&number.to_string())).await
     });
     let (won, lost): (Vec<_>, Vec<_>) = taken.into_iter().partition(Result::is_ok);
     assert_eq!(won.len(), 1, "exactly one takes over");

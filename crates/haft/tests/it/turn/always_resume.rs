@@ -38,7 +38,8 @@ struct World {
 impl World {
     fn new() -> Self {
         let clock = Arc::new(ManualClock::new(Timestamp::EPOCH));
-        Self { store: Arc::default(), spools: Arc::default(), clock, ledger: Ledger::memory() }
+        let store = Arc::new(MemoryStore::with_clock(Arc::clone(&clock) as _));
+        Self { store, spools: Arc::default(), clock, ledger: Ledger::memory() }
     }
 
     fn parts(&self, judge: &Judge) -> Parts {

@@ -12,7 +12,7 @@ use haft::stores::{
     StoredTurn, TurnId, TurnStore,
 };
 use haft::tools::ToolEffect;
-use haft::turn::{GateKey, Gatekeeper, SystemClock, Timestamp, TurnReport, TurnRunner};
+use haft::turn::{GateKey, Gatekeeper, SystemClock, TurnReport, TurnRunner};
 use haft::{Args, Tool};
 use serde_json::{Value, json};
 
@@ -85,12 +85,12 @@ impl Attacked {
         writes.extend(rows.into_iter().map(StoreWrite::Put));
         for gate in gates {
             let (id, json) = (gate.id.clone(), gate.json.to_string());
-            writes.push(StoreWrite::OpenGate { id, json });
+            writes.push(StoreWrite::open_gate(id, json));
         }
         writes.push(StoreWrite::Status(stored.summary.status));
-        let holder = LeaseRequest::new("attacker", Timestamp::EPOCH, Duration::ZERO);
+        let holder = LeaseRequest::new("attacker", Duration::ZERO);
         self.store = Arc::new(MemoryStore::new());
-        self.store.create(NewTurn::new(turn(), holder).writes(writes)).await.unwrap();
+        self.store.create(NewTurn::new(turn()).writes(writes), holder).await.unwrap();
         for gate in gates {
             if let Some(settlement) = &gate.settlement {
                 let settled = self.store.settle(gate.id.clone(), settlement.to_string()).await;

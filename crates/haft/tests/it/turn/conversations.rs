@@ -8,9 +8,10 @@ use haft::executors::{Step, StepContext, StepError};
 use haft::middleware::{HydrateConversation, hydrate_conversation, hydrate_from_source};
 use haft::records::{CallState, Memory, Message, ToolResults};
 use haft::stores::{
-    GateId, GateRow, Lease, LeaseRequest, MemoryRow, MemoryScope, MemorySpoolStore, MemoryStore,
-    NewTurn, SettleOutcome, SpoolStore as _, StoreFuture, StoreWrite, StoredTurn, TurnId,
-    TurnQuery, TurnStore, TurnSummary,
+    CancelOutcome, CancelRequest, ChangeListener, ClaimFilter, GateId, GateRow, JournalRow, Lease,
+    LeaseRequest, MemoryRow, MemoryScope, MemorySpoolStore, MemoryStore, NewTurn, SettleOutcome,
+    SpoolKey, SpoolStore as _, StoreFuture, StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore,
+    TurnSummary,
 };
 use haft::tools::ToolEffect;
 use haft::turn::{
@@ -547,9 +548,9 @@ macro_rules! counted {
 }
 
 impl TurnStore for CountingStore {
-    fn create(&self, turn: NewTurn) -> StoreFuture<'_, Lease> {
+    fn create(&self, turn: NewTurn, holder: LeaseRequest) -> StoreFuture<'_, Lease> {
         self.count_writes(&turn.writes);
-        self.inner.create(turn)
+        self.inner.create(turn, holder)
     }
 
     fn commit(&self, lease: Lease, writes: Vec<StoreWrite>) -> StoreFuture<'_, ()> {
@@ -557,16 +558,28 @@ impl TurnStore for CountingStore {
         self.inner.commit(lease, writes)
     }
 
+    fn listen(&self) -> Box<dyn ChangeListener> {
+        self.inner.listen()
+    }
+
     counted! {
+        enqueue(turn: NewTurn) -> (), 0;
         claim(turn: TurnId, holder: LeaseRequest) -> Lease, 0;
-        renew(lease: Lease, now: Timestamp) -> Lease, 0;
+        claim_next(filter: ClaimFilter, holder: LeaseRequest) -> Option<Lease>, 0;
+        renew(lease: Lease) -> Lease, 0;
         release(lease: Lease) -> (), 0;
+        request_cancel(turn: TurnId, request: CancelRequest) -> CancelOutcome, 0;
         load(turn: TurnId) -> Option<StoredTurn>, 1;
+        summary(turn: TurnId) -> Option<TurnSummary>, 1;
+        read_journal(turn: TurnId, after: u64, limit: usize) -> Vec<JournalRow>, 1;
         turns(query: TurnQuery) -> Vec<TurnSummary>, 1;
-        remove(turn: TurnId, now: Timestamp) -> bool, 0;
+        remove(turn: TurnId) -> bool, 0;
+        remove_turns(query: TurnQuery) -> Vec<TurnId>, 0;
+        unreferenced_keys(keys: Vec<SpoolKey>) -> Vec<SpoolKey>, 1;
         gate(gate: GateId) -> Option<GateRow>, 1;
         open_gates(turn: Option<TurnId>) -> Vec<GateRow>, 1;
         settle(gate: GateId, settlement: String) -> SettleOutcome, 0;
         load_memories(scope: MemoryScope) -> Vec<MemoryRow>, 1;
+        verify_secret(fingerprint: [u8; 32]) -> (), 0;
     }
 }

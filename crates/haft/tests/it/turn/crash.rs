@@ -34,7 +34,7 @@ fn the_process_that_is_killed() {
     runtime.block_on(async {
         let (doors, observer) = errand::doors();
         let judge = plan.judge();
-        let store = Guarded::new(Arc::new(world.store()), Arc::clone(&judge));
+        let store = Guarded::new(Arc::new(world.store(plan.clock())), Arc::clone(&judge));
         let spools = Guarded::new(Arc::new(world.spools()), judge);
         let runner = world.errand().runner(store, spools, plan.clock());
         // Without the one who answers, the turn waits.
@@ -124,10 +124,10 @@ impl World {
         errand
     }
 
-    fn store(&self) -> SqliteStore {
+    fn store(&self, clock: Arc<ManualClock>) -> SqliteStore {
         // A kill leaves to the system what was written: nothing needs to be on the disk.
         let options = SqliteOptions::default().synchronous(Synchronous::Normal);
-        SqliteStore::open_with(&self.folder, options).unwrap()
+        SqliteStore::open_with(&self.folder, options).unwrap().with_clock(clock)
     }
 
     fn spools(&self) -> DirSpoolStore {
@@ -169,7 +169,7 @@ impl World {
     /// What must not happen again: steps and calls that are on record, as the outside has seen them.
     fn settled(&self) -> Vec<(String, usize)> {
         super::block_on(async {
-            let store = self.store();
+            let store = self.store(Plan::new(9999).clock());
             let Some(stored) = store.load(Errand::id()).await.unwrap() else { return Vec::new() };
             let asked = errand::steps(&stored).into_iter().map(|n| format!("ask {n}"));
             let ended = errand::calls(&stored).into_iter().filter(|(_, _, state)| {
@@ -187,7 +187,8 @@ impl World {
 
     fn check(&self) {
         super::block_on(async {
-            let (store, spools) = (Arc::new(self.store()), Arc::new(self.spools()));
+            let (store, spools) =
+                (Arc::new(self.store(Plan::new(9999).clock())), Arc::new(self.spools()));
             let errand = self.errand();
             let clock = Plan::new(9999).clock();
             let runner = errand.runner(Arc::clone(&store) as _, Arc::clone(&spools), clock);
@@ -307,7 +308,7 @@ fn a_gate_can_be_answered_while_its_process_is_dead() {
     let mut process = world.start(&Plan { answers: false, ..Plan::new(0) });
     let clock = Plan::new(1).clock();
     super::block_on(async {
-        let store: Arc<dyn TurnStore> = Arc::new(world.store());
+        let store: Arc<dyn TurnStore> = Arc::new(world.store(Arc::clone(&clock)));
         let keeper = Gatekeeper::new(store, GateKey::from_bytes([7; 32]), clock);
         let gate = loop {
             if let Some(gate) = keeper.open_gates(None).await.unwrap().pop() {

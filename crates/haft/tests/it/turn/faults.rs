@@ -38,7 +38,8 @@ impl World {
         let clock = Arc::new(ManualClock::new(Timestamp::EPOCH));
         let mut errand = Errand::new(Ledger::memory());
         errand.once = false;
-        let (store, spools, spent) = (Arc::default(), Arc::default(), Arc::default());
+        let store = Arc::new(MemoryStore::with_clock(Arc::clone(&clock) as _));
+        let (spools, spent) = (Arc::default(), Arc::default());
         Self { store, spools, clock, errand, spent }
     }
 
@@ -212,30 +213,44 @@ struct Slow(Arc<MemoryStore>);
 
 macro_rules! slow {
     ($($method:ident($($arg:ident: $type:ty),*) -> $result:ty;)*) => {
-        impl TurnStore for Slow {$(
-            fn $method(&self, $($arg: $type),*) -> haft::stores::StoreFuture<'_, $result> {
-                Box::pin(async move {
-                    pass(Duration::from_secs(20)).await;
-                    self.0.$method($($arg),*).await
-                })
+        impl TurnStore for Slow {
+            $(
+                fn $method(&self, $($arg: $type),*) -> haft::stores::StoreFuture<'_, $result> {
+                    Box::pin(async move {
+                        pass(Duration::from_secs(20)).await;
+                        self.0.$method($($arg),*).await
+                    })
+                }
+            )*
+
+            fn listen(&self) -> Box<dyn haft::stores::ChangeListener> {
+                self.0.listen()
             }
-        )*}
+        }
     };
 }
 
 slow! {
-    create(turn: NewTurn) -> haft::stores::Lease;
+    create(turn: NewTurn, holder: LeaseRequest) -> haft::stores::Lease;
+    enqueue(turn: NewTurn) -> ();
     claim(turn: TurnId, holder: LeaseRequest) -> haft::stores::Lease;
-    renew(lease: haft::stores::Lease, now: Timestamp) -> haft::stores::Lease;
+    claim_next(filter: haft::stores::ClaimFilter, holder: LeaseRequest) -> Option<haft::stores::Lease>;
+    renew(lease: haft::stores::Lease) -> haft::stores::Lease;
     release(lease: haft::stores::Lease) -> ();
     commit(lease: haft::stores::Lease, writes: Vec<StoreWrite>) -> ();
+    request_cancel(turn: TurnId, request: haft::stores::CancelRequest) -> haft::stores::CancelOutcome;
     load(turn: TurnId) -> Option<haft::stores::StoredTurn>;
+    summary(turn: TurnId) -> Option<haft::stores::TurnSummary>;
+    read_journal(turn: TurnId, after: u64, limit: usize) -> Vec<haft::stores::JournalRow>;
     turns(query: haft::stores::TurnQuery) -> Vec<haft::stores::TurnSummary>;
-    remove(turn: TurnId, now: Timestamp) -> bool;
+    remove(turn: TurnId) -> bool;
+    remove_turns(query: haft::stores::TurnQuery) -> Vec<TurnId>;
+    unreferenced_keys(keys: Vec<haft::stores::SpoolKey>) -> Vec<haft::stores::SpoolKey>;
     gate(gate: haft::stores::GateId) -> Option<haft::stores::GateRow>;
     open_gates(turn: Option<TurnId>) -> Vec<haft::stores::GateRow>;
     settle(gate: haft::stores::GateId, settlement: String) -> haft::stores::SettleOutcome;
     load_memories(scope: haft::stores::MemoryScope) -> Vec<haft::stores::MemoryRow>;
+    verify_secret(fingerprint: [u8; 32]) -> ();
 }
 
 /// The spool fails or hangs: a call is told so, an input is kept until it works.
@@ -294,8 +309,8 @@ async fn clocks_that_jump_break_neither_leases_nor_order() {
 /// The lease of a turn runs out by a jump of the clock, and the same runner goes on with the turn.
 #[tokio::test(start_paused = true)]
 async fn a_runner_that_takes_a_turn_from_itself_keeps_the_two_apart() {
-    let (store, clock) =
-        (Arc::new(MemoryStore::new()), Arc::new(ManualClock::new(Timestamp::EPOCH)));
+    let clock = Arc::new(ManualClock::new(Timestamp::EPOCH));
+    let store = Arc::new(MemoryStore::with_clock(Arc::clone(&clock) as _));
     let began = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&began);
     let waits = Tool::builder("waits")
@@ -437,8 +452,8 @@ async fn a_damaged_journal_is_refused_and_not_touched() {
         damage(entries.last_mut().unwrap());
         let writes: Vec<StoreWrite> =
             entries.iter().map(|it| StoreWrite::Journal(it.as_str().into())).collect();
-        let holder = LeaseRequest::new("test", Timestamp::EPOCH, Duration::ZERO);
-        world.store.create(NewTurn::new(Errand::id(), holder).writes(writes)).await.unwrap();
+        let holder = LeaseRequest::new("test", Duration::ZERO);
+        world.store.create(NewTurn::new(Errand::id()).writes(writes), holder).await.unwrap();
         let error = world.run(Arc::new(|_| Fate::Pass)).await.unwrap_err();
         assert_eq!(error.code(), "E_STORE", "{name}");
         assert!(error.to_string().contains(says), "{name}: {error}");
@@ -454,8 +469,8 @@ async fn a_damaged_journal_is_refused_and_not_touched() {
 async fn a_turn_that_ends_on_the_way_back_ends_its_calls() {
     for effect in [ToolEffect::Idempotent, ToolEffect::Once] {
         for cancels in [true, false] {
-            let (store, clock) =
-                (Arc::new(MemoryStore::new()), Arc::new(ManualClock::new(Timestamp::EPOCH)));
+            let clock = Arc::new(ManualClock::new(Timestamp::EPOCH));
+            let store = Arc::new(MemoryStore::with_clock(Arc::clone(&clock) as _));
             let hangs = Tool::builder("hangs").description("Hangs.").effect(effect);
             let hangs = hangs.handler(async || std::future::pending::<String>().await).build();
             let built = runner(steps([|_| Ok(Step::new().call(call("hangs", "{}")))]));

@@ -134,8 +134,9 @@ async fn line_12_a_second_signal_is_an_error() {
 
 #[tokio::test(start_paused = true)]
 async fn line_18_a_text_that_is_stored_is_not_stored_again() {
-    let (store, spools) = (Arc::new(MemoryStore::new()), Arc::new(MemorySpoolStore::new()));
     let clock = Arc::new(ManualClock::new(Timestamp::EPOCH));
+    let store = Arc::new(MemoryStore::with_clock(Arc::clone(&clock) as _));
+    let spools = Arc::new(MemorySpoolStore::new());
     let written = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&written);
     let judge: Judge = Arc::new(move |moment: Moment| {

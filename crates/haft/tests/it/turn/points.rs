@@ -13,14 +13,15 @@ use futures_core::Stream;
 use haft::ToolFailure;
 use haft::records::SpoolResolver;
 use haft::stores::{
-    GateId, GateRow, Lease, LeaseRequest, MemoryRow, MemoryScope, NewTurn, SettleOutcome,
-    StoreError, StoreFuture, StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary,
+    CancelOutcome, CancelRequest, ChangeListener, ClaimFilter, GateId, GateRow, JournalRow, Lease,
+    LeaseRequest, MemoryRow, MemoryScope, NewTurn, SettleOutcome, StoreError, StoreFuture,
+    StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary,
 };
 use haft::stores::{
     ReaderDescriptor, SpoolError, SpoolFuture, SpoolKey, SpoolPayload, SpoolReader, SpoolStore,
 };
 use haft::tools::ByteStream;
-use haft::turn::{ApprovalLedger, Spending, Timestamp};
+use haft::turn::{ApprovalLedger, Spending};
 
 use super::pass;
 
@@ -100,27 +101,42 @@ impl<S: fmt::Debug + ?Sized> fmt::Debug for Guarded<S> {
 
 macro_rules! guarded {
     ($($method:ident($($arg:ident: $type:ty),*) -> $result:ty, $writes:literal;)*) => {
-        impl<S: TurnStore + ?Sized> TurnStore for Guarded<S> {$(
-            fn $method(&self, $($arg: $type),*) -> StoreFuture<'_, $result> {
-                Box::pin(self.around(stringify!($method), $writes, self.inner.$method($($arg),*)))
+        impl<S: TurnStore + ?Sized> TurnStore for Guarded<S> {
+            $(
+                fn $method(&self, $($arg: $type),*) -> StoreFuture<'_, $result> {
+                    let work = self.inner.$method($($arg),*);
+                    Box::pin(self.around(stringify!($method), $writes, work))
+                }
+            )*
+
+            fn listen(&self) -> Box<dyn ChangeListener> {
+                self.inner.listen()
             }
-        )*}
+        }
     };
 }
 
 guarded! {
-    create(turn: NewTurn) -> Lease, true;
+    create(turn: NewTurn, holder: LeaseRequest) -> Lease, true;
+    enqueue(turn: NewTurn) -> (), true;
     claim(turn: TurnId, holder: LeaseRequest) -> Lease, true;
-    renew(lease: Lease, now: Timestamp) -> Lease, true;
+    claim_next(filter: ClaimFilter, holder: LeaseRequest) -> Option<Lease>, true;
+    renew(lease: Lease) -> Lease, true;
     release(lease: Lease) -> (), true;
     commit(lease: Lease, writes: Vec<StoreWrite>) -> (), true;
+    request_cancel(turn: TurnId, request: CancelRequest) -> CancelOutcome, true;
     load(turn: TurnId) -> Option<StoredTurn>, false;
+    summary(turn: TurnId) -> Option<TurnSummary>, false;
+    read_journal(turn: TurnId, after: u64, limit: usize) -> Vec<JournalRow>, false;
     turns(query: TurnQuery) -> Vec<TurnSummary>, false;
-    remove(turn: TurnId, now: Timestamp) -> bool, true;
+    remove(turn: TurnId) -> bool, true;
+    remove_turns(query: TurnQuery) -> Vec<TurnId>, true;
+    unreferenced_keys(keys: Vec<SpoolKey>) -> Vec<SpoolKey>, false;
     gate(gate: GateId) -> Option<GateRow>, false;
     open_gates(turn: Option<TurnId>) -> Vec<GateRow>, false;
     settle(gate: GateId, settlement: String) -> SettleOutcome, true;
     load_memories(scope: MemoryScope) -> Vec<MemoryRow>, false;
+    verify_secret(fingerprint: [u8; 32]) -> (), true;
 }
 
 impl<S: SpoolStore + ?Sized + 'static> SpoolStore for Guarded<S> {

@@ -26,7 +26,8 @@ impl World {
         let clock = Arc::new(ManualClock::new(Timestamp::EPOCH));
         let mut errand = Errand::new(Ledger::memory());
         errand.outputs = outputs;
-        Self { store: Arc::default(), spools: Arc::default(), clock, errand }
+        let store = Arc::new(MemoryStore::with_clock(Arc::clone(&clock) as _));
+        Self { store, spools: Arc::default(), clock, errand }
     }
 
     fn runner(&self) -> (TurnRunner, Doors) {

@@ -11,7 +11,7 @@ use haft::stores::{
 use haft::stores::{MemorySpoolStore, MemoryStore};
 use haft::stores::{SpoolKey, SpoolStore as _};
 use haft::tools::ToolEffect;
-use haft::turn::{Clock, GarbageOptions, ManualClock, Timestamp};
+use haft::turn::{GarbageOptions, ManualClock, Timestamp};
 use haft::turn::{TurnError, TurnHistory, TurnOutcome, TurnRunner, TurnRunnerBuilder};
 use haft::{Args, DispatchContext, Tool};
 
@@ -30,10 +30,11 @@ struct World {
 
 impl World {
     fn new(effect: ToolEffect) -> Self {
+        let clock = Arc::new(ManualClock::new(Timestamp::EPOCH));
         Self {
-            store: Arc::default(),
+            store: Arc::new(MemoryStore::with_clock(Arc::clone(&clock) as _)),
             spools: Arc::default(),
-            clock: Arc::new(ManualClock::new(Timestamp::EPOCH)),
+            clock,
             asked: Arc::default(),
             ran: Arc::default(),
             hang: Arc::new(AtomicU32::new(1)),
@@ -102,6 +103,8 @@ async fn a_turn_goes_on_where_it_stopped() {
         let turn = world.die().await;
         assert_eq!(world.asked.load(Ordering::SeqCst), 1);
         let again = world.runner();
+        let other = LeaseRequest::new("another process", Duration::from_secs(30));
+        world.store.claim(turn.clone(), other).await.unwrap();
         let held = again.resume(&turn).await.unwrap_err();
         assert!(held.to_string().contains("is run by"), "{held}");
         world.clock.advance(Duration::from_secs(60));
@@ -163,18 +166,18 @@ async fn what_cannot_be_resumed_says_why() {
     let runner = world.runner();
     let unknown = runner.resume(&"nobody".parse().unwrap()).await.unwrap_err();
     assert!(unknown.to_string().contains("nobody"));
-    let holder = |now| LeaseRequest::new("test", now, Duration::from_secs(1));
+    let holder = || LeaseRequest::new("test", Duration::from_secs(1));
     for (id, entry, says) in [
         ("newer", r#"{"entry":"started","version":99,"what":"ever"}"#, "version 99"),
         ("torn", r#"{"entry":"started","ver"#, "damaged"),
         ("empty", "", "damaged"),
     ] {
         let id: TurnId = id.parse().unwrap();
-        let mut new = haft::stores::NewTurn::new(id.clone(), holder(world.clock.now()));
+        let mut new = haft::stores::NewTurn::new(id.clone());
         if !entry.is_empty() {
             new.writes.push(StoreWrite::Journal(entry.into()));
         }
-        let lease = world.store.create(new).await.unwrap();
+        let lease = world.store.create(new, holder()).await.unwrap();
         world.store.release(lease).await.unwrap();
         let error = runner.resume(&id).await.unwrap_err();
         assert!(error.to_string().contains(says), "{error}");
@@ -230,8 +233,8 @@ async fn a_turn_that_dies_after_its_answer_does_not_ask_again() {
     use haft::middleware::Next;
     use haft::records::Memory;
     use haft::turn::TurnContext;
-    let (store, clock) =
-        (Arc::new(MemoryStore::new()), Arc::new(ManualClock::new(Timestamp::EPOCH)));
+    let clock = Arc::new(ManualClock::new(Timestamp::EPOCH));
+    let store = Arc::new(MemoryStore::with_clock(Arc::clone(&clock) as _));
     let asked = Arc::new(AtomicU32::new(0));
     let count = Arc::clone(&asked);
     let executor = move |cx: StepContext| {
@@ -280,7 +283,8 @@ fn scripted(
 
 #[tokio::test(start_paused = true)]
 async fn another_executor_does_not_continue_a_turn() {
-    let (store, clock) = (Arc::default(), Arc::new(ManualClock::new(Timestamp::EPOCH)));
+    let clock = Arc::new(ManualClock::new(Timestamp::EPOCH));
+    let store = Arc::new(MemoryStore::with_clock(Arc::clone(&clock) as _));
     let turn = interrupted_turn(&store, &clock).await;
     let says = |cx: StepContext| async move {
         Ok::<_, StepError>(Step::done().say(cx.message("Another one.")?))
@@ -309,7 +313,8 @@ async fn another_executor_does_not_continue_a_turn() {
 
 #[tokio::test(start_paused = true)]
 async fn the_same_executor_continues_a_turn() {
-    let (store, clock) = (Arc::default(), Arc::new(ManualClock::new(Timestamp::EPOCH)));
+    let clock = Arc::new(ManualClock::new(Timestamp::EPOCH));
+    let store = Arc::new(MemoryStore::with_clock(Arc::clone(&clock) as _));
     let turn = interrupted_turn(&store, &clock).await;
     let same = ScriptExecutor::parse(SCRIPT).unwrap();
     let runner = scripted(same, &store, &clock).build().unwrap();
@@ -333,9 +338,11 @@ async fn a_turn_is_removed_with_its_content_unless_a_process_runs_it() {
     let built = built.spools(Arc::clone(&world.spools)).build().unwrap();
     built.run(input().id("ended")).await.unwrap();
     assert_eq!(world.spools.list().await.unwrap().len(), 1);
-    // Its process holds the lease until the lease ends.
+    // Another process holds the lease until the lease ends.
     world.die().await;
-    let (live, ended) = ("t".parse().unwrap(), "ended".parse().unwrap());
+    let (live, ended): (TurnId, TurnId) = ("t".parse().unwrap(), "ended".parse().unwrap());
+    let other = LeaseRequest::new("another process", Duration::from_secs(30));
+    world.store.claim(live.clone(), other).await.unwrap();
     for refused in
         [built.remove_turn(&live).await.map(drop), built.cancel_turn(&live, "stop").await.map(drop)]
     {

@@ -37,7 +37,8 @@ struct Attempt {
 impl World {
     fn new() -> Self {
         let clock = Arc::new(ManualClock::new(Timestamp::EPOCH));
-        Self { store: Arc::default(), spools: Arc::default(), clock, ledger: Ledger::memory() }
+        let store = Arc::new(MemoryStore::with_clock(Arc::clone(&clock) as _));
+        Self { store, spools: Arc::default(), clock, ledger: Ledger::memory() }
     }
 
     /// Runs or resumes the turn, and approves what requires approval. The attempt stops after so many entries.

@@ -106,7 +106,7 @@ async fn turns_that_were_never_shown_do_not_replace_removed_ones() {
     world
         .interrupt(&runner, "four", async || {
             assert_eq!(world.seen(), "question three | Yes. | question four");
-            assert!(world.store.remove("three".parse().unwrap(), world.clock.now()).await.unwrap());
+            assert!(world.store.remove("three".parse().unwrap()).await.unwrap());
         })
         .await;
     assert_eq!(world.seen(), "question four");

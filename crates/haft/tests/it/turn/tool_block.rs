@@ -150,7 +150,8 @@ struct Stores {
 impl Stores {
     fn new() -> Self {
         let clock = Arc::new(ManualClock::new(Timestamp::EPOCH));
-        Self { store: Arc::default(), spools: Arc::default(), clock }
+        let store = Arc::new(MemoryStore::with_clock(Arc::clone(&clock) as _));
+        Self { store, spools: Arc::default(), clock }
     }
 
     fn runner(&self, executor: impl DispatchExecutor + 'static) -> TurnRunnerBuilder {

@@ -9,8 +9,8 @@ use haft::records::CallState;
 use haft::stores::MemoryStore;
 use haft::stores::{LeaseRequest, NewTurn, StoreWrite, StoredTurn, TurnId, TurnStore};
 use haft::turn::GateKey;
+use haft::turn::SystemClock;
 use haft::turn::{Deadlines, Gatekeeper, TurnOutcome, TurnReport, TurnRunner};
-use haft::turn::{SystemClock, Timestamp};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -76,11 +76,11 @@ async fn with_gate(stored: &StoredTurn, change: impl FnOnce(&str) -> String) -> 
     let gate = &stored.gates[0];
     let mut writes: Vec<_> = stored.journal.iter().cloned().map(StoreWrite::Journal).collect();
     writes.extend(stored.rows.iter().cloned().map(StoreWrite::Put));
-    writes.push(StoreWrite::OpenGate { id: gate.id.clone(), json: change(&gate.json) });
+    writes.push(StoreWrite::open_gate(gate.id.clone(), change(&gate.json)));
     writes.push(StoreWrite::Status(stored.summary.status));
-    let nobody = LeaseRequest::new("nobody", Timestamp::EPOCH, Duration::ZERO);
+    let nobody = LeaseRequest::new("nobody", Duration::ZERO);
     let store = Arc::new(MemoryStore::new());
-    store.create(NewTurn::new(stored.summary.id.clone(), nobody).writes(writes)).await.unwrap();
+    store.create(NewTurn::new(stored.summary.id.clone()).writes(writes), nobody).await.unwrap();
     store
 }
 

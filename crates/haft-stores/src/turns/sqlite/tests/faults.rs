@@ -1,6 +1,7 @@
 //! What can happen to a file.
 
 use haft_core::error::Coded;
+use haft_core::store::GateId;
 
 use super::*;
 
@@ -128,7 +129,7 @@ fn what_does_not_mean_anything_is_told() {
         run(async {
             let store = SqliteStore::open(&path).unwrap();
             let lease = begin(&store, "a").await;
-            let gate = StoreWrite::OpenGate { id: "g".parse().unwrap(), json: "{}".to_owned() };
+            let gate = StoreWrite::open_gate("g".parse().unwrap(), "{}".to_owned());
             store.commit(lease, vec![gate]).await.unwrap();
             sql(&path, damage);
             let id = if damage.ends_with("id = ''") && damage.contains("turns") {
@@ -162,7 +163,7 @@ fn a_flipped_bit_of_a_row_is_told() {
         run(async {
             let store = SqliteStore::open(&path).unwrap();
             let lease = begin(&store, "a").await;
-            let gate = StoreWrite::OpenGate { id: "g".parse().unwrap(), json: "{}".to_owned() };
+            let gate = StoreWrite::open_gate("g".parse().unwrap(), "{}".to_owned());
             store.commit(lease, vec![gate, StoreWrite::Journal("[1]".into())]).await.unwrap();
             store.settle("g".parse().unwrap(), "yes".to_owned()).await.unwrap();
             load(&store, "a").await;
@@ -313,3 +314,77 @@ fn many_stores_on_one_file_wait_for_each_other() {
 }
 
 const STORES: usize = 48;
+
+#[test]
+fn damage_in_a_gate_is_not_covered_by_its_settlement() {
+    let (_dir, path) = temp_db();
+    run(async {
+        let store = SqliteStore::open(&path).unwrap();
+        let lease = begin(&store, "a").await;
+        let gate = |id: &str| -> GateId { id.parse().unwrap() };
+        let open = |id: &str| StoreWrite::open_gate(gate(id), "{\"ask\":1}".to_owned());
+        store
+            .commit(lease.clone(), vec![open("open"), open("settled"), open("closing")])
+            .await
+            .unwrap();
+        store.settle(gate("settled"), "yes".to_owned()).await.unwrap();
+        sql(&path, "UPDATE gates SET json = '{\"ask\":2}' WHERE id <> 'settled'");
+        sql(&path, "UPDATE gates SET settlement = 'no' WHERE id = 'settled'");
+        for id in ["open", "settled"] {
+            let settled = store.settle(gate(id), "yes".to_owned()).await;
+            assert!(matches!(settled, Err(StoreError::Damaged { .. })), "{id}: {settled:?}");
+            let read = store.gate(gate(id)).await;
+            assert!(matches!(read, Err(StoreError::Damaged { .. })), "{id}: {read:?}");
+        }
+        let close = StoreWrite::CloseGate { id: gate("closing"), settlement: "over".to_owned() };
+        let closed = store.commit(lease, vec![close]).await;
+        assert!(matches!(closed, Err(StoreError::Damaged { .. })), "{closed:?}");
+    });
+}
+
+#[test]
+fn a_store_that_is_only_read_sees_what_writers_do_later() {
+    let (_dir, path) = temp_db();
+    run(async {
+        SqliteStore::open(&path).unwrap().close().await;
+        let reader = SqliteStore::open_read_only(&path).unwrap();
+        assert_eq!(reader.turns(TurnQuery::default()).await.unwrap().len(), 0);
+        for count in 1..4 {
+            let writer = SqliteStore::open(&path).unwrap();
+            begin(&writer, &count.to_string()).await;
+            assert_eq!(reader.turns(TurnQuery::default()).await.unwrap().len(), count);
+            writer.close().await;
+            assert_eq!(reader.turns(TurnQuery::default()).await.unwrap().len(), count);
+        }
+    });
+}
+
+#[test]
+fn a_file_of_version_1_that_is_only_read_has_no_memories() {
+    let (_dir, path) = temp_db();
+    let first = super::super::schema::MIGRATIONS.get(..1).unwrap();
+    drop(DatabaseFile::locate(&path, at_once()).unwrap().open(first).unwrap());
+    let store = SqliteStore::open_read_only(&path).unwrap();
+    assert_eq!(run(store.load_memories(MemoryScope::user("ada"))).unwrap(), []);
+}
+
+#[test]
+fn a_damaged_memory_is_noticed() {
+    let (_dir, path) = temp_db();
+    run(async {
+        let store = SqliteStore::open(&path).unwrap();
+        let lease = begin(&store, "a").await;
+        let scope = MemoryScope::user("ada");
+        let put = |id: &str| {
+            let (scope, id, json) = (scope.clone(), id.to_owned(), "\"tea\"".into());
+            StoreWrite::PutMemory { scope, id, json }
+        };
+        store.commit(lease, vec![put("a"), put("b")]).await.unwrap();
+        // A row of an earlier version has no checksum.
+        sql(&path, "UPDATE memories SET json = '\"pea\"', checksum = NULL WHERE id = 'a'");
+        assert_eq!(store.load_memories(scope.clone()).await.unwrap().len(), 2);
+        sql(&path, "UPDATE memories SET json = '\"pea\"' WHERE id = 'b'");
+        let read = store.load_memories(scope.clone()).await;
+        assert!(matches!(read, Err(StoreError::Damaged { .. })), "{read:?}");
+    });
+}

@@ -46,8 +46,7 @@ fn each_succeeds_or_fails_alone() {
         let commits = leases.iter().map(|lease| {
             let mut writes = entry("kept");
             if lease.turn.as_str().ends_with('1') {
-                writes
-                    .push(StoreWrite::OpenGate { id: "g".parse().unwrap(), json: "{}".to_owned() });
+                writes.push(StoreWrite::open_gate("g".parse().unwrap(), "{}"));
             }
             store.commit(lease.clone(), writes)
         });

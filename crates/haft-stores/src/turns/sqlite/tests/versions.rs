@@ -38,7 +38,7 @@ fn an_older_file_is_copied_and_migrated_once() {
     let old = store_with_turn(&path);
     let before = run(load(&old, "old"));
     let file = DatabaseFile::locate(&path, at_once()).unwrap();
-    let copy = directory.path().join("turns.sqlite.v3.bak");
+    let copy = directory.path().join("turns.sqlite.v4.bak");
     let mut copied = None;
     for _ in 0..2 {
         let connection = file.open(&newer(&[NOTE])).unwrap().connection;
@@ -46,15 +46,15 @@ fn an_older_file_is_copied_and_migrated_once() {
             .query_row("SELECT id, note FROM turns", [], |row| Ok((row.get(0)?, row.get(1)?)))
             .unwrap();
         assert_eq!(note, ("old".to_owned(), "new".to_owned()));
-        assert_eq!(version_of(&connection), 4);
+        assert_eq!(version_of(&connection), 5);
         // The second opening finds nothing to migrate and copies nothing.
         let bytes = std::fs::read(&copy).unwrap();
         assert_eq!(*copied.get_or_insert(bytes.clone()), bytes);
-        assert_eq!(other_files(&directory), ["turns.sqlite.v3.bak"]);
+        assert_eq!(other_files(&directory), ["turns.sqlite.v4.bak"]);
     }
     // The program that does not know the new version refuses the file, and can use the copy.
     let error = SqliteStore::open(&path).unwrap_err();
-    assert!(matches!(error, StoreError::NewerVersion { found: 4, known: 3 }), "{error:?}");
+    assert!(matches!(error, StoreError::NewerVersion { found: 5, known: 4 }), "{error:?}");
     let restored = SqliteStore::open(&copy).unwrap();
     assert_eq!(run(load(&restored, "old")), before);
 }
@@ -68,15 +68,14 @@ fn a_store_that_is_open_refuses_to_work_after_a_migration_by_a_newer_program() {
         let file = DatabaseFile::locate(&path, at_once()).unwrap();
         let connection = file.open(&newer(&[NOTE])).unwrap().connection;
         let is_newer =
-            |error: &StoreError| matches!(error, StoreError::NewerVersion { found: 4, known: 3 });
+            |error: &StoreError| matches!(error, StoreError::NewerVersion { found: 5, known: 4 });
         let error =
             old.commit(lease.clone(), vec![StoreWrite::Journal("1".into())]).await.unwrap_err();
         assert!(is_newer(&error), "{error:?}");
         let error = old.load(turn("old")).await.unwrap_err();
         assert!(is_newer(&error), "{error:?}");
         // Also when several writes share a transaction.
-        let (first, second) =
-            tokio::join!(old.renew(lease.clone(), Timestamp::EPOCH), old.release(lease.clone()));
+        let (first, second) = tokio::join!(old.renew(lease.clone()), old.release(lease.clone()));
         assert!(is_newer(&first.unwrap_err()) && is_newer(&second.unwrap_err()));
         let entries: i64 =
             connection.query_row("SELECT count(*) FROM journal", [], |row| row.get(0)).unwrap();
@@ -106,7 +105,7 @@ fn check_not_migrated(path: &Path, migrations: &[&str], expected: &str) {
     let error = file.open(migrations).unwrap_err();
     assert!(message(&error).contains(expected), "{}", message(&error));
     let connection = file.open(MIGRATIONS).unwrap().connection;
-    assert_eq!(version_of(&connection), 3);
+    assert_eq!(version_of(&connection), 4);
     let half = "SELECT count(*) FROM sqlite_schema WHERE name = 'half'";
     assert_eq!(connection.query_row(half, [], |row| row.get::<_, i64>(0)).unwrap(), 0);
     assert_eq!(run(load(&old, "old")), before);
@@ -125,7 +124,7 @@ fn a_copy_that_cannot_be_written_stops_the_migration() {
     let expected = "that a migration needs could not be written: ";
     let steps = newer(&["CREATE TABLE half (a)"]);
     // The draft cannot be created, and the finished copy cannot get its name.
-    for blocked in ["turns.sqlite.v3.bak.new", "turns.sqlite.v3.bak"] {
+    for blocked in ["turns.sqlite.v4.bak.new", "turns.sqlite.v4.bak"] {
         let (directory, path) = temp_db();
         std::fs::create_dir_all(directory.path().join(blocked).join("full")).unwrap();
         check_not_migrated(&path, &steps, expected);
@@ -137,15 +136,15 @@ fn a_copy_that_cannot_be_written_stops_the_migration() {
 fn the_draft_of_a_process_that_died_is_replaced() {
     let (directory, path) = temp_db();
     drop(store_with_turn(&path));
-    std::fs::write(directory.path().join("turns.sqlite.v3.bak.new"), "half of a copy").unwrap();
+    std::fs::write(directory.path().join("turns.sqlite.v4.bak.new"), "half of a copy").unwrap();
     drop(
         DatabaseFile::locate(&path, SqliteOptions::default())
             .unwrap()
             .open(&newer(&[NOTE]))
             .unwrap(),
     );
-    assert_eq!(other_files(&directory), ["turns.sqlite.v3.bak"]);
-    let copy = SqliteStore::open(directory.path().join("turns.sqlite.v3.bak")).unwrap();
+    assert_eq!(other_files(&directory), ["turns.sqlite.v4.bak"]);
+    let copy = SqliteStore::open(directory.path().join("turns.sqlite.v4.bak")).unwrap();
     assert_eq!(run(copy.turns(TurnQuery::default())).unwrap().len(), 1);
 }
 
@@ -157,10 +156,10 @@ fn only_the_newest_two_copies_are_kept() {
     let steps =
         ["CREATE TABLE a (x)", "CREATE TABLE b (x)", "CREATE TABLE c (x)", "CREATE TABLE d (x)"];
     let expected: [&[&str]; 4] = [
-        &["turns.sqlite.v3.bak"],
-        &["turns.sqlite.v3.bak", "turns.sqlite.v4.bak"],
+        &["turns.sqlite.v4.bak"],
         &["turns.sqlite.v4.bak", "turns.sqlite.v5.bak"],
         &["turns.sqlite.v5.bak", "turns.sqlite.v6.bak"],
+        &["turns.sqlite.v6.bak", "turns.sqlite.v7.bak"],
     ];
     for (count, expected) in (1..).zip(expected) {
         drop(file.open(&newer(steps.get(..count).unwrap())).unwrap());
@@ -177,10 +176,10 @@ fn processes_that_open_an_older_file_at_once_migrate_it_once() {
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| file.open(&steps).unwrap())).collect();
         for thread in threads {
-            assert_eq!(version_of(&thread.join().unwrap().connection), 4);
+            assert_eq!(version_of(&thread.join().unwrap().connection), 5);
         }
     });
-    assert_eq!(other_files(&directory), ["turns.sqlite.v3.bak"]);
+    assert_eq!(other_files(&directory), ["turns.sqlite.v4.bak"]);
 }
 
 #[cfg(unix)]
@@ -196,7 +195,7 @@ fn a_copy_is_private_whatever_its_store_is() {
             .open(&newer(&[NOTE]))
             .unwrap(),
     );
-    let copy = std::fs::metadata(directory.path().join("turns.sqlite.v3.bak")).unwrap();
+    let copy = std::fs::metadata(directory.path().join("turns.sqlite.v4.bak")).unwrap();
     assert_eq!(copy.permissions().mode() & 0o777, 0o600);
 }
 
@@ -240,7 +239,7 @@ fn files_of_others_are_refused_and_stay_as_they_are() {
     let newer = format!("PRAGMA application_id = {ours}; PRAGMA user_version = 1000");
     check_refused(
         |path| sql(path, &newer),
-        "the store has version 1000, and this program knows versions up to 3; use a newer program",
+        "the store has version 1000, and this program knows versions up to 4; use a newer program",
     );
     check_refused(
         |path| std::fs::write(path, "Dear diary, ".repeat(1000)).unwrap(),
@@ -314,11 +313,57 @@ fn memories_of_version_1_become_rows_of_their_agents() {
     assert_eq!(memories("/a"), [pair("tea", "2"), pair("cake", "3")]);
     assert_eq!(memories("/b"), [pair("tea", "4")]);
     assert_eq!(memories("/c"), []);
-    let connection = Connection::open(&path).unwrap();
-    let listed: (String, i64, i64) = connection
-        .query_row("SELECT id, created_at, updated_at FROM conversations", [], |row| {
-            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
-        })
-        .unwrap();
-    assert_eq!(listed, ("talk".to_owned(), 1, 6));
+}
+
+#[test]
+fn turns_of_version_3_get_summaries_and_a_schedule() {
+    let (_dir, path) = temp_db();
+    let older = MIGRATIONS.get(..3).unwrap();
+    drop(DatabaseFile::locate(&path, at_once()).unwrap().open(older).unwrap());
+    let started = r#"{"entry":"started","stash":{"haft-run":{"agent":"/home/ada/support"}},
+        "executor":{"kind":"model","model":"small"}}"#;
+    let ended = r#"{"entry":"ended","error":{"code":"E_STORE"},"usage":{"totalTokens":7},
+        "at":"1970-01-01T00:00:01.500000Z"}"#;
+    let message = |role: &str, text: &str| format!(r#"{{"role":"{role}","content":"{text}"}}"#);
+    let call = r#"{"results":[{"locator":{"key":"turn/ended/1"}}]}"#;
+    let old = format!(
+        "INSERT INTO turns VALUES (1, 'ended', 'talk', 'failed', 1, 1, NULL, NULL);
+         INSERT INTO turns VALUES (2, 'running', NULL, 'running', 2, 1, 'a', 50);
+         INSERT INTO turns VALUES (3, 'waiting', NULL, 'waiting', 3, 1, NULL, NULL);
+         INSERT INTO turns VALUES (4, 'settled', NULL, 'waiting', 4, 1, 'a', 60);
+         INSERT INTO gates (id, turn, json) VALUES ('open', 3, '{{}}');
+         INSERT INTO gates (id, turn, json, settlement) VALUES ('settled', 4, '{{}}', 'yes');
+         INSERT INTO journal (turn, json) VALUES (1, '{started}');
+         INSERT INTO journal (turn, json) VALUES (1, '{ended}');
+         INSERT INTO journal (turn, json) VALUES (2, 'no JSON');
+         INSERT INTO records (turn, kind, id, json) VALUES (1, 'message', '1', '{}');
+         INSERT INTO records (turn, kind, id, json) VALUES (1, 'message', '2', '{}');
+         INSERT INTO records (turn, kind, id, json) VALUES (1, 'message', '3', '{}');
+         INSERT INTO records (turn, kind, id, json) VALUES (1, 'tool-call', '1', '{call}');
+         INSERT INTO records (turn, kind, id, json) VALUES (2, 'tool-call', '1', 'no JSON');",
+        message("user", "An earlier question"),
+        message("user", "Deploy the shop"),
+        message("assistant", "Done"),
+    );
+    sql(&path, &old);
+    let read_only = SqliteStore::open_read_only(&path).unwrap();
+    assert_eq!(run(read_only.turns(TurnQuery::default())).unwrap().len(), 4);
+    assert_eq!(run(read_only.turns(TurnQuery::default().unfinished())).unwrap().len(), 3);
+    drop(read_only);
+
+    let store = SqliteStore::open(&path).unwrap();
+    let found = run(store.turns(TurnQuery::default().matching("shop support talk"))).unwrap();
+    let [turn] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!(turn.first_words.as_deref(), Some("Deploy the shop"));
+    assert_eq!((turn.agent.as_deref(), turn.model.as_deref()), (Some("support"), Some("small")));
+    assert_eq!((turn.tokens, turn.error_code.as_deref()), (Some(7), Some("E_STORE")));
+    assert_eq!(turn.ended_at.map(Timestamp::as_micros), Some(1_500_000));
+    let keys = vec!["turn/ended/1".into(), "turn/ended/2".into()];
+    assert_eq!(run(store.unreferenced_keys(keys)).unwrap(), ["turn/ended/2".into()]);
+    let runnable = |id: &str| {
+        let summary = run(store.summary(id.parse().unwrap())).unwrap().unwrap();
+        summary.runnable_at.map(Timestamp::as_micros)
+    };
+    let times = ["ended", "running", "waiting", "settled"].map(runnable);
+    assert_eq!(times, [None, Some(50), None, Some(60)]);
 }

@@ -37,9 +37,9 @@ async fn gates_open_once(store: &dyn TurnStore) -> Result<(), ContractViolation>
         expect_turn_exists(promise, store.commit(lease.clone(), both).await)?;
         let promise = "a gate has one turn";
         expect_turn_exists(promise, store.commit(other.clone(), vec![open("g", "1")?]).await)?;
-        let new =
-            NewTurn::new(turn_id("third")?, lease_request("a", 0)).writes(vec![open("g", "1")?]);
-        expect_turn_exists(promise, store.create(new).await)?;
+        let new = NewTurn::new(turn_id("third")?).writes(vec![open("g", "1")?]);
+        expect_turn_exists(promise, store.create(new.clone(), lease_request("a")).await)?;
+        expect_turn_exists(promise, store.enqueue(new).await)?;
         let third = expect_ok("any turn can be asked for", store.load(turn_id("third")?).await)?;
         ContractViolation::ensure_equal("a turn whose gate exists does not begin", &third, &None)?;
         let promise = "a gate that is opened again stays as it is";
@@ -163,7 +163,7 @@ async fn a_commit_is_whole(store: &dyn TurnStore) -> Result<(), ContractViolatio
 }
 
 fn open(id: &str, json: &str) -> Result<StoreWrite, ContractViolation> {
-    Ok(StoreWrite::OpenGate { id: gate_id(id)?, json: json.to_owned() })
+    Ok(StoreWrite::open_gate(gate_id(id)?, json.to_owned()))
 }
 
 fn gate(lease: &Lease, id: &str, json: &str) -> Result<GateRow, ContractViolation> {

@@ -6,7 +6,7 @@ use haft_core::store::{
 
 use super::{
     ContractViolation, begin_turn, commit_writes, end_turn, expect_lease_lost, expect_ok,
-    lease_request, run_all,
+    expire_lease, lease_request, run_all,
 };
 
 pub(super) async fn check(store: &dyn TurnStore) -> Result<(), ContractViolation> {
@@ -80,7 +80,8 @@ async fn memories_outlive_their_turns(store: &dyn TurnStore) -> Result<(), Contr
 async fn a_lost_lease_writes_no_memories(store: &dyn TurnStore) -> Result<(), ContractViolation> {
     let scope = MemoryScope::agent("lost");
     let lease = begin_turn(store, "lost", Vec::new()).await?;
-    let taken = store.claim(lease.turn.clone(), lease_request("b", 200)).await;
+    expire_lease(store, &lease).await?;
+    let taken = store.claim(lease.turn.clone(), lease_request("b")).await;
     let taken = expect_ok("a lease that has run out can be taken", taken)?;
     let promise = "a lease that was taken over writes no memories";
     expect_lease_lost(promise, store.commit(lease, vec![put(&scope, "a", "1")]).await)?;

@@ -5,8 +5,8 @@ use haft_core::store::{
 };
 
 use super::{
-    ContractViolation, begin_turn, commit_writes, end_turn, expect_ok, expected_turn, gate_id,
-    lease_request, load_turn, run_all, turn_id,
+    ContractViolation, begin_turn, brief_request, commit_writes, end_turn, expect_ok,
+    expected_turn, expire_lease, gate_id, lease_request, load_turn, run_all, turn_id,
 };
 
 pub(super) async fn check(store: &dyn TurnStore) -> Result<(), ContractViolation> {
@@ -19,8 +19,8 @@ pub(super) async fn check(store: &dyn TurnStore) -> Result<(), ContractViolation
 async fn one_begins(store: &dyn TurnStore) -> Result<(), ContractViolation> {
     let id = turn_id("race")?;
     let begun = run_all((0..MANY).map(|number| {
-        let holder = lease_request(&format!("holder {number}"), 0);
-        store.create(NewTurn::new(id.clone(), holder))
+        let holder = lease_request(&format!("holder {number}"));
+        store.create(NewTurn::new(id.clone()), holder)
     }));
     let mut leases = Vec::new();
     for begun in begun.await {
@@ -46,9 +46,10 @@ async fn one_begins(store: &dyn TurnStore) -> Result<(), ContractViolation> {
 
 async fn one_takes_over(store: &dyn TurnStore) -> Result<(), ContractViolation> {
     let mut lease = begin_turn(store, "take over", Vec::new()).await?;
-    for round in 1..5 {
+    for _ in 1..5 {
+        lease = expire_lease(store, &lease).await?;
         let taken = run_all((0..MANY).map(|number| {
-            let holder = lease_request(&format!("holder {number}"), 100 * round);
+            let holder = lease_request(&format!("holder {number}"));
             store.claim(lease.turn.clone(), holder)
         }));
         let mut leases = Vec::new();
@@ -74,7 +75,7 @@ async fn one_takes_over(store: &dyn TurnStore) -> Result<(), ContractViolation> 
 
 async fn one_settles(store: &dyn TurnStore) -> Result<(), ContractViolation> {
     let gate = gate_id("race")?;
-    let open = StoreWrite::OpenGate { id: gate.clone(), json: "{}".to_owned() };
+    let open = StoreWrite::open_gate(gate.clone(), "{}");
     let lease = begin_turn(store, "settle", vec![open]).await?;
     let texts: Vec<_> = (0..MANY).map(|number| format!("settlement {}", number / 2)).collect();
     let settled = run_all(texts.iter().map(|text| store.settle(gate.clone(), text.clone()))).await;
@@ -111,10 +112,10 @@ async fn turns_do_not_disturb_each_other(store: &dyn TurnStore) -> Result<(), Co
 async fn run(store: &dyn TurnStore, id: &TurnId) -> Result<(), ContractViolation> {
     let first = expect_ok(
         "a turn can begin",
-        store.create(NewTurn::new(id.clone(), lease_request("a", 0))).await,
+        store.create(NewTurn::new(id.clone()), brief_request("a")).await,
     )?;
     let lease =
-        expect_ok("a lease can be taken", store.claim(id.clone(), lease_request("b", 100)).await)?;
+        expect_ok("a lease can be taken", store.claim(id.clone(), lease_request("b")).await)?;
     let mut expected = expected_turn(&lease);
     for number in 0..10 {
         let row = Row::new(RowKind::ToolCall, (number % 4).to_string(), format!("{id} {number}"));

@@ -70,9 +70,10 @@ async fn every_kind_and_status_is_kept(store: &dyn TurnStore) -> Result<(), Cont
 
 async fn a_turn_begins_once(store: &dyn TurnStore) -> Result<(), ContractViolation> {
     let lease = begin_turn(store, "once", vec![put("a", "1")]).await?;
-    let again =
-        NewTurn::new(lease.turn.clone(), lease_request("b", 500)).writes(vec![put("b", "2")]);
-    expect_turn_exists("a turn begins once", store.create(again).await)?;
+    let again = NewTurn::new(lease.turn.clone()).writes(vec![put("b", "2")]);
+    let created = store.create(again.clone(), lease_request("b")).await;
+    expect_turn_exists("a turn begins once", created)?;
+    expect_turn_exists("a turn begins once", store.enqueue(again).await)?;
     let mut expected = expected_turn(&lease);
     expected.rows.push(row("a", "1"));
     let promise = "a turn that exists is not changed by another that would begin";

@@ -1,15 +1,13 @@
 //! Texts come out as they went in.
 
-use std::time::Duration;
-
 use haft_core::store::{
-    GateRow, LeaseRequest, NewTurn, Row, RowKind, StoreError, StoreWrite, StoredText, TurnQuery,
-    TurnStore,
+    CancelRequest, ClaimFilter, GateRow, NewTurn, Row, RowKind, StoreError, StoreWrite, StoredText,
+    TurnQuery, TurnStore,
 };
 
 use super::{
     ContractViolation, begin_turn, commit_writes, end_turn, expect_ok, expect_refusal,
-    expected_turn, gate_id, lease_request, load_turn, timestamp, turn_id,
+    expected_turn, gate_id, lease_request, load_turn, turn_id,
 };
 
 pub(super) async fn check(store: &dyn TurnStore) -> Result<(), ContractViolation> {
@@ -32,7 +30,7 @@ async fn texts_are_kept(store: &dyn TurnStore, texts: &[&str]) -> Result<(), Con
             StoreWrite::Put(row.clone()),
             // A text is kept as it is whether it was written before or is now.
             StoreWrite::Journal(StoredText::of((*text).to_owned(), String::clone)),
-            StoreWrite::OpenGate { id: gate.clone(), json: (*text).to_owned() },
+            StoreWrite::open_gate(gate.clone(), (*text).to_owned()),
         ];
         commit_writes(store, &lease, writes).await?;
         let settled = store.settle(gate.clone(), (*text).to_owned()).await;
@@ -60,11 +58,13 @@ async fn texts_are_kept(store: &dyn TurnStore, texts: &[&str]) -> Result<(), Con
 
 async fn names_are_kept(store: &dyn TurnStore, texts: &[&str]) -> Result<(), ContractViolation> {
     for text in texts {
-        let holder = LeaseRequest::new(*text, timestamp(0), Duration::from_secs(100));
-        let new = NewTurn::new(turn_id("names")?, holder).conversation(*text);
-        let lease = expect_ok("conversations and holders have any names", store.create(new).await)?;
+        let new = NewTurn::new(turn_id("names")?).conversation(*text).tenant(*text);
+        let created = store.create(new.agent(*text).model(*text), lease_request(text)).await;
+        let lease = expect_ok("conversations and holders have any names", created)?;
         let mut expected = expected_turn(&lease);
-        expected.summary.conversation = Some((*text).to_owned());
+        let name = Some((*text).to_owned());
+        (expected.summary.conversation, expected.summary.agent) = (name.clone(), name.clone());
+        (expected.summary.model, expected.summary.tenant) = (name, (*text).to_owned());
         let promise = "the names of conversations and holders are kept byte by byte";
         ContractViolation::ensure_equal(promise, &load_turn(store, &lease.turn).await?, &expected)?;
         for other in texts {
@@ -96,7 +96,7 @@ async fn names_are_kept(store: &dyn TurnStore, texts: &[&str]) -> Result<(), Con
 async fn nul_is_refused(store: &dyn TurnStore) -> Result<(), ContractViolation> {
     let (bad, good) = (|| "a\0b".to_owned(), || "ab".to_owned());
     let gate = gate_id("nul")?;
-    let open = StoreWrite::OpenGate { id: gate.clone(), json: good() };
+    let open = StoreWrite::open_gate(gate.clone(), good());
     let lease = begin_turn(store, "nul", vec![open]).await?;
     let before = load_turn(store, &lease.turn).await?;
     let promise = "texts with U+0000 are refused";
@@ -105,25 +105,35 @@ async fn nul_is_refused(store: &dyn TurnStore) -> Result<(), ContractViolation> 
         StoreWrite::Put(Row::new(RowKind::Thought, good(), bad())),
         StoreWrite::Delete { kind: RowKind::Thought, id: bad() },
         StoreWrite::Journal(bad().into()),
-        StoreWrite::OpenGate { id: gate_id("other")?, json: bad() },
+        StoreWrite::open_gate(gate_id("other")?, bad()),
         StoreWrite::CloseGate { id: gate.clone(), settlement: bad() },
     ];
     for write in writes {
         let writes = vec![StoreWrite::Journal(good().into()), write];
         expect_refusal(promise, store.commit(lease.clone(), writes.clone()).await, is_invalid)?;
-        let new = NewTurn::new(turn_id("new")?, lease_request("a", 0)).writes(writes);
-        expect_refusal(promise, store.create(new).await, is_invalid)?;
+        let new = NewTurn::new(turn_id("new")?).writes(writes);
+        let created = store.create(new.clone(), lease_request("a")).await;
+        expect_refusal(promise, created, is_invalid)?;
+        expect_refusal(promise, store.enqueue(new).await, is_invalid)?;
     }
     expect_refusal(promise, store.settle(gate, bad()).await, is_invalid)?;
-    let bad_holder = || LeaseRequest::new(bad(), timestamp(500), Duration::from_secs(100));
+    let bad_holder = || lease_request(&bad());
     expect_refusal(promise, store.claim(lease.turn.clone(), bad_holder()).await, is_invalid)?;
     expect_refusal(
         promise,
-        store.create(NewTurn::new(turn_id("new")?, bad_holder())).await,
+        store.create(NewTurn::new(turn_id("new")?), bad_holder()).await,
         is_invalid,
     )?;
-    let new = NewTurn::new(turn_id("new")?, lease_request("a", 0)).conversation(bad());
-    expect_refusal(promise, store.create(new).await, is_invalid)?;
+    let new = || turn_id("new").map(NewTurn::new);
+    for new in
+        [new()?.conversation(bad()), new()?.tenant(bad()), new()?.agent(bad()), new()?.model(bad())]
+    {
+        expect_refusal(promise, store.create(new, lease_request("a")).await, is_invalid)?;
+    }
+    let claimed = store.claim_next(ClaimFilter::default(), bad_holder()).await;
+    expect_refusal(promise, claimed, is_invalid)?;
+    let request = CancelRequest::new("a", bad());
+    expect_refusal(promise, store.request_cancel(lease.turn.clone(), request).await, is_invalid)?;
     let promise = "what is refused changes nothing";
     ContractViolation::ensure_equal(promise, &load_turn(store, &lease.turn).await?, &before)?;
     end_turn(store, lease).await

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use haft::stores::MemoryStore;
 use haft::stores::{
-    GateId, GateRow, Lease, LeaseRequest, MemoryRow, MemoryScope, NewTurn, SettleOutcome,
-    StoreFuture, StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary,
+    CancelOutcome, CancelRequest, ChangeListener, ClaimFilter, GateId, GateRow, JournalRow, Lease,
+    LeaseRequest, MemoryRow, MemoryScope, NewTurn, SettleOutcome, SpoolKey, StoreFuture,
+    StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary,
 };
-use haft::turn::Timestamp;
 use tokio::sync::Notify;
 
 #[derive(Debug)]
@@ -62,10 +62,10 @@ macro_rules! forwarded {
 }
 
 impl TurnStore for Probe {
-    fn create(&self, turn: NewTurn) -> StoreFuture<'_, Lease> {
+    fn create(&self, turn: NewTurn, holder: LeaseRequest) -> StoreFuture<'_, Lease> {
         let written = journaled(&turn.writes);
         Box::pin(async move {
-            let lease = self.inner.create(turn).await?;
+            let lease = self.inner.create(turn, holder).await?;
             self.count(written).await;
             Ok(lease)
         })
@@ -80,16 +80,28 @@ impl TurnStore for Probe {
         })
     }
 
+    fn listen(&self) -> Box<dyn ChangeListener> {
+        self.inner.listen()
+    }
+
     forwarded! {
+        enqueue(turn: NewTurn) -> ();
         claim(turn: TurnId, holder: LeaseRequest) -> Lease;
-        renew(lease: Lease, now: Timestamp) -> Lease;
+        claim_next(filter: ClaimFilter, holder: LeaseRequest) -> Option<Lease>;
+        renew(lease: Lease) -> Lease;
         release(lease: Lease) -> ();
+        request_cancel(turn: TurnId, request: CancelRequest) -> CancelOutcome;
         load(turn: TurnId) -> Option<StoredTurn>;
+        summary(turn: TurnId) -> Option<TurnSummary>;
+        read_journal(turn: TurnId, after: u64, limit: usize) -> Vec<JournalRow>;
         turns(query: TurnQuery) -> Vec<TurnSummary>;
-        remove(turn: TurnId, now: Timestamp) -> bool;
+        remove(turn: TurnId) -> bool;
+        remove_turns(query: TurnQuery) -> Vec<TurnId>;
+        unreferenced_keys(keys: Vec<SpoolKey>) -> Vec<SpoolKey>;
         gate(gate: GateId) -> Option<GateRow>;
         open_gates(turn: Option<TurnId>) -> Vec<GateRow>;
         settle(gate: GateId, settlement: String) -> SettleOutcome;
         load_memories(scope: MemoryScope) -> Vec<MemoryRow>;
+        verify_secret(fingerprint: [u8; 32]) -> ();
     }
 }

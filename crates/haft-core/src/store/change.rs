@@ -1,0 +1,94 @@
+//! Changes that other processes wait for, and the journal as they read it.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+
+use super::{StoredText, TurnId};
+
+/// What [`ChangeListener::next_change`] returns.
+pub type ChangeFuture<'a> = Pin<Box<dyn Future<Output = StoreChange> + Send + 'a>>;
+
+/// Tells what has changed in a store since it was made, whichever process changed it.
+///
+/// It is a hint and not a log: changes can be told late, more than once, or together as [`StoreChange::Unknown`]. A process
+/// that waits makes the listener first, looks at the store, and then waits for a change before it looks again. So it
+/// misses nothing, and one that was told too much only looks once more.
+///
+/// Dropping a future of [`next_change`](Self::next_change) loses no change.
+pub trait ChangeListener: fmt::Debug + Send {
+    /// Waits for the next change. Bounded by the interval at which the store polls where it is not notified, and by nothing
+    /// else: a caller that must look from time to time anyway sets a deadline of its own.
+    fn next_change(&mut self) -> ChangeFuture<'_>;
+}
+
+/// Something that changed in a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StoreChange {
+    /// A turn has changed.
+    Turn {
+        /// The turn.
+        turn: TurnId,
+        /// What happened to it.
+        kind: ChangeKind,
+    },
+    /// Anything may have changed: the store cannot tell, or there was too much to tell.
+    Unknown,
+}
+
+/// What happened to a turn. New journal entries alone are not told, because there are too many of them: observers read
+/// them by [`TurnStore::read_journal`](super::TurnStore::read_journal).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ChangeKind {
+    /// It may be claimable: it was enqueued, released or suspended.
+    Claimable,
+    /// One of its gates was settled.
+    GateSettled,
+    /// Its end was asked for.
+    CancelRequested,
+    /// It has ended.
+    Ended,
+}
+
+impl ChangeKind {
+    /// All of them.
+    pub const ALL: &[Self] =
+        &[Self::Claimable, Self::GateSettled, Self::CancelRequested, Self::Ended];
+
+    /// The word that stands for it where it is sent.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Claimable => "claimable",
+            Self::GateSettled => "gate-settled",
+            Self::CancelRequested => "cancel-requested",
+            Self::Ended => "ended",
+        }
+    }
+
+    /// The kind that a word stands for.
+    #[must_use]
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|kind| kind.as_str() == word)
+    }
+}
+
+/// A journal entry with its number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct JournalRow {
+    /// Grows from entry to entry of a turn, not always by one.
+    pub number: u64,
+    /// The entry, as JSON text.
+    pub json: StoredText,
+}
+
+impl JournalRow {
+    /// A row.
+    #[must_use]
+    pub fn new(number: u64, json: impl Into<StoredText>) -> Self {
+        Self { number, json: json.into() }
+    }
+}

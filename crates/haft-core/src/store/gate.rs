@@ -1,0 +1,43 @@
+//! Gates in a store.
+
+use super::{GateId, StoredText, TurnId};
+
+/// A gate as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct GateRow {
+    /// Its name.
+    pub id: GateId,
+    /// Its turn.
+    pub turn: TurnId,
+    /// The gate, as JSON text.
+    pub json: StoredText,
+    /// How it was settled, as JSON text; nothing while it is open.
+    pub settlement: Option<String>,
+}
+
+impl GateRow {
+    /// A gate that is open.
+    #[must_use]
+    pub fn open(id: GateId, turn: TurnId, json: impl Into<StoredText>) -> Self {
+        Self { id, turn, json: json.into(), settlement: None }
+    }
+}
+
+/// What came of settling a gate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SettleOutcome {
+    /// The settlement that holds.
+    pub settlement: String,
+    /// Whether it was this call that settled the gate, and not another one, be it with the same text.
+    pub first: bool,
+}
+
+impl SettleOutcome {
+    /// The settlement that holds, and whether it came from the one who asks.
+    #[must_use]
+    pub fn new(settlement: impl Into<String>, first: bool) -> Self {
+        Self { settlement: settlement.into(), first }
+    }
+}

@@ -1,0 +1,452 @@
+//! Turns in a store: new ones, their status, and lists of them.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    CancelRequest, GateRow, Row, StoreError, StoreWrite, StoredText, TurnId, TurnSchedule,
+    check_text,
+};
+use crate::clock::Timestamp;
+
+/// A turn that is about to be stored.
+///
+/// ```
+/// use haft_core::store::NewTurn;
+///
+/// let turn = NewTurn::new("turn-1".parse()?).conversation("support-7").agent("support").priority(5);
+/// assert_eq!((turn.agent.as_deref(), turn.priority), (Some("support"), 5));
+/// # Ok::<(), haft_core::store::InvalidId>(())
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct NewTurn {
+    /// Its name.
+    pub id: TurnId,
+    /// The conversation it belongs to, if it belongs to one.
+    pub conversation: Option<String>,
+    /// The namespace it belongs to; empty if there is only one.
+    pub tenant: String,
+    /// The agent that it is a turn of.
+    pub agent: Option<String>,
+    /// The model that takes its steps.
+    pub model: Option<String>,
+    /// The first words of what the user said, as [`first_words`] cuts them.
+    pub first_words: Option<String>,
+    /// Turns of a higher priority are claimed first.
+    pub priority: i32,
+    /// How long a queued turn is left alone.
+    pub start_after: Duration,
+    /// What is stored of it from the first moment on.
+    pub writes: Vec<StoreWrite>,
+}
+
+impl NewTurn {
+    /// A turn that belongs to no conversation and has nothing yet.
+    #[must_use]
+    pub fn new(id: TurnId) -> Self {
+        Self {
+            id,
+            conversation: None,
+            tenant: String::new(),
+            agent: None,
+            model: None,
+            first_words: None,
+            priority: 0,
+            start_after: Duration::ZERO,
+            writes: Vec::new(),
+        }
+    }
+
+    /// The conversation it belongs to.
+    #[must_use]
+    pub fn conversation(mut self, conversation: impl Into<String>) -> Self {
+        self.conversation = Some(conversation.into());
+        self
+    }
+
+    /// The namespace it belongs to.
+    #[must_use]
+    pub fn tenant(mut self, tenant: impl Into<String>) -> Self {
+        self.tenant = tenant.into();
+        self
+    }
+
+    /// The agent that it is a turn of.
+    #[must_use]
+    pub fn agent(mut self, agent: impl Into<String>) -> Self {
+        self.agent = Some(agent.into());
+        self
+    }
+
+    /// The model that takes its steps.
+    #[must_use]
+    pub fn model(mut self, model: impl Into<String>) -> Self {
+        self.model = Some(model.into());
+        self
+    }
+
+    /// What the user said, of which the [`first_words`] are stored.
+    #[must_use]
+    pub fn said(mut self, text: &str) -> Self {
+        self.first_words = Some(first_words(text));
+        self
+    }
+
+    /// Turns of a higher priority are claimed first (default: 0).
+    #[must_use]
+    pub fn priority(mut self, priority: i32) -> Self {
+        self.priority = priority;
+        self
+    }
+
+    /// How long a queued turn is left alone (default: not at all).
+    #[must_use]
+    pub fn start_after(mut self, delay: Duration) -> Self {
+        self.start_after = delay;
+        self
+    }
+
+    /// What is stored of it from the first moment on.
+    #[must_use]
+    pub fn writes(mut self, writes: Vec<StoreWrite>) -> Self {
+        self.writes = writes;
+        self
+    }
+
+    /// Checks the texts, as every store does first.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Invalid`] if one of them cannot be stored.
+    pub fn check(&self) -> Result<(), StoreError> {
+        let optional = |text: &Option<String>| text.clone().unwrap_or_default();
+        check_text("a conversation", self.conversation.as_deref().unwrap_or_default())?;
+        check_text("a tenant", &self.tenant)?;
+        check_text("the name of an agent", &optional(&self.agent))?;
+        check_text("the name of a model", &optional(&self.model))?;
+        check_text("the first words of a turn", &optional(&self.first_words))?;
+        self.writes.iter().try_for_each(StoreWrite::check)
+    }
+
+    /// The words by which the turn is found, as [`search_words`] splits them.
+    #[must_use]
+    pub fn search_words(&self) -> BTreeSet<String> {
+        let texts = [&self.first_words, &self.agent, &self.conversation];
+        texts.into_iter().flatten().flat_map(|text| search_words(text)).collect()
+    }
+}
+
+/// The beginning of a text, on one line: at most 200 characters, with single spaces between the words.
+///
+/// ```
+/// use haft_core::store::first_words;
+///
+/// assert_eq!(first_words("  Deploy\n\tthe shop. "), "Deploy the shop.");
+/// assert_eq!(first_words(&"long ".repeat(100)).chars().count(), 200);
+/// ```
+#[must_use]
+pub fn first_words(text: &str) -> String {
+    let mut words = String::new();
+    let mut left = 200_usize;
+    for word in text.split_whitespace() {
+        if !words.is_empty() && left > 0 {
+            words.push(' ');
+            left -= 1;
+        }
+        words.extend(word.chars().filter(|it| *it != '\0').take(left));
+        left = left.saturating_sub(word.chars().count());
+        if left == 0 {
+            break;
+        }
+    }
+    words
+}
+
+/// The words of a text for a search: sequences of letters and digits, in lower case, at most 64 of them.
+///
+/// ```
+/// use haft_core::store::search_words;
+///
+/// let words: Vec<_> = search_words("Deploy the SHOP, the shop!").into_iter().collect();
+/// assert_eq!(words, ["deploy", "shop", "the"]);
+/// ```
+#[must_use]
+pub fn search_words(text: &str) -> BTreeSet<String> {
+    let words = text.split(|it: char| !it.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.take(64).map(|word| word.chars().take(64).collect::<String>().to_lowercase()).collect()
+}
+
+/// How far a turn has got.
+///
+/// ```
+/// use haft_core::store::TurnStatus;
+///
+/// assert_eq!(TurnStatus::from_word("limit-reached"), Some(TurnStatus::LimitReached));
+/// assert!(TurnStatus::Failed.is_final() && !TurnStatus::Waiting.is_final());
+/// assert_eq!(TurnStatus::CancelRequested.as_str(), "cancel-requested");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum TurnStatus {
+    /// It was created without a lease, and no process has run it yet.
+    Queued,
+    /// A process runs it, or ran it and died.
+    Running,
+    /// It waits at a gate that is open, or that was settled and not read yet.
+    Waiting,
+    /// It is left alone until [`TurnSummary::runnable_at`]: after a failure that may pass, or for a timer.
+    Suspended,
+    /// It is to be cancelled by the process that runs it, or by the next one.
+    CancelRequested,
+    /// It was acknowledged.
+    Completed,
+    /// It failed.
+    Failed,
+    /// It was cancelled.
+    Cancelled,
+    /// It reached a limit.
+    LimitReached,
+}
+
+impl TurnStatus {
+    /// All of them.
+    pub const ALL: &[Self] = &[
+        Self::Queued,
+        Self::Running,
+        Self::Waiting,
+        Self::Suspended,
+        Self::CancelRequested,
+        Self::Completed,
+        Self::Failed,
+        Self::Cancelled,
+        Self::LimitReached,
+    ];
+
+    /// Whether nothing more will happen.
+    #[must_use]
+    pub const fn is_final(self) -> bool {
+        matches!(self, Self::Completed | Self::Failed | Self::Cancelled | Self::LimitReached)
+    }
+
+    /// The word that stands for it where it is stored.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Running => "running",
+            Self::Waiting => "waiting",
+            Self::Suspended => "suspended",
+            Self::CancelRequested => "cancel-requested",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+            Self::LimitReached => "limit-reached",
+        }
+    }
+
+    /// The status that a word stands for.
+    #[must_use]
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|status| status.as_str() == word)
+    }
+}
+
+/// The stored parts of a turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StoredTurn {
+    /// What stands in lists of turns.
+    pub summary: TurnSummary,
+    /// The rows, in the order in which they were first put.
+    pub rows: Vec<Row>,
+    /// The journal, in order.
+    pub journal: Vec<StoredText>,
+    /// Every gate of the turn, in the order in which they were opened.
+    pub gates: Vec<GateRow>,
+}
+
+impl StoredTurn {
+    /// A turn of which only the summary is stored.
+    #[must_use]
+    pub fn new(summary: TurnSummary) -> Self {
+        Self { summary, rows: Vec::new(), journal: Vec::new(), gates: Vec::new() }
+    }
+}
+
+/// A turn in a list of turns.
+///
+/// Times are those of the store's clock.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct TurnSummary {
+    /// Its name.
+    pub id: TurnId,
+    /// The conversation it belongs to.
+    pub conversation: Option<String>,
+    /// How far it has got.
+    pub status: TurnStatus,
+    /// When it began.
+    pub created_at: Timestamp,
+    /// Who has the lease on it, unless it was given back. It may have run out.
+    pub holder: Option<Arc<str>>,
+    /// Until when the lease holds or held.
+    pub held_until: Option<Timestamp>,
+    /// The namespace it belongs to; empty if there is only one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub tenant: String,
+    /// The agent that it is a turn of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// The model that takes its steps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The first words of what the user said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_words: Option<String>,
+    /// How many tokens it has used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// Turns of a higher priority are claimed first.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub priority: i32,
+    /// From when on it can be claimed, unless a lease on it is active; `None` if it waits or has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runnable_at: Option<Timestamp>,
+    /// How often it was taken over from a process that died, since it last made progress.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub take_overs: u32,
+    /// Who asked for its end, and why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cancel: Option<CancelRequest>,
+    /// When something of it was last written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub updated_at: Option<Timestamp>,
+    /// When it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<Timestamp>,
+    /// The code of the error that it ended with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_code: Option<String>,
+}
+
+impl TurnSummary {
+    /// A running turn without a lease.
+    #[must_use]
+    pub fn new(id: TurnId, created_at: Timestamp) -> Self {
+        Self {
+            id,
+            conversation: None,
+            status: TurnStatus::Running,
+            created_at,
+            holder: None,
+            held_until: None,
+            tenant: String::new(),
+            agent: None,
+            model: None,
+            first_words: None,
+            tokens: None,
+            priority: 0,
+            runnable_at: None,
+            take_overs: 0,
+            cancel: None,
+            updated_at: None,
+            ended_at: None,
+            error_code: None,
+        }
+    }
+
+    /// The summary of a turn that is created now.
+    #[must_use]
+    pub fn of_new(new: &NewTurn, now: Timestamp) -> Self {
+        let mut summary = Self::new(new.id.clone(), now);
+        summary.conversation.clone_from(&new.conversation);
+        summary.tenant.clone_from(&new.tenant);
+        summary.agent.clone_from(&new.agent);
+        summary.model.clone_from(&new.model);
+        summary.first_words.clone_from(&new.first_words);
+        summary.priority = new.priority;
+        summary.updated_at = Some(now);
+        summary
+    }
+
+    /// When it can be claimed.
+    #[must_use]
+    pub fn schedule(&self) -> TurnSchedule {
+        TurnSchedule {
+            status: self.status,
+            runnable_at: self.runnable_at,
+            held_until: self.held_until,
+            take_overs: self.take_overs,
+            cancel: self.cancel.clone(),
+        }
+    }
+
+    /// Sets when it can be claimed.
+    pub fn set_schedule(&mut self, schedule: TurnSchedule) {
+        let TurnSchedule { status, runnable_at, held_until, take_overs, cancel } = schedule;
+        (self.status, self.runnable_at, self.held_until) = (status, runnable_at, held_until);
+        (self.take_overs, self.cancel) = (take_overs, cancel);
+    }
+
+    /// Applies a change.
+    pub fn update(&mut self, update: &SummaryUpdate) {
+        let SummaryUpdate { model, tokens, error_code } = update.clone();
+        self.model = model.or_else(|| self.model.take());
+        self.tokens = tokens.or(self.tokens);
+        self.error_code = error_code.or_else(|| self.error_code.take());
+    }
+}
+
+fn is_zero<T: Default + PartialEq>(number: &T) -> bool {
+    *number == T::default()
+}
+
+/// A change of what lists show of a turn. What is not set stays as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SummaryUpdate {
+    /// The model that took the last step.
+    pub model: Option<String>,
+    /// How many tokens the turn has used.
+    pub tokens: Option<u64>,
+    /// The code of the error that it ended with.
+    pub error_code: Option<String>,
+}
+
+impl SummaryUpdate {
+    /// Changes the model that took the last step.
+    #[must_use]
+    pub fn model(mut self, model: impl Into<String>) -> Self {
+        self.model = Some(model.into());
+        self
+    }
+
+    /// Changes how many tokens the turn has used.
+    #[must_use]
+    pub fn tokens(mut self, tokens: u64) -> Self {
+        self.tokens = Some(tokens);
+        self
+    }
+
+    /// Sets the code of the error that the turn ended with.
+    #[must_use]
+    pub fn error_code(mut self, code: impl Into<String>) -> Self {
+        self.error_code = Some(code.into());
+        self
+    }
+
+    /// Checks the texts, as every store does first.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Invalid`] if one of them cannot be stored.
+    pub fn check(&self) -> Result<(), StoreError> {
+        check_text("the name of a model", self.model.as_deref().unwrap_or_default())?;
+        check_text("the code of an error", self.error_code.as_deref().unwrap_or_default())
+    }
+}

@@ -1,0 +1,351 @@
+//! Opens stores by their addresses: the one place that commands, workers and servers use.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use haft_core::gate::ApprovalLedger;
+use haft_core::record::SpoolResolver;
+use haft_core::spool::{
+    ReaderDescriptor, SpoolError, SpoolFuture, SpoolKey, SpoolPage, SpoolPayload, SpoolReader,
+    SpoolStore,
+};
+use haft_core::store::{StoreError, TurnStore};
+use sha2::{Digest as _, Sha256};
+
+use crate::secret::{load_or_create_secret, random_secret};
+use crate::{
+    DirLedger, DirSpoolStore, MemorySpoolStore, MemoryStore, SpoolUrl, SqliteStore, StoreUrl,
+    TurnDir,
+};
+#[cfg(feature = "object-store")]
+use crate::{ObjectOptions, ObjectSpoolStore};
+#[cfg(feature = "postgres")]
+use crate::{PostgresOptions, PostgresStore};
+
+/// How stores are opened.
+///
+/// ```
+/// use haft_stores::StoreOptions;
+///
+/// let options = StoreOptions::default().spools("s3://results/haft".parse()?).secret([7; 32]);
+/// # let _ = options;
+/// # Ok::<(), haft_stores::InvalidStoreUrl>(())
+/// ```
+#[derive(Clone, Default)]
+#[non_exhaustive]
+pub struct StoreOptions {
+    /// Where large results are stored. By default they are next to the turns, which a server cannot do.
+    pub spools: Option<SpoolUrl>,
+    /// The secret of gates, which a store that is shared with other machines needs. A directory has its own.
+    pub secret: Option<[u8; 32]>,
+    /// Options of an object store.
+    #[cfg(feature = "object-store")]
+    pub objects: ObjectOptions,
+}
+
+impl StoreOptions {
+    /// Sets where large results are stored.
+    #[must_use]
+    pub fn spools(mut self, spools: SpoolUrl) -> Self {
+        self.spools = Some(spools);
+        self
+    }
+
+    /// Sets the secret of gates.
+    #[must_use]
+    pub fn secret(mut self, secret: [u8; 32]) -> Self {
+        self.secret = Some(secret);
+        self
+    }
+
+    /// Sets the options of an object store.
+    #[cfg(feature = "object-store")]
+    #[must_use]
+    pub fn objects(mut self, objects: ObjectOptions) -> Self {
+        self.objects = objects;
+        self
+    }
+}
+
+impl fmt::Debug for StoreOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StoreOptions").field("spools", &self.spools).finish_non_exhaustive()
+    }
+}
+
+/// Stores that were opened by their addresses, with the secrets that belong to them.
+///
+/// ```
+/// use haft_core::store::{TurnQuery, TurnStore as _};
+/// use haft_stores::{OpenStores, StoreOptions};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let parent = tempfile::tempdir()?;
+/// let url = format!("dir:{}", parent.path().join("turns").display());
+/// let stores = OpenStores::open(&url.parse()?, StoreOptions::default()).await?;
+/// assert!(stores.turns().turns(TurnQuery::default()).await?.is_empty());
+/// stores.close().await;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct OpenStores {
+    turns: Arc<dyn TurnStore>,
+    spools: Arc<AnySpoolStore>,
+    ledger: Option<Arc<dyn ApprovalLedger>>,
+    secret: [u8; 32],
+    envelope_secret: Option<[u8; 32]>,
+    closing: Closing,
+}
+
+/// What is closed at the end.
+#[derive(Clone)]
+enum Closing {
+    Nothing,
+    Sqlite(Arc<SqliteStore>),
+    #[cfg(feature = "postgres")]
+    Postgres(Arc<PostgresStore>),
+}
+
+impl OpenStores {
+    /// Opens a store of turns, and the store of large results that belongs to it.
+    ///
+    /// # Errors
+    ///
+    /// Fails as the stores themselves do. A store that is shared with other machines needs a secret and a store of large
+    /// results; a kind of store that the program was built without is refused.
+    pub async fn open(url: &StoreUrl, options: StoreOptions) -> Result<Self, StoreError> {
+        match url {
+            StoreUrl::Dir(path) => Self::open_dir(path, &options),
+            StoreUrl::Sqlite(path) => Self::open_sqlite(path, &options),
+            StoreUrl::Memory => Self::open_memory(&options),
+            StoreUrl::Postgres(url) => Self::open_postgres(url, &options).await,
+        }
+    }
+
+    fn open_dir(path: &Path, options: &StoreOptions) -> Result<Self, StoreError> {
+        let dir = TurnDir::open(path)?;
+        let spools = match &options.spools {
+            Some(url) => open_spools(url, options)?,
+            None => AnySpoolStore::new(Arc::clone(dir.spools())),
+        };
+        Ok(Self {
+            turns: Arc::clone(dir.store()) as _,
+            spools: Arc::new(spools),
+            ledger: Some(Arc::clone(dir.ledger()) as _),
+            secret: options.secret.unwrap_or_else(|| dir.secret()),
+            envelope_secret: dir.envelope_secret(),
+            closing: Closing::Sqlite(Arc::clone(dir.store())),
+        })
+    }
+
+    fn open_sqlite(path: &Path, options: &StoreOptions) -> Result<Self, StoreError> {
+        let store = Arc::new(SqliteStore::open(path)?);
+        let dir = store.file().parent().unwrap_or(Path::new(".")).to_owned();
+        let spools = match &options.spools {
+            Some(url) => open_spools(url, options)?,
+            None => open_spools(&SpoolUrl::Dir(dir.join(TurnDir::SPOOLS_DIR)), options)?,
+        };
+        let secret = match options.secret {
+            Some(secret) => secret,
+            None => load_or_create_secret(&dir.join(TurnDir::KEY_FILE))?,
+        };
+        let envelope_secret = load_or_create_secret(&dir.join(TurnDir::ENVELOPE_FILE))?;
+        Ok(Self {
+            turns: Arc::clone(&store) as _,
+            spools: Arc::new(spools),
+            ledger: Some(Arc::new(DirLedger::new(dir.join(TurnDir::LEDGER_DIR)))),
+            secret,
+            envelope_secret: Some(envelope_secret),
+            closing: Closing::Sqlite(store),
+        })
+    }
+
+    fn open_memory(options: &StoreOptions) -> Result<Self, StoreError> {
+        let spools = open_spools(options.spools.as_ref().unwrap_or(&SpoolUrl::Memory), options)?;
+        let secret = match options.secret {
+            Some(secret) => secret,
+            None => random_secret().map_err(|error| StoreError::backend("create a key", error))?,
+        };
+        Ok(Self {
+            turns: Arc::new(MemoryStore::new()),
+            spools: Arc::new(spools),
+            ledger: None,
+            secret,
+            envelope_secret: Some(derive_envelope_secret(&secret)),
+            closing: Closing::Nothing,
+        })
+    }
+
+    #[cfg(feature = "postgres")]
+    async fn open_postgres(url: &str, options: &StoreOptions) -> Result<Self, StoreError> {
+        let missing = |what, reason| StoreError::Invalid { what, reason };
+        let secret = options.secret.ok_or_else(|| {
+            missing("a store without a secret", "processes that share a store need the same secret")
+        })?;
+        let spools = options.spools.as_ref().ok_or_else(|| {
+            missing("a server alone", "name a store of large results, such as s3://BUCKET/PREFIX")
+        })?;
+        let spools = open_spools(spools, options)?;
+        let (url, schema) = split_schema(url);
+        let postgres = match schema {
+            Some(schema) => PostgresOptions::default().schema(schema),
+            None => PostgresOptions::default(),
+        };
+        let store = Arc::new(PostgresStore::connect_with(&url, postgres).await?);
+        Ok(Self {
+            turns: Arc::clone(&store) as _,
+            spools: Arc::new(spools),
+            ledger: None,
+            secret,
+            envelope_secret: Some(derive_envelope_secret(&secret)),
+            closing: Closing::Postgres(store),
+        })
+    }
+
+    #[cfg(not(feature = "postgres"))]
+    #[expect(clippy::unused_async, reason = "with the feature it connects")]
+    async fn open_postgres(_: &str, _: &StoreOptions) -> Result<Self, StoreError> {
+        let reason = "this program was built without the feature `postgres`";
+        Err(StoreError::Invalid { what: "a PostgreSQL server", reason })
+    }
+
+    /// The store of turns.
+    #[must_use]
+    pub fn turns(&self) -> &Arc<dyn TurnStore> {
+        &self.turns
+    }
+
+    /// The store of large results.
+    #[must_use]
+    pub fn spools(&self) -> &Arc<AnySpoolStore> {
+        &self.spools
+    }
+
+    /// The ledger of spent approvals, if the store has one.
+    #[must_use]
+    pub fn ledger(&self) -> Option<&Arc<dyn ApprovalLedger>> {
+        self.ledger.as_ref()
+    }
+
+    /// The secret of gates. Every holder of the secret can approve calls.
+    #[must_use]
+    pub const fn secret(&self) -> [u8; 32] {
+        self.secret
+    }
+
+    /// The secret from which the names of envelopes in prompts are derived.
+    #[must_use]
+    pub const fn envelope_secret(&self) -> Option<[u8; 32]> {
+        self.envelope_secret
+    }
+
+    /// Closes the store of turns. Call it before the program ends.
+    pub async fn close(&self) {
+        match &self.closing {
+            Closing::Nothing => {}
+            Closing::Sqlite(store) => store.close().await,
+            #[cfg(feature = "postgres")]
+            Closing::Postgres(store) => store.close(),
+        }
+    }
+}
+
+impl fmt::Debug for OpenStores {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenStores")
+            .field("turns", &self.turns)
+            .field("spools", &self.spools)
+            .finish_non_exhaustive()
+    }
+}
+
+fn open_spools(url: &SpoolUrl, options: &StoreOptions) -> Result<AnySpoolStore, StoreError> {
+    let failed = |error: SpoolError| StoreError::backend(format!("open the spools `{url}`"), error);
+    match url {
+        SpoolUrl::Memory => Ok(AnySpoolStore::new(Arc::new(MemorySpoolStore::new()))),
+        SpoolUrl::Dir(path) => {
+            let store = DirSpoolStore::open(path).map_err(failed)?;
+            Ok(AnySpoolStore::new(Arc::new(store)))
+        }
+        #[cfg(feature = "object-store")]
+        SpoolUrl::Object(url) => {
+            let store = ObjectSpoolStore::open(url, options.objects.clone()).map_err(failed)?;
+            Ok(AnySpoolStore::new(Arc::new(store)))
+        }
+        #[cfg(not(feature = "object-store"))]
+        SpoolUrl::Object(_) => {
+            let _ = (options, failed);
+            let reason = "this program was built without the feature `object-store`";
+            Err(StoreError::Invalid { what: "an object store", reason })
+        }
+    }
+}
+
+/// A secret that says nothing about the one that it is derived from.
+fn derive_envelope_secret(secret: &[u8; 32]) -> [u8; 32] {
+    let hash = Sha256::new_with_prefix(b"haft secret of envelopes\n");
+    hash.chain_update(secret).finalize().into()
+}
+
+/// Takes the parameter `schema` out of an address.
+#[cfg(feature = "postgres")]
+fn split_schema(url: &str) -> (String, Option<String>) {
+    let Some((base, query)) = url.split_once('?') else { return (url.to_owned(), None) };
+    let schema = query.split('&').find_map(|it| it.strip_prefix("schema=")).map(str::to_owned);
+    let rest: Vec<&str> = query.split('&').filter(|it| !it.starts_with("schema=")).collect();
+    let url = if rest.is_empty() { base.to_owned() } else { format!("{base}?{}", rest.join("&")) };
+    (url, schema)
+}
+
+/// A store of large results of any kind, which also opens what stored records refer to.
+#[derive(Clone, Debug)]
+pub struct AnySpoolStore {
+    store: Arc<dyn SpoolStore>,
+    resolver: Arc<dyn SpoolResolver>,
+}
+
+impl AnySpoolStore {
+    /// Wraps a store.
+    #[must_use]
+    pub fn new<S: SpoolStore + SpoolResolver + 'static>(store: Arc<S>) -> Self {
+        Self { store: Arc::clone(&store) as _, resolver: store }
+    }
+}
+
+impl SpoolStore for AnySpoolStore {
+    fn write(&self, key: SpoolKey, payload: SpoolPayload) -> SpoolFuture<'_, Arc<dyn SpoolReader>> {
+        self.store.write(key, payload)
+    }
+
+    fn read(&self, key: SpoolKey) -> SpoolFuture<'_, Option<Arc<dyn SpoolReader>>> {
+        self.store.read(key)
+    }
+
+    fn delete(&self, key: SpoolKey) -> SpoolFuture<'_, bool> {
+        self.store.delete(key)
+    }
+
+    fn list(&self) -> SpoolFuture<'_, Vec<SpoolKey>> {
+        self.store.list()
+    }
+
+    fn list_page(&self, page: SpoolPage) -> SpoolFuture<'_, Vec<SpoolKey>> {
+        self.store.list_page(page)
+    }
+}
+
+impl SpoolResolver for AnySpoolStore {
+    fn knows(&self, tag: &str) -> bool {
+        self.resolver.knows(tag)
+    }
+
+    fn open<'a>(
+        &'a self,
+        reader: &'a ReaderDescriptor,
+    ) -> SpoolFuture<'a, Option<Arc<dyn SpoolReader>>> {
+        self.resolver.open(reader)
+    }
+}

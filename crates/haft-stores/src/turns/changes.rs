@@ -1,0 +1,66 @@
+//! Tells changes to the listeners of this process.
+
+use std::fmt;
+
+use haft_core::store::{ChangeFuture, ChangeKind, ChangeListener, StoreChange, TurnId};
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
+
+/// Passes changes on to all listeners of a store.
+pub(super) struct ChangeHub {
+    sender: broadcast::Sender<StoreChange>,
+}
+
+impl ChangeHub {
+    pub(super) fn new() -> Self {
+        Self { sender: broadcast::channel(MAX_WAITING).0 }
+    }
+
+    /// Tells a change. Without listeners nothing happens.
+    pub(super) fn notify(&self, turn: &TurnId, kind: ChangeKind) {
+        if self.sender.receiver_count() > 0 {
+            let _ = self.sender.send(StoreChange::Turn { turn: turn.clone(), kind });
+        }
+    }
+
+    /// Tells that anything may have changed.
+    #[cfg(feature = "postgres")]
+    pub(super) fn notify_unknown(&self) {
+        let _ = self.sender.send(StoreChange::Unknown);
+    }
+
+    pub(super) fn listen(&self) -> HubListener {
+        HubListener { receiver: self.sender.subscribe() }
+    }
+}
+
+/// Listens to the changes of one store object.
+pub(super) struct HubListener {
+    receiver: broadcast::Receiver<StoreChange>,
+}
+
+impl HubListener {
+    pub(super) async fn receive(&mut self) -> StoreChange {
+        match self.receiver.recv().await {
+            Ok(change) => change,
+            Err(RecvError::Lagged(_)) => StoreChange::Unknown,
+            // The store is gone, and nothing changes through it any more.
+            Err(RecvError::Closed) => std::future::pending().await,
+        }
+    }
+}
+
+impl ChangeListener for HubListener {
+    fn next_change(&mut self) -> ChangeFuture<'_> {
+        Box::pin(self.receive())
+    }
+}
+
+impl fmt::Debug for HubListener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("HubListener")
+    }
+}
+
+/// How many changes wait for a listener. If there are more, it is told that anything may have changed.
+const MAX_WAITING: usize = 1024;

@@ -1,0 +1,118 @@
+//! Changes that other processes tell by `NOTIFY`.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use haft_core::store::{ChangeFuture, ChangeKind, ChangeListener, StoreChange};
+use tokio::task::JoinHandle;
+use tokio_postgres::AsyncMessage;
+
+use super::connection::{Database, tls_connector};
+use crate::turns::changes::{ChangeHub, HubListener};
+
+/// The task that listens to the server, until it is dropped.
+pub(super) struct ListenTask(JoinHandle<()>);
+
+impl ListenTask {
+    /// Listens to changes, and passes them on. A connection that fails is made again.
+    pub(super) fn spawn(database: &Arc<Database>, hub: &Arc<ChangeHub>) -> Self {
+        let (database, hub) = (Arc::downgrade(database), Arc::downgrade(hub));
+        #[expect(clippy::disallowed_methods, reason = "the task ends with the store")]
+        Self(tokio::spawn(async move {
+            while listen(&database, &hub).await.is_some() {
+                // What was told meanwhile is lost.
+                match hub.upgrade() {
+                    Some(hub) => hub.notify_unknown(),
+                    None => return,
+                }
+                wait(RECONNECT_PAUSE).await;
+            }
+        }))
+    }
+}
+
+impl Drop for ListenTask {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Listens until the connection fails. Returns nothing if the store is gone.
+async fn listen(database: &Weak<Database>, hub: &Weak<ChangeHub>) -> Option<()> {
+    let store = database.upgrade()?;
+    let (config, channel) = (store.config.clone(), store.channel());
+    drop(store);
+    let Ok(tls) = tls_connector() else { return Some(()) };
+    let Ok((client, mut connection)) = config.connect(tls).await else { return Some(()) };
+    let sql = format!("LISTEN {channel}");
+    let mut listening = std::pin::pin!(client.batch_execute(&sql));
+    let mut is_listening = false;
+    loop {
+        let message = tokio::select! {
+            biased;
+            done = &mut listening, if !is_listening => {
+                if done.is_err() {
+                    return Some(());
+                }
+                is_listening = true;
+                // What was told before is not known.
+                hub.upgrade()?.notify_unknown();
+                continue;
+            }
+            message = poll_fn(|ctx| connection.poll_message(ctx)) => message,
+        };
+        match message {
+            Some(Ok(AsyncMessage::Notification(told))) => {
+                let hub = hub.upgrade()?;
+                match parse_change(told.payload()) {
+                    Some((turn, kind)) => hub.notify(&turn, kind),
+                    None => hub.notify_unknown(),
+                }
+            }
+            Some(Ok(_)) => {}
+            Some(Err(_)) | None => return Some(()),
+        }
+    }
+}
+
+/// The text by which a change is told.
+pub(super) fn change_text(turn: &haft_core::store::TurnId, kind: ChangeKind) -> String {
+    format!("{} {turn}", kind.as_str())
+}
+
+fn parse_change(text: &str) -> Option<(haft_core::store::TurnId, ChangeKind)> {
+    let (kind, turn) = text.split_once(' ')?;
+    Some((turn.parse().ok()?, ChangeKind::from_word(kind)?))
+}
+
+/// Passes on what the task hears, and looks from time to time in case it hears nothing.
+pub(super) struct ServerListener(pub(super) HubListener);
+
+impl ChangeListener for ServerListener {
+    fn next_change(&mut self) -> ChangeFuture<'_> {
+        Box::pin(async {
+            tokio::select! {
+                biased;
+                change = self.0.receive() => change,
+                () = wait(POLL_INTERVAL) => StoreChange::Unknown,
+            }
+        })
+    }
+}
+
+impl fmt::Debug for ServerListener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ServerListener")
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "other processes are waited for, not replayed")]
+async fn wait(time: Duration) {
+    tokio::time::sleep(time).await;
+}
+
+const RECONNECT_PAUSE: Duration = Duration::from_secs(1);
+/// How often a listener looks although nothing was told.
+const POLL_INTERVAL: Duration = Duration::from_secs(2);

@@ -1,0 +1,131 @@
+//! The tables, and their migrations.
+
+use haft_core::store::StoreError;
+
+use super::connection::Database;
+use super::error::PostgresError;
+
+/// The steps from each version to the next. `{s}` stands for the schema. A released step is never changed.
+///
+/// Times are microseconds since 1970. Ids of records can have any length, which an index cannot: they are unique by their
+/// SHA-256. Conversations, agents and keys are found by hash indexes for the same reason.
+const MIGRATIONS: &[&str] = &[VERSION_1];
+
+const VERSION_1: &str = r#"
+CREATE TABLE {s}.turns (
+    number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    id text COLLATE "C" NOT NULL UNIQUE,
+    conversation text COLLATE "C",
+    tenant text COLLATE "C" NOT NULL,
+    status text NOT NULL,
+    created_at bigint NOT NULL,
+    epoch bigint NOT NULL,
+    holder text,
+    held_until bigint,
+    priority integer NOT NULL,
+    runnable_at bigint,
+    take_overs integer NOT NULL DEFAULT 0,
+    cancel text,
+    agent text COLLATE "C",
+    model text COLLATE "C",
+    first_words text,
+    tokens bigint,
+    updated_at bigint,
+    ended_at bigint,
+    error_code text
+);
+CREATE INDEX turns_runnable ON {s}.turns (priority DESC, runnable_at, number) WHERE runnable_at IS NOT NULL;
+CREATE INDEX turns_unfinished ON {s}.turns (number)
+    WHERE status IN ('queued', 'running', 'waiting', 'suspended', 'cancel-requested');
+CREATE INDEX turns_unfinished_by_conversation ON {s}.turns USING hash (conversation)
+    WHERE status IN ('queued', 'running', 'waiting', 'suspended', 'cancel-requested');
+CREATE INDEX turns_by_conversation ON {s}.turns USING hash (conversation);
+CREATE INDEX turns_by_agent ON {s}.turns USING hash (agent);
+CREATE INDEX turns_by_time ON {s}.turns (created_at);
+
+CREATE TABLE {s}.turn_words (
+    word text COLLATE "C" NOT NULL,
+    turn bigint NOT NULL REFERENCES {s}.turns ON DELETE CASCADE,
+    PRIMARY KEY (word, turn)
+);
+CREATE INDEX turn_words_by_turn ON {s}.turn_words (turn);
+
+CREATE TABLE {s}.records (
+    number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    turn bigint NOT NULL REFERENCES {s}.turns ON DELETE CASCADE,
+    kind text NOT NULL,
+    digest bytea NOT NULL, -- of the id
+    id text NOT NULL,
+    json text NOT NULL,
+    UNIQUE (turn, kind, digest)
+);
+
+CREATE TABLE {s}.content ( -- which stored content a record refers to
+    key text COLLATE "C" NOT NULL,
+    record bigint NOT NULL REFERENCES {s}.records ON DELETE CASCADE
+);
+CREATE INDEX content_by_key ON {s}.content USING hash (key);
+CREATE INDEX content_by_record ON {s}.content (record);
+
+CREATE TABLE {s}.journal (
+    number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    turn bigint NOT NULL REFERENCES {s}.turns ON DELETE CASCADE,
+    json text NOT NULL
+);
+CREATE INDEX journal_by_turn ON {s}.journal (turn, number);
+
+CREATE TABLE {s}.gates (
+    number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    id text COLLATE "C" NOT NULL UNIQUE,
+    turn bigint NOT NULL REFERENCES {s}.turns ON DELETE CASCADE,
+    json text NOT NULL,
+    settlement text,
+    expires_at bigint
+);
+CREATE INDEX gates_by_turn ON {s}.gates (turn, number);
+CREATE INDEX gates_open ON {s}.gates (number) WHERE settlement IS NULL;
+
+CREATE SEQUENCE {s}.memory_numbers;
+CREATE TABLE {s}.memories (
+    number bigint NOT NULL DEFAULT nextval('{s}.memory_numbers'),
+    scope_kind text NOT NULL,
+    scope_digest bytea NOT NULL,
+    digest bytea NOT NULL, -- of the id
+    id text NOT NULL,
+    json text NOT NULL,
+    version bigint NOT NULL DEFAULT 1,
+    deleted boolean NOT NULL DEFAULT false,
+    PRIMARY KEY (scope_kind, scope_digest, digest)
+);
+"#;
+
+/// The condition of a turn that has not ended, as the indexes have it.
+pub(super) const UNFINISHED: &str =
+    "status IN ('queued', 'running', 'waiting', 'suspended', 'cancel-requested')";
+
+/// Creates the schema and brings it to the newest version. Processes that do it at the same time wait for each other.
+pub(super) async fn migrate(database: &Database) -> Result<(), PostgresError> {
+    let mut client = database.client().await?;
+    let transaction = client.transaction().await?;
+    let lock = database.sql("SELECT pg_advisory_xact_lock(hashtextextended('haft schema {s}', 0))");
+    transaction.execute(&lock, &[]).await?;
+    let create = "CREATE SCHEMA IF NOT EXISTS {s};
+                  CREATE TABLE IF NOT EXISTS {s}.store (key text PRIMARY KEY, value text NOT NULL);";
+    transaction.batch_execute(&database.sql(create)).await?;
+    let read = database.sql("SELECT value FROM {s}.store WHERE key = 'version'");
+    let found = transaction.query_opt(&read, &[]).await?;
+    let found: String = found.map_or_else(|| Ok("0".to_owned()), |row| row.try_get(0))?;
+    let version = found.parse::<u32>().unwrap_or(u32::MAX);
+    let known = u32::try_from(MIGRATIONS.len()).unwrap_or(u32::MAX);
+    if version > known {
+        return Err(StoreError::NewerVersion { found: version, known }.into());
+    }
+    for step in MIGRATIONS.iter().skip(version as usize) {
+        transaction.batch_execute(&database.sql(step)).await?;
+    }
+    let write = "INSERT INTO {s}.store (key, value) VALUES ('version', $1)
+                 ON CONFLICT (key) DO UPDATE SET value = excluded.value";
+    transaction.execute(&database.sql(write), &[&known.to_string()]).await?;
+    transaction.commit().await?;
+    Ok(())
+}

@@ -1,0 +1,118 @@
+//! Turns in a PostgreSQL server, which the tests start.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use haft::executors::{Step, StepContext, StepError};
+use haft::stores::{
+    CancelRequest, ClaimFilter, NewTurn, PostgresOptions, PostgresStore, StoreError, StoreWrite,
+    TurnQuery, TurnStatus, TurnStore,
+};
+use haft::testing::conformance;
+use haft::turn::Cancellation;
+use haft::{TurnInput, TurnRunner};
+use haft_testkit::PostgresServer;
+
+use super::{entry, holder, turn};
+
+fn block_on<T>(work: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap()
+        .block_on(work)
+}
+
+async fn connect(server: &PostgresServer, schema: &str) -> PostgresStore {
+    let options = PostgresOptions::default().schema(schema);
+    PostgresStore::connect_with(&server.url(), options).await.unwrap()
+}
+
+#[test]
+fn postgres_keeps_the_contract() {
+    let Some(server) = PostgresServer::start() else { return };
+    block_on(async {
+        let store = connect(&server, "contract").await;
+        conformance::store(&store).await.unwrap();
+        let store = Arc::new(connect(&server, "skewed").await);
+        conformance::store_with_skewed_clocks(store).await.unwrap();
+    });
+}
+
+#[test]
+fn a_server_that_restarts_loses_nothing() {
+    let Some(mut server) = PostgresServer::start() else { return };
+    block_on(async {
+        let store = connect(&server, "haft").await;
+        let mut listener = store.listen();
+        let lease = store.create(NewTurn::new(turn("a")), holder("a")).await.unwrap();
+        store.commit(lease.clone(), vec![entry("1")]).await.unwrap();
+        server.restart();
+        // The connections that broke are replaced. A commit that failed can be made again, because the lease is in the store.
+        let mut failures = 0;
+        while let Err(error) = store.commit(lease.clone(), vec![entry("2")]).await {
+            let StoreError::Backend { retryable: true, .. } = error else { panic!("{error:?}") };
+            failures += 1;
+            assert!(failures < 100, "the store does not come back: {error:?}");
+        }
+        let stored = store.load(turn("a")).await.unwrap().unwrap();
+        assert_eq!(stored.journal, ["1", "2"]);
+        // The listener is connected again, too, or polls.
+        store.enqueue(NewTurn::new(turn("b"))).await.unwrap();
+        let _ =
+            tokio::time::timeout(Duration::from_secs(60), listener.next_change()).await.unwrap();
+    });
+}
+
+#[test]
+fn processes_share_the_store_only_with_the_same_secret() {
+    let Some(server) = PostgresServer::start() else { return };
+    block_on(async {
+        let store: Arc<dyn TurnStore> = Arc::new(connect(&server, "haft").await);
+        let builder = || {
+            let executor = async |_: StepContext| Ok::<_, StepError>(Step::done());
+            TurnRunner::builder(executor).store(Arc::clone(&store))
+        };
+        let refused = builder().build().unwrap_err();
+        assert!(refused.faults.iter().any(|it| it.contains("there is no secret")), "{refused}");
+        let first = builder().secret([1; 32]).build().unwrap();
+        let id = first.enqueue(TurnInput::new("Go.").user("Hello")).await.unwrap();
+        let other = builder().secret([2; 32]).build().unwrap();
+        let refused =
+            other.run_next(ClaimFilter::default(), Cancellation::new()).await.unwrap_err();
+        assert!(
+            matches!(refused, haft::turn::TurnError::Store(StoreError::OtherSecret)),
+            "{refused:?}"
+        );
+        let report = first.run_next(ClaimFilter::default(), Cancellation::new()).await.unwrap();
+        assert_eq!(report.unwrap().turn, id);
+        let found = store.turns(TurnQuery::default().matching("hello")).await.unwrap();
+        assert_eq!(found.iter().map(|it| it.status).collect::<Vec<_>>(), [TurnStatus::Completed]);
+    });
+}
+
+#[test]
+fn a_change_by_another_process_is_told() {
+    let Some(server) = PostgresServer::start() else { return };
+    block_on(async {
+        let (one, two) = (connect(&server, "haft").await, connect(&server, "haft").await);
+        let mut listener = two.listen();
+        one.enqueue(NewTurn::new(turn("a"))).await.unwrap();
+        let request = CancelRequest::new("ada", "not needed");
+        one.request_cancel(turn("a"), request).await.unwrap();
+        loop {
+            // Whatever else is told: in the end the request is.
+            let change = tokio::time::timeout(Duration::from_secs(60), listener.next_change());
+            let change = change.await.expect("the change is told");
+            if two.summary(turn("a")).await.unwrap().unwrap().cancel.is_some() {
+                let _ = change;
+                break;
+            }
+        }
+        let writes = vec![StoreWrite::Status(TurnStatus::Cancelled)];
+        let lease = two.claim(turn("a"), holder("b")).await.unwrap();
+        two.commit(lease, writes).await.unwrap();
+        assert!(one.summary(turn("a")).await.unwrap().unwrap().ended_at.is_some());
+    });
+}

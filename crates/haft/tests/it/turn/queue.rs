@@ -1,0 +1,158 @@
+//! Turns that are enqueued, claimed, taken over, suspended and cancelled from elsewhere.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use haft::executors::{Step, StepContext, StepError};
+use haft::stores::{
+    CancelOutcome, CancelRequest, ClaimFilter, Lease, LeaseRequest, MemoryStore, TurnId, TurnQuery,
+    TurnStatus, TurnStore as _,
+};
+use haft::turn::{
+    Cancellation, Deadlines, Limits, ManualClock, Timestamp, TurnOutcome, TurnReport,
+};
+use haft::{TurnInput, TurnRunner};
+
+struct World {
+    clock: Arc<ManualClock>,
+    store: Arc<MemoryStore>,
+    asked: Arc<AtomicUsize>,
+}
+
+impl World {
+    fn new() -> Self {
+        let clock = Arc::new(ManualClock::new(Timestamp::EPOCH));
+        let store = Arc::new(MemoryStore::with_clock(Arc::clone(&clock) as _));
+        Self { clock, store, asked: Arc::default() }
+    }
+
+    /// A runner whose executor counts and gives this.
+    fn runner(&self, gives: fn(&StepContext) -> Result<Step, StepError>) -> TurnRunner {
+        let asked = Arc::clone(&self.asked);
+        let executor = move |ctx: StepContext| {
+            asked.fetch_add(1, Ordering::SeqCst);
+            let step = gives(&ctx);
+            async move { step }
+        };
+        let builder = TurnRunner::builder(executor).store(Arc::clone(&self.store) as _);
+        let builder = builder.clock(Arc::clone(&self.clock) as _).secret([7; 32]);
+        builder.limits(Limits::new().take_overs(2)).build().unwrap()
+    }
+
+    async fn run_next(&self, runner: &TurnRunner) -> Option<TurnReport> {
+        runner.run_next(ClaimFilter::default(), Cancellation::new()).await.unwrap()
+    }
+
+    /// A process that claims the turn and dies.
+    async fn die(&self) -> Lease {
+        let holder = LeaseRequest::new("dying", Duration::ZERO);
+        self.store.claim_next(ClaimFilter::default(), holder).await.unwrap().unwrap()
+    }
+
+    async fn status(&self, turn: &TurnId) -> TurnStatus {
+        self.store.summary(turn.clone()).await.unwrap().unwrap().status
+    }
+}
+
+fn done(ctx: &StepContext) -> Result<Step, StepError> {
+    Ok(Step::done().say(ctx.message("Done.")?))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_is_enqueued_is_run_by_another_runner() {
+    let world = World::new();
+    let input = TurnInput::new("Work.").agent("worker").user("Deploy  the\nshop");
+    let turn = world.runner(done).enqueue(input).await.unwrap();
+    assert_eq!(world.status(&turn).await, TurnStatus::Queued);
+    assert_eq!(world.asked.load(Ordering::SeqCst), 0);
+    let report = world.run_next(&world.runner(done)).await.unwrap();
+    assert_eq!((&report.turn, report.text()), (&turn, "Done."));
+    let summary = world.store.summary(turn).await.unwrap().unwrap();
+    assert_eq!(summary.status, TurnStatus::Completed);
+    assert_eq!(summary.first_words.as_deref(), Some("Deploy the shop"));
+    assert_eq!(summary.agent.as_deref(), Some("worker"));
+    assert!(world.run_next(&world.runner(done)).await.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_kills_its_processes_is_given_up() {
+    let world = World::new();
+    let runner = world.runner(done);
+    let turn = runner.enqueue(TurnInput::new("Work.")).await.unwrap();
+    for take_overs in [0, 1, 2] {
+        assert_eq!(world.die().await.take_overs, take_overs);
+    }
+    let report = world.run_next(&runner).await.unwrap();
+    assert_eq!(report.outcome, TurnOutcome::Failed);
+    let error = report.error.unwrap();
+    assert!(error.message.contains("3 processes died"), "{error:?}");
+    assert_eq!(world.asked.load(Ordering::SeqCst), 0, "nothing of it was run");
+    assert_eq!(world.status(&turn).await, TurnStatus::Failed);
+    // A turn that was taken over less often is run.
+    let turn = runner.enqueue(TurnInput::new("Work.")).await.unwrap();
+    for _ in 0..3 {
+        world.die().await;
+    }
+    assert_eq!(world.run_next(&runner).await.unwrap().outcome, TurnOutcome::Completed);
+    assert_eq!(world.store.summary(turn).await.unwrap().unwrap().take_overs, 0, "it made progress");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_outage_suspends_the_turn() {
+    let world = World::new();
+    let away = world.runner(|_| Err(StepError::new("the provider is away").retryable()));
+    let turn = away.enqueue(TurnInput::new("Work.")).await.unwrap();
+    let report = world.run_next(&away).await.unwrap();
+    assert!(report.is_resumable);
+    assert_eq!(world.status(&turn).await, TurnStatus::Suspended);
+    assert!(world.run_next(&away).await.is_none(), "it is left alone for a while");
+    world.clock.advance(Deadlines::new().outage);
+    let report = world.run_next(&world.runner(done)).await.unwrap();
+    assert_eq!(report.outcome, TurnOutcome::Completed);
+    assert_eq!(world.store.summary(turn).await.unwrap().unwrap().take_overs, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_is_dropped_can_be_resumed_at_once() {
+    let world = World::new();
+    let hangs = TurnRunner::builder(async |_: StepContext| std::future::pending().await);
+    let hangs = hangs.store(Arc::clone(&world.store) as _).build().unwrap();
+    let run = hangs.run(TurnInput::new("Work.").id("dropped"));
+    tokio::time::timeout(Duration::from_secs(1), run).await.unwrap_err();
+    let turn: TurnId = "dropped".parse().unwrap();
+    assert_eq!(world.status(&turn).await, TurnStatus::Running);
+    let report = world.run_next(&world.runner(done)).await.unwrap();
+    assert_eq!((report.turn, report.outcome), (turn.clone(), TurnOutcome::Completed));
+    assert_eq!(world.store.summary(turn).await.unwrap().unwrap().take_overs, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancellation_from_elsewhere_reaches_the_process_that_runs_the_turn() {
+    let world = World::new();
+    let hangs = async |ctx: StepContext| {
+        let reason = ctx.dispatch().cancellation().cancelled().await;
+        Err::<Step, _>(StepError::new(reason.to_string()))
+    };
+    let hangs = TurnRunner::builder(hangs).store(Arc::clone(&world.store) as _).build().unwrap();
+    let turn: TurnId = "asked".parse().unwrap();
+    let run = tokio::spawn(hangs.run(TurnInput::new("Work.").id("asked")));
+    while world.store.turns(TurnQuery::default()).await.unwrap().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    let other = world.runner(done);
+    let request = || CancelRequest::new("ada", "not needed");
+    let outcome = other.request_cancel(&turn, request()).await.unwrap();
+    assert_eq!(outcome, CancelOutcome::Requested);
+    assert!(world.run_next(&other).await.is_none(), "its process lives");
+    let report = run.await.unwrap().unwrap();
+    let TurnOutcome::Cancelled { reason } = report.outcome else { panic!("{report:?}") };
+    assert_eq!(reason, "not needed (asked for by ada)");
+    assert_eq!(other.request_cancel(&turn, request()).await.unwrap(), CancelOutcome::Ended);
+    // A turn that no process runs is ended by the next one.
+    let queued = other.enqueue(TurnInput::new("Work.")).await.unwrap();
+    other.request_cancel(&queued, request()).await.unwrap();
+    let report = world.run_next(&other).await.unwrap();
+    assert!(matches!(report.outcome, TurnOutcome::Cancelled { .. }), "{report:?}");
+    assert_eq!(world.asked.load(Ordering::SeqCst), 0);
+}

@@ -1,0 +1,227 @@
+//! Servers that tests start themselves. They listen on the loopback address, and end with the value that stands for them.
+
+use std::fs;
+use std::io;
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::chown;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::record_skip;
+
+/// A PostgreSQL server with an empty database.
+#[derive(Debug)]
+pub struct PostgresServer {
+    programs: PathBuf,
+    dir: PathBuf,
+    port: u16,
+    child: Option<Child>,
+}
+
+impl PostgresServer {
+    /// Starts a server. Records a skip if none is installed.
+    ///
+    /// # Panics
+    ///
+    /// If a server that is installed does not start.
+    #[must_use]
+    pub fn start() -> Option<Self> {
+        let Some(programs) = find_postgres() else {
+            record_skip("program:postgres", "`cargo xtask setup` installs it");
+            return None;
+        };
+        let dir = std::env::temp_dir().join(format!(
+            "haft-postgres-{}-{}",
+            std::process::id(),
+            free_port()
+        ));
+        let mut server = Self { programs, dir, port: free_port(), child: None };
+        server.create_database();
+        server.run();
+        Some(server)
+    }
+
+    /// The address of the database.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("postgres://haft@127.0.0.1:{}/postgres?sslmode=disable", self.port)
+    }
+
+    /// Stops the server at once, as a crash does, and starts it again.
+    pub fn restart(&mut self) {
+        self.stop();
+        self.run();
+    }
+
+    #[expect(
+        clippy::panic,
+        reason = "a server that is installed and does not start fails the test"
+    )]
+    fn create_database(&self) {
+        let created = fs::create_dir_all(&self.dir).and_then(|()| match is_root() {
+            true => chown(&self.dir, Some(NOBODY), Some(NOBODY)),
+            false => Ok(()),
+        });
+        let data = self.dir.join("data");
+        let output = created.and_then(|()| {
+            let mut initdb = self.command("initdb");
+            initdb.arg("-D").arg(data);
+            initdb.args(["-U", "haft", "--auth=trust", "-E", "UTF8", "--no-locale", "-N"]).output()
+        });
+        match output {
+            Ok(output) if output.status.success() => {}
+            failed => panic!("initdb: {failed:?}"),
+        }
+    }
+
+    #[expect(
+        clippy::panic,
+        reason = "a server that is installed and does not start fails the test"
+    )]
+    fn run(&mut self) {
+        let mut postgres = self.command("postgres");
+        postgres.arg("-D").arg(self.dir.join("data")).arg("-k").arg(&self.dir);
+        postgres.args(["-h", "127.0.0.1", "-p", &self.port.to_string(), "-c", "fsync=off"]);
+        let child = postgres.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        self.child = Some(child.unwrap_or_else(|error| panic!("postgres: {error}")));
+        let ready = || {
+            self.command("pg_isready")
+                .args(["-q", "-h", "127.0.0.1", "-p", &self.port.to_string()])
+                .status()
+        };
+        assert!(wait_until(|| ready().is_ok_and(|it| it.success())), "postgres does not start");
+    }
+
+    fn stop(&mut self) {
+        let mut stop = self.command("pg_ctl");
+        stop.arg("stop").arg("-D").arg(self.dir.join("data")).args(["-m", "immediate", "-w", "-s"]);
+        let _ = stop.status();
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+
+    /// A program of the server, which refuses to be run by root.
+    fn command(&self, name: &str) -> Command {
+        let mut command = Command::new(self.programs.join(name));
+        command.current_dir(&self.dir).stdin(Stdio::null()).env("LC_ALL", "C");
+        if is_root() {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        command
+    }
+}
+
+impl Drop for PostgresServer {
+    fn drop(&mut self) {
+        self.stop();
+        let _ = fs::remove_dir_all(&self.dir);
+    }
+}
+
+/// A server that speaks S3, with an empty bucket `bucket`.
+#[derive(Debug)]
+pub struct S3Server {
+    child: Child,
+    port: u16,
+}
+
+impl S3Server {
+    /// Starts a server. Records a skip if none is installed.
+    ///
+    /// # Panics
+    ///
+    /// If a server that is installed does not start.
+    #[must_use]
+    #[expect(
+        clippy::panic,
+        reason = "a server that is installed and does not start fails the test"
+    )]
+    pub fn start() -> Option<Self> {
+        let servers = crate::server("moto", "python/moto/server.py")?;
+        let port = free_port();
+        let mut command = Command::new("python3");
+        command.args(["-m", "moto.server", "-H", "127.0.0.1", "-p", &port.to_string()]);
+        command.env("PYTHONPATH", servers.join("python")).env("PYTHONDONTWRITEBYTECODE", "1");
+        let child =
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        let child = child.unwrap_or_else(|error| panic!("moto: {error}"));
+        let server = Self { child, port };
+        assert!(wait_until(|| server.create_bucket().is_ok()), "moto does not start");
+        Some(server)
+    }
+
+    /// The address of the server.
+    #[must_use]
+    pub fn endpoint(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    fn create_bucket(&self) -> io::Result<()> {
+        use std::io::{Read as _, Write as _};
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
+        stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+        let request = format!(
+            "PUT /bucket HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nContent-Length: 0\r\nConnection: close\r\n\
+             Authorization: AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/s3/aws4_request, \
+             SignedHeaders=host, Signature=test\r\n\r\n",
+            self.port
+        );
+        stream.write_all(request.as_bytes())?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        match answer.starts_with("HTTP/1.1 200") {
+            true => Ok(()),
+            false => Err(io::Error::other(answer)),
+        }
+    }
+}
+
+impl Drop for S3Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The directory with the programs of the newest PostgreSQL.
+fn find_postgres() -> Option<PathBuf> {
+    let of_debian = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let mut found: Vec<PathBuf> = of_debian.map(|entry| entry.path().join("bin")).collect();
+    found.sort();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    found.splice(0..0, std::env::split_paths(&path));
+    let has_programs = |dir: &PathBuf| {
+        ["initdb", "postgres", "pg_ctl", "pg_isready"].iter().all(|it| dir.join(it).is_file())
+    };
+    found.into_iter().rfind(has_programs)
+}
+
+fn is_root() -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    fs::metadata(Path::new("/proc/self")).is_ok_and(|it| it.uid() == 0)
+}
+
+/// A port that nothing listens on.
+#[expect(clippy::panic, reason = "a machine without a free port runs no test")]
+fn free_port() -> u16 {
+    let bound = TcpListener::bind(("127.0.0.1", 0)).and_then(|it| it.local_addr());
+    bound.unwrap_or_else(|error| panic!("no port is free: {error}")).port()
+}
+
+fn wait_until(mut is_ready: impl FnMut() -> bool) -> bool {
+    let started = Instant::now();
+    while started.elapsed() < Duration::from_secs(60) {
+        if is_ready() {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    false
+}
+
+/// The user and the group that own nothing.
+const NOBODY: u32 = 65534;
