@@ -358,8 +358,8 @@ async fn a_commit_that_fails_late_does_not_undo_a_later_one() {
     let report = built.run(input()).await.unwrap();
     assert!(report.is_resumable, "{report:?}");
     let stored = store.load(report.turn.clone()).await.unwrap().unwrap();
-    let stash = stored.journal.iter().filter(|text| text.contains("\"entry\":\"stash\""));
-    let last: serde_json::Value = serde_json::from_str(stash.last().unwrap()).unwrap();
+    let mut stash = stored.journal.iter().filter(|text| text.contains("\"entry\":\"stash\""));
+    let last: serde_json::Value = serde_json::from_str(stash.next_back().unwrap()).unwrap();
     assert_eq!(last["stash"]["last"], 3, "{:#?}", stored.journal);
     let report = built.resume(&report.turn).await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed);
