@@ -7,17 +7,17 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::future::Future;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use haft::events::{
-    Event, EventFilter, EventKind, ReceivedEvent, StreamDelta, StreamState, Subscription,
+    Event, EventFilter, EventHub, EventKind, ReceivedEvent, StreamDelta, StreamState, Subscription,
 };
 use haft::stores::TurnId;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
-use crate::api::ApiShared;
 use crate::wire::{StepRow, TextDelta, TimelineItem, TurnChange, TurnDetail, TurnUpdate};
 
 /// How many changes a feed remembers.
@@ -28,6 +28,18 @@ const MIN_POLL: Duration = Duration::from_millis(400);
 const GATHER: Duration = Duration::from_millis(60);
 /// Reading a large turn takes time. A feed reads during at most one part in so many of its time.
 const LOAD_SHARE: u32 = 8;
+
+/// Where a feed reads turns.
+pub(crate) trait FeedSource: Send + Sync {
+    /// The events of this process.
+    fn hub(&self) -> Option<&EventHub>;
+
+    /// Loads a turn with its timeline; nothing if that fails.
+    fn load_detail<'a>(&'a self, turn: &'a TurnId) -> DetailFuture<'a>;
+}
+
+/// What loading a turn returns.
+pub(crate) type DetailFuture<'a> = Pin<Box<dyn Future<Output = Option<TurnDetail>> + Send + 'a>>;
 
 /// The feeds that clients follow.
 #[derive(Debug, Default)]
@@ -64,7 +76,7 @@ impl Feeds {
     /// The feed of a turn, which is started if no client follows the turn yet.
     pub(crate) fn follow(
         &self,
-        shared: &Arc<ApiShared>,
+        shared: Arc<dyn FeedSource>,
         turn: &TurnId,
         first: &TurnDetail,
     ) -> Arc<TurnFeed> {
@@ -81,12 +93,7 @@ impl Feeds {
             latest: watch::Sender::new(0),
         });
         feeds.insert(turn.clone(), Arc::downgrade(&feed));
-        let task = follow_turn(
-            Arc::clone(shared),
-            turn.clone(),
-            Arc::downgrade(&feed),
-            KnownTurn::of(first),
-        );
+        let task = follow_turn(shared, turn.clone(), Arc::downgrade(&feed), KnownTurn::of(first));
         spawn_follower(task);
         feed
     }
@@ -203,12 +210,12 @@ impl KnownTurn {
 
 /// Logs what changes in a turn, until it ends or no client follows it.
 async fn follow_turn(
-    shared: Arc<ApiShared>,
+    shared: Arc<dyn FeedSource>,
     turn: TurnId,
     feed: Weak<TurnFeed>,
     mut known: KnownTurn,
 ) {
-    let mut events = subscribe(&shared, &turn);
+    let mut events = subscribe(&*shared, &turn);
     let mut wait = MIN_POLL;
     loop {
         let mut until = Instant::now() + wait;
@@ -221,14 +228,14 @@ async fn follow_turn(
                 },
                 None => {
                     // A subscription ends with an attempt to run the turn. Another attempt may follow.
-                    events = subscribe(&shared, &turn);
+                    events = subscribe(&*shared, &turn);
                     until = until.min(Instant::now() + GATHER);
                 }
             }
         }
         let Some(following) = feed.upgrade() else { return };
         let begun = Instant::now();
-        let Ok(detail) = shared.load_detail(&turn).await else {
+        let Some(detail) = shared.load_detail(&turn).await else {
             following.end_log();
             return;
         };
@@ -244,8 +251,8 @@ async fn follow_turn(
     }
 }
 
-fn subscribe(shared: &ApiShared, turn: &TurnId) -> Option<Subscription> {
-    shared.hub.as_ref().map(|hub| hub.subscribe(EventFilter::turn(turn.as_str())))
+fn subscribe(shared: &dyn FeedSource, turn: &TurnId) -> Option<Subscription> {
+    shared.hub().map(|hub| hub.subscribe(EventFilter::turn(turn.as_str())))
 }
 
 /// The next event; never without a subscription.

@@ -21,6 +21,7 @@ mod guard;
 mod openapi;
 mod request_parts;
 mod routes;
+mod shared;
 mod stored;
 mod timeline;
 mod turn_index;
@@ -29,6 +30,7 @@ pub mod wire;
 pub use self::agents::{
     AgentError, AgentFuture, AgentSource, ExecutorPurpose, HostedAgent, SharedExecutor,
 };
-pub use self::api::{Access, Api, ApiBuilder};
+pub use self::api::{Api, ApiBuilder};
 pub use self::error::ApiError;
 pub use self::guard::{Guard, NoRandomNumbers};
+pub use self::shared::Access;

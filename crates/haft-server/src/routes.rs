@@ -16,9 +16,9 @@ use axum::{Json, Router};
 use haft::stores::TurnId;
 use serde_json::Value;
 
-use crate::api::{Access, ApiShared};
 use crate::error::ApiError;
 use crate::openapi;
+use crate::shared::{Access, ApiShared};
 use crate::wire::ServerInfo;
 
 /// What handlers get.

@@ -46,4 +46,5 @@ mod terminal;
 mod tools;
 #[cfg(test)]
 mod usage;
+#[cfg(test)]
 mod web;

@@ -5,7 +5,7 @@ mod model;
 mod tools;
 
 use std::net::TcpListener;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use haft::events::{EventFilter, EventHub};
@@ -17,6 +17,7 @@ use haft_inspector::Inspector;
 use haft_server::{Access, Api, Guard};
 use serde_json::json;
 use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
 
 use self::agents::ExampleAgents;
 
@@ -26,6 +27,8 @@ pub(crate) struct Example {
     pub(crate) dir: TurnDir,
     pub(crate) hub: EventHub,
     pub(crate) clock: Arc<ManualClock>,
+    /// Turns that run in the background.
+    pub(crate) background: Arc<Mutex<JoinSet<()>>>,
     /// Each permit lets the model of the agent `live` write one more piece.
     pub(crate) pieces: Arc<Semaphore>,
     pub(crate) log_bytes: u64,
@@ -34,14 +37,9 @@ pub(crate) struct Example {
 /// A running server.
 pub(crate) struct ExampleServer {
     pub(crate) url: String,
-    task: tokio::task::JoinHandle<()>,
+    /// Ends with the server.
+    _tasks: JoinSet<()>,
     _dir: tempfile::TempDir,
-}
-
-impl Drop for ExampleServer {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
 }
 
 /// 2026-03-02, 10:52 in UTC.
@@ -54,6 +52,7 @@ impl Example {
             dir: TurnDir::open(path).unwrap(),
             hub: EventHub::new(),
             clock: Arc::new(ManualClock::new(start)),
+            background: Arc::default(),
             pieces: Arc::new(Semaphore::new(0)),
             log_bytes,
         }
@@ -158,11 +157,12 @@ pub(crate) async fn start_server_on(
     let address = listener.local_addr().unwrap();
     let guard = Guard::loopback(address.port()).unwrap();
     let url = format!("http://{address}/#token={}", guard.token().unwrap());
-    let router = Inspector::new(&api, &guard).router().merge(controls(example.clone()));
+    let router = Inspector::new(&api, &guard).router().merge(controls(example));
     listener.set_nonblocking(true).unwrap();
     let listener = tokio::net::TcpListener::from_std(listener).unwrap();
-    let task = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
-    ExampleServer { url, task, _dir: dir }
+    let mut tasks = JoinSet::new();
+    tasks.spawn(async move { axum::serve(listener, router).await.unwrap() });
+    ExampleServer { url, _tasks: tasks, _dir: dir }
 }
 
 /// Routes by which a test lets things happen.
@@ -174,7 +174,9 @@ fn controls(example: Example) -> axum::Router {
             let runner = example.configure(TurnRunner::builder(executor), tools).build().unwrap();
             let input = agents::input("live").id("0199-live").user("Tell me what you see.");
             let mut events = example.hub.subscribe(EventFilter::turn("0199-live"));
-            tokio::spawn(async move { runner.run(input).await });
+            example.background.lock().unwrap().spawn(async move {
+                runner.run(input).await.unwrap();
+            });
             events.next().await.unwrap();
             "started"
         }

@@ -15,8 +15,8 @@ use tokio::sync::oneshot;
 use super::agents::load_agent;
 use super::{Shared, parse_turn};
 use crate::agents::{ExecutorPurpose, HostedAgent, SharedExecutor};
-use crate::api::{Access, ApiShared};
 use crate::error::{ApiError, ApiResult};
+use crate::shared::{Access, ApiShared};
 use crate::stored::count_earlier_turns;
 use crate::timeline::ReadTurn;
 use crate::wire::{

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use super::Shared;
 use super::actions::start_turn;
 use crate::agents::{ExecutorPurpose, HostedAgent, SharedExecutor};
-use crate::api::ApiShared;
 use crate::error::{ApiError, ApiResult};
+use crate::shared::ApiShared;
 use crate::timeline::model_name;
 use crate::wire::{AgentDetail, AgentRow, StartedTurn, ToolCallRequest, ToolRow};
 

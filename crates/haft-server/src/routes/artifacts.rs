@@ -20,8 +20,8 @@ use tokio::time::Instant;
 
 use super::events::{EventResponse, EventSender, stream_events};
 use super::{Shared, parse_turn};
-use crate::api::ApiShared;
 use crate::error::{ApiError, ApiResult};
+use crate::shared::ApiShared;
 use crate::stored::is_previewable;
 use crate::wire::{
     ArtifactQuery, ArtifactRow, CsvPage, LinePage, LineRow, OutlineRow, QueryResult, SearchEnd,

@@ -19,9 +19,9 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 
 use super::{Shared, parse_turn};
-use crate::api::ApiShared;
 use crate::error::ApiError;
 use crate::feed::{FeedRead, TurnFeed};
+use crate::shared::ApiShared;
 use crate::wire::{ListChange, TurnRow};
 
 /// Events as axum wants them.
@@ -87,7 +87,7 @@ pub(super) async fn follow_turn(
 ) -> Result<EventResponse, ApiError> {
     let id = parse_turn(&turn)?;
     let detail = shared.load_detail(&id).await?;
-    let feed = shared.feeds.follow(&shared, &id, &detail);
+    let feed = shared.feeds.follow(Arc::clone(&shared) as _, &id, &detail);
     let last = headers.get("last-event-id").and_then(|it| it.to_str().ok()).map(str::to_owned);
     let task = move |sender: EventSender| async move {
         let resumed = last.as_deref().and_then(|last| feed.position_after(last));

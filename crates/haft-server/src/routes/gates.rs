@@ -7,8 +7,8 @@ use haft::turn::Gate;
 use serde_json::Value;
 
 use super::Shared;
-use crate::api::ApiShared;
 use crate::error::{ApiError, ApiResult, field_problems};
+use crate::shared::ApiShared;
 use crate::timeline::{ReadTurn, gate_view};
 use crate::wire::{
     FieldProblem, GateCheck, GateChoice, GateDecisionRequest, GateProposal, GateView,

@@ -10,9 +10,9 @@ use serde_json::Value;
 
 use super::{Shared, parse_turn};
 use crate::agents::{ExecutorPurpose, SharedExecutor};
-use crate::api::ApiShared;
 use crate::error::{ApiError, ApiResult};
 use crate::request_parts::{BodyPart, body_parts, compare_parts};
+use crate::shared::ApiShared;
 use crate::stored::token_usage;
 use crate::timeline::ReadTurn;
 use crate::wire::{RequestView, ResponseView};

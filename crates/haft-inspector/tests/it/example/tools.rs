@@ -134,7 +134,7 @@ fn log_line(n: u64) -> String {
         _ if n % 280 == 279 => {
             format!("{time} ERROR mail     bounced: mailbox full to=user-{n}@example.org\n")
         }
-        _ if n % 97 == 0 => format!(
+        _ if n.is_multiple_of(97) => format!(
             "{time} WARN  payment  no free connection order={n:07} waiting={} pool=6/6\n",
             n % 60
         ),
@@ -153,7 +153,7 @@ fn get_orders() -> Tool {
     let names = ["Gruber", "Moser", "Mayer", "Huber", "Pichler", "Steiner"];
     let orders: Vec<String> = (0..2_000_usize)
         .map(|n| {
-            let status = if n % 7 == 0 { "open" } else { "paid" };
+            let status = if n.is_multiple_of(7) { "open" } else { "paid" };
             format!("{{\"id\":{n},\"customer\":\"{}\",\"town\":\"{}\",\"status\":\"{status}\",\"total\":{}.{:02},\"items\":[{{\"sku\":\"A-{n}\",\"count\":{}}}]}}",
                 names[n % 6], towns[n * 5 % 6], n * 37 % 1700, n % 100, n % 5 + 1)
         })
