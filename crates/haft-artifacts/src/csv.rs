@@ -20,6 +20,7 @@
 mod columns;
 mod error;
 mod filter;
+mod group;
 mod queries;
 mod rows;
 mod scan;

@@ -163,10 +163,20 @@ impl From<http::Error> for HttpError {
 #[must_use = "a builder does nothing until `build` is called"]
 pub struct HttpClientBuilder {
     limits: HttpLimits,
-    proxy: Option<Secret>,
+    proxy: ProxyChoice,
     roots: Vec<u8>,
     resolver: Option<Arc<dyn reqwest::dns::Resolve>>,
     schemes: Schemes,
+}
+
+/// Through which proxy requests go.
+#[derive(Clone, Debug, Default)]
+enum ProxyChoice {
+    #[default]
+    Direct,
+    /// The one that the variables of the environment name.
+    Environment,
+    Url(Secret),
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -185,7 +195,13 @@ impl HttpClientBuilder {
     /// Sends everything through an HTTP proxy, `http://user:password@host:port`. The proxy sees the hosts, and all of
     /// what goes over plain http.
     pub fn proxy(self, url: impl Into<Secret>) -> Self {
-        Self { proxy: Some(url.into()), ..self }
+        Self { proxy: ProxyChoice::Url(url.into()), ..self }
+    }
+
+    /// Uses the proxies that the environment names: `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, and `NO_PROXY` for the
+    /// hosts that need none. Without this, nothing is read from the environment.
+    pub fn proxy_from_env(self) -> Self {
+        Self { proxy: ProxyChoice::Environment, ..self }
     }
 
     /// Trusts these root certificates in addition, in PEM. Call it again for more.
@@ -215,7 +231,6 @@ impl HttpClientBuilder {
         let mut builder = select_tls(Client::builder())
             .map_err(unusable)?
             .user_agent(concat!("haft/", env!("CARGO_PKG_VERSION")))
-            .no_proxy()
             .redirect(reqwest::redirect::Policy::none())
             .referer(false)
             .retry(reqwest::retry::never())
@@ -224,11 +239,16 @@ impl HttpClientBuilder {
         if let Some(resolver) = self.resolver {
             builder = builder.dns_resolver(resolver);
         }
-        if let Some(proxy) = &self.proxy {
-            // The error may quote the URL, which may have a password.
-            let proxy = Proxy::all(proxy.expose());
-            builder = builder.proxy(proxy.map_err(|_| unusable("the proxy is not a URL".into()))?);
-        }
+        builder = match &self.proxy {
+            ProxyChoice::Direct => builder.no_proxy(),
+            ProxyChoice::Environment => builder,
+            ProxyChoice::Url(url) => {
+                // The error may quote the URL, which may have a password.
+                let proxy = Proxy::all(url.expose());
+                let proxy = proxy.map_err(|_| unusable("the proxy is not a URL".into()))?;
+                builder.no_proxy().proxy(proxy)
+            }
+        };
         if !self.roots.is_empty() {
             builder = builder.tls_certs_merge(parse_roots(&self.roots).map_err(unusable)?);
         }

@@ -1,6 +1,7 @@
-//! Tools for data: CSV, JSON and YAML, statistics, tables.
+//! Tools for data: CSV, JSON and YAML, statistics, groups, tables.
 
 pub(super) mod format_table;
+pub(super) mod group_rows;
 pub(super) mod parse_csv;
 pub(super) mod parse_json;
 pub(super) mod parse_yaml;
@@ -9,7 +10,8 @@ pub(super) mod stats_histogram;
 
 use haft_core::tool::{InvalidTool, Tool};
 
-/// Creates the tools `parse_csv`, `parse_json`, `parse_yaml`, `stats_describe`, `stats_histogram` and `format_table`.
+/// Creates the tools `parse_csv`, `parse_json`, `parse_yaml`, `stats_describe`, `stats_histogram`, `group_rows` and
+/// `format_table`.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -34,6 +36,7 @@ pub fn data() -> Result<Vec<Tool>, InvalidTool> {
         parse_yaml::parse_yaml(),
         stats_describe::stats_describe(),
         stats_histogram::stats_histogram(),
+        group_rows::group_rows(),
         format_table::format_table(),
     ]
     .into_iter()

@@ -133,7 +133,7 @@ impl Pack {
             }
             Self::Math => "Calculate exactly and convert units of measure.",
             Self::Text => "Count, change, compare, search, encode and hash text.",
-            Self::Data => "Read CSV, JSON and YAML, describe numbers, write tables.",
+            Self::Data => "Read CSV, JSON and YAML, describe numbers, group rows, write tables.",
             Self::Memory => "List, store, update and delete memories.",
             Self::Web => "Fetch pages from the hosts that are allowed.",
         }
@@ -169,6 +169,7 @@ impl Pack {
                 "parse_yaml",
                 "stats_describe",
                 "stats_histogram",
+                "group_rows",
                 "format_table",
             ],
             Self::Memory => &["list_memories", "store_memory", "update_memory", "delete_memory"],

@@ -34,6 +34,7 @@ const PROOFS: &[(&str, Proof)] = &[
     ("parse_yaml", prove::<super::data::parse_yaml::ParseYamlArgs>),
     ("stats_describe", prove::<super::data::stats_describe::StatsDescribeArgs>),
     ("stats_histogram", prove::<super::data::stats_histogram::StatsHistogramArgs>),
+    ("group_rows", prove::<super::data::group_rows::GroupRowsArgs>),
     ("format_table", prove::<super::data::format_table::FormatTableArgs>),
     ("list_memories", prove::<super::memory::list_memories::ListMemoriesArgs>),
     ("store_memory", prove::<super::memory::store_memory::StoreMemoryArgs>),

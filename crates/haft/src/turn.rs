@@ -62,6 +62,6 @@ pub use self::gates::{
 pub use self::history::{SentRequest, StepHistory, TurnHistory};
 pub use self::input::TurnInput;
 pub use self::limits::{Deadlines, Limit, Limits};
-pub use self::rendering::RenderedRequest;
+pub use self::rendering::{RenderedRequest, TurnArtifact};
 pub use self::report::{TurnError, TurnOutcome, TurnReport};
 pub use self::runner::{InvalidRunner, TurnRunner, TurnRunnerBuilder};

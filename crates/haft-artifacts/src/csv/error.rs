@@ -26,6 +26,14 @@ pub enum CsvError {
         /// The column.
         column: Box<str>,
     },
+    /// The rows have too many different fields to group them.
+    #[error(
+        "there are more than {limit} groups; group by a column with fewer different fields, or filter first"
+    )]
+    TooManyGroups {
+        /// The most groups that are held.
+        limit: usize,
+    },
     /// One row is too large for memory.
     #[error(
         "the row that begins at line {line}, column 1 has more than {limit} {what}, the most that is \
@@ -58,7 +66,9 @@ impl_from_spool_error!(CsvError);
 impl Coded for CsvError {
     fn code(&self) -> ErrorCode {
         match self {
-            Self::NoColumn { .. } | Self::NoCondition { .. } => codes::INVALID_TOOL_ARGS,
+            Self::NoColumn { .. } | Self::NoCondition { .. } | Self::TooManyGroups { .. } => {
+                codes::INVALID_TOOL_ARGS
+            }
             Self::RowTooLarge { .. } => codes::TOOL_DOWNSTREAM_ERROR,
             Self::Content(error) => error.code(),
         }

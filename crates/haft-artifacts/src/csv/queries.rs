@@ -79,6 +79,27 @@ impl ArtifactFormat for CsvFormat {
                 stats,
             )
             .input(object().field("column", column())),
+            Query::new(
+                "artifact_csv_group",
+                "Groups the rows of a CSV artifact: rows per group and the sums of `column`, largest first.",
+                group,
+            )
+            .input(
+                object()
+                    .field(
+                        "by",
+                        array(string().non_empty())
+                            .min_items(1)
+                            .max_items(8)
+                            .description("Columns to group by")
+                            .required(),
+                    )
+                    .field(
+                        "column",
+                        string().non_empty().description("Column to sum up").optional(),
+                    )
+                    .field("skip", skip()),
+            ),
         ]
     }
 }
@@ -131,6 +152,14 @@ fn check_filter(args: &Args) -> Result<(), Problems> {
 
 async fn pluck(args: Args, asked: QueryContext) -> Result<QueryOutput, ToolFailure> {
     Ok(view(&asked).pluck(args.required_text("column"), args.skip()).await?)
+}
+
+async fn group(args: Args, asked: QueryContext) -> Result<QueryOutput, ToolFailure> {
+    let by = args.root().get("by").map(|list| {
+        list.elements().filter_map(|it| it.as_str().map(str::to_owned)).collect::<Vec<_>>()
+    });
+    let by = by.unwrap_or_default();
+    Ok(view(&asked).group_rows(&by, args.text("column"), args.skip()).await?)
 }
 
 async fn stats(args: Args, asked: QueryContext) -> Result<QueryOutput, ToolFailure> {

@@ -30,7 +30,7 @@ pub(super) struct ColumnStats {
 
 /// The fields that are numbers.
 #[derive(Debug, Default)]
-struct NumberStats {
+pub(super) struct NumberStats {
     count: u64,
     min: Option<ColumnNumber>,
     max: Option<ColumnNumber>,
@@ -128,7 +128,7 @@ impl RowVisitor for ColumnStats {
 }
 
 impl NumberStats {
-    fn add(&mut self, value: f64, field: &[u8]) {
+    pub(super) fn add(&mut self, value: f64, field: &[u8]) {
         self.count += 1;
         let number = ColumnNumber { value, billionths: parse_billionths(field) };
         self.min = Some(self.min.filter(|it| !number.is_below(it)).unwrap_or(number));
@@ -144,9 +144,15 @@ impl NumberStats {
         self.sum = sum;
     }
 
+    /// The sum, which is rounded.
+    #[expect(clippy::cast_precision_loss, reason = "the sum is rounded")]
+    pub(super) fn total(&self) -> f64 {
+        if self.inexact { self.sum + self.lost } else { self.exact as f64 / BILLION }
+    }
+
     #[expect(clippy::cast_precision_loss, reason = "a mean is rounded")]
-    fn write(&self, out: &mut JsonWriter) {
-        let value = if self.inexact { self.sum + self.lost } else { self.exact as f64 / BILLION };
+    pub(super) fn write(&self, out: &mut JsonWriter) {
+        let value = self.total();
         let sum = ColumnNumber { value, billionths: (!self.inexact).then_some(self.exact) };
         out.key("count").unsigned(self.count);
         for (key, number) in [("min", self.min), ("max", self.max), ("sum", Some(sum))] {
@@ -158,8 +164,13 @@ impl NumberStats {
                 }
             }
         }
-        let mean = ColumnNumber { value: value / self.count as f64, billionths: None };
-        mean.write(out.key("mean"));
+        out.key("mean");
+        match self.count {
+            0 => {
+                out.null();
+            }
+            count => ColumnNumber { value: value / count as f64, billionths: None }.write(out),
+        }
     }
 }
 

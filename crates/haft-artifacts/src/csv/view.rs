@@ -9,6 +9,7 @@ use haft_core::spool::SpoolReader;
 
 use super::error::CsvError;
 use super::filter::{CsvFilter, FilterRows};
+use super::group::GroupRows;
 use super::rows::{ColumnNames, CountRows, PluckColumn, ReadRows};
 use super::scan::{CsvScan, CsvScanOptions, RowVisitor, TableIrregularities};
 use super::sniff::{self, SAMPLE};
@@ -242,6 +243,40 @@ impl CsvView {
     pub async fn summarize_column(&self, column: &str) -> Result<QueryOutput, CsvError> {
         let (stats, irregularities) = self.scan(ColumnStats::new(column.to_owned())).await?;
         Ok(irregularities.note(QueryOutput::value(stats.document().root(), self.content.budget)))
+    }
+
+    /// The groups of rows whose fields in the columns `by` are equal, each with the number of its rows. With a column,
+    /// each group also has the count, minimum, maximum, sum and mean of the numbers in that column, and the group with
+    /// the greatest sum comes first; without one, the group with the most rows comes first.
+    ///
+    /// ```
+    /// # use haft_artifacts::csv::CsvView;
+    /// # use haft_core::spool::SpoolStore;
+    /// # use haft_stores::MemorySpoolStore;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let table = "region,sold\nnorth,2\nsouth,5\nnorth,4\n";
+    /// let view = CsvView::new(MemorySpoolStore::new().write("k".into(), table.into()).await?);
+    /// let groups = view.group_rows(&["region".to_owned()], Some("sold"), 0).await?;
+    /// let groups: serde_json::Value = serde_json::from_str(groups.as_str())?;
+    /// assert_eq!(groups[0]["group"]["region"], "north");
+    /// assert_eq!(groups[0]["numbers"]["sum"], 6);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`CsvError::TooManyGroups`] when there are more than 10 000 groups, else as [`CsvView::read_rows`].
+    pub async fn group_rows(
+        &self,
+        by: &[String],
+        column: Option<&str>,
+        skip: u64,
+    ) -> Result<QueryOutput, CsvError> {
+        let (groups, irregularities) = self.scan(GroupRows::new(by, column)).await?;
+        let listing = groups.list_groups(QueryListBuilder::new(self.content.budget, skip))?;
+        Ok(irregularities.note(listing.finish()))
     }
 
     async fn options(&self) -> Result<CsvScanOptions, CsvError> {

@@ -140,6 +140,9 @@ pub struct ResultSummary {
     /// Why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorCode>,
+    /// Why it failed, in the words that the model reads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<BoundedText>,
 }
 
 /// The sorts of results.
@@ -171,6 +174,7 @@ impl ResultSummary {
             bytes: None,
             handle: handle.map(|it| it.as_str().into()),
             error: call.error.as_ref().map(|it| it.code.clone()),
+            message: call.error.as_ref().map(|it| it.message.as_str().into()),
         };
         match (&call.results, &call.error) {
             (Some(ToolResults::Text(text)), _) => {

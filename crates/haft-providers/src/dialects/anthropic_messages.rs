@@ -70,13 +70,30 @@ const TAG: &str = "anthropic-messages-thinking-v1";
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct AnthropicMessages;
+pub struct AnthropicMessages {
+    has_bearer_key: bool,
+}
 
 impl AnthropicMessages {
     /// The dialect.
     #[must_use]
     pub const fn new() -> Self {
-        Self
+        Self { has_bearer_key: false }
+    }
+
+    /// Sends the key as `Authorization: Bearer`, as gateways expect it, in place of `x-api-key`.
+    ///
+    /// ```
+    /// use haft_providers::Dialect as _;
+    /// use haft_providers::dialects::anthropic_messages::AnthropicMessages;
+    ///
+    /// let dialect = AnthropicMessages::new().bearer_key();
+    /// assert_eq!(dialect.auth_headers("t"), [("authorization", "Bearer t".to_owned())]);
+    /// ```
+    #[must_use]
+    pub const fn bearer_key(mut self) -> Self {
+        self.has_bearer_key = true;
+        self
     }
 }
 
@@ -109,7 +126,10 @@ impl Dialect for AnthropicMessages {
     }
 
     fn auth_headers(&self, key: &str) -> Vec<(&'static str, String)> {
-        vec![("x-api-key", key.to_owned())]
+        match self.has_bearer_key {
+            true => vec![("authorization", format!("Bearer {key}"))],
+            false => vec![("x-api-key", key.to_owned())],
+        }
     }
 
     fn headers(&self) -> Vec<(&'static str, String)> {

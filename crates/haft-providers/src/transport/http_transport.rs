@@ -141,6 +141,12 @@ impl HttpTransportBuilder {
         Self { client: self.client.proxy(url), ..self }
     }
 
+    /// Uses the proxies that the environment names: `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, and `NO_PROXY` for the
+    /// hosts that need none. Without this, nothing is read from the environment.
+    pub fn proxy_from_env(self) -> Self {
+        Self { client: self.client.proxy_from_env(), ..self }
+    }
+
     /// Trusts these root certificates in addition, in PEM. Call it again for more.
     pub fn root_certificates(self, pem: &[u8]) -> Self {
         Self { client: self.client.root_certificates(pem), ..self }

@@ -50,6 +50,10 @@ struct ScriptStep {
 struct ScriptCall {
     tool: String,
     args: ArgsTemplate,
+    /// JSON pointer to the call.
+    pointer: String,
+    /// Line and column of the call.
+    place: Option<(usize, usize)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,9 +89,14 @@ impl Script {
     /// Everything that is wrong with it, each with its place.
     pub fn parse(text: &str) -> Result<Self, InvalidScript> {
         let source = source::read(text)?;
-        ScriptParser::read(source.document).map_err(|faults| InvalidScript {
+        let parsed = ScriptParser::read(source.document);
+        let mut script = parsed.map_err(|faults| InvalidScript {
             faults: faults.into_iter().map(|fault| source.places.locate(fault)).collect(),
-        })
+        })?;
+        for call in script.steps.iter_mut().flat_map(|step| &mut step.call) {
+            call.place = source.places.find(&call.pointer);
+        }
+        Ok(script)
     }
 
     /// Reads a script that is a JSON value already.

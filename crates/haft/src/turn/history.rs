@@ -1,6 +1,7 @@
 //! What the journal of a stored turn says about its steps.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use haft_core::call::RecordId;
 use haft_core::record::RecordName;
@@ -66,6 +67,10 @@ pub struct StepHistory {
     pub request: Option<SentRequest>,
     /// The digest of the tools that were offered.
     pub tools_sha256: Option<String>,
+    /// The tools that its request offered in addition to those of the requests before.
+    pub new_tools: Vec<String>,
+    /// How long the executor took; nothing for a step of an earlier version.
+    pub duration: Option<Duration>,
     /// The stash after it.
     pub(super) stash: Arc<Value>,
 }
@@ -116,6 +121,7 @@ pub(super) fn read_history(turn: &StoredTurn) -> Result<(TurnHistory, Arc<Value>
                 model,
                 options,
                 tools,
+                milliseconds,
                 ..
             } => steps.push(StepHistory {
                 iteration,
@@ -132,7 +138,9 @@ pub(super) fn read_history(turn: &StoredTurn) -> Result<(TurnHistory, Arc<Value>
                     bytes: it.bytes,
                     prefix: it.prefix,
                 }),
-                tools_sha256: tools.map(|it| it.sha256),
+                tools_sha256: tools.as_ref().map(|it| it.sha256.clone()),
+                new_tools: tools.map(|it| it.appended).unwrap_or_default(),
+                duration: milliseconds.map(Duration::from_millis),
                 stash: Arc::clone(&latest_stash),
             }),
             _ => {}

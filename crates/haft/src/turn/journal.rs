@@ -77,6 +77,9 @@ pub(super) enum JournalEntry {
         options: Option<Box<Map<String, Value>>>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tools: Option<Box<OfferedTools>>,
+        /// How long the executor took.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        milliseconds: Option<u64>,
     },
     /// The stash has changed.
     Stash { stash: Value },

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use haft_core::artifact::SpooledArtifact;
-use haft_core::call::ToolResults;
+use haft_core::call::{RecordId, ToolResults};
 use haft_core::context::{DispatchContext, HistoryReader as _, Hydration, Tokenizable};
 use haft_core::event::ErrorReport;
 use haft_core::media::Media;
@@ -19,7 +19,7 @@ use super::driver::{ContextParts, load_turn, restore_history, restore_records};
 use super::history::{SentRequest, StepHistory, TurnHistory, read_history};
 use super::query_tools::QueryTools;
 use super::runner::RunnerShared;
-use super::{TurnError, TurnInput};
+use super::{TurnError, TurnInput, TurnRunner};
 
 /// A request that was rendered from the records of a stored turn.
 #[derive(Clone, Debug)]
@@ -40,6 +40,57 @@ impl RenderedRequest {
     #[must_use]
     pub fn is_identical(&self) -> Option<bool> {
         self.sent.as_ref().map(|sent| sent.sha256 == self.request.sha256())
+    }
+}
+
+/// An artifact of a stored turn.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct TurnArtifact {
+    /// The name by which the model queries it.
+    pub handle: String,
+    /// The call that returned it; nothing for a retrieved record.
+    pub call: Option<RecordId>,
+    /// The artifact.
+    pub artifact: SpooledArtifact,
+}
+
+impl TurnRunner {
+    /// Lists the artifacts of a stored turn with the handles that open them, in the order of their calls. Those of the
+    /// earlier turns that it shows are among them.
+    ///
+    /// ```
+    /// use haft::executors::ScriptExecutor;
+    /// use haft::{Tool, TurnInput, TurnRunner};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let log = Tool::builder("get_log").description("Gets.").handler(|| "line\n".repeat(5000)).build()?;
+    /// let script = ScriptExecutor::parse(r#"{"steps": [{"call": {"get_log": {}}}, {"say": "Done."}]}"#)?;
+    /// let runner = TurnRunner::builder(script).tool(log).build()?;
+    /// let turn = runner.run(TurnInput::new("Look.")).await?.turn;
+    /// let all = runner.list_artifacts(&turn).await?;
+    /// assert_eq!((all.len(), all[0].artifact.reader().byte_length()), (1, 25_000));
+    /// assert!(runner.open_artifact(&turn, &all[0].handle).await?.is_some());
+    /// assert!(runner.list_media(&turn).await?.is_empty());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// There is no such turn, or a stored record cannot be read.
+    pub async fn list_artifacts(&self, turn: &TurnId) -> Result<Vec<TurnArtifact>, TurnError> {
+        list_artifacts(&self.shared, turn).await
+    }
+
+    /// Lists the media of a stored turn: those that its calls returned, and those of its messages.
+    ///
+    /// # Errors
+    ///
+    /// There is no such turn, or a stored record cannot be read.
+    pub async fn list_media(&self, turn: &TurnId) -> Result<Vec<Media>, TurnError> {
+        list_media(&self.shared, turn).await
     }
 }
 
@@ -156,12 +207,24 @@ pub(super) async fn load_records(
     Ok((history, restore_context(runner, id).await?))
 }
 
-/// Opens a medium of a stored turn by its name.
-pub(super) async fn open_media(
+/// Lists the artifacts of a stored turn with their handles.
+pub(super) async fn list_artifacts(
     runner: &RunnerShared,
     id: &TurnId,
-    name: &str,
-) -> Result<Option<Media>, TurnError> {
+) -> Result<Vec<TurnArtifact>, TurnError> {
+    let ctx = restore_context(runner, id).await?;
+    let all = ctx.artifacts().all().into_iter().map(|(handle, artifact)| {
+        let call = ctx.artifacts().call_of(&handle);
+        TurnArtifact { handle, call, artifact }
+    });
+    Ok(all.collect())
+}
+
+/// Lists the media of a stored turn that have a name.
+pub(super) async fn list_media(
+    runner: &RunnerShared,
+    id: &TurnId,
+) -> Result<Vec<Media>, TurnError> {
     let ctx = restore_context(runner, id).await?;
     let calls = ctx.turn().tool_calls().all();
     let of_calls = calls.iter().flat_map(|call| match &call.results {
@@ -169,8 +232,8 @@ pub(super) async fn open_media(
         _ => &[],
     });
     let messages = ctx.turn().messages().all();
-    let mut all = of_calls.chain(messages.iter().flat_map(|message| message.attachments()));
-    Ok(all.find(|media| media.id().is_some_and(|id| id.as_str() == name)).cloned())
+    let all = of_calls.chain(messages.iter().flat_map(|message| message.attachments()));
+    Ok(all.filter(|media| media.id().is_some()).cloned().collect())
 }
 
 /// The context of a stored turn with everything that it has.

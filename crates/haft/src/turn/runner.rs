@@ -21,7 +21,7 @@ use haft_core::pipeline::{Middleware, Pipeline, Stage};
 use haft_core::record::{RecordLoader, SpoolResolver};
 use haft_core::registry::ToolRegistry;
 use haft_core::spool::SpoolStore;
-use haft_core::step::{DispatchExecutor, StepRequest};
+use haft_core::step::{DispatchExecutor, ExecutorDescription, StepRequest};
 use haft_core::store::{ClaimFilter, StoreError, TurnId, TurnStore};
 use haft_core::tool::Spooler;
 use haft_core::trust::EnvelopeSecret;
@@ -318,13 +318,30 @@ impl TurnRunner {
         rendering::open_artifact(&self.shared, turn, handle).await
     }
 
+    /// What takes the steps of its turns.
+    ///
+    /// ```
+    /// use haft::TurnRunner;
+    /// use haft::executors::ScriptExecutor;
+    ///
+    /// let script = ScriptExecutor::parse(r#"{"name": "greeting", "steps": [{"say": "Hello!"}]}"#)?;
+    /// let runner = TurnRunner::builder(script).build()?;
+    /// assert_eq!(runner.executor_description().to_string(), "script `greeting`");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn executor_description(&self) -> ExecutorDescription {
+        self.shared.executor.description()
+    }
+
     /// Opens a medium of a stored turn by its name; nothing if the turn has no such medium.
     ///
     /// # Errors
     ///
     /// There is no such turn, or a stored record cannot be read.
     pub async fn open_media(&self, turn: &TurnId, name: &str) -> Result<Option<Media>, TurnError> {
-        rendering::open_media(&self.shared, turn, name).await
+        let all = rendering::list_media(&self.shared, turn).await?;
+        Ok(all.into_iter().find(|media| media.id().is_some_and(|id| id.as_str() == name)))
     }
 
     /// Settles the gates of the turns.

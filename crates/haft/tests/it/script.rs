@@ -116,6 +116,33 @@ steps:
     assert_eq!(report.calls[1].id().occurrence().get(), 2);
 }
 
+/// A placeholder ends as shells end the output of a command, and what it leaves out is said.
+#[tokio::test]
+async fn placeholders_lose_the_last_line_end_and_nothing_else_in_silence() {
+    let script = "steps:\n  - call: {get: {}}\n  - say: 'It is {{ last.get }}.'\n";
+    for (given, said) in [("late\n", "late"), ("late\r\n", "late"), ("a\n\n", "a\n"), ("x ", "x ")]
+    {
+        let report = run(script, [gives("get", given)]).await;
+        assert_eq!(report.text(), format!("It is {said}."));
+    }
+    let seen = Seen::default();
+    let log = "line\n".repeat(20_000);
+    let runner = runner(scripted(script)).tool(gives("get", log)).observer(seen.observer());
+    let report = runner.build().unwrap().run(input()).await.unwrap();
+    assert_eq!(report.text().len(), "It is .".len() + 64 * 1024);
+    let warnings = seen.events().into_iter().filter_map(|event| match event.kind {
+        EventKind::Warning { message, .. } => Some(message.as_str().to_owned()),
+        _ => None,
+    });
+    assert_eq!(
+        warnings.collect::<Vec<_>>(),
+        [
+            "`{{ last.get }}` has only the first 65536 bytes of the result; 34464 bytes are left out; query its \
+          artifact with `{{ handle.get }}` instead"
+        ]
+    );
+}
+
 #[tokio::test]
 async fn artifacts_are_queried_by_their_handle() {
     let log: String = (0..2000).map(|n| format!("line {n}\n")).collect();

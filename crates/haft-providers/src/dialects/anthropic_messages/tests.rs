@@ -8,7 +8,7 @@ use crate::dialect::Dialect as _;
 
 #[track_caller]
 fn check(option: &Value, accepted: bool) {
-    let schema = ValueSchema::from_json_schema(AnthropicMessages.options_schema()).unwrap();
+    let schema = ValueSchema::from_json_schema(AnthropicMessages::new().options_schema()).unwrap();
     let judged = schema.check(option);
     assert_eq!(judged.is_ok(), accepted, "{option}: {judged:?}");
 }
@@ -67,7 +67,7 @@ fn options_are_those_of_the_api() {
 #[test]
 fn options_that_exclude_each_other_are_told() {
     let problems = |options: Value| {
-        let problems = AnthropicMessages.check_options(options.as_object().unwrap());
+        let problems = AnthropicMessages::new().check_options(options.as_object().unwrap());
         problems.into_iter().map(|(option, _)| option).collect::<Vec<_>>()
     };
     let enabled = json!({ "type": "enabled", "budget_tokens": 2048 });
@@ -81,7 +81,8 @@ fn options_that_exclude_each_other_are_told() {
 
 #[test]
 fn the_output_is_bounded_without_an_option() {
-    let limit = |options: Value| AnthropicMessages.output_limit(options.as_object().unwrap());
+    let limit =
+        |options: Value| AnthropicMessages::new().output_limit(options.as_object().unwrap());
     assert_eq!(limit(json!({})), Some(8192));
     assert_eq!(limit(json!({ "max_tokens": 10 })), Some(10));
     let thinking = json!({ "type": "enabled", "budget_tokens": 4000 });
@@ -92,7 +93,7 @@ fn the_output_is_bounded_without_an_option() {
 fn overflow_is_recognised() {
     let check = |status, body, expected| {
         assert_eq!(
-            AnthropicMessages.is_context_overflow(status, body),
+            AnthropicMessages::new().is_context_overflow(status, body),
             expected,
             "{status} {body}"
         );

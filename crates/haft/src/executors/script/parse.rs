@@ -179,7 +179,7 @@ impl ScriptParser {
             let mut holes = BTreeSet::new();
             args.collect_placeholders(&mut holes);
             self.collect_placeholders(&holes, &at);
-            all.push(ScriptCall { tool, args });
+            all.push(ScriptCall { tool, args, pointer: at, place: None });
         }
         all
     }

@@ -18,6 +18,8 @@ pub struct PlannedCall<'s> {
     pub tool: &'s str,
     /// The arguments; nothing if they have placeholders, which are filled when the script runs.
     pub args: Option<RawArgs>,
+    /// Line and column of the call, counted from one; nothing where no text is known.
+    pub place: Option<(usize, usize)>,
     /// Whether the script expects a call of this tool to fail.
     pub may_fail: bool,
 }
@@ -46,6 +48,7 @@ impl Script {
                 step,
                 tool: &call.tool,
                 args: call.known_args(),
+                place: call.place,
                 may_fail: self.expects_failure_of(&call.tool),
             })
         })

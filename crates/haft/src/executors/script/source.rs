@@ -21,15 +21,19 @@ pub(super) struct ValueLocations(pub(super) HashMap<String, (usize, usize)>);
 impl ValueLocations {
     /// Says where a fault is: at its value, or at the nearest value around it.
     pub(super) fn locate(&self, mut fault: ScriptFault) -> ScriptFault {
-        let mut pointer = fault.pointer.as_str();
-        fault.place = loop {
-            match (self.0.get(pointer), pointer.rsplit_once('/')) {
-                (Some(place), _) => break Some(*place),
-                (None, Some((above, _))) => pointer = above,
-                (None, None) => break None,
-            }
-        };
+        fault.place = self.find(&fault.pointer);
         fault
+    }
+
+    /// The location of a value, or of the nearest value around it.
+    pub(super) fn find(&self, mut pointer: &str) -> Option<(usize, usize)> {
+        loop {
+            match (self.0.get(pointer), pointer.rsplit_once('/')) {
+                (Some(place), _) => return Some(*place),
+                (None, Some((above, _))) => pointer = above,
+                (None, None) => return None,
+            }
+        }
     }
 }
 

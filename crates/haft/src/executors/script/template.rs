@@ -6,11 +6,12 @@ use std::collections::HashMap;
 use haft_core::Args;
 use haft_core::args::RawArgs;
 use haft_core::call::ToolCall;
+use haft_core::event::EventKind;
 use haft_core::json::{Document, JsonWriter, ValueKind, ValueRef};
 use haft_core::record::MessageRole;
 use haft_core::step::{StepContext, StepError};
 
-use super::super::results::read_call_text;
+use super::super::results::{CallText, read_call_text};
 
 /// Text with placeholders. What is put in is not looked at again.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,11 +112,44 @@ impl Placeholder {
                 let call = newest_call(ctx, tool)
                     .ok_or_else(|| StepError::new(format!("`{tool}` was not called yet")))?;
                 let said = read_call_text(&call, LONGEST_FILLING).await?;
-                Ok(said.map_or_else(String::new, |said| said.text))
+                let Some(mut said) = said else { return Ok(String::new()) };
+                if said.left_out > 0 {
+                    warn_of_cut(ctx, tool, &said);
+                } else {
+                    remove_last_line_end(&mut said.text);
+                }
+                Ok(said.text)
             }
             Self::Handle(name) => artifact_handle(ctx, name),
         }
     }
+}
+
+/// Removes the line end at the end of a text, as shells do with the output of a command.
+fn remove_last_line_end(text: &mut String) {
+    if text.ends_with('\n') {
+        text.pop();
+        if text.ends_with('\r') {
+            text.pop();
+        }
+    }
+}
+
+/// Tells observers that a placeholder stands for a part of a result only.
+fn warn_of_cut(ctx: &StepContext, tool: &str, said: &CallText) {
+    ctx.dispatch().emit_with(|| {
+        let (shown, left_out) = (said.text.len(), said.left_out);
+        let advice = format!("query its artifact with `{{{{ handle.{tool} }}}}` instead");
+        EventKind::Warning {
+            source: "script".into(),
+            topic: "placeholder-cut".into(),
+            message: format!(
+                "`{{{{ last.{tool} }}}}` has only the first {shown} bytes of the result; {left_out} bytes are left out; {advice}"
+            )
+            .into(),
+            payload: None,
+        }
+    });
 }
 
 /// The newest call of a tool.

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
+use std::time::Duration;
 
 use haft_core::call::{CallError, CallState, ToolCall};
 use haft_core::context::{DispatchContext, Signal};
@@ -37,6 +38,7 @@ pub(super) struct ProposedStep {
     next: NextAction,
     usage: Usage,
     request: Option<StepRequest>,
+    duration: Duration,
 }
 
 /// A step with what stores it.
@@ -71,8 +73,12 @@ impl TurnDriver {
     /// Lets the executor take the step of the iteration.
     pub(super) async fn ask_executor(&mut self) -> EffectReply {
         let scopes = std::mem::take(&mut self.iteration.scopes);
+        let began_at = self.runner.clock.now();
         match Box::pin(self.take_step(scopes)).await {
-            Ok(step) => self.propose_step(step).into(),
+            Ok(step) => {
+                let duration = self.runner.clock.now().duration_since(began_at);
+                self.propose_step(step, duration).into()
+            }
             Err(interruption) => interruption.into(),
         }
     }
@@ -121,7 +127,7 @@ impl TurnDriver {
     }
 
     /// Makes records of what the model said.
-    fn propose_step(&mut self, step: Step) -> TurnEntry {
+    fn propose_step(&mut self, step: Step, duration: Duration) -> TurnEntry {
         let ctx = self.iteration.ctx.clone();
         let Step { thoughts, messages, calls, usage, then, request, .. } = step;
         // A signal that the executor gave itself counts as what it wants.
@@ -149,7 +155,7 @@ impl TurnDriver {
         };
         let thoughts = thoughts.into_iter().map(Arc::new).collect();
         let messages = messages.into_iter().map(Arc::new).collect();
-        let step = ProposedStep { thoughts, messages, calls, next, usage, request };
+        let step = ProposedStep { thoughts, messages, calls, next, usage, request, duration };
         self.step = Some(Box::new(step));
         TurnEntry::StepProposed(facts)
     }
@@ -182,7 +188,7 @@ impl TurnDriver {
 
     /// Makes the writes that store a step, and with it the end of the turn if the verdict says so.
     fn prepare_commit(&mut self, step: ProposedStep, verdict: StepVerdict) -> StepCommit {
-        let ProposedStep { thoughts, messages, mut calls, next, usage, request } = step;
+        let ProposedStep { thoughts, messages, mut calls, next, usage, request, duration } = step;
         let (limit, totals) = match verdict {
             StepVerdict::Accepted => (None, None),
             StepVerdict::LimitReached(limit) => (Some(limit), None),
@@ -206,6 +212,7 @@ impl TurnDriver {
             model,
             options,
             tools,
+            milliseconds: u64::try_from(duration.as_millis()).ok(),
         });
         let tokens = (self.iteration.usage + usage).total;
         let mut writes = vec![JournalEntry::to_write(&entry)];

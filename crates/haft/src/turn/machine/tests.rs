@@ -48,6 +48,7 @@ fn step(iteration: u32, next: NextAction, calls: usize, limit: Option<Limit>) ->
         model: None,
         options: None,
         tools: None,
+        milliseconds: None,
     }
 }
 

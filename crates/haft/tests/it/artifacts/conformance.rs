@@ -63,7 +63,8 @@ async fn every_format_of_ours_keeps_the_contract() {
         .ask("artifact_csv_rows", "{}")
         .ask("artifact_csv_filter", "{\"column\": \"age\", \"above\": 10}")
         .ask("artifact_csv_pluck", "{\"column\": \"name\"}")
-        .ask("artifact_csv_stats", "{\"column\": \"age\"}");
+        .ask("artifact_csv_stats", "{\"column\": \"age\"}")
+        .ask("artifact_csv_group", "{\"by\": [\"name\"], \"column\": \"age\"}");
     artifact_format(CsvFormat::new(), &[csv]).await.unwrap();
 }
 

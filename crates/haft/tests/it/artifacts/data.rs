@@ -85,4 +85,14 @@ async fn csv_is_asked_by_column() {
     let none =
         turn.ask("artifact_csv_stats", &format!(r#"{{"callId":"{id}","column":"b"}}"#)).await;
     assert!(none.contains('b'), "{none}");
+    let id = turn.hold(ArtifactKind::CSV, "region,rows\nnorth,2\nsouth,5\nnorth,3.5\n").await;
+    let args = format!(r#"{{"callId":"{id}","by":["region"],"column":"rows"}}"#);
+    let groups = turn.ask("artifact_csv_group", &args).await;
+    let first = groups.find("north").unwrap();
+    assert!(first < groups.find("south").unwrap(), "{groups}");
+    assert!(groups.contains("\"sum\": 5.5") && groups.contains("\"mean\": 2.75"), "{groups}");
+    let many: String = (0..10_001).map(|n| format!("{n}\n")).collect();
+    let id = turn.hold(ArtifactKind::CSV, format!("a\n{many}").leak()).await;
+    let none = turn.ask("artifact_csv_group", &format!(r#"{{"callId":"{id}","by":["a"]}}"#)).await;
+    assert!(none.contains("more than 10000 groups"), "{none}");
 }

@@ -91,6 +91,31 @@ async fn histograms() {
 }
 
 #[tokio::test]
+async fn groups() {
+    let data = Bench::new(tools::data());
+    let rows = json!([
+        {"region": "north", "sold": 2, "price": "1.50"},
+        {"region": "south", "sold": 5, "price": ""},
+        {"region": "north", "sold": 4, "price": "free"},
+    ]);
+    let args = json!({"rows": rows, "by": ["region"], "columns": ["sold", "price"]});
+    let found = data.json("group_rows", args).await;
+    assert_eq!(found["groups"][0]["group"], json!({"region": "north"}));
+    let sold = json!({"count": 2, "sum": 6.0, "mean": 3.0, "min": 2.0, "max": 4.0});
+    assert_eq!(
+        (&found["groups"][0]["columns"]["sold"], &found["groups"][0]["rows"]),
+        (&sold, &json!(2))
+    );
+    assert_eq!(found["groups"][0]["columns"]["price"]["sum"], 1.5);
+    assert_eq!(found["groups"][1]["columns"]["price"]["mean"], json!(null));
+    assert_eq!(found["not_numbers"], 1);
+    let found = data.json("group_rows", json!({"rows": rows, "by": ["region", "sold"]})).await;
+    assert_eq!(found["groups"].as_array().unwrap().len(), 3);
+    let args = json!({"rows": rows, "by": ["regoin"]});
+    data.fails("group_rows", args, "no row has the column `regoin`").await;
+}
+
+#[tokio::test]
 async fn tables() {
     let data = Bench::new(tools::data());
     let rows = json!([{"name": "a|b", "n": 1.5}, {"name": "x \"y\"\nz", "n": null, "more": [1]}]);

@@ -8,7 +8,7 @@ use haft::executors::{Step, StepContext, StepError};
 use haft::middleware::{HydrateConversation, hydrate_conversation};
 use haft::records::Message;
 use haft::stores::{MemoryStore, TurnStore as _};
-use haft::turn::{Clock as _, ManualClock, Timestamp, TurnOutcome};
+use haft::turn::{ManualClock, Timestamp, TurnOutcome};
 use haft::{DispatchExecutor, TurnInput, TurnRunner};
 
 fn message(turn: &str) -> TurnInput {
