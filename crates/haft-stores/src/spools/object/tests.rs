@@ -27,7 +27,7 @@ fn content(lines: usize) -> Bytes {
 #[tokio::test]
 async fn large_content_is_uploaded_in_parts_and_read_anywhere() {
     let store = memory();
-    let content = content(1_300_000);
+    let content = content(1_400_000);
     assert!(content.len() > 20 << 20);
     let chunks: Vec<Bytes> = content.chunks(777_777).map(Bytes::copy_from_slice).collect();
     let chunks = chunks.into_iter().map(Ok);
@@ -35,7 +35,7 @@ async fn large_content_is_uploaded_in_parts_and_read_anywhere() {
     store.write("large".into(), stream.into()).await.unwrap();
     let reader = store.read("large".into()).await.unwrap().unwrap();
     assert_eq!(reader.byte_length(), content.len() as u64);
-    assert_eq!(reader.index().await.unwrap().line_count(), 1_300_001);
+    assert_eq!(reader.index().await.unwrap().line_count(), 1_400_001);
     for (offset, len) in [(0, 10), (1 << 20, 1), ((1 << 20) - 3, 9), (9 << 20, 3 << 20)] {
         let expected = content.slice(offset..(offset + len).min(content.len()));
         assert_eq!(reader.read_at(offset as u64, len).await.unwrap(), expected);

@@ -146,3 +146,22 @@ fn every_key_has_content_of_its_own() {
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     });
 }
+
+/// Stores on this machine keep what a reader has opened, which the suite does not ask of others.
+#[test]
+fn local_readers_are_snapshots() {
+    let dir = tempfile::tempdir().unwrap();
+    let stores: [Box<dyn SpoolStore>; 2] = [
+        Box::new(MemorySpoolStore::new()),
+        Box::new(haft::stores::DirSpoolStore::open(dir.path()).unwrap()),
+    ];
+    for store in stores {
+        super::run(async {
+            let first = store.write("key".into(), "first".into()).await.unwrap();
+            let second = store.write("key".into(), "second".into()).await.unwrap();
+            assert_eq!(first.read_at(0, 9).await.unwrap(), "first");
+            assert!(store.delete("key".into()).await.unwrap());
+            assert_eq!(second.read_at(0, 9).await.unwrap(), "second");
+        });
+    }
+}

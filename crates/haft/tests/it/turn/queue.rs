@@ -91,7 +91,7 @@ async fn a_turn_that_kills_its_processes_is_given_up() {
     assert_eq!(world.status(&turn).await, TurnStatus::Failed);
     // A turn that was taken over less often is run.
     let turn = runner.enqueue(TurnInput::new("Work.")).await.unwrap();
-    for _ in 0..3 {
+    for _ in 0..2 {
         world.die().await;
     }
     assert_eq!(world.run_next(&runner).await.unwrap().outcome, TurnOutcome::Completed);
