@@ -9,6 +9,7 @@ mod file_schema;
 mod http;
 mod packs;
 mod prepare;
+mod script_errors;
 mod source;
 mod template;
 mod tool_keys;
@@ -23,8 +24,11 @@ use haft::turn::Limits;
 
 use self::agent_dir::{openable_dir, read_text_file, resolve_inside};
 pub(crate) use self::file::AgentFile;
+use self::file::AgentFileReading;
 pub(crate) use self::file_schema::agent_file_schema;
+pub(crate) use self::script_errors::ScriptErrors;
 use self::source::{AgentFileError, AgentSource};
+pub(crate) use self::tool_keys::ARTIFACT_KINDS;
 use self::trusted_agents::AgentIdentity;
 use crate::keyboard::{Keyboard, KeyboardInput, is_yes};
 use crate::state_dir::state_dir;
@@ -52,23 +56,46 @@ impl Agent {
 
     /// Loads an agent whose tools for files do not touch the paths of this program.
     pub(crate) fn load_protected(path: &Path, own: &OwnPaths<'_>) -> Result<Self> {
+        let AgentInspection { agent, errors } = Self::inspect(path, own)?;
+        match errors.into_iter().next() {
+            Some(first) => Err(first),
+            None => agent.context("the agent file cannot be read"),
+        }
+    }
+
+    /// Loads an agent as far as that is possible, and finds everything that is wrong with its file.
+    ///
+    /// Fails if the file cannot be read at all.
+    pub(crate) fn inspect(path: &Path, own: &OwnPaths<'_>) -> Result<AgentInspection> {
         let path = match path.is_dir() {
             true => path.join(FILE_NAME),
             false => path.to_owned(),
         };
-        let (file, source) = AgentFile::read(&path)?;
+        let AgentFileReading { file, source, errors } = AgentFile::read(&path)?;
+        let mut errors: Vec<anyhow::Error> = errors.into_iter().map(Into::into).collect();
+        let Some(file) = file else { return Ok(AgentInspection { agent: None, errors }) };
         let dir = openable_dir(path.parent().unwrap_or(Path::new(""))).to_owned();
-        let system = load_system_prompt(&file, &dir, &source)?;
-        file.prepare
-            .iter()
-            .try_for_each(prepare::PreparedFile::validate)
-            .map_err(|error| source.locate(error))?;
+        // The system prompt may be among the keys that have errors.
+        let is_incomplete = !errors.is_empty();
+        let system = match load_system_prompt(&file, &dir, &source) {
+            Ok(system) => system,
+            Err(_) if is_incomplete && file.system.is_none() && file.system_file.is_none() => {
+                String::new()
+            }
+            Err(error) => {
+                errors.push(error);
+                String::new()
+            }
+        };
         let store = store_path(&dir, &file, own.store);
         let protected = [path, store].into_iter().chain(own.files.iter().map(PathBuf::from));
         let protected: Vec<PathBuf> = protected.chain(state_dir()).collect();
-        let tools = file.tools.build(&dir, &protected, &file.approvals);
-        let tools = tools.map_err(|error| source.locate(error))?;
-        Ok(Self { dir, file, system, tools, source })
+        let prepare = file.prepare.iter().filter_map(|it| it.validate().err());
+        let built = file.tools.build(&dir, &protected, &file.approvals);
+        let found = prepare.chain(built.errors).chain(file.limits.find_errors());
+        errors.extend(found.map(|error| source.locate(error).into()));
+        let agent = Self { dir, file, system, tools: built.tools, source };
+        Ok(AgentInspection { agent: Some(agent), errors })
     }
 
     /// The name in the agent file, or the name of the agent's directory.
@@ -91,7 +118,7 @@ impl Agent {
         let path = resolve_inside(&self.dir, name, "script");
         let path = path.map_err(|error| self.source.locate(error))?;
         let script = ScriptExecutor::parse(&read_text_file(&path)?);
-        Ok(Some(script.with_context(|| format!("in {}", path.display()))?))
+        Ok(Some(script.map_err(|error| ScriptErrors::new(&path, error))?))
     }
 
     /// The default limits with the changes of the agent file.
@@ -155,6 +182,11 @@ impl Agent {
         }
     }
 
+    /// Says that a key of the agent file has an error.
+    pub(crate) fn error_at(&self, key: &[&str], message: impl std::fmt::Display) -> UserError {
+        self.source.locate(AgentFileError::at(key.iter().copied(), message))
+    }
+
     /// Finds programs and directories that the agent needs and this machine does not have.
     pub(crate) fn find_unusable_programs(&self) -> Vec<UserError> {
         let prepare = self.file.prepare.iter().filter_map(|it| it.find_problem(&self.dir));
@@ -163,10 +195,24 @@ impl Agent {
     }
 
     /// Finds environment variables that the tools need and that are not set.
-    pub(crate) fn find_unset_variables(&self) -> Vec<String> {
+    pub(crate) fn find_unset_variables(&self) -> Vec<UserError> {
         let errors = self.file.tools.find_unset_variables();
-        errors.into_iter().map(|error| self.source.locate(error).to_string()).collect()
+        errors.into_iter().map(|error| self.source.locate(error)).collect()
     }
+
+    /// Finds approval questions with placeholders that are no arguments.
+    pub(crate) fn find_unknown_placeholders(&self) -> Vec<UserError> {
+        let errors = self.file.tools.find_unknown_placeholders();
+        errors.into_iter().map(|error| self.source.locate(error)).collect()
+    }
+}
+
+/// An agent as far as it could be loaded, and everything that is wrong with its file.
+pub(crate) struct AgentInspection {
+    /// The agent, without the keys that have errors; nothing if the file is not TOML.
+    pub(crate) agent: Option<Agent>,
+    /// The errors, in the order in which `haft run` would meet them.
+    pub(crate) errors: Vec<anyhow::Error>,
 }
 
 /// Paths of this program that no tool for files may touch, in addition to the agent file and the default store.
@@ -182,7 +228,7 @@ fn store_path(agent_dir: &Path, file: &AgentFile, selected: Option<&Path>) -> Pa
     match (selected, &file.store) {
         (Some(selected), _) => selected.to_owned(),
         (None, Some(store)) => agent_dir.join(store),
-        (None, None) => crate::args::DEFAULT_STORE.into(),
+        (None, None) => crate::args::find_default_store(),
     }
 }
 

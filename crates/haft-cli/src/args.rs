@@ -2,7 +2,11 @@
 
 mod artifact;
 mod cleanup;
+mod conversations;
 mod grants;
+mod media;
+mod models;
+mod test;
 mod web;
 
 use std::num::NonZeroU32;
@@ -12,10 +16,14 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 
 pub(crate) use self::artifact::{
-    ArtifactArgs, ArtifactCommand, GrepArgs, JsonCommand, MarkdownCommand,
+    ArtifactArgs, ArtifactCommand, CsvCommand, GrepArgs, JsonCommand, MarkdownCommand, PathCommand,
 };
 pub(crate) use self::cleanup::{CancelArgs, GcArgs, RmArgs};
+pub(crate) use self::conversations::{ConversationsArgs, ConversationsCommand, ExportFormat};
 pub(crate) use self::grants::{AlwaysArgs, GrantSelection, GrantsArgs, GrantsCommand};
+pub(crate) use self::media::{MediaArgs, MediaCommand};
+pub(crate) use self::models::{ConfigArgs, ConfigCommand, DoctorArgs, ModelsArgs};
+pub(crate) use self::test::TestArgs;
 pub(crate) use self::web::WebArgs;
 
 const STYLES: Styles = Styles::styled()
@@ -35,6 +43,11 @@ Examples:
   haft turns --store state                              list the turns in a store
   haft approve GATE --store state                       approve a tool call
 
+Environment:
+  HAFT_MODEL   the model, as --model
+  HAFT_CONFIG  the configuration file, in place of ~/.config/haft/config.toml
+  HAFT_LOG     log output to standard error: a level, or levels by target
+
 Exit codes:
   0    success
   1    failure; the error is printed to standard error
@@ -53,6 +66,12 @@ pub(crate) struct Cli {
     /// When to use colors; `auto` respects NO_COLOR, CLICOLOR, CLICOLOR_FORCE and TERM
     #[arg(long, global = true, value_enum, default_value_t = ColorChoice::Auto, value_name = "WHEN")]
     pub(crate) color: ColorChoice,
+    /// Print more: whole arguments, coercions and generations
+    #[arg(short, long, global = true)]
+    pub(crate) verbose: bool,
+    /// Print only results, questions and errors
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -71,7 +90,14 @@ pub(crate) enum Command {
     /// Create an agent that runs out of the box
     New(NewArgs),
     /// Check an agent without calling a model
+    ///
+    /// Finds everything that `haft run` would refuse, all errors at once with their files and lines.
     Check(CheckArgs),
+    /// Run the tests of an agent: scripts, recordings and prompts with expectations
+    ///
+    /// The script of the agent and the files of its directory `tests` are run: `.yaml` is a script, `.json` a recording,
+    /// `.toml` a prompt with expectations for every --model.
+    Test(TestArgs),
     /// Print the JSON Schema of agent files
     Schema,
     /// List the tools of an agent
@@ -90,9 +116,15 @@ pub(crate) enum Command {
     Id(CallIdArgs),
     /// Query a file of any size, or an artifact of a turn, as a model does
     Artifact(ArtifactArgs),
+    /// List, save and show the media of a turn: images, audio, documents
+    Media(MediaArgs),
     /// List the turns in a store, newest first
     Turns(TurnsArgs),
-    /// Show a turn: messages, tool calls and open gates
+    /// List, rename and export conversations
+    Conversations(ConversationsArgs),
+    /// Show a turn: model, tokens, messages, tool calls with their results, and open gates
+    ///
+    /// Results are shown as the model saw them. `--request N` and `--response N` show one exchange with the model.
     Show(ShowArgs),
     /// List the open gates
     Gates(GatesArgs),
@@ -115,15 +147,25 @@ pub(crate) enum Command {
     ///
     /// The page is served on loopback, behind a token that stands in the printed address.
     Web(WebArgs),
+    /// List the providers, or the models of a provider
+    Models(ModelsArgs),
+    /// Check the configuration, the store, and whether a model responds and calls tools
+    Doctor(DoctorArgs),
+    /// Show or change the user's configuration: default model, providers, prices
+    Config(ConfigArgs),
     /// Print shell completions
     Completions {
         /// The shell
         #[arg(value_enum)]
         shell: clap_complete::Shell,
     },
-    /// Print the manual page
+    /// Print the manual page, or write the pages of all commands to a directory
     #[command(hide = true)]
-    Man,
+    Man {
+        /// Directory for the pages `haft.1`, `haft-run.1` and so on
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -140,6 +182,24 @@ pub(crate) struct CallIdArgs {
 /// Default directory of the store.
 pub(crate) const DEFAULT_STORE: &str = ".haft";
 
+/// Finds the default store: the nearest `.haft` in the current directory or above it, else the one to be created here.
+pub(crate) fn find_default_store() -> PathBuf {
+    let here = Path::new(DEFAULT_STORE);
+    if here.is_dir() {
+        return here.to_owned();
+    }
+    let current = std::env::current_dir().unwrap_or_default();
+    let above = current.ancestors().skip(1).map(|dir| dir.join(DEFAULT_STORE));
+    above.into_iter().find(|it| is_own_dir(it)).unwrap_or_else(|| here.to_owned())
+}
+
+/// Whether a directory exists and belongs to this user. What others put above the current directory is not trusted.
+fn is_own_dir(dir: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    let user = rustix::process::geteuid().as_raw();
+    std::fs::metadata(dir).is_ok_and(|it| it.is_dir() && it.uid() == user)
+}
+
 /// The option that selects the store.
 #[derive(Debug, Args)]
 pub(crate) struct StoreArg {
@@ -149,9 +209,9 @@ pub(crate) struct StoreArg {
 }
 
 impl StoreArg {
-    /// The selected directory, or the default.
-    pub(crate) fn path(&self) -> &Path {
-        self.store.as_deref().unwrap_or(Path::new(DEFAULT_STORE))
+    /// The selected directory, or the default one: the nearest `.haft` in this directory or above it.
+    pub(crate) fn find_path(&self) -> PathBuf {
+        self.store.clone().unwrap_or_else(find_default_store)
     }
 }
 
@@ -162,9 +222,15 @@ pub(crate) struct TurnsArgs {
     /// List only turns that have not ended
     #[arg(long)]
     pub(crate) unfinished: bool,
-    /// List only turns of this conversation
+    /// List only turns of this conversation, by its id or a unique beginning of it
     #[arg(long, value_name = "ID")]
     pub(crate) conversation: Option<String>,
+    /// List only turns in which these words were said
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) search: Option<String>,
+    /// List only turns of this agent, by the name or the end of the path of its directory
+    #[arg(long, value_name = "AGENT")]
+    pub(crate) agent: Option<String>,
     /// Maximum number of turns to list
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub(crate) limit: usize,
@@ -175,8 +241,11 @@ pub(crate) struct TurnsArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// Id of the turn, or a unique prefix of it
+    /// Id of the turn, a unique beginning or end of it, or `last`
     pub(crate) turn: String,
+    /// Print long arguments and results whole
+    #[arg(long)]
+    pub(crate) full: bool,
     /// Print the request of step N, rendered again from the stored records, and whether it is the one that was sent
     ///
     /// Steps are counted from 1. The next step of a turn that has not ended can be shown as well.
@@ -271,9 +340,12 @@ pub(crate) struct RunArgs {
 pub(crate) struct ChatArgs {
     #[command(flatten)]
     pub(crate) agent: AgentArg,
-    /// Continue a conversation from the store
+    /// Continue a conversation from the store, by its id or a unique beginning of it
     #[arg(long, value_name = "ID")]
     pub(crate) conversation: Option<String>,
+    /// Continue the newest conversation of the store
+    #[arg(long = "continue", conflicts_with = "conversation")]
+    pub(crate) continues: bool,
     #[command(flatten)]
     pub(crate) options: RunOptions,
 }
@@ -283,9 +355,9 @@ pub(crate) struct ChatArgs {
 pub(crate) struct RunOptions {
     /// The model, such as `openai:gpt-5-mini`, or `script` for the agent's script [default: the model of the agent file]
     ///
-    /// Providers: openai (Chat Completions), openai-responses, anthropic, and ollama (`/api/chat`). API keys and base
-    /// URLs are read from OPENAI_API_KEY, OPENAI_BASE_URL, ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL, OLLAMA_API_KEY and
-    /// OLLAMA_BASE_URL. An agent file without a model runs its script.
+    /// `haft models` lists the providers and the variables of their API keys. OPENAI_BASE_URL, ANTHROPIC_BASE_URL,
+    /// ANTHROPIC_AUTH_TOKEN, OLLAMA_HOST and the proxy variables are read as well. `default` is the model of the user's
+    /// configuration. An agent file without a model runs its script.
     #[arg(long, value_name = "PROVIDER:MODEL", env = "HAFT_MODEL")]
     pub(crate) model: Option<String>,
     /// Allow sending the API key over unencrypted HTTP
@@ -321,7 +393,7 @@ pub(crate) enum GateAction {
 
 #[derive(Debug, Args)]
 pub(crate) struct ResumeArgs {
-    /// Id of the turn, or a unique prefix of it
+    /// Id of the turn, a unique beginning or end of it, or `last`
     pub(crate) turn: String,
     /// The agent [default: the agent that started the turn]
     #[arg(long)]
@@ -346,6 +418,9 @@ pub(crate) struct NewArgs {
 pub(crate) struct ToolsArgs {
     #[command(flatten)]
     pub(crate) agent: AgentArg,
+    /// List also the tools that query artifacts, which a model gets in addition
+    #[arg(long)]
+    pub(crate) all: bool,
     /// Print one JSON object per line
     #[arg(long)]
     pub(crate) json: bool,
@@ -399,4 +474,10 @@ pub(crate) struct CallArgs {
 pub(crate) struct CheckArgs {
     #[command(flatten)]
     pub(crate) agent: AgentArg,
+    /// Check with this model, or with `script` [default: the model of the agent file]
+    #[arg(long, value_name = "PROVIDER:MODEL", env = "HAFT_MODEL")]
+    pub(crate) model: Option<String>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
 }

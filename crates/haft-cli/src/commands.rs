@@ -6,10 +6,16 @@ mod call_id;
 mod chat;
 mod check;
 mod cleanup;
+mod config;
+mod conversations;
+mod doctor;
 mod gates;
 mod grants;
+mod media;
+mod models;
 mod new;
 mod run;
+mod test;
 mod tool_encoding;
 mod tools;
 mod turns;
@@ -17,6 +23,7 @@ mod web;
 
 use std::io::{Read as _, stdin};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use clap::CommandFactory as _;
@@ -37,13 +44,18 @@ pub(crate) async fn run_command(
         Command::Resume(args) => run::resume_turn(args, terminal, signals).await,
         Command::New(args) => new::create_agent(&args),
         Command::Check(args) => check::check_agent(&args, terminal).await,
+        Command::Test(args) => test::run_tests(&args, terminal).await,
         Command::Schema => print_text(&crate::agent::agent_file_schema()?),
         Command::Tools(args) => tools::list_tools(&args, terminal),
         Command::Describe(args) => tools::describe_tool(&args, terminal),
         Command::Call(args) => call::call_tool(&args, terminal, signals).await,
         Command::Id(args) => call_id::print_call_id(&args),
         Command::Artifact(args) => artifact::query_artifact(args, terminal).await,
+        Command::Media(args) => media::run_media_command(args, terminal).await,
         Command::Turns(args) => turns::list_turns(args, terminal).await,
+        Command::Conversations(args) => {
+            conversations::run_conversations_command(args, terminal).await
+        }
         Command::Show(args) => turns::show_turn(&args, terminal).await,
         Command::Gates(args) => gates::list_gates(&args, terminal).await,
         Command::Approve(args) => gates::approve_gate(&args, terminal).await,
@@ -53,12 +65,21 @@ pub(crate) async fn run_command(
         Command::Rm(args) => cleanup::remove_turns(&args, terminal).await,
         Command::Gc(args) => cleanup::collect_garbage(&args).await,
         Command::Web(args) => web::serve_inspector(&args, terminal).await,
+        Command::Models(args) => models::list_models(&args, terminal).await,
+        Command::Doctor(args) => doctor::run_doctor(&args, terminal).await,
+        Command::Config(args) => config::run_config_command(&args, terminal),
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "haft", &mut text);
             print_text(&String::from_utf8_lossy(&text))
         }
-        Command::Man => {
+        Command::Man { dir: Some(dir) } => {
+            std::fs::create_dir_all(&dir)?;
+            clap_mangen::generate_to(Cli::command(), &dir)
+                .with_context(|| format!("cannot write to `{}`", dir.display()))?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Man { dir: None } => {
             let mut text = Vec::new();
             clap_mangen::Man::new(Cli::command()).render(&mut text)?;
             print_text(&String::from_utf8_lossy(&text))
@@ -103,4 +124,35 @@ fn read_text_argument(argument: &str) -> Result<String> {
 fn count_noun(count: usize, noun: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {noun}{plural}")
+}
+
+/// A number with separators between thousands.
+fn format_count(count: u64) -> String {
+    let digits = count.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A duration in the unit that a person would use.
+fn format_duration(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    match seconds {
+        0 => format!("{} ms", duration.as_millis()),
+        1..60 => format!("{:.1} s", duration.as_secs_f64()),
+        60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+/// Shortens a text to about a number of characters, and says how many bytes are left out.
+fn elide(text: &str, limit: usize) -> String {
+    let Some((at, _)) = text.char_indices().nth(limit) else { return text.to_owned() };
+    let (start, rest) = text.split_at_checked(at).unwrap_or((text, ""));
+    format!("{start}… ({} more bytes)", format_count(rest.len() as u64))
 }

@@ -11,7 +11,12 @@ compile_error!(
 mod agent;
 mod args;
 mod commands;
+mod config;
+mod conversations;
 mod keyboard;
+mod logging;
+mod markdown;
+mod model_providers;
 mod state_dir;
 mod stop_signals;
 mod store;
@@ -26,14 +31,18 @@ use tokio::task::JoinSet;
 
 use crate::args::{Cli, Command};
 use crate::stop_signals::StopSignals;
-use crate::terminal::{Terminal, TerminalMode};
+use crate::terminal::{Terminal, TerminalMode, Verbosity};
 
 fn main() -> ExitCode {
     if let Some(code) = supervisor::run_if_supervisor() {
         return code;
     }
     let cli = Cli::parse();
-    let terminal = Terminal::detect(cli.color);
+    let verbosity = Verbosity::of(cli.verbose, cli.quiet);
+    let terminal = Terminal::detect(cli.color, verbosity);
+    if let Err(error) = logging::install() {
+        return user_error::print_error(&terminal, &error);
+    }
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return user_error::print_error(&terminal, &error.into()),

@@ -18,8 +18,19 @@ static OPEN_STORES: Mutex<Vec<TurnDir>> = Mutex::new(Vec::new());
 
 /// Opens a store. It is created if it does not exist, and closed by [`close_stores`].
 pub(crate) fn open_or_create_store(path: impl Into<PathBuf>) -> Result<TurnDir> {
-    Ok(register_store(TurnDir::open(path)?))
+    let path = path.into();
+    let is_new = !path.exists();
+    let store = register_store(TurnDir::open(&path)?);
+    if is_new {
+        // The store works without it.
+        let _ = std::fs::write(path.join(".gitignore"), GIT_IGNORE);
+    }
+    Ok(store)
 }
+
+/// Keeps a new store out of the repository in whose directory it was created.
+const GIT_IGNORE: &str =
+    "# Created by haft: conversations and results do not belong into a repository.\n*\n";
 
 /// Opens an existing store.
 pub(crate) fn open_store(path: &Path) -> Result<TurnDir> {
@@ -68,8 +79,24 @@ fn check_exists(path: &Path) -> Result<()> {
     Err(error.code(FailureCode::NotFound).into())
 }
 
-/// Finds the turn with this id, or the only one whose id starts with the text.
+/// The short form of a turn's id: its end, which is random. Its beginning is the time, which turns of one minute share.
+pub(crate) fn short_id(id: &TurnId) -> &str {
+    let id = id.as_str();
+    id.len().checked_sub(SHORT_ID).and_then(|at| id.get(at..)).unwrap_or(id)
+}
+
+/// The length of a short id.
+const SHORT_ID: usize = 8;
+
+/// Finds the turn with this id, or the only one whose id starts or ends with the text. `last` is the newest turn.
 pub(crate) async fn find_turn(store_dir: &TurnDir, text: &str) -> Result<TurnId> {
+    if text == "last" {
+        let newest = store_dir.store().turns(TurnQuery::default().limit(1)).await?;
+        let newest = newest.into_iter().next().map(|it| it.id);
+        return newest.ok_or_else(|| {
+            UserError::new("the store has no turns").code(FailureCode::NotFound).into()
+        });
+    }
     if let Ok(id) = text.parse::<TurnId>()
         && store_dir.store().load(id.clone()).await?.is_some()
     {
@@ -81,7 +108,7 @@ pub(crate) async fn find_turn(store_dir: &TurnDir, text: &str) -> Result<TurnId>
     loop {
         let turns: Vec<TurnSummary> = store_dir.store().turns(query.clone()).await?;
         found.extend(
-            turns.iter().filter(|it| it.id.as_str().starts_with(text)).map(|it| it.id.clone()),
+            turns.iter().map(|it| it.id.clone()).filter(|id| is_short_for(id.as_str(), text)),
         );
         match turns.last() {
             Some(last) if found.len() < 2 => query.before = Some(last.id.clone()),
@@ -92,6 +119,14 @@ pub(crate) async fn find_turn(store_dir: &TurnDir, text: &str) -> Result<TurnId>
     require_unique("turn", text, &ids, "haft turns")?;
     found.pop().ok_or_else(|| UserError::new("no turn").into())
 }
+
+/// Whether a text is the beginning of an id, or enough of its end.
+fn is_short_for(id: &str, text: &str) -> bool {
+    id.starts_with(text) || text.len() >= MIN_SUFFIX && id.ends_with(text)
+}
+
+/// The shortest end of an id that names a turn.
+const MIN_SUFFIX: usize = 4;
 
 /// Finds the open gate with this id, or the only one whose id starts with the text.
 pub(crate) async fn find_open_gate(store_dir: &TurnDir, text: &str) -> Result<Gate> {
@@ -120,8 +155,9 @@ pub(crate) fn require_unique(
             Err(error.code(FailureCode::NotFound).into())
         }
         [first, second, ..] => {
-            let error = UserError::new(format!("more than one {kind} starts with `{text}`"));
-            Err(error.hint(format!("use a longer prefix: `{first}` or `{second}`")).into())
+            let error =
+                UserError::new(format!("more than one {kind} starts or ends with `{text}`"));
+            Err(error.hint(format!("use more of its id: `{first}` or `{second}`")).into())
         }
     }
 }

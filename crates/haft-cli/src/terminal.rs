@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::io::{IsTerminal as _, Write as _, stderr, stdin, stdout};
+use std::time::Duration;
 
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
@@ -16,6 +17,26 @@ use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetpgrp, tcsetattr}
 pub(crate) struct Terminal {
     is_stdout_styled: bool,
     is_stderr_styled: bool,
+    pub(crate) verbosity: Verbosity,
+}
+
+/// How much is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Verbosity {
+    /// Results, questions and errors.
+    Quiet,
+    Normal,
+    Verbose,
+}
+
+impl Verbosity {
+    pub(crate) const fn of(is_verbose: bool, is_quiet: bool) -> Self {
+        match (is_verbose, is_quiet) {
+            (_, true) => Self::Quiet,
+            (true, _) => Self::Verbose,
+            _ => Self::Normal,
+        }
+    }
 }
 
 /// The role of a piece of text, which decides its style.
@@ -48,7 +69,7 @@ impl Terminal {
     ///
     /// `--color always` and `--color never` decide alone. With `auto`, `NO_COLOR`, `CLICOLOR_FORCE`, `CLICOLOR`
     /// and `TERM` are read, and a stream that is not a terminal gets no styles.
-    pub(crate) fn detect(choice: ColorChoice) -> Self {
+    pub(crate) fn detect(choice: ColorChoice, verbosity: Verbosity) -> Self {
         let choice = match choice {
             ColorChoice::Auto => anstream::ColorChoice::Auto,
             ColorChoice::Always => anstream::ColorChoice::Always,
@@ -58,6 +79,7 @@ impl Terminal {
         Self {
             is_stdout_styled: AutoStream::choice(&stdout()) != anstream::ColorChoice::Never,
             is_stderr_styled: AutoStream::choice(&stderr()) != anstream::ColorChoice::Never,
+            verbosity,
         }
     }
 
@@ -79,9 +101,26 @@ impl Terminal {
         }
     }
 
+    /// Whether Markdown is styled on standard output.
+    pub(crate) fn styles_markdown(self) -> bool {
+        self.is_stdout_styled && stdout().is_terminal()
+    }
+
+    /// Starts a spinner for something that has taken some time already. It appears as [`start_spinner`] says.
+    ///
+    /// [`start_spinner`]: Self::start_spinner
+    pub(crate) fn start_spinner_since(self, label: &str, elapsed: Duration) -> Progress {
+        let progress = self.start_spinner(label);
+        if let Some(bar) = &progress.0 {
+            bar.set_elapsed(elapsed);
+        }
+        progress
+    }
+
     /// Starts a spinner. It appears only if standard error is a terminal, and after a short delay.
     pub(crate) fn start_spinner(self, label: impl Into<String>) -> Progress {
-        start_progress(None, label.into(), "{spinner} {msg} ({elapsed})")
+        let label = if self.verbosity == Verbosity::Quiet { None } else { Some(label.into()) };
+        label.map_or(Progress(None), |it| start_progress(None, it, "{spinner} {msg} ({elapsed})"))
     }
 
     /// Starts a progress bar over a number of bytes, or a byte counter if the number is unknown.
@@ -127,7 +166,7 @@ fn start_progress(bytes: Option<u64>, label: String, template: &str) -> Progress
     let style = ProgressStyle::with_template(template);
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
     bar.set_message(label);
-    bar.enable_steady_tick(std::time::Duration::from_millis(200));
+    bar.enable_steady_tick(Duration::from_millis(200));
     Progress(Some(bar))
 }
 

@@ -1,7 +1,10 @@
 //! Errors as the user sees them: a message, its causes, a hint and an exit code.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::process::ExitCode;
+
+use serde_json::{Value, json};
 
 use crate::terminal::{Terminal, TextRole, print_line, sanitize};
 
@@ -28,17 +31,67 @@ impl From<FailureCode> for ExitCode {
     }
 }
 
-/// An error with an optional hint and an exit code.
+/// An error with an optional location, a hint and an exit code.
 #[derive(Debug)]
 pub(crate) struct UserError {
     code: FailureCode,
+    location: Option<SourceLocation>,
     message: String,
     hint: Option<String>,
 }
 
+/// Where an error is in a file.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct SourceLocation {
+    pub(crate) file: PathBuf,
+    /// The line; the first one is 1.
+    pub(crate) line: Option<usize>,
+    /// The key of an agent file.
+    pub(crate) key: Option<String>,
+}
+
+impl fmt::Display for SourceLocation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.file.display())?;
+        if let Some(line) = self.line {
+            write!(f, ":{line}")?;
+        }
+        match &self.key {
+            Some(key) => write!(f, ": `{key}`"),
+            None => Ok(()),
+        }
+    }
+}
+
 impl UserError {
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self { code: FailureCode::Failed, message: message.into(), hint: None }
+        let message = message.into();
+        Self { code: FailureCode::Failed, location: None, message, hint: None }
+    }
+
+    /// Says where the error is.
+    pub(crate) fn at(mut self, location: SourceLocation) -> Self {
+        self.location = Some(location);
+        self
+    }
+
+    /// Where the error is, if it is in a file.
+    pub(crate) const fn location(&self) -> Option<&SourceLocation> {
+        self.location.as_ref()
+    }
+
+    /// The advice on how to fix the problem.
+    pub(crate) fn advice(&self) -> Option<&str> {
+        self.hint.as_deref()
+    }
+
+    /// The error as JSON: `message`, and where they are known `file`, `line`, `key` and `hint`.
+    pub(crate) fn to_json(&self) -> Value {
+        let location = self.location.as_ref();
+        let file = location.map(|it| it.file.to_string_lossy());
+        let (line, key) =
+            (location.and_then(|it| it.line), location.and_then(|it| it.key.as_deref()));
+        json!({"file": file, "line": line, "key": key, "message": self.message, "hint": self.hint})
     }
 
     /// Adds advice on how to fix the problem.
@@ -61,7 +114,10 @@ impl UserError {
 
 impl fmt::Display for UserError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
+        match &self.location {
+            Some(location) => write!(f, "{location}: {}", self.message),
+            None => f.write_str(&self.message),
+        }
     }
 }
 

@@ -36,12 +36,13 @@ impl Approvals {
         }
     }
 
-    /// Checks that the listed names are tools of the agent, and that no two rules contradict each other.
-    pub(super) fn validate<'n>(
+    /// Finds names that are no tools of the agent, and rules that contradict each other.
+    pub(super) fn find_errors<'n>(
         &self,
-        tools: impl Iterator<Item = &'n str> + Clone,
+        tools: &(impl Iterator<Item = &'n str> + Clone),
         with_own_question: &BTreeSet<&str>,
-    ) -> Result<(), AgentFileError> {
+    ) -> Vec<AgentFileError> {
+        let mut errors = Vec::new();
         let lists = [("require", &self.require), ("never", &self.never)];
         for (key, name) in
             lists.iter().flat_map(|(key, list)| list.iter().map(move |it| (*key, it)))
@@ -49,19 +50,19 @@ impl Approvals {
             if !tools.clone().any(|it| it == name) {
                 let message = format!("there is no tool `{name}`");
                 let error = AgentFileError::at(["approvals", key], message);
-                return Err(error.suggest(name, tools));
+                errors.push(error.suggest(name, tools.clone()));
             }
         }
-        if let Some(name) = self.require.iter().find(|it| self.never.contains(it)) {
+        for name in self.require.iter().filter(|it| self.never.contains(it)) {
             let message = format!("`{name}` is also in `require`");
             let error = AgentFileError::at(["approvals", "never"], message);
-            return Err(error.hint("keep it in one of the lists"));
+            errors.push(error.hint("keep it in one of the lists"));
         }
-        if let Some(name) = self.never.iter().find(|it| with_own_question.contains(it.as_str())) {
+        for name in self.never.iter().filter(|it| with_own_question.contains(it.as_str())) {
             let message = format!("`{name}` sets its own `approval`");
             let error = AgentFileError::at(["approvals", "never"], message);
-            return Err(error.hint("remove one of the two"));
+            errors.push(error.hint("remove one of the two"));
         }
-        Ok(())
+        errors
     }
 }

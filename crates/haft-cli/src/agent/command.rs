@@ -129,6 +129,11 @@ impl CommandTool {
         })
     }
 
+    /// Finds a placeholder of the approval question that is no argument.
+    pub(super) fn find_unknown_placeholder(&self) -> Option<AgentFileError> {
+        parse_template(self.approval.as_deref()?, &self.args, &["approval"]).err()
+    }
+
     /// Whether the tool has its own approval question.
     pub(super) const fn has_approval_question(&self) -> bool {
         self.approval.is_some()

@@ -96,12 +96,29 @@ pub(crate) struct LimitsTable {
     /// Maximum number of identical tool calls.
     identical_calls: Option<u32>,
     /// Maximum number of tokens.
+    #[schemars(range(min = 1))]
     tokens: Option<u64>,
     /// Maximum duration in seconds; time spent waiting for approvals does not count.
+    #[schemars(range(min = 1))]
     seconds: Option<u64>,
 }
 
 impl LimitsTable {
+    /// Finds the limits with which no turn could take a step.
+    pub(super) fn find_errors(&self) -> Vec<AgentFileError> {
+        let limits = [
+            ("iterations", self.iterations.map(u64::from)),
+            ("tokens", self.tokens),
+            ("seconds", self.seconds),
+        ];
+        let zero = limits.into_iter().filter(|(_, limit)| *limit == Some(0));
+        let error = |(key, _)| {
+            let error = AgentFileError::at(["limits", key], "the limit must not be 0");
+            error.hint("remove the key to use the default")
+        };
+        zero.map(error).collect()
+    }
+
     /// Returns the limits with the changes of this table.
     pub(super) fn apply(&self, mut limits: Limits) -> Limits {
         limits.iterations = self.iterations.unwrap_or(limits.iterations);
@@ -142,6 +159,13 @@ pub(crate) struct ToolsTable {
 /// A tool and the key of the agent file that defines it.
 type KeyedTool = (Vec<String>, Tool);
 
+/// The tools that could be built, and the errors of the others.
+#[derive(Debug, Default)]
+pub(super) struct BuiltTools {
+    pub(super) tools: Vec<Tool>,
+    pub(super) errors: Vec<AgentFileError>,
+}
+
 impl ToolsTable {
     /// Builds the tools, packs first, with the approval rules of the file. Tools for files do not touch the protected
     /// paths.
@@ -150,41 +174,66 @@ impl ToolsTable {
         agent_dir: &Path,
         protected: &[PathBuf],
         approvals: &Approvals,
-    ) -> Result<Vec<Tool>, AgentFileError> {
-        let mut all = Vec::new();
+    ) -> BuiltTools {
+        let (mut all, mut errors) = (Vec::new(), Vec::new());
         for pack in Pack::ALL {
             let key = ["tools", pack.name()];
-            let tools = self.build_pack(pack, agent_dir, protected);
-            let tools = tools.map_err(|error| error.in_table(key))?;
-            all.extend(tools.into_iter().map(|tool| (key.map(str::to_owned).to_vec(), tool)));
+            match self.build_pack(pack, agent_dir, protected) {
+                Ok(tools) => all.extend(tools.into_iter().map(|tool| (owned_key(key), tool))),
+                Err(error) => errors.push(error.in_table(key)),
+            }
         }
-        let mut with_own_question = BTreeSet::new();
         for (name, tool) in &self.command {
             let key = ["tools", "command", name];
-            let built = tool.build(name, agent_dir).map_err(|error| error.in_table(key))?;
-            all.push((key.map(str::to_owned).to_vec(), built));
-            with_own_question.extend(tool.has_approval_question().then_some(name.as_str()));
+            match tool.build(name, agent_dir) {
+                Ok(tool) => all.push((owned_key(key), tool)),
+                Err(error) => errors.push(error.in_table(key)),
+            }
         }
         for (name, tool) in &self.http {
             let key = ["tools", "http", name];
-            let built = tool.build(name).map_err(|error| error.in_table(key))?;
-            all.push((key.map(str::to_owned).to_vec(), built));
-            with_own_question.extend(tool.has_approval_question().then_some(name.as_str()));
-        }
-        reject_duplicate_names(&all)?;
-        let names = all.iter().flat_map(|(_, tool)| {
-            let aliases = tool.aliases().iter().map(String::as_str);
-            std::iter::once(tool.name().as_str()).chain(aliases)
-        });
-        approvals.validate(names, &with_own_question)?;
-        // A tool's own question says more than the one that the approval rules would set.
-        let tools = all.into_iter().map(|(_, tool)| {
-            match with_own_question.contains(tool.name().as_str()) {
-                true => Ok(tool),
-                false => approvals.apply(tool),
+            match tool.build(name) {
+                Ok(tool) => all.push((owned_key(key), tool)),
+                Err(error) => errors.push(error.in_table(key)),
             }
-        });
-        tools.collect()
+        }
+        reject_duplicate_names(&all, &mut errors);
+        let tools = self.apply_approvals(all, approvals, &mut errors);
+        BuiltTools { tools, errors }
+    }
+
+    /// Applies the approval rules of the file. A tool's own question says more than the one that the rules would set.
+    fn apply_approvals(
+        &self,
+        all: Vec<KeyedTool>,
+        approvals: &Approvals,
+        errors: &mut Vec<AgentFileError>,
+    ) -> Vec<Tool> {
+        let commands = self.command.iter().filter(|(_, it)| it.has_approval_question());
+        let endpoints = self.http.iter().filter(|(_, it)| it.has_approval_question());
+        let commands = commands.map(|(name, _)| name.as_str());
+        let with_own_question: BTreeSet<&str> =
+            commands.chain(endpoints.map(|(name, _)| name.as_str())).collect();
+        // A rule may name a tool that could not be built.
+        if errors.is_empty() {
+            let names = all.iter().flat_map(|(_, tool)| {
+                let aliases = tool.aliases().iter().map(String::as_str);
+                std::iter::once(tool.name().as_str()).chain(aliases)
+            });
+            errors.extend(approvals.find_errors(&names, &with_own_question));
+        }
+        let mut tools = Vec::with_capacity(all.len());
+        for (_, tool) in all {
+            if with_own_question.contains(tool.name().as_str()) {
+                tools.push(tool);
+                continue;
+            }
+            match approvals.apply(tool) {
+                Ok(tool) => tools.push(tool),
+                Err(error) => errors.push(error),
+            }
+        }
+        tools
     }
 
     /// Builds the tools of a pack; none if the file has no table for it.
@@ -232,6 +281,17 @@ impl ToolsTable {
         errors.collect()
     }
 
+    /// Finds approval questions with placeholders that are no arguments.
+    pub(super) fn find_unknown_placeholders(&self) -> Vec<AgentFileError> {
+        let commands = self.command.iter().filter_map(|(name, tool)| {
+            Some(tool.find_unknown_placeholder()?.in_table(["tools", "command", name]))
+        });
+        let endpoints = self.http.iter().filter_map(|(name, tool)| {
+            Some(tool.find_unknown_placeholder()?.in_table(["tools", "http", name]))
+        });
+        commands.chain(endpoints).collect()
+    }
+
     /// Finds environment variables that the tools need and that are not set.
     pub(super) fn find_unset_variables(&self) -> Vec<AgentFileError> {
         let errors = self.http.iter().filter_map(|(name, tool)| {
@@ -241,30 +301,40 @@ impl ToolsTable {
     }
 }
 
+fn owned_key<const N: usize>(key: [&str; N]) -> Vec<String> {
+    key.map(str::to_owned).to_vec()
+}
+
 /// Rejects two tools with the same name.
-fn reject_duplicate_names(all: &[KeyedTool]) -> Result<(), AgentFileError> {
+fn reject_duplicate_names(all: &[KeyedTool], errors: &mut Vec<AgentFileError>) {
     let mut seen: BTreeMap<&str, &[String]> = BTreeMap::new();
     for (key, tool) in all {
         if let Some(first) = seen.insert(tool.name().as_str(), key) {
             let message = format!("`{}` already defines a tool `{}`", first.join("."), tool.name());
             let error = AgentFileError::at(key.iter(), message);
-            return Err(error.hint("rename it, or exclude the other one with `except`"));
+            errors.push(error.hint("rename it, or exclude the other one with `except`"));
         }
     }
-    Ok(())
+}
+
+/// What was read of an agent file.
+#[derive(Debug)]
+pub(super) struct AgentFileReading {
+    /// The file, without the keys that have errors; nothing if it is not TOML.
+    pub(super) file: Option<AgentFile>,
+    pub(super) source: AgentSource,
+    pub(super) errors: Vec<UserError>,
 }
 
 impl AgentFile {
     /// Reads and parses the file.
-    pub(super) fn read(path: &Path) -> Result<(Self, AgentSource)> {
+    pub(super) fn read(path: &Path) -> Result<AgentFileReading> {
         if !path.exists() {
             let error = UserError::new(format!("there is no agent at `{}`", path.display()));
             return Err(error.hint("`haft new NAME` creates one").into());
         }
         let source = AgentSource::new(path, read_text_file(path)?);
-        let file = toml::from_str(source.text());
-        let file = file.map_err(|error| source.explain_parse_error(&error))?;
-        source.validate_tables().map_err(|error| source.locate(error))?;
-        Ok((file, source))
+        let (file, errors) = source.parse();
+        Ok(AgentFileReading { file, source, errors })
     }
 }

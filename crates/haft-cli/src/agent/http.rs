@@ -20,6 +20,7 @@ use self::request_template::{
 use super::arguments::Arguments;
 use super::packs::allow_all_networks;
 use super::source::AgentFileError;
+use super::template::parse_template;
 use super::tool_keys::{
     EffectKey, explain_invalid_tool, input_schema, parse_artifact_kind, parse_timeout,
 };
@@ -156,6 +157,11 @@ impl HttpTool {
             policy,
             fetcher: OnceLock::new(),
         })
+    }
+
+    /// Finds a placeholder of the approval question that is no argument.
+    pub(super) fn find_unknown_placeholder(&self) -> Option<AgentFileError> {
+        parse_template(self.approval.as_deref()?, &self.args, &["approval"]).err()
     }
 
     /// Whether the tool has its own approval question.

@@ -3,11 +3,13 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use serde::Deserialize as _;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::AgentFile;
 use super::file_schema::list_keys;
-use crate::user_error::UserError;
+use crate::user_error::{SourceLocation, UserError};
 
 /// An error at a key of the agent file.
 #[derive(Debug)]
@@ -98,10 +100,8 @@ impl AgentSource {
 
     /// Adds the file, the line and the key to an error.
     pub(super) fn locate(&self, error: AgentFileError) -> UserError {
-        let key = error.key.join(".");
         let line = self.line_of_key(&error.key);
-        let key = if key.is_empty() { String::new() } else { format!("`{key}`: ") };
-        let located = UserError::new(format!("{}: {key}{}", self.location(line), error.message));
+        let located = UserError::new(error.message).at(self.location(line, &error.key));
         match error.hint {
             Some(hint) => located.hint(hint),
             None => located,
@@ -112,7 +112,7 @@ impl AgentSource {
     pub(super) fn explain_parse_error(&self, error: &toml::de::Error) -> UserError {
         let offset = error.span().map(|span| span.start);
         let line = offset.map(|it| self.line_at_offset(it));
-        let key = offset.and_then(|it| self.key_at_offset(it)).unwrap_or_default().join(".");
+        let key = offset.and_then(|it| self.key_at_offset(it)).unwrap_or_default();
         let message = error.message();
         let (first, expected) = message.split_once(", expected ").unwrap_or((message, ""));
         let is_name_error = first.starts_with("unknown ") || first.starts_with("missing ");
@@ -122,12 +122,9 @@ impl AgentSource {
             _ if expected.starts_with("struct ") => LIST_FOR_TABLE.to_owned(),
             _ => rephrase_expected_type(message),
         };
-        let text = if key.is_empty() || first.starts_with("unknown field") {
-            format!("{}: {text}", self.location(line))
-        } else {
-            format!("{}: `{key}`: {text}", self.location(line))
-        };
-        let error = UserError::new(text);
+        // The message of an unknown field names it.
+        let key = if first.starts_with("unknown field") { &[] } else { key.as_slice() };
+        let error = UserError::new(text).at(self.location(line, key));
         let wrong = first.split('`').nth(1).unwrap_or_default();
         let valid: Vec<&str> = expected.split('`').skip(1).step_by(2).collect();
         match suggestion(wrong, &valid).filter(|_| is_name_error) {
@@ -136,12 +133,31 @@ impl AgentSource {
         }
     }
 
-    /// Rejects lists where tables are expected. Serde alone would read a list as the fields of a table in their
-    /// order.
-    pub(super) fn validate_tables(&self) -> Result<(), AgentFileError> {
-        match DeTable::parse(&self.text) {
-            Ok(root) => reject_lists(root.get_ref(), &mut Vec::new()),
-            Err(_) => Ok(()),
+    /// Parses the file and returns every error, up to a limit. What is left of a file with errors is returned without
+    /// the keys that have them, so that the rest can be checked as well; nothing for a file that is not TOML.
+    pub(super) fn parse(&self) -> (Option<AgentFile>, Vec<UserError>) {
+        let (mut root, syntax_errors) = DeTable::parse_recoverable(&self.text);
+        if !syntax_errors.is_empty() {
+            let errors = syntax_errors.iter().take(MAX_ERRORS);
+            return (None, errors.map(|it| self.explain_parse_error(it)).collect());
+        }
+        let (mut lists, mut errors) = (Vec::new(), Vec::new());
+        find_misplaced_lists(root.get_ref(), &mut Vec::new(), &mut lists);
+        for key in lists {
+            remove_key(root.get_mut(), &key);
+            errors.push(self.locate(AgentFileError::at(key, LIST_FOR_TABLE)));
+        }
+        loop {
+            let error = match AgentFile::deserialize(toml::Deserializer::from(root.clone())) {
+                Ok(file) => return (Some(file), errors),
+                Err(error) => error,
+            };
+            errors.push(self.explain_parse_error(&error));
+            let key = error.span().and_then(|span| find_key(root.get_ref(), span.start));
+            let is_removed = key.is_some_and(|key| remove_key(root.get_mut(), &key));
+            if !is_removed || errors.len() >= MAX_ERRORS {
+                return (None, errors);
+            }
         }
     }
 
@@ -150,10 +166,10 @@ impl AgentSource {
         &self.path
     }
 
-    /// The path, with the line if it is known.
-    fn location(&self, line: Option<usize>) -> String {
-        let path = self.path.display();
-        line.map_or_else(|| path.to_string(), |line| format!("{path}:{line}"))
+    /// A location in this file.
+    fn location(&self, line: Option<usize>, key: &[String]) -> SourceLocation {
+        let key = (!key.is_empty()).then(|| key.join("."));
+        SourceLocation { file: self.path.clone(), line, key }
     }
 
     /// The number of the line at an offset; the first line is 1.
@@ -201,8 +217,24 @@ fn find_key(table: &DeTable<'_>, offset: usize) -> Option<Vec<String>> {
     found
 }
 
-/// Rejects lists at keys that are not lists in the schema.
-fn reject_lists(table: &DeTable<'_>, key: &mut Vec<String>) -> Result<(), AgentFileError> {
+/// Removes a key from a table, and says whether it was there.
+fn remove_key(table: &mut DeTable<'_>, key: &[String]) -> bool {
+    match key {
+        [] => false,
+        [name] => table.remove(name.as_str()).is_some(),
+        [name, below @ ..] => match table.get_mut(name.as_str()).map(Spanned::get_mut) {
+            Some(DeValue::Table(inner)) => remove_key(inner, below),
+            _ => false,
+        },
+    }
+}
+
+/// The greatest number of errors of one file that are listed.
+const MAX_ERRORS: usize = 50;
+
+/// Finds the lists at keys that are not lists in the schema. Serde alone would read a list as the fields of a table in
+/// their order.
+fn find_misplaced_lists(table: &DeTable<'_>, key: &mut Vec<String>, found: &mut Vec<Vec<String>>) {
     for (name, value) in table {
         key.push(name.get_ref().to_string());
         let names: Vec<&str> = key.iter().map(String::as_str).collect();
@@ -216,24 +248,23 @@ fn reject_lists(table: &DeTable<'_>, key: &mut Vec<String>) -> Result<(), AgentF
             matches!(names.as_slice(), ["tools", "command" | "http", _] | [_, _, _, "args", _]);
         match value.get_ref() {
             _ if is_free_form => {}
-            DeValue::Table(inner) => reject_lists(inner, key)?,
+            DeValue::Table(inner) => find_misplaced_lists(inner, key, found),
             DeValue::Array(_)
                 if is_named_table || !list_keys().contains(name.get_ref().as_ref()) =>
             {
-                return Err(AgentFileError::at(key.iter(), LIST_FOR_TABLE));
+                found.push(key.clone());
             }
             // `prepare` is the only list of tables.
             DeValue::Array(items)
                 if names.as_slice() == ["prepare"]
                     && items.iter().any(|it| it.get_ref().is_array()) =>
             {
-                return Err(AgentFileError::at(key.iter(), LIST_FOR_TABLE));
+                found.push(key.clone());
             }
             _ => {}
         }
         key.pop();
     }
-    Ok(())
 }
 
 fn covers(value: &Spanned<DeValue<'_>>, offset: usize) -> bool {

@@ -47,15 +47,15 @@ pub(super) fn input_schema(args: &Arguments) -> Result<schema::ObjectSchema, Age
 /// Parses the key `artifact`.
 pub(super) fn parse_artifact_kind(name: Option<&str>) -> Result<ArtifactKind, AgentFileError> {
     let Some(name) = name else { return Ok(ArtifactKind::TEXT) };
-    let kind: Option<ArtifactKind> = name.parse().ok().filter(|it| KINDS.contains(it));
+    let kind: Option<ArtifactKind> = name.parse().ok().filter(|it| ARTIFACT_KINDS.contains(it));
     kind.ok_or_else(|| {
         let error = AgentFileError::at(["artifact"], format!("unknown artifact kind `{name}`"));
-        error.suggest(name, KINDS.iter().map(ArtifactKind::as_str))
+        error.suggest(name, ARTIFACT_KINDS.iter().map(ArtifactKind::as_str))
     })
 }
 
 /// The artifact kinds that the output of a tool can have.
-const KINDS: &[ArtifactKind] = &[
+pub(crate) const ARTIFACT_KINDS: &[ArtifactKind] = &[
     ArtifactKind::TEXT,
     ArtifactKind::JSON,
     ArtifactKind::JSONL,

@@ -67,6 +67,137 @@ pub(crate) enum ArtifactCommand {
     /// Query Markdown
     #[command(subcommand)]
     Md(MarkdownCommand),
+    /// Query CSV
+    #[command(subcommand)]
+    Csv(CsvCommand),
+    /// Query YAML
+    #[command(subcommand)]
+    Yaml(PathCommand),
+    /// Query XML
+    #[command(subcommand)]
+    Xml(PathCommand),
+    /// Run any query tool that a model has, such as `artifact_md_code_blocks`
+    ///
+    /// `haft tools AGENT --all` lists them, `haft describe AGENT TOOL` shows their arguments.
+    Query {
+        /// The file
+        file: PathBuf,
+        /// Name of the query tool
+        tool: String,
+        /// Arguments without `callId`: JSON text, `@FILE` to read a file, `-` to read standard input
+        #[arg(default_value = "{}")]
+        args: String,
+        /// Kind of the content: text, json, jsonl, json5, markdown, csv, yaml or xml [default: by the tool and the file name]
+        #[arg(long)]
+        kind: Option<String>,
+    },
+    /// List the artifacts of a turn
+    List {
+        /// Print one JSON object per line
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum CsvCommand {
+    /// List the columns
+    Columns {
+        /// The file
+        file: PathBuf,
+    },
+    /// Count the rows
+    Length {
+        /// The file
+        file: PathBuf,
+    },
+    /// Print rows as JSON objects
+    Rows {
+        /// The file
+        file: PathBuf,
+        /// First row to print; the first row is 0
+        #[arg(long, value_name = "N", default_value_t = 0)]
+        start: u64,
+        /// Row to stop before
+        #[arg(long, value_name = "N")]
+        end: Option<u64>,
+        /// Print only these columns
+        #[arg(long, value_name = "NAME")]
+        columns: Vec<String>,
+    },
+    /// Print the rows whose column equals, contains, or is above or below a value
+    Filter {
+        /// The file
+        file: PathBuf,
+        /// Name of the column
+        column: String,
+        /// The whole field
+        #[arg(long, value_name = "TEXT")]
+        equals: Option<String>,
+        /// A part of the field
+        #[arg(long, value_name = "TEXT")]
+        contains: Option<String>,
+        /// The field is a number above this
+        #[arg(long, value_name = "N")]
+        above: Option<f64>,
+        /// The field is a number below this
+        #[arg(long, value_name = "N")]
+        below: Option<f64>,
+    },
+    /// Print the fields of one column
+    Pluck {
+        /// The file
+        file: PathBuf,
+        /// Name of the column
+        column: String,
+    },
+    /// Print the count, minimum, maximum, sum and mean of a column
+    Stats {
+        /// The file
+        file: PathBuf,
+        /// Name of the column
+        column: String,
+    },
+    /// Group the rows by columns, and sum up a column of each group
+    Group {
+        /// The file
+        file: PathBuf,
+        /// Columns whose equal fields make a group
+        #[arg(required = true, value_name = "COLUMN")]
+        by: Vec<String>,
+        /// Column to sum up
+        #[arg(long, value_name = "COLUMN")]
+        sum: Option<String>,
+    },
+}
+
+/// Queries by path, which YAML and XML share.
+#[derive(Debug, Subcommand)]
+pub(crate) enum PathCommand {
+    /// Print the values that a JSONPath selects
+    Get {
+        /// The file
+        file: PathBuf,
+        /// JSONPath, such as `$.items[0].name`
+        path: String,
+    },
+    /// Print the keys
+    Keys {
+        /// The file
+        file: PathBuf,
+    },
+    /// Print the records or elements that match a filter
+    Filter {
+        /// The file
+        file: PathBuf,
+        /// JSONPath filter, such as `$..[?@.price > 10]`
+        condition: String,
+    },
+    /// Count the documents and elements
+    Length {
+        /// The file
+        file: PathBuf,
+    },
 }
 
 #[derive(Debug, Args)]

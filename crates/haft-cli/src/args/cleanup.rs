@@ -8,7 +8,7 @@ use super::StoreArg;
 
 #[derive(Debug, Args)]
 pub(crate) struct CancelArgs {
-    /// Id of the turn, or a unique prefix of it
+    /// Id of the turn, a unique beginning or end of it, or `last`
     pub(crate) turn: String,
     /// Reason that is stored with the turn
     #[arg(long, value_name = "TEXT", default_value = "it was not needed any more")]
@@ -19,7 +19,7 @@ pub(crate) struct CancelArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RmArgs {
-    /// Ids of the turns, or unique prefixes of them
+    /// Ids of the turns, unique beginnings or ends of them, or `last`
     #[arg(required = true, value_name = "TURN")]
     pub(crate) turns: Vec<String>,
     #[command(flatten)]

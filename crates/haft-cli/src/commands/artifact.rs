@@ -20,9 +20,11 @@ use haft::turn::TurnRunner;
 use serde_json::{Map, Value, json};
 
 use self::query_tools::FileQueries;
-use crate::args::{ArtifactArgs, ArtifactCommand, JsonCommand, MarkdownCommand, StoreArg};
+use crate::args::{
+    ArtifactArgs, ArtifactCommand, CsvCommand, JsonCommand, MarkdownCommand, PathCommand, StoreArg,
+};
 use crate::store::{find_turn, open_store_to_read};
-use crate::terminal::{Terminal, TextRole};
+use crate::terminal::{Terminal, TextRole, print_line, sanitize};
 use crate::user_error::{FailureCode, UserError};
 
 pub(super) async fn query_artifact(args: ArtifactArgs, terminal: &Terminal) -> Result<ExitCode> {
@@ -56,7 +58,148 @@ pub(super) async fn query_artifact(args: ArtifactArgs, terminal: &Terminal) -> R
         }
         ArtifactCommand::Json(command) => query_json(&source, command, terminal).await,
         ArtifactCommand::Md(command) => query_markdown(&source, command, terminal).await,
+        ArtifactCommand::Csv(command) => query_csv(&source, command, terminal).await,
+        ArtifactCommand::Yaml(command) => {
+            query_by_path(&source, command, &ArtifactKind::YAML, terminal).await
+        }
+        ArtifactCommand::Xml(command) => {
+            query_by_path(&source, command, &ArtifactKind::XML, terminal).await
+        }
+        ArtifactCommand::Query { file, tool, args, kind } => {
+            let args = super::read_text_argument(&args)?;
+            let args: Value = serde_json::from_str(&args)
+                .map_err(|error| UserError::new(format!("the arguments are not JSON: {error}")))?;
+            let kind = match kind {
+                Some(name) => parse_kind(&name)?,
+                None => kind_of_query(&file, &tool),
+            };
+            print_query(&source, &file, kind, (&tool, args), terminal).await
+        }
+        ArtifactCommand::List { json } => list_artifacts(&source, json, terminal).await,
     }
+}
+
+fn parse_kind(name: &str) -> Result<ArtifactKind> {
+    let kind = name.parse().map_err(|_| UserError::new(format!("unknown kind `{name}`")))?;
+    Ok(kind)
+}
+
+/// The kind of content that a query tool reads, by its name and by the name of the file.
+fn kind_of_query(file: &Path, tool: &str) -> ArtifactKind {
+    match tool.strip_prefix("artifact_").and_then(|it| it.split('_').next()) {
+        Some("json") => json_kind(file),
+        Some("md") => ArtifactKind::MARKDOWN,
+        Some("csv") => ArtifactKind::CSV,
+        Some("yaml") => ArtifactKind::YAML,
+        Some("xml") => ArtifactKind::XML,
+        _ => ArtifactKind::TEXT,
+    }
+}
+
+/// Runs a query tool and prints its result. The stored kind of an artifact goes before the given one.
+async fn print_query(
+    source: &ArtifactSource,
+    file: &Path,
+    kind: ArtifactKind,
+    (tool, args): (&str, Value),
+    terminal: &Terminal,
+) -> Result<ExitCode> {
+    let spinner = terminal.start_spinner(format!("reading {}", file.display()));
+    let (reader, stored_kind) = source.open_reader(file).await?;
+    let queries = FileQueries::new(reader, stored_kind.unwrap_or(kind))?;
+    let result = queries.run_query(tool, args).await?;
+    drop(spinner);
+    super::print_text(&format!("{}\n", terminal.sanitize_for_stdout(&result)))
+}
+
+async fn query_csv(
+    source: &ArtifactSource,
+    command: CsvCommand,
+    terminal: &Terminal,
+) -> Result<ExitCode> {
+    let (file, tool, args) = match command {
+        CsvCommand::Columns { file } => (file, "artifact_csv_columns", json!({})),
+        CsvCommand::Length { file } => (file, "artifact_csv_length", json!({})),
+        CsvCommand::Rows { file, start, end, columns } => {
+            let mut args = json!({"start": start});
+            set_optional(&mut args, "end", end.map(Into::into));
+            set_optional(&mut args, "columns", (!columns.is_empty()).then(|| columns.into()));
+            (file, "artifact_csv_rows", args)
+        }
+        CsvCommand::Filter { file, column, equals, contains, above, below } => {
+            let mut args = json!({"column": column});
+            set_optional(&mut args, "equals", equals.map(Into::into));
+            set_optional(&mut args, "contains", contains.map(Into::into));
+            set_optional(&mut args, "above", above.map(Into::into));
+            set_optional(&mut args, "below", below.map(Into::into));
+            (file, "artifact_csv_filter", args)
+        }
+        CsvCommand::Pluck { file, column } => {
+            (file, "artifact_csv_pluck", json!({"column": column}))
+        }
+        CsvCommand::Stats { file, column } => {
+            (file, "artifact_csv_stats", json!({"column": column}))
+        }
+        CsvCommand::Group { file, by, sum } => {
+            let mut args = json!({"by": by});
+            set_optional(&mut args, "column", sum.map(Into::into));
+            (file, "artifact_csv_group", args)
+        }
+    };
+    print_query(source, &file, ArtifactKind::CSV, (tool, args), terminal).await
+}
+
+fn set_optional(args: &mut Value, name: &str, value: Option<Value>) {
+    if let (Some(args), Some(value)) = (args.as_object_mut(), value) {
+        args.insert(name.to_owned(), value);
+    }
+}
+
+/// Runs a query of YAML or XML.
+async fn query_by_path(
+    source: &ArtifactSource,
+    command: PathCommand,
+    kind: &ArtifactKind,
+    terminal: &Terminal,
+) -> Result<ExitCode> {
+    let (file, query, args) = match command {
+        PathCommand::Get { file, path } => (file, "get", json!({"path": path})),
+        PathCommand::Keys { file } => (file, "keys", json!({})),
+        PathCommand::Filter { file, condition } => (file, "filter", json!({"path": condition})),
+        PathCommand::Length { file } => (file, "length", json!({})),
+    };
+    let tool = format!("artifact_{kind}_{query}");
+    print_query(source, &file, kind.clone(), (&tool, args), terminal).await
+}
+
+/// Lists the artifacts of a turn.
+async fn list_artifacts(
+    source: &ArtifactSource,
+    as_json: bool,
+    terminal: &Terminal,
+) -> Result<ExitCode> {
+    let ArtifactSource::Turn { runner, id } = source else {
+        let error = UserError::new("`haft artifact list` needs --turn");
+        return Err(error.hint("for the newest turn: haft artifact list --turn last").into());
+    };
+    let mut text = String::new();
+    for item in runner.list_artifacts(id).await? {
+        let (kind, bytes) = (item.artifact.kind(), item.artifact.reader().byte_length());
+        if as_json {
+            let call = item.call.map(|it| it.to_string());
+            let line =
+                json!({"handle": item.handle, "kind": kind.as_str(), "bytes": bytes, "call": call});
+            text.push_str(&format!("{line}\n"));
+        } else {
+            let handle = terminal.style_stdout(TextRole::Key, sanitize(&item.handle));
+            text.push_str(&format!("{handle}  {kind}  {bytes} bytes\n"));
+        }
+    }
+    if text.is_empty() && !as_json {
+        print_line(format_args!("no artifacts"));
+        return Ok(FailureCode::NotFound.into());
+    }
+    super::print_text(&text)
 }
 
 /// Where the content of a query comes from.
@@ -71,7 +214,7 @@ impl ArtifactSource {
     async fn open(turn: Option<&str>, store: Option<PathBuf>) -> Result<Self> {
         let store = StoreArg { store };
         let Some(turn) = turn else { return Ok(Self::Files) };
-        let store_dir = open_store_to_read(store.path())?;
+        let store_dir = open_store_to_read(&store.find_path())?;
         let id = find_turn(&store_dir, turn).await?;
         let no_step =
             |_: StepContext| async { Err::<Step, _>(StepError::new("no turn runs here")) };
@@ -151,7 +294,7 @@ async fn query_json(
     command: JsonCommand,
     terminal: &Terminal,
 ) -> Result<ExitCode> {
-    let (file, tool, args) = match &command {
+    let (file, tool, args) = match command {
         JsonCommand::Get { file, path } => (file, "artifact_json_get", json!({"path": path})),
         JsonCommand::Keys { file } => (file, "artifact_json_keys", json!({})),
         JsonCommand::Filter { file, condition } => {
@@ -159,18 +302,17 @@ async fn query_json(
         }
         JsonCommand::Length { file } => (file, "artifact_json_length", json!({})),
     };
-    let kind = match file.extension().and_then(|it| it.to_str()) {
+    print_query(source, &file, json_kind(&file), (tool, args), terminal).await
+}
+
+/// The kind of a JSON file, by its name.
+fn json_kind(file: &Path) -> ArtifactKind {
+    match file.extension().and_then(|it| it.to_str()) {
         Some("jsonl") => ArtifactKind::JSONL,
         Some("ndjson") => ArtifactKind::NDJSON,
         Some("json5") => ArtifactKind::JSON5,
         _ => ArtifactKind::JSON,
-    };
-    let spinner = terminal.start_spinner(format!("reading {}", file.display()));
-    let (reader, stored_kind) = source.open_reader(file).await?;
-    let queries = FileQueries::new(reader, stored_kind.unwrap_or(kind))?;
-    let result = queries.run_query(tool, args).await?;
-    drop(spinner);
-    super::print_text(&format!("{}\n", terminal.sanitize_for_stdout(&result)))
+    }
 }
 
 async fn query_markdown(

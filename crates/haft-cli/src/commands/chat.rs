@@ -8,12 +8,15 @@ use haft::stores::{TurnQuery, TurnStore as _, TurnSummary};
 use haft::turn::TurnRunner;
 use uuid::Uuid;
 
+use super::conversations::{load_turns, own_messages};
+use super::elide;
 use super::run::{
     TurnSession, build_runner, build_turn_input, new_user_message, resume_when_released,
     session_options,
 };
 use crate::agent::{Agent, OwnPaths};
 use crate::args::ChatArgs;
+use crate::conversations::find_conversation;
 use crate::keyboard::{Keyboard, KeyboardInput};
 use crate::stop_signals::{StopListener, StopSignal, StopSignals};
 use crate::store::open_or_create_store;
@@ -30,8 +33,14 @@ pub(super) async fn run_chat(
     let agent = Agent::load_protected(path, &own)?;
     agent.prepare_files(args.options.trust, terminal).await?;
     let store_dir = open_or_create_store(agent.store_path(args.options.store.store.as_deref()))?;
-    let (conversation, newest) = match args.conversation {
-        Some(id) => (id.clone(), Some(find_newest_turn(&store_dir, &id).await?)),
+    let wanted = args.conversation.or_else(|| args.continues.then(|| "last".to_owned()));
+    let (conversation, newest) = match wanted {
+        Some(name) => {
+            let id = find_conversation(&store_dir, &name).await?;
+            let newest = find_newest_turn(&store_dir, &id).await?;
+            print_history(&store_dir, &id, terminal).await?;
+            (id, Some(newest))
+        }
         None => (format!("chat-{}", Uuid::new_v4()), None),
     };
     let builder = build_runner(&agent, &args.options)?;
@@ -43,6 +52,7 @@ pub(super) async fn run_chat(
         signals,
     )?;
     print_greeting(&agent, &conversation, terminal);
+    session.print_beginning(None);
     if let Some(newest) = newest {
         resume_interrupted_turn(&mut session, newest, terminal).await?;
     }
@@ -94,6 +104,11 @@ async fn read_message(
             KeyboardInput::Line(text) if matches!(text.trim(), "/quit" | "/exit") => {
                 return ChatInput::End;
             }
+            KeyboardInput::Line(text) if text.trim() == "/help" && Keyboard::is_interactive() => {
+                let text =
+                    "/quit or /exit ends the conversation; everything else goes to the agent";
+                print_line(format_args!("{}", terminal.style_stderr(TextRole::Muted, text)));
+            }
             KeyboardInput::Line(text) if text.trim().is_empty() => {}
             KeyboardInput::Line(text) => return ChatInput::Message(text),
             KeyboardInput::Interrupted if Keyboard::is_interactive() => {
@@ -111,13 +126,42 @@ async fn read_message(
 
 fn print_greeting(agent: &Agent, conversation: &str, terminal: &Terminal) {
     if Keyboard::is_interactive() {
-        let text = format!(
-            "{}: Ctrl-C cancels a turn, Ctrl-D ends the conversation; continue it with --conversation {conversation}",
-            agent.name()
-        );
-        print_line(format_args!("{}", terminal.style_stderr(TextRole::Muted, sanitize(&text))));
+        let name = agent.name();
+        for text in [
+            format!(
+                "{name}: Ctrl-C cancels a turn, Ctrl-D or /quit ends the conversation, /help lists commands"
+            ),
+            format!("continue later with --continue or --conversation {conversation}"),
+        ] {
+            print_line(format_args!("{}", terminal.style_stderr(TextRole::Muted, sanitize(&text))));
+        }
     }
 }
+
+/// Prints the last messages of a conversation for a person at a terminal.
+async fn print_history(store_dir: &TurnDir, conversation: &str, terminal: &Terminal) -> Result<()> {
+    if !Keyboard::is_interactive() {
+        return Ok(());
+    }
+    let turns = load_turns(store_dir, conversation).await?;
+    let messages: Vec<_> = turns.iter().flat_map(own_messages).collect();
+    let left_out = messages.len().saturating_sub(MAX_HISTORY);
+    let muted = |text: &str| {
+        print_line(format_args!("{}", terminal.style_stderr(TextRole::Muted, sanitize(text))));
+    };
+    if left_out > 0 {
+        muted(&format!("({left_out} earlier messages: haft conversations export {conversation})"));
+    }
+    for (role, text) in messages.iter().skip(left_out) {
+        let mark = if role == "user" { "> " } else { "" };
+        muted(&format!("{mark}{}", elide(text.trim_end(), MAX_MESSAGE)));
+    }
+    Ok(())
+}
+
+/// How many messages are shown when a conversation is continued, and how much of each, in characters.
+const MAX_HISTORY: usize = 10;
+const MAX_MESSAGE: usize = 600;
 
 /// Finds the newest turn of a conversation, and fails if there is none.
 async fn find_newest_turn(store_dir: &TurnDir, conversation: &str) -> Result<TurnSummary> {

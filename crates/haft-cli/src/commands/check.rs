@@ -7,50 +7,178 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use haft::testing::{ProofOptions, prove_schema};
+use serde_json::{Value, json};
 
 use super::count_noun;
-use crate::agent::Agent;
+use super::run::{ExecutorUse, ModelExecutor};
+use crate::agent::{Agent, AgentInspection, OwnPaths, ScriptErrors};
 use crate::args::CheckArgs;
+use crate::config::UserConfig;
 use crate::terminal::{Terminal, TextRole, print_line, sanitize};
-use crate::user_error::{FailureCode, UserError, print_error};
+use crate::user_error::{FailureCode, SourceLocation, UserError, print_error};
 
-/// The findings about an agent file that parses.
+/// What was found about an agent.
 #[derive(Default)]
 struct Findings {
     /// Problems that keep the agent from working.
-    errors: Vec<UserError>,
+    errors: Vec<anyhow::Error>,
     /// Conditions that may be unintended.
-    warnings: Vec<String>,
+    warnings: Vec<UserError>,
+}
+
+impl Findings {
+    /// Adds an error. Those of a script are listed one by one.
+    fn add_error(&mut self, error: impl Into<anyhow::Error>) {
+        let error = error.into();
+        match error.downcast_ref::<ScriptErrors>() {
+            Some(errors) => self.errors.extend(errors.list().into_iter().map(Into::into)),
+            None => self.errors.push(error),
+        }
+    }
+
+    fn add_warning(&mut self, text: impl Into<String>) {
+        self.warnings.push(UserError::new(text));
+    }
+
+    /// Sorts the findings by file and line; those without a line come first.
+    fn sort(&mut self) {
+        fn location(error: &UserError) -> Option<SourceLocation> {
+            Some(SourceLocation { key: None, ..error.location()?.clone() })
+        }
+        self.errors.sort_by_key(|error| error.downcast_ref().and_then(location));
+        self.warnings.sort_by_key(location);
+    }
 }
 
 /// Checks an agent without calling a model.
 pub(super) async fn check_agent(args: &CheckArgs, terminal: &Terminal) -> Result<ExitCode> {
-    let agent = Agent::load(&args.agent.agent)?;
-    let mut findings = Findings::default();
-    let script = agent.load_script()?;
-    findings.errors.extend(agent.find_unusable_programs());
-    findings.warnings.extend(agent.find_unset_variables());
-    check_schemas(&agent, &mut findings);
-    providers::check_providers(&agent, &mut findings);
-    if let Some(script) = &script {
-        script::check_script(&agent, script.script(), &mut findings).await?;
+    let AgentInspection { agent, errors } =
+        Agent::inspect(&args.agent.agent, &OwnPaths::default())?;
+    let mut findings = Findings { errors, ..Findings::default() };
+    let mut steps = None;
+    if let Some(agent) = &agent {
+        steps = check_parts(agent, args.model.as_deref(), &mut findings).await?;
     }
-    for warning in &findings.warnings {
-        print_line(format_args!(
-            "{}: {}",
-            terminal.style_stderr(TextRole::Warning, "warning"),
-            sanitize(warning)
-        ));
-    }
-    if !findings.errors.is_empty() {
-        for error in findings.errors {
-            print_error(terminal, &error.into());
+    findings.sort();
+    let is_ok = findings.errors.is_empty();
+    if args.json {
+        super::print_text(&format!("{}\n", to_json(agent.as_ref(), steps, &findings)))?;
+    } else {
+        print_findings(findings, terminal);
+        if let Some(agent) = agent.as_ref().filter(|_| is_ok) {
+            print_summary(agent, steps, terminal)?;
         }
-        return Ok(FailureCode::Failed.into());
     }
-    let script = script.map_or_else(
+    Ok(if is_ok { ExitCode::SUCCESS } else { FailureCode::Failed.into() })
+}
+
+/// Checks the parts of an agent, and returns the number of steps of its script.
+async fn check_parts(
+    agent: &Agent,
+    model: Option<&str>,
+    findings: &mut Findings,
+) -> Result<Option<usize>> {
+    // Tools that could not be built would be missing in the script.
+    let has_all_tools = findings.errors.is_empty();
+    agent.find_unusable_programs().into_iter().for_each(|it| findings.add_error(it));
+    findings.warnings.extend(agent.find_unset_variables());
+    findings.warnings.extend(agent.find_unknown_placeholders());
+    check_schemas(agent, findings);
+    providers::check_providers(agent, findings);
+    check_executor(agent, model, findings);
+    let script = match agent.load_script() {
+        Ok(script) => script,
+        Err(error) => {
+            findings.add_error(error);
+            None
+        }
+    };
+    let Some(script) = script else { return Ok(None) };
+    if has_all_tools {
+        script::check_script(agent, script.script(), findings).await?;
+    }
+    Ok(Some(script.script().len()))
+}
+
+/// Selects the executor as `haft run` does. Without an API key that is still possible, and a warning says so.
+fn check_executor(agent: &Agent, model: Option<&str>, findings: &mut Findings) {
+    let default = UserConfig::read().ok().and_then(|config| config.model);
+    let default = default.as_deref().filter(|_| agent.file.script.is_none());
+    let name = model.or(agent.file.model.as_deref()).or(default);
+    let is_model = name.is_some_and(|it| it != "script");
+    if !is_model && agent.file.script.is_some() {
+        // Its own check says what is wrong with a script.
+        return;
+    }
+    let locate = |error: anyhow::Error| match model {
+        None if agent.file.model.is_some() => {
+            let is_about_options = error.to_string().contains("the options of");
+            let key = if is_about_options { "options" } else { "model" };
+            let located = agent.error_at(&[key], &error);
+            match error.downcast_ref::<UserError>().and_then(UserError::advice) {
+                Some(hint) => located.hint(hint),
+                None => located,
+            }
+            .into()
+        }
+        _ => error,
+    };
+    if !is_model {
+        let error = UserError::new("the agent has no model and no script");
+        let error = error.hint("select a model with --model, such as --model openai:gpt-5-mini");
+        // An agent file with errors may have had one of them.
+        findings.warnings.extend(findings.errors.is_empty().then_some(error));
+        return;
+    }
+    if let Err(error) = ModelExecutor::select_for(agent, model, ExecutorUse::Show) {
+        findings.add_error(locate(error));
+        return;
+    }
+    let purpose = ExecutorUse::Run { plain_http: false };
+    if let Err(error) = ModelExecutor::select_for(agent, model, purpose)
+        && let Ok(error) = locate(error).downcast()
+    {
+        findings.warnings.push(error);
+    }
+}
+
+fn to_json(agent: Option<&Agent>, steps: Option<usize>, findings: &Findings) -> Value {
+    let error = |error: &anyhow::Error| match error.downcast_ref::<UserError>() {
+        Some(error) => error.to_json(),
+        None => UserError::new(format!("{error:#}")).to_json(),
+    };
+    json!({
+        "ok": findings.errors.is_empty(),
+        "name": agent.map(Agent::name),
+        "tools": agent.map(|it| it.tools.len()),
+        "scriptSteps": steps,
+        "errors": findings.errors.iter().map(error).collect::<Vec<_>>(),
+        "warnings": findings.warnings.iter().map(UserError::to_json).collect::<Vec<_>>(),
+    })
+}
+
+fn print_findings(findings: Findings, terminal: &Terminal) {
+    for warning in &findings.warnings {
+        let label = terminal.style_stderr(TextRole::Warning, "warning");
+        print_line(format_args!("{label}: {}", sanitize(&warning.to_string())));
+        if let Some(hint) = warning.advice() {
+            let label = terminal.style_stderr(TextRole::Warning, "hint");
+            print_line(format_args!("{label}: {}", sanitize(hint)));
+        }
+    }
+    let count = findings.errors.len();
+    for error in findings.errors {
+        print_error(terminal, &error);
+    }
+    if count > 1 {
+        print_line(format_args!("{count} errors"));
+    }
+}
+
+fn print_summary(agent: &Agent, steps: Option<usize>, terminal: &Terminal) -> Result<ExitCode> {
+    let script = steps.map_or_else(
         || "no script".to_owned(),
-        |it| format!("a script of {}", count_noun(it.script().len(), "step")),
+        |steps| format!("a script of {}", count_noun(steps, "step")),
     );
     let ok = terminal.style_stdout(TextRole::Success, "ok");
     let (name, tools) = (sanitize(&agent.name()), count_noun(agent.tools.len(), "tool"));
@@ -66,7 +194,7 @@ fn check_schemas(agent: &Agent, findings: &mut Findings) {
                 "tool `{}`: the JSON Schema and the validator disagree: {disagreement}",
                 tool.name()
             );
-            findings.errors.push(UserError::new(text));
+            findings.add_error(UserError::new(text));
         }
     }
 }

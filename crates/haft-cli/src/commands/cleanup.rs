@@ -14,7 +14,7 @@ use crate::terminal::{Terminal, TextRole, print_line};
 use crate::user_error::UserError;
 
 pub(super) async fn cancel_turn(args: &CancelArgs, terminal: &Terminal) -> Result<ExitCode> {
-    let store_dir = open_store(args.store.path())?;
+    let store_dir = open_store(&args.store.find_path())?;
     let id = find_turn(&store_dir, &args.turn).await?;
     let runner = build_idle_runner(&store_dir)?;
     let report = runner.cancel_turn(&id, args.reason.as_str()).await.map_err(explain_held_turn)?;
@@ -27,7 +27,7 @@ pub(super) async fn cancel_turn(args: &CancelArgs, terminal: &Terminal) -> Resul
 }
 
 pub(super) async fn remove_turns(args: &RmArgs, terminal: &Terminal) -> Result<ExitCode> {
-    let store_dir = open_store(args.store.path())?;
+    let store_dir = open_store(&args.store.find_path())?;
     let runner = build_idle_runner(&store_dir)?;
     for turn in &args.turns {
         let id = find_turn(&store_dir, turn).await?;
@@ -38,7 +38,7 @@ pub(super) async fn remove_turns(args: &RmArgs, terminal: &Terminal) -> Result<E
 }
 
 pub(super) async fn collect_garbage(args: &GcArgs) -> Result<ExitCode> {
-    let store_dir = open_store(args.store.path())?;
+    let store_dir = open_store(&args.store.find_path())?;
     let mut options = GarbageOptions::new();
     if let Some(age) = args.older_than {
         options = options.created_before(SystemClock::new().now().saturating_sub(age));

@@ -14,7 +14,7 @@ pub(super) async fn run_grants(args: &GrantsArgs, terminal: &Terminal) -> Result
     match &args.command {
         None => list_grants(args, terminal).await,
         Some(GrantsCommand::Revoke { grants, store }) => {
-            let store_dir = open_store(store.path())?;
+            let store_dir = open_store(&store.find_path())?;
             let gatekeeper = Gatekeeper::of_dir(&store_dir);
             for text in grants {
                 let mut found = gatekeeper.grants().await?;
@@ -34,7 +34,7 @@ pub(super) async fn run_grants(args: &GrantsArgs, terminal: &Terminal) -> Result
 }
 
 async fn list_grants(args: &GrantsArgs, terminal: &Terminal) -> Result<ExitCode> {
-    let store_dir = open_store_to_read(args.store.path())?;
+    let store_dir = open_store_to_read(&args.store.find_path())?;
     let grants = Gatekeeper::of_dir(&store_dir).grants().await?;
     if grants.is_empty() && !args.json {
         print_line(format_args!("no standing approvals"));

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use haft::error::codes;
-use haft::executors::{DispatchExecutor as _, StepContext, StepError};
+use haft::executors::{DispatchExecutor as _, ExecutorDescription, StepContext, StepError};
 use haft::records::CallError;
 use haft::stores::TurnDir;
 use haft::stores::{StoreError, TurnId, TurnStore as _};
@@ -24,7 +24,8 @@ use haft::turn::{TurnError, TurnHistory, TurnOutcome, TurnReport, TurnRunner, Tu
 pub(super) use self::gate_reply::DEFAULT_GRANT_TIME;
 use self::model_executor::{CHANGE_EXECUTOR, check_model_option};
 pub(super) use self::model_executor::{ExecutorUse, ModelExecutor};
-use self::recording_file::{RecordingFile, replay_recording};
+use self::recording_file::RecordingFile;
+pub(super) use self::recording_file::replay_recording;
 pub(super) use self::request_view::{ShownRequest, StoredFacts};
 pub(super) use self::session::{GateMode, InterruptAction, SessionOptions, TurnSession};
 use self::turn_input::load_memories;
@@ -74,6 +75,7 @@ pub(super) async fn run_turn(
     };
     let store_dir = open_or_create_store(agent.store_path(args.options.store.store.as_deref()))?;
     let input = build_turn_input(&agent, &args.agent.agent)?;
+    let shown = args.prompt.is_none().then(|| prompt.clone());
     let input = input.message(new_user_message("prompt", prompt)?);
     let mut session = TurnSession::new(
         builder,
@@ -82,6 +84,7 @@ pub(super) async fn run_turn(
         session_options(&args.options, terminal),
         signals,
     )?;
+    session.print_beginning(shown.as_deref());
     let work = |runner: TurnRunner, token| async move { runner.run_until(input, token).await };
     let report = session.run_turn(work).await?;
     if let Some(recording) = recording {
@@ -177,13 +180,14 @@ pub(super) async fn resume_turn(
     let given = args.agent.as_deref().map(load).transpose()?;
     let store_path = match &given {
         Some(agent) => agent.store_path(args.options.store.store.as_deref()),
-        None => args.options.store.path().to_owned(),
+        None => args.options.store.find_path(),
     };
     let store_dir = open_store(&store_path)?;
     let id = find_turn(&store_dir, &args.turn).await?;
     if let Some(report) = load_ended_turn(&store_dir, &id).await? {
         let output = if args.options.json { TurnOutput::Json } else { TurnOutput::Text };
-        TurnPrinter::new(*terminal, output).print_ended(&report);
+        let executor = ExecutorDescription::default();
+        TurnPrinter::new(*terminal, output, executor).print_ended(&report);
         return Ok(exit_code(&report));
     }
     let agent = match given {

@@ -4,18 +4,21 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use haft::Tool;
+use haft::artifacts::standard_formats;
+use haft::tools::ToolRegistry;
 use serde_json::{Value, json};
 
 use super::tool_encoding::encode_tool;
-use crate::agent::Agent;
+use crate::agent::{ARTIFACT_KINDS, Agent};
 use crate::args::{DescribeArgs, ToolsArgs};
 use crate::terminal::{Terminal, TextRole, print_line, sanitize};
 use crate::user_error::{FailureCode, UserError};
 
 pub(super) fn list_tools(args: &ToolsArgs, terminal: &Terminal) -> Result<ExitCode> {
     let agent = Agent::load(&args.agent.agent)?;
+    let query_tools = if args.all { query_tools(&agent)? } else { Vec::new() };
     let mut text = String::new();
-    for tool in &agent.tools {
+    for tool in agent.tools.iter().chain(&query_tools) {
         if args.json {
             text.push_str(&format!("{}\n", tool_to_json(tool)?));
         } else {
@@ -36,6 +39,12 @@ fn tool_to_json(tool: &Tool) -> Result<Value> {
     }))
 }
 
+/// The tools with which a model queries the results of an agent's tools, as they are offered in addition to those.
+fn query_tools(agent: &Agent) -> Result<Vec<Tool>> {
+    let registry = ToolRegistry::with_tools(agent.tools.iter().cloned())?;
+    Ok(standard_formats().query_tools(&registry.declared_kinds())?)
+}
+
 /// Finds a tool of an agent by its name.
 pub(super) fn find_tool(agent: &Agent, name: &str) -> Result<Tool> {
     let by_name = agent.tools.iter().find(|tool| tool.name().as_str() == name);
@@ -51,7 +60,12 @@ pub(super) fn find_tool(agent: &Agent, name: &str) -> Result<Tool> {
 /// Prints a tool as a model sees it.
 pub(super) fn describe_tool(args: &DescribeArgs, terminal: &Terminal) -> Result<ExitCode> {
     let agent = Agent::load(&args.agent.agent)?;
-    let tool = find_tool(&agent, &args.tool)?;
+    // A query tool of any kind: its artifact may come from an earlier turn.
+    let query_tools = standard_formats().query_tools(ARTIFACT_KINDS)?;
+    let tool = match query_tools.into_iter().find(|tool| tool.name().as_str() == args.tool) {
+        Some(query_tool) => query_tool,
+        None => find_tool(&agent, &args.tool)?,
+    };
     let Some(format) = args.format else {
         return super::print_text(&tool_to_text(&tool, terminal)?);
     };

@@ -21,10 +21,10 @@ use crate::terminal::{Terminal, TextRole, print_line};
 
 /// Serves the inspector until the program is stopped. Turns that it runs stop then and can be resumed.
 pub(super) async fn serve_inspector(args: &WebArgs, terminal: &Terminal) -> Result<ExitCode> {
-    let path = args.store.path();
+    let path = args.store.find_path();
     let store_dir = match args.read_only {
-        true => open_store_to_read(path)?,
-        false => open_or_create_store(path)?,
+        true => open_store_to_read(&path)?,
+        false => open_or_create_store(&path)?,
     };
     let hub = EventHub::new();
     let no_step = |_: StepContext| async { Err::<Step, _>(StepError::new("no turn runs here")) };

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use super::support::{run_haft, write_agent, write_scripted_agent};
+use super::support::{run_haft, write_agent, write_script, write_scripted_agent};
 
 #[test]
 fn what_cannot_work_is_found_without_a_model() {
@@ -38,13 +38,13 @@ fn what_cannot_work_is_found_without_a_model() {
     assert_snapshot!(check(files, &calls("      - red_file: { path: x }")), @r"
     exit 1
     --- err
-    error: a/script.yaml: step 1: the agent has no tool `red_file`
+    error: a/script.yaml:3: `step 1`: the agent has no tool `red_file`
     hint: did you mean `read_file`?
     ");
     assert_snapshot!(check(files, &calls("      - read_file: { file: x }")), @r#"
     exit 1
     --- err
-    error: a/script.yaml: step 1: `read_file` does not accept these arguments: - `/file`: this field does not exist; the fields are `path`
+    error: a/script.yaml:3: `step 1`: `read_file` does not accept these arguments: - `/file`: this field does not exist; the fields are `path`
     - `/path`: missing; expected a string of 1 to 4096 characters; for example "notes/todo.md"
     "#);
     // Arguments that are known only at run time, calls that are meant to fail, and artifact queries.
@@ -58,7 +58,7 @@ fn what_cannot_work_is_found_without_a_model() {
     assert_snapshot!(check("model = 'openai:m'\noptions.temperatur = 1", say), @r"
     exit 1
     --- err
-    error: `options`: the options of `openai-chat-completions` were refused: there is no option `temperatur`; did you mean `temperature`?
+    error: a/agent.toml:4: `options`: the options of `openai-chat-completions` were refused: there is no option `temperatur`; did you mean `temperature`?
     ");
     assert_snapshot!(check("[tools.command.'look.up']\ndescription = 'T.'\nargv = ['ls']", say), @r"
     exit 0
@@ -75,6 +75,91 @@ fn what_cannot_work_is_found_without_a_model() {
     --- err
     warning: tool `t` has a description of 1500 characters; OpenAI accepts at most 1024
     ");
+}
+
+/// One run lists everything, in the order of the file, and says where it is.
+#[test]
+fn all_errors_are_listed_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    write_agent(
+        dir.path(),
+        r#"
+colour = "red"
+system = "x"
+model = "opnai:gpt-5-mini"
+script = "script.yaml"
+
+[limits]
+iterations = 0
+tokens = "many"
+
+[tools.command.tag]
+description = "Tags."
+argv = ["echo", "{nmae}"]
+approval = "Set the tag {nam}?"
+args.name.required = true
+
+[tools.command.list]
+description = "Lists."
+
+[tools.time]
+only = ["curent_time"]
+"#,
+    );
+    write_script(dir.path(), "steps:\n  - sya: hello\n  - say: '{{ last.tag }}'\n    then: stop\n");
+    assert_snapshot!(run_haft(dir.path(), &["check", "a"]), @r#"
+    exit 1
+    --- err
+    warning: a/agent.toml:14: `tools.command.tag.approval`: `Set the tag {nam}?` uses `nam`, which is not in `args`
+    hint: did you mean `name`?
+    error: a/agent.toml:2: unknown field `colour`
+    hint: valid names: name, system, system_file, instructions, prompt, model, options, handles, script, store, prepare, limits, approvals, tools
+    error: a/agent.toml:4: `model`: unknown provider `opnai`
+    hint: did you mean `openai`?
+    error: a/agent.toml:8: `limits.iterations`: the limit must not be 0
+    hint: remove the key to use the default
+    error: a/agent.toml:9: `limits.tokens`: invalid type: string "many", expected an integer
+    error: a/agent.toml:13: `tools.command.tag.argv`: `{nmae}` uses `nmae`, which is not in `args`
+    hint: did you mean `name`?
+    error: a/agent.toml:17: `tools.command.list`: missing field `argv`
+    error: a/agent.toml:21: `tools.time.only`: the pack `time` has no tool `curent_time`
+    hint: did you mean `convert_time`?
+    error: a/script.yaml:2: `/steps/0/sya`: this field does not exist; the fields are `expect`, `stall`, `think`, `say`, `stream`, `call`, `usage`, `then`, `nack`, `fail`
+    error: a/script.yaml:4: `/steps/1/then`: expected one of "continue", "done", got the string "stop"; for example "continue"
+    9 errors
+    "#);
+    let json = run_haft(dir.path(), &["check", "a", "--json"]);
+    let line = json.lines().find(|line| line.starts_with('{')).unwrap();
+    let report: Value = serde_json::from_str(line).unwrap();
+    assert_eq!((&report["ok"], &report["errors"].as_array().unwrap().len()), (&json!(false), &9));
+    let model = report["errors"].as_array().unwrap().iter().find(|it| it["key"] == "model");
+    assert_eq!(model.unwrap()["line"], 4);
+    write_agent(dir.path(), "system = \n\nname = 'x\nprompt = 'y'");
+    assert_snapshot!(run_haft(dir.path(), &["check", "a"]), @r"
+    exit 1
+    --- err
+    error: a/agent.toml:1: string values must be quoted, expected literal string
+    error: a/agent.toml:3: invalid literal string, expected `'`
+    2 errors
+    ");
+    write_agent(dir.path(), "system = 'x'\nmodel = 'openai:m'");
+    assert_snapshot!(run_haft(dir.path(), &["check", "a"]), @r"
+    exit 0
+    --- out
+    ok: a has 0 tools and no script
+    --- err
+    warning: a/agent.toml:2: `model`: no API key: OPENAI_API_KEY is not set
+    hint: for a server that needs no key, set OPENAI_BASE_URL
+    ");
+    assert_snapshot!(run_haft(dir.path(), &["check", "a", "--model", "ollama"]), @r"
+    exit 1
+    --- err
+    error: `ollama` names no provider
+    hint: write PROVIDER:MODEL, such as openai:gpt-5-mini
+    ");
+    write_agent(dir.path(), "system = 'x'");
+    let good = run_haft(dir.path(), &["check", "a", "--json"]);
+    assert!(good.starts_with("exit 0") && good.contains(r#""ok":true"#), "{good}");
 }
 
 fn published_schema() -> Value {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::support::{haft, run_haft, transcript};
 
 /// Copies an example without its generated files.
-fn copy_example(dir: &Path, name: &str) {
+pub(super) fn copy_example(dir: &Path, name: &str) {
     let root = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap());
     copy_dir(&root.join("../../examples").join(name), &dir.join(name));
 }

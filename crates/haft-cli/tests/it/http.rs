@@ -12,6 +12,16 @@ use super::support::{haft, run_haft, transcript, write_agent};
 
 /// Starts a server that sends the same response to every request. Returns its port and the requests.
 pub(super) fn serve(response: String) -> (u16, Receiver<String>) {
+    serve_responses(vec![response])
+}
+
+/// Serves responses one after the other, the last one to every further request.
+pub(super) fn serve_all(responses: Vec<String>) -> u16 {
+    serve_responses(responses).0
+}
+
+fn serve_responses(responses: Vec<String>) -> (u16, Receiver<String>) {
+    let mut responses = responses.into_iter().peekable();
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let port = listener.local_addr().unwrap().port();
     let (send, requests) = channel();
@@ -35,6 +45,10 @@ pub(super) fn serve(response: String) -> (u16, Receiver<String>) {
             reader.read_exact(&mut body).unwrap();
             request.push_str(&String::from_utf8(body).unwrap());
             let _ = send.send(request);
+            let response = responses.next().unwrap();
+            if responses.peek().is_none() {
+                responses = vec![response.clone()].into_iter().peekable();
+            }
             let _ = reader.into_inner().write_all(response.as_bytes());
         }
     });

@@ -1,6 +1,8 @@
 //! Tests of the `haft` program as users run it: command lines, output and exit codes.
 
 #[cfg(test)]
+mod agent_tests;
+#[cfg(test)]
 mod agents;
 #[cfg(test)]
 mod artifacts;
@@ -13,6 +15,8 @@ mod cleanup;
 #[cfg(test)]
 mod colors;
 #[cfg(test)]
+mod configuration;
+#[cfg(test)]
 mod examples;
 #[cfg(test)]
 mod gates;
@@ -20,6 +24,8 @@ mod gates;
 mod hostile;
 #[cfg(test)]
 mod http;
+#[cfg(test)]
+mod listing;
 #[cfg(test)]
 mod models;
 #[cfg(test)]
@@ -30,6 +36,8 @@ mod packs;
 mod readme;
 #[cfg(test)]
 mod requests;
+#[cfg(test)]
+mod shows;
 #[cfg(test)]
 mod stopping;
 #[cfg(test)]

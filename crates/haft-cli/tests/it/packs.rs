@@ -27,7 +27,7 @@ fn packs_bring_their_tools() {
         list.lines().skip(2).filter_map(|it| it.split_once(' ')).map(|it| it.0).collect();
     let names: Vec<&str> =
         names.into_iter().filter(|it| it.contains('_') || *it == "calculate").collect();
-    assert_snapshot!(names.join(" "), @"read_file list_files find_files search_files get_current_time calculate text_analyze string_transform text_diff string_extract encode_text text_hash parse_csv parse_json parse_yaml stats_describe stats_histogram format_table list_memories store_memory update_memory delete_memory web_fetch");
+    assert_snapshot!(names.join(" "), @"read_file list_files find_files search_files get_current_time calculate text_analyze string_transform text_diff string_extract encode_text text_hash parse_csv parse_json parse_yaml stats_describe stats_histogram group_rows format_table list_memories store_memory update_memory delete_memory web_fetch");
     let call = |tool: &str, args: &str| run_haft(dir.path(), &["call", "a", tool, args]);
     assert_eq!(call("read_file", r#"{"path": "note.txt"}"#), "exit 0\n--- out\nhello");
     assert_eq!(call("calculate", r#"{"expression": "2^10"}"#).lines().next(), Some("exit 0"));

@@ -6,11 +6,34 @@ use std::process::{Command, Output, Stdio};
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
+/// Variables of a developer's machine that would change what the tests see.
+const AMBIENT_VARIABLES: &[&str] = &[
+    "HAFT_CONFIG",
+    "HAFT_LOG",
+    "HAFT_MODEL",
+    "HTTPS_PROXY",
+    "HTTP_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "OPENAI_API_KEY",
+    "OPENAI_BASE_URL",
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "ANTHROPIC_BASE_URL",
+    "OLLAMA_API_KEY",
+    "OLLAMA_BASE_URL",
+    "OLLAMA_HOST",
+];
+
 /// The command `haft` in a directory, without colours and with a cache of its own.
 pub(crate) fn haft(dir: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_haft"));
     command.current_dir(dir).env("XDG_CACHE_HOME", dir.join(".cache"));
     command.env("XDG_STATE_HOME", dir.join(".state"));
+    command.env("XDG_CONFIG_HOME", dir.join(".config"));
+    for name in AMBIENT_VARIABLES {
+        command.env_remove(name).env_remove(name.to_lowercase());
+    }
     command.env("USER", "ada").env("NO_COLOR", "1").stdin(Stdio::null());
     command
 }

@@ -306,3 +306,85 @@ fn characters_that_deceive_are_escaped_where_a_person_decides() {
     session.type_keys("n\n");
     assert_eq!(session.wait_for_exit(), 0);
 }
+
+/// What a person sees at the end, as a terminal of 100 columns draws it.
+fn screen_after(session: TerminalSession) -> String {
+    let (rows, columns) = (40.try_into().unwrap(), 100.try_into().unwrap());
+    let mut parser = vt100::Parser::new(rows, columns, 0);
+    parser.process(session.seen.as_bytes());
+    while let Ok(piece) = session.screen.recv_timeout(Duration::from_secs(60)) {
+        parser.process(&piece);
+    }
+    assert_eq!(session.wait_for_exit(), 0);
+    let screen = parser.screen().contents();
+    let lines = screen.lines().map(|line| {
+        let words = line.split(' ').map(|word| if word.len() == 36 { "TURN" } else { word });
+        let line = words.collect::<Vec<_>>().join(" ");
+        match line.rsplit_once(", ") {
+            Some((start, time)) if time.ends_with(" ms") || time.ends_with(" s") => {
+                format!("{start}, TIME")
+            }
+            _ => line,
+        }
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn a_turn_at_a_terminal_is_pleasant_to_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let long = "x".repeat(500);
+    let text = r#"
+        prompt = "Show me **everything**."
+        [tools.command.echo]
+        description = "Prints."
+        argv = ["echo", "{text}"]
+        args.text.required = true
+    "#;
+    let script = format!(
+        "steps:\n  - call: {{ echo: {{ text: {long} }} }}\n  - call: {{ echo: {{ txet: a }} }}\n  - stream: 7\n    say: |\n      # Result\n\n      - **one** and `two`\n      - snake_case\n"
+    );
+    write_scripted_agent(dir.path(), text, &script);
+    // The colors are off, and with them the styles of Markdown.
+    let plain = screen_after(TerminalSession::new(dir.path(), &["run", "a"]));
+    insta::assert_snapshot!(plain, @r#"
+    > Show me **everything**.
+    script: no model is asked; --model PROVIDER:MODEL asks one
+    → echo {"text":"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx… (311 more bytes)
+    ← echo, 501 bytes
+    → echo {"txet":"a"}
+    ← echo failed: E_INVALID_TOOL_ARGS: the arguments of `echo` were refused:
+      - `/txet`: this field does not exist; did you mean `text`?
+      - `/text`: missing; expected a string; for example "text"
+      mend them and call `echo` again
+    # Result
+
+    - **one** and `two`
+    - snake_case
+    turn TURN completed: 3 steps, 2 calls, TIME
+    "#);
+    let mut command = TerminalSession::new(dir.path(), &["run", "a", "--color", "always"]);
+    command.wait_for("\u{1b}[1m\u{1b}[4mResult\u{1b}[0m");
+    command.wait_for("• \u{1b}[0m\u{1b}[1mone\u{1b}[0m and \u{1b}[0m\u{1b}[36mtwo\u{1b}[0m");
+    command.wait_for("• snake_case");
+    assert_eq!(command.wait_for_exit(), 0);
+    let quiet = screen_after(TerminalSession::new(dir.path(), &["run", "a", "-q"]));
+    insta::assert_snapshot!(quiet, @r"
+    # Result
+
+    - **one** and `two`
+    - snake_case
+    ");
+    let verbose = run_haft(dir.path(), &["run", "a", "-v"]);
+    assert!(verbose.contains(&long), "{verbose}");
+    // A pipe gets the text as it is, and nothing else on standard output.
+    let piped = haft(dir.path()).args(["run", "a"]).output().unwrap();
+    let piped = String::from_utf8(piped.stdout).unwrap();
+    assert_eq!(piped, "# Result\n\n- **one** and `two`\n- snake_case\n");
+    let logged =
+        haft(dir.path()).args(["run", "a", "-q"]).env("HAFT_LOG", "info").output().unwrap();
+    let logged = String::from_utf8(logged.stderr).unwrap();
+    assert!(logged.contains("execute_tool"), "{logged}");
+    let refused = haft(dir.path()).args(["turns"]).env("HAFT_LOG", "haft=loud").output().unwrap();
+    assert!(String::from_utf8(refused.stderr).unwrap().contains("HAFT_LOG is no log filter"));
+}

@@ -74,6 +74,10 @@ fn help_has_examples_and_completions_are_printed() {
     }
     assert!(run_haft(dir.path(), &["completions", "bash"]).contains("_haft"));
     assert!(run_haft(dir.path(), &["man"]).contains(".TH haft"));
+    assert_eq!(run_haft(dir.path(), &["man", "--dir", "man"]), "exit 0");
+    for page in ["haft.1", "haft-run.1", "haft-artifact-csv-group.1"] {
+        assert!(dir.path().join("man").join(page).is_file(), "{page}");
+    }
 }
 
 /// A reader that closes the pipe early is not a failure.

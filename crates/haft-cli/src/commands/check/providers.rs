@@ -1,12 +1,10 @@
-//! Checks the tools and the model options against the limits of the providers.
+//! Checks the tools against the limits of the providers.
 
+use haft::providers::Dialect;
 use haft::providers::dialects::anthropic_messages::AnthropicMessages;
 use haft::providers::dialects::chat_completions::ChatCompletions;
-use haft::providers::dialects::ollama::Ollama;
 use haft::providers::dialects::openai_responses::OpenAiResponses;
 use haft::providers::wire_names::WireNames;
-use haft::providers::{Dialect, Options, Provider};
-use serde_json::Value;
 
 use super::Findings;
 use crate::agent::Agent;
@@ -21,9 +19,9 @@ const MAX_DESCRIPTION: usize = 1024;
 pub(super) fn check_providers(agent: &Agent, findings: &mut Findings) {
     if agent.tools.len() > MAX_TOOLS {
         let count = agent.tools.len();
-        findings
-            .warnings
-            .push(format!("OpenAI accepts at most {MAX_TOOLS} tools; the agent has {count}"));
+        findings.add_warning(format!(
+            "OpenAI accepts at most {MAX_TOOLS} tools; the agent has {count}"
+        ));
     }
     let names = WireNames::new(agent.tools.iter().map(|tool| tool.name().as_str()));
     for tool in &agent.tools {
@@ -32,10 +30,10 @@ pub(super) fn check_providers(agent: &Agent, findings: &mut Findings) {
         if *wire != *name {
             let text = format!("tool `{name}` is sent to models as `{wire}`");
             let rule = "providers accept names of at most 64 letters, digits, `_` and `-`";
-            findings.warnings.push(format!("{text}: {rule}"));
+            findings.add_warning(format!("{text}: {rule}"));
         }
         if length > MAX_DESCRIPTION {
-            findings.warnings.push(format!(
+            findings.add_warning(format!(
                 "tool `{name}` has a description of {length} characters; OpenAI accepts at most {MAX_DESCRIPTION}"
             ));
         }
@@ -43,36 +41,16 @@ pub(super) fn check_providers(agent: &Agent, findings: &mut Findings) {
     check_encoding("openai", &ChatCompletions::new(), agent, findings);
     check_encoding("openai-responses", &OpenAiResponses::new(), agent, findings);
     check_encoding("anthropic", &AnthropicMessages::new(), agent, findings);
-    check_model_options(agent, findings);
 }
 
 /// Encodes the tools in a dialect. What the dialect cannot express becomes a warning.
 fn check_encoding<D: Dialect>(provider: &str, dialect: &D, agent: &Agent, findings: &mut Findings) {
     match encode_request(dialect, &agent.tools) {
-        Ok((_, notes)) => findings
-            .warnings
-            .extend(notes.into_iter().map(|note| format!("{provider}: {}", note.message))),
-        Err(error) => findings.errors.push(UserError::new(format!("{provider}: {error}"))),
+        Ok((_, notes)) => {
+            for note in notes {
+                findings.add_warning(format!("{provider}: {}", note.message));
+            }
+        }
+        Err(error) => findings.add_error(UserError::new(format!("{provider}: {error}"))),
     }
-}
-
-/// Checks `options` of the agent file against the provider of `model`.
-fn check_model_options(agent: &Agent, findings: &mut Findings) {
-    let Some((provider, model)) = agent.file.model.as_deref().and_then(|it| it.split_once(':'))
-    else {
-        return;
-    };
-    let options = Options::from(Value::Object(agent.file.options.clone()));
-    let error = match provider {
-        "openai" => options_error(ChatCompletions::new(), model, options),
-        "ollama" => options_error(Ollama::new(), model, options),
-        "openai-responses" => options_error(OpenAiResponses::new(), model, options),
-        "anthropic" => options_error(AnthropicMessages::new(), model, options),
-        _ => None,
-    };
-    findings.errors.extend(error.map(|it| UserError::new(format!("`options`: {it}"))));
-}
-
-fn options_error<D: Dialect>(dialect: D, model: &str, options: Options) -> Option<String> {
-    Provider::builder(dialect, model).options(options).build().err().map(|it| it.to_string())
 }

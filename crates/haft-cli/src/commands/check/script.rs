@@ -7,7 +7,7 @@ use std::error::Error as _;
 
 use super::Findings;
 use crate::agent::Agent;
-use crate::user_error::UserError;
+use crate::user_error::{SourceLocation, UserError};
 
 pub(super) async fn check_script(
     agent: &Agent,
@@ -15,12 +15,13 @@ pub(super) async fn check_script(
     findings: &mut Findings,
 ) -> Result<()> {
     let file = agent.dir.join(agent.file.script.as_deref().unwrap_or("script".as_ref()));
-    let file = file.display();
     for call in script.calls() {
-        let location = format!("{file}: step {}", call.step);
+        let line = call.place.map(|(line, _)| line);
+        let location =
+            SourceLocation { file: file.clone(), line, key: Some(format!("step {}", call.step)) };
         let Some(tool) = agent.tools.iter().find(|it| it.name().as_str() == call.tool) else {
             if !is_artifact_query(call.tool) {
-                findings.errors.push(unknown_tool(agent, &location, call.tool));
+                findings.add_error(unknown_tool(agent, call.tool).at(location));
             }
             continue;
         };
@@ -28,8 +29,8 @@ pub(super) async fn check_script(
         if let Err(error) = tool.validate(args).await {
             let (tool, problems) = (call.tool, error.source().map(ToString::to_string));
             let problems = problems.unwrap_or_else(|| error.to_string());
-            let text = format!("{location}: `{tool}` does not accept these arguments: {problems}");
-            findings.errors.push(UserError::new(text));
+            let text = format!("`{tool}` does not accept these arguments: {problems}");
+            findings.add_error(UserError::new(text).at(location));
         }
     }
     Ok(())
@@ -40,8 +41,8 @@ fn is_artifact_query(name: &str) -> bool {
     standard_formats().queries().any(|query| query.name() == name)
 }
 
-fn unknown_tool(agent: &Agent, location: &str, name: &str) -> UserError {
-    let error = UserError::new(format!("{location}: the agent has no tool `{name}`"));
+fn unknown_tool(agent: &Agent, name: &str) -> UserError {
+    let error = UserError::new(format!("the agent has no tool `{name}`"));
     let names = agent.tools.iter().map(|it| it.name().as_str());
     match haft::schema::nearest(name, names) {
         Some(near) => error.hint(format!("did you mean `{near}`?")),

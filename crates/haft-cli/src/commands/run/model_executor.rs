@@ -14,6 +14,8 @@ use serde_json::{Map, Value};
 
 use crate::agent::Agent;
 use crate::args::RunOptions;
+use crate::config::{DialectName, UserConfig};
+use crate::model_providers::ProviderSpec;
 use crate::user_error::UserError;
 
 /// The executor of an agent's turns.
@@ -72,8 +74,8 @@ pub(crate) enum ExecutorUse {
 /// The value of `--model` that selects the agent's script.
 const SCRIPT: &str = "script";
 
-/// The base URL of a local Ollama server.
-const OLLAMA_URL: &str = "http://localhost:11434";
+/// The value of `--model` that selects the default model of the user's configuration.
+const DEFAULT: &str = "default";
 
 impl ModelExecutor {
     /// Selects the model of `--model`, else the one of the agent file, else the agent's script. The API key and the
@@ -83,24 +85,46 @@ impl ModelExecutor {
         Self::select_for(agent, options.model.as_deref(), purpose)
     }
 
-    /// Selects a model or the agent's script, as [`select`](Self::select) does.
+    /// Selects a model or the agent's script, as [`select`](Self::select) does. An agent that names neither has the
+    /// default model of the user's configuration.
     pub(crate) fn select_for(
         agent: &Agent,
         model: Option<&str>,
         purpose: ExecutorUse,
     ) -> Result<Self> {
-        match model.or(agent.file.model.as_deref()) {
+        let config = UserConfig::read()?;
+        let default = config.model.as_deref().filter(|_| agent.file.script.is_none());
+        match model.or(agent.file.model.as_deref()).or(default) {
             Some(SCRIPT) | None => Self::load_script(agent),
-            Some(name) => {
-                let Some((provider, model)) = name.split_once(':') else {
-                    let error = UserError::new(format!("`{name}` names no provider"));
-                    let hint = "write PROVIDER:MODEL, such as openai:gpt-5-mini";
-                    return Err(error.hint(hint).into());
-                };
-                let options = agent.file.options.clone();
-                ProviderConfig { model, options, purpose }.read_provider(provider)
-            }
+            Some(name) => Self::of_name(name, agent.file.options.clone(), &config, purpose),
         }
+    }
+
+    /// The model with a name of the form `PROVIDER:MODEL`, or `default` for the one of the user's configuration.
+    pub(crate) fn of_name(
+        name: &str,
+        options: Map<String, Value>,
+        config: &UserConfig,
+        purpose: ExecutorUse,
+    ) -> Result<Self> {
+        let name = match (name, config.model.as_deref()) {
+            (DEFAULT, Some(model)) => model,
+            (DEFAULT, None) => {
+                let error = UserError::new("the configuration has no default model");
+                return Err(error.hint("haft config set model openai:gpt-5-mini").into());
+            }
+            (name, _) => name,
+        };
+        let Some((provider, model)) = name.split_once(':').filter(|(_, model)| !model.is_empty())
+        else {
+            let error = UserError::new(format!("`{name}` names no provider"));
+            let hint = "write PROVIDER:MODEL, such as openai:gpt-5-mini";
+            return Err(error.hint(hint).into());
+        };
+        let spec = ProviderSpec::find(provider, config)?;
+        let mut merged = spec.options.clone();
+        merged.extend(options);
+        ProviderConfig { model, options: merged, purpose }.build_executor(&spec)
     }
 
     /// The executor that took the steps of a stored turn. The provider, the model and the options are those of the turn;
@@ -116,7 +140,8 @@ impl ModelExecutor {
                 if let Some(headers) = agent.file.options.get("headers") {
                     options.insert("headers".to_owned(), headers.clone());
                 }
-                ProviderConfig { model, options, purpose }.read_provider(provider)
+                let spec = ProviderSpec::find(provider, &UserConfig::read()?)?;
+                ProviderConfig { model, options, purpose }.build_executor(&spec)
             }
             ExecutorDescription::Script { .. } => Self::load_script(agent),
             other => {
@@ -165,83 +190,49 @@ struct ProviderConfig<'a> {
 }
 
 impl ProviderConfig<'_> {
-    fn read_provider(self, provider: &str) -> Result<ModelExecutor> {
-        match provider {
-            "openai" => self
-                .build_from_env(ChatCompletions::new(), provider, ("OPENAI", None))
-                .map(ModelExecutor::ChatCompletions),
-            "ollama" => self
-                .build_from_env(Ollama::new(), provider, ("OLLAMA", Some(OLLAMA_URL)))
-                .map(ModelExecutor::Ollama),
-            "openai-responses" => self
-                .build_from_env(OpenAiResponses::new(), provider, ("OPENAI", None))
-                .map(ModelExecutor::Responses),
-            "anthropic" => self
-                .build_from_env(AnthropicMessages::new(), provider, ("ANTHROPIC", None))
-                .map(ModelExecutor::Anthropic),
-            other => {
-                let error = UserError::new(format!("unknown provider `{other}`"));
-                let known = "known providers: openai, openai-responses, anthropic, ollama";
-                Err(error.hint(known).into())
+    fn build_executor(self, spec: &ProviderSpec) -> Result<ModelExecutor> {
+        match spec.dialect {
+            DialectName::ChatCompletions => {
+                self.build(ChatCompletions::new(), spec).map(ModelExecutor::ChatCompletions)
             }
+            DialectName::Responses => {
+                self.build(OpenAiResponses::new(), spec).map(ModelExecutor::Responses)
+            }
+            DialectName::Anthropic => {
+                self.build(spec.anthropic(), spec).map(ModelExecutor::Anthropic)
+            }
+            DialectName::Ollama => self.build(Ollama::new(), spec).map(ModelExecutor::Ollama),
         }
     }
 
-    /// Builds a provider with the API key and the base URL that the environment has under a prefix, else with the default
-    /// URL.
-    fn build_from_env<D: Dialect>(
-        self,
-        dialect: D,
-        name: &str,
-        (prefix, default_url): (&str, Option<&str>),
-    ) -> Result<Provider<D>> {
-        let read_variable = |name: &str| {
-            let value = std::env::var_os(format!("{prefix}_{name}"))?.into_string().ok()?;
-            Some(value).filter(|it| !it.is_empty())
-        };
+    /// Builds a provider. To show requests needs no API key.
+    fn build<D: Dialect>(self, dialect: D, spec: &ProviderSpec) -> Result<Provider<D>> {
         let options = Options::from(Value::Object(self.options));
-        let mut builder = Provider::builder(dialect, self.model).name(name).options(options);
-        let url = read_variable("BASE_URL").or_else(|| default_url.map(str::to_owned));
+        let mut builder =
+            Provider::builder(dialect, self.model).name(spec.name.as_str()).options(options);
+        if let Some(url) = &spec.base_url {
+            builder = builder.base_url(url.as_str());
+        }
         if let ExecutorUse::Run { plain_http } = self.purpose {
-            match (read_variable("API_KEY"), &url) {
-                (Some(key), _) => builder = builder.key(key),
-                (None, Some(_)) => {}
-                (None, None) => {
-                    let error = UserError::new(format!("no API key: {prefix}_API_KEY is not set"));
-                    let hint = format!("for a server that needs no key, set {prefix}_BASE_URL");
-                    return Err(error.hint(hint).into());
-                }
+            match spec.read_key() {
+                Some(key) => builder = builder.key(key),
+                None if spec.needs_key => return Err(spec.missing_key().into()),
+                None => {}
             }
             if plain_http {
                 builder = builder.allow_key_over_plain_http();
             }
-        }
-        if let Some(url) = url {
-            let is_versioned = prefix != "OLLAMA";
-            let url = if is_versioned { with_version(url) } else { without_version(&url) };
-            builder = builder.base_url(url);
+            if let Some(transport) = spec.proxy_transport()? {
+                builder = builder.transport(transport);
+            }
         }
         builder.build().map_err(|error| match error {
-            ProviderError::PlainHttp { .. } => {
+            ProviderError::PlainHttp { host } => {
+                let message = format!("the API key is not sent to `{host}` over unencrypted HTTP");
                 let hint = "use https, or --plain-http if you trust the network";
-                UserError::new(error.to_string()).hint(hint).into()
+                UserError::new(message).hint(hint).into()
             }
             other => other.into(),
         })
-    }
-}
-
-/// Removes the version of the OpenAI-compatible API, which earlier versions of Haft used for Ollama.
-fn without_version(url: &str) -> String {
-    let trimmed = url.trim_end_matches('/');
-    trimmed.strip_suffix("/v1").unwrap_or(trimmed).to_owned()
-}
-
-/// Adds the API version to a base URL that has no path.
-fn with_version(url: String) -> String {
-    let after_host = url.split_once("://").and_then(|(_, rest)| rest.split_once('/'));
-    match after_host {
-        None | Some((_, "")) => format!("{}/v1", url.trim_end_matches('/')),
-        Some(_) => url,
     }
 }

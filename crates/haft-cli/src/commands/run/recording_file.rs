@@ -49,7 +49,7 @@ impl RecordingFile {
 }
 
 /// Reads a recording and builds a runner that replays it. No model is called and no tool runs.
-pub(super) fn replay_recording(agent: &Agent, file: &Path) -> Result<TurnRunnerBuilder> {
+pub(crate) fn replay_recording(agent: &Agent, file: &Path) -> Result<TurnRunnerBuilder> {
     let text = read_text_argument(&format!("@{}", file.display()))?;
     let cannot_replay = || format!("cannot replay `{}`", file.display());
     let recording = Recording::from_json(&text).with_context(cannot_replay)?;

@@ -1,12 +1,11 @@
 //! Runs turns of an agent, prints their events and asks the user for decisions.
 
 use std::collections::{HashSet, VecDeque};
-use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
 use haft::events::{Event, EventKind};
-use haft::events::{EventFilter, EventHub};
+use haft::events::{EventFilter, EventHub, TracingObserver};
 use haft::middleware::hydrate_conversation;
 use haft::stores::TurnDir;
 use haft::turn::Cancellation;
@@ -20,7 +19,7 @@ use super::LEASE;
 use super::gate_reply::{CHOICES, GateReply, expects_approval, parse_reply};
 use super::turn_printer::{TurnOutput, TurnPrinter};
 use crate::agent::Agent;
-use crate::args::{DEFAULT_STORE, GateAction};
+use crate::args::{GateAction, find_default_store};
 use crate::keyboard::{Keyboard, KeyboardInput};
 use crate::stop_signals::{StopListener, StopSignal, StopSignals};
 use crate::terminal::Terminal;
@@ -104,15 +103,20 @@ impl TurnSession {
     ) -> Result<Self> {
         let hub = EventHub::new();
         let builder = builder.dir(&store_dir).observer(hub.clone()).limits(agent.limits());
+        let builder = match crate::logging::is_enabled() {
+            true => builder.observer(TracingObserver::new().agent(agent.name())),
+            false => builder,
+        };
         let builder = builder.turn_input("history", hydrate_conversation());
         let builder = builder.agent(agent.identity()?);
         let builder = options.gates.apply(builder);
         let runner = builder.deadlines(Deadlines::new().lease(LEASE)).build()?;
+        let executor = runner.executor_description();
         Ok(Self {
             store_dir,
             runner,
             hub,
-            printer: TurnPrinter::new(options.terminal, options.output),
+            printer: TurnPrinter::new(options.terminal, options.output, executor),
             keyboard: Keyboard::spawn(),
             stop: signals.listen(),
             gates: options.gates,
@@ -120,6 +124,11 @@ impl TurnSession {
             pending_gates: VecDeque::new(),
             open_gates: HashSet::new(),
         })
+    }
+
+    /// Prints what a turn begins with, for a person at a terminal.
+    pub(crate) fn print_beginning(&mut self, prompt: Option<&str>) {
+        self.printer.print_beginning(prompt);
     }
 
     /// The keyboard, and the signals that arrive while the user types.
@@ -337,7 +346,7 @@ impl TurnSession {
     /// The command that resumes a turn, from the current directory.
     fn resume_command(&self, turn: &str) -> String {
         let store = self.store_dir.path();
-        if store == Path::new(DEFAULT_STORE) {
+        if store == find_default_store() {
             return format!("haft resume {turn}");
         }
         format!("haft resume {turn} --store {}", store.display())

@@ -1,16 +1,26 @@
 //! Prints a turn: the model's messages to standard output, everything else to standard error.
 
-use std::io::{Write as _, stdout};
+use std::io::{IsTerminal as _, Write as _, stdout};
 use std::path::Path;
 
-use haft::events::{Event, EventKind, LogLevel, ToolCallReport};
+use haft::events::{Event, EventKind, LogLevel, StreamDelta, ToolCallReport};
+use haft::executors::ExecutorDescription;
 use haft::stores::GateId;
-use haft::turn::Gate;
+use haft::turn::{Clock as _, Gate, SystemClock, Timestamp};
 use haft::turn::{TurnOutcome, TurnReport};
 use serde_json::json;
 
-use crate::commands::count_noun;
-use crate::terminal::{Terminal, TextRole, print_line, print_prompt, sanitize};
+use crate::commands::{count_noun, elide, format_count, format_duration};
+use crate::markdown::MarkdownStream;
+use crate::terminal::{
+    Progress, Terminal, TextRole, Verbosity, print_line, print_prompt, sanitize,
+};
+
+/// How much of a message of the user, of arguments, of an error and of a spinner's label is printed, in characters.
+const MAX_PROMPT: usize = 300;
+const MAX_ARGS: usize = 200;
+const MAX_MESSAGE: usize = 600;
+const MAX_LABEL: usize = 60;
 
 /// What is printed of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,11 +39,76 @@ pub(super) struct TurnPrinter {
     output: TurnOutput,
     /// Whether the last line of a message has no line end yet.
     is_line_open: bool,
+    /// Styles the message that is being written.
+    markdown: Option<MarkdownStream>,
+    /// What takes the steps of the turns.
+    executor: ExecutorDescription,
+    /// What the turn waits for, and since when.
+    awaited: Vec<(String, Timestamp)>,
+    /// The spinner that shows it.
+    spinner: Option<Progress>,
 }
 
 impl TurnPrinter {
-    pub(super) const fn new(terminal: Terminal, output: TurnOutput) -> Self {
-        Self { terminal, output, is_line_open: false }
+    pub(super) fn new(
+        terminal: Terminal,
+        output: TurnOutput,
+        executor: ExecutorDescription,
+    ) -> Self {
+        Self {
+            terminal,
+            output,
+            is_line_open: false,
+            markdown: None,
+            executor,
+            awaited: Vec::new(),
+            spinner: None,
+        }
+    }
+
+    /// Prints what a turn begins with: the message of the user, and whether no model is asked. Only a person at a
+    /// terminal needs that.
+    pub(super) fn print_beginning(&mut self, prompt: Option<&str>) {
+        if self.output != TurnOutput::Text || !std::io::stderr().is_terminal() {
+            return;
+        }
+        if let Some(prompt) = prompt {
+            self.print_note(TextRole::Muted, &format!("> {}", elide(prompt.trim(), MAX_PROMPT)));
+        }
+        if matches!(self.executor, ExecutorDescription::Script { .. }) {
+            let text = "script: no model is asked; --model PROVIDER:MODEL asks one";
+            self.print_note(TextRole::Muted, text);
+        }
+    }
+
+    /// Notes what the turn waits for, and shows it if nothing is being written.
+    fn await_work(&mut self, name: String) {
+        self.awaited.push((name, SystemClock::new().now()));
+        self.show_spinner();
+    }
+
+    fn end_wait(&mut self, name: &str) {
+        if let Some(at) = self.awaited.iter().position(|(awaited, _)| awaited == name) {
+            self.awaited.remove(at);
+        }
+        self.spinner = None;
+    }
+
+    fn show_spinner(&mut self) {
+        self.spinner = None;
+        let is_visible = self.output == TurnOutput::Text && !self.is_line_open;
+        let Some((_, since)) = self.awaited.first().filter(|_| is_visible) else { return };
+        let names: Vec<&str> = self.awaited.iter().map(|(name, _)| name.as_str()).collect();
+        let label = elide(&sanitize(&names.join(", ")), MAX_LABEL);
+        self.spinner = Some(
+            self.terminal
+                .start_spinner_since(&label, SystemClock::new().now().duration_since(*since)),
+        );
+    }
+
+    /// Hides the spinner while a question is on the screen.
+    pub(super) fn pause_spinner(&mut self) {
+        self.spinner = None;
     }
 
     /// Whether the turn is stored for later, so that its standing approvals can be used again.
@@ -42,33 +117,60 @@ impl TurnPrinter {
     }
 
     pub(super) fn print_event(&mut self, event: &Event) {
-        match self.output {
-            TurnOutput::Text => {}
-            TurnOutput::Json => {
-                if let Ok(line) = serde_json::to_string(event) {
-                    let _ = writeln!(stdout(), "{line}");
-                }
-                return;
+        match &event.kind {
+            EventKind::IterationStart {}
+                if matches!(self.executor, ExecutorDescription::Model { .. }) =>
+            {
+                self.await_work(self.executor.to_string());
             }
-            TurnOutput::Questions => return,
+            EventKind::IterationStart {} => {}
+            EventKind::ToolExecutionStart { tool_name, .. } => {
+                self.end_wait(&self.executor.to_string());
+                self.print_progress(event);
+                self.await_work(tool_name.to_string());
+            }
+            EventKind::ToolExecutionEnd { tool_name, .. } => {
+                self.end_wait(tool_name.as_str());
+                self.print_progress(event);
+                self.show_spinner();
+            }
+            EventKind::IterationEnd { .. } | EventKind::TurnEnd { .. } => {
+                self.awaited.clear();
+                self.spinner = None;
+                self.print_progress(event);
+            }
+            EventKind::TurnGateOpen { .. } => self.pause_spinner(),
+            _ => self.print_progress(event),
+        }
+        if self.output == TurnOutput::Json
+            && let Ok(line) = serde_json::to_string(event)
+        {
+            let _ = writeln!(stdout(), "{line}");
+        }
+    }
+
+    fn print_progress(&mut self, event: &Event) {
+        if self.output != TurnOutput::Text {
+            return;
         }
         match &event.kind {
-            EventKind::Message(piece) => {
-                let text = sanitize(&piece.delta);
-                if !text.is_empty() {
-                    self.is_line_open = !text.ends_with('\n');
-                    let _ = write!(stdout(), "{text}");
-                }
-                if piece.is_complete {
-                    self.end_line();
-                }
-                let _ = stdout().flush();
-            }
+            EventKind::Message(piece) => self.print_message(piece),
             EventKind::Thought(piece) if piece.is_complete => {
                 let text = piece.full.as_deref().unwrap_or(&piece.delta);
                 self.print_note(TextRole::Muted, &format!("(thought) {text}"));
             }
             EventKind::ToolCall(call) => self.print_call(call),
+            EventKind::ToolExecutionStart { changes, tool_name, .. } if self.is_verbose() => {
+                for change in changes {
+                    self.print_note(TextRole::Muted, &format!("  {tool_name}: coerced {change}"));
+                }
+            }
+            EventKind::GenerationStats(stats) if self.is_verbose() => {
+                let model = stats.model.as_deref().unwrap_or("the model");
+                let (prompt, completion) = (stats.usage.prompt, stats.usage.completion);
+                let text = format!("{model}: {prompt} prompt and {completion} completion tokens");
+                self.print_note(TextRole::Muted, &text);
+            }
             EventKind::Error(error) => {
                 self.print_note(TextRole::Error, &format!("error: {}", error.message));
             }
@@ -80,13 +182,50 @@ impl TurnPrinter {
         }
     }
 
+    fn is_verbose(&self) -> bool {
+        self.terminal.verbosity == Verbosity::Verbose
+    }
+
+    /// Prints a piece of a message. On a terminal its Markdown is styled.
+    fn print_message(&mut self, piece: &StreamDelta) {
+        self.spinner = None;
+        let text = sanitize(&piece.delta);
+        let shown = match (&mut self.markdown, self.terminal.styles_markdown()) {
+            (Some(markdown), _) => markdown.push(&text),
+            (none, true) => none.insert(MarkdownStream::default()).push(&text),
+            (None, false) => text,
+        };
+        if !shown.is_empty() {
+            self.is_line_open = !shown.ends_with('\n');
+            let _ = write!(stdout(), "{shown}");
+        }
+        if piece.is_complete {
+            self.end_line();
+        }
+        let _ = stdout().flush();
+    }
+
     fn print_call(&mut self, call: &ToolCallReport) {
+        // A failed call is not yet a failed turn.
+        if self.terminal.verbosity == Verbosity::Quiet {
+            return;
+        }
         let Some(results) = call.results.as_ref().filter(|_| call.is_complete) else {
             let args = call.args.as_ref().map(ToString::to_string).unwrap_or_default();
+            let args = if self.is_verbose() { args } else { elide(&args, MAX_ARGS) };
             return self.print_note(TextRole::Warning, &format!("→ {} {args}", call.tool));
         };
         if let Some(code) = &results.error {
-            return self.print_note(TextRole::Error, &format!("← {} failed: {code}", call.tool));
+            let mut text = format!("← {} failed: {code}", call.tool);
+            if let Some(message) = &results.message {
+                let message = if self.is_verbose() {
+                    message.to_string()
+                } else {
+                    elide(message, MAX_MESSAGE)
+                };
+                text.push_str(&format!(": {}", message.replace('\n', "\n  ")));
+            }
+            return self.print_note(TextRole::Error, &text);
         }
         let size = results.bytes.map(|it| format!(", {it} bytes")).unwrap_or_default();
         let handle = match (&results.artifact, &results.handle) {
@@ -106,7 +245,7 @@ impl TurnPrinter {
         if let Some(schema) = gate.schema.as_ref().filter(|_| !is_yes_or_no) {
             text.push_str(&format!("\n  the value must match {schema}"));
         }
-        self.print_note(TextRole::Warning, &text);
+        self.print_always(TextRole::Warning, &text);
         let prompt = match (is_yes_or_no, gate.approval && self.stores_turns()) {
             (true, true) => "approve? [y/N] (? lists more choices) ",
             (true, false) => "approve? [y/N] ",
@@ -124,7 +263,7 @@ impl TurnPrinter {
     pub(super) fn print_waiting_gate(&mut self, gate: &GateId, store: &Path) {
         let store = store.display();
         let text = format!("waiting for approval: haft approve {gate} --store {store}");
-        self.print_note(TextRole::Warning, &text);
+        self.print_always(TextRole::Warning, &text);
     }
 
     /// Prints the outcome of a turn, and the command that resumes it if it has not ended.
@@ -150,10 +289,16 @@ impl TurnPrinter {
         };
         let steps = count_noun(report.iterations as usize, "step");
         let calls = count_noun(report.calls.len(), "call");
-        self.print_note(role, &format!("turn {} {outcome}: {steps}, {calls}", report.turn));
+        let tokens = match report.usage.total {
+            0 => String::new(),
+            total => format!(", {} tokens", format_count(total)),
+        };
+        let time = format_duration(report.duration);
+        let text = format!("turn {} {outcome}: {steps}, {calls}{tokens}, {time}", report.turn);
+        self.print_note(role, &text);
         if report.is_resumable {
             let text = format!("the turn can be resumed: {resume_command}");
-            self.print_note(TextRole::Warning, &text);
+            self.print_always(TextRole::Warning, &text);
         }
     }
 
@@ -183,13 +328,29 @@ impl TurnPrinter {
     }
 
     fn end_line(&mut self) {
+        if let Some(mut markdown) = self.markdown.take() {
+            let rest = markdown.finish();
+            if !rest.is_empty() {
+                self.is_line_open = !rest.ends_with('\n');
+                let _ = write!(stdout(), "{rest}");
+            }
+        }
         if std::mem::take(&mut self.is_line_open) {
             let _ = writeln!(stdout());
         }
     }
 
-    /// Prints a sanitized line to standard error.
+    /// Prints a sanitized line to standard error; in quiet mode only errors.
     fn print_note(&mut self, role: TextRole, text: &str) {
+        let is_error = matches!(role, TextRole::Error);
+        if self.terminal.verbosity > Verbosity::Quiet || is_error {
+            self.print_always(role, text);
+        }
+    }
+
+    /// Prints a sanitized line to standard error.
+    fn print_always(&mut self, role: TextRole, text: &str) {
+        self.spinner = None;
         self.end_line();
         print_line(format_args!("{}", self.terminal.style_stderr(role, sanitize(text))));
     }

@@ -10,7 +10,8 @@ use haft::stores::{Row, RowKind, StoredTurn, TurnDir};
 use haft::turn::{StepHistory, TurnHistory};
 use serde_json::{Value, json};
 
-use super::{parse_json_or_text, record_to_text};
+use super::parse_json_or_text;
+use super::record_view::{CallFacts, RecordView};
 use crate::agent::Agent;
 use crate::args::ShowArgs;
 use crate::commands::print_text;
@@ -134,8 +135,10 @@ fn response_to_text(
         "response of step {step}: {executor}, {} prompt and {} completion tokens\n",
         usage.prompt, usage.completion
     );
+    let facts = CallFacts::default();
+    let view = RecordView { terminal, facts: &facts, is_full: true };
     for row in rows {
-        text.push_str(&record_to_text(row, terminal));
+        text.push_str(&view.to_text(row));
     }
     let next = match &taken.then {
         NextAction::Continue => return text,

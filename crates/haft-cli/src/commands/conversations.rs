@@ -1,0 +1,169 @@
+//! `haft conversations`
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result};
+use haft::stores::{RowKind, StoredTurn, TurnDir, TurnStore as _};
+use serde_json::{Value, json};
+
+use super::{count_noun, print_text};
+use crate::args::{ConversationsArgs, ConversationsCommand, ExportFormat, StoreArg};
+use crate::conversations::{Conversation, find_conversation, list_conversations};
+use crate::store::{open_store, open_store_to_read};
+use crate::terminal::{Terminal, TextRole, print_line, sanitize};
+use crate::user_error::FailureCode;
+
+pub(super) async fn run_conversations_command(
+    args: ConversationsArgs,
+    terminal: &Terminal,
+) -> Result<ExitCode> {
+    match args.command {
+        None => print_conversations(&args.store, args.json, terminal).await,
+        Some(ConversationsCommand::Rename { conversation, title, store }) => {
+            let store_dir = open_store(&store.find_path())?;
+            let id = find_conversation(&store_dir, &conversation).await?;
+            rename_conversation(&store_dir, id, title)
+        }
+        Some(ConversationsCommand::Export { conversation, format, store }) => {
+            let store_dir = open_store_to_read(&store.find_path())?;
+            let id = find_conversation(&store_dir, &conversation).await?;
+            export_conversation(&store_dir, &id, format).await
+        }
+    }
+}
+
+/// The file with the titles of conversations, in the directory of the store.
+const TITLES: &str = "titles.json";
+
+fn read_titles(store_dir: &TurnDir) -> BTreeMap<String, String> {
+    let text = std::fs::read_to_string(store_dir.path().join(TITLES)).unwrap_or_default();
+    serde_json::from_str(&text).unwrap_or_default()
+}
+
+fn rename_conversation(store_dir: &TurnDir, id: String, title: String) -> Result<ExitCode> {
+    let mut titles = read_titles(store_dir);
+    match title.is_empty() {
+        true => titles.remove(&id),
+        false => titles.insert(id, title),
+    };
+    let path = store_dir.path().join(TITLES);
+    let cannot_write = || format!("cannot write `{}`", path.display());
+    let dir = path.parent().unwrap_or(Path::new("."));
+    let file = tempfile::NamedTempFile::new_in(dir).with_context(cannot_write)?;
+    std::fs::write(file.path(), serde_json::to_string_pretty(&titles)?)
+        .with_context(cannot_write)?;
+    file.persist(&path).with_context(cannot_write)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn print_conversations(
+    store: &StoreArg,
+    as_json: bool,
+    terminal: &Terminal,
+) -> Result<ExitCode> {
+    let store_dir = open_store_to_read(&store.find_path())?;
+    let titles = read_titles(&store_dir);
+    let all = list_conversations(&store_dir).await?;
+    if all.is_empty() && !as_json {
+        print_line(format_args!("no conversations"));
+        return Ok(FailureCode::NotFound.into());
+    }
+    let mut text = String::new();
+    for conversation in &all {
+        let title = match titles.get(&conversation.id) {
+            Some(title) => title.clone(),
+            None => first_message(conversation, &store_dir).await?,
+        };
+        let newest = conversation.turns.first();
+        let (newest_at, status) = (newest.map(|it| it.created_at), newest.map(|it| it.status));
+        let turns = conversation.turns.len();
+        if as_json {
+            let line = json!({
+                "conversation": conversation.id, "title": title, "turns": turns,
+                "newest": newest_at.map(|it| it.to_string()),
+                "status": status.map(haft::stores::TurnStatus::as_str),
+            });
+            text.push_str(&format!("{line}\n"));
+            continue;
+        }
+        let id = terminal.style_stdout(TextRole::Key, sanitize(&conversation.id));
+        let newest_at = newest_at.map(|it| it.to_string()).unwrap_or_default();
+        let turns = count_noun(turns, "turn");
+        text.push_str(&format!("{id}  {newest_at}  {turns}  {}\n", sanitize(&title)));
+    }
+    print_text(&text)
+}
+
+/// The beginning of the first message of a conversation.
+async fn first_message(conversation: &Conversation, store_dir: &TurnDir) -> Result<String> {
+    let Some(oldest) = conversation.turns.last() else { return Ok(String::new()) };
+    let turn = store_dir.store().load(oldest.id.clone()).await?;
+    let messages = turn.map(|turn| own_messages(&turn)).unwrap_or_default();
+    let text = messages.into_iter().find(|(role, _)| role == "user").map(|(_, text)| text);
+    let words = text.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
+    Ok(words.chars().take(60).collect())
+}
+
+/// The messages that a turn has stored, with their roles.
+pub(super) fn own_messages(turn: &StoredTurn) -> Vec<(String, String)> {
+    let rows = turn.rows.iter().filter(|row| row.kind == RowKind::Message);
+    let messages = rows.filter_map(|row| {
+        let record: Value = serde_json::from_str(&row.json).ok()?;
+        let field = |name: &str| record.get(name).and_then(Value::as_str).map(str::to_owned);
+        Some((field("role")?, field("content")?))
+    });
+    messages.collect()
+}
+
+/// Loads the turns of a conversation, from the oldest to the newest.
+pub(super) async fn load_turns(store_dir: &TurnDir, id: &str) -> Result<Vec<StoredTurn>> {
+    let all = list_conversations(store_dir).await?;
+    let conversation = all.into_iter().find(|it| it.id == id);
+    let mut turns = Vec::new();
+    for summary in conversation.into_iter().flat_map(|it| it.turns).rev() {
+        turns.extend(store_dir.store().load(summary.id).await?);
+    }
+    Ok(turns)
+}
+
+async fn export_conversation(
+    store_dir: &TurnDir,
+    id: &str,
+    format: ExportFormat,
+) -> Result<ExitCode> {
+    let turns = load_turns(store_dir, id).await?;
+    let title = read_titles(store_dir).remove(id);
+    if format == ExportFormat::Json {
+        let turns = turns.iter().map(|turn| {
+            let records = turn.rows.iter().map(|row| {
+                let record: Value = serde_json::from_str(&row.json).unwrap_or_default();
+                json!({"kind": row.kind.as_str(), "id": row.id, "record": record})
+            });
+            Ok(json!({
+                "turn": serde_json::to_value(&turn.summary)?,
+                "records": records.collect::<Vec<_>>(),
+            }))
+        });
+        let turns = turns.collect::<Result<Vec<_>>>()?;
+        let export = json!({"conversation": id, "title": title, "turns": turns});
+        return print_text(&format!("{export:#}\n"));
+    }
+    let mut text = format!("# {}\n", title.as_deref().unwrap_or(id));
+    for turn in &turns {
+        text.push_str(&format!(
+            "\n<!-- turn {}, {} -->\n",
+            turn.summary.id, turn.summary.created_at
+        ));
+        for (role, content) in own_messages(turn) {
+            let name = match role.as_str() {
+                "user" => "User",
+                "assistant" => "Assistant",
+                other => other,
+            };
+            text.push_str(&format!("\n**{name}**\n\n{}\n", content.trim_end()));
+        }
+    }
+    print_text(&text)
+}

@@ -1,0 +1,147 @@
+//! `haft models`
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use bytes::Bytes;
+use futures_core::Stream as _;
+use haft::providers::transport::{Body, HttpTransport, Request, Secret, Transport as _};
+use serde_json::{Value, json};
+
+use crate::args::ModelsArgs;
+use crate::config::{DialectName, UserConfig};
+use crate::model_providers::{PRESETS, ProviderSpec};
+use crate::terminal::{Terminal, TextRole, print_line, sanitize};
+use crate::user_error::{FailureCode, UserError};
+
+pub(super) async fn list_models(args: &ModelsArgs, terminal: &Terminal) -> Result<ExitCode> {
+    let config = UserConfig::read()?;
+    let Some(name) = &args.provider else { return list_providers(&config, args.json, terminal) };
+    let spec = ProviderSpec::find(name.trim_end_matches(':'), &config)?;
+    let spinner = terminal.start_spinner(format!("asking {}", spec.url()));
+    let models = fetch_models(&spec, args.plain_http).await?;
+    drop(spinner);
+    let mut text = String::new();
+    for model in &models {
+        let full = format!("{}:{model}", spec.name);
+        if args.json {
+            let line = json!({"model": full, "provider": spec.name, "id": model});
+            text.push_str(&format!("{line}\n"));
+        } else {
+            text.push_str(&format!("{}\n", sanitize(&full)));
+        }
+    }
+    if models.is_empty() && !args.json {
+        print_line(format_args!("`{}` lists no models", spec.name));
+        return Ok(FailureCode::NotFound.into());
+    }
+    super::print_text(&text)
+}
+
+/// Lists the providers, and whether their keys are set.
+fn list_providers(config: &UserConfig, as_json: bool, terminal: &Terminal) -> Result<ExitCode> {
+    let mut names: Vec<&str> = config.providers.keys().map(String::as_str).collect();
+    names.extend(PRESETS.iter().map(|it| it.name).filter(|it| !config.providers.contains_key(*it)));
+    let mut text = String::new();
+    for name in names {
+        let spec = ProviderSpec::find(name, config)?;
+        let (url, has_key) = (spec.url(), spec.read_key().is_some());
+        if as_json {
+            let line = json!({
+                "provider": name, "dialect": spec.dialect.as_str(), "baseUrl": url,
+                "keyVariable": spec.key_env, "hasKey": has_key, "needsKey": spec.needs_key,
+            });
+            text.push_str(&format!("{line}\n"));
+            continue;
+        }
+        let variable = spec.key_env.as_deref().unwrap_or_default();
+        let key = match (has_key, spec.needs_key) {
+            (true, _) => terminal.style_stdout(TextRole::Success, format!("{variable} is set")),
+            (false, true) => format!("needs {variable}"),
+            (false, false) => "needs no key".to_owned(),
+        };
+        let name = terminal.style_stdout(TextRole::Key, format!("{name:<17}"));
+        text.push_str(&format!("{name} {url:<57} {key}\n"));
+    }
+    super::print_text(&text)?;
+    if !as_json {
+        let model = config.model.as_deref().unwrap_or("none");
+        print_line(format_args!("default model: {model}; `haft models PROVIDER` lists its models"));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// How long a provider may take to list its models.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The longest list of models, in bytes.
+const MAX_LIST: usize = 16 << 20;
+
+/// Asks a provider for the models that it offers.
+pub(super) async fn fetch_models(spec: &ProviderSpec, plain_http: bool) -> Result<Vec<String>> {
+    let path = match spec.dialect {
+        DialectName::Ollama => "/api/tags",
+        DialectName::Anthropic => "/models?limit=1000",
+        DialectName::ChatCompletions | DialectName::Responses => "/models",
+    };
+    let url = format!("{}{path}", spec.url());
+    let mut request = Request::get(url).body(Bytes::new()).context("the base URL is not a URL")?;
+    let dialect = spec.new_dialect();
+    if let Some(key) = spec.read_key() {
+        if spec.exposes_key() && !plain_http {
+            let error = UserError::new("the API key is not sent over unencrypted HTTP");
+            return Err(error.hint("use https, or --plain-http if you trust the network").into());
+        }
+        for (name, value) in dialect.auth_headers(&key) {
+            request.headers_mut().insert(name, Secret::new(value).to_header_value()?);
+        }
+    } else if spec.needs_key {
+        return Err(spec.missing_key().into());
+    }
+    for (name, value) in dialect.headers() {
+        request.headers_mut().insert(name, Secret::new(value).to_header_value()?);
+    }
+    let transport = match spec.proxy_transport()? {
+        Some(transport) => transport,
+        None => HttpTransport::builder().total_timeout(TIMEOUT).build()?,
+    };
+    let response = tokio::time::timeout(TIMEOUT, transport.send(request)).await;
+    let response = response.map_err(|_| UserError::new("no response in 30 seconds"))??;
+    let status = response.status();
+    let body = read_body(response.into_body()).await?;
+    if !status.is_success() {
+        let text: String = String::from_utf8_lossy(&body).chars().take(300).collect();
+        return Err(
+            UserError::new(format!("`{}` responded with {status}: {text}", spec.name)).into()
+        );
+    }
+    let list: Value = serde_json::from_slice(&body).context("the list of models is not JSON")?;
+    Ok(parse_models(&list))
+}
+
+/// The names in a list of models, sorted.
+fn parse_models(list: &Value) -> Vec<String> {
+    let items = list.get("data").or_else(|| list.get("models")).and_then(Value::as_array);
+    let name = |item: &Value| {
+        let name = item.get("id").or_else(|| item.get("name"))?.as_str()?;
+        // Gemini lists `models/gemini-…`, and takes the name without the prefix.
+        Some(name.strip_prefix("models/").unwrap_or(name).to_owned())
+    };
+    let mut names: Vec<String> = items.into_iter().flatten().filter_map(name).collect();
+    names.sort();
+    names
+}
+
+async fn read_body(mut body: Body) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    while let Some(chunk) = poll_fn(|cx| Pin::new(&mut body).poll_next(cx)).await {
+        bytes.extend_from_slice(&chunk?);
+        if bytes.len() > MAX_LIST {
+            return Err(UserError::new("the list of models is too long").into());
+        }
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,203 @@
+//! `haft test`
+
+mod case;
+mod junit;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use haft::executors::ScriptExecutor;
+use haft::turn::{Clock as _, Gate, GateDecision, SystemClock, TurnOutcome, TurnRunnerBuilder};
+use haft::{TurnReport, stores::TurnDir};
+use serde_json::json;
+
+use self::case::PromptCase;
+use self::junit::write_junit;
+use super::run::{
+    ExecutorUse, ModelExecutor, build_turn_input, new_user_message, replay_recording,
+    runner_builder,
+};
+use super::{format_duration, read_text_argument};
+use crate::agent::Agent;
+use crate::args::TestArgs;
+use crate::terminal::{Terminal, TextRole, print_line, sanitize};
+use crate::user_error::{FailureCode, UserError};
+
+/// A test of an agent.
+struct AgentTest {
+    name: String,
+    kind: TestKind,
+}
+
+/// What a test runs.
+enum TestKind {
+    /// A script with its expectations. The tools run for real.
+    Script(PathBuf),
+    /// A recorded turn. Neither a model nor a tool runs.
+    Recording(PathBuf),
+    /// A prompt for a model, and what is expected of the turn.
+    Prompt { case: Box<PromptCase>, model: String },
+}
+
+/// The result of a test.
+struct TestResult {
+    name: String,
+    duration: Duration,
+    /// Why it failed.
+    failure: Option<String>,
+}
+
+pub(super) async fn run_tests(args: &TestArgs, terminal: &Terminal) -> Result<ExitCode> {
+    let agent = Agent::load(&args.agent.agent)?;
+    let tests = find_tests(&agent, args)?;
+    if tests.is_empty() {
+        let error = UserError::new(format!("`{}` has no tests", agent.name()));
+        let hint =
+            "put scripts (.yaml), recordings (.json) or prompts (.toml) into its directory `tests`";
+        return Err(error.hint(hint).code(FailureCode::NotFound).into());
+    }
+    agent.prepare_files(args.trust, terminal).await?;
+    let mut results = Vec::new();
+    for test in &tests {
+        let begun = SystemClock::new().now();
+        let failure = match run_test(test, &agent, args).await {
+            Ok(failure) => failure,
+            Err(error) => Some(format!("{error:#}")),
+        };
+        let duration = SystemClock::new().now().duration_since(begun);
+        let result = TestResult { name: test.name.clone(), duration, failure };
+        print_result(&result, args.json, terminal)?;
+        results.push(result);
+    }
+    if let Some(path) = &args.junit {
+        let text = write_junit(&agent.name(), &results);
+        std::fs::write(path, text).with_context(|| format!("cannot write `{}`", path.display()))?;
+    }
+    let failed = results.iter().filter(|it| it.failure.is_some()).count();
+    print_line(format_args!("{} passed, {failed} failed", results.len() - failed));
+    Ok(if failed == 0 { ExitCode::SUCCESS } else { FailureCode::Failed.into() })
+}
+
+fn print_result(result: &TestResult, as_json: bool, terminal: &Terminal) -> Result<()> {
+    if as_json {
+        let (milliseconds, failure) = (result.duration.as_millis(), &result.failure);
+        let is_ok = failure.is_none();
+        let line = json!({"test": result.name, "ok": is_ok, "failure": failure, "milliseconds": milliseconds});
+        super::print_text(&format!("{line}\n"))?;
+        return Ok(());
+    }
+    let (role, word) = match result.failure {
+        None => (TextRole::Success, "ok"),
+        Some(_) => (TextRole::Error, "failed"),
+    };
+    let word = terminal.style_stdout(role, format!("{word:<6}"));
+    let time = terminal.style_stdout(TextRole::Muted, format_duration(result.duration));
+    let mut text = format!("{word} {}  {time}\n", sanitize(&result.name));
+    if let Some(failure) = &result.failure {
+        text.push_str(&format!("  {}\n", sanitize(failure).replace('\n', "\n  ")));
+    }
+    super::print_text(&text)?;
+    Ok(())
+}
+
+/// Finds the tests of an agent: its own script, and the files of its directory `tests`, in the order of their names.
+fn find_tests(agent: &Agent, args: &TestArgs) -> Result<Vec<AgentTest>> {
+    let mut tests = Vec::new();
+    if let Some(script) = &agent.file.script {
+        let kind = TestKind::Script(agent.dir.join(script));
+        tests.push(AgentTest { name: script.display().to_string(), kind });
+    }
+    let dir = agent.dir.join("tests");
+    let mut files: Vec<PathBuf> = match std::fs::read_dir(&dir) {
+        Ok(entries) => entries.filter_map(|it| Some(it.ok()?.path())).collect(),
+        Err(_) => Vec::new(),
+    };
+    files.sort();
+    for file in files {
+        let name = format!("tests/{}", file.file_name().unwrap_or_default().to_string_lossy());
+        match file.extension().and_then(|it| it.to_str()) {
+            Some("yaml" | "yml") => tests.push(AgentTest { name, kind: TestKind::Script(file) }),
+            Some("json") => tests.push(AgentTest { name, kind: TestKind::Recording(file) }),
+            Some("toml") => tests.extend(prompt_tests(&name, &file, agent, args)?),
+            _ => {}
+        }
+    }
+    let is_wanted = |test: &AgentTest| args.filter.as_ref().is_none_or(|it| test.name.contains(it));
+    tests.retain(is_wanted);
+    Ok(tests)
+}
+
+/// The tests of a prompt, one for each model. Without a model it is not run, and that is said.
+fn prompt_tests(name: &str, file: &Path, agent: &Agent, args: &TestArgs) -> Result<Vec<AgentTest>> {
+    let case = PromptCase::read(file)?;
+    let models = match args.models.as_slice() {
+        [] => agent.file.model.clone().into_iter().collect(),
+        models => models.to_vec(),
+    };
+    if models.is_empty() {
+        print_line(format_args!("skipped {name}: it needs --model"));
+    }
+    let tests = models.into_iter().map(|model| AgentTest {
+        name: format!("{name} with {model}"),
+        kind: TestKind::Prompt { case: Box::new(case.clone()), model },
+    });
+    Ok(tests.collect())
+}
+
+/// Runs a test, and returns why it failed.
+async fn run_test(test: &AgentTest, agent: &Agent, args: &TestArgs) -> Result<Option<String>> {
+    let builder = match &test.kind {
+        TestKind::Script(file) => {
+            let text = read_text_argument(&format!("@{}", file.display()))?;
+            runner_builder(agent, ModelExecutor::Script(ScriptExecutor::parse(&text)?))
+        }
+        TestKind::Recording(file) => replay_recording(agent, file)?,
+        TestKind::Prompt { model, .. } => {
+            let purpose = ExecutorUse::Run { plain_http: false };
+            runner_builder(agent, ModelExecutor::select_for(agent, Some(model), purpose)?)
+        }
+    };
+    let prompt = match &test.kind {
+        TestKind::Prompt { case, .. } => Some(case.prompt.clone()),
+        _ => agent.file.prompt.clone(),
+    };
+    let report = run_builder(builder, agent, prompt, args).await?;
+    if let Some(error) = &report.error {
+        return Ok(Some(error.message.to_string()));
+    }
+    if report.outcome != TurnOutcome::Completed {
+        return Ok(Some(format!("the turn ended otherwise: {}", report.outcome)));
+    }
+    Ok(match &test.kind {
+        TestKind::Prompt { case, .. } => case.find_failure(&report),
+        _ => None,
+    })
+}
+
+async fn run_builder(
+    builder: TurnRunnerBuilder,
+    agent: &Agent,
+    prompt: Option<String>,
+    args: &TestArgs,
+) -> Result<TurnReport> {
+    let dir = tempfile::tempdir()?;
+    let store_dir = TurnDir::open(dir.path().join("store"))?;
+    let builder = builder.dir(&store_dir).limits(agent.limits());
+    let builder = match args.yes {
+        true => builder.approver(async |_: Gate| GateDecision::Resolved { value: true.into() }),
+        false => builder.approver(async |_: Gate| GateDecision::Rejected {
+            reason: "tests approve nothing without --yes".to_owned(),
+        }),
+    };
+    let runner = builder.build()?;
+    let mut input = build_turn_input(agent, &agent.dir)?;
+    if let Some(prompt) = prompt {
+        input = input.message(new_user_message("prompt", prompt)?);
+    }
+    let report = runner.run(input).await;
+    store_dir.close().await;
+    let report = report?;
+    Ok(report)
+}

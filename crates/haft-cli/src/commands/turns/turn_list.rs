@@ -1,0 +1,186 @@
+//! `haft turns`: the turns of a store, one line each.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use haft::executors::ExecutorDescription;
+use haft::stores::{RowKind, StoredTurn, TurnDir, TurnQuery, TurnStore as _, TurnSummary};
+use haft::turn::{Clock as _, SystemClock, Timestamp, TurnHistory};
+use serde_json::{Value, json};
+
+use super::{parse_json_or_text, status_role};
+use crate::args::TurnsArgs;
+use crate::commands::run::origin_agent;
+use crate::commands::{elide, format_count, print_text};
+use crate::conversations::find_conversation;
+use crate::store::{open_store_to_read, short_id};
+use crate::terminal::{Terminal, TextRole, print_line, sanitize};
+use crate::user_error::FailureCode;
+
+/// What a list says about a turn.
+struct TurnLine {
+    summary: TurnSummary,
+    agent: Option<String>,
+    executor: Option<ExecutorDescription>,
+    tokens: u64,
+    first_words: String,
+    /// Everything that was said, in lower case.
+    words: String,
+}
+
+/// The most turns that a search reads.
+const MAX_SEARCHED: usize = 5000;
+
+/// How many turns are read at once.
+const PAGE: usize = 100;
+
+pub(in crate::commands) async fn list_turns(
+    args: TurnsArgs,
+    terminal: &Terminal,
+) -> Result<ExitCode> {
+    let store_dir = open_store_to_read(&args.store.find_path())?;
+    let mut query = TurnQuery::default().limit(PAGE.min(args.limit.max(1)));
+    query.unfinished = args.unfinished;
+    if let Some(name) = &args.conversation {
+        query.conversation = Some(find_conversation(&store_dir, name).await?);
+    }
+    let has_filter = args.unfinished || args.search.is_some() || args.agent.is_some();
+    let wanted = args.search.as_deref().map(str::to_lowercase);
+    let (mut text, mut found, mut read) = (String::new(), 0, 0);
+    'pages: while found < args.limit && read < MAX_SEARCHED {
+        let page = store_dir.store().turns(query.clone()).await?;
+        let Some(last) = page.last() else { break };
+        query.before = Some(last.id.clone());
+        for summary in page {
+            read += 1;
+            let Some(line) = TurnLine::load(summary, &store_dir).await? else { continue };
+            if !line.matches(wanted.as_deref(), args.agent.as_deref()) {
+                continue;
+            }
+            found += 1;
+            let shown = if args.json { line.to_json()? } else { line.to_text(terminal) };
+            text.push_str(&format!("{shown}\n"));
+            if found == args.limit {
+                break 'pages;
+            }
+        }
+    }
+    if read >= MAX_SEARCHED && found < args.limit {
+        print_line(format_args!("only the newest {MAX_SEARCHED} turns were searched"));
+    }
+    if found == 0 && !args.json {
+        print_line(format_args!("no turns"));
+    }
+    print_text(&text)?;
+    Ok(if found == 0 && has_filter { FailureCode::NotFound.into() } else { ExitCode::SUCCESS })
+}
+
+impl TurnLine {
+    /// Loads a turn; nothing if it was removed meanwhile.
+    async fn load(summary: TurnSummary, store_dir: &TurnDir) -> Result<Option<Self>> {
+        let Some(turn) = store_dir.store().load(summary.id.clone()).await? else {
+            return Ok(None);
+        };
+        let history = TurnHistory::read(&turn)?;
+        let tokens = history.steps.iter().map(|step| step.usage.total).sum();
+        let (first_words, words) = (first_words(&turn), spoken_words(&turn));
+        let agent = origin_agent(&turn);
+        Ok(Some(Self { summary, agent, executor: history.executor, tokens, first_words, words }))
+    }
+
+    fn matches(&self, words: Option<&str>, agent: Option<&str>) -> bool {
+        let is_agent = |name: &str| {
+            let path = self.agent.as_deref().unwrap_or_default();
+            self.agent_name() == name || Path::new(path).ends_with(name)
+        };
+        words.is_none_or(|it| self.words.contains(it)) && agent.is_none_or(is_agent)
+    }
+
+    /// The name of the agent's directory.
+    fn agent_name(&self) -> &str {
+        let path = Path::new(self.agent.as_deref().unwrap_or_default());
+        let path = if path.ends_with("agent.toml") { path.parent().unwrap_or(path) } else { path };
+        path.file_name().and_then(|it| it.to_str()).unwrap_or_default()
+    }
+
+    fn model(&self) -> String {
+        match &self.executor {
+            Some(ExecutorDescription::Model { provider, model, .. }) => {
+                format!("{provider}:{model}")
+            }
+            Some(ExecutorDescription::Script { .. }) => "script".to_owned(),
+            _ => "-".to_owned(),
+        }
+    }
+
+    fn to_json(&self) -> Result<String> {
+        let mut line = serde_json::to_value(&self.summary)?;
+        if let Some(fields) = line.as_object_mut() {
+            fields.insert("agent".to_owned(), json!(self.agent));
+            fields.insert("model".to_owned(), json!(self.model()));
+            fields.insert("tokens".to_owned(), json!(self.tokens));
+            fields.insert("firstWords".to_owned(), json!(self.first_words));
+        }
+        Ok(line.to_string())
+    }
+
+    fn to_text(&self, terminal: &Terminal) -> String {
+        let status = self.summary.status;
+        let id = terminal.style_stdout(TextRole::Key, short_id(&self.summary.id));
+        let status = terminal.style_stdout(status_role(status), format!("{:<10}", status.as_str()));
+        let age = format_age(self.summary.created_at);
+        let tokens = match self.tokens {
+            0 => String::new(),
+            tokens => format!("{} tok", format_count(tokens)),
+        };
+        let (agent, model) = (elide_name(self.agent_name(), 16), elide_name(&self.model(), 24));
+        let words = sanitize(&self.first_words);
+        let conversation = self.summary.conversation.as_deref().map(|it| {
+            terminal.style_stdout(TextRole::Muted, format!("  {}", sanitize(&elide_name(it, 13))))
+        });
+        format!(
+            "{id}  {status}  {age:>8}  {agent:<16}  {model:<24}  {tokens:>11}  {words}{}",
+            conversation.unwrap_or_default()
+        )
+    }
+}
+
+fn elide_name(name: &str, limit: usize) -> String {
+    let name = sanitize(name);
+    if name.chars().count() <= limit {
+        return name;
+    }
+    name.chars().take(limit.saturating_sub(1)).chain(['…']).collect()
+}
+
+/// How long ago something was, in one unit.
+fn format_age(at: Timestamp) -> String {
+    let seconds = SystemClock::new().now().duration_since(at).as_secs();
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min", seconds / 60),
+        3600..86_400 => format!("{} h", seconds / 3600),
+        _ => format!("{} d", seconds / 86_400),
+    }
+}
+
+fn messages<'t>(turn: &'t StoredTurn, role: &'t str) -> impl Iterator<Item = String> + 't {
+    let rows = turn.rows.iter().filter(|row| row.kind == RowKind::Message);
+    rows.filter_map(move |row| {
+        let record = parse_json_or_text(&row.json);
+        let is_role = role.is_empty() || record.get("role").is_some_and(|it| it == role);
+        record.get("content").and_then(Value::as_str).filter(|_| is_role).map(str::to_owned)
+    })
+}
+
+/// The beginning of what the user said last.
+fn first_words(turn: &StoredTurn) -> String {
+    let text = messages(turn, "user").last().unwrap_or_default();
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if words.chars().count() > 60 { elide_name(&words, 60) } else { elide(&words, 60) }
+}
+
+fn spoken_words(turn: &StoredTurn) -> String {
+    messages(turn, "").collect::<Vec<_>>().join("\n").to_lowercase()
+}

@@ -1,0 +1,287 @@
+//! `haft show`: everything that is stored about a turn, step by step.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use anyhow::Result;
+use haft::events::Usage;
+use haft::executors::{ExecutorDescription, Step, StepContext, StepError};
+use haft::providers::Provider;
+use haft::providers::dialects::chat_completions::ChatCompletions;
+use haft::stores::{Row, RowKind, StoredTurn, TurnDir};
+use haft::turn::{StepHistory, Timestamp, TurnHistory, TurnRunner};
+use serde_json::{Value, json};
+
+use super::record_view::{CallFacts, RecordView};
+use super::{earlier_turns, end_error, parse_json_or_text, status_role};
+use crate::commands::run::origin_agent;
+use crate::commands::{count_noun, format_count, format_duration};
+use crate::config::UserConfig;
+use crate::terminal::{Terminal, TextRole, sanitize};
+
+/// A stored turn and what is known about it.
+pub(super) struct TurnView<'t> {
+    turn: &'t StoredTurn,
+    history: TurnHistory,
+    config: UserConfig,
+    facts: CallFacts,
+}
+
+impl<'t> TurnView<'t> {
+    /// Reads the journal of a turn, and renders its results as the model saw them.
+    pub(super) async fn load(turn: &'t StoredTurn, store_dir: &TurnDir) -> Result<Self> {
+        let history = TurnHistory::read(turn)?;
+        let config = UserConfig::read()?;
+        let facts = CallFacts {
+            // A turn whose records cannot be rendered is shown as it is stored.
+            seen: render_results(turn, &history, store_dir).await.unwrap_or_default(),
+            handles: list_handles(turn, store_dir).await.unwrap_or_default(),
+        };
+        Ok(Self { turn, history, config, facts })
+    }
+
+    pub(super) fn to_json(&self) -> Result<Value> {
+        let turn = self.turn;
+        let rows = turn.rows.iter().map(|row| {
+            json!({"kind": row.kind.as_str(), "id": row.id, "record": parse_json_or_text(&row.json)})
+        });
+        let gates = turn.gates.iter().map(|gate| {
+            let settlement = gate.settlement.as_deref().map(parse_json_or_text);
+            json!({"gate": gate.id.as_str(), "opened": parse_json_or_text(&gate.json), "settled": settlement})
+        });
+        let steps = self.history.steps.iter().map(|step| {
+            json!({
+                "step": step.iteration + 1,
+                "executor": step.executor,
+                "model": step.model,
+                "options": step.options,
+                "newTools": step.new_tools,
+                "usage": step.usage,
+                "cost": self.cost(step),
+                "milliseconds": step.duration.map(|it| it.as_millis()),
+                "request": step.request,
+                "calls": step.calls.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            })
+        });
+        Ok(json!({
+            "turn": serde_json::to_value(&turn.summary)?,
+            "agent": origin_agent(turn),
+            "executor": self.history.executor,
+            "usage": self.usage(),
+            "cost": self.total_cost(),
+            "milliseconds": self.duration().map(|it| it.as_millis()),
+            "steps": steps.collect::<Vec<_>>(),
+            "records": rows.collect::<Vec<_>>(),
+            "seenResults": self.facts.seen,
+            "handles": self.facts.handles,
+            "gates": gates.collect::<Vec<_>>(),
+            "journal": turn.journal.iter().map(|it| parse_json_or_text(it)).collect::<Vec<_>>(),
+        }))
+    }
+
+    pub(super) fn to_text(&self, is_full: bool, terminal: &Terminal) -> String {
+        let view = RecordView { terminal, facts: &self.facts, is_full };
+        let summary = &self.turn.summary;
+        let status = terminal.style_stdout(status_role(summary.status), summary.status.as_str());
+        let id = terminal.style_stdout(TextRole::Key, summary.id.as_str());
+        let mut text = format!("{id}  {status}  {}\n", summary.created_at);
+        for (label, value) in self.facts_to_text() {
+            text.push_str(&view.labelled(label, &value));
+        }
+        if let Some((first, last, count)) = earlier_turns(self.turn) {
+            let turns = if count == 1 { "turn" } else { "turns" };
+            let range = if first == last { first } else { format!("{first} to {last}") };
+            let range = sanitize(&range);
+            text.push_str(&view.labelled("history", &format!("{count} earlier {turns}: {range}")));
+        }
+        let starts = self.step_starts();
+        for row in &self.turn.rows {
+            if let Some(step) = starts.get(&(row.kind, row.id.as_str())) {
+                text.push_str(&self.step_to_text(step, terminal));
+            }
+            text.push_str(&view.to_text(row));
+        }
+        if let Some(error) = end_error(self.turn) {
+            let label = terminal.style_stdout(TextRole::Error, format!("{:<10}", "error"));
+            text.push_str(&format!("{label} {}\n", error.replace('\n', "\n           ")));
+        }
+        for gate in self.turn.gates.iter().filter(|gate| gate.settlement.is_none()) {
+            let label = terminal.style_stdout(TextRole::Warning, "open gate");
+            text.push_str(&format!("{label} {}\n", gate.id));
+        }
+        if let Some(handle) = self.facts.handles.values().flatten().next() {
+            let hint =
+                format!("open an artifact: haft artifact head {handle} --turn {}", summary.id);
+            text.push_str(&format!("{}\n", terminal.style_stdout(TextRole::Muted, hint)));
+        }
+        text
+    }
+
+    /// The facts about the whole turn.
+    fn facts_to_text(&self) -> Vec<(&'static str, String)> {
+        let mut facts = Vec::new();
+        if let Some(agent) = origin_agent(self.turn) {
+            facts.push(("agent", sanitize(&agent)));
+        }
+        if let Some(executor) = &self.history.executor {
+            let mut text = executor.to_string();
+            if let ExecutorDescription::Model { base_url, .. } = executor {
+                text.push_str(&format!(" at {base_url}"));
+            }
+            facts.push(("model", sanitize(&text)));
+            if let ExecutorDescription::Model { options, .. } = executor
+                && !options.is_empty()
+            {
+                let options = Value::Object(options.clone()).to_string();
+                facts.push(("options", sanitize(&options)));
+            }
+        }
+        let tools: Vec<&str> =
+            self.history.steps.iter().flat_map(|it| &it.new_tools).map(String::as_str).collect();
+        if !tools.is_empty() {
+            let count = count_noun(tools.len(), "tool");
+            facts.push(("offered", format!("{count}: {}", sanitize(&tools.join(", ")))));
+        }
+        let steps = count_noun(self.history.steps.len(), "step");
+        let calls = self.turn.rows.iter().filter(|row| row.kind == RowKind::ToolCall).count();
+        let mut usage = vec![steps, count_noun(calls, "call")];
+        usage.extend(usage_to_text(self.usage()));
+        usage.extend(self.total_cost().map(format_cost));
+        usage.extend(self.duration().map(format_duration));
+        facts.push(("usage", usage.join(", ")));
+        facts
+    }
+
+    /// The steps, by the first record of each.
+    fn step_starts(&self) -> HashMap<(RowKind, &str), &StepHistory> {
+        let mut starts = HashMap::new();
+        for step in &self.history.steps {
+            let added: Vec<(RowKind, String)> = step.records().collect();
+            let is_added =
+                |row: &&Row| added.iter().any(|(kind, id)| (*kind, id) == (row.kind, &row.id));
+            if let Some(first) = self.turn.rows.iter().find(is_added) {
+                starts.insert((first.kind, first.id.as_str()), step);
+            }
+        }
+        starts
+    }
+
+    fn step_to_text(&self, step: &StepHistory, terminal: &Terminal) -> String {
+        let mut parts = vec![format!("step {}", step.iteration + 1)];
+        if step.executor != self.history.executor {
+            parts.extend(step.executor.as_ref().map(ToString::to_string));
+        }
+        parts.extend(usage_to_text(step.usage));
+        parts.extend(self.cost(step).map(format_cost));
+        parts.extend(step.duration.map(format_duration));
+        if let Some(request) = &step.request {
+            let bytes = format_count(request.bytes);
+            let reused = request.prefix.filter(|_| request.bytes > 0);
+            let reused =
+                reused.map(|prefix| format!(", {} % as before", prefix * 100 / request.bytes));
+            parts.push(format!("request of {bytes} bytes{}", reused.unwrap_or_default()));
+        }
+        let line = format!("── {}", sanitize(&parts.join(" · ")));
+        format!("{}\n", terminal.style_stdout(TextRole::Muted, line))
+    }
+
+    fn usage(&self) -> Usage {
+        self.history.steps.iter().map(|step| step.usage).sum()
+    }
+
+    /// What a step cost, if the configuration has the prices of its model.
+    fn cost(&self, step: &StepHistory) -> Option<f64> {
+        let Some(ExecutorDescription::Model { provider, model, .. }) = &step.executor else {
+            return None;
+        };
+        Some(self.config.prices(provider, model)?.cost(step.usage))
+    }
+
+    fn total_cost(&self) -> Option<f64> {
+        self.history.steps.iter().filter_map(|step| self.cost(step)).reduce(|a, b| a + b)
+    }
+
+    /// How long the turn took, waits at gates included.
+    fn duration(&self) -> Option<Duration> {
+        let time = |entry: &str| {
+            let entry = parse_json_or_text(entry);
+            serde_json::from_value::<Timestamp>(entry.get("at")?.clone()).ok()
+        };
+        let end = self.turn.journal.last().filter(|it| {
+            parse_json_or_text(it).get("entry").is_some_and(|entry| entry == "ended")
+        })?;
+        Some(time(end)?.duration_since(time(self.turn.journal.first()?)?))
+    }
+}
+
+/// Tokens in words; nothing if no tokens were counted.
+fn usage_to_text(usage: Usage) -> Option<String> {
+    if usage.total == 0 {
+        return None;
+    }
+    let (prompt, completion) = (format_count(usage.prompt), format_count(usage.completion));
+    let cached = match usage.cached {
+        0 => String::new(),
+        cached => format!(" ({} cached)", format_count(cached)),
+    };
+    Some(format!("{prompt} prompt{cached} + {completion} completion tokens"))
+}
+
+fn format_cost(cost: f64) -> String {
+    format!("${cost:.4}")
+}
+
+/// Renders the last request of a turn again, and returns the results of calls as they are in it, by the id of the call.
+/// A request is rendered also for a turn that a script has run.
+async fn render_results(
+    turn: &StoredTurn,
+    history: &TurnHistory,
+    store_dir: &TurnDir,
+) -> Result<HashMap<String, String>> {
+    let Some((last, before)) = history.steps.split_last() else { return Ok(HashMap::new()) };
+    let executor = Provider::builder(ChatCompletions::new(), "model").build()?;
+    let runner = TurnRunner::builder(executor).dir(store_dir).build()?;
+    let Some(rendered) = runner.render_request(&turn.summary.id, last.iteration).await? else {
+        return Ok(HashMap::new());
+    };
+    let body: Value = serde_json::from_slice(&rendered.request.body)?;
+    let messages = body.get("messages").and_then(Value::as_array);
+    let results = messages.into_iter().flatten().filter(|message| message["role"] == "tool");
+    let results: Vec<String> =
+        results.map(|message| content_to_text(&message["content"])).collect();
+    let calls: Vec<String> =
+        before.iter().flat_map(|step| &step.calls).map(ToString::to_string).collect();
+    // The results of earlier turns come first.
+    let own = results.len().checked_sub(calls.len()).map(|start| results.into_iter().skip(start));
+    Ok(calls.into_iter().zip(own.into_iter().flatten()).collect())
+}
+
+fn content_to_text(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => {
+            let texts = parts.iter().map(|part| match part.get("text").and_then(Value::as_str) {
+                Some(text) => text.to_owned(),
+                None => format!("({})", part["type"].as_str().unwrap_or("part")),
+            });
+            texts.collect::<Vec<_>>().join("\n")
+        }
+        other => other.to_string(),
+    }
+}
+
+/// The handles of the artifacts of a turn, by the id of the call that returned them.
+async fn list_handles(
+    turn: &StoredTurn,
+    store_dir: &TurnDir,
+) -> Result<HashMap<String, Vec<String>>> {
+    let no_step = |_: StepContext| async { Err::<Step, _>(StepError::new("no turn runs here")) };
+    let runner = TurnRunner::builder(no_step).dir(store_dir).build()?;
+    let mut handles: HashMap<String, Vec<String>> = HashMap::new();
+    for artifact in runner.list_artifacts(&turn.summary.id).await? {
+        if let Some(call) = artifact.call {
+            handles.entry(call.to_string()).or_default().push(artifact.handle);
+        }
+    }
+    Ok(handles)
+}

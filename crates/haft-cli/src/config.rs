@@ -1,0 +1,132 @@
+//! The user's configuration: the default model, named providers and prices.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::user_error::{SourceLocation, UserError};
+
+/// The configuration file of the user.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct UserConfig {
+    /// Model of agents whose file names neither a model nor a script.
+    pub(crate) model: Option<String>,
+    /// Providers, by the name that stands before the colon of a model.
+    #[serde(default)]
+    pub(crate) providers: BTreeMap<String, ProviderTable>,
+    /// Prices, by `PROVIDER:MODEL`.
+    #[serde(default)]
+    pub(crate) prices: BTreeMap<String, ModelPrices>,
+}
+
+/// A provider of models.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ProviderTable {
+    /// Provider whose settings are the defaults of this one.
+    pub(crate) preset: Option<String>,
+    /// API of the provider.
+    pub(crate) dialect: Option<DialectName>,
+    /// Base URL of the API.
+    pub(crate) base_url: Option<String>,
+    /// Environment variable with the API key.
+    pub(crate) key_env: Option<String>,
+    /// Options of every request, unless the agent file sets them.
+    #[serde(default)]
+    pub(crate) options: Map<String, Value>,
+}
+
+/// The API of a provider.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum DialectName {
+    ChatCompletions,
+    Responses,
+    Anthropic,
+    Ollama,
+}
+
+impl DialectName {
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::ChatCompletions => "chat-completions",
+            Self::Responses => "responses",
+            Self::Anthropic => "anthropic",
+            Self::Ollama => "ollama",
+        }
+    }
+}
+
+/// The prices of a model per million tokens, in US dollars.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ModelPrices {
+    /// Price of tokens that the model reads.
+    #[serde(default)]
+    input: f64,
+    /// Price of tokens that the model writes.
+    #[serde(default)]
+    output: f64,
+    /// Price of tokens that the model reads from a cache; default: the price of `input`.
+    cached: Option<f64>,
+}
+
+impl ModelPrices {
+    /// What a number of tokens costs.
+    #[expect(clippy::cast_precision_loss, reason = "a cost is rounded")]
+    pub(crate) fn cost(&self, usage: haft::events::Usage) -> f64 {
+        let cached = usage.cached.min(usage.prompt);
+        let read = (usage.prompt - cached) as f64 * self.input;
+        let reused = cached as f64 * self.cached.unwrap_or(self.input);
+        (read + reused + usage.completion as f64 * self.output) / 1e6
+    }
+}
+
+impl UserConfig {
+    /// Reads the configuration file. Without a file everything has its default.
+    pub(crate) fn read() -> Result<Self> {
+        let Some(path) = config_path() else { return Ok(Self::default()) };
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Ok(Self::default());
+            }
+            Err(error) => {
+                return Err(error).with_context(|| format!("cannot read `{}`", path.display()));
+            }
+        };
+        Ok(Self::parse(&text, &path)?)
+    }
+
+    /// Parses the text of a configuration file.
+    pub(crate) fn parse(text: &str, path: &Path) -> Result<Self, UserError> {
+        toml::from_str(text).map_err(|error| {
+            let line = error.span().map(|span| {
+                text.bytes().take(span.start).filter(|byte| *byte == b'\n').count() + 1
+            });
+            let location = SourceLocation { file: path.to_owned(), line, key: None };
+            UserError::new(error.message().to_owned()).at(location)
+        })
+    }
+
+    /// The prices of a model of a provider.
+    pub(crate) fn prices(&self, provider: &str, model: &str) -> Option<ModelPrices> {
+        self.prices.get(&format!("{provider}:{model}")).copied()
+    }
+}
+
+/// The path of the configuration file: `HAFT_CONFIG`, else `haft/config.toml` in `XDG_CONFIG_HOME`, which is `~/.config`
+/// by default. `None` without a home directory.
+pub(crate) fn config_path() -> Option<PathBuf> {
+    if let Some(path) = std::env::var_os("HAFT_CONFIG").filter(|it| !it.is_empty()) {
+        return Some(path.into());
+    }
+    let config = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
+    let home = || std::env::var_os("HOME").map(|home| Path::new(&home).join(".config"));
+    let config = config.filter(|it| it.is_absolute()).or_else(home)?;
+    Some(config.join("haft/config.toml"))
+}

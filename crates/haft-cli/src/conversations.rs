@@ -1,0 +1,66 @@
+//! Finds the conversations of a store.
+
+use std::collections::HashMap;
+
+use anyhow::Result;
+use haft::stores::{TurnDir, TurnQuery, TurnStore as _, TurnSummary};
+
+use crate::user_error::{FailureCode, UserError};
+
+/// A conversation, and its turns from the newest to the oldest.
+pub(crate) struct Conversation {
+    pub(crate) id: String,
+    pub(crate) turns: Vec<TurnSummary>,
+}
+
+/// The most turns whose conversations are listed.
+const MAX_TURNS: usize = 10_000;
+
+/// Lists the conversations of a store, the one with the newest turn first.
+pub(crate) async fn list_conversations(store_dir: &TurnDir) -> Result<Vec<Conversation>> {
+    let mut query = TurnQuery::default().limit(1000);
+    let (mut index, mut all) = (HashMap::<String, usize>::new(), Vec::<Conversation>::new());
+    let mut read = 0;
+    while read < MAX_TURNS {
+        let page = store_dir.store().turns(query.clone()).await?;
+        let Some(last) = page.last() else { break };
+        query.before = Some(last.id.clone());
+        read += page.len();
+        for turn in page {
+            let Some(id) = turn.conversation.clone() else { continue };
+            let at = *index.entry(id.clone()).or_insert_with(|| {
+                all.push(Conversation { id, turns: Vec::new() });
+                all.len() - 1
+            });
+            if let Some(conversation) = all.get_mut(at) {
+                conversation.turns.push(turn);
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// Finds the conversation with this id, or the only one whose id starts with the text. `last` is the one with the newest
+/// turn.
+pub(crate) async fn find_conversation(store_dir: &TurnDir, text: &str) -> Result<String> {
+    let all = list_conversations(store_dir).await?;
+    let missing = || {
+        let error = UserError::new(format!("there is no conversation `{text}`"));
+        error.hint("`haft conversations` lists them").code(FailureCode::NotFound)
+    };
+    if text == "last" {
+        return Ok(all.into_iter().next().ok_or_else(missing)?.id);
+    }
+    if all.iter().any(|it| it.id == text) {
+        return Ok(text.to_owned());
+    }
+    let mut found = all.into_iter().map(|it| it.id).filter(|id| id.starts_with(text));
+    match (found.next(), found.next()) {
+        (Some(id), None) => Ok(id),
+        (Some(first), Some(second)) => {
+            let error = UserError::new(format!("more than one conversation starts with `{text}`"));
+            Err(error.hint(format!("use more of its id: `{first}` or `{second}`")).into())
+        }
+        _ => Err(missing().into()),
+    }
+}

@@ -1,0 +1,248 @@
+//! Providers of models: presets, the user's configuration and the environment.
+
+mod presets;
+
+use anyhow::Result;
+use haft::providers::Dialect;
+use haft::providers::dialects::anthropic_messages::AnthropicMessages;
+use haft::providers::dialects::chat_completions::ChatCompletions;
+use haft::providers::dialects::ollama::Ollama;
+use haft::providers::dialects::openai_responses::OpenAiResponses;
+use haft::providers::transport::HttpTransport;
+use serde_json::{Map, Value};
+
+pub(crate) use self::presets::PRESETS;
+use self::presets::{OLLAMA_PORT, ProviderPreset};
+use crate::config::{DialectName, UserConfig};
+use crate::user_error::UserError;
+
+/// A provider with everything that a request to it needs.
+#[derive(Clone, Debug)]
+pub(crate) struct ProviderSpec {
+    pub(crate) name: String,
+    pub(crate) dialect: DialectName,
+    /// The base URL; nothing for the default of the dialect.
+    pub(crate) base_url: Option<String>,
+    /// The environment variable with the API key.
+    pub(crate) key_env: Option<String>,
+    /// Whether the key is sent as a bearer token, although the dialect has a header of its own.
+    pub(crate) has_bearer_key: bool,
+    /// Whether requests without a key make no sense.
+    pub(crate) needs_key: bool,
+    /// Options of every request.
+    pub(crate) options: Map<String, Value>,
+}
+
+/// The value of an environment variable that is set and not empty.
+pub(crate) fn read_variable(name: &str) -> Option<String> {
+    std::env::var_os(name)?.into_string().ok().filter(|it| !it.is_empty())
+}
+
+impl ProviderSpec {
+    /// Finds a provider by its name: a table of the configuration, or a preset. The environment goes before both.
+    pub(crate) fn find(name: &str, config: &UserConfig) -> Result<Self> {
+        let table = config.providers.get(name);
+        let preset_name = table.and_then(|it| it.preset.as_deref()).unwrap_or(name);
+        let preset = PRESETS.iter().find(|it| it.name == preset_name);
+        if preset.is_none() && table.is_none_or(|it| it.preset.is_some()) {
+            return Err(unknown_provider(preset_name, config).into());
+        }
+        let table = table.cloned().unwrap_or_default();
+        // A provider under another name has its own address.
+        let env_prefix = preset.filter(|it| it.name == name).and_then(|it| it.env_prefix);
+        let url_from_env = env_prefix.and_then(read_base_url);
+        let is_own_url = url_from_env.is_some() || table.base_url.is_some();
+        let default_url = preset.and_then(|it| it.base_url).map(str::to_owned);
+        let base_url = url_from_env.or(table.base_url).or(default_url);
+        if base_url.is_none() && preset.is_none() {
+            let error = UserError::new(format!("the provider `{name}` has no `base_url`"));
+            let hint = format!("haft config set providers.{name}.base_url https://…/v1");
+            return Err(error.hint(hint).into());
+        }
+        let default_key = || preset.and_then(ProviderPreset::key_env);
+        let mut key_env = table.key_env.clone().or_else(default_key);
+        let dialect = table.dialect.or(preset.map(|it| it.dialect));
+        let dialect = dialect.unwrap_or(DialectName::ChatCompletions);
+        let has_no_key = key_env.as_deref().is_none_or(|it| read_variable(it).is_none());
+        let has_bearer_key = dialect == DialectName::Anthropic
+            && table.key_env.is_none()
+            && has_no_key
+            && read_variable(ANTHROPIC_TOKEN).is_some();
+        if has_bearer_key {
+            key_env = Some(ANTHROPIC_TOKEN.to_owned());
+        }
+        let needs_key = !is_own_url && preset.is_some_and(|it| !it.is_local);
+        Ok(Self {
+            name: name.to_owned(),
+            dialect,
+            base_url: base_url.map(|url| normalize_url(&url, dialect)),
+            key_env,
+            has_bearer_key,
+            needs_key,
+            options: table.options,
+        })
+    }
+
+    /// The API key, if its variable is set.
+    pub(crate) fn read_key(&self) -> Option<String> {
+        read_variable(self.key_env.as_deref()?)
+    }
+
+    /// The error of a provider whose key is not set.
+    pub(crate) fn missing_key(&self) -> UserError {
+        let variable = self.key_env.as_deref().unwrap_or("API_KEY");
+        let error = UserError::new(format!("no API key: {variable} is not set"));
+        let preset = PRESETS.iter().find(|it| it.name == self.name);
+        match preset.and_then(|it| it.env_prefix) {
+            Some(prefix) => {
+                error.hint(format!("for a server that needs no key, set {prefix}_BASE_URL"))
+            }
+            None => error.hint("set the variable, or name another one with `key_env`"),
+        }
+    }
+
+    /// The dialect of the provider.
+    pub(crate) fn new_dialect(&self) -> Box<dyn Dialect> {
+        match self.dialect {
+            DialectName::ChatCompletions => Box::new(ChatCompletions::new()),
+            DialectName::Responses => Box::new(OpenAiResponses::new()),
+            DialectName::Anthropic => Box::new(self.anthropic()),
+            DialectName::Ollama => Box::new(Ollama::new()),
+        }
+    }
+
+    pub(crate) fn anthropic(&self) -> AnthropicMessages {
+        let dialect = AnthropicMessages::new();
+        if self.has_bearer_key { dialect.bearer_key() } else { dialect }
+    }
+
+    /// The base URL, the default of the dialect included.
+    pub(crate) fn url(&self) -> String {
+        self.base_url.clone().unwrap_or_else(|| self.new_dialect().base_url().to_owned())
+    }
+
+    /// Whether a key would be sent unencrypted to another machine.
+    pub(crate) fn exposes_key(&self) -> bool {
+        let url = self.url();
+        url.starts_with("http://") && !is_loopback(&url)
+    }
+
+    /// A transport that uses the proxies of the environment; nothing where the usual one does as well.
+    pub(crate) fn proxy_transport(&self) -> Result<Option<HttpTransport>> {
+        let variables = ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY"];
+        let is_set = |name: &&str| {
+            read_variable(name).is_some() || read_variable(&name.to_lowercase()).is_some()
+        };
+        if !variables.iter().any(is_set) || is_loopback(&self.url()) {
+            return Ok(None);
+        }
+        Ok(Some(HttpTransport::builder().proxy_from_env().build()?))
+    }
+}
+
+/// The variable with a bearer token for Anthropic's API, which gateways use.
+const ANTHROPIC_TOKEN: &str = "ANTHROPIC_AUTH_TOKEN";
+
+/// Reads the base URL that the environment has for a provider.
+fn read_base_url(prefix: &str) -> Option<String> {
+    let url = read_variable(&format!("{prefix}_BASE_URL"));
+    let host = || (prefix == "OLLAMA").then(|| read_variable("OLLAMA_HOST")).flatten();
+    url.or_else(|| host().map(|host| ollama_url(&host)))
+}
+
+/// The URL of `OLLAMA_HOST`, which may be a host, a port, both, or a URL. A server that listens on all addresses is
+/// reached on this machine.
+fn ollama_url(host: &str) -> String {
+    let (scheme, rest, default_port) = match host.trim().trim_end_matches('/').split_once("://") {
+        Some(("https", rest)) => ("https", rest, 443),
+        Some((_, rest)) => ("http", rest, 80),
+        None => ("http", host.trim().trim_end_matches('/'), OLLAMA_PORT),
+    };
+    let (authority, path) = match rest.split_once('/') {
+        Some((authority, path)) => (authority, format!("/{path}")),
+        None => (rest, String::new()),
+    };
+    let is_ipv6_without_port = authority.ends_with(']');
+    let (name, port) = match authority.rsplit_once(':') {
+        Some((name, port)) if !is_ipv6_without_port => (name, port.to_owned()),
+        _ => (authority, default_port.to_string()),
+    };
+    let name = match name {
+        "" | "0.0.0.0" => "127.0.0.1",
+        "[::]" => "[::1]",
+        name => name,
+    };
+    format!("{scheme}://{name}:{port}{path}")
+}
+
+/// Adds or removes the version of an API, so that the path of a request can be appended.
+fn normalize_url(url: &str, dialect: DialectName) -> String {
+    let trimmed = url.trim_end_matches('/');
+    let has_path = trimmed.split_once("://").is_some_and(|(_, rest)| rest.contains('/'));
+    match dialect {
+        // Earlier versions of Haft used the OpenAI-compatible API.
+        DialectName::Ollama => trimmed.strip_suffix("/v1").unwrap_or(trimmed).to_owned(),
+        // The libraries of Anthropic append the version to any path.
+        DialectName::Anthropic if !trimmed.ends_with("/v1") => format!("{trimmed}/v1"),
+        DialectName::ChatCompletions | DialectName::Responses if !has_path => {
+            format!("{trimmed}/v1")
+        }
+        _ => trimmed.to_owned(),
+    }
+}
+
+/// Whether a URL leads to this machine, where no proxy is needed.
+fn is_loopback(url: &str) -> bool {
+    let host = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let host = host.split('/').next().unwrap_or_default();
+    ["localhost", "127.", "[::1]"].iter().any(|start| host.starts_with(start))
+}
+
+fn unknown_provider(name: &str, config: &UserConfig) -> UserError {
+    let error = UserError::new(format!("unknown provider `{name}`"));
+    let mut names: Vec<&str> = PRESETS.iter().map(|it| it.name).collect();
+    names.extend(config.providers.keys().map(String::as_str).filter(|it| *it != name));
+    match haft::schema::nearest(name, names.iter().copied()) {
+        Some(near) => error.hint(format!("did you mean `{near}`?")),
+        None => error.hint(format!("known providers: {}", names.join(", "))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{normalize_url, ollama_url};
+    use crate::config::DialectName;
+
+    #[test]
+    fn the_host_of_ollama_has_many_forms() {
+        for (host, url) in [
+            ("127.0.0.1:11434", "http://127.0.0.1:11434"),
+            ("0.0.0.0", "http://127.0.0.1:11434"),
+            (":8080", "http://127.0.0.1:8080"),
+            ("box", "http://box:11434"),
+            ("http://box", "http://box:80"),
+            ("https://box/", "https://box:443"),
+            ("https://box:9/ollama", "https://box:9/ollama"),
+            ("[::]:5", "http://[::1]:5"),
+            ("[::1]", "http://[::1]:11434"),
+        ] {
+            assert_eq!(ollama_url(host), url, "{host}");
+        }
+    }
+
+    #[test]
+    fn versions_are_added_as_each_api_expects() {
+        use DialectName::{Anthropic, ChatCompletions, Ollama};
+        for (url, dialect, expected) in [
+            ("http://h", ChatCompletions, "http://h/v1"),
+            ("http://h/", ChatCompletions, "http://h/v1"),
+            ("http://h/openai", ChatCompletions, "http://h/openai"),
+            ("http://h", Anthropic, "http://h/v1"),
+            ("http://h/api", Anthropic, "http://h/api/v1"),
+            ("http://h/api/v1/", Anthropic, "http://h/api/v1"),
+            ("http://h/v1", Ollama, "http://h"),
+        ] {
+            assert_eq!(normalize_url(url, dialect), expected, "{url}");
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! The user's configuration, providers, `haft models` and `haft doctor`.
+
+use std::path::Path;
+
+use insta::assert_snapshot;
+
+use super::http::{response, serve, serve_all};
+use super::support::{haft, run_haft, transcript, write_agent};
+
+const MODELS: &str = r#"{"object":"list","data":[{"id":"small"},{"id":"large"}]}"#;
+const ANSWER: &str = r#"{"id":"c","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"ok"},"finish_reason":"stop"}],"usage":{"prompt_tokens":12,"completion_tokens":3}}"#;
+const CALL: &str = r#"{"id":"c","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"report_number","arguments":"{\"number\":7}"}}]},"finish_reason":"tool_calls"}]}"#;
+
+fn json(body: &str) -> String {
+    response("200 OK\r\ncontent-type: application/json", body)
+}
+
+fn set(dir: &Path, key: &str, value: &str) -> String {
+    run_haft(dir, &["config", "set", key, value])
+}
+
+#[test]
+fn values_are_set_read_and_removed_and_comments_stay() {
+    let dir = tempfile::tempdir().unwrap();
+    let cli = |words: &[&str]| run_haft(dir.path(), words);
+    assert!(cli(&["config"]).contains("does not exist"));
+    assert_eq!(set(dir.path(), "model", "local:m"), "exit 0");
+    let path = dir.path().join(".config/haft/config.toml");
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, format!("# mine\n{text}")).unwrap();
+    assert_eq!(set(dir.path(), "providers.local.base_url", "http://127.0.0.1:1/v1"), "exit 0");
+    assert_eq!(set(dir.path(), "providers.local.options.temperature", "0.5"), "exit 0");
+    assert_eq!(set(dir.path(), "prices.\"local:m\".input", "1"), "exit 0");
+    assert_snapshot!(std::fs::read_to_string(&path).unwrap(), @r#"
+    # mine
+    model = "local:m"
+
+    [providers.local]
+    base_url = "http://127.0.0.1:1/v1"
+
+    [providers.local.options]
+    temperature = 0.5
+
+    [prices."local:m"]
+    input = 1
+    "#);
+    assert_eq!(cli(&["config", "get", "model"]), "exit 0\n--- out\nlocal:m");
+    assert_eq!(cli(&["config", "unset", "prices"]), "exit 0");
+    assert!(cli(&["config", "unset", "prices"]).starts_with("exit 3"));
+    assert!(cli(&["config", "get", "providers.x"]).starts_with("exit 3"));
+    // What the file does not allow is not written.
+    for (key, value) in [("modle", "x"), ("providers.local.dialect", "soap"), ("model.x", "y")] {
+        assert!(set(dir.path(), key, value).starts_with("exit 1"), "{key}");
+    }
+    std::fs::write(&path, "model = 7\n").unwrap();
+    let broken = cli(&["models"]);
+    assert!(broken.contains("haft/config.toml:1: invalid type"), "{broken}");
+}
+
+#[test]
+fn a_provider_of_the_configuration_runs_an_agent() {
+    let dir = tempfile::tempdir().unwrap();
+    write_agent(dir.path(), "system = 'x'\nprompt = 'Go.'");
+    let (port, requests) = serve(json(ANSWER));
+    set(dir.path(), "model", "local:small");
+    set(dir.path(), "providers.local.base_url", &format!("http://127.0.0.1:{port}/v1"));
+    set(dir.path(), "providers.local.key_env", "LOCAL_KEY");
+    set(dir.path(), "providers.local.options.temperature", "0.25");
+    let mut run = haft(dir.path());
+    let ran = transcript(&run.args(["run", "a"]).env("LOCAL_KEY", "sk-local").output().unwrap());
+    assert!(ran.starts_with("exit 0\n--- out\nok"), "{ran}");
+    let request = requests.recv().unwrap();
+    assert!(request.starts_with("POST /v1/chat/completions"), "{request}");
+    assert!(request.to_lowercase().contains("authorization: bearer sk-local"), "{request}");
+    assert!(request.contains("\"temperature\":0.25"), "{request}");
+    // Another dialect, with the token of a gateway and its path.
+    let (port, requests) = serve(response("500 X", "{}"));
+    let mut run = haft(dir.path());
+    run.env("ANTHROPIC_AUTH_TOKEN", "t-1").args(["models", "anthropic"]);
+    run.env("ANTHROPIC_BASE_URL", format!("http://127.0.0.1:{port}/api"));
+    assert!(transcript(&run.output().unwrap()).starts_with("exit 1"));
+    let request = requests.recv().unwrap().to_lowercase();
+    assert!(request.starts_with("get /api/v1/models"), "{request}");
+    assert!(request.contains("authorization: bearer t-1") && !request.contains("x-api-key"));
+    // The host of Ollama by its own variable.
+    let (port, requests) = serve(json(r#"{"models":[{"name":"llama3"}]}"#));
+    let mut run = haft(dir.path());
+    run.env("OLLAMA_HOST", format!("127.0.0.1:{port}")).args(["models", "ollama"]);
+    assert_eq!(transcript(&run.output().unwrap()), "exit 0\n--- out\nollama:llama3");
+    assert!(requests.recv().unwrap().starts_with("GET /api/tags"));
+}
+
+#[test]
+fn proxies_of_the_environment_are_used() {
+    let dir = tempfile::tempdir().unwrap();
+    let (port, requests) = serve(json(MODELS));
+    set(dir.path(), "providers.far.base_url", "http://models.example/v1");
+    let mut run = haft(dir.path());
+    run.env("HTTP_PROXY", format!("http://127.0.0.1:{port}")).args(["models", "far"]);
+    assert_eq!(transcript(&run.output().unwrap()), "exit 0\n--- out\nfar:large\nfar:small");
+    let request = requests.recv().unwrap();
+    assert!(request.starts_with("GET http://models.example/v1/models"), "{request}");
+}
+
+#[test]
+fn the_doctor_finds_what_works() {
+    let dir = tempfile::tempdir().unwrap();
+    let port = serve_all(vec![json(MODELS), json(ANSWER), json(CALL), json(ANSWER)]);
+    set(dir.path(), "providers.local.base_url", &format!("http://127.0.0.1:{port}/v1"));
+    let healthy = run_haft(dir.path(), &["doctor", "--model", "local:small"]);
+    let names: Vec<&str> =
+        healthy.lines().skip(2).map(|line| line.get(..20).unwrap().trim()).collect();
+    assert_eq!(
+        names,
+        [
+            "ok      config",
+            "ok      store",
+            "ok      model",
+            "ok      key",
+            "ok      reachable",
+            "ok      response",
+            "ok      tool call",
+        ],
+        "{healthy}"
+    );
+    assert!(healthy.contains("report_number {\"number\":7}"), "{healthy}");
+    let sick = run_haft(dir.path(), &["doctor", "--model", "groq:x", "--json"]);
+    assert!(sick.starts_with("exit 1") && sick.contains("GROQ_API_KEY is not set"), "{sick}");
+    let none = run_haft(dir.path(), &["doctor", "--model", "nope"]);
+    assert!(none.starts_with("exit 1") && none.contains("PROVIDER:MODEL"), "{none}");
+}

@@ -1,0 +1,90 @@
+//! Finding turns and conversations again.
+
+use std::fs::File;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::support::{haft, run_haft, transcript, write_scripted_agent};
+
+fn chat(dir: &Path, words: &[&str], said: &str) -> String {
+    let input = dir.join("input");
+    std::fs::write(&input, format!("{said}\n")).unwrap();
+    let mut command = haft(dir);
+    command.args(["chat", "a"]).args(words).stdin(File::open(input).unwrap());
+    transcript(&command.output().unwrap())
+}
+
+#[test]
+fn turns_are_found_by_words_agent_and_the_end_of_their_id() {
+    let dir = tempfile::tempdir().unwrap();
+    write_scripted_agent(dir.path(), "", "steps:\n  - say: The sea is blue.\n");
+    let cli = |words: &[&str]| run_haft(dir.path(), words);
+    assert!(cli(&["run", "a", "What color is the sea?"]).starts_with("exit 0"));
+    assert!(cli(&["run", "a", "Another question"]).starts_with("exit 0"));
+    let listed = cli(&["turns"]);
+    let lines: Vec<&str> = listed.lines().skip(2).collect();
+    assert_eq!(lines.len(), 2, "{listed}");
+    assert!(lines[0].contains("Another question") && lines[0].contains("script"), "{listed}");
+    let id = lines[1].split(' ').next().unwrap();
+    assert_eq!(id.len(), 8);
+    assert!(cli(&["show", id]).contains("What color is the sea?"));
+    assert!(cli(&["show", "last"]).contains("Another question"));
+    assert_eq!(cli(&["turns", "--search", "COLOR is"]).lines().count(), 3);
+    assert_eq!(cli(&["turns", "--search", "sea is blue", "--agent", "a"]).lines().count(), 4);
+    assert!(cli(&["turns", "--search", "green"]).starts_with("exit 3"));
+    assert!(cli(&["turns", "--agent", "b"]).starts_with("exit 3"));
+    let json = cli(&["turns", "--json", "--limit", "1"]);
+    let line: Value = serde_json::from_str(json.lines().nth(2).unwrap()).unwrap();
+    assert_eq!(
+        (&line["firstWords"], &line["model"]),
+        (&"Another question".into(), &"script".into())
+    );
+    // The store is found from below, and stays out of repositories.
+    std::fs::create_dir(dir.path().join("deep")).unwrap();
+    assert!(run_haft(&dir.path().join("deep"), &["turns"]).contains(id));
+    assert!(std::fs::read_to_string(dir.path().join(".haft/.gitignore")).unwrap().ends_with("*\n"));
+}
+
+#[test]
+fn conversations_are_listed_renamed_continued_and_exported() {
+    let dir = tempfile::tempdir().unwrap();
+    write_scripted_agent(dir.path(), "", "steps:\n  - say: Noted.\n");
+    let cli = |words: &[&str]| run_haft(dir.path(), words);
+    assert!(chat(dir.path(), &["--continue"], "x").starts_with("exit 3"));
+    assert!(chat(dir.path(), &[], "first").starts_with("exit 0"));
+    assert!(chat(dir.path(), &["--continue"], "second").starts_with("exit 0"));
+    let json = cli(&["conversations", "--json"]);
+    let line: Value = serde_json::from_str(json.lines().nth(2).unwrap()).unwrap();
+    assert_eq!((&line["turns"], &line["title"]), (&2.into(), &"first".into()));
+    let id = line["conversation"].as_str().unwrap();
+    let prefix = id.get(..10).unwrap();
+    assert_eq!(cli(&["turns", "--conversation", prefix]).lines().count(), 4);
+    assert_eq!(cli(&["conversations", "rename", prefix, "Notes"]), "exit 0");
+    assert!(cli(&["conversations"]).contains("2 turns  Notes"));
+    let exported = cli(&["conversations", "export", "last"]);
+    let turns = exported.lines().filter(|line| line.starts_with("<!-- turn ")).count();
+    assert_eq!(turns, 2);
+    let text: Vec<&str> =
+        exported.lines().filter(|it| !it.is_empty() && !it.starts_with("<!--")).collect();
+    assert_eq!(
+        text,
+        [
+            "exit 0",
+            "--- out",
+            "# Notes",
+            "**User**",
+            "first",
+            "**Assistant**",
+            "Noted.",
+            "**User**",
+            "second",
+            "**Assistant**",
+            "Noted.",
+        ]
+    );
+    let exported = cli(&["conversations", "export", prefix, "--format", "json"]);
+    let exported: Value = serde_json::from_str(exported.split_once("out\n").unwrap().1).unwrap();
+    assert_eq!(exported["turns"].as_array().unwrap().len(), 2);
+    assert!(cli(&["conversations", "export", "nope"]).starts_with("exit 3"));
+}
