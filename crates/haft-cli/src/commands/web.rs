@@ -24,7 +24,7 @@ pub(super) async fn serve_inspector(args: &WebArgs, terminal: &Terminal) -> Resu
     let path = args.store.find_path();
     let store_dir = match args.read_only {
         true => open_store_to_read(&path)?,
-        false => open_or_create_store(path.clone())?,
+        false => open_or_create_store(&path)?,
     };
     let hub = EventHub::new();
     let no_step = |_: StepContext| async { Err::<Step, _>(StepError::new("no turn runs here")) };
