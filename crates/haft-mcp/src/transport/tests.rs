@@ -1,0 +1,4 @@
+mod scanner;
+#[cfg(feature = "http")]
+mod sse;
+mod stream;
