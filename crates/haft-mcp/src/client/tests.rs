@@ -1,0 +1,5 @@
+mod calls;
+mod definitions;
+mod faults;
+mod questions;
+mod scripted_server;
