@@ -1,0 +1,237 @@
+//! The server over streamable HTTP.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
+use http::{HeaderMap, Request, Response, StatusCode};
+use http_body::Body;
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt as _, Full};
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use sha2::{Digest as _, Sha256};
+
+use super::McpServer;
+
+/// The header of a session, which revisions before 2026-07-28 have.
+const SESSION_HEADER: &str = "mcp-session-id";
+
+/// Who may use a server over HTTP.
+///
+/// By default only programs on this machine: the `Host` of a request must be a loop-back name, and so must be the
+/// `Origin`, which requests of web pages have.
+#[derive(Clone, Default)]
+#[must_use = "options do nothing until they are passed to `http_service`"]
+pub struct HttpOptions {
+    token: Option<[u8; 32]>,
+    hosts: Vec<String>,
+    origins: Vec<String>,
+    max_sessions: Option<usize>,
+}
+
+impl HttpOptions {
+    /// Programs on this machine, without a token.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Requires `Authorization: Bearer …` with this token.
+    pub fn bearer_token(mut self, token: &str) -> Self {
+        self.token = Some(Sha256::digest(token.trim()).into());
+        self
+    }
+
+    /// Also accepts requests to this host name, with or without a port.
+    pub fn allow_host(mut self, host: impl Into<String>) -> Self {
+        self.hosts.push(host.into());
+        self
+    }
+
+    /// Accepts requests of web pages of this origin, such as `https://app.example.com:443`.
+    pub fn allow_origin(mut self, origin: impl Into<String>) -> Self {
+        self.origins.push(origin.into());
+        self
+    }
+
+    /// How many sessions of clients before 2026-07-28 may be open; the default is 256.
+    pub fn max_sessions(mut self, sessions: usize) -> Self {
+        self.max_sessions = Some(sessions);
+        self
+    }
+}
+
+impl fmt::Debug for HttpOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpOptions")
+            .field("has_token", &self.token.is_some())
+            .field("hosts", &self.hosts)
+            .field("origins", &self.origins)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A tower service that serves clients over streamable HTTP. Mount it at one path of an application:
+///
+/// ```
+/// use haft_mcp::McpServer;
+/// use haft_mcp::server::HttpOptions;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let server = McpServer::builder("shop").build()?;
+/// let service = server.http_service(&HttpOptions::new().bearer_token("a long random text"));
+/// // axum::Router::new().route_service("/mcp", service)
+/// # drop(service);
+/// # Ok(())
+/// # }
+/// ```
+pub struct McpHttpService<H: rmcp::ServerHandler = McpServer> {
+    service: StreamableHttpService<H, LocalSessionManager>,
+    sessions: Arc<LocalSessionManager>,
+    token: Option<[u8; 32]>,
+    max_sessions: usize,
+}
+
+impl<H: rmcp::ServerHandler> Clone for McpHttpService<H> {
+    fn clone(&self) -> Self {
+        Self {
+            service: self.service.clone(),
+            sessions: Arc::clone(&self.sessions),
+            token: self.token,
+            max_sessions: self.max_sessions,
+        }
+    }
+}
+
+impl McpServer {
+    /// The server as a service for HTTP. Without a token, clients cannot list results, because any program on the
+    /// machine could.
+    #[must_use]
+    pub fn http_service(&self, options: &HttpOptions) -> McpHttpService {
+        let server = match options.token {
+            Some(_) => self.clone(),
+            None => self.clone().without_artifact_list(),
+        };
+        McpHttpService::new(move || server.new_session(), options)
+    }
+}
+
+impl<H: rmcp::ServerHandler> McpHttpService<H> {
+    /// Serves handlers of your own, such as one that delegates to an [`McpServer`] and adds prompts. A handler is made
+    /// for every session, and for every request without a session.
+    pub fn new(handler: impl Fn() -> H + Send + Sync + 'static, options: &HttpOptions) -> Self {
+        let sessions = Arc::new(LocalSessionManager::default());
+        let config = StreamableHttpServerConfig::default();
+        let hosts = config.allowed_hosts.iter().chain(&options.hosts).cloned().collect::<Vec<_>>();
+        let origins = LOOPBACK_ORIGINS.into_iter().map(str::to_owned);
+        let origins: Vec<String> = origins.chain(options.origins.iter().cloned()).collect();
+        let config = config
+            .with_allowed_hosts(hosts)
+            .with_allowed_origins(origins)
+            .enforce_origin_validation();
+        let service =
+            StreamableHttpService::new(move || Ok(handler()), Arc::clone(&sessions), config);
+        let max_sessions = options.max_sessions.unwrap_or(DEFAULT_SESSIONS);
+        Self { service, sessions, token: options.token, max_sessions }
+    }
+
+    /// Whether a request may be served.
+    async fn check(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+        if let Some(token) = &self.token
+            && !has_token(headers, token)
+        {
+            return Err(Refusal::Unauthorized);
+        }
+        if headers.contains_key(SESSION_HEADER) {
+            return Ok(());
+        }
+        let open = self.sessions.sessions.read().await.len();
+        if open < self.max_sessions { Ok(()) } else { Err(Refusal::TooManySessions) }
+    }
+}
+
+/// Why a request is refused before it is read.
+enum Refusal {
+    Unauthorized,
+    TooManySessions,
+}
+
+impl Refusal {
+    fn into_response(self) -> Response<BoxBody<Bytes, Infallible>> {
+        let (status, text) = match self {
+            Self::Unauthorized => (StatusCode::UNAUTHORIZED, "a bearer token is required"),
+            Self::TooManySessions => {
+                (StatusCode::SERVICE_UNAVAILABLE, "too many sessions are open")
+            }
+        };
+        let mut response = Response::new(Full::new(Bytes::from_static(text.as_bytes())).boxed());
+        *response.status_mut() = status;
+        if status == StatusCode::UNAUTHORIZED {
+            response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}
+
+/// Whether a request has the token. Digests are compared, so that the time tells nothing about the token.
+fn has_token(headers: &HeaderMap, token: &[u8; 32]) -> bool {
+    let given = headers.get(AUTHORIZATION).and_then(|it| it.to_str().ok());
+    let given = given.and_then(|it| it.split_once(' '));
+    let given = given.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
+    given.is_some_and(|(_, given)| {
+        let digest: [u8; 32] = Sha256::digest(given.trim()).into();
+        digest == *token
+    })
+}
+
+impl<B, H> tower_service::Service<Request<B>> for McpHttpService<H>
+where
+    B: Body + Send + 'static,
+    B::Error: fmt::Display,
+    B::Data: Send + 'static,
+    H: rmcp::ServerHandler,
+{
+    type Response = Response<BoxBody<Bytes, Infallible>>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let this = self.clone();
+        Box::pin(async move {
+            Ok(match this.check(request.headers()).await {
+                Ok(()) => this.service.handle(request).await,
+                Err(refusal) => refusal.into_response(),
+            })
+        })
+    }
+}
+
+impl<H: rmcp::ServerHandler> fmt::Debug for McpHttpService<H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("McpHttpService")
+            .field("has_token", &self.token.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+/// How many sessions may be open.
+const DEFAULT_SESSIONS: usize = 256;
+
+/// Origins of pages that a program on this machine serves, which the protocol wants to be accepted.
+const LOOPBACK_ORIGINS: [&str; 6] = [
+    "http://localhost:*",
+    "http://127.0.0.1:*",
+    "http://[::1]:*",
+    "https://localhost:*",
+    "https://127.0.0.1:*",
+    "https://[::1]:*",
+];
