@@ -1,0 +1,90 @@
+//! Queries about stored results, which the proxy answers itself.
+
+use std::sync::Arc;
+
+use haft_core::cancel::Cancellation;
+use haft_core::tool::ArtifactSet;
+use haft_core::{RawArgs, Tool};
+use serde_json::{Value, json};
+
+use super::envelope::{RequestKey, response};
+use super::session::Session;
+use super::tool_list::is_list;
+use crate::query_tools::{QueryAnswer, handle_of};
+
+/// How many results one list shows.
+const MAX_LISTED: usize = 50;
+
+impl Session {
+    /// Answers a query.
+    pub(super) async fn answer_query(
+        self: Arc<Self>,
+        id: RequestKey,
+        tool: Tool,
+        args: Value,
+        cancellation: Cancellation,
+    ) {
+        let answer = match is_list(&tool) {
+            true => self.list_results(&args).await,
+            false => self.run_query(&tool, args.to_string().into(), cancellation.clone()).await,
+        };
+        self.end_query(&id);
+        if cancellation.is_cancelled() {
+            return;
+        }
+        let QueryAnswer { text, is_error } = answer;
+        let result = json!({"content": [{"type": "text", "text": text}], "isError": is_error, "resultType": "complete"});
+        self.send_client(response(&id, &result)).await;
+    }
+
+    async fn run_query(
+        &self,
+        tool: &Tool,
+        args: RawArgs,
+        cancellation: Cancellation,
+    ) -> QueryAnswer {
+        let shared = self.shared();
+        let artifacts = ArtifactSet::new();
+        if let Some(handle) = handle_of(&args) {
+            match shared.catalog.find(&handle).await {
+                Ok(Some(artifact)) => drop(artifacts.put_retrieved(&handle, artifact)),
+                Ok(None) => {
+                    let shown = crate::answer_limits::start_of(&handle, 64);
+                    return shared.queries.refuse(&format!(
+                        "there is no result with callId `{shown}`: it never existed, or it was removed; artifact_list \
+                         names those that there are"
+                    ));
+                }
+                Err(error) => return shared.queries.refuse(&error.to_string()),
+            }
+        }
+        shared.queries.run(tool, args, Arc::new(artifacts), cancellation).await
+    }
+
+    /// The stored results, the newest first.
+    async fn list_results(&self, args: &Value) -> QueryAnswer {
+        let shared = self.shared();
+        let skip = args.get("skip").and_then(Value::as_u64).unwrap_or(0);
+        let skip = usize::try_from(skip).unwrap_or(usize::MAX);
+        let results = match shared.catalog.list().await {
+            Ok(results) => results,
+            Err(error) => return shared.queries.refuse(&error.to_string()),
+        };
+        let mut lines: Vec<String> = results
+            .iter()
+            .skip(skip)
+            .take(MAX_LISTED)
+            .map(|it| {
+                format!("{} {} bytes, of {}, {}", it.handle, it.bytes, it.tool, it.created_at)
+            })
+            .collect();
+        let shown = skip.saturating_add(lines.len());
+        if lines.is_empty() {
+            lines.push("(no results)".to_owned());
+        }
+        if shown < results.len() {
+            lines.push(format!("[{} more; go on with skip {shown}]", results.len() - shown));
+        }
+        QueryAnswer { text: shared.limits.cut(&lines.join("\n")), is_error: false }
+    }
+}
