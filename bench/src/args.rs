@@ -3,11 +3,11 @@
 #[cfg(test)]
 mod tests;
 
-use crate::{artifacts, conversation, measure::Plan, report::Format, stream, turns};
+use crate::{artifacts, conversation, mcp, measure::Plan, report::Format, stream, turns};
 
 /// What is printed when the command line is not understood.
 pub(crate) const USAGE: &str = "\
-usage: haft-bench <dispatch|validate|callid|agreement|artifacts|stream|turns|conversation> [--json] [--rounds N] [--quick]
+usage: haft-bench <dispatch|validate|callid|agreement|artifacts|stream|turns|conversation|mcp> [--json] [--rounds N] [--quick]
                   [--values N] [--bytes N] [--keep] [--full]
 
   dispatch    JSON text in, typed handler out: Haft, peers and the reference in node
@@ -18,6 +18,7 @@ usage: haft-bench <dispatch|validate|callid|agreement|artifacts|stream|turns|con
   stream      100000 pieces of an answer read, in memory and over HTTP, and a request of 1000 records
   turns       turns of three iterations: at once, waiting, and on the disk, beside bare Tokio
   conversation  a conversation of many turns: size of its store and time of hydration, and how they grow
+  mcp         the MCP proxy: what it adds to a small call, and a large result (--bytes) until its answer
 
   --json      one JSON object per line: name, ours, unit, peers, ratio (ours to the floor)
   --rounds N  rounds per variant (31; 5 with --quick; of artifacts, stream and turns 7 and 3)
@@ -41,6 +42,7 @@ pub(crate) enum Bench {
     Stream,
     Turns,
     Conversation,
+    Mcp,
 }
 
 /// A parsed command line.
@@ -55,6 +57,7 @@ pub(crate) struct Args {
     pub(crate) stream: stream::Options,
     pub(crate) turns: turns::Options,
     pub(crate) conversation: conversation::Options,
+    pub(crate) mcp: mcp::Options,
 }
 
 impl Args {
@@ -79,6 +82,7 @@ impl Args {
                 "stream" if bench.is_none() => bench = Some(Bench::Stream),
                 "turns" if bench.is_none() => bench = Some(Bench::Turns),
                 "conversation" if bench.is_none() => bench = Some(Bench::Conversation),
+                "mcp" if bench.is_none() => bench = Some(Bench::Mcp),
                 "--json" => format = Format::JsonLines,
                 "--quick" => (plan, few, quick) = (Plan::QUICK, 3, true),
                 "--rounds" => rounds = Some(parse_count(&arg, args.next())?),
@@ -95,7 +99,8 @@ impl Args {
         let turns = turns::Options { rounds: rounds.unwrap_or(few), full };
         let stream = stream::Options { rounds: rounds.unwrap_or(few) };
         let conversation = conversation::Options { turns: if quick { 200 } else { 1_000 } };
-        Ok(Self { bench, format, plan, values, artifacts, stream, turns, conversation })
+        let mcp = mcp::Options { calls: if quick { 500 } else { 5_000 }, bytes };
+        Ok(Self { bench, format, plan, values, artifacts, stream, turns, conversation, mcp })
     }
 }
 

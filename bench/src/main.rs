@@ -8,6 +8,7 @@
 //! cargo run --release -p haft-bench -- stream
 //! cargo run --release -p haft-bench -- turns --full
 //! cargo run --release -p haft-bench --no-default-features -- conversation
+//! cargo run --release -p haft-bench --no-default-features -- mcp --bytes 1G
 //! cargo run --release -p haft-bench --features allocations -- dispatch
 //! ```
 //!
@@ -23,6 +24,7 @@ mod artifacts;
 mod callid;
 mod conversation;
 mod dispatch;
+mod mcp;
 mod measure;
 mod node;
 mod ours;
@@ -45,6 +47,8 @@ fn main() -> ExitCode {
         Some(artifacts::job::COMMAND) => {
             return exit(artifacts::job::run(job.as_deref(), &mut io::stdout().lock()), failed);
         }
+        Some(mcp::SERVER) => return exit(mcp::serve(), failed),
+        Some(mcp::PROXY) => return exit(mcp::proxy(job.as_deref()), failed),
         Some(stream::server::COMMAND) => {
             return exit(stream::server::run(&mut io::stdout()), failed);
         }
@@ -88,6 +92,7 @@ fn run(args: Args) -> Result<(), String> {
         Bench::Artifacts => artifacts::run(args.artifacts, &mut print),
         Bench::Stream => stream::run(args.stream, &mut print),
         Bench::Turns => turns::run(args.turns, &mut print),
+        Bench::Mcp => mcp::run(args.mcp, &mut print),
         Bench::Conversation => conversation::run(args.conversation, &mut print),
     }
 }

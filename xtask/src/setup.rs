@@ -16,7 +16,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 /// Commands that succeed where a Debian package is installed, and the package: programs that tests compare with, and
 /// the headers that the feature `native-tls` is built with.
-const PACKAGES: [(&[&str], &str); 9] = [
+const PACKAGES: [(&[&str], &str); 10] = [
     (&["jq", "--version"], "jq"),
     (&["rg", "--version"], "ripgrep"),
     (&["node", "--version"], "nodejs"),

@@ -7,6 +7,7 @@ mod command;
 mod file;
 mod file_schema;
 mod http;
+mod mcp;
 mod packs;
 mod prepare;
 mod script_errors;
@@ -16,23 +17,28 @@ mod tool_keys;
 mod trusted_agents;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use haft::Tool;
 use haft::executors::ScriptExecutor;
+use haft::stores::DirSpoolStore;
 use haft::turn::Limits;
+use haft_mcp::client::McpTools;
+use tempfile::TempDir;
 
 use self::agent_dir::{openable_dir, read_text_file, resolve_inside};
 pub(crate) use self::file::AgentFile;
 use self::file::AgentFileReading;
 pub(crate) use self::file_schema::agent_file_schema;
+pub(crate) use self::mcp::PinFile;
 pub(crate) use self::script_errors::ScriptErrors;
 use self::source::{AgentFileError, AgentSource};
 pub(crate) use self::tool_keys::ARTIFACT_KINDS;
 use self::trusted_agents::AgentIdentity;
 use crate::keyboard::{Keyboard, KeyboardInput, is_yes};
 use crate::state_dir::state_dir;
-use crate::terminal::{Terminal, TextRole, print_prompt, sanitize};
+use crate::terminal::{Terminal, TextRole, print_line, print_prompt, sanitize};
 use crate::user_error::UserError;
 
 /// An agent whose file was read and validated.
@@ -42,6 +48,10 @@ pub(crate) struct Agent {
     pub(crate) file: AgentFile,
     pub(crate) system: String,
     pub(crate) tools: Vec<Tool>,
+    /// The MCP servers that are connected.
+    servers: Vec<McpTools>,
+    /// Where the servers' large results arrive.
+    spool_dir: Option<TempDir>,
     source: AgentSource,
 }
 
@@ -94,7 +104,8 @@ impl Agent {
         let built = file.tools.build(&dir, &protected, &file.approvals);
         let found = prepare.chain(built.errors).chain(file.limits.find_errors());
         errors.extend(found.map(|error| source.locate(error).into()));
-        let agent = Self { dir, file, system, tools: built.tools, source };
+        let (tools, servers, spool_dir) = (built.tools, Vec::new(), None);
+        let agent = Self { dir, file, system, tools, servers, spool_dir, source };
         Ok(AgentInspection { agent: Some(agent), errors })
     }
 
@@ -136,26 +147,94 @@ impl Agent {
         self.file.tools.has_memory()
     }
 
-    /// Creates the files of `prepare` that do not exist yet. Before it runs programs of an agent that the user has not
-    /// trusted yet, it asks.
-    pub(crate) async fn prepare_files(&self, is_trusted: bool, terminal: &Terminal) -> Result<()> {
+    /// Creates the files of `prepare` that do not exist yet, and connects to the MCP servers. Before it runs programs of an
+    /// agent that the user has not trusted yet, it asks.
+    pub(crate) async fn prepare(&mut self, is_trusted: bool, terminal: &Terminal) -> Result<()> {
         let missing = self.file.prepare.iter().filter(|it| it.is_missing(&self.dir));
         let missing: Vec<_> = missing.collect();
-        if missing.is_empty() {
-            return Ok(());
-        }
-        let identity = AgentIdentity::new(&self.dir, self.source.text())?;
-        if !identity.is_trusted() {
-            if !is_trusted {
-                let commands: Vec<_> = missing.iter().map(|it| it.shown_command()).collect();
-                self.ask_for_trust(&commands, terminal).await?;
+        let mut commands: Vec<_> = missing.iter().map(|it| it.shown_command()).collect();
+        commands.extend(self.file.tools.servers().values().filter_map(|it| it.shown_command()));
+        if !commands.is_empty() {
+            let identity = AgentIdentity::new(&self.dir, self.source.text())?;
+            if !identity.is_trusted() {
+                if !is_trusted {
+                    self.ask_for_trust(&commands, terminal).await?;
+                }
+                identity.remember().context("cannot remember that the agent is trusted")?;
             }
-            identity.remember().context("cannot remember that the agent is trusted")?;
         }
         for file in missing {
             file.create(&self.dir, terminal).await?;
         }
+        for warning in self.connect_servers().await? {
+            let label = terminal.style_stderr(TextRole::Warning, "warning");
+            print_line(format_args!("{label}: {}", sanitize(&warning)));
+        }
         Ok(())
+    }
+
+    /// Whether the programs of the agent run without a question.
+    pub(crate) fn is_trusted(&self) -> bool {
+        let servers = self.file.tools.servers().values();
+        servers.filter_map(|it| it.shown_command()).next().is_none()
+            || AgentIdentity::new(&self.dir, self.source.text()).is_ok_and(|it| it.is_trusted())
+    }
+
+    /// Whether the agent uses MCP servers.
+    pub(crate) fn has_servers(&self) -> bool {
+        !self.file.tools.servers().is_empty()
+    }
+
+    /// The MCP servers that are connected.
+    pub(crate) fn servers(&self) -> &[McpTools] {
+        &self.servers
+    }
+
+    /// The definitions of tools that the user has accepted.
+    pub(crate) fn read_pins(&self) -> Result<PinFile> {
+        PinFile::read(&self.dir)
+    }
+
+    /// Connects to the MCP servers and adds their tools. Definitions that were not seen before are pinned. Returns what the
+    /// user should know.
+    async fn connect_servers(&mut self) -> Result<Vec<String>> {
+        if !self.has_servers() || !self.servers.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut pins = self.read_pins()?;
+        let spool_dir = tempfile::Builder::new().prefix("haft-mcp-").tempdir()?;
+        let spools = Arc::new(DirSpoolStore::open(spool_dir.path())?);
+        let (mut warnings, mut new_pins) = (Vec::new(), 0);
+        let (mut tools, built) = (self.tools.clone(), self.tools.len());
+        let mut servers = Vec::new();
+        for (name, table) in self.file.tools.servers() {
+            let connected = table.connect(name, &self.dir, Arc::clone(&spools), &pins).await;
+            let connected = connected.map_err(|error| {
+                self.source.locate(error.in_table(["tools", "mcp", name.as_str()]))
+            });
+            let server = match connected {
+                Ok(server) => server,
+                Err(error) if table.is_optional() => {
+                    warnings.push(error.to_string());
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
+            mcp::add_tools(&mut tools, &server);
+            let problems = server.problems().into_iter();
+            warnings.extend(problems.map(|it| describe_problem(name, &it)));
+            new_pins += pins.add_new(&server);
+            servers.push(server);
+        }
+        if new_pins > 0
+            && let Err(error) = pins.write()
+        {
+            warnings.push(format!("the definitions of MCP tools are not pinned: {error:#}"));
+        }
+        let tools = self.file.tools.apply_approvals(tools, built, &self.file.approvals);
+        self.tools = tools.map_err(|error| self.source.locate(error))?;
+        (self.servers, self.spool_dir) = (servers, Some(spool_dir));
+        Ok(warnings)
     }
 
     /// Asks the user whether the programs of this agent may run. Without a terminal they do not.
@@ -213,6 +292,16 @@ pub(crate) struct AgentInspection {
     pub(crate) agent: Option<Agent>,
     /// The errors, in the order in which `haft run` would meet them.
     pub(crate) errors: Vec<anyhow::Error>,
+}
+
+/// A tool of an MCP server that is left out, for the user.
+pub(crate) fn describe_problem(server: &str, problem: &haft_mcp::client::ToolProblem) -> String {
+    let haft_mcp::client::ToolProblem { tool, reason, .. } = problem;
+    let hint = match reason.contains("has changed") {
+        true => "; `haft mcp pin AGENT` accepts it",
+        false => "",
+    };
+    format!("the tool `{tool}` of the MCP server `{server}` is left out: {reason}{hint}")
 }
 
 /// Paths of this program that no tool for files may touch, in addition to the agent file and the default store.

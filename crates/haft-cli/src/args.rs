@@ -4,6 +4,7 @@ mod artifact;
 mod cleanup;
 mod conversations;
 mod grants;
+mod mcp;
 mod media;
 mod models;
 mod test;
@@ -21,6 +22,9 @@ pub(crate) use self::artifact::{
 pub(crate) use self::cleanup::{CancelArgs, GcArgs, RmArgs};
 pub(crate) use self::conversations::{ConversationsArgs, ConversationsCommand, ExportFormat};
 pub(crate) use self::grants::{AlwaysArgs, GrantSelection, GrantsArgs, GrantsCommand};
+pub(crate) use self::mcp::{
+    McpArgs, McpCommand, McpListArgs, McpPinArgs, McpProxyArgs, McpServeArgs, ServerSpec,
+};
 pub(crate) use self::media::{MediaArgs, MediaCommand};
 pub(crate) use self::models::{ConfigArgs, ConfigCommand, DoctorArgs, ModelsArgs};
 pub(crate) use self::test::TestArgs;
@@ -143,6 +147,8 @@ pub(crate) enum Command {
     Rm(RmArgs),
     /// Remove stored content that no turn references
     Gc(GcArgs),
+    /// Connect agents and servers of the Model Context Protocol
+    Mcp(McpArgs),
     /// Open a page that shows turns and lets you decide gates
     ///
     /// The page is served on loopback, behind a token that stands in the printed address.

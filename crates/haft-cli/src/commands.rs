@@ -11,6 +11,7 @@ mod conversations;
 mod doctor;
 mod gates;
 mod grants;
+mod mcp;
 mod media;
 mod models;
 mod new;
@@ -46,8 +47,8 @@ pub(crate) async fn run_command(
         Command::Check(args) => check::check_agent(&args, terminal).await,
         Command::Test(args) => test::run_tests(&args, terminal).await,
         Command::Schema => print_text(&crate::agent::agent_file_schema()?),
-        Command::Tools(args) => tools::list_tools(&args, terminal),
-        Command::Describe(args) => tools::describe_tool(&args, terminal),
+        Command::Tools(args) => tools::list_tools(&args, terminal).await,
+        Command::Describe(args) => tools::describe_tool(&args, terminal).await,
         Command::Call(args) => call::call_tool(&args, terminal, signals).await,
         Command::Id(args) => call_id::print_call_id(&args),
         Command::Artifact(args) => artifact::query_artifact(args, terminal).await,
@@ -64,6 +65,7 @@ pub(crate) async fn run_command(
         Command::Cancel(args) => cleanup::cancel_turn(&args, terminal).await,
         Command::Rm(args) => cleanup::remove_turns(&args, terminal).await,
         Command::Gc(args) => cleanup::collect_garbage(&args).await,
+        Command::Mcp(args) => mcp::run_mcp(args, terminal).await,
         Command::Web(args) => web::serve_inspector(&args, terminal).await,
         Command::Models(args) => models::list_models(&args, terminal).await,
         Command::Doctor(args) => doctor::run_doctor(&args, terminal).await,

@@ -23,6 +23,10 @@ use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, kill_proce
 /// The name under which this program runs as a supervisor: its first argument, before all others.
 pub(crate) const SUPERVISOR_NAME: &str = "haft-supervisor";
 
+/// The name under which it supervises a command that also reads: its standard output is a socket, which becomes the input
+/// and the output of the command.
+pub(crate) const STREAM_SUPERVISOR_NAME: &str = "haft-stream-supervisor";
+
 /// The executable of this program. The link of the kernel still works when the file was replaced.
 pub(crate) fn own_executable() -> io::Result<PathBuf> {
     let link = Path::new("/proc/self/exe");
@@ -32,20 +36,26 @@ pub(crate) fn own_executable() -> io::Result<PathBuf> {
 /// Supervises a command if this process was started for that.
 pub(crate) fn run_if_supervisor() -> Option<ExitCode> {
     let mut args = std::env::args_os();
-    if args.next().as_deref() != Some(OsStr::new(SUPERVISOR_NAME)) {
+    let name = args.next()?;
+    let has_input = name == OsStr::new(STREAM_SUPERVISOR_NAME);
+    if !has_input && name != OsStr::new(SUPERVISOR_NAME) {
         return None;
     }
     let program = args.next()?;
     // The program that started this one cannot be told if the socket is broken.
-    let _ = supervise(&program, args.collect());
+    let _ = supervise(&program, args.collect(), has_input);
     Some(ExitCode::SUCCESS)
 }
 
-fn supervise(program: &OsStr, args: Vec<OsString>) -> io::Result<()> {
+fn supervise(program: &OsStr, args: Vec<OsString>, has_input: bool) -> io::Result<()> {
     let mut control = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     #[cfg(target_os = "linux")]
     rustix::process::set_child_subreaper(Some(getpid()))?;
-    let spawned = Command::new(program).args(args).stdin(Stdio::null()).process_group(0).spawn();
+    let input = match has_input {
+        true => Stdio::from(io::stdout().as_fd().try_clone_to_owned()?),
+        false => Stdio::null(),
+    };
+    let spawned = Command::new(program).args(args).stdin(input).process_group(0).spawn();
     let child = match spawned {
         Ok(child) => Pid::from_child(&child),
         Err(error) => {

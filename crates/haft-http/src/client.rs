@@ -167,6 +167,14 @@ pub struct HttpClientBuilder {
     roots: Vec<u8>,
     resolver: Option<Arc<dyn reqwest::dns::Resolve>>,
     schemes: Schemes,
+    reuse: ConnectionReuse,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum ConnectionReuse {
+    #[default]
+    Idle,
+    Never,
 }
 
 /// Through which proxy requests go.
@@ -221,6 +229,12 @@ impl HttpClientBuilder {
         Self { schemes: Schemes::HttpsOnly, ..self }
     }
 
+    /// Opens a connection for every request. A server that closes idle connections then cannot break the next request,
+    /// which is sent once.
+    pub fn fresh_connections(self) -> Self {
+        Self { reuse: ConnectionReuse::Never, ..self }
+    }
+
     /// Builds the client.
     ///
     /// # Errors
@@ -236,6 +250,9 @@ impl HttpClientBuilder {
             .retry(reqwest::retry::never())
             .https_only(self.schemes == Schemes::HttpsOnly)
             .connect_timeout(self.limits.connect);
+        if self.reuse == ConnectionReuse::Never {
+            builder = builder.pool_max_idle_per_host(0);
+        }
         if let Some(resolver) = self.resolver {
             builder = builder.dns_resolver(resolver);
         }

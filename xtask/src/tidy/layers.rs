@@ -13,7 +13,7 @@ use crate::source;
 const CYCLIC: [(&str, &[&str]); 0] = [];
 
 /// What each crate may depend on among ours. Development dependencies are free.
-const MAY_USE: [(&str, &[&str]); 11] = [
+const MAY_USE: [(&str, &[&str]); 12] = [
     ("haft-core", &[]),
     ("haft-macros", &[]),
     ("haft-http", &["haft-core"]),
@@ -33,9 +33,10 @@ const MAY_USE: [(&str, &[&str]); 11] = [
             "haft-tools",
         ],
     ),
+    ("haft-mcp", &["haft", "haft-core", "haft-http"]),
     ("haft-server", &["haft", "haft-core"]),
     ("haft-inspector", &["haft-server"]),
-    ("haft-cli", &["haft", "haft-core", "haft-inspector", "haft-server"]),
+    ("haft-cli", &["haft", "haft-core", "haft-inspector", "haft-mcp", "haft-server"]),
 ];
 
 /// How many crates `haft-core` may bring into a program, itself not counted, with its default features and without

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use self::media_output::MediaOutput;
-pub(super) use self::process::{ProcessOutput, Program};
+pub(super) use self::process::{ProcessGroup, ProcessOutput, Program, SupervisorControl};
 use super::arguments::Arguments;
 use super::source::AgentFileError;
 use super::template::{Piece, expand_template, parse_template};

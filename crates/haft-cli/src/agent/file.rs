@@ -16,6 +16,7 @@ use super::agent_dir::read_text_file;
 use super::approvals::Approvals;
 use super::command::CommandTool;
 use super::http::HttpTool;
+use super::mcp::McpServerTable;
 use super::packs::{FilesPack, SimplePack, WebPack, build_pack};
 use super::prepare::PreparedFile;
 use super::source::{AgentFileError, AgentSource};
@@ -154,6 +155,9 @@ pub(crate) struct ToolsTable {
     /// HTTP endpoints, by the name of the tool.
     #[serde(default)]
     http: BTreeMap<String, HttpTool>,
+    /// MCP servers, by name.
+    #[serde(default)]
+    mcp: BTreeMap<String, McpServerTable>,
 }
 
 /// A tool and the key of the agent file that defines it.
@@ -197,29 +201,27 @@ impl ToolsTable {
                 Err(error) => errors.push(error.in_table(key)),
             }
         }
+        for (name, server) in &self.mcp {
+            if let Err(error) = server.validate() {
+                errors.push(error.in_table(["tools", "mcp", name]));
+            }
+        }
         reject_duplicate_names(&all, &mut errors);
-        let tools = self.apply_approvals(all, approvals, &mut errors);
+        let tools = self.apply_rules(all, approvals, &mut errors);
         BuiltTools { tools, errors }
     }
 
     /// Applies the approval rules of the file. A tool's own question says more than the one that the rules would set.
-    fn apply_approvals(
+    fn apply_rules(
         &self,
         all: Vec<KeyedTool>,
         approvals: &Approvals,
         errors: &mut Vec<AgentFileError>,
     ) -> Vec<Tool> {
-        let commands = self.command.iter().filter(|(_, it)| it.has_approval_question());
-        let endpoints = self.http.iter().filter(|(_, it)| it.has_approval_question());
-        let commands = commands.map(|(name, _)| name.as_str());
-        let with_own_question: BTreeSet<&str> =
-            commands.chain(endpoints.map(|(name, _)| name.as_str())).collect();
-        // A rule may name a tool that could not be built.
-        if errors.is_empty() {
-            let names = all.iter().flat_map(|(_, tool)| {
-                let aliases = tool.aliases().iter().map(String::as_str);
-                std::iter::once(tool.name().as_str()).chain(aliases)
-            });
+        let with_own_question = self.tools_with_own_question();
+        // A rule may name a tool that could not be built, or one of a server that is not connected yet.
+        if errors.is_empty() && self.mcp.is_empty() {
+            let names = all.iter().flat_map(|(_, tool)| names_of(tool));
             errors.extend(approvals.find_errors(&names, &with_own_question));
         }
         let mut tools = Vec::with_capacity(all.len());
@@ -234,6 +236,38 @@ impl ToolsTable {
             }
         }
         tools
+    }
+
+    /// The tools that bring a question of their own.
+    fn tools_with_own_question(&self) -> BTreeSet<&str> {
+        let commands = self.command.iter().filter(|(_, it)| it.has_approval_question());
+        let endpoints = self.http.iter().filter(|(_, it)| it.has_approval_question());
+        let commands = commands.map(|(name, _)| name.as_str());
+        commands.chain(endpoints.map(|(name, _)| name.as_str())).collect()
+    }
+
+    /// The MCP servers, by name.
+    pub(super) const fn servers(&self) -> &BTreeMap<String, McpServerTable> {
+        &self.mcp
+    }
+
+    /// Applies the approval rules to all tools, after the servers were connected. The first tools are those that
+    /// [`build`](Self::build) returned, to which the rules were applied already.
+    pub(super) fn apply_approvals(
+        &self,
+        tools: Vec<Tool>,
+        built: usize,
+        approvals: &Approvals,
+    ) -> Result<Vec<Tool>, AgentFileError> {
+        let errors = {
+            let names = tools.iter().flat_map(names_of);
+            approvals.find_errors(&names, &self.tools_with_own_question())
+        };
+        if let Some(first) = errors.into_iter().next() {
+            return Err(first);
+        }
+        let tools = tools.into_iter().enumerate();
+        tools.map(|(at, tool)| if at < built { Ok(tool) } else { approvals.apply(tool) }).collect()
     }
 
     /// Builds the tools of a pack; none if the file has no table for it.
@@ -278,7 +312,10 @@ impl ToolsTable {
         let errors = self.command.iter().filter_map(|(name, tool)| {
             Some(tool.find_problem(agent_dir)?.in_table(["tools", "command", name]))
         });
-        errors.collect()
+        let servers = self.mcp.iter().filter_map(|(name, server)| {
+            Some(server.find_problem(agent_dir)?.in_table(["tools", "mcp", name]))
+        });
+        errors.chain(servers).collect()
     }
 
     /// Finds approval questions with placeholders that are no arguments.
@@ -297,12 +334,21 @@ impl ToolsTable {
         let errors = self.http.iter().filter_map(|(name, tool)| {
             Some(tool.find_unset_variable()?.in_table(["tools", "http", name]))
         });
-        errors.collect()
+        let servers = self.mcp.iter().filter_map(|(name, server)| {
+            Some(server.find_unset_variable()?.in_table(["tools", "mcp", name]))
+        });
+        errors.chain(servers).collect()
     }
 }
 
 fn owned_key<const N: usize>(key: [&str; N]) -> Vec<String> {
     key.map(str::to_owned).to_vec()
+}
+
+/// The names under which a tool is found.
+fn names_of(tool: &Tool) -> impl Iterator<Item = &str> + Clone {
+    let aliases = tool.aliases().iter().map(String::as_str);
+    std::iter::once(tool.name().as_str()).chain(aliases)
 }
 
 /// Rejects two tools with the same name.

@@ -37,14 +37,17 @@ pub(super) async fn call_tool(
     terminal: &Terminal,
     signals: &StopSignals,
 ) -> Result<ExitCode> {
-    let agent = Agent::load(&args.agent.agent)?;
+    let mut agent = Agent::load(&args.agent.agent)?;
+    if agent.has_servers() {
+        agent.prepare(args.trust, terminal).await?;
+    }
     let tool = find_tool(&agent, &args.tool)?;
     let raw = super::read_text_argument(&args.args)?;
     if tool.requires_approval().is_some() && !args.yes && !Keyboard::is_interactive() {
         let error = UserError::new(format!("`{}` requires approval", tool.name()));
         return Err(error.hint("call it at a terminal, or pass --yes").into());
     }
-    agent.prepare_files(args.trust, terminal).await?;
+    agent.prepare(args.trust, terminal).await?;
     let dir = tempfile::tempdir()?;
     let started_at = SystemClock::new().now();
     let options = SessionOptions {

@@ -30,8 +30,8 @@ pub(super) async fn run_chat(
 ) -> Result<ExitCode> {
     let path = &args.agent.agent;
     let own = OwnPaths { store: args.options.store.store.as_deref(), ..OwnPaths::default() };
-    let agent = Agent::load_protected(path, &own)?;
-    agent.prepare_files(args.options.trust, terminal).await?;
+    let mut agent = Agent::load_protected(path, &own)?;
+    agent.prepare(args.options.trust, terminal).await?;
     let store_dir = open_or_create_store(agent.store_path(args.options.store.store.as_deref()))?;
     let wanted = args.conversation.or_else(|| args.continues.then(|| "last".to_owned()));
     let (conversation, newest) = match wanted {

@@ -10,7 +10,9 @@ use haft::testing::{ProofOptions, prove_schema};
 use serde_json::{Value, json};
 
 use super::count_noun;
+use super::mcp::server_findings;
 use super::run::{ExecutorUse, ModelExecutor};
+use super::tools::UNTRUSTED_SERVERS;
 use crate::agent::{Agent, AgentInspection, OwnPaths, ScriptErrors};
 use crate::args::CheckArgs;
 use crate::config::UserConfig;
@@ -52,11 +54,12 @@ impl Findings {
 
 /// Checks an agent without calling a model.
 pub(super) async fn check_agent(args: &CheckArgs, terminal: &Terminal) -> Result<ExitCode> {
-    let AgentInspection { agent, errors } =
+    let AgentInspection { mut agent, errors } =
         Agent::inspect(&args.agent.agent, &OwnPaths::default())?;
     let mut findings = Findings { errors, ..Findings::default() };
     let mut steps = None;
-    if let Some(agent) = &agent {
+    if let Some(agent) = &mut agent {
+        check_servers(agent, &mut findings, terminal).await?;
         steps = check_parts(agent, args.model.as_deref(), &mut findings).await?;
     }
     findings.sort();
@@ -183,6 +186,29 @@ fn print_summary(agent: &Agent, steps: Option<usize>, terminal: &Terminal) -> Re
     let ok = terminal.style_stdout(TextRole::Success, "ok");
     let (name, tools) = (sanitize(&agent.name()), count_noun(agent.tools.len(), "tool"));
     super::print_text(&format!("{ok}: {name} has {tools} and {script}\n"))
+}
+
+/// Connects to the MCP servers, if that needs no program or the agent is trusted, and checks what they offer.
+async fn check_servers(
+    agent: &mut Agent,
+    findings: &mut Findings,
+    terminal: &Terminal,
+) -> Result<()> {
+    if !agent.has_servers() {
+        return Ok(());
+    }
+    if !agent.is_trusted() {
+        findings.warnings.push(UserError::new(UNTRUSTED_SERVERS));
+        return Ok(());
+    }
+    agent.prepare(false, terminal).await?;
+    for server in agent.servers() {
+        let found = server_findings(server).into_iter();
+        // Tools that are left out were reported when the server was connected.
+        let suspicious = found.filter(|it| it.contains("suspicious"));
+        findings.warnings.extend(suspicious.map(UserError::new));
+    }
+    Ok(())
 }
 
 /// Checks for every tool that the schema the model sees and the validator accept the same arguments.

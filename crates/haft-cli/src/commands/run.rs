@@ -49,7 +49,7 @@ pub(super) async fn run_turn(
     let files = [&args.record, &args.replay].into_iter().flatten().map(PathBuf::as_path);
     let store = args.options.store.store.as_deref();
     let own = OwnPaths { store, files: files.collect() };
-    let agent = Agent::load_protected(&args.agent.agent, &own)?;
+    let mut agent = Agent::load_protected(&args.agent.agent, &own)?;
     let prompt = match (&args.prompt, &agent.file.prompt) {
         (Some(text), _) => super::read_text_argument(text)?,
         (None, Some(text)) => text.clone(),
@@ -59,9 +59,12 @@ pub(super) async fn run_turn(
         }
     };
     if args.dry_run {
+        if agent.has_servers() {
+            agent.prepare(args.options.trust, terminal).await?;
+        }
         return show_first_request(&agent, &args, prompt, terminal).await;
     }
-    agent.prepare_files(args.options.trust, terminal).await?;
+    agent.prepare(args.options.trust, terminal).await?;
     let recording = match (&args.record, &args.replay) {
         (Some(file), None) => {
             Some(RecordingFile::open(file, ModelExecutor::select(&agent, &args.options)?)?)
@@ -190,7 +193,7 @@ pub(super) async fn resume_turn(
         TurnPrinter::new(*terminal, output, executor).print_ended(&report);
         return Ok(exit_code(&report));
     }
-    let agent = match given {
+    let mut agent = match given {
         Some(agent) => agent,
         None => {
             let own = OwnPaths { store: Some(&store_path), ..OwnPaths::default() };
@@ -199,7 +202,7 @@ pub(super) async fn resume_turn(
         }
     };
     let executor = select_for_resume(&agent, &args, &store_dir, &id).await?;
-    agent.prepare_files(args.options.trust, terminal).await?;
+    agent.prepare(args.options.trust, terminal).await?;
     let builder = runner_builder(&agent, executor);
     let builder = if args.change_executor { builder.allow_executor_change() } else { builder };
     let mut session = TurnSession::new(

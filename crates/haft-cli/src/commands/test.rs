@@ -50,7 +50,7 @@ struct TestResult {
 }
 
 pub(super) async fn run_tests(args: &TestArgs, terminal: &Terminal) -> Result<ExitCode> {
-    let agent = Agent::load(&args.agent.agent)?;
+    let mut agent = Agent::load(&args.agent.agent)?;
     let tests = find_tests(&agent, args)?;
     if tests.is_empty() {
         let error = UserError::new(format!("`{}` has no tests", agent.name()));
@@ -58,7 +58,7 @@ pub(super) async fn run_tests(args: &TestArgs, terminal: &Terminal) -> Result<Ex
             "put scripts (.yaml), recordings (.json) or prompts (.toml) into its directory `tests`";
         return Err(error.hint(hint).code(FailureCode::NotFound).into());
     }
-    agent.prepare_files(args.trust, terminal).await?;
+    agent.prepare(args.trust, terminal).await?;
     let mut results = Vec::new();
     for test in &tests {
         let begun = SystemClock::new().now();

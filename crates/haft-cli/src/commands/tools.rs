@@ -1,5 +1,6 @@
 //! `haft tools`, `haft describe`
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -14,8 +15,8 @@ use crate::args::{DescribeArgs, ToolsArgs};
 use crate::terminal::{Terminal, TextRole, print_line, sanitize};
 use crate::user_error::{FailureCode, UserError};
 
-pub(super) fn list_tools(args: &ToolsArgs, terminal: &Terminal) -> Result<ExitCode> {
-    let agent = Agent::load(&args.agent.agent)?;
+pub(super) async fn list_tools(args: &ToolsArgs, terminal: &Terminal) -> Result<ExitCode> {
+    let agent = load_with_servers(&args.agent.agent, terminal).await?;
     let query_tools = if args.all { query_tools(&agent)? } else { Vec::new() };
     let mut text = String::new();
     for tool in agent.tools.iter().chain(&query_tools) {
@@ -30,6 +31,25 @@ pub(super) fn list_tools(args: &ToolsArgs, terminal: &Terminal) -> Result<ExitCo
     }
     super::print_text(&text)
 }
+
+/// Loads an agent, and connects to its MCP servers if it may run their programs.
+async fn load_with_servers(path: &Path, terminal: &Terminal) -> Result<Agent> {
+    let mut agent = Agent::load(path)?;
+    if agent.has_servers() {
+        match agent.is_trusted() {
+            true => agent.prepare(false, terminal).await?,
+            false => print_line(format_args!(
+                "{}: {UNTRUSTED_SERVERS}",
+                terminal.style_stderr(TextRole::Warning, "warning")
+            )),
+        }
+    }
+    Ok(agent)
+}
+
+/// What the user is told about the servers of an agent that is not trusted.
+pub(super) const UNTRUSTED_SERVERS: &str = "the MCP servers are not started, because the agent is not trusted yet; \
+     `haft mcp list AGENT --trust` starts them";
 
 fn tool_to_json(tool: &Tool) -> Result<Value> {
     Ok(json!({
@@ -58,8 +78,8 @@ pub(super) fn find_tool(agent: &Agent, name: &str) -> Result<Tool> {
 }
 
 /// Prints a tool as a model sees it.
-pub(super) fn describe_tool(args: &DescribeArgs, terminal: &Terminal) -> Result<ExitCode> {
-    let agent = Agent::load(&args.agent.agent)?;
+pub(super) async fn describe_tool(args: &DescribeArgs, terminal: &Terminal) -> Result<ExitCode> {
+    let agent = load_with_servers(&args.agent.agent, terminal).await?;
     // A query tool of any kind: its artifact may come from an earlier turn.
     let query_tools = standard_formats().query_tools(ARTIFACT_KINDS)?;
     let tool = match query_tools.into_iter().find(|tool| tool.name().as_str() == args.tool) {

@@ -26,6 +26,9 @@ mod hostile;
 mod http;
 #[cfg(test)]
 mod listing;
+mod mcp_servers;
+#[cfg(test)]
+mod mcp_serving;
 #[cfg(test)]
 mod models;
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use haft_core::clock::Timestamp;
 use haft_core::context::RecordError;
 use haft_core::spool::{SpoolKey, SpoolPage};
-use haft_core::store::{TurnId, TurnQuery, TurnStatus};
+use haft_core::store::{StoreError, TurnId, TurnQuery, TurnStatus};
 
 use super::TurnError;
 use super::runner::{RunnerShared, TurnRunner};
@@ -125,6 +125,38 @@ impl TurnRunner {
         let prefix = SpoolKey::prefix_of_turn(turn.as_str());
         remove_content(&self.shared, &removable, &prefix).await?;
         Ok(true)
+    }
+
+    /// Removes turns as [`remove_turn`](Self::remove_turn) does, and returns how many there were. A turn that a process runs stays.
+    ///
+    /// ```
+    /// use haft::executors::ScriptExecutor;
+    /// use haft::{TurnInput, TurnRunner};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
+    /// let runner = TurnRunner::builder(script).build()?;
+    /// let report = runner.run(TurnInput::new("Be polite.")).await?;
+    /// assert_eq!(runner.remove_turns(&[report.turn, "another".parse()?]).await?, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The store or the spool failed.
+    pub async fn remove_turns(&self, turns: &[TurnId]) -> Result<usize, TurnError> {
+        let mut count = 0;
+        for turn in turns {
+            match self.remove_turn(turn).await {
+                Ok(was_there) => count += usize::from(was_there),
+                // A process that resumes the turn to report it holds it for a moment.
+                Err(TurnError::Store(StoreError::Held { .. })) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(count)
     }
 }
 

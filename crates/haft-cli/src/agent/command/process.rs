@@ -49,13 +49,7 @@ impl Program {
         let mut supervisor = command.process_group(0).spawn()?;
         // It holds the other end of the socket.
         drop(command);
-        control.set_nonblocking(true)?;
-        let mut control = SupervisorControl(BufReader::new(UnixStream::from_std(control)?));
-        let group = match control.read_message().await? {
-            SupervisorMessage::Failed(error) => return Err(error),
-            SupervisorMessage::Started(pid) => ProcessGroup(Pid::from_raw(pid)),
-            SupervisorMessage::Exited(_) => return Err(protocol_error()),
-        };
+        let (control, group) = SupervisorControl::await_start(control).await?;
         let (stdout, stderr) = (supervisor.stdout.take(), supervisor.stderr.take());
         Ok(ProcessOutput {
             stdout,
@@ -70,7 +64,8 @@ impl Program {
 }
 
 /// The socket of a supervisor.
-struct SupervisorControl(BufReader<UnixStream>);
+#[derive(Debug)]
+pub(crate) struct SupervisorControl(BufReader<UnixStream>);
 
 /// A message of a supervisor.
 enum SupervisorMessage {
@@ -80,6 +75,17 @@ enum SupervisorMessage {
 }
 
 impl SupervisorControl {
+    /// Waits until the supervisor has started its command.
+    pub(crate) async fn await_start(control: StdUnixStream) -> io::Result<(Self, ProcessGroup)> {
+        control.set_nonblocking(true)?;
+        let mut control = Self(BufReader::new(UnixStream::from_std(control)?));
+        match control.read_message().await? {
+            SupervisorMessage::Failed(error) => Err(error),
+            SupervisorMessage::Started(pid) => Ok((control, ProcessGroup(Pid::from_raw(pid)))),
+            SupervisorMessage::Exited(_) => Err(protocol_error()),
+        }
+    }
+
     async fn read_message(&mut self) -> io::Result<SupervisorMessage> {
         let mut line = String::new();
         (&mut self.0).take(MAX_MESSAGE).read_line(&mut line).await?;
@@ -100,7 +106,7 @@ fn protocol_error() -> io::Error {
 
 /// A process group. All its processes are killed when it is dropped.
 #[derive(Debug)]
-struct ProcessGroup(Option<Pid>);
+pub(crate) struct ProcessGroup(Option<Pid>);
 
 impl Drop for ProcessGroup {
     fn drop(&mut self) {

@@ -153,10 +153,10 @@ fn local_readers_are_snapshots() {
     let dir = tempfile::tempdir().unwrap();
     let stores: [Box<dyn SpoolStore>; 2] = [
         Box::new(MemorySpoolStore::new()),
-        Box::new(haft::stores::DirSpoolStore::open(dir.path()).unwrap()),
+        Box::new(DirSpoolStore::open(dir.path()).unwrap()),
     ];
     for store in stores {
-        super::run(async {
+        run(async {
             let first = store.write("key".into(), "first".into()).await.unwrap();
             let second = store.write("key".into(), "second".into()).await.unwrap();
             assert_eq!(first.read_at(0, 9).await.unwrap(), "first");

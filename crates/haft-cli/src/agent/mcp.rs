@@ -1,0 +1,306 @@
+//! MCP servers whose tools the agent uses.
+
+mod pin_file;
+mod process;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use haft::Tool;
+use haft::stores::DirSpoolStore;
+use haft::trust::TrustTier;
+use haft_mcp::client::{
+    ApprovalRule, HttpServer, McpClientError, McpEndpoint, McpOptions, McpTools, PrefixPolicy,
+    ProtocolChoice, ToolRules,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+pub(crate) use self::pin_file::PinFile;
+use self::process::ServerProcess;
+use super::command::{INSTALL_HINT, find_program_problem, program_path, resolve_program};
+use super::source::AgentFileError;
+use super::tool_keys::{EffectKey, parse_timeout};
+
+/// An MCP server whose tools the agent uses: a program (`argv`) or an address (`url`).
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("oneOf" = [{"required": ["argv"]}, {"required": ["url"]}]))]
+pub(crate) struct McpServerTable {
+    /// The program and its arguments. It runs as long as the agent does and speaks over its standard input and output.
+    argv: Option<Vec<String>>,
+    /// Working directory of the program; default: the agent's directory.
+    dir: Option<PathBuf>,
+    /// Environment variables that the program receives in addition to `PATH`.
+    #[serde(default)]
+    env: Vec<String>,
+    /// Address of a server that speaks streamable HTTP, such as `https://example.com/mcp`.
+    url: Option<String>,
+    /// Environment variable with the bearer token for `url`.
+    token_env: Option<String>,
+    /// Revision of the protocol; default: `auto`.
+    #[serde(default)]
+    protocol: ProtocolKey,
+    /// Whether the names of the tools get the name of the server in front, as in `files_read`; default: `collision`, if the
+    /// name is taken.
+    #[serde(default)]
+    prefix: PrefixKey,
+    /// Origin of what the server returns: `public` or `private`; default: `public`. Neither is trusted.
+    #[serde(default)]
+    origin: OriginKey,
+    /// Include only these tools, by the names that the server gives them.
+    only: Option<Vec<String>>,
+    /// Exclude these tools, by the names that the server gives them.
+    #[serde(default)]
+    except: Vec<String>,
+    /// Effect of the calls, which decides whether they may be repeated after a crash; default: `once`. What the server says
+    /// about it does not count.
+    effect: Option<EffectKey>,
+    /// Question that the user must approve before each call. By default only tools that the server calls destructive
+    /// require approval.
+    approval: Option<String>,
+    /// Rules for single tools, by the names that the server gives them.
+    #[serde(default)]
+    tool: BTreeMap<String, McpToolTable>,
+    /// Timeout in seconds of a call without progress; default: 60.
+    #[serde(default = "default_timeout")]
+    timeout: u64,
+    /// Whether the agent runs without the server if the server cannot be used; default: false.
+    #[serde(default)]
+    optional: bool,
+}
+
+/// Rules for a tool of an MCP server.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct McpToolTable {
+    /// Effect of a call.
+    effect: Option<EffectKey>,
+    /// Question that the user must approve before each call.
+    approval: Option<String>,
+}
+
+/// The revision of the protocol.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+enum ProtocolKey {
+    /// The newest one that the server knows.
+    #[default]
+    #[serde(rename = "auto")]
+    Auto,
+    /// The handshake of 2025-11-25 and earlier.
+    #[serde(rename = "2025-11-25")]
+    Initialize,
+    /// Only 2026-07-28.
+    #[serde(rename = "2026-07-28")]
+    Discover,
+}
+
+/// When the names of tools get the name of the server in front.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum PrefixKey {
+    /// If the name is taken.
+    #[default]
+    Collision,
+    /// Always.
+    Always,
+    /// Never; a tool whose name is taken is left out.
+    Never,
+}
+
+/// The origin of what a server returns.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum OriginKey {
+    /// From the open web, or from anybody else.
+    #[default]
+    Public,
+    /// From a private source, such as a mailbox or a database.
+    Private,
+}
+
+fn default_timeout() -> u64 {
+    60
+}
+
+impl McpServerTable {
+    /// Whether the agent runs without the server if the server cannot be used.
+    pub(super) const fn is_optional(&self) -> bool {
+        self.optional
+    }
+
+    /// The command line, for the user; nothing for a server behind an address.
+    pub(super) fn shown_command(&self) -> Option<String> {
+        self.argv.as_ref().map(|argv| argv.join(" "))
+    }
+
+    /// Checks the table without starting the server.
+    pub(super) fn validate(&self) -> Result<(), AgentFileError> {
+        parse_timeout(self.timeout)?;
+        match (&self.argv, &self.url) {
+            (Some(argv), None) if argv.first().is_none_or(String::is_empty) => {
+                let error = AgentFileError::at(["argv"], "`argv` is empty");
+                Err(error.hint("for example: argv = [\"npx\", \"-y\", \"some-mcp-server\"]"))
+            }
+            (Some(_), None) if self.token_env.is_some() => {
+                let error = AgentFileError::at(["token_env"], "a program has no bearer token");
+                Err(error.hint("pass it as an environment variable: env = [\"NAME\"]"))
+            }
+            (Some(_), None) => Ok(()),
+            (None, Some(url)) if !url.starts_with("https://") && !url.starts_with("http://") => {
+                let message = format!("`{url}` is neither http nor https");
+                Err(AgentFileError::at(["url"], message))
+            }
+            (None, Some(_)) => Ok(()),
+            (Some(_), Some(_)) => {
+                let error = AgentFileError::at(["url"], "`argv` and `url` exclude each other");
+                Err(error.hint("keep one of them"))
+            }
+            (None, None) => {
+                let error = AgentFileError::whole_file("the server has neither `argv` nor `url`");
+                Err(error.hint("add `argv = [\"PROGRAM\", …]` or `url = \"https://…\"`"))
+            }
+        }
+    }
+
+    /// Finds a program or a directory that this machine does not have.
+    pub(super) fn find_problem(&self, agent_dir: &Path) -> Option<AgentFileError> {
+        if let Some(dir) = &self.dir
+            && !agent_dir.join(dir).is_dir()
+        {
+            let message = format!("`{}` is not a directory", dir.display());
+            return Some(AgentFileError::at(["dir"], message));
+        }
+        let program = program_path(self.argv.as_ref()?.first()?, agent_dir);
+        let message = find_program_problem(&program)?;
+        Some(AgentFileError::at(["argv"], message).hint(INSTALL_HINT))
+    }
+
+    /// Finds an environment variable that the server needs and that is not set.
+    pub(super) fn find_unset_variable(&self) -> Option<AgentFileError> {
+        let names = self.env.iter().map(|name| ("env", name));
+        let names = names.chain(self.token_env.iter().map(|name| ("token_env", name)));
+        let (key, name) = names.into_iter().find(|(_, name)| std::env::var_os(name).is_none())?;
+        Some(AgentFileError::at([key], format!("the environment variable `{name}` is not set")))
+    }
+
+    /// Starts the server, or connects to it, and lists its tools.
+    pub(super) async fn connect(
+        &self,
+        name: &str,
+        agent_dir: &Path,
+        spools: Arc<DirSpoolStore>,
+        pins: &PinFile,
+    ) -> Result<McpTools, AgentFileError> {
+        let mut options = McpOptions::default();
+        options.protocol = match self.protocol {
+            ProtocolKey::Auto => ProtocolChoice::Auto,
+            ProtocolKey::Initialize => ProtocolChoice::Initialize,
+            ProtocolKey::Discover => ProtocolChoice::Discover,
+        };
+        options.prefix = match self.prefix {
+            PrefixKey::Collision => PrefixPolicy::OnCollision,
+            PrefixKey::Always => PrefixPolicy::Always,
+            PrefixKey::Never => PrefixPolicy::Never,
+        };
+        options.tier = match self.origin {
+            OriginKey::Public => TrustTier::ThirdPartyPublic,
+            OriginKey::Private => TrustTier::ThirdPartyPrivate,
+        };
+        options.only.clone_from(&self.only);
+        options.except.clone_from(&self.except);
+        options.call_timeout = parse_timeout(self.timeout)?;
+        options.max_call_time = options.max_call_time.max(options.call_timeout);
+        options.connect_timeout = CONNECT_TIMEOUT;
+        options.rules = rules(self.effect, self.approval.as_deref());
+        let single = self
+            .tool
+            .iter()
+            .map(|(tool, table)| (tool.clone(), rules(table.effect, table.approval.as_deref())));
+        options.tool_rules = single.collect();
+        options.pins = pins.of_server(name);
+        let (endpoint, process) = self.endpoint(agent_dir)?;
+        let connected = McpTools::connect_with(name, endpoint, spools, options).await;
+        connected.map_err(|error| explain_failure(&error, process.as_ref()))
+    }
+
+    fn endpoint(
+        &self,
+        agent_dir: &Path,
+    ) -> Result<(McpEndpoint, Option<ServerProcess>), AgentFileError> {
+        if let Some(url) = &self.url {
+            let mut server = HttpServer::new(url.as_str());
+            if let Some(variable) = &self.token_env {
+                let token = std::env::var(variable).map_err(|_| {
+                    let message = format!("the environment variable `{variable}` is not set");
+                    AgentFileError::at(["token_env"], message)
+                })?;
+                if url.starts_with("http://") && !is_this_machine(url) {
+                    let message = "the token would be sent over unencrypted HTTP";
+                    return Err(AgentFileError::at(["url"], message).hint("use https://"));
+                }
+                server = server.bearer_token(token);
+            }
+            return Ok((McpEndpoint::http(server), None));
+        }
+        let mut words = self.argv.iter().flatten();
+        let program = words.next().map(String::as_str).unwrap_or_default();
+        let names = self.env.iter().map(String::as_str).chain(["PATH"]);
+        let env = names.filter_map(|name| Some((name.to_owned(), std::env::var_os(name)?)));
+        let dir = match &self.dir {
+            Some(dir) => agent_dir.join(dir),
+            None => agent_dir.to_owned(),
+        };
+        let process = ServerProcess::new(
+            resolve_program(&program_path(program, agent_dir)),
+            words.cloned().collect(),
+            dir,
+            env.collect(),
+        );
+        Ok((McpEndpoint::streams(process.clone()), Some(process)))
+    }
+}
+
+fn rules(effect: Option<EffectKey>, approval: Option<&str>) -> ToolRules {
+    let mut rules = ToolRules::default();
+    rules.effect = effect.map(Into::into);
+    rules.approval = approval.map(|question| ApprovalRule::Required(question.to_owned()));
+    rules
+}
+
+/// Whether an address names this machine.
+fn is_this_machine(url: &str) -> bool {
+    let host = url.trim_start_matches("http://").split(['/', '?', '#']).next().unwrap_or_default();
+    let host = host.rsplit_once(':').map_or(host, |(host, _)| host);
+    matches!(host, "localhost" | "127.0.0.1" | "[::1]")
+}
+
+/// The error of a server that cannot be used, with the end of what the program wrote to standard error.
+fn explain_failure(error: &McpClientError, process: Option<&ServerProcess>) -> AgentFileError {
+    let mut message = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        message.push_str(&format!(": {cause}"));
+        source = cause.source();
+    }
+    let explained = AgentFileError::whole_file(message);
+    let stderr = process.map(ServerProcess::stderr_tail).unwrap_or_default();
+    match (error, stderr.trim()) {
+        (McpClientError::Unauthorized { .. }, _) => {
+            explained.hint("set `token_env` to the name of a variable with a token")
+        }
+        (_, "") => explained,
+        (_, stderr) => explained.hint(format!("it wrote: {stderr}")),
+    }
+}
+
+/// Adds the tools of a server to those of the agent, with names that are not taken.
+pub(super) fn add_tools(tools: &mut Vec<Tool>, server: &McpTools) {
+    let added = server.tools(|name| tools.iter().any(|tool| tool.is_called(name)));
+    tools.extend(added);
+}
+
+/// How long a server may take to start. A package runner may have to download it first.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(120);

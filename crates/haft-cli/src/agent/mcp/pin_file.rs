@@ -1,0 +1,106 @@
+//! The definitions of tools that the user has accepted, in the state directory of the user.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use haft_mcp::client::{McpTools, ToolDigest};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::state_dir::state_dir;
+
+/// The hashes of accepted definitions, of one agent directory. They are not in that directory, where a tool or a restored
+/// backup could change them.
+#[derive(Debug)]
+pub(crate) struct PinFile {
+    path: PathBuf,
+    pins: StoredPins,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StoredPins {
+    version: u32,
+    /// The directory of the agent, for the reader of the file.
+    agent: PathBuf,
+    /// The hashes by server and tool.
+    servers: BTreeMap<String, BTreeMap<String, String>>,
+}
+
+/// The most bytes of the file.
+const MAX_BYTES: u64 = 16 * 1024 * 1024;
+
+impl PinFile {
+    /// Reads the pins of an agent; nothing is pinned if there is no file.
+    pub(in crate::agent) fn read(agent_dir: &Path) -> Result<Self> {
+        let agent = std::fs::canonicalize(agent_dir)
+            .with_context(|| format!("cannot open `{}`", agent_dir.display()))?;
+        let state = state_dir().context("there is no state directory: set HOME")?;
+        let name: String = Sha256::digest(agent.as_os_str().as_encoded_bytes())
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        let path = state.join("mcp-pins").join(format!("{name}.json"));
+        let pins = match std::fs::metadata(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                StoredPins { version: 1, agent, servers: BTreeMap::new() }
+            }
+            Ok(found) if found.len() > MAX_BYTES => {
+                anyhow::bail!("`{}` is too large", path.display())
+            }
+            _ => {
+                let text = std::fs::read_to_string(&path)
+                    .with_context(|| format!("cannot read `{}`", path.display()))?;
+                let pins: StoredPins = serde_json::from_str(&text)
+                    .with_context(|| format!("`{}` has no pins", path.display()))?;
+                anyhow::ensure!(pins.version == 1, "`{}` is of a newer version", path.display());
+                pins
+            }
+        };
+        Ok(Self { path, pins })
+    }
+
+    /// The accepted definitions of a server.
+    pub(super) fn of_server(&self, server: &str) -> BTreeMap<String, ToolDigest> {
+        let pins = self.pins.servers.get(server).into_iter().flatten();
+        pins.filter_map(|(tool, hash)| Some((tool.clone(), hash.parse().ok()?))).collect()
+    }
+
+    /// Adds the definitions that have no entry yet, and returns how many there were.
+    pub(in crate::agent) fn add_new(&mut self, server: &McpTools) -> usize {
+        let known = self.pins.servers.entry(server.name().to_owned()).or_default();
+        let before = known.len();
+        for (tool, digest) in server.pins() {
+            known.entry(tool).or_insert_with(|| digest.to_string());
+        }
+        known.len() - before
+    }
+
+    /// Accepts all definitions that a server has now, and forgets those that it has no more. Returns the tools whose
+    /// definitions were not accepted before.
+    pub(crate) fn accept_all(&mut self, server: &McpTools) -> Vec<String> {
+        let now: BTreeMap<String, String> =
+            server.pins().into_iter().map(|(tool, digest)| (tool, digest.to_string())).collect();
+        let before = self.pins.servers.insert(server.name().to_owned(), now.clone());
+        let before = before.unwrap_or_default();
+        let is_new = |(tool, hash): &(String, String)| before.get(tool) != Some(hash);
+        now.into_iter().filter(is_new).map(|(tool, _)| tool).collect()
+    }
+
+    /// Writes the file, in one step. Only the user can read it.
+    pub(crate) fn write(&self) -> Result<()> {
+        let text = serde_json::to_string_pretty(&self.pins)?;
+        let dir = self.path.parent().unwrap_or(Path::new("."));
+        let cannot = || format!("cannot write `{}`", self.path.display());
+        let mut builder = std::fs::DirBuilder::new();
+        builder.recursive(true).mode(0o700).create(dir).with_context(cannot)?;
+        // A temporary file has the mode 0600.
+        let mut file = tempfile::NamedTempFile::new_in(dir).with_context(cannot)?;
+        io::Write::write_all(&mut file, format!("{text}\n").as_bytes()).with_context(cannot)?;
+        file.persist(&self.path).with_context(cannot)?;
+        Ok(())
+    }
+}

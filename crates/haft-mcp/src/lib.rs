@@ -1,0 +1,44 @@
+//! The Model Context Protocol for the agent development kit Haft, both ways.
+//!
+//! | module | feature | what it does |
+//! |---|---|---|
+//! | [`transport`] | `client` | reads messages as a stream, so that large results go to the spool and never whole into memory |
+//! | [`client`] | `client` | tools of other servers in an agent |
+//! | `server` | `server` | tools of an agent for other clients |
+//! | `proxy` | `proxy` | a server before other servers, which keeps large results out of the client's prompt |
+//!
+//! # Features
+//!
+//! | feature | default | |
+//! |---|---|---|
+//! | `client` | yes | servers that are child processes, or behind any pair of byte streams |
+//! | `http` | no | servers behind an address |
+//! | `oauth` | no | access to such servers by OAuth |
+//! | `server`, `server-http` | no | an agent as a server, over standard input and output or over HTTP |
+//! | `proxy` | no | a server before other servers |
+//! | `rustls`, `native-tls`, `rustls-no-provider` | `rustls` | the TLS backend of `http` |
+//!
+//! # Dependencies
+//!
+//! This crate may depend on `haft`, `haft-core` and `haft-http`. Of the crates of Haft, only `haft-cli` depends on it.
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+#[cfg(feature = "server")]
+mod answer_limits;
+#[cfg(feature = "client")]
+pub mod client;
+#[cfg(feature = "proxy")]
+pub mod proxy;
+#[cfg(feature = "server")]
+mod query_tools;
+#[cfg(feature = "server")]
+pub mod server;
+#[cfg(feature = "client")]
+pub mod transport;
+
+#[cfg(feature = "server")]
+pub use self::answer_limits::{AnswerLimits, ClientProfile, UnknownClient};
+#[cfg(feature = "proxy")]
+pub use self::proxy::McpProxy;
+#[cfg(feature = "server")]
+pub use self::server::McpServer;

@@ -1,0 +1,16 @@
+//! The proxy, between a client that checks every byte and servers that do as the test says.
+
+#[cfg(test)]
+mod bounds;
+#[cfg(test)]
+mod messages;
+#[cfg(test)]
+mod peer;
+#[cfg(test)]
+mod random;
+#[cfg(test)]
+mod references;
+#[cfg(test)]
+mod results;
+#[cfg(test)]
+mod several;

@@ -1,0 +1,14 @@
+//! The server, asked by clients of both lifecycles.
+
+#[cfg(test)]
+mod calls;
+#[cfg(test)]
+mod client;
+#[cfg(test)]
+mod conformance;
+#[cfg(test)]
+mod fixture;
+#[cfg(test)]
+mod gates;
+#[cfg(test)]
+mod http;
