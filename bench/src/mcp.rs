@@ -90,7 +90,7 @@ fn measure_calls(peer: &mut Peer, calls: usize) -> Result<f64, String> {
             times.push(began.elapsed().as_secs_f64() * 1e6);
         }
     }
-    Ok(median(times))
+    Ok(median(times.into_iter()))
 }
 
 /// A process that speaks MCP.

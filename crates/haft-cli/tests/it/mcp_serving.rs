@@ -81,8 +81,9 @@ impl LineClient {
         self._program.0.id()
     }
 
-    fn ask(&mut self, method: &str, params: Value) -> Value {
+    fn ask(&mut self, method: &str, params: impl Into<Value>) -> Value {
         self.next_id += 1;
+        let params = params.into();
         writeln!(
             self.input,
             "{}",
@@ -99,7 +100,8 @@ impl LineClient {
         }
     }
 
-    fn call(&mut self, tool: &str, arguments: Value) -> String {
+    fn call(&mut self, tool: &str, arguments: impl Into<Value>) -> String {
+        let arguments = arguments.into();
         let answer = self.ask("tools/call", json!({"name": tool, "arguments": arguments}));
         let items = answer["result"]["content"].as_array().unwrap_or_else(|| panic!("{answer}"));
         items.iter().filter_map(|item| item["text"].as_str()).collect::<Vec<_>>().join("\n")
