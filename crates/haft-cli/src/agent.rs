@@ -153,7 +153,9 @@ impl Agent {
         let missing = self.file.prepare.iter().filter(|it| it.is_missing(&self.dir));
         let missing: Vec<_> = missing.collect();
         let mut commands: Vec<_> = missing.iter().map(|it| it.shown_command()).collect();
-        commands.extend(self.file.tools.servers().values().filter_map(|it| it.shown_command()));
+        commands.extend(
+            self.file.tools.servers().values().filter_map(mcp::McpServerTable::shown_command),
+        );
         if !commands.is_empty() {
             let identity = AgentIdentity::new(&self.dir, self.source.text())?;
             if !identity.is_trusted() {
@@ -176,7 +178,7 @@ impl Agent {
     /// Whether the programs of the agent run without a question.
     pub(crate) fn is_trusted(&self) -> bool {
         let servers = self.file.tools.servers().values();
-        servers.filter_map(|it| it.shown_command()).next().is_none()
+        servers.filter_map(mcp::McpServerTable::shown_command).next().is_none()
             || AgentIdentity::new(&self.dir, self.source.text()).is_ok_and(|it| it.is_trusted())
     }
 

@@ -96,7 +96,7 @@ impl Scenario {
 
     /// The calls of the scenario: those of its context, or one of each tool.
     fn calls(&self, tools: &McpTools, built: &[Tool]) -> Vec<(String, Value)> {
-        if let Some(calls) = self.context["toolCalls"].as_array() {
+        if let Some(calls) = self.context.get("toolCalls").and_then(Value::as_array) {
             let name = |call: &Value| call["name"].as_str().unwrap_or_default().to_owned();
             return calls.iter().map(|call| (name(call), call["arguments"].clone())).collect();
         }
@@ -124,9 +124,9 @@ impl Scenario {
         if !scopes.is_empty() {
             request = request.with_scopes(scopes.iter().cloned());
         }
-        if let Some(id) = self.context["client_id"].as_str() {
+        if let Some(id) = self.context.get("client_id").and_then(Value::as_str) {
             request = request.with_preregistered_client(id);
-            if let Some(secret) = self.context["client_secret"].as_str() {
+            if let Some(secret) = self.context.get("client_secret").and_then(Value::as_str) {
                 request = request.with_client_secret(secret);
             }
         }
@@ -167,10 +167,11 @@ impl Gates for AcceptDefaults {
 /// Arguments that meet the schema of a tool.
 fn sample_args(tool: &Tool) -> Value {
     let schema = tool.input_schema().json_schema();
-    let properties = schema["properties"].as_object().cloned().unwrap_or_default();
-    let required = schema["required"].as_array().cloned().unwrap_or_default();
+    let properties =
+        schema.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
+    let required = schema.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
     let members = required.iter().filter_map(Value::as_str).map(|name| {
-        let kind = properties.get(name).and_then(|it| it["type"].as_str()).unwrap_or("string");
+        let kind = properties.get(name).and_then(|it| it.get("type")?.as_str()).unwrap_or("string");
         let value = match kind {
             "integer" | "number" => json!(3),
             "boolean" => json!(true),

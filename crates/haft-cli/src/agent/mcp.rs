@@ -233,7 +233,8 @@ impl McpServerTable {
         if let Some(url) = &self.url {
             let mut server = HttpServer::new(url.as_str());
             if let Some(variable) = &self.token_env {
-                let token = std::env::var(variable).map_err(|_| {
+                let token = std::env::var_os(variable).and_then(|it| it.into_string().ok());
+                let token = token.ok_or_else(|| {
                     let message = format!("the environment variable `{variable}` is not set");
                     AgentFileError::at(["token_env"], message)
                 })?;

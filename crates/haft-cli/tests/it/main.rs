@@ -26,6 +26,7 @@ mod hostile;
 mod http;
 #[cfg(test)]
 mod listing;
+#[cfg(test)]
 mod mcp_servers;
 #[cfg(test)]
 mod mcp_serving;

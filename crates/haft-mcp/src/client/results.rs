@@ -40,7 +40,7 @@ impl ResultReader<'_> {
         if is_error == Some(true) {
             return Err(self.error(&content).await);
         }
-        let structured = structured_content.map(|value| self.structured(value));
+        let structured = structured_content.map(|value| self.structured(&value));
         let mut pieces = Vec::with_capacity(content.len() + 1);
         for block in content {
             pieces.push(self.piece(block)?);
@@ -185,8 +185,8 @@ impl ResultReader<'_> {
         Ok(PieceContent::Bytes(bytes))
     }
 
-    fn structured(&self, value: Value) -> PieceContent {
-        match &value {
+    fn structured(&self, value: &Value) -> PieceContent {
+        match value {
             Value::String(text) => match self.parts.take(text) {
                 Some(part) if part.encoding() == PartEncoding::Json => PieceContent::Stored(part),
                 _ => PieceContent::Text(value.to_string()),

@@ -1,5 +1,7 @@
 //! Reads messages in pieces, stores their large parts, and gives the rest to the protocol.
 
+use std::sync::Arc;
+
 use rmcp::model::{ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use serde_json::Value;
 
@@ -93,18 +95,18 @@ impl RawReader {
 
     async fn handle(&mut self, event: ScanEvent) {
         let is_stored = match event {
-            ScanEvent::PartStart(number, encoding) => {
-                let store = self.parts.store().clone();
+            ScanEvent::Started(number, encoding) => {
+                let store = Arc::clone(self.parts.store());
                 let writer = PartWriter::spawn(store, self.parts.key(number));
                 self.writer = Some(OpenPart { number, encoding, writer });
                 self.received = None;
                 true
             }
-            ScanEvent::PartBytes(bytes) => match &self.writer {
+            ScanEvent::Bytes(bytes) => match &self.writer {
                 Some(open) => open.writer.write(bytes).await,
                 None => false,
             },
-            ScanEvent::PartEnd => self.end_part().await.is_some(),
+            ScanEvent::Ended => self.end_part().await.is_some(),
         };
         if !is_stored {
             self.scanner.fail(ScanError::NotStored);
@@ -114,7 +116,7 @@ impl RawReader {
     async fn end_part(&mut self) -> Option<()> {
         let OpenPart { number, encoding, writer } = self.writer.take()?;
         let reader = writer.finish().await?;
-        let store = self.parts.store().clone();
+        let store = Arc::clone(self.parts.store());
         let part = SpooledPart::new(store, self.parts.key(number), reader, encoding);
         self.stored.push((self.parts.placeholder(number), part));
         Some(())

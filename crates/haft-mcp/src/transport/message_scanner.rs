@@ -13,11 +13,11 @@ use super::{PartEncoding, ReadLimits};
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ScanEvent {
     /// A large value begins. Its number is in the placeholder.
-    PartStart(usize, PartEncoding),
+    Started(usize, PartEncoding),
     /// Bytes of the large value.
-    PartBytes(Vec<u8>),
+    Bytes(Vec<u8>),
     /// The large value is complete.
-    PartEnd,
+    Ended,
 }
 
 /// Scans one message.
@@ -517,7 +517,7 @@ impl MessageScanner {
                 PartDecoder::Base64(decoder)
             }
         };
-        events.push(ScanEvent::PartStart(self.first_part + self.parts, encoding));
+        events.push(ScanEvent::Started(self.first_part + self.parts, encoding));
         self.part = Some(Part { decoder, depth });
         self.part_bytes = 0;
         Ok(())
@@ -534,7 +534,7 @@ impl MessageScanner {
         if self.failure.is_some() {
             return;
         }
-        events.push(ScanEvent::PartEnd);
+        events.push(ScanEvent::Ended);
         let placeholder = super::placeholder(&self.marker, self.first_part + self.parts);
         self.kept.push(b'"');
         self.kept.extend_from_slice(placeholder.as_bytes());
@@ -551,7 +551,7 @@ impl MessageScanner {
         if self.part_bytes > self.limits.max_part_bytes {
             return self.fail(ScanError::PartTooLarge(self.limits.max_part_bytes));
         }
-        events.push(ScanEvent::PartBytes(std::mem::take(&mut self.pending)));
+        events.push(ScanEvent::Bytes(std::mem::take(&mut self.pending)));
     }
 }
 

@@ -1,4 +1,6 @@
 //! The client with servers that are not part of Haft, and under the official conformance suite.
 
+#[cfg(test)]
 mod conformance;
+#[cfg(test)]
 mod servers;

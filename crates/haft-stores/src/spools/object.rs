@@ -158,7 +158,7 @@ impl ObjectSpoolStore {
         options: ObjectOptions,
     ) -> Result<Self, SpoolError> {
         let ObjectOptions { cache_dir, cache_bytes, max_bytes, block_size, .. } = options;
-        let cache = cache_dir.map(|dir| BlockCache::open(dir, cache_bytes)).transpose();
+        let cache = cache_dir.map(|dir| BlockCache::open(&dir, cache_bytes)).transpose();
         let cache = cache.map_err(|source| SpoolError::Store { doing: "open", source })?;
         let names = Arc::new(ObjectNames::new(prefix));
         Ok(Self { store, names, cache: cache.map(Arc::new), max_bytes, block_size })

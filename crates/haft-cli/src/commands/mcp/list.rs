@@ -133,7 +133,7 @@ impl<'s> ServerListing<'s> {
                 sanitize(&shown)
             ));
         }
-        let warning = terminal.style_stdout(TextRole::Warning, "warning").to_string();
+        let warning = terminal.style_stdout(TextRole::Warning, "warning");
         for problem in server_findings(self.server) {
             text.push_str(&format!("  {warning}: {}\n", sanitize(&problem)));
         }

@@ -2,7 +2,7 @@ use std::num::NonZeroU32;
 
 use haft_core::artifact::{ArtifactKind, SpooledArtifact};
 use haft_core::call::ToolResults;
-use haft_core::media::MediaKind;
+use haft_core::media::{Media, MediaKind};
 use haft_core::tool::{Invocation, Spooler, ToolEffect, ToolOutput};
 use haft_core::trust::{TrustLabel, TrustTier};
 use serde_json::json;
@@ -78,7 +78,7 @@ async fn large_results_are_artifacts_and_large_media_are_media() {
 
     let Ok(ToolOutput::Media(media)) = call(&tools, "image", "{}").await.outcome else { panic!() };
     assert_eq!(
-        media.iter().map(|it| it.kind()).collect::<Vec<_>>(),
+        media.iter().map(Media::kind).collect::<Vec<_>>(),
         [MediaKind::Image, MediaKind::Document]
     );
     assert_eq!(media[0].byte_length(), Some(image.len() as u64));

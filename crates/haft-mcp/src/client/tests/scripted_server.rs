@@ -82,7 +82,7 @@ impl ScriptedServer {
             "tools/list" if !self.is_list_scripted => {
                 Reply::Result(json!({"tools": *self.tools.lock().unwrap()}))
             }
-            _ if message.get("id").is_none() && method != "" => Reply::Nothing,
+            _ if message.get("id").is_none() && !method.is_empty() => Reply::Nothing,
             _ => (self.script)(method, message),
         }
     }

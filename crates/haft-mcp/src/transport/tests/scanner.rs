@@ -31,12 +31,12 @@ fn scan_pieces<'b>(
     let mut parts = Vec::new();
     for event in events {
         match event {
-            ScanEvent::PartStart(number, encoding) => {
+            ScanEvent::Started(number, encoding) => {
                 assert_eq!(number, parts.len());
                 parts.push((encoding, Vec::new()));
             }
-            ScanEvent::PartBytes(bytes) => parts.last_mut().unwrap().1.extend(bytes),
-            ScanEvent::PartEnd => {}
+            ScanEvent::Bytes(bytes) => parts.last_mut().unwrap().1.extend(bytes),
+            ScanEvent::Ended => {}
         }
     }
     Ok(Scanned { message: serde_json::from_slice(&kept).unwrap(), parts })
@@ -269,7 +269,7 @@ fn a_part_is_passed_on_in_pieces_of_bounded_size() {
         let mut events = Vec::new();
         scanner.push(piece, &mut events);
         for event in events {
-            if let ScanEvent::PartBytes(bytes) = event {
+            if let ScanEvent::Bytes(bytes) = event {
                 total += bytes.len();
                 largest = largest.max(bytes.len());
             }

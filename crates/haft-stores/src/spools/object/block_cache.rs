@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -29,8 +29,8 @@ struct Entries {
 }
 
 impl BlockCache {
-    pub(super) fn open(dir: PathBuf, max_bytes: u64) -> io::Result<Self> {
-        create_private_dir(&dir)?;
+    pub(super) fn open(dir: &Path, max_bytes: u64) -> io::Result<Self> {
+        create_private_dir(dir)?;
         // A directory of this process alone, so that processes do not remove each other's blocks.
         let dir = dir.join(format!("process-{}", std::process::id()));
         let _ = fs::remove_dir_all(&dir);

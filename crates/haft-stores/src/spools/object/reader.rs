@@ -92,7 +92,7 @@ impl ObjectReader {
             recent.next == number && number > 0
         };
         if let Some(block) = self.read_cached(number).await {
-            self.remember(number, &[block.clone()]);
+            self.remember(number, std::slice::from_ref(&block));
             return Ok(block);
         }
         let count = if is_sequential { READ_AHEAD } else { 1 };
@@ -118,9 +118,8 @@ impl ObjectReader {
             }
             error => object_error(key, "read", error),
         };
-        let mut options = GetOptions::default();
-        options.range = Some(GetRange::Bounded(start..end));
-        options.if_match.clone_from(e_tag);
+        let (range, if_match) = (Some(GetRange::Bounded(start..end)), e_tag.clone());
+        let options = GetOptions { range, if_match, ..GetOptions::default() };
         let found = store.get_opts(data, options).await.map_err(failed)?;
         if found.meta.size != *size || (e_tag.is_some() && found.meta.e_tag != *e_tag) {
             let how = "its object was replaced".to_owned();

@@ -79,7 +79,7 @@ async fn a_cache_on_the_disk_saves_the_second_reading() {
 #[test]
 fn a_cache_removes_what_was_used_least_recently() {
     let dir = tempfile::tempdir().unwrap();
-    let cache = BlockCache::open(dir.path().to_owned(), 10).unwrap();
+    let cache = BlockCache::open(dir.path(), 10).unwrap();
     for name in ["a", "b", "c"] {
         cache.write(name, b"1234");
         assert!(cache.read("a").is_some(), "{name}");

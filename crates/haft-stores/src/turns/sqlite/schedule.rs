@@ -26,7 +26,7 @@ impl LeaseRow {
     pub(super) fn find(connection: &Connection, id: &TurnId) -> Result<Option<Self>, SqliteError> {
         let sql = format!("SELECT {COLUMNS} FROM turns WHERE id = ?1");
         let mut statement = connection.prepare_cached(&sql)?;
-        Ok(statement.query_row([id.as_str()], |row| Ok(Self::read(row))).optional()?.transpose()?)
+        statement.query_row([id.as_str()], |row| Ok(Self::read(row))).optional()?.transpose()
     }
 
     /// Finds the turn of a valid lease.

@@ -23,7 +23,7 @@ pub(super) fn create_turn(
 ) -> Result<Lease, SqliteError> {
     let lease = Lease::new(new.id.clone(), holder, 1, now);
     let schedule = TurnSchedule::running(lease.until);
-    insert_turn(connection, new, Some(&lease.holder), schedule, now)?;
+    insert_turn(connection, new, Some(&lease.holder), &schedule, now)?;
     Ok(lease)
 }
 
@@ -33,14 +33,14 @@ pub(super) fn enqueue_turn(
     now: Timestamp,
 ) -> Result<(), SqliteError> {
     let schedule = TurnSchedule::queued(now.saturating_add(new.start_after));
-    insert_turn(connection, new, None, schedule, now)
+    insert_turn(connection, new, None, &schedule, now)
 }
 
 fn insert_turn(
     connection: &Connection,
     new: &NewTurn,
     holder: Option<&Arc<str>>,
-    schedule: TurnSchedule,
+    schedule: &TurnSchedule,
     now: Timestamp,
 ) -> Result<(), SqliteError> {
     let inserted = execute(

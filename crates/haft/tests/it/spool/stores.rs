@@ -151,10 +151,8 @@ fn every_key_has_content_of_its_own() {
 #[test]
 fn local_readers_are_snapshots() {
     let dir = tempfile::tempdir().unwrap();
-    let stores: [Box<dyn SpoolStore>; 2] = [
-        Box::new(MemorySpoolStore::new()),
-        Box::new(DirSpoolStore::open(dir.path()).unwrap()),
-    ];
+    let stores: [Box<dyn SpoolStore>; 2] =
+        [Box::new(MemorySpoolStore::new()), Box::new(DirSpoolStore::open(dir.path()).unwrap())];
     for store in stores {
         run(async {
             let first = store.write("key".into(), "first".into()).await.unwrap();

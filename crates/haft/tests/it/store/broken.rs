@@ -130,14 +130,11 @@ impl TurnStore for Flawed {
     fn claim(&self, turn: TurnId, holder: LeaseRequest) -> StoreFuture<'_, Lease> {
         Box::pin(async move {
             holder.check()?;
-            match self.flaw {
-                Flaw::GivesHeldTurns => {
-                    let held = self.leases.lock().unwrap().get(&turn).cloned();
-                    if let Some(lease) = held {
-                        self.store.release(lease).await?;
-                    }
+            if self.flaw == Flaw::GivesHeldTurns {
+                let held = self.leases.lock().unwrap().get(&turn).cloned();
+                if let Some(lease) = held {
+                    self.store.release(lease).await?;
                 }
-                _ => {}
             }
             let lease = self.store.claim(turn, holder).await?;
             self.note(&lease);

@@ -136,7 +136,8 @@ async fn a_cancellation_from_elsewhere_reaches_the_process_that_runs_the_turn() 
     };
     let hangs = TurnRunner::builder(hangs).store(Arc::clone(&world.store) as _).build().unwrap();
     let turn: TurnId = "asked".parse().unwrap();
-    let run = tokio::spawn(hangs.run(TurnInput::new("Work.").id("asked")));
+    let mut tasks = tokio::task::JoinSet::new();
+    tasks.spawn(hangs.run(TurnInput::new("Work.").id("asked")));
     while world.store.turns(TurnQuery::default()).await.unwrap().is_empty() {
         tokio::task::yield_now().await;
     }
@@ -145,7 +146,7 @@ async fn a_cancellation_from_elsewhere_reaches_the_process_that_runs_the_turn() 
     let outcome = other.request_cancel(&turn, request()).await.unwrap();
     assert_eq!(outcome, CancelOutcome::Requested);
     assert!(world.run_next(&other).await.is_none(), "its process lives");
-    let report = run.await.unwrap().unwrap();
+    let report = tasks.join_next().await.unwrap().unwrap().unwrap();
     let TurnOutcome::Cancelled { reason } = report.outcome else { panic!("{report:?}") };
     assert_eq!(reason, "not needed (asked for by ada)");
     assert_eq!(other.request_cancel(&turn, request()).await.unwrap(), CancelOutcome::Ended);
