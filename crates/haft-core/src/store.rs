@@ -27,7 +27,7 @@ use std::pin::Pin;
 
 use crate::spool::SpoolKey;
 
-pub use self::change::{ChangeFuture, ChangeKind, ChangeListener, JournalRow, StoreChange};
+pub use self::change::{ChangeFuture, ChangeListener, JournalRow, StoreChange, StoreChangeKind};
 pub use self::error::StoreError;
 pub use self::gate::{GateRow, SettleOutcome};
 pub use self::lease::{CancelOutcome, CancelRequest, ClaimFilter, Lease, LeaseRequest};

@@ -8,9 +8,9 @@ pub use haft_core::spool::{
 };
 #[doc(inline)]
 pub use haft_core::store::{
-    CancelOutcome, CancelRequest, ChangeFuture, ChangeKind, ChangeListener, ClaimFilter, GateId,
-    GateRow, InvalidId, JournalRow, Lease, LeaseRequest, MemoryRow, MemoryScope, MemoryScopeKind,
-    NewTurn, Row, RowKind, SettleOutcome, StoreChange, StoreError, StoreFuture, StoreWrite,
+    CancelOutcome, CancelRequest, ChangeFuture, ChangeListener, ClaimFilter, GateId, GateRow,
+    InvalidId, JournalRow, Lease, LeaseRequest, MemoryRow, MemoryScope, MemoryScopeKind, NewTurn,
+    Row, RowKind, SettleOutcome, StoreChange, StoreChangeKind, StoreError, StoreFuture, StoreWrite,
     StoredText, StoredTurn, SummaryUpdate, TurnId, TurnQuery, TurnSchedule, TurnStatus, TurnStore,
     TurnSummary, check_text, first_words, search_words,
 };

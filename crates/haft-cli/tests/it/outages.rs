@@ -59,7 +59,7 @@ fn a_turn_whose_provider_is_away_is_resumed() {
         "{run}"
     );
     assert!(run.contains("the answer broke off before its end"), "{run}");
-    assert!(run.contains("interrupted: 1 step") && run.contains("haft resume "), "{run}");
+    assert!(run.contains("interrupted: 0 steps") && run.contains("haft resume "), "{run}");
     let turns = run_haft(dir.path(), &["turns", "--json", "--store", "s"]);
     let id = json_string(&turns, "id").to_owned();
     let resumed = haft_at(dir.path(), &url, &["resume", &id, "--store", "s"]);

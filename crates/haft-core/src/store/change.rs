@@ -31,7 +31,7 @@ pub enum StoreChange {
         /// The turn.
         turn: TurnId,
         /// What happened to it.
-        kind: ChangeKind,
+        kind: StoreChangeKind,
     },
     /// Anything may have changed: the store cannot tell, or there was too much to tell.
     Unknown,
@@ -41,7 +41,7 @@ pub enum StoreChange {
 /// them by [`TurnStore::read_journal`](super::TurnStore::read_journal).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum ChangeKind {
+pub enum StoreChangeKind {
     /// It may be claimable: it was enqueued, released or suspended.
     Claimable,
     /// One of its gates was settled.
@@ -52,7 +52,7 @@ pub enum ChangeKind {
     Ended,
 }
 
-impl ChangeKind {
+impl StoreChangeKind {
     /// All of them.
     pub const ALL: &[Self] =
         &[Self::Claimable, Self::GateSettled, Self::CancelRequested, Self::Ended];

@@ -162,6 +162,21 @@ impl ToolBuilder {
     }
 
     /// The function that runs. See [`IntoHandler`] for what it may look like.
+    ///
+    /// What an async closure captures is cloned for each call, so it must be possible to clone it:
+    ///
+    /// ```compile_fail,E0277
+    /// use haft_core::{Args, Tool};
+    ///
+    /// /// Cannot be cloned; in an `Arc` it could be captured.
+    /// struct Pool;
+    ///
+    /// let pool = Pool;
+    /// let _ = Tool::builder("a").handler(async move |_: Args| {
+    ///     let _pool = &pool;
+    ///     "x"
+    /// });
+    /// ```
     pub fn handler<S>(self, handler: impl IntoHandler<S>) -> Self {
         self.erased_handler(handler.into_handler())
     }

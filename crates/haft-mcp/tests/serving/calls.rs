@@ -99,9 +99,10 @@ async fn a_large_result_is_answered_with_a_handle_that_query_tools_know() {
 
 #[tokio::test]
 async fn a_handle_survives_the_server_and_ends_with_its_lifetime() {
-    let (store, spools) = (Arc::new(MemoryStore::new()), Arc::new(MemorySpoolStore::new()));
     let clock =
         Arc::new(ManualClock::new("2026-11-17T09:00:00.000000Z".parse::<Timestamp>().unwrap()));
+    let store = Arc::new(MemoryStore::with_clock(Arc::clone(&clock) as _));
+    let spools = Arc::new(MemorySpoolStore::new());
     let start = || {
         let (store, spools) = (Arc::clone(&store), Arc::clone(&spools));
         let server = builder().clock(Arc::clone(&clock) as _).lifetime(Duration::from_secs(3_600));

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use haft_core::store::{ChangeFuture, ChangeKind, ChangeListener, StoreChange, TurnId};
+use haft_core::store::{ChangeFuture, ChangeListener, StoreChange, StoreChangeKind, TurnId};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
@@ -17,7 +17,7 @@ impl ChangeHub {
     }
 
     /// Tells a change. Without listeners nothing happens.
-    pub(super) fn notify(&self, turn: &TurnId, kind: ChangeKind) {
+    pub(super) fn notify(&self, turn: &TurnId, kind: StoreChangeKind) {
         if self.sender.receiver_count() > 0 {
             let _ = self.sender.send(StoreChange::Turn { turn: turn.clone(), kind });
         }

@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use haft_core::spool::SpoolKey;
 use haft_core::store::{
-    CancelOutcome, CancelRequest, ChangeKind, ChangeListener, ClaimFilter, GateId, GateRow,
-    JournalRow, Lease, LeaseRequest, MemoryRow, MemoryScope, NewTurn, SettleOutcome, StoreError,
+    CancelOutcome, CancelRequest, ChangeListener, ClaimFilter, GateId, GateRow, JournalRow, Lease,
+    LeaseRequest, MemoryRow, MemoryScope, NewTurn, SettleOutcome, StoreChangeKind, StoreError,
     StoreFuture, StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary, check_text,
 };
 use tokio_postgres::IsolationLevel;
@@ -195,7 +195,7 @@ impl TurnStore for PostgresStore {
         Box::pin(async move {
             turn.writes.iter().for_each(StoreWrite::materialize_texts);
             turn.check()?;
-            let told = change_text(&turn.id, ChangeKind::Claimable);
+            let told = change_text(&turn.id, StoreChangeKind::Claimable);
             update!(self, "enqueue a turn", it => {
                 it.enqueue_turn(&turn).await?;
                 it.notify(&told).await
@@ -233,7 +233,7 @@ impl TurnStore for PostgresStore {
 
     fn release(&self, lease: Lease) -> StoreFuture<'_, ()> {
         Box::pin(async move {
-            let told = change_text(&lease.turn, ChangeKind::Claimable);
+            let told = change_text(&lease.turn, StoreChangeKind::Claimable);
             update!(self, "give a lease back", it => match schedule::release_lease(
                 it.database,
                 it.transaction,
@@ -251,7 +251,7 @@ impl TurnStore for PostgresStore {
         Box::pin(async move {
             writes.iter().for_each(StoreWrite::materialize_texts);
             writes.iter().try_for_each(StoreWrite::check)?;
-            let told = change_text(&lease.turn, ChangeKind::Ended);
+            let told = change_text(&lease.turn, StoreChangeKind::Ended);
             update!(self, "commit", it => match it.commit_writes(&lease, &writes).await? {
                 true => it.notify(&told).await,
                 false => Ok(()),
@@ -266,7 +266,7 @@ impl TurnStore for PostgresStore {
     ) -> StoreFuture<'_, CancelOutcome> {
         Box::pin(async move {
             request.check()?;
-            let told = change_text(&turn, ChangeKind::CancelRequested);
+            let told = change_text(&turn, StoreChangeKind::CancelRequested);
             update!(self, "ask for the end of a turn", it => {
                 let request = request.clone();
                 let outcome =
@@ -355,7 +355,7 @@ impl TurnStore for PostgresStore {
             update!(self, "settle a gate", it => {
                 let (outcome, turn) = it.settle_gate(&gate, &settlement).await?;
                 if outcome.first {
-                    it.notify(&change_text(&turn, ChangeKind::GateSettled)).await?;
+                    it.notify(&change_text(&turn, StoreChangeKind::GateSettled)).await?;
                 }
                 Ok(outcome)
             })

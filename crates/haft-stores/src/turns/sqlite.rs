@@ -25,8 +25,8 @@ use std::sync::Arc;
 use haft_core::clock::{Clock, SystemClock};
 use haft_core::spool::SpoolKey;
 use haft_core::store::{
-    CancelOutcome, CancelRequest, ChangeKind, ChangeListener, ClaimFilter, GateId, GateRow,
-    JournalRow, Lease, LeaseRequest, MemoryRow, MemoryScope, NewTurn, SettleOutcome, StoreError,
+    CancelOutcome, CancelRequest, ChangeListener, ClaimFilter, GateId, GateRow, JournalRow, Lease,
+    LeaseRequest, MemoryRow, MemoryScope, NewTurn, SettleOutcome, StoreChangeKind, StoreError,
     StoreFuture, StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary, check_text,
 };
 use rusqlite::Connection;
@@ -207,7 +207,7 @@ impl TurnStore for SqliteStore {
             let (id, clock) = (turn.id.clone(), Arc::clone(&self.clock));
             let enqueue = move |it: &Connection| updates::enqueue_turn(it, &turn, clock.now());
             self.write_queue.run("enqueue a turn", enqueue).await?;
-            self.changes.notify(&id, ChangeKind::Claimable);
+            self.changes.notify(&id, StoreChangeKind::Claimable);
             Ok(())
         })
     }
@@ -250,7 +250,7 @@ impl TurnStore for SqliteStore {
             let release = move |it: &Connection| schedule::release_lease(it, &lease, clock.now());
             // A lease that reappears after a power failure expires.
             if self.write_queue.run_without_fsync("give a lease back", release).await? {
-                self.changes.notify(&turn, ChangeKind::Claimable);
+                self.changes.notify(&turn, StoreChangeKind::Claimable);
             }
             Ok(())
         })
@@ -264,7 +264,7 @@ impl TurnStore for SqliteStore {
             let commit =
                 move |it: &Connection| updates::commit_writes(it, &lease, &writes, clock.now());
             if self.write_queue.run("commit", commit).await? {
-                self.changes.notify(&turn, ChangeKind::Ended);
+                self.changes.notify(&turn, StoreChangeKind::Ended);
             }
             Ok(())
         })
@@ -282,7 +282,7 @@ impl TurnStore for SqliteStore {
                 move |it: &Connection| schedule::request_cancel(it, &turn, &request, clock.now());
             let outcome = self.write_queue.run("ask for the end of a turn", cancel).await?;
             if outcome == CancelOutcome::Requested {
-                self.changes.notify(&id, ChangeKind::CancelRequested);
+                self.changes.notify(&id, StoreChangeKind::CancelRequested);
             }
             Ok(outcome)
         })
@@ -354,7 +354,7 @@ impl TurnStore for SqliteStore {
                 move |it: &Connection| updates::settle_gate(it, &gate, &settlement, clock.now());
             let (outcome, turn) = self.write_queue.run("settle a gate", settle).await?;
             if outcome.first {
-                self.changes.notify(&turn, ChangeKind::GateSettled);
+                self.changes.notify(&turn, StoreChangeKind::GateSettled);
             }
             Ok(outcome)
         })

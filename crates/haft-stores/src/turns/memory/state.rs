@@ -7,8 +7,8 @@ use std::sync::Arc;
 use haft_core::clock::Timestamp;
 use haft_core::spool::SpoolKey;
 use haft_core::store::{
-    CancelOutcome, CancelRequest, ChangeKind, ClaimFilter, GateId, GateRow, JournalRow, Lease,
-    LeaseRequest, MemoryRow, MemoryScope, NewTurn, Row, SettleOutcome, StoreError, StoreWrite,
+    CancelOutcome, CancelRequest, ClaimFilter, GateId, GateRow, JournalRow, Lease, LeaseRequest,
+    MemoryRow, MemoryScope, NewTurn, Row, SettleOutcome, StoreChangeKind, StoreError, StoreWrite,
     StoredText, StoredTurn, TurnId, TurnQuery, TurnSchedule, TurnStatus, TurnSummary,
 };
 
@@ -33,7 +33,7 @@ pub(super) struct StoreState {
     /// The numbers of the turns that have not ended, by tenant and conversation.
     unfinished: HashMap<(String, String), BTreeSet<u64>>,
     /// What was changed, until listeners are told.
-    changes: Vec<(TurnId, ChangeKind)>,
+    changes: Vec<(TurnId, StoreChangeKind)>,
     /// The fingerprint of the secret that the first process used.
     secret: Option<[u8; 32]>,
 }
@@ -53,7 +53,7 @@ impl StoreState {
     }
 
     /// What was changed since the last call, for listeners.
-    pub(super) fn take_changes(&mut self) -> Vec<(TurnId, ChangeKind)> {
+    pub(super) fn take_changes(&mut self) -> Vec<(TurnId, StoreChangeKind)> {
         std::mem::take(&mut self.changes)
     }
 
@@ -74,7 +74,7 @@ impl StoreState {
     pub(super) fn enqueue(&mut self, new: NewTurn, now: Timestamp) -> Result<(), StoreError> {
         let (id, from) = (new.id.clone(), now.saturating_add(new.start_after));
         self.insert(new, TurnSchedule::queued(from), now)?;
-        self.changes.push((id, ChangeKind::Claimable));
+        self.changes.push((id, StoreChangeKind::Claimable));
         Ok(())
     }
 
@@ -211,7 +211,7 @@ impl StoreState {
         if let Some(turn) = self.turns.get_mut(&number) {
             turn.summary.holder = None;
         }
-        self.changes.push((lease.turn.clone(), ChangeKind::Claimable));
+        self.changes.push((lease.turn.clone(), StoreChangeKind::Claimable));
     }
 
     pub(super) fn commit(
@@ -237,7 +237,7 @@ impl StoreState {
         let change = |schedule: &mut TurnSchedule| schedule.request_cancel(request, now);
         let outcome = self.change_schedule(number, change).ok_or_else(unknown)?;
         if outcome == CancelOutcome::Requested {
-            self.changes.push((id.clone(), ChangeKind::CancelRequested));
+            self.changes.push((id.clone(), StoreChangeKind::CancelRequested));
         }
         Ok(outcome)
     }
@@ -350,7 +350,7 @@ impl StoreState {
             if let Some(number) = self.numbers.get(&turn).copied() {
                 self.change_schedule(number, |schedule| schedule.settle_gate(now));
             }
-            self.changes.push((turn, ChangeKind::GateSettled));
+            self.changes.push((turn, StoreChangeKind::GateSettled));
         }
         Ok(SettleOutcome::new(settlement, first))
     }
@@ -469,7 +469,7 @@ impl StoreState {
         match (schedule.status.is_final(), turn.summary.ended_at) {
             (true, None) => {
                 turn.summary.ended_at = Some(now);
-                self.changes.push((turn.summary.id.clone(), ChangeKind::Ended));
+                self.changes.push((turn.summary.id.clone(), StoreChangeKind::Ended));
             }
             (false, Some(_)) => turn.summary.ended_at = None,
             _ => {}

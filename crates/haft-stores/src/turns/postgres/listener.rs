@@ -5,7 +5,7 @@ use std::future::poll_fn;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use haft_core::store::{ChangeFuture, ChangeKind, ChangeListener, StoreChange};
+use haft_core::store::{ChangeFuture, ChangeListener, StoreChange, StoreChangeKind};
 use tokio::task::JoinHandle;
 use tokio_postgres::AsyncMessage;
 
@@ -78,13 +78,13 @@ async fn listen(database: &Weak<Database>, hub: &Weak<ChangeHub>) -> Option<()> 
 }
 
 /// The text by which a change is told.
-pub(super) fn change_text(turn: &haft_core::store::TurnId, kind: ChangeKind) -> String {
+pub(super) fn change_text(turn: &haft_core::store::TurnId, kind: StoreChangeKind) -> String {
     format!("{} {turn}", kind.as_str())
 }
 
-fn parse_change(text: &str) -> Option<(haft_core::store::TurnId, ChangeKind)> {
+fn parse_change(text: &str) -> Option<(haft_core::store::TurnId, StoreChangeKind)> {
     let (kind, turn) = text.split_once(' ')?;
-    Some((turn.parse().ok()?, ChangeKind::from_word(kind)?))
+    Some((turn.parse().ok()?, StoreChangeKind::from_word(kind)?))
 }
 
 /// Passes on what the task hears, and looks from time to time in case it hears nothing.

@@ -1,0 +1,543 @@
+//! The builder of runners.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use haft_core::Tool;
+use haft_core::clock::{Clock, SystemClock};
+use haft_core::context::{DispatchContext, ToolSource, TurnContext, TurnSource};
+use haft_core::error::{Coded, ErrorCode, codes};
+use haft_core::event::Observer;
+use haft_core::forge::{Formats, HandleSchema};
+use haft_core::gate::{ApprovalLedger, GateKey, GrantStore};
+use haft_core::pipeline::{Middleware, Pipeline, Stage};
+use haft_core::record::{RecordLoader, SpoolResolver};
+use haft_core::registry::ToolRegistry;
+use haft_core::spool::SpoolStore;
+use haft_core::step::DispatchExecutor;
+use haft_core::store::TurnStore;
+use haft_core::tool::Spooler;
+use haft_core::trust::EnvelopeSecret;
+use haft_stores::{MemorySpoolStore, MemoryStore};
+use sha2::{Digest as _, Sha256};
+
+use super::super::earlier_turns::StoredHistory;
+use super::super::gates::{Approver, GateNotifier, GatePolicy};
+use super::super::lease::LeaseRenewer;
+use super::super::limits::{Deadlines, Limits};
+use super::super::query_tools::overlay_baseline;
+use super::super::timed::TimedStore;
+use super::{RunnerShared, TurnRunner};
+use crate::secret::random_secret;
+
+/// Builds a [`TurnRunner`].
+///
+/// ```
+/// use std::time::Duration;
+/// use haft::executors::ScriptExecutor;
+/// use haft::turn::{Deadlines, Limits};
+/// use haft::{Tool, TurnRunner};
+///
+/// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
+/// let roll = Tool::builder("roll").description("Rolls.").handler(|| "4").build()?;
+/// let builder = TurnRunner::builder(script).tool(roll.clone()).name("worker-1");
+/// let builder = builder.deadlines(Deadlines::new().step(Duration::from_secs(60)));
+/// let refused = builder.tool(roll).limits(Limits::new().iterations(0)).build().unwrap_err();
+/// assert_eq!(refused.faults.len(), 2, "two tools share a name, and no iteration is allowed");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "a builder does nothing until `build` is called"]
+pub struct TurnRunnerBuilder {
+    pub(super) executor: Arc<dyn DispatchExecutor>,
+    pub(super) allows_executor_change: bool,
+    pub(super) store: Option<Arc<dyn TurnStore>>,
+    pub(super) spools: Option<(Arc<dyn SpoolStore>, Arc<dyn SpoolResolver>)>,
+    pub(super) inline_below: Option<usize>,
+    pub(super) loader: RecordLoader,
+    pub(super) tools: Vec<Tool>,
+    pub(super) formats: Option<Formats>,
+    pub(super) handles: HandleSchema,
+    pub(super) turn_input: Pipeline<TurnContext>,
+    pub(super) turn_output: Pipeline<TurnContext>,
+    pub(super) dispatch_input: Pipeline<DispatchContext>,
+    pub(super) dispatch_output: Pipeline<DispatchContext>,
+    pub(super) tool_source: Option<Arc<dyn ToolSource>>,
+    pub(super) source: Option<Arc<dyn TurnSource>>,
+    pub(super) approver: Option<Arc<dyn Approver>>,
+    pub(super) gate_policy: GatePolicy,
+    pub(super) limits: Limits,
+    pub(super) deadlines: Deadlines,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) secret: Option<[u8; 32]>,
+    pub(super) envelope_secret: Option<[u8; 32]>,
+    pub(super) ledger: Option<Arc<dyn ApprovalLedger>>,
+    pub(super) grants: Option<Arc<dyn GrantStore>>,
+    pub(super) agent: Option<Arc<str>>,
+    pub(super) observers: Vec<Arc<dyn Observer>>,
+    pub(super) name: Option<String>,
+}
+
+/// A runner cannot be built, for these reasons.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the runner was refused: {}", .faults.join("; "))]
+#[non_exhaustive]
+pub struct InvalidRunner {
+    /// Everything that is wrong.
+    pub faults: Vec<String>,
+}
+
+impl Coded for InvalidRunner {
+    fn code(&self) -> ErrorCode {
+        codes::INVALID_TURN_RUNNER_CONFIG
+    }
+}
+
+impl TurnRunnerBuilder {
+    pub(super) fn new(executor: Arc<dyn DispatchExecutor>) -> Self {
+        Self {
+            executor,
+            allows_executor_change: false,
+            store: None,
+            spools: None,
+            inline_below: None,
+            loader: RecordLoader::new(),
+            tools: Vec::new(),
+            formats: None,
+            handles: HandleSchema::default(),
+            turn_input: Pipeline::new(Stage::TurnInput),
+            turn_output: Pipeline::new(Stage::TurnOutput),
+            dispatch_input: Pipeline::new(Stage::DispatchInput),
+            dispatch_output: Pipeline::new(Stage::DispatchOutput),
+            tool_source: None,
+            source: None,
+            approver: None,
+            gate_policy: GatePolicy::default(),
+            limits: Limits::new(),
+            deadlines: Deadlines::new(),
+            clock: Arc::new(SystemClock::new()),
+            secret: None,
+            envelope_secret: None,
+            ledger: None,
+            grants: None,
+            agent: None,
+            observers: Vec::new(),
+            name: None,
+        }
+    }
+
+    /// Stores turns, their large results, the key for gates, the ledger of approvals, the standing approvals and the secret
+    /// of envelopes in a directory, so that another process can resume a turn, settle its gates and render the same
+    /// prompts.
+    #[cfg(feature = "sqlite")]
+    pub fn dir(self, dir: &haft_stores::TurnDir) -> Self {
+        let this = self.store(Arc::clone(dir.store()) as _).spools(Arc::clone(dir.spools()));
+        let this = this.secret(dir.secret()).approval_ledger(Arc::clone(dir.ledger()) as _);
+        let this = this.grants(Arc::new(haft_stores::DirGrants::of_dir(dir)));
+        match dir.envelope_secret() {
+            Some(secret) => this.envelope_secret(secret),
+            None => this,
+        }
+    }
+
+    /// Uses stores that were opened by their addresses, with their secrets and their ledger.
+    ///
+    /// ```
+    /// use haft::TurnRunner;
+    /// use haft::executors::ScriptExecutor;
+    /// use haft::stores::{OpenStores, StoreOptions};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let stores = OpenStores::open(&"memory:".parse()?, StoreOptions::default()).await?;
+    /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
+    /// let runner = TurnRunner::builder(script).stores(&stores).build()?;
+    /// # let _ = runner;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[cfg(feature = "sqlite")]
+    pub fn stores(self, stores: &haft_stores::OpenStores) -> Self {
+        let this = self.store(Arc::clone(stores.turns())).spools(Arc::clone(stores.spools()));
+        let mut this = this.secret(stores.secret());
+        if let Some(ledger) = stores.ledger() {
+            this = this.approval_ledger(Arc::clone(ledger));
+        }
+        match stores.envelope_secret() {
+            Some(secret) => this.envelope_secret(secret),
+            None => this,
+        }
+    }
+
+    /// Lets this runner resume turns that another executor began: another model, other options, another address, or a
+    /// script that was edited. By default such a turn is refused. The change is journaled.
+    ///
+    /// ```
+    /// use haft::executors::ScriptExecutor;
+    /// use haft::TurnRunner;
+    ///
+    /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
+    /// let runner = TurnRunner::builder(script).allow_executor_change().build()?;
+    /// # let _ = runner;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn allow_executor_change(mut self) -> Self {
+        self.allows_executor_change = true;
+        self
+    }
+
+    /// The store of turns (default: in memory).
+    pub fn store(mut self, store: Arc<dyn TurnStore>) -> Self {
+        self.store = Some(store);
+        self
+    }
+
+    /// The store of large results (default: in memory).
+    pub fn spools<S: SpoolStore + SpoolResolver + 'static>(mut self, spools: Arc<S>) -> Self {
+        self.spools = Some((Arc::clone(&spools) as _, spools));
+        self
+    }
+
+    /// Results of fewer bytes are shown in full (default: 4096).
+    pub fn inline_below(mut self, bytes: usize) -> Self {
+        self.inline_below = Some(bytes);
+        self
+    }
+
+    /// Resolves media that stored records refer to.
+    pub fn loader(mut self, loader: RecordLoader) -> Self {
+        self.loader = loader;
+        self
+    }
+
+    /// Adds a tool that every turn begins with.
+    pub fn tool(mut self, tool: Tool) -> Self {
+        self.tools.push(tool);
+        self
+    }
+
+    /// Adds tools that every turn begins with.
+    pub fn tools(mut self, tools: impl IntoIterator<Item = Tool>) -> Self {
+        self.tools.extend(tools);
+        self
+    }
+
+    /// The formats of artifacts that can be queried (default: [`standard_formats`](haft_artifacts::standard_formats)).
+    pub fn formats(mut self, formats: Formats) -> Self {
+        self.formats = Some(formats);
+        self
+    }
+
+    /// How the tools that query artifacts name them (default: [`HandleSchema::Pattern`], so that the tools of a turn stay
+    /// the same when artifacts appear).
+    pub fn handles(mut self, handles: HandleSchema) -> Self {
+        self.handles = handles;
+        self
+    }
+
+    /// Adds middleware that runs once, before the dispatch.
+    pub fn turn_input(
+        mut self,
+        name: &str,
+        middleware: impl Middleware<TurnContext> + 'static,
+    ) -> Self {
+        self.turn_input = self.turn_input.with(name, middleware);
+        self
+    }
+
+    /// Adds middleware that runs once, after a dispatch that was acknowledged.
+    pub fn turn_output(
+        mut self,
+        name: &str,
+        middleware: impl Middleware<TurnContext> + 'static,
+    ) -> Self {
+        self.turn_output = self.turn_output.with(name, middleware);
+        self
+    }
+
+    /// Adds middleware that runs in every iteration, before the executor.
+    ///
+    /// ```
+    /// use haft::executors::ScriptExecutor;
+    /// use haft::middleware::Next;
+    /// use haft::turn::DispatchContext;
+    /// use haft::{TurnInput, TurnRunner};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
+    /// let refuse = async |_: DispatchContext, next: Next<DispatchContext>| {
+    ///     next.nack("not today")?;
+    ///     next.run().await
+    /// };
+    /// let runner = TurnRunner::builder(script).dispatch_input("refuse", refuse).build()?;
+    /// let report = runner.run(TurnInput::new("Be polite.")).await?;
+    /// assert!(report.error.is_some_and(|error| error.message.contains("not today")));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn dispatch_input(
+        mut self,
+        name: &str,
+        middleware: impl Middleware<DispatchContext> + 'static,
+    ) -> Self {
+        self.dispatch_input = self.dispatch_input.with(name, middleware);
+        self
+    }
+
+    /// Adds middleware that runs in every iteration, after the calls of the step.
+    pub fn dispatch_output(
+        mut self,
+        name: &str,
+        middleware: impl Middleware<DispatchContext> + 'static,
+    ) -> Self {
+        self.dispatch_output = self.dispatch_output.with(name, middleware);
+        self
+    }
+
+    /// Where [`TurnContext::fetch_tools`] finds tools. The runner itself never calls it.
+    pub fn fetch_tools(mut self, source: impl ToolSource + 'static) -> Self {
+        self.tool_source = Some(Arc::new(source));
+        self
+    }
+
+    /// What the `fetch_…` methods of [`TurnContext`] ask: messages, memories, retrieved records, thoughts, tool calls,
+    /// tools and standing instructions that the application keeps itself. The runner itself never calls it; see
+    /// [`hydrate_from_source`](crate::middleware::hydrate_from_source).
+    pub fn source(mut self, source: impl TurnSource + 'static) -> Self {
+        self.source = Some(Arc::new(source));
+        self
+    }
+
+    /// Decides the gates of the turns in this program: calls that require approval, and questions of handlers and
+    /// middleware. See [`Approver`] for what it returns. Its decisions are signed in the name `approver`.
+    ///
+    /// ```
+    /// use haft::executors::ScriptExecutor;
+    /// use haft::turn::Gate;
+    /// use haft::{Tool, TurnInput, TurnRunner};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), haft::Error> {
+    /// let deploy = Tool::builder("deploy").description("Deploys.").requires_approval("May I?");
+    /// let script = r#"{"steps": [{"call": {"deploy": {}}}, {"say": "{{ last.deploy }}"}]}"#;
+    /// let runner = TurnRunner::builder(ScriptExecutor::parse(script)?)
+    ///     .tool(deploy.handler(|| "done").build()?)
+    ///     .approver(async |_: Gate| false)
+    ///     .build()?;
+    /// let report = runner.run(TurnInput::new("You deploy.").user("Go!")).await?;
+    /// assert_eq!(report.text(), "the call of `deploy` was not allowed: it was not approved");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn approver(mut self, approver: impl Approver + 'static) -> Self {
+        self.approver = Some(Arc::new(approver));
+        self
+    }
+
+    /// What happens at a gate that the approver does not decide (default: the runner waits).
+    ///
+    /// ```
+    /// use haft::executors::ScriptExecutor;
+    /// use haft::turn::{GatePolicy, TurnOutcome};
+    /// use haft::{Tool, TurnInput, TurnRunner};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), haft::Error> {
+    /// let deploy = Tool::builder("deploy").description("Deploys.").requires_approval("May I?");
+    /// let script = r#"{"steps": [{"call": {"deploy": {}}}, {"say": "{{ last.deploy }}"}]}"#;
+    /// let runner = TurnRunner::builder(ScriptExecutor::parse(script)?)
+    ///     .tool(deploy.handler(|| "done").build()?)
+    ///     .gate_policy(GatePolicy::Suspend)
+    ///     .build()?;
+    /// let report = runner.run(TurnInput::new("You deploy.").user("Go!")).await?;
+    /// let TurnOutcome::Waiting { gates } = &report.outcome else { panic!("{report:?}") };
+    /// runner.gates().resolve(&gates[0], true.into(), "Ada").await?;
+    /// assert_eq!(runner.resume(&report.turn).await?.text(), "done");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn gate_policy(mut self, policy: GatePolicy) -> Self {
+        self.gate_policy = policy;
+        self
+    }
+
+    /// The limits of a turn.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// The deadlines within a turn.
+    pub fn deadlines(mut self, deadlines: Deadlines) -> Self {
+        self.deadlines = deadlines;
+        self
+    }
+
+    /// The clock (default: that of the system).
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// The 32 random bytes with which the settlements of gates are signed (default: new ones, so that only this runner
+    /// can verify its gates). A store that is shared with other machines needs them, and refuses processes with other ones.
+    pub fn secret(mut self, secret: [u8; 32]) -> Self {
+        self.secret = Some(secret);
+        self
+    }
+
+    /// The 32 random bytes from which the names of envelopes in prompts are derived (default: the executor draws its own).
+    /// Store them and give the same ones to every process: then later turns of a conversation and resumed turns are
+    /// rendered to the same bytes, and the prompt cache of the provider matches. They are no key of gates.
+    ///
+    /// ```
+    /// use haft::executors::{Step, StepContext, StepError};
+    /// use haft::{TurnInput, TurnRunner};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let executor = async |ctx: StepContext| {
+    ///     assert!(ctx.dispatch().turn().envelope_key().is_some());
+    ///     Ok::<_, StepError>(Step::done())
+    /// };
+    /// let runner = TurnRunner::builder(executor).envelope_secret([7; 32]).build()?;
+    /// assert!(runner.run(TurnInput::new("Be brief.")).await?.error.is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn envelope_secret(mut self, secret: [u8; 32]) -> Self {
+        self.envelope_secret = Some(secret);
+        self
+    }
+
+    /// Adds an observer of every event of every turn.
+    pub fn observer(mut self, observer: impl Observer + 'static) -> Self {
+        self.observers.push(Arc::new(observer));
+        self
+    }
+
+    /// The name of the runner in leases (default: the number of the process).
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Builds the runner.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with it: tools that share a name, limits and deadlines of zero.
+    pub fn build(self) -> Result<TurnRunner, InvalidRunner> {
+        // A hook that the program has set before stays.
+        let _ = haft_core::invariant::set_hook(log_broken_invariant);
+        let mut faults = Vec::new();
+        let tools = ToolRegistry::with_tools(self.tools);
+        if let Err(error) = &tools {
+            faults.push(error.to_string());
+        }
+        if self.limits.iterations == 0 {
+            faults.push("a turn needs at least one iteration".to_owned());
+        }
+        let deadlines = &self.deadlines;
+        let times = [
+            ("step", deadlines.step),
+            ("call", deadlines.call),
+            ("pipeline", deadlines.pipeline),
+            ("store", deadlines.store),
+            ("lease", deadlines.lease),
+            ("gate_poll", deadlines.gate_poll),
+        ];
+        for (what, _) in times.iter().filter(|(_, time)| time.is_zero()) {
+            faults.push(format!("the deadline `{what}` is zero"));
+        }
+        let formats = self.formats.unwrap_or_else(haft_artifacts::standard_formats);
+        if let (Ok(tools), HandleSchema::Pattern) = (&tools, self.handles)
+            && let Err(error) = overlay_baseline(tools, &formats)
+        {
+            faults.push(error.to_string());
+        }
+        if self.secret.is_none() && self.store.as_ref().is_some_and(|it| it.is_shared()) {
+            faults.push(
+                "the store is shared with other machines, and there is no secret: give all processes the same one"
+                    .to_owned(),
+            );
+        }
+        let secret = self.secret.map_or_else(random_secret, Ok);
+        if let Err(error) = &secret {
+            faults.push(format!("there are no random bytes for the key of gates: {error}"));
+        }
+        let (Ok(tools), Ok(secret), true) = (tools, secret, faults.is_empty()) else {
+            return Err(InvalidRunner { faults });
+        };
+        let store = self.store.unwrap_or_else(|| Arc::new(MemoryStore::new()));
+        let store = Arc::new(TimedStore::new(store, deadlines.store));
+        let (spools, resolver) = self.spools.unwrap_or_else(|| {
+            let spools = Arc::new(MemorySpoolStore::new());
+            (Arc::clone(&spools) as _, spools)
+        });
+        let spooler = Spooler::new(spools).query_budget(formats.answer_budget());
+        let spooler = match self.inline_below {
+            Some(bytes) => spooler.inline_below(bytes),
+            None => spooler,
+        };
+        let leases = LeaseRenewer::new(Arc::clone(&store) as _, deadlines.lease);
+        let gate_notifier = GateNotifier::new(Arc::clone(&store) as _, deadlines.gate_poll);
+        let loader = self.loader.spool(resolver);
+        let earlier_turns = Arc::new(StoredHistory::new(Arc::clone(&store), loader.clone()));
+        let shared = RunnerShared {
+            executor: self.executor,
+            allows_executor_change: self.allows_executor_change,
+            store,
+            spooler,
+            loader,
+            tools,
+            formats,
+            handles: self.handles,
+            turn_input: self.turn_input,
+            turn_output: self.turn_output,
+            dispatch_input: self.dispatch_input,
+            dispatch_output: self.dispatch_output,
+            tool_source: self.tool_source,
+            source: self.source,
+            earlier_turns,
+            approver: self.approver,
+            gate_policy: self.gate_policy,
+            limits: self.limits,
+            deadlines: self.deadlines,
+            clock: self.clock,
+            key: GateKey::from_bytes(secret),
+            envelope_secret: self.envelope_secret.map(EnvelopeSecret::from_bytes),
+            ledger: self.ledger,
+            grants: self.grants,
+            agent: self.agent,
+            observers: self.observers,
+            name: self.name.unwrap_or_else(|| format!("process {}", std::process::id())).into(),
+            leases,
+            fingerprint: secret_fingerprint(&secret),
+            is_verified: AtomicBool::new(false),
+            gate_notifier,
+        };
+        Ok(TurnRunner { shared: Arc::new(shared) })
+    }
+}
+
+impl fmt::Debug for TurnRunnerBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TurnRunnerBuilder").field("tools", &self.tools).finish_non_exhaustive()
+    }
+}
+
+/// A hash of the secret that says nothing about it.
+fn secret_fingerprint(secret: &[u8; 32]) -> [u8; 32] {
+    let hash = Sha256::new_with_prefix(b"haft fingerprint of the secret of gates\n");
+    hash.chain_update(secret).finalize().into()
+}
+
+fn log_broken_invariant(broken: &haft_core::invariant::BrokenInvariant) {
+    tracing::error!(
+        invariant = broken.invariant,
+        location = %broken.location,
+        "an invariant of Haft does not hold; please report it"
+    );
+}
