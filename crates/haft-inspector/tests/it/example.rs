@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use haft::events::{EventFilter, EventHub};
 use haft::executors::{Step, StepContext, StepError};
-use haft::stores::TurnDir;
+use haft::stores::{SqliteStore, TurnDir};
 use haft::turn::{Deadlines, GatePolicy, Limits, ManualClock, Timestamp, TurnRunnerBuilder};
 use haft::{Tool, TurnInput, TurnRunner};
 use haft_inspector::Inspector;
@@ -25,6 +25,8 @@ use self::agents::ExampleAgents;
 #[derive(Clone)]
 pub(crate) struct Example {
     pub(crate) dir: TurnDir,
+    /// The turns of the directory, with the clock of the example.
+    store: Arc<SqliteStore>,
     pub(crate) hub: EventHub,
     pub(crate) clock: Arc<ManualClock>,
     /// Turns that run in the background.
@@ -48,10 +50,14 @@ const START_MICROS: i64 = 1_772_448_720_000_000;
 impl Example {
     pub(crate) fn create(path: &std::path::Path, log_bytes: u64) -> Self {
         let start = Timestamp::from_micros(START_MICROS).unwrap();
+        let clock = Arc::new(ManualClock::new(start));
+        let dir = TurnDir::open(path).unwrap();
+        let store = SqliteStore::open(path).unwrap().with_clock(Arc::clone(&clock) as _);
         Self {
-            dir: TurnDir::open(path).unwrap(),
+            dir,
+            store: Arc::new(store),
             hub: EventHub::new(),
-            clock: Arc::new(ManualClock::new(start)),
+            clock,
             background: Arc::default(),
             pieces: Arc::new(Semaphore::new(0)),
             log_bytes,
@@ -71,6 +77,7 @@ impl Example {
         builder
             .tools(tools)
             .dir(&self.dir)
+            .store(Arc::clone(&self.store) as _)
             .observer(self.hub.clone())
             .clock(Arc::clone(&self.clock) as _)
             .secret([7; 32])
