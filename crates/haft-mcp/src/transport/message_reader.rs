@@ -153,7 +153,11 @@ pub(super) struct MessageReader {
 #[derive(Debug)]
 pub(super) enum ReceivedMessage {
     /// A message for the protocol, and its JSON.
-    Message(Box<ServerJsonRpcMessage>, Vec<u8>),
+    Message(
+        Box<ServerJsonRpcMessage>,
+        #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only HTTP passes it on"))]
+        Vec<u8>,
+    ),
     /// Bytes that are not a message, and why.
     Ignored(String),
     /// Nothing but white space.
