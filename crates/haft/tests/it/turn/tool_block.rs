@@ -10,6 +10,7 @@ use haft::providers::Dialect;
 use haft::providers::dialect::ModelRequest;
 use haft::providers::dialects::anthropic_messages::AnthropicMessages;
 use haft::providers::dialects::chat_completions::ChatCompletions;
+use haft::providers::dialects::ollama::Ollama;
 use haft::providers::dialects::openai_responses::OpenAiResponses;
 use haft::providers::internals::{AssemblyOptions, assemble_prompt};
 use haft::records::{CallState, Thought};
@@ -23,14 +24,15 @@ use serde_json::value::RawValue;
 
 use super::{call, input, runner};
 
-const DIALECTS: [&str; 3] = ["chat_completions", "openai_responses", "anthropic_messages"];
+const DIALECTS: [&str; 4] =
+    ["chat_completions", "openai_responses", "anthropic_messages", "ollama"];
 
 /// What the requests of a turn say, by dialect: the bytes of `tools`, and the whole body.
 #[derive(Clone, Default)]
 struct Requests(Arc<Mutex<Vec<ToolBlocks>>>);
 
 /// The dialect and the tools of one request, in each dialect.
-type ToolBlocks = [(String, String); 3];
+type ToolBlocks = [(String, String); 4];
 
 #[derive(Deserialize)]
 struct Body {
@@ -61,6 +63,7 @@ impl Requests {
                     encode(&ctx, &ChatCompletions::new()).await,
                     encode(&ctx, &OpenAiResponses::new()).await,
                     encode(&ctx, &AnthropicMessages::new()).await,
+                    encode(&ctx, &Ollama::new()).await,
                 ];
                 requests.0.lock().unwrap().push(all);
                 inner.step(ctx).await
@@ -223,6 +226,7 @@ async fn the_tools_of_text_are_small() {
     chat_completions: 2964 bytes, 726 tokens
     openai_responses: 2980 bytes, 742 tokens
     anthropic_messages: 2732 bytes, 686 tokens
+    ollama: 2964 bytes, 726 tokens
     ");
 }
 
@@ -233,6 +237,7 @@ async fn the_tools_of_all_formats_have_this_size() {
     chat_completions: 16147 bytes, 3909 tokens
     openai_responses: 16235 bytes, 3997 tokens
     anthropic_messages: 14871 bytes, 3689 tokens
+    ollama: 16147 bytes, 3909 tokens
     ");
 }
 
