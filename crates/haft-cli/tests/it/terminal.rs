@@ -234,7 +234,7 @@ fn a_standing_approval_is_given_at_the_terminal() {
     session.type_keys("as\n");
     session.wait_for("over");
     assert_eq!(session.wait_for_exit(), 0);
-    // Nobody is there to answer, and nobody is asked.
+    // No user is there to answer, and none is asked.
     let second = cli(&["run", "a", "--gates", "park"]);
     assert!(second.starts_with("exit 0") && second.contains("(standing approval "), "{second}");
     let listed = cli(&["grants"]);

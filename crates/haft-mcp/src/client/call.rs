@@ -231,7 +231,7 @@ impl Connection {
     }
 }
 
-/// A call that is running. If it is dropped with a reason, the server is told that nobody waits for the result.
+/// A call that is running. If it is dropped with a reason, the server is told that the result is not wanted any more.
 struct CallGuard {
     peer: Peer<RoleClient>,
     parts: SpooledParts,

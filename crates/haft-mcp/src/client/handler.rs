@@ -159,7 +159,7 @@ impl ClientHandler for ConnectionHandler {
     ) -> Result<ElicitResult, ErrorData> {
         match self.calls.of_request(&context.extensions) {
             Some(call) => Ok(answer_elicitation(&self.server, &call, request).await),
-            // Nobody can be asked outside of a call.
+            // Outside of a call there is no user to ask.
             None => Ok(ElicitResult::new(ElicitationAction::Cancel)),
         }
     }

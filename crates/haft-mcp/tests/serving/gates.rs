@@ -120,7 +120,7 @@ async fn a_sealed_state_continues_its_call_and_no_other() {
         let params = CallToolRequestParams::new(name).with_input_responses(approve());
         params.with_request_state(state)
     };
-    // An approval that nobody asked for does not count, and asks.
+    // An approval without a question does not count, and the question is asked.
     let unasked = CallToolRequestParams::new("deploy").with_input_responses(approve());
     questions(&client, unasked).await;
     for refused in [with("deploy", &format!("{state}x")), with("ask", &state)] {

@@ -1,4 +1,4 @@
-//! Servers that nobody of this project has written.
+//! Servers from other projects.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;

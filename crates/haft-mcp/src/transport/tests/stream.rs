@@ -231,7 +231,7 @@ async fn a_server_that_does_not_read_its_input_is_noticed() {
     let mut it = connect(memory(), small());
     let sent = it.transport.send(call(1));
     sent.await.unwrap();
-    // Fills the pipe, which nobody reads.
+    // Fills the pipe, which is not read.
     let result = loop {
         match it.transport.send(call(2)).await {
             Ok(()) => {}
