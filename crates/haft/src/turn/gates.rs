@@ -5,6 +5,7 @@ mod gatekeeper;
 mod grants;
 mod notifier;
 mod open_gate;
+mod question;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -30,6 +31,7 @@ pub use self::gatekeeper::{Gatekeeper, SettleError};
 pub use self::grants::ListedGrant;
 pub(super) use self::notifier::GateNotifier;
 pub(super) use self::open_gate::OpenGate;
+use self::question::fill_question;
 use super::deadline::Stopwatch;
 use super::recorder::LeasedRecorder;
 use super::report::LogTopic;
@@ -101,6 +103,7 @@ impl TurnGates {
             "arguments": serde_json::from_str::<Value>(&call.accepted).unwrap_or(Value::Null),
         });
         let answer = serde_json::json!({"type": "boolean"});
+        let question = fill_question(question, shown.get("arguments").unwrap_or(&Value::Null));
         let request = GateRequest::new(question).payload(shown).schema(answer);
         let gate = Gate::open(id, self.turn.clone(), request, self.runner.clock.now())?;
         let gate = gate.bound_to(call).requiring_approval();
