@@ -193,7 +193,7 @@ pub(crate) fn serve() -> Result<(), String> {
     let mut output = io::BufWriter::with_capacity(256 * 1024, io::stdout().lock());
     for line in io::stdin().lock().lines() {
         let request: Value = serde_json::from_str(&line.map_err(text)?).map_err(text)?;
-        let id = &request["id"];
+        let id = request.get("id").unwrap_or(&Value::Null);
         write!(output, "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"content\":[{{\"type\":\"text\",\"text\":\"").map_err(text)?;
         match request.pointer("/params/arguments/bytes").and_then(Value::as_u64) {
             None => write!(output, "a small text").map_err(text)?,

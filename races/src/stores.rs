@@ -1,14 +1,14 @@
 //! Stores for the parts under test. They answer what those ask, and yield to the scheduler before each answer.
 
 use std::collections::{HashMap, HashSet};
-use std::fmt;
-use std::io;
+use std::{fmt, io};
 
+use haft_core::BoxFuture;
 use haft_core::spool::SpoolKey;
 use haft_core::store::{
-    CancelOutcome, CancelRequest, ChangeFuture, ChangeListener, ClaimFilter, GateId, GateRow,
-    JournalRow, Lease, LeaseRequest, MemoryRow, MemoryScope, NewTurn, SettleOutcome, StoreError,
-    StoreFuture, StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary,
+    CancelOutcome, CancelRequest, ChangeListener, ClaimFilter, GateId, GateRow, JournalRow, Lease,
+    LeaseRequest, MemoryRow, MemoryScope, NewTurn, SettleOutcome, StoreChange, StoreError,
+    StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary,
 };
 use shuttle::future;
 use shuttle::sync::Mutex;
@@ -37,7 +37,9 @@ pub(crate) fn unavailable() -> StoreError {
     StoreError::backend("answer", io::Error::other("nothing asks this here"))
 }
 
-fn yielding<T: Send + 'static>(answer: Result<T, StoreError>) -> StoreFuture<'static, T> {
+fn yielding<T: Send + 'static>(
+    answer: Result<T, StoreError>,
+) -> BoxFuture<'static, Result<T, StoreError>> {
     Box::pin(async move {
         future::yield_now().await;
         answer
@@ -49,25 +51,25 @@ fn yielding<T: Send + 'static>(answer: Result<T, StoreError>) -> StoreFuture<'st
 struct Silence;
 
 impl ChangeListener for Silence {
-    fn next_change(&mut self) -> ChangeFuture<'_> {
+    fn next_change(&mut self) -> BoxFuture<'_, StoreChange> {
         Box::pin(std::future::pending())
     }
 }
 
 macro_rules! unanswered {
     ($($method:ident($($arg:ident: $type:ty),*) -> $result:ty;)*) => {$(
-        fn $method(&self, $($arg: $type),*) -> StoreFuture<'_, $result> {
+        fn $method(&self, $($arg: $type),*) -> BoxFuture<'_, Result<$result, StoreError>> {
             yielding(Err(unavailable()))
         }
     )*};
 }
 
 impl<A: Answers> TurnStore for Answering<A> {
-    fn renew(&self, lease: Lease) -> StoreFuture<'_, Lease> {
+    fn renew(&self, lease: Lease) -> BoxFuture<'_, Result<Lease, StoreError>> {
         yielding(self.0.renew(lease))
     }
 
-    fn open_gates(&self, _: Option<TurnId>) -> StoreFuture<'_, Vec<GateRow>> {
+    fn open_gates(&self, _: Option<TurnId>) -> BoxFuture<'_, Result<Vec<GateRow>, StoreError>> {
         yielding(self.0.open_gates())
     }
 

@@ -9,12 +9,12 @@ use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::providers::framing::SseDecoder;
 use haft::providers::generation::{GenerationAssembler, GenerationOutcome};
 use haft::providers::prompt::Prompt;
-use haft::providers::transport::{Body, Request, Transport, TransportFuture, response};
+use haft::providers::transport::{Body, Request, Transport, response};
+use haft::providers::transport::{Response, TransportError};
 use haft::records::Message;
 use haft::tools::ToolEffect;
-use haft::turn::Timestamp;
-use haft::turn::{TurnInput, TurnOutcome, TurnRunner};
-use haft::{Tool, ToolArgs, ToolFailure};
+use haft::turn::{Timestamp, TurnInput, TurnOutcome, TurnRunner};
+use haft::{BoxFuture, Tool, ToolArgs, ToolFailure};
 use serde_json::Map;
 
 use super::data::{Answer, TOOL};
@@ -76,7 +76,10 @@ impl Reader {
 pub(crate) struct Canned(pub(crate) Vec<Bytes>);
 
 impl Transport for Canned {
-    fn send(&self, request: Request<Bytes>) -> TransportFuture<'_> {
+    fn send(
+        &self,
+        request: Request<Bytes>,
+    ) -> BoxFuture<'_, Result<Response<Body>, TransportError>> {
         Box::pin(async move {
             let chunks = match is_second(request.body()) {
                 true => vec![Bytes::from_static(BRIEF.as_bytes())],

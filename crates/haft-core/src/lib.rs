@@ -72,6 +72,7 @@ pub mod error;
 pub mod event;
 mod failure;
 pub mod forge;
+mod future;
 pub mod gate;
 mod id;
 pub mod invariant;
@@ -97,6 +98,7 @@ pub mod usage;
 
 pub use call::CallId;
 pub use error::{Coded, ErrorCode};
+pub use future::BoxFuture;
 pub use schema::args::{self, ArgValue, Args, FromArgs, RawArgs, ToolArgs};
 pub use tool::context::{self, DispatchContext};
 pub use tool::registry::{self, ToolRegistry};

@@ -25,19 +25,15 @@
 #[cfg(test)]
 mod tests;
 
-use crate::error::codes;
 use std::fmt;
 use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub use crate::failure::BoxError;
 
-use crate::error::{Coded, ErrorCode};
-
-/// What a middleware returns.
-pub type MiddlewareFuture = Pin<Box<dyn Future<Output = Result<(), BoxError>> + Send>>;
+use crate::BoxFuture;
+use crate::error::{Coded, ErrorCode, codes};
 
 /// What a pipeline runs on: a handle that is cheap to clone.
 pub trait PipelineContext: Clone + Send + Sync + 'static {
@@ -55,7 +51,7 @@ pub trait PipelineContext: Clone + Send + Sync + 'static {
 /// An async closure that is `Clone` is a middleware. It is cloned for each run, so that it may use up what it captured.
 pub trait Middleware<C>: Send + Sync {
     /// Does its part and runs the rest.
-    fn handle(&self, ctx: C, next: Next<C>) -> MiddlewareFuture;
+    fn handle(&self, ctx: C, next: Next<C>) -> BoxFuture<'static, Result<(), BoxError>>;
 }
 
 impl<C, F, Fut> Middleware<C> for F
@@ -63,7 +59,7 @@ where
     F: FnOnce(C, Next<C>) -> Fut + Clone + Send + Sync,
     Fut: Future<Output = Result<(), BoxError>> + Send + 'static,
 {
-    fn handle(&self, ctx: C, next: Next<C>) -> MiddlewareFuture {
+    fn handle(&self, ctx: C, next: Next<C>) -> BoxFuture<'static, Result<(), BoxError>> {
         Box::pin(self.clone()(ctx, next))
     }
 }

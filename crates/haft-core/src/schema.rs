@@ -45,7 +45,7 @@ pub(crate) use check::near_names;
 pub use check::nearest;
 pub use fault::{FaultLocation, SchemaFault};
 pub use foreign::{ForeignSchemaError, ValueSchema};
-pub use input::{AcceptedArgs, InputSchema, SchemaDescription};
+pub use input::{AcceptedArgs, InputSchema};
 pub use pattern::Pattern;
 pub use problem::{Change, ChangeKind, Problem, Problems, Rule};
 

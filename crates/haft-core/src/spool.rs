@@ -19,14 +19,12 @@ mod verified;
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
-use std::future::Future;
-use std::io;
-use std::pin::Pin;
 use std::sync::Arc;
+use std::{fmt, io};
 
 use bytes::Bytes;
 
+use crate::BoxFuture;
 use crate::byte_stream::ByteStream;
 
 pub use crate::descriptor::ReaderDescriptor;
@@ -38,9 +36,6 @@ pub use self::key::SpoolKey;
 pub use self::verified::{ContentDigest, ContentHasher};
 pub(crate) use self::verified::{LostReader, VerifiedReader};
 
-/// What the methods of stores and readers return.
-pub type SpoolFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, SpoolError>> + Send + 'a>>;
-
 /// Reads one stored result by position.
 ///
 /// A reader is a snapshot: its length and its bytes do not change while it lives, also when its key is
@@ -51,10 +46,10 @@ pub trait SpoolReader: fmt::Debug + Send + Sync {
     fn byte_length(&self) -> u64;
 
     /// The bytes from `offset` on: `len` of them, or fewer where the content ends.
-    fn read_at(&self, offset: u64, len: usize) -> SpoolFuture<'_, Bytes>;
+    fn read_at(&self, offset: u64, len: usize) -> BoxFuture<'_, Result<Bytes, SpoolError>>;
 
     /// Where the lines begin. Built once and shared.
-    fn index(&self) -> SpoolFuture<'_, Arc<LineIndex>>;
+    fn index(&self) -> BoxFuture<'_, Result<Arc<LineIndex>, SpoolError>>;
 
     /// How to find this content again in another process; nothing if that cannot be done.
     fn describe(&self) -> Option<ReaderDescriptor> {
@@ -94,20 +89,27 @@ pub trait SpoolStore: fmt::Debug + Send + Sync {
     ///
     /// A write that fails, or whose future is dropped, leaves the old content or none; a write that is
     /// dropped in its very last step may have taken effect, then wholly.
-    fn write(&self, key: SpoolKey, payload: SpoolPayload) -> SpoolFuture<'_, Arc<dyn SpoolReader>>;
+    fn write(
+        &self,
+        key: SpoolKey,
+        payload: SpoolPayload,
+    ) -> BoxFuture<'_, Result<Arc<dyn SpoolReader>, SpoolError>>;
 
     /// A reader of what is stored under a key; nothing if there is nothing.
-    fn read(&self, key: SpoolKey) -> SpoolFuture<'_, Option<Arc<dyn SpoolReader>>>;
+    fn read(
+        &self,
+        key: SpoolKey,
+    ) -> BoxFuture<'_, Result<Option<Arc<dyn SpoolReader>>, SpoolError>>;
 
     /// Removes what is stored under a key and says whether there was something.
-    fn delete(&self, key: SpoolKey) -> SpoolFuture<'_, bool>;
+    fn delete(&self, key: SpoolKey) -> BoxFuture<'_, Result<bool, SpoolError>>;
 
     /// The keys that have content, sorted.
-    fn list(&self) -> SpoolFuture<'_, Vec<SpoolKey>>;
+    fn list(&self) -> BoxFuture<'_, Result<Vec<SpoolKey>, SpoolError>>;
 
     /// A page of the keys that have content, sorted. By default the page is cut from [`list`](Self::list); a store that
     /// can list less does so.
-    fn list_page(&self, page: SpoolPage) -> SpoolFuture<'_, Vec<SpoolKey>> {
+    fn list_page(&self, page: SpoolPage) -> BoxFuture<'_, Result<Vec<SpoolKey>, SpoolError>> {
         Box::pin(async move {
             let keys = self.list().await?.into_iter().filter(|key| page.selects(key));
             Ok(keys.take(page.limit).collect())

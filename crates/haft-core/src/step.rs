@@ -18,17 +18,16 @@
 mod description;
 mod request;
 
-use crate::error::codes;
 use std::fmt;
 use std::future::Future;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::error::{Coded, ErrorCode};
+use crate::BoxFuture;
+use crate::error::{Coded, ErrorCode, codes};
 use crate::event::{ErrorReport, StreamState};
 use crate::pipeline::BoxError;
 use crate::record::{InvalidRecord, Message, Text, Thought};
@@ -38,7 +37,7 @@ use crate::tool::context::{DispatchContext, SignalError};
 use crate::usage::Usage;
 
 pub use self::description::ExecutorDescription;
-pub use self::request::{RequestFuture, StepRequest};
+pub use self::request::StepRequest;
 
 /// Takes steps.
 ///
@@ -54,7 +53,7 @@ pub use self::request::{RequestFuture, StepRequest};
 /// ```
 pub trait DispatchExecutor: Send + Sync {
     /// Says what the model says next.
-    fn step(&self, ctx: StepContext) -> StepFuture<'_>;
+    fn step(&self, ctx: StepContext) -> BoxFuture<'_, Result<Step, StepError>>;
 
     /// Describes the executor. The description is stored with every turn that it begins, and a turn is resumed only with
     /// an executor that has the same one. By default it is code of the application without a name.
@@ -64,20 +63,20 @@ pub trait DispatchExecutor: Send + Sync {
 
     /// Renders the request that [`step`](Self::step) would send, without sending it and without any other effect. By
     /// default an executor sends no requests.
-    fn render_request(&self, _ctx: StepContext) -> RequestFuture<'_> {
+    fn render_request(
+        &self,
+        _ctx: StepContext,
+    ) -> BoxFuture<'_, Result<Option<StepRequest>, StepError>> {
         Box::pin(async { Ok(None) })
     }
 }
-
-/// What an executor returns.
-pub type StepFuture<'a> = Pin<Box<dyn Future<Output = Result<Step, StepError>> + Send + 'a>>;
 
 impl<F, Fut> DispatchExecutor for F
 where
     F: FnOnce(StepContext) -> Fut + Clone + Send + Sync,
     Fut: Future<Output = Result<Step, StepError>> + Send + 'static,
 {
-    fn step(&self, ctx: StepContext) -> StepFuture<'_> {
+    fn step(&self, ctx: StepContext) -> BoxFuture<'_, Result<Step, StepError>> {
         Box::pin(self.clone()(ctx))
     }
 }

@@ -22,12 +22,11 @@ mod turn;
 mod write;
 
 use std::fmt;
-use std::future::Future;
-use std::pin::Pin;
 
+use crate::BoxFuture;
 use crate::spool::SpoolKey;
 
-pub use self::change::{ChangeFuture, ChangeListener, JournalRow, StoreChange, StoreChangeKind};
+pub use self::change::{ChangeListener, JournalRow, StoreChange, StoreChangeKind};
 pub use self::error::StoreError;
 pub use self::gate::{GateRow, SettleOutcome};
 pub use self::lease::{CancelOutcome, CancelRequest, ClaimFilter, Lease, LeaseRequest};
@@ -40,9 +39,6 @@ pub use self::turn::{
 };
 pub use self::write::{Row, RowKind, StoreWrite};
 pub use crate::id::{GateId, InvalidId, TurnId};
-
-/// What the methods of a store return.
-pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
 
 /// Stores turns: their rows, their journals, their leases and their gates.
 ///
@@ -61,17 +57,22 @@ pub trait TurnStore: fmt::Debug + Send + Sync {
     ///
     /// Fails with [`StoreError::Exists`] if there is a turn of this id, or a gate that it is to open. The
     /// first epoch is 1, and the turn begins as [`TurnStatus::Running`].
-    fn create(&self, turn: NewTurn, holder: LeaseRequest) -> StoreFuture<'_, Lease>;
+    fn create(
+        &self,
+        turn: NewTurn,
+        holder: LeaseRequest,
+    ) -> BoxFuture<'_, Result<Lease, StoreError>>;
 
     /// Stores a turn that any process can claim, as [`TurnStatus::Queued`]. Fails as [`create`](Self::create) does.
-    fn enqueue(&self, turn: NewTurn) -> StoreFuture<'_, ()>;
+    fn enqueue(&self, turn: NewTurn) -> BoxFuture<'_, Result<(), StoreError>>;
 
     /// Claims a turn whose lease has run out or was given back, or that has none.
     ///
     /// Fails with [`StoreError::Held`] while a lease on it is active, also for a holder of the same name, and with
     /// [`StoreError::Unknown`] if there is no such turn. The new epoch is one above the last. A turn that has ended stays as
     /// it is; every other one is [`TurnStatus::Running`] from then on, or [`TurnStatus::CancelRequested`] if it was.
-    fn claim(&self, turn: TurnId, holder: LeaseRequest) -> StoreFuture<'_, Lease>;
+    fn claim(&self, turn: TurnId, holder: LeaseRequest)
+    -> BoxFuture<'_, Result<Lease, StoreError>>;
 
     /// Claims the turn that can run and is selected: of those with the highest priority, the one that has been able to run
     /// for the longest time ([`TurnSchedule::is_claimable`]). Returns nothing if there is none.
@@ -83,15 +84,15 @@ pub trait TurnStore: fmt::Debug + Send + Sync {
         &self,
         filter: ClaimFilter,
         holder: LeaseRequest,
-    ) -> StoreFuture<'_, Option<Lease>>;
+    ) -> BoxFuture<'_, Result<Option<Lease>, StoreError>>;
 
     /// Keeps a lease from running out, also one that has expired and that no other holder acquired. The returned lease says
     /// whether the end of the turn was asked for. Fails with [`StoreError::LeaseLost`] if it was taken over or given back,
     /// and with [`StoreError::Unknown`] if the turn was removed.
-    fn renew(&self, lease: Lease) -> StoreFuture<'_, Lease>;
+    fn renew(&self, lease: Lease) -> BoxFuture<'_, Result<Lease, StoreError>>;
 
     /// Gives a lease back. One that was lost changes nothing. A turn that is still running can be claimed at once.
-    fn release(&self, lease: Lease) -> StoreFuture<'_, ()>;
+    fn release(&self, lease: Lease) -> BoxFuture<'_, Result<(), StoreError>>;
 
     /// Writes all of this, in order, or nothing. Fails with [`StoreError::LeaseLost`], and writes
     /// nothing, if the lease was taken over or given back; a lease that has expired and that no other
@@ -99,7 +100,11 @@ pub trait TurnStore: fmt::Debug + Send + Sync {
     /// [`StoreError::Exists`] as [`StoreWrite::OpenGate`] says.
     ///
     /// When the future is done, the writes survive the end of the process.
-    fn commit(&self, lease: Lease, writes: Vec<StoreWrite>) -> StoreFuture<'_, ()>;
+    fn commit(
+        &self,
+        lease: Lease,
+        writes: Vec<StoreWrite>,
+    ) -> BoxFuture<'_, Result<(), StoreError>>;
 
     /// Asks for the end of a turn, whichever process runs it. It needs no lease. The first request counts.
     ///
@@ -108,13 +113,13 @@ pub trait TurnStore: fmt::Debug + Send + Sync {
         &self,
         turn: TurnId,
         request: CancelRequest,
-    ) -> StoreFuture<'_, CancelOutcome>;
+    ) -> BoxFuture<'_, Result<CancelOutcome, StoreError>>;
 
     /// Everything that is stored of a turn, as of one moment; nothing if there is no such turn.
-    fn load(&self, turn: TurnId) -> StoreFuture<'_, Option<StoredTurn>>;
+    fn load(&self, turn: TurnId) -> BoxFuture<'_, Result<Option<StoredTurn>, StoreError>>;
 
     /// What stands of a turn in lists; nothing if there is no such turn.
-    fn summary(&self, turn: TurnId) -> StoreFuture<'_, Option<TurnSummary>>;
+    fn summary(&self, turn: TurnId) -> BoxFuture<'_, Result<Option<TurnSummary>, StoreError>>;
 
     /// The journal entries of a turn behind a number, in order: at most `limit` of them. Number 0 stands before the first
     /// entry. An observer reads on with the number of the last entry that it has. There are none if there is no such turn.
@@ -123,42 +128,52 @@ pub trait TurnStore: fmt::Debug + Send + Sync {
         turn: TurnId,
         after: u64,
         limit: usize,
-    ) -> StoreFuture<'_, Vec<JournalRow>>;
+    ) -> BoxFuture<'_, Result<Vec<JournalRow>, StoreError>>;
 
     /// The turns, newest first: in the order in which they were created, whatever the clocks said.
     ///
     /// Fails with [`StoreError::Unknown`] if there is no turn [`TurnQuery::before`].
-    fn turns(&self, query: TurnQuery) -> StoreFuture<'_, Vec<TurnSummary>>;
+    fn turns(&self, query: TurnQuery) -> BoxFuture<'_, Result<Vec<TurnSummary>, StoreError>>;
 
     /// Removes a turn and everything of it, also its gates. Says whether there was one. Fails with
     /// [`StoreError::Held`] while a lease on it is active.
-    fn remove(&self, turn: TurnId) -> StoreFuture<'_, bool>;
+    fn remove(&self, turn: TurnId) -> BoxFuture<'_, Result<bool, StoreError>>;
 
     /// Removes a page of the turns that a query selects, and returns their ids; none when there are no more. Turns that have
     /// not ended, and turns on which a lease is active, are left out.
-    fn remove_turns(&self, query: TurnQuery) -> StoreFuture<'_, Vec<TurnId>>;
+    fn remove_turns(&self, query: TurnQuery) -> BoxFuture<'_, Result<Vec<TurnId>, StoreError>>;
 
     /// Of these keys of stored content, those that no record of any turn refers to ([`Row::content_keys`]).
-    fn unreferenced_keys(&self, keys: Vec<SpoolKey>) -> StoreFuture<'_, Vec<SpoolKey>>;
+    fn unreferenced_keys(
+        &self,
+        keys: Vec<SpoolKey>,
+    ) -> BoxFuture<'_, Result<Vec<SpoolKey>, StoreError>>;
 
     /// A gate; nothing if there is none of this id.
-    fn gate(&self, gate: GateId) -> StoreFuture<'_, Option<GateRow>>;
+    fn gate(&self, gate: GateId) -> BoxFuture<'_, Result<Option<GateRow>, StoreError>>;
 
     /// The gates that are open, oldest first: those of one turn, or all.
-    fn open_gates(&self, turn: Option<TurnId>) -> StoreFuture<'_, Vec<GateRow>>;
+    fn open_gates(&self, turn: Option<TurnId>) -> BoxFuture<'_, Result<Vec<GateRow>, StoreError>>;
 
     /// Settles a gate. The first settlement or closing wins: every caller gets the settlement that holds,
     /// and whether it is its own. It needs no lease, because the process that decides is not the one that runs the turn.
     ///
     /// Fails with [`StoreError::Unknown`] if there is no such gate.
-    fn settle(&self, gate: GateId, settlement: String) -> StoreFuture<'_, SettleOutcome>;
+    fn settle(
+        &self,
+        gate: GateId,
+        settlement: String,
+    ) -> BoxFuture<'_, Result<SettleOutcome, StoreError>>;
 
     /// The memories of a scope, in the order in which they were first put; one that was deleted has lost its place.
     ///
     /// Memories belong to the scope and not to the turn whose [`commit`](Self::commit) stored them: they stay when
     /// that turn is removed. Turns that run at the same time change the same scope. A commit changes the ids that it
     /// names and no others, so that no turn can lose the memories of another; of two writes of one id the later holds.
-    fn load_memories(&self, scope: MemoryScope) -> StoreFuture<'_, Vec<MemoryRow>>;
+    fn load_memories(
+        &self,
+        scope: MemoryScope,
+    ) -> BoxFuture<'_, Result<Vec<MemoryRow>, StoreError>>;
 
     /// Listens to changes, by this and by other processes, from now on.
     fn listen(&self) -> Box<dyn ChangeListener>;
@@ -171,7 +186,7 @@ pub trait TurnStore: fmt::Debug + Send + Sync {
 
     /// Compares the fingerprint of a secret with the one that the first caller stored. Fails with
     /// [`StoreError::OtherSecret`] if it is another one: decisions that were signed with the other secret would not hold.
-    fn verify_secret(&self, fingerprint: [u8; 32]) -> StoreFuture<'_, ()>;
+    fn verify_secret(&self, fingerprint: [u8; 32]) -> BoxFuture<'_, Result<(), StoreError>>;
 }
 
 /// Checks a text before it is stored: everything but U+0000 can be stored.

@@ -10,9 +10,9 @@
 use std::error::Error;
 use std::sync::Arc;
 
-use haft_core::context::{GateContext, GateFuture, Gates};
+use haft_core::context::{GateContext, Gates};
 use haft_core::gate::GateRequest;
-use haft_core::{DispatchContext, Tool};
+use haft_core::{BoxFuture, DispatchContext, Tool};
 use haft_mcp::client::{HttpServer, McpClientError, McpEndpoint, McpTools};
 use haft_stores::MemorySpoolStore;
 use rmcp::transport::auth::{AuthorizationRequest, OAuthState};
@@ -159,7 +159,11 @@ fn scopes_of(challenges: &[String]) -> Vec<String> {
 struct AcceptDefaults;
 
 impl Gates for AcceptDefaults {
-    fn wait_for<'a>(&'a self, _: GateContext<'a>, _: GateRequest) -> GateFuture<'a> {
+    fn wait_for<'a>(
+        &'a self,
+        _: GateContext<'a>,
+        _: GateRequest,
+    ) -> BoxFuture<'a, std::result::Result<Value, haft_core::gate::GateError>> {
         Box::pin(async { Ok(json!({})) })
     }
 }

@@ -56,5 +56,5 @@ pub use self::inspection::{DescriptionFinding, inspect_description};
 pub use self::options::{ApprovalRule, McpOptions, PrefixPolicy, ProtocolChoice, ToolRules};
 #[cfg(feature = "http")]
 pub use self::server::HttpServer;
-pub use self::server::{McpEndpoint, ServerCommand, ServerStreams, StreamPair, StreamsFuture};
+pub use self::server::{McpEndpoint, ServerCommand, ServerStreams, StreamPair};
 pub use self::tools::{McpTools, OfferedTool, ToolProblem};

@@ -9,15 +9,18 @@
 //! use std::sync::Arc;
 //!
 //! use bytes::Bytes;
+//! use haft_core::BoxFuture;
 //! use haft_providers::cassette::{Cassette, CassetteRecorder};
-//! use haft_providers::transport::{Body, Request, Secret, Transport, TransportFuture, post, response};
+//! use haft_providers::transport::{
+//!     Body, Request, Response, Secret, Transport, TransportError, post, response,
+//! };
 //!
 //! /// A provider that sends the request back.
 //! #[derive(Debug)]
 //! struct Echo;
 //!
 //! impl Transport for Echo {
-//!     fn send(&self, request: Request<Bytes>) -> TransportFuture<'_> {
+//!     fn send(&self, request: Request<Bytes>) -> BoxFuture<'_, Result<Response<Body>, TransportError>> {
 //!         Box::pin(async move { response(200, Body::from(request.into_body())) })
 //!     }
 //! }
@@ -59,12 +62,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
+use haft_core::BoxFuture;
 use haft_http::{Scrubber, Secret};
 use http::Request;
 
 use self::file::{RecordedExchange, RecordedResponse};
 use self::request::RecordedRequest;
-use crate::transport::{Transport, TransportError, TransportFuture};
+use crate::transport::{Body, Response};
+use crate::transport::{Transport, TransportError};
 
 pub use self::error::CassetteError;
 pub use self::record_or_replay::RecordOrReplay;
@@ -158,7 +163,10 @@ impl Cassette {
 }
 
 impl Transport for Cassette {
-    fn send(&self, request: Request<Bytes>) -> TransportFuture<'_> {
+    fn send(
+        &self,
+        request: Request<Bytes>,
+    ) -> BoxFuture<'_, Result<Response<Body>, TransportError>> {
         Box::pin(async move { self.take(&request)?.into_response() })
     }
 }

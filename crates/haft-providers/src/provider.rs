@@ -12,10 +12,10 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use haft_core::BoxFuture;
 use haft_core::event::EventKind;
 use haft_core::step::{
-    DispatchExecutor, ExecutorDescription, RequestFuture, Step, StepContext, StepError, StepFuture,
-    StepRequest,
+    DispatchExecutor, ExecutorDescription, Step, StepContext, StepError, StepRequest,
 };
 use haft_core::tokens::Estimators;
 use haft_core::trust::{EnvelopeScope, EnvelopeSecret, PromptRenderer};
@@ -341,7 +341,7 @@ impl<D: Dialect> ProviderState<D> {
 }
 
 impl<D: Dialect> DispatchExecutor for Provider<D> {
-    fn step(&self, ctx: StepContext) -> StepFuture<'_> {
+    fn step(&self, ctx: StepContext) -> BoxFuture<'_, Result<Step, StepError>> {
         Box::pin(async move {
             let cancelled = ctx.dispatch().cancellation().cancelled();
             tokio::select! {
@@ -367,7 +367,10 @@ impl<D: Dialect> DispatchExecutor for Provider<D> {
         }
     }
 
-    fn render_request(&self, ctx: StepContext) -> RequestFuture<'_> {
+    fn render_request(
+        &self,
+        ctx: StepContext,
+    ) -> BoxFuture<'_, Result<Option<StepRequest>, StepError>> {
         Box::pin(async move {
             let request = self.encode_step_request(&ctx).await;
             request.map(Some).map_err(error::to_step_error)

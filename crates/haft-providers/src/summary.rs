@@ -25,9 +25,9 @@ mod stored;
 
 use std::fmt;
 use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 
+use haft_core::BoxFuture;
 use haft_core::error::{Coded, ErrorCode, codes};
 use haft_core::step::StepContext;
 use haft_core::trust::PromptText;
@@ -44,19 +44,23 @@ pub(crate) use self::stored::StoredSummary;
 )]
 pub trait Summarizer: Send + Sync + 'static {
     /// Writes a summary of a text. An empty summary means that there is nothing to add.
-    fn summarize<'a>(&'a self, ctx: &'a StepContext, request: SummaryRequest) -> SummaryFuture<'a>;
+    fn summarize<'a>(
+        &'a self,
+        ctx: &'a StepContext,
+        request: SummaryRequest,
+    ) -> BoxFuture<'a, Result<Summary, SummaryError>>;
 }
-
-/// The future of a summary.
-pub type SummaryFuture<'a> =
-    Pin<Box<dyn Future<Output = Result<Summary, SummaryError>> + Send + 'a>>;
 
 impl<F, Fut> Summarizer for F
 where
     F: Fn(SummaryRequest) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Result<Summary, SummaryError>> + Send + 'static,
 {
-    fn summarize<'a>(&'a self, _: &'a StepContext, request: SummaryRequest) -> SummaryFuture<'a> {
+    fn summarize<'a>(
+        &'a self,
+        _: &'a StepContext,
+        request: SummaryRequest,
+    ) -> BoxFuture<'a, Result<Summary, SummaryError>> {
         Box::pin(self(request))
     }
 }

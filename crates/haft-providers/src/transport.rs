@@ -21,11 +21,10 @@ mod error;
 mod http_transport;
 
 use std::fmt;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use haft_core::BoxFuture;
 use haft_http::uri;
 
 pub use self::body::Body;
@@ -43,15 +42,17 @@ pub use http::{Request, Response};
 pub trait Transport: Send + Sync + fmt::Debug {
     /// Sends a request and returns the head of the response, with a body that is read as it arrives. A response of any
     /// status is a response; an error means that there is none.
-    fn send(&self, request: Request<Bytes>) -> TransportFuture<'_>;
+    fn send(
+        &self,
+        request: Request<Bytes>,
+    ) -> BoxFuture<'_, Result<Response<Body>, TransportError>>;
 }
 
-/// The future of a response.
-pub type TransportFuture<'a> =
-    Pin<Box<dyn Future<Output = Result<Response<Body>, TransportError>> + Send + 'a>>;
-
 impl<T: Transport + ?Sized> Transport for Arc<T> {
-    fn send(&self, request: Request<Bytes>) -> TransportFuture<'_> {
+    fn send(
+        &self,
+        request: Request<Bytes>,
+    ) -> BoxFuture<'_, Result<Response<Body>, TransportError>> {
         (**self).send(request)
     }
 }

@@ -1,14 +1,12 @@
 //! The agents that a server knows: where runners for turns come from.
 
+use haft::executors::{StepError, StepRequest};
+use haft::{BoxFuture, Step};
 use std::fmt;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 
 use axum::http::StatusCode;
-use haft::executors::{
-    DispatchExecutor, ExecutorDescription, RequestFuture, StepContext, StepFuture,
-};
+use haft::executors::{DispatchExecutor, ExecutorDescription, StepContext};
 use haft::stores::StoredTurn;
 use haft::{Tool, TurnInput, TurnRunner};
 
@@ -20,17 +18,17 @@ use crate::error::ApiError;
 /// also forks turns, replays recordings, shows tools and calls them.
 pub trait AgentSource: Send + Sync {
     /// The names of the agents that are offered.
-    fn list_agents(&self) -> AgentFuture<'_, Vec<String>>;
+    fn list_agents(&self) -> BoxFuture<'_, Result<Vec<String>, AgentError>>;
 
     /// Loads an agent by its name.
-    fn load_agent<'a>(&'a self, name: &'a str) -> AgentFuture<'a, Arc<dyn HostedAgent>>;
+    fn load_agent<'a>(
+        &'a self,
+        name: &'a str,
+    ) -> BoxFuture<'a, Result<Arc<dyn HostedAgent>, AgentError>>;
 
     /// The name of the agent that began a turn, if that is known.
     fn agent_of_turn(&self, turn: &StoredTurn) -> Option<String>;
 }
-
-/// What a source returns.
-pub type AgentFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, AgentError>> + Send + 'a>>;
 
 /// An agent with everything that a turn of it needs.
 pub trait HostedAgent: Send + Sync {
@@ -132,7 +130,7 @@ impl SharedExecutor {
 }
 
 impl DispatchExecutor for SharedExecutor {
-    fn step(&self, ctx: StepContext) -> StepFuture<'_> {
+    fn step(&self, ctx: StepContext) -> BoxFuture<'_, Result<Step, StepError>> {
         self.0.step(ctx)
     }
 
@@ -140,7 +138,10 @@ impl DispatchExecutor for SharedExecutor {
         self.0.description()
     }
 
-    fn render_request(&self, ctx: StepContext) -> RequestFuture<'_> {
+    fn render_request(
+        &self,
+        ctx: StepContext,
+    ) -> BoxFuture<'_, Result<Option<StepRequest>, StepError>> {
         self.0.render_request(ctx)
     }
 }

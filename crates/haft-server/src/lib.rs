@@ -27,9 +27,7 @@ mod timeline;
 mod turn_index;
 pub mod wire;
 
-pub use self::agents::{
-    AgentError, AgentFuture, AgentSource, ExecutorPurpose, HostedAgent, SharedExecutor,
-};
+pub use self::agents::{AgentError, AgentSource, ExecutorPurpose, HostedAgent, SharedExecutor};
 pub use self::api::{Api, ApiBuilder};
 pub use self::error::ApiError;
 pub use self::guard::{Guard, NoRandomNumbers};

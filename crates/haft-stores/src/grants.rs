@@ -7,8 +7,9 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
+use haft_core::BoxFuture;
 use haft_core::gate::{GrantId, GrantRow, GrantStore};
-use haft_core::store::{StoreError, StoreFuture};
+use haft_core::store::StoreError;
 
 use crate::blocking::run_blocking;
 use crate::private_file::{create_private_dir, private_file_options};
@@ -53,7 +54,7 @@ impl DirGrants {
 }
 
 impl GrantStore for DirGrants {
-    fn insert(&self, id: GrantId, json: String) -> StoreFuture<'_, ()> {
+    fn insert(&self, id: GrantId, json: String) -> BoxFuture<'_, Result<(), StoreError>> {
         let dir = self.dir.clone();
         Box::pin(async move {
             let inserted = run_blocking(move || insert_grant(&dir, id, &json)).await;
@@ -61,7 +62,7 @@ impl GrantStore for DirGrants {
         })
     }
 
-    fn load(&self) -> StoreFuture<'_, Vec<GrantRow>> {
+    fn load(&self) -> BoxFuture<'_, Result<Vec<GrantRow>, StoreError>> {
         let dir = self.dir.clone();
         Box::pin(async move {
             let loaded = run_blocking(move || load_grants(&dir)).await;
@@ -69,7 +70,7 @@ impl GrantStore for DirGrants {
         })
     }
 
-    fn revoke(&self, id: GrantId) -> StoreFuture<'_, bool> {
+    fn revoke(&self, id: GrantId) -> BoxFuture<'_, Result<bool, StoreError>> {
         let dir = self.dir.clone();
         Box::pin(async move {
             let revoked = run_blocking(move || revoke_grant(&dir, id)).await;

@@ -6,8 +6,9 @@ mod tests;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use haft_core::BoxFuture;
 use haft_core::gate::{ApprovalLedger, Spending};
-use haft_core::store::{GateId, StoreError, StoreFuture};
+use haft_core::store::{GateId, StoreError};
 use sha2::{Digest as _, Sha256};
 
 use crate::blocking::run_blocking;
@@ -58,7 +59,7 @@ impl DirLedger {
 }
 
 impl ApprovalLedger for DirLedger {
-    fn spend(&self, gate: GateId) -> StoreFuture<'_, Spending> {
+    fn spend(&self, gate: GateId) -> BoxFuture<'_, Result<Spending, StoreError>> {
         let (file, dir) = (self.file(&gate), self.dir.clone());
         let is_read_only = self.is_read_only;
         Box::pin(async move {

@@ -4,11 +4,11 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
+use haft_core::BoxFuture;
 use haft_core::gate::ApprovalLedger;
 use haft_core::record::SpoolResolver;
 use haft_core::spool::{
-    ReaderDescriptor, SpoolError, SpoolFuture, SpoolKey, SpoolPage, SpoolPayload, SpoolReader,
-    SpoolStore,
+    ReaderDescriptor, SpoolError, SpoolKey, SpoolPage, SpoolPayload, SpoolReader, SpoolStore,
 };
 use haft_core::store::{StoreError, TurnStore};
 use sha2::{Digest as _, Sha256};
@@ -316,23 +316,30 @@ impl AnySpoolStore {
 }
 
 impl SpoolStore for AnySpoolStore {
-    fn write(&self, key: SpoolKey, payload: SpoolPayload) -> SpoolFuture<'_, Arc<dyn SpoolReader>> {
+    fn write(
+        &self,
+        key: SpoolKey,
+        payload: SpoolPayload,
+    ) -> BoxFuture<'_, Result<Arc<dyn SpoolReader>, SpoolError>> {
         self.store.write(key, payload)
     }
 
-    fn read(&self, key: SpoolKey) -> SpoolFuture<'_, Option<Arc<dyn SpoolReader>>> {
+    fn read(
+        &self,
+        key: SpoolKey,
+    ) -> BoxFuture<'_, Result<Option<Arc<dyn SpoolReader>>, SpoolError>> {
         self.store.read(key)
     }
 
-    fn delete(&self, key: SpoolKey) -> SpoolFuture<'_, bool> {
+    fn delete(&self, key: SpoolKey) -> BoxFuture<'_, Result<bool, SpoolError>> {
         self.store.delete(key)
     }
 
-    fn list(&self) -> SpoolFuture<'_, Vec<SpoolKey>> {
+    fn list(&self) -> BoxFuture<'_, Result<Vec<SpoolKey>, SpoolError>> {
         self.store.list()
     }
 
-    fn list_page(&self, page: SpoolPage) -> SpoolFuture<'_, Vec<SpoolKey>> {
+    fn list_page(&self, page: SpoolPage) -> BoxFuture<'_, Result<Vec<SpoolKey>, SpoolError>> {
         self.store.list_page(page)
     }
 }
@@ -345,7 +352,7 @@ impl SpoolResolver for AnySpoolStore {
     fn open<'a>(
         &'a self,
         reader: &'a ReaderDescriptor,
-    ) -> SpoolFuture<'a, Option<Arc<dyn SpoolReader>>> {
+    ) -> BoxFuture<'a, Result<Option<Arc<dyn SpoolReader>>, SpoolError>> {
         self.resolver.open(reader)
     }
 }

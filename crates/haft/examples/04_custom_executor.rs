@@ -1,17 +1,17 @@
 //! An executor of your own: anything that can say what comes next. Here it is a few rules.
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
-use haft::executors::{DispatchExecutor, ProposedCall, Step, StepContext, StepError, StepFuture};
+use haft::executors::{DispatchExecutor, ProposedCall, Step, StepContext, StepError};
 use haft::schema::json::ValueRef;
 use haft::turn::{TurnInput, TurnRunner};
-use haft::{Args, Tool};
+use haft::{Args, BoxFuture, Tool};
 use serde_json::json;
 
 /// Calls `add` for every message of the form `1 + 2`, and then says what came of it.
 struct Rules;
 
 impl DispatchExecutor for Rules {
-    fn step(&self, ctx: StepContext) -> StepFuture<'_> {
+    fn step(&self, ctx: StepContext) -> BoxFuture<'_, Result<Step, StepError>> {
         Box::pin(async move {
             // The second time: the result is there, as part of the turn.
             if let Some(call) = ctx.dispatch().turn().tool_calls().all().last() {

@@ -15,8 +15,8 @@ mod script;
 
 #[doc(inline)]
 pub use haft_core::step::{
-    DispatchExecutor, ExecutorDescription, NextAction, ProposedCall, RequestFuture, Step,
-    StepContext, StepError, StepFuture, StepRequest,
+    DispatchExecutor, ExecutorDescription, NextAction, ProposedCall, Step, StepContext, StepError,
+    StepRequest,
 };
 #[doc(inline)]
 pub use haft_core::stream::{

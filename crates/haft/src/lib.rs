@@ -123,7 +123,7 @@ pub use haft_core::record::Message;
 pub use haft_core::step::{DispatchExecutor, Step};
 #[doc(inline)]
 pub use haft_core::{
-    Args, DispatchContext, State, Tool, ToolArgs, ToolFailure, ToolOutput, ToolRegistry,
+    Args, BoxFuture, DispatchContext, State, Tool, ToolArgs, ToolFailure, ToolOutput, ToolRegistry,
     call::ToolCall, tool::Json,
 };
 #[doc(inline)]

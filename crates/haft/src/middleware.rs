@@ -41,8 +41,8 @@ use haft_core::context::DispatchContext;
 
 #[doc(inline)]
 pub use haft_core::pipeline::{
-    BoxError, Middleware, MiddlewareError, MiddlewareFuture, Next, NextNotRun, Pipeline,
-    PipelineContext, PipelineError, Stage,
+    BoxError, Middleware, MiddlewareError, Next, NextNotRun, Pipeline, PipelineContext,
+    PipelineError, Stage,
 };
 
 pub use self::audit::{AuditLog, audit_log};

@@ -8,16 +8,16 @@ pub use haft_core::{json, jsonpath};
 #[doc(inline)]
 pub use haft_core::schema::args::{
     ArgDefinitions, ArgValue, Args, Bound, DecodeError, FromArgs, IntegerArg, LengthArg, ListArg,
-    NumericArg, RawArgs, Strictness, TextArg, ToolArgs, UnreadableArgs,
+    NumericArg, RawArgs, Strictness, TextArg, ToolArgs,
 };
 #[doc(inline)]
 pub use haft_core::schema::{
     AcceptedArgs, Annotations, AnyRules, ArrayRules, BooleanRules, Change, ChangeKind, Definitions,
     EnumRules, FaultLocation, Field, ForeignSchemaError, InputSchema, IntegerRules, MapRules,
     NumberRules, ObjectRules, ObjectSchema, Pattern, Presence, Problem, Problems, Rule, Schema,
-    SchemaBuilder, SchemaDescription, SchemaFault, Shape, StringRules, TupleRules, UnionRules,
-    UnknownFields, ValueSchema, any, array, boolean, integer, map, nearest, number, object, one_of,
-    string, tuple, union,
+    SchemaBuilder, SchemaFault, Shape, StringRules, TupleRules, UnionRules, UnknownFields,
+    ValueSchema, any, array, boolean, integer, map, nearest, number, object, one_of, string, tuple,
+    union,
 };
 
 #[cfg(feature = "schemars")]

@@ -3,16 +3,15 @@
 #[doc(inline)]
 pub use haft_core::spool::{
     AlignedBuffer, BlockStart, LineIndex, LineIndexBuilder, LocalRead, ReaderDescriptor,
-    SpoolError, SpoolFuture, SpoolKey, SpoolPage, SpoolPayload, SpoolReader, SpoolStore,
-    count_newlines,
+    SpoolError, SpoolKey, SpoolPage, SpoolPayload, SpoolReader, SpoolStore, count_newlines,
 };
 #[doc(inline)]
 pub use haft_core::store::{
-    CancelOutcome, CancelRequest, ChangeFuture, ChangeListener, ClaimFilter, GateId, GateRow,
-    InvalidId, JournalRow, Lease, LeaseRequest, MemoryRow, MemoryScope, MemoryScopeKind, NewTurn,
-    Row, RowKind, SettleOutcome, StoreChange, StoreChangeKind, StoreError, StoreFuture, StoreWrite,
-    StoredText, StoredTurn, SummaryUpdate, TurnId, TurnQuery, TurnSchedule, TurnStatus, TurnStore,
-    TurnSummary, check_text, first_words, search_words,
+    CancelOutcome, CancelRequest, ChangeListener, ClaimFilter, GateId, GateRow, InvalidId,
+    JournalRow, Lease, LeaseRequest, MemoryRow, MemoryScope, MemoryScopeKind, NewTurn, Row,
+    RowKind, SettleOutcome, StoreChange, StoreChangeKind, StoreError, StoreWrite, StoredText,
+    StoredTurn, SummaryUpdate, TurnId, TurnQuery, TurnSchedule, TurnStatus, TurnStore, TurnSummary,
+    check_text, first_words, search_words,
 };
 #[cfg(feature = "sqlite")]
 #[doc(inline)]

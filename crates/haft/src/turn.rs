@@ -38,10 +38,9 @@ pub use haft_core::clock::{
 #[doc(inline)]
 pub use haft_core::context::{
     AckSubscription, DispatchContext, DispatchContextBuilder, EarlierRecord, EarlierTurn,
-    FetchFuture, GateContext, GateFuture, Gates, HistoryError, HistoryFuture, HistoryReader,
-    HydratedRange, HydratedTurn, Hydration, Instruction, RecordError, RecordWriter, RemovedRecord,
-    Signal, SignalError, Tokenizable, ToolSource, ToolsFuture, TurnContext, TurnSource,
-    UnknownMedia,
+    GateContext, Gates, HistoryError, HistoryReader, HydratedRange, HydratedTurn, Hydration,
+    Instruction, RecordError, RecordWriter, RemovedRecord, Signal, SignalError, Tokenizable,
+    ToolSource, TurnContext, TurnSource, UnknownMedia,
 };
 #[doc(inline)]
 pub use haft_core::gate::{
@@ -52,12 +51,12 @@ pub use haft_core::gate::{
 #[doc(inline)]
 pub use haft_core::stash::{Stash, StashError, StashPath};
 
+pub use self::cancel_signal::CancelSignal;
 #[cfg(feature = "tokio-util")]
 pub use self::cancel_signal::with_cancellation_token;
-pub use self::cancel_signal::{CancelSignal, CancelWatch};
 pub use self::garbage::{GarbageOptions, GarbageReport};
 pub use self::gates::{
-    Approver, ApproverFuture, GatePolicy, Gatekeeper, IntoGateDecision, ListedGrant, SettleError,
+    Approver, GatePolicy, Gatekeeper, IntoGateDecision, ListedGrant, SettleError,
 };
 pub use self::history::{SentRequest, StepHistory, TurnHistory};
 pub use self::input::TurnInput;

@@ -2,9 +2,9 @@
 
 use std::fmt;
 use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 
+use crate::BoxFuture;
 use crate::artifact::{ArtifactKind, Budget, QueryOutput, SpooledArtifact};
 use crate::cancel::Cancellation;
 use crate::schema::args::{Args, FromArgs};
@@ -37,8 +37,7 @@ pub struct Query {
 
 type QueryFn = dyn Fn(&Args, QueryContext) -> AnswerFuture + Send + Sync;
 pub(super) type Check = dyn Fn(&Args) -> Result<(), Problems> + Send + Sync;
-pub(super) type AnswerFuture =
-    Pin<Box<dyn Future<Output = Result<QueryOutput, ToolFailure>> + Send>>;
+pub(super) type AnswerFuture = BoxFuture<'static, Result<QueryOutput, ToolFailure>>;
 
 /// What a query is asked about, and within which bounds it answers.
 #[derive(Clone, Debug)]

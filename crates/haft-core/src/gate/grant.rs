@@ -7,9 +7,10 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::{BoundCall, GateSignature};
+use crate::BoxFuture;
 use crate::clock::Timestamp;
 use crate::id::DefinitionDigest;
-use crate::store::{GateId, InvalidId, StoreFuture, TurnId};
+use crate::store::{GateId, InvalidId, StoreError, TurnId};
 
 /// Approves also later calls of a tool, in the decision of a gate.
 ///
@@ -281,13 +282,13 @@ pub enum GrantRefusal {
 /// copy of the grant is put back.
 pub trait GrantStore: fmt::Debug + Send + Sync {
     /// Stores a grant durably. A grant of the same name that exists, or was revoked, stays as it is.
-    fn insert(&self, id: GrantId, json: String) -> StoreFuture<'_, ()>;
+    fn insert(&self, id: GrantId, json: String) -> BoxFuture<'_, Result<(), StoreError>>;
 
     /// Loads all grants, in the order of their names.
-    fn load(&self) -> StoreFuture<'_, Vec<GrantRow>>;
+    fn load(&self) -> BoxFuture<'_, Result<Vec<GrantRow>, StoreError>>;
 
     /// Revokes a grant durably, at most once and for good. Returns whether it was there and valid until now.
-    fn revoke(&self, id: GrantId) -> StoreFuture<'_, bool>;
+    fn revoke(&self, id: GrantId) -> BoxFuture<'_, Result<bool, StoreError>>;
 }
 
 /// A grant as a store returns it.

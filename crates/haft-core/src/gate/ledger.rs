@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use crate::store::{GateId, StoreFuture};
+use crate::BoxFuture;
+use crate::store::{GateId, StoreError};
 
 /// Records which approvals were used, so that none is used twice.
 ///
@@ -15,7 +16,7 @@ use crate::store::{GateId, StoreFuture};
 pub trait ApprovalLedger: fmt::Debug + Send + Sync {
     /// Marks the approval at a gate as spent, durably and at most once: of any number of callers, in any process and at
     /// any time, one gets [`Spending::First`].
-    fn spend(&self, gate: GateId) -> StoreFuture<'_, Spending>;
+    fn spend(&self, gate: GateId) -> BoxFuture<'_, Result<Spending, StoreError>>;
 }
 
 /// Whether an approval was still unused.

@@ -4,9 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::LoadError;
+use crate::BoxFuture;
 use crate::artifact::{ArtifactRecord, SpooledArtifact};
 use crate::media::{Media, MediaRecord, ReaderResolvers};
-use crate::spool::{ReaderDescriptor, SpoolFuture, SpoolReader};
+use crate::spool::{ReaderDescriptor, SpoolError, SpoolReader};
 
 /// Opens stored content by the descriptor of its reader.
 pub trait SpoolResolver: fmt::Debug + Send + Sync {
@@ -17,7 +18,7 @@ pub trait SpoolResolver: fmt::Debug + Send + Sync {
     fn open<'a>(
         &'a self,
         reader: &'a ReaderDescriptor,
-    ) -> SpoolFuture<'a, Option<Arc<dyn SpoolReader>>>;
+    ) -> BoxFuture<'a, Result<Option<Arc<dyn SpoolReader>>, SpoolError>>;
 }
 
 /// Makes media and artifacts of what stored records say of them. The application fills it, and so

@@ -14,8 +14,9 @@ use bytes::Bytes;
 use serde_json::json;
 
 use super::{RecordLoader, SpoolResolver};
+use crate::BoxFuture;
 use crate::clock::Timestamp;
-use crate::spool::{LineIndex, LineIndexBuilder, ReaderDescriptor, SpoolFuture, SpoolReader};
+use crate::spool::{LineIndex, LineIndexBuilder, ReaderDescriptor, SpoolError, SpoolReader};
 
 pub(crate) const AT: Timestamp = Timestamp::EPOCH;
 
@@ -51,13 +52,13 @@ impl SpoolReader for Held {
         self.content.len() as u64
     }
 
-    fn read_at(&self, offset: u64, len: usize) -> SpoolFuture<'_, Bytes> {
+    fn read_at(&self, offset: u64, len: usize) -> BoxFuture<'_, Result<Bytes, SpoolError>> {
         let start = usize::try_from(offset).unwrap().min(self.content.len());
         let end = start.saturating_add(len).min(self.content.len());
         Box::pin(std::future::ready(Ok(self.content.slice(start..end))))
     }
 
-    fn index(&self) -> SpoolFuture<'_, Arc<LineIndex>> {
+    fn index(&self) -> BoxFuture<'_, Result<Arc<LineIndex>, SpoolError>> {
         let mut index = LineIndexBuilder::new(LineIndex::BLOCK_SIZE);
         index.push(&self.content);
         Box::pin(std::future::ready(Ok(Arc::new(index.finish()))))
@@ -80,7 +81,7 @@ impl SpoolResolver for Keys {
     fn open<'a>(
         &'a self,
         reader: &'a ReaderDescriptor,
-    ) -> SpoolFuture<'a, Option<Arc<dyn SpoolReader>>> {
+    ) -> BoxFuture<'a, Result<Option<Arc<dyn SpoolReader>>, SpoolError>> {
         let key = reader.locator.get("key").and_then(|it| it.as_str()).unwrap_or_default();
         Box::pin(std::future::ready(Ok(self.0.get(key).cloned())))
     }

@@ -18,7 +18,7 @@ use serde_json::Value;
 
 pub use constrain::{Bound, IntegerArg, LengthArg, ListArg, NumericArg, TextArg};
 pub use definitions::ArgDefinitions;
-pub use raw::{RawArgs, UnreadableArgs};
+pub use raw::RawArgs;
 pub use value::{ArgValue, DecodeError, ToolArgs};
 
 use crate::json::{Document, ValueRef};

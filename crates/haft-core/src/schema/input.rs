@@ -59,9 +59,6 @@ pub struct AcceptedArgs {
     pub changes: Vec<Change>,
 }
 
-/// What [`InputSchema::describe`] returns: a plain JSON tree.
-pub type SchemaDescription = Value;
-
 impl InputSchema {
     /// Seals a schema.
     ///
@@ -139,7 +136,7 @@ impl InputSchema {
     /// The schema as a plain tree: `type`, `flags`, `rules`, `keys`, `allow`, `notes`, `examples`. A
     /// schema from elsewhere is its own description.
     #[must_use]
-    pub fn describe(&self) -> SchemaDescription {
+    pub fn describe(&self) -> Value {
         match &self.validator {
             SchemaValidator::Native(own) => {
                 describe::describe_schema(&own.root, &own.definitions).root().to_value()

@@ -1,16 +1,14 @@
 //! Readers that notice content which is not the one that was stored.
 
-use std::fmt;
-use std::io;
 use std::sync::{Arc, OnceLock};
+use std::{fmt, io};
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::{
-    LineIndex, LocalRead, ReaderDescriptor, SpoolError, SpoolFuture, SpoolKey, SpoolReader,
-};
+use super::{LineIndex, LocalRead, ReaderDescriptor, SpoolError, SpoolKey, SpoolReader};
+use crate::BoxFuture;
 
 /// The length and the SHA-256 of stored content, computed while it was written.
 ///
@@ -150,7 +148,7 @@ impl SpoolReader for VerifiedReader {
         self.expected.bytes
     }
 
-    fn read_at(&self, offset: u64, len: usize) -> SpoolFuture<'_, Bytes> {
+    fn read_at(&self, offset: u64, len: usize) -> BoxFuture<'_, Result<Bytes, SpoolError>> {
         Box::pin(async move {
             self.verify().await?;
             self.reader.read_at(offset, len).await
@@ -159,7 +157,7 @@ impl SpoolReader for VerifiedReader {
 
     /// The index does not wait for the verification: it is asked for with every prompt, and what it leads to is verified
     /// when it is read.
-    fn index(&self) -> SpoolFuture<'_, Arc<LineIndex>> {
+    fn index(&self) -> BoxFuture<'_, Result<Arc<LineIndex>, SpoolError>> {
         self.reader.index()
     }
 
@@ -249,11 +247,11 @@ impl SpoolReader for LostReader {
         self.bytes
     }
 
-    fn read_at(&self, _: u64, _: usize) -> SpoolFuture<'_, Bytes> {
+    fn read_at(&self, _: u64, _: usize) -> BoxFuture<'_, Result<Bytes, SpoolError>> {
         Box::pin(async { Err(self.error()) })
     }
 
-    fn index(&self) -> SpoolFuture<'_, Arc<LineIndex>> {
+    fn index(&self) -> BoxFuture<'_, Result<Arc<LineIndex>, SpoolError>> {
         Box::pin(async { Err(self.error()) })
     }
 

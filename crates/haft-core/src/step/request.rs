@@ -1,18 +1,10 @@
 //! The request with which a step was taken.
 
 use std::fmt;
-use std::future::Future;
-use std::pin::Pin;
 
 use bytes::Bytes;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
-
-use super::StepError;
-
-/// What rendering a request returns; `None` from an executor that sends no requests.
-pub type RequestFuture<'a> =
-    Pin<Box<dyn Future<Output = Result<Option<StepRequest>, StepError>> + Send + 'a>>;
 
 /// The request of a step as it is sent, without the key: what the model saw.
 ///

@@ -1,13 +1,9 @@
 //! Changes that other processes wait for, and the journal as they read it.
 
 use std::fmt;
-use std::future::Future;
-use std::pin::Pin;
 
 use super::{StoredText, TurnId};
-
-/// What [`ChangeListener::next_change`] returns.
-pub type ChangeFuture<'a> = Pin<Box<dyn Future<Output = StoreChange> + Send + 'a>>;
+use crate::BoxFuture;
 
 /// Tells what has changed in a store since it was made, whichever process changed it.
 ///
@@ -19,7 +15,7 @@ pub type ChangeFuture<'a> = Pin<Box<dyn Future<Output = StoreChange> + Send + 'a
 pub trait ChangeListener: fmt::Debug + Send {
     /// Waits for the next change. Bounded by the interval at which the store polls where it is not notified, and by nothing
     /// else: a caller that must look from time to time anyway sets a deadline of its own.
-    fn next_change(&mut self) -> ChangeFuture<'_>;
+    fn next_change(&mut self) -> BoxFuture<'_, StoreChange>;
 }
 
 /// Something that changed in a store.

@@ -1,10 +1,8 @@
 //! Defining a tool.
 
-use crate::error::codes;
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::future::Future;
-use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -15,15 +13,16 @@ use super::{
     Concurrency, Definition, Flags, Handler, IntoHandler, OnCollision, QueriedArtifacts,
     SharedState, Tool, ToolBuilderWithState, ToolEffect, ToolName, ToolRole,
 };
+use crate::BoxFuture;
 use crate::artifact::ArtifactKind;
-use crate::error::{Coded, ErrorCode};
+use crate::error::{Coded, ErrorCode, codes};
 use crate::schema::args::{Args, Strictness};
 use crate::schema::{FaultLocation, InputSchema, Problems, Schema, SchemaFault};
 use crate::stash::Stash;
 use crate::trust::ForeignText;
 
 pub(super) type Validator =
-    Arc<dyn Fn(Args) -> Pin<Box<dyn Future<Output = Result<(), Problems>> + Send>> + Send + Sync>;
+    Arc<dyn Fn(Args) -> BoxFuture<'static, Result<(), Problems>> + Send + Sync>;
 
 /// A definition in the making. Nothing is checked before [`ToolBuilder::build`], which then lists
 /// every fault at once.

@@ -21,17 +21,15 @@ use serde_json::Value;
 
 pub use builder::DispatchContextBuilder;
 pub use history::{
-    EarlierRecord, EarlierTurn, HistoryError, HistoryFuture, HistoryReader, HydratedRange,
-    HydratedTurn, Hydration, RemovedRecord,
+    EarlierRecord, EarlierTurn, HistoryError, HistoryReader, HydratedRange, HydratedTurn,
+    Hydration, RemovedRecord,
 };
 pub use instruction::Instruction;
 pub use media::UnknownMedia;
 pub use signal::{AckSubscription, Signal, SignalError};
-pub use source::{FetchFuture, TurnSource};
+pub use source::TurnSource;
 pub use tokenizable::Tokenizable;
-pub use turn::{
-    GateContext, GateFuture, Gates, RecordError, RecordWriter, ToolSource, ToolsFuture, TurnContext,
-};
+pub use turn::{GateContext, Gates, RecordError, RecordWriter, ToolSource, TurnContext};
 
 use crate::call::{CallId, IdempotencyKey, RecordId};
 use crate::cancel::Cancellation;

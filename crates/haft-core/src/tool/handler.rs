@@ -2,11 +2,11 @@
 
 use std::fmt;
 use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 
 use super::executor::CallExecution;
 use super::{IntoToolOutput, ToolFailure, ToolOutput};
+use crate::BoxFuture;
 use crate::schema::args::{Args, FromArgs};
 use crate::schema::{InputSchema, SchemaFault, object};
 use crate::tool::context::DispatchContext;
@@ -14,7 +14,7 @@ use crate::tool::context::DispatchContext;
 /// What a handler returns inside. One that is not async has run already, and costs no allocation.
 pub(super) enum HandlerFuture {
     Ready(Result<ToolOutput, ToolFailure>),
-    Running(Pin<Box<dyn Future<Output = Result<ToolOutput, ToolFailure>> + Send>>),
+    Running(BoxFuture<'static, Result<ToolOutput, ToolFailure>>),
 }
 
 impl HandlerFuture {

@@ -2,13 +2,12 @@
 
 use std::any::Any;
 use std::ffi::{OsStr, OsString};
-use std::fmt;
-use std::io;
 use std::path::PathBuf;
-use std::pin::Pin;
 use std::process::Stdio;
 use std::sync::Arc;
+use std::{fmt, io};
 
+use haft_core::BoxFuture;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::process::Command;
 
@@ -52,11 +51,8 @@ impl fmt::Debug for McpEndpoint {
 /// it.
 pub trait ServerStreams: Send + Sync {
     /// Starts the server and returns its streams.
-    fn open(&self) -> StreamsFuture<'_>;
+    fn open(&self) -> BoxFuture<'_, io::Result<StreamPair>>;
 }
-
-/// What opening the streams of a server returns.
-pub type StreamsFuture<'a> = Pin<Box<dyn Future<Output = io::Result<StreamPair>> + Send + 'a>>;
 
 /// The streams of a server.
 pub struct StreamPair {
@@ -125,7 +121,7 @@ impl ServerCommand {
 }
 
 impl ServerStreams for ServerCommand {
-    fn open(&self) -> StreamsFuture<'_> {
+    fn open(&self) -> BoxFuture<'_, io::Result<StreamPair>> {
         Box::pin(async {
             let mut command = Command::new(&self.program);
             command.args(&self.args).env_clear();

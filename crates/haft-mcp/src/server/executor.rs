@@ -1,7 +1,8 @@
 //! The executor of turns that have one call, which a client requested.
 
+use haft_core::BoxFuture;
 use haft_core::step::{
-    DispatchExecutor, ExecutorDescription, ProposedCall, Step, StepContext, StepError, StepFuture,
+    DispatchExecutor, ExecutorDescription, ProposedCall, Step, StepContext, StepError,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -19,7 +20,7 @@ pub(super) struct RequestedCall<'t> {
 pub(super) struct RequestedCallExecutor;
 
 impl DispatchExecutor for RequestedCallExecutor {
-    fn step(&self, ctx: StepContext) -> StepFuture<'_> {
+    fn step(&self, ctx: StepContext) -> BoxFuture<'_, Result<Step, StepError>> {
         Box::pin(async move {
             let messages = ctx.dispatch().turn().messages().all();
             let text = messages.first().and_then(|message| message.content());

@@ -3,7 +3,8 @@
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use haft::turn::{Approver, ApproverFuture};
+use haft::turn::Approver;
+use haft_core::BoxFuture;
 use haft_core::gate::{Gate, GateDecision};
 use rmcp::RoleServer;
 use rmcp::model::{
@@ -37,7 +38,7 @@ impl ClientApprover {
 }
 
 impl Approver for ClientApprover {
-    fn decide(&self, gate: Gate) -> ApproverFuture<'_> {
+    fn decide(&self, gate: Gate) -> BoxFuture<'_, Option<GateDecision>> {
         Box::pin(async move {
             let call = self.pending.get(&gate.turn)?;
             let reply = match &call.channel {

@@ -9,6 +9,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use futures_core::Stream;
+use haft_core::BoxFuture;
 use haft_core::spool::{SpoolError, SpoolKey, SpoolReader, SpoolStore};
 use haft_core::tool::{ByteStream, ToolFailure};
 use rmcp::model::RequestId;
@@ -188,7 +189,7 @@ impl fmt::Debug for SpooledPart {
     }
 }
 
-type PartRead = Pin<Box<dyn Future<Output = Result<Bytes, SpoolError>> + Send>>;
+type PartRead = BoxFuture<'static, Result<Bytes, SpoolError>>;
 
 struct PartStream {
     part: Arc<SpooledPart>,

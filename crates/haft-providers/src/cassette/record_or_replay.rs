@@ -4,11 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use haft_core::BoxFuture;
 use haft_http::Secret;
 use http::Request;
 
 use super::{Cassette, CassetteError, CassetteRecorder};
-use crate::transport::{Transport, TransportFuture};
+use crate::transport::{Body, Response, Transport, TransportError};
 
 /// A transport that records if there is no recording yet, and replays it otherwise.
 #[derive(Debug)]
@@ -65,7 +66,10 @@ impl RecordOrReplay {
 }
 
 impl Transport for RecordOrReplay {
-    fn send(&self, request: Request<Bytes>) -> TransportFuture<'_> {
+    fn send(
+        &self,
+        request: Request<Bytes>,
+    ) -> BoxFuture<'_, Result<Response<Body>, TransportError>> {
         match self {
             Self::Record(recorder) => recorder.send(request),
             Self::Replay(cassette) => cassette.send(request),

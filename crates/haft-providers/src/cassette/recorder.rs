@@ -8,6 +8,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use futures_core::Stream;
+use haft_core::BoxFuture;
 use haft_http::{Scrubber, Secret};
 use http::{HeaderMap, Request, Response, StatusCode};
 
@@ -15,7 +16,7 @@ use super::CassetteError;
 
 use super::file::{self, RecordedChunk, RecordedExchange, RecordedResponse};
 use super::request::{RecordedRequest, recorded_headers};
-use crate::transport::{Body, Transport, TransportError, TransportFuture};
+use crate::transport::{Body, Transport, TransportError};
 
 /// A transport that records what goes through another one, and writes it to a file at the end.
 ///
@@ -116,7 +117,10 @@ impl CassetteRecorder {
 }
 
 impl Transport for CassetteRecorder {
-    fn send(&self, request: Request<Bytes>) -> TransportFuture<'_> {
+    fn send(
+        &self,
+        request: Request<Bytes>,
+    ) -> BoxFuture<'_, Result<Response<Body>, TransportError>> {
         Box::pin(self.record_exchange(request))
     }
 }

@@ -1,6 +1,7 @@
 //! The dialects and transports of this crate keep the contracts, and the checks find those that do not.
 
 use bytes::Bytes;
+use haft_core::BoxFuture;
 use haft_core::media::MediaKind;
 use serde_json::{Map, Value, json};
 
@@ -15,6 +16,7 @@ use crate::dialects::ollama::Ollama;
 use crate::dialects::openai_responses::OpenAiResponses;
 use crate::generation::GenerationEvent;
 use crate::prompt::MediaPosition;
+use crate::transport::{Body, Response, TransportError};
 
 /// Server-sent events with the type of each as its name.
 fn sse(events: &[Value]) -> String {
@@ -152,8 +154,11 @@ async fn the_http_transport_keeps_the_contract() {
 struct Careless;
 
 impl crate::transport::Transport for Careless {
-    fn send(&self, _: http::Request<Bytes>) -> crate::transport::TransportFuture<'_> {
-        Box::pin(async { crate::transport::response(200, crate::transport::Body::empty()) })
+    fn send(
+        &self,
+        _: http::Request<Bytes>,
+    ) -> BoxFuture<'_, Result<Response<Body>, TransportError>> {
+        Box::pin(async { crate::transport::response(200, Body::empty()) })
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use haft_core::BoxFuture;
 use haft_core::error::Coded as _;
 use haft_core::event::{EventKind, LogLevel};
 use haft_core::record::{Identifier, Identity};
@@ -21,7 +22,7 @@ use crate::options::{ControlOptions, ResolvedOptions};
 use crate::prompt::{ContentPart, Prompt, PromptEntry, PromptSection, SystemPart, UserEntry};
 use crate::retry::SendError;
 use crate::summary::{
-    StoredSummary, Summarizer, Summary, SummaryContext, SummaryError, SummaryFuture, SummaryRequest,
+    StoredSummary, Summarizer, Summary, SummaryContext, SummaryError, SummaryRequest,
 };
 
 /// The key of the stash under which the id of the last rejected thought is stored, by dialect, so that rejected reasoning
@@ -249,7 +250,11 @@ impl<D: Dialect> Provider<D> {
 }
 
 impl<D: Dialect> Summarizer for Provider<D> {
-    fn summarize<'a>(&'a self, ctx: &'a StepContext, request: SummaryRequest) -> SummaryFuture<'a> {
+    fn summarize<'a>(
+        &'a self,
+        ctx: &'a StepContext,
+        request: SummaryRequest,
+    ) -> BoxFuture<'a, Result<Summary, SummaryError>> {
         Box::pin(async move {
             self.request_summary(ctx, request).await.map_err(|error| {
                 let retryable = error.retryable();

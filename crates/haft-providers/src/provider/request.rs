@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use haft_core::BoxFuture;
 use haft_core::step::StepRequest;
 use haft_http::redact::is_credential_header;
 use haft_http::uri;
@@ -16,7 +17,8 @@ use super::{KeyExposure, ProviderError, ProviderState};
 use crate::dialect::{Dialect, EncodedRequest, Framing, ModelRequest};
 use crate::options::{ControlOptions, RetryOptions};
 use crate::retry::{RetryClient, RetryHints, RetryPolicy, SendError};
-use crate::transport::{HttpPhase, Secret, Transport, TransportError, TransportFuture, post};
+use crate::transport::{Body, Response};
+use crate::transport::{HttpPhase, Secret, Transport, TransportError, post};
 
 impl<D: Dialect> ProviderState<D> {
     /// The request of an encoded body, with all headers.
@@ -136,7 +138,10 @@ struct TimeLimitedTransport {
 }
 
 impl Transport for TimeLimitedTransport {
-    fn send(&self, request: Request<Bytes>) -> TransportFuture<'_> {
+    fn send(
+        &self,
+        request: Request<Bytes>,
+    ) -> BoxFuture<'_, Result<Response<Body>, TransportError>> {
         Box::pin(async move {
             let (limit, phase) = (self.limit, HttpPhase::Headers);
             let host = || "the provider".to_owned();

@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_core::Stream;
+use haft_core::BoxFuture;
 use haft_http::{HttpBody, HttpClient, HttpClientBuilder, HttpError, HttpLimits, Secret};
 use http::{Request, Response};
 
-use super::{Body, Transport, TransportError, TransportFuture, request_host};
+use super::{Body, Transport, TransportError, request_host};
 
 /// Sends requests over HTTP/1.1, with TLS for https. Cheap to clone; clones share their connections.
 ///
@@ -90,7 +91,10 @@ impl From<HttpClient> for HttpTransport {
 }
 
 impl Transport for HttpTransport {
-    fn send(&self, request: Request<Bytes>) -> TransportFuture<'_> {
+    fn send(
+        &self,
+        request: Request<Bytes>,
+    ) -> BoxFuture<'_, Result<Response<Body>, TransportError>> {
         Box::pin(self.send_request(request))
     }
 }

@@ -15,9 +15,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use haft_core::spool::{
-    LineIndex, SpoolError, SpoolFuture, SpoolKey, SpoolPayload, SpoolReader, SpoolStore,
-};
+use haft_core::BoxFuture;
+use haft_core::spool::{LineIndex, SpoolError, SpoolKey, SpoolPayload, SpoolReader, SpoolStore};
 use haft_core::tool::ByteStream;
 
 use self::disk::Disk;
@@ -209,7 +208,11 @@ impl DirSpoolStore {
 }
 
 impl SpoolStore for DirSpoolStore {
-    fn write(&self, key: SpoolKey, payload: SpoolPayload) -> SpoolFuture<'_, Arc<dyn SpoolReader>> {
+    fn write(
+        &self,
+        key: SpoolKey,
+        payload: SpoolPayload,
+    ) -> BoxFuture<'_, Result<Arc<dyn SpoolReader>, SpoolError>> {
         Box::pin(async move {
             self.check_writable("write")?;
             let reader = self.store_payload(&key, payload).await?;
@@ -217,7 +220,10 @@ impl SpoolStore for DirSpoolStore {
         })
     }
 
-    fn read(&self, key: SpoolKey) -> SpoolFuture<'_, Option<Arc<dyn SpoolReader>>> {
+    fn read(
+        &self,
+        key: SpoolKey,
+    ) -> BoxFuture<'_, Result<Option<Arc<dyn SpoolReader>>, SpoolError>> {
         Box::pin(async move {
             let (config, wanted) = (Arc::clone(&self.config), key.clone());
             let opened = run_blocking(move || {
@@ -230,7 +236,7 @@ impl SpoolStore for DirSpoolStore {
         })
     }
 
-    fn delete(&self, key: SpoolKey) -> SpoolFuture<'_, bool> {
+    fn delete(&self, key: SpoolKey) -> BoxFuture<'_, Result<bool, SpoolError>> {
         Box::pin(async move {
             self.check_writable("delete")?;
             let (config, paths) =
@@ -248,7 +254,7 @@ impl SpoolStore for DirSpoolStore {
         })
     }
 
-    fn list(&self) -> SpoolFuture<'_, Vec<SpoolKey>> {
+    fn list(&self) -> BoxFuture<'_, Result<Vec<SpoolKey>, SpoolError>> {
         let config = Arc::clone(&self.config);
         Box::pin(async move {
             let listed = run_blocking(move || paths::list_keys(&config.dir)).await;

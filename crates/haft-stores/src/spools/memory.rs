@@ -8,9 +8,10 @@ use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::{Bytes, BytesMut};
+use haft_core::BoxFuture;
 use haft_core::spool::{
-    LineIndex, LineIndexBuilder, LocalRead, ReaderDescriptor, SpoolError, SpoolFuture, SpoolKey,
-    SpoolPage, SpoolPayload, SpoolReader, SpoolStore,
+    LineIndex, LineIndexBuilder, LocalRead, ReaderDescriptor, SpoolError, SpoolKey, SpoolPage,
+    SpoolPayload, SpoolReader, SpoolStore,
 };
 
 use super::chunk_batches::ChunkBatches;
@@ -152,7 +153,11 @@ impl MemorySpoolStore {
 }
 
 impl SpoolStore for MemorySpoolStore {
-    fn write(&self, key: SpoolKey, payload: SpoolPayload) -> SpoolFuture<'_, Arc<dyn SpoolReader>> {
+    fn write(
+        &self,
+        key: SpoolKey,
+        payload: SpoolPayload,
+    ) -> BoxFuture<'_, Result<Arc<dyn SpoolReader>, SpoolError>> {
         Box::pin(async move {
             let bytes = self.collect_bytes(&key, payload).await?;
             self.check_size(&key, bytes.len() as u64)?;
@@ -169,22 +174,25 @@ impl SpoolStore for MemorySpoolStore {
         })
     }
 
-    fn read(&self, key: SpoolKey) -> SpoolFuture<'_, Option<Arc<dyn SpoolReader>>> {
+    fn read(
+        &self,
+        key: SpoolKey,
+    ) -> BoxFuture<'_, Result<Option<Arc<dyn SpoolReader>>, SpoolError>> {
         let found = self.entries().get(&key).map(|it| Arc::clone(it) as Arc<dyn SpoolReader>);
         Box::pin(std::future::ready(Ok(found)))
     }
 
-    fn delete(&self, key: SpoolKey) -> SpoolFuture<'_, bool> {
+    fn delete(&self, key: SpoolKey) -> BoxFuture<'_, Result<bool, SpoolError>> {
         let existed = self.entries().remove(&key).is_some();
         Box::pin(std::future::ready(Ok(existed)))
     }
 
-    fn list(&self) -> SpoolFuture<'_, Vec<SpoolKey>> {
+    fn list(&self) -> BoxFuture<'_, Result<Vec<SpoolKey>, SpoolError>> {
         let keys = self.entries().keys().cloned().collect();
         Box::pin(std::future::ready(Ok(keys)))
     }
 
-    fn list_page(&self, page: SpoolPage) -> SpoolFuture<'_, Vec<SpoolKey>> {
+    fn list_page(&self, page: SpoolPage) -> BoxFuture<'_, Result<Vec<SpoolKey>, SpoolError>> {
         let prefix = SpoolKey::from(page.prefix.as_str());
         let start = page.after.clone().map_or(prefix.clone(), |after| after.max(prefix));
         let entries = self.entries();
@@ -220,14 +228,14 @@ impl SpoolReader for MemorySpoolReader {
         self.content.0.len() as u64
     }
 
-    fn read_at(&self, offset: u64, len: usize) -> SpoolFuture<'_, Bytes> {
+    fn read_at(&self, offset: u64, len: usize) -> BoxFuture<'_, Result<Bytes, SpoolError>> {
         let bytes = &self.content.0;
         let start = clamp_offset(offset, bytes.len());
         let end = start.saturating_add(len).min(bytes.len());
         Box::pin(std::future::ready(Ok(bytes.slice(start..end))))
     }
 
-    fn index(&self) -> SpoolFuture<'_, Arc<LineIndex>> {
+    fn index(&self) -> BoxFuture<'_, Result<Arc<LineIndex>, SpoolError>> {
         Box::pin(std::future::ready(Ok(Arc::clone(&self.index))))
     }
 

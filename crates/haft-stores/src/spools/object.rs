@@ -8,17 +8,17 @@ mod upload;
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
 use std::future::poll_fn;
-use std::io;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::{fmt, io};
 
+use haft_core::BoxFuture;
 use haft_core::record::SpoolResolver;
 use haft_core::spool::{
-    LineIndex, LineIndexBuilder, ReaderDescriptor, SpoolError, SpoolFuture, SpoolKey, SpoolPage,
-    SpoolPayload, SpoolReader, SpoolStore,
+    LineIndex, LineIndexBuilder, ReaderDescriptor, SpoolError, SpoolKey, SpoolPage, SpoolPayload,
+    SpoolReader, SpoolStore,
 };
 use object_store::{ObjectStore, ObjectStoreExt as _};
 use serde_json::Value;
@@ -292,21 +292,28 @@ impl ObjectSpoolStore {
 }
 
 impl SpoolStore for ObjectSpoolStore {
-    fn write(&self, key: SpoolKey, payload: SpoolPayload) -> SpoolFuture<'_, Arc<dyn SpoolReader>> {
+    fn write(
+        &self,
+        key: SpoolKey,
+        payload: SpoolPayload,
+    ) -> BoxFuture<'_, Result<Arc<dyn SpoolReader>, SpoolError>> {
         Box::pin(async move {
             let reader = self.store_payload(&key, payload).await?;
             Ok(Arc::new(reader) as Arc<dyn SpoolReader>)
         })
     }
 
-    fn read(&self, key: SpoolKey) -> SpoolFuture<'_, Option<Arc<dyn SpoolReader>>> {
+    fn read(
+        &self,
+        key: SpoolKey,
+    ) -> BoxFuture<'_, Result<Option<Arc<dyn SpoolReader>>, SpoolError>> {
         Box::pin(async move {
             let reader = self.open_object(key, None).await?;
             Ok(reader.map(|reader| Arc::new(reader) as Arc<dyn SpoolReader>))
         })
     }
 
-    fn delete(&self, key: SpoolKey) -> SpoolFuture<'_, bool> {
+    fn delete(&self, key: SpoolKey) -> BoxFuture<'_, Result<bool, SpoolError>> {
         Box::pin(async move {
             let failed = |error| object_error(&key, "delete", error);
             let data = self.names.data(&key);
@@ -325,11 +332,11 @@ impl SpoolStore for ObjectSpoolStore {
         })
     }
 
-    fn list(&self) -> SpoolFuture<'_, Vec<SpoolKey>> {
+    fn list(&self) -> BoxFuture<'_, Result<Vec<SpoolKey>, SpoolError>> {
         Box::pin(async move { self.list_keys(&SpoolPage::new(usize::MAX)).await })
     }
 
-    fn list_page(&self, page: SpoolPage) -> SpoolFuture<'_, Vec<SpoolKey>> {
+    fn list_page(&self, page: SpoolPage) -> BoxFuture<'_, Result<Vec<SpoolKey>, SpoolError>> {
         Box::pin(async move { self.list_keys(&page).await })
     }
 }
@@ -344,7 +351,7 @@ impl SpoolResolver for ObjectSpoolStore {
     fn open<'a>(
         &'a self,
         reader: &'a ReaderDescriptor,
-    ) -> SpoolFuture<'a, Option<Arc<dyn SpoolReader>>> {
+    ) -> BoxFuture<'a, Result<Option<Arc<dyn SpoolReader>>, SpoolError>> {
         Box::pin(async move {
             let text = |name: &str| reader.locator.get(name).and_then(Value::as_str);
             let Some(key) = text("key").map(SpoolKey::from) else { return Ok(None) };

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use haft_core::BoxFuture;
 use haft_core::record::SpoolResolver;
-use haft_core::spool::{ReaderDescriptor, SpoolFuture, SpoolKey, SpoolReader, SpoolStore};
+use haft_core::spool::{ReaderDescriptor, SpoolError, SpoolKey, SpoolReader, SpoolStore};
 use serde_json::{Value, json};
 
 use super::{DirSpoolStore, MemorySpoolStore};
@@ -27,7 +28,7 @@ impl SpoolResolver for DirSpoolStore {
     fn open<'a>(
         &'a self,
         reader: &'a ReaderDescriptor,
-    ) -> SpoolFuture<'a, Option<Arc<dyn SpoolReader>>> {
+    ) -> BoxFuture<'a, Result<Option<Arc<dyn SpoolReader>>, SpoolError>> {
         read_described(self, reader, dir_descriptor)
     }
 }
@@ -41,7 +42,7 @@ impl SpoolResolver for MemorySpoolStore {
     fn open<'a>(
         &'a self,
         reader: &'a ReaderDescriptor,
-    ) -> SpoolFuture<'a, Option<Arc<dyn SpoolReader>>> {
+    ) -> BoxFuture<'a, Result<Option<Arc<dyn SpoolReader>>, SpoolError>> {
         read_described(self, reader, |key| memory_descriptor(key, self.name()))
     }
 }
@@ -51,7 +52,7 @@ fn read_described<'a>(
     store: &'a impl SpoolStore,
     reader: &ReaderDescriptor,
     describe: impl Fn(&SpoolKey) -> ReaderDescriptor,
-) -> SpoolFuture<'a, Option<Arc<dyn SpoolReader>>> {
+) -> BoxFuture<'a, Result<Option<Arc<dyn SpoolReader>>, SpoolError>> {
     let key = reader.locator.get("key").and_then(Value::as_str).map(SpoolKey::from);
     match key.filter(|key| describe(key).locator == reader.locator) {
         Some(key) => store.read(key),

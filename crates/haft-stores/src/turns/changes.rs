@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use haft_core::store::{ChangeFuture, ChangeListener, StoreChange, StoreChangeKind, TurnId};
+use haft_core::BoxFuture;
+use haft_core::store::{ChangeListener, StoreChange, StoreChangeKind, TurnId};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
@@ -51,7 +52,7 @@ impl HubListener {
 }
 
 impl ChangeListener for HubListener {
-    fn next_change(&mut self) -> ChangeFuture<'_> {
+    fn next_change(&mut self) -> BoxFuture<'_, StoreChange> {
         Box::pin(self.receive())
     }
 }

@@ -6,12 +6,13 @@ mod state;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use haft_core::BoxFuture;
 use haft_core::clock::{Clock, SystemClock, Timestamp};
 use haft_core::spool::SpoolKey;
 use haft_core::store::{
     CancelOutcome, CancelRequest, ChangeListener, ClaimFilter, GateId, GateRow, JournalRow, Lease,
-    LeaseRequest, MemoryRow, MemoryScope, NewTurn, SettleOutcome, StoreError, StoreFuture,
-    StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary, check_text,
+    LeaseRequest, MemoryRow, MemoryScope, NewTurn, SettleOutcome, StoreError, StoreWrite,
+    StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary, check_text,
 };
 
 use self::state::StoreState;
@@ -111,7 +112,11 @@ impl MemoryStore {
 }
 
 impl TurnStore for MemoryStore {
-    fn create(&self, turn: NewTurn, holder: LeaseRequest) -> StoreFuture<'_, Lease> {
+    fn create(
+        &self,
+        turn: NewTurn,
+        holder: LeaseRequest,
+    ) -> BoxFuture<'_, Result<Lease, StoreError>> {
         Box::pin(async move {
             turn.check()?;
             holder.check()?;
@@ -119,14 +124,18 @@ impl TurnStore for MemoryStore {
         })
     }
 
-    fn enqueue(&self, turn: NewTurn) -> StoreFuture<'_, ()> {
+    fn enqueue(&self, turn: NewTurn) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
             turn.check()?;
             self.change(|state, now| state.enqueue(turn, now))
         })
     }
 
-    fn claim(&self, turn: TurnId, holder: LeaseRequest) -> StoreFuture<'_, Lease> {
+    fn claim(
+        &self,
+        turn: TurnId,
+        holder: LeaseRequest,
+    ) -> BoxFuture<'_, Result<Lease, StoreError>> {
         Box::pin(async move {
             holder.check()?;
             self.change(|state, now| state.claim(&turn, &holder, now))
@@ -137,18 +146,18 @@ impl TurnStore for MemoryStore {
         &self,
         filter: ClaimFilter,
         holder: LeaseRequest,
-    ) -> StoreFuture<'_, Option<Lease>> {
+    ) -> BoxFuture<'_, Result<Option<Lease>, StoreError>> {
         Box::pin(async move {
             holder.check()?;
             self.change(|state, now| Ok(state.claim_next(&filter, &holder, now)))
         })
     }
 
-    fn renew(&self, lease: Lease) -> StoreFuture<'_, Lease> {
+    fn renew(&self, lease: Lease) -> BoxFuture<'_, Result<Lease, StoreError>> {
         Box::pin(async move { self.change(|state, now| state.renew(lease, now)) })
     }
 
-    fn release(&self, lease: Lease) -> StoreFuture<'_, ()> {
+    fn release(&self, lease: Lease) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
             self.change(|state, now| {
                 state.release(&lease, now);
@@ -157,7 +166,11 @@ impl TurnStore for MemoryStore {
         })
     }
 
-    fn commit(&self, lease: Lease, writes: Vec<StoreWrite>) -> StoreFuture<'_, ()> {
+    fn commit(
+        &self,
+        lease: Lease,
+        writes: Vec<StoreWrite>,
+    ) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
             writes.iter().try_for_each(StoreWrite::check)?;
             self.change(|state, now| state.commit(&lease, writes, now))
@@ -168,18 +181,18 @@ impl TurnStore for MemoryStore {
         &self,
         turn: TurnId,
         request: CancelRequest,
-    ) -> StoreFuture<'_, CancelOutcome> {
+    ) -> BoxFuture<'_, Result<CancelOutcome, StoreError>> {
         Box::pin(async move {
             request.check()?;
             self.change(|state, now| state.request_cancel(&turn, request, now))
         })
     }
 
-    fn load(&self, turn: TurnId) -> StoreFuture<'_, Option<StoredTurn>> {
+    fn load(&self, turn: TurnId) -> BoxFuture<'_, Result<Option<StoredTurn>, StoreError>> {
         Box::pin(async move { Ok(self.lock_state().load(&turn)) })
     }
 
-    fn summary(&self, turn: TurnId) -> StoreFuture<'_, Option<TurnSummary>> {
+    fn summary(&self, turn: TurnId) -> BoxFuture<'_, Result<Option<TurnSummary>, StoreError>> {
         Box::pin(async move { Ok(self.lock_state().summary(&turn)) })
     }
 
@@ -188,42 +201,52 @@ impl TurnStore for MemoryStore {
         turn: TurnId,
         after: u64,
         limit: usize,
-    ) -> StoreFuture<'_, Vec<JournalRow>> {
+    ) -> BoxFuture<'_, Result<Vec<JournalRow>, StoreError>> {
         Box::pin(async move { Ok(self.lock_state().read_journal(&turn, after, limit)) })
     }
 
-    fn turns(&self, query: TurnQuery) -> StoreFuture<'_, Vec<TurnSummary>> {
+    fn turns(&self, query: TurnQuery) -> BoxFuture<'_, Result<Vec<TurnSummary>, StoreError>> {
         Box::pin(async move { self.lock_state().turns(&query) })
     }
 
-    fn remove(&self, turn: TurnId) -> StoreFuture<'_, bool> {
+    fn remove(&self, turn: TurnId) -> BoxFuture<'_, Result<bool, StoreError>> {
         Box::pin(async move { self.change(|state, now| state.remove(&turn, now)) })
     }
 
-    fn remove_turns(&self, query: TurnQuery) -> StoreFuture<'_, Vec<TurnId>> {
+    fn remove_turns(&self, query: TurnQuery) -> BoxFuture<'_, Result<Vec<TurnId>, StoreError>> {
         Box::pin(async move { self.change(|state, now| state.remove_turns(&query, now)) })
     }
 
-    fn unreferenced_keys(&self, keys: Vec<SpoolKey>) -> StoreFuture<'_, Vec<SpoolKey>> {
+    fn unreferenced_keys(
+        &self,
+        keys: Vec<SpoolKey>,
+    ) -> BoxFuture<'_, Result<Vec<SpoolKey>, StoreError>> {
         Box::pin(async move { Ok(self.lock_state().unreferenced_keys(keys)) })
     }
 
-    fn gate(&self, gate: GateId) -> StoreFuture<'_, Option<GateRow>> {
+    fn gate(&self, gate: GateId) -> BoxFuture<'_, Result<Option<GateRow>, StoreError>> {
         Box::pin(async move { Ok(self.lock_state().gate(&gate)) })
     }
 
-    fn open_gates(&self, turn: Option<TurnId>) -> StoreFuture<'_, Vec<GateRow>> {
+    fn open_gates(&self, turn: Option<TurnId>) -> BoxFuture<'_, Result<Vec<GateRow>, StoreError>> {
         Box::pin(async move { Ok(self.lock_state().open_gates(turn.as_ref())) })
     }
 
-    fn settle(&self, gate: GateId, settlement: String) -> StoreFuture<'_, SettleOutcome> {
+    fn settle(
+        &self,
+        gate: GateId,
+        settlement: String,
+    ) -> BoxFuture<'_, Result<SettleOutcome, StoreError>> {
         Box::pin(async move {
             check_text("a settlement", &settlement)?;
             self.change(|state, now| state.settle(&gate, settlement, now))
         })
     }
 
-    fn load_memories(&self, scope: MemoryScope) -> StoreFuture<'_, Vec<MemoryRow>> {
+    fn load_memories(
+        &self,
+        scope: MemoryScope,
+    ) -> BoxFuture<'_, Result<Vec<MemoryRow>, StoreError>> {
         Box::pin(async move { Ok(self.lock_state().load_memories(&scope)) })
     }
 
@@ -231,7 +254,7 @@ impl TurnStore for MemoryStore {
         Box::new(self.changes.listen())
     }
 
-    fn verify_secret(&self, fingerprint: [u8; 32]) -> StoreFuture<'_, ()> {
+    fn verify_secret(&self, fingerprint: [u8; 32]) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move { self.lock_state().verify_secret(fingerprint) })
     }
 }

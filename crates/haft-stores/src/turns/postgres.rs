@@ -11,11 +11,12 @@ mod updates;
 use std::fmt;
 use std::sync::Arc;
 
+use haft_core::BoxFuture;
 use haft_core::spool::SpoolKey;
 use haft_core::store::{
     CancelOutcome, CancelRequest, ChangeListener, ClaimFilter, GateId, GateRow, JournalRow, Lease,
     LeaseRequest, MemoryRow, MemoryScope, NewTurn, SettleOutcome, StoreChangeKind, StoreError,
-    StoreFuture, StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary, check_text,
+    StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary, check_text,
 };
 use tokio_postgres::IsolationLevel;
 
@@ -182,7 +183,11 @@ impl PostgresStore {
 }
 
 impl TurnStore for PostgresStore {
-    fn create(&self, turn: NewTurn, holder: LeaseRequest) -> StoreFuture<'_, Lease> {
+    fn create(
+        &self,
+        turn: NewTurn,
+        holder: LeaseRequest,
+    ) -> BoxFuture<'_, Result<Lease, StoreError>> {
         Box::pin(async move {
             turn.writes.iter().for_each(StoreWrite::materialize_texts);
             turn.check()?;
@@ -191,7 +196,7 @@ impl TurnStore for PostgresStore {
         })
     }
 
-    fn enqueue(&self, turn: NewTurn) -> StoreFuture<'_, ()> {
+    fn enqueue(&self, turn: NewTurn) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
             turn.writes.iter().for_each(StoreWrite::materialize_texts);
             turn.check()?;
@@ -203,7 +208,11 @@ impl TurnStore for PostgresStore {
         })
     }
 
-    fn claim(&self, turn: TurnId, holder: LeaseRequest) -> StoreFuture<'_, Lease> {
+    fn claim(
+        &self,
+        turn: TurnId,
+        holder: LeaseRequest,
+    ) -> BoxFuture<'_, Result<Lease, StoreError>> {
         Box::pin(async move {
             holder.check()?;
             update!(self, "take a turn over", it => {
@@ -216,14 +225,14 @@ impl TurnStore for PostgresStore {
         &self,
         filter: ClaimFilter,
         holder: LeaseRequest,
-    ) -> StoreFuture<'_, Option<Lease>> {
+    ) -> BoxFuture<'_, Result<Option<Lease>, StoreError>> {
         Box::pin(async move {
             holder.check()?;
             self.claim_any(&filter, &holder).await
         })
     }
 
-    fn renew(&self, lease: Lease) -> StoreFuture<'_, Lease> {
+    fn renew(&self, lease: Lease) -> BoxFuture<'_, Result<Lease, StoreError>> {
         Box::pin(async move {
             update!(self, "renew a lease", it => {
                 schedule::renew_lease(it.database, it.transaction, lease.clone()).await
@@ -231,7 +240,7 @@ impl TurnStore for PostgresStore {
         })
     }
 
-    fn release(&self, lease: Lease) -> StoreFuture<'_, ()> {
+    fn release(&self, lease: Lease) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
             let told = change_text(&lease.turn, StoreChangeKind::Claimable);
             update!(self, "give a lease back", it => match schedule::release_lease(
@@ -247,7 +256,11 @@ impl TurnStore for PostgresStore {
         })
     }
 
-    fn commit(&self, lease: Lease, writes: Vec<StoreWrite>) -> StoreFuture<'_, ()> {
+    fn commit(
+        &self,
+        lease: Lease,
+        writes: Vec<StoreWrite>,
+    ) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
             writes.iter().for_each(StoreWrite::materialize_texts);
             writes.iter().try_for_each(StoreWrite::check)?;
@@ -263,7 +276,7 @@ impl TurnStore for PostgresStore {
         &self,
         turn: TurnId,
         request: CancelRequest,
-    ) -> StoreFuture<'_, CancelOutcome> {
+    ) -> BoxFuture<'_, Result<CancelOutcome, StoreError>> {
         Box::pin(async move {
             request.check()?;
             let told = change_text(&turn, StoreChangeKind::CancelRequested);
@@ -279,7 +292,7 @@ impl TurnStore for PostgresStore {
         })
     }
 
-    fn load(&self, turn: TurnId) -> StoreFuture<'_, Option<StoredTurn>> {
+    fn load(&self, turn: TurnId) -> BoxFuture<'_, Result<Option<StoredTurn>, StoreError>> {
         Box::pin(async move {
             query!(self, "load a turn", database, transaction => {
                 queries::load_turn(database, transaction, &turn).await
@@ -287,7 +300,7 @@ impl TurnStore for PostgresStore {
         })
     }
 
-    fn summary(&self, turn: TurnId) -> StoreFuture<'_, Option<TurnSummary>> {
+    fn summary(&self, turn: TurnId) -> BoxFuture<'_, Result<Option<TurnSummary>, StoreError>> {
         Box::pin(async move {
             query!(self, "load a turn", database, transaction => {
                 let found = queries::find_summary(database, transaction, &turn).await?;
@@ -301,7 +314,7 @@ impl TurnStore for PostgresStore {
         turn: TurnId,
         after: u64,
         limit: usize,
-    ) -> StoreFuture<'_, Vec<JournalRow>> {
+    ) -> BoxFuture<'_, Result<Vec<JournalRow>, StoreError>> {
         Box::pin(async move {
             query!(self, "read a journal", database, transaction => {
                 queries::read_journal(database, transaction, &turn, (after, limit)).await
@@ -309,7 +322,7 @@ impl TurnStore for PostgresStore {
         })
     }
 
-    fn turns(&self, query: TurnQuery) -> StoreFuture<'_, Vec<TurnSummary>> {
+    fn turns(&self, query: TurnQuery) -> BoxFuture<'_, Result<Vec<TurnSummary>, StoreError>> {
         Box::pin(async move {
             query!(self, "list turns", database, transaction => {
                 queries::list_turns(database, transaction, &query).await
@@ -317,15 +330,18 @@ impl TurnStore for PostgresStore {
         })
     }
 
-    fn remove(&self, turn: TurnId) -> StoreFuture<'_, bool> {
+    fn remove(&self, turn: TurnId) -> BoxFuture<'_, Result<bool, StoreError>> {
         Box::pin(async move { update!(self, "remove a turn", it => it.remove_turn(&turn).await) })
     }
 
-    fn remove_turns(&self, query: TurnQuery) -> StoreFuture<'_, Vec<TurnId>> {
+    fn remove_turns(&self, query: TurnQuery) -> BoxFuture<'_, Result<Vec<TurnId>, StoreError>> {
         Box::pin(async move { update!(self, "remove turns", it => it.remove_turns(&query).await) })
     }
 
-    fn unreferenced_keys(&self, keys: Vec<SpoolKey>) -> StoreFuture<'_, Vec<SpoolKey>> {
+    fn unreferenced_keys(
+        &self,
+        keys: Vec<SpoolKey>,
+    ) -> BoxFuture<'_, Result<Vec<SpoolKey>, StoreError>> {
         Box::pin(async move {
             query!(self, "look for unused content", database, transaction => {
                 queries::list_unreferenced_keys(database, transaction, &keys).await
@@ -333,7 +349,7 @@ impl TurnStore for PostgresStore {
         })
     }
 
-    fn gate(&self, gate: GateId) -> StoreFuture<'_, Option<GateRow>> {
+    fn gate(&self, gate: GateId) -> BoxFuture<'_, Result<Option<GateRow>, StoreError>> {
         Box::pin(async move {
             query!(self, "read a gate", database, transaction => {
                 queries::load_gate(database, transaction, &gate).await
@@ -341,7 +357,7 @@ impl TurnStore for PostgresStore {
         })
     }
 
-    fn open_gates(&self, turn: Option<TurnId>) -> StoreFuture<'_, Vec<GateRow>> {
+    fn open_gates(&self, turn: Option<TurnId>) -> BoxFuture<'_, Result<Vec<GateRow>, StoreError>> {
         Box::pin(async move {
             query!(self, "list gates", database, transaction => {
                 queries::list_open_gates(database, transaction, turn.as_ref()).await
@@ -349,7 +365,11 @@ impl TurnStore for PostgresStore {
         })
     }
 
-    fn settle(&self, gate: GateId, settlement: String) -> StoreFuture<'_, SettleOutcome> {
+    fn settle(
+        &self,
+        gate: GateId,
+        settlement: String,
+    ) -> BoxFuture<'_, Result<SettleOutcome, StoreError>> {
         Box::pin(async move {
             check_text("a settlement", &settlement)?;
             update!(self, "settle a gate", it => {
@@ -362,7 +382,10 @@ impl TurnStore for PostgresStore {
         })
     }
 
-    fn load_memories(&self, scope: MemoryScope) -> StoreFuture<'_, Vec<MemoryRow>> {
+    fn load_memories(
+        &self,
+        scope: MemoryScope,
+    ) -> BoxFuture<'_, Result<Vec<MemoryRow>, StoreError>> {
         Box::pin(async move {
             query!(self, "load memories", database, transaction => {
                 queries::load_memories(database, transaction, &scope).await
@@ -378,7 +401,7 @@ impl TurnStore for PostgresStore {
         true
     }
 
-    fn verify_secret(&self, fingerprint: [u8; 32]) -> StoreFuture<'_, ()> {
+    fn verify_secret(&self, fingerprint: [u8; 32]) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
             let fingerprint = hex::encode(fingerprint);
             update!(self, "compare the secret", it => it.verify_secret(&fingerprint).await)

@@ -22,12 +22,13 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use haft_core::BoxFuture;
 use haft_core::clock::{Clock, SystemClock};
 use haft_core::spool::SpoolKey;
 use haft_core::store::{
     CancelOutcome, CancelRequest, ChangeListener, ClaimFilter, GateId, GateRow, JournalRow, Lease,
     LeaseRequest, MemoryRow, MemoryScope, NewTurn, SettleOutcome, StoreChangeKind, StoreError,
-    StoreFuture, StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary, check_text,
+    StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary, check_text,
 };
 use rusqlite::Connection;
 
@@ -188,7 +189,11 @@ impl SqliteStore {
 }
 
 impl TurnStore for SqliteStore {
-    fn create(&self, turn: NewTurn, holder: LeaseRequest) -> StoreFuture<'_, Lease> {
+    fn create(
+        &self,
+        turn: NewTurn,
+        holder: LeaseRequest,
+    ) -> BoxFuture<'_, Result<Lease, StoreError>> {
         Box::pin(async move {
             turn.writes.iter().for_each(StoreWrite::materialize_texts);
             turn.check()?;
@@ -200,7 +205,7 @@ impl TurnStore for SqliteStore {
         })
     }
 
-    fn enqueue(&self, turn: NewTurn) -> StoreFuture<'_, ()> {
+    fn enqueue(&self, turn: NewTurn) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
             turn.writes.iter().for_each(StoreWrite::materialize_texts);
             turn.check()?;
@@ -212,7 +217,11 @@ impl TurnStore for SqliteStore {
         })
     }
 
-    fn claim(&self, turn: TurnId, holder: LeaseRequest) -> StoreFuture<'_, Lease> {
+    fn claim(
+        &self,
+        turn: TurnId,
+        holder: LeaseRequest,
+    ) -> BoxFuture<'_, Result<Lease, StoreError>> {
         Box::pin(async move {
             holder.check()?;
             let clock = Arc::clone(&self.clock);
@@ -226,7 +235,7 @@ impl TurnStore for SqliteStore {
         &self,
         filter: ClaimFilter,
         holder: LeaseRequest,
-    ) -> StoreFuture<'_, Option<Lease>> {
+    ) -> BoxFuture<'_, Result<Option<Lease>, StoreError>> {
         Box::pin(async move {
             holder.check()?;
             let clock = Arc::clone(&self.clock);
@@ -236,7 +245,7 @@ impl TurnStore for SqliteStore {
         })
     }
 
-    fn renew(&self, lease: Lease) -> StoreFuture<'_, Lease> {
+    fn renew(&self, lease: Lease) -> BoxFuture<'_, Result<Lease, StoreError>> {
         let clock = Arc::clone(&self.clock);
         // A lost renewal matters only to processes on this machine, and a power failure ends those as well.
         Box::pin(self.write_queue.run_without_fsync("renew a lease", move |it| {
@@ -244,7 +253,7 @@ impl TurnStore for SqliteStore {
         }))
     }
 
-    fn release(&self, lease: Lease) -> StoreFuture<'_, ()> {
+    fn release(&self, lease: Lease) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
             let (turn, clock) = (lease.turn.clone(), Arc::clone(&self.clock));
             let release = move |it: &Connection| schedule::release_lease(it, &lease, clock.now());
@@ -256,7 +265,11 @@ impl TurnStore for SqliteStore {
         })
     }
 
-    fn commit(&self, lease: Lease, writes: Vec<StoreWrite>) -> StoreFuture<'_, ()> {
+    fn commit(
+        &self,
+        lease: Lease,
+        writes: Vec<StoreWrite>,
+    ) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
             writes.iter().for_each(StoreWrite::materialize_texts);
             writes.iter().try_for_each(StoreWrite::check)?;
@@ -274,7 +287,7 @@ impl TurnStore for SqliteStore {
         &self,
         turn: TurnId,
         request: CancelRequest,
-    ) -> StoreFuture<'_, CancelOutcome> {
+    ) -> BoxFuture<'_, Result<CancelOutcome, StoreError>> {
         Box::pin(async move {
             request.check()?;
             let (id, clock) = (turn.clone(), Arc::clone(&self.clock));
@@ -288,11 +301,11 @@ impl TurnStore for SqliteStore {
         })
     }
 
-    fn load(&self, turn: TurnId) -> StoreFuture<'_, Option<StoredTurn>> {
+    fn load(&self, turn: TurnId) -> BoxFuture<'_, Result<Option<StoredTurn>, StoreError>> {
         Box::pin(self.read_pool.run("load a turn", move |it| queries::load_turn(it, &turn)))
     }
 
-    fn summary(&self, turn: TurnId) -> StoreFuture<'_, Option<TurnSummary>> {
+    fn summary(&self, turn: TurnId) -> BoxFuture<'_, Result<Option<TurnSummary>, StoreError>> {
         Box::pin(self.read_pool.run("load a turn", move |it| queries::load_summary(it, &turn)))
     }
 
@@ -301,18 +314,18 @@ impl TurnStore for SqliteStore {
         turn: TurnId,
         after: u64,
         limit: usize,
-    ) -> StoreFuture<'_, Vec<JournalRow>> {
+    ) -> BoxFuture<'_, Result<Vec<JournalRow>, StoreError>> {
         Box::pin(
             self.read_pool
                 .run("read a journal", move |it| queries::read_journal(it, &turn, after, limit)),
         )
     }
 
-    fn turns(&self, query: TurnQuery) -> StoreFuture<'_, Vec<TurnSummary>> {
+    fn turns(&self, query: TurnQuery) -> BoxFuture<'_, Result<Vec<TurnSummary>, StoreError>> {
         Box::pin(self.read_pool.run("list turns", move |it| queries::list_turns(it, &query)))
     }
 
-    fn remove(&self, turn: TurnId) -> StoreFuture<'_, bool> {
+    fn remove(&self, turn: TurnId) -> BoxFuture<'_, Result<bool, StoreError>> {
         let clock = Arc::clone(&self.clock);
         Box::pin(
             self.write_queue
@@ -320,7 +333,7 @@ impl TurnStore for SqliteStore {
         )
     }
 
-    fn remove_turns(&self, query: TurnQuery) -> StoreFuture<'_, Vec<TurnId>> {
+    fn remove_turns(&self, query: TurnQuery) -> BoxFuture<'_, Result<Vec<TurnId>, StoreError>> {
         let clock = Arc::clone(&self.clock);
         Box::pin(
             self.write_queue
@@ -328,7 +341,10 @@ impl TurnStore for SqliteStore {
         )
     }
 
-    fn unreferenced_keys(&self, keys: Vec<SpoolKey>) -> StoreFuture<'_, Vec<SpoolKey>> {
+    fn unreferenced_keys(
+        &self,
+        keys: Vec<SpoolKey>,
+    ) -> BoxFuture<'_, Result<Vec<SpoolKey>, StoreError>> {
         Box::pin(
             self.read_pool.run("look for unused content", move |it| {
                 queries::list_unreferenced_keys(it, keys)
@@ -336,17 +352,21 @@ impl TurnStore for SqliteStore {
         )
     }
 
-    fn gate(&self, gate: GateId) -> StoreFuture<'_, Option<GateRow>> {
+    fn gate(&self, gate: GateId) -> BoxFuture<'_, Result<Option<GateRow>, StoreError>> {
         Box::pin(self.read_pool.run("read a gate", move |it| queries::load_gate(it, &gate)))
     }
 
-    fn open_gates(&self, turn: Option<TurnId>) -> StoreFuture<'_, Vec<GateRow>> {
+    fn open_gates(&self, turn: Option<TurnId>) -> BoxFuture<'_, Result<Vec<GateRow>, StoreError>> {
         Box::pin(
             self.read_pool.run("list gates", move |it| queries::list_open_gates(it, turn.as_ref())),
         )
     }
 
-    fn settle(&self, gate: GateId, settlement: String) -> StoreFuture<'_, SettleOutcome> {
+    fn settle(
+        &self,
+        gate: GateId,
+        settlement: String,
+    ) -> BoxFuture<'_, Result<SettleOutcome, StoreError>> {
         Box::pin(async move {
             check_text("a settlement", &settlement)?;
             let clock = Arc::clone(&self.clock);
@@ -360,7 +380,10 @@ impl TurnStore for SqliteStore {
         })
     }
 
-    fn load_memories(&self, scope: MemoryScope) -> StoreFuture<'_, Vec<MemoryRow>> {
+    fn load_memories(
+        &self,
+        scope: MemoryScope,
+    ) -> BoxFuture<'_, Result<Vec<MemoryRow>, StoreError>> {
         Box::pin(self.read_pool.run("load memories", move |it| queries::load_memories(it, &scope)))
     }
 
@@ -368,7 +391,7 @@ impl TurnStore for SqliteStore {
         Box::new(FileListener::new(self.changes.listen(), self.read_pool.file().clone()))
     }
 
-    fn verify_secret(&self, fingerprint: [u8; 32]) -> StoreFuture<'_, ()> {
+    fn verify_secret(&self, fingerprint: [u8; 32]) -> BoxFuture<'_, Result<(), StoreError>> {
         let fingerprint = hex::encode(fingerprint);
         Box::pin(
             self.write_queue

@@ -6,6 +6,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use futures_core::Stream;
+use haft_core::BoxFuture;
 use haft_core::error::Coded;
 use haft_core::tool::{ByteStream, ToolFailure};
 
@@ -26,7 +27,7 @@ pub(super) fn byte_stream<P: ChunkSource>(first: P) -> ByteStream {
     ByteStream::new(ChunkStream::<P>(Some(Box::pin(first.next_chunk()))))
 }
 
-struct ChunkStream<P: ChunkSource>(Option<Pin<Box<dyn Future<Output = NextChunk<P>> + Send>>>);
+struct ChunkStream<P: ChunkSource>(Option<BoxFuture<'static, NextChunk<P>>>);
 
 impl<P: ChunkSource> Stream for ChunkStream<P> {
     type Item = Result<Bytes, ToolFailure>;

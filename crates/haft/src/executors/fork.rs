@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
+use haft_core::BoxFuture;
 use haft_core::call::{CallId, RecordId, ToolCall, ToolResults};
 use haft_core::context::DispatchContext;
 use haft_core::record::{Message, MessageRole, RecordName, Thought};
 use haft_core::step::{
-    DispatchExecutor, ExecutorDescription, ProposedCall, RequestFuture, Step, StepContext,
-    StepError, StepFuture,
+    DispatchExecutor, ExecutorDescription, ProposedCall, Step, StepContext, StepError, StepRequest,
 };
 use haft_core::store::TurnId;
 use haft_core::tool::{Tool, ToolEffect, ToolFailure, ToolOutput, ToolRole};
@@ -168,7 +168,7 @@ impl fmt::Debug for ForkExecutor {
 }
 
 impl DispatchExecutor for ForkExecutor {
-    fn step(&self, ctx: StepContext) -> StepFuture<'_> {
+    fn step(&self, ctx: StepContext) -> BoxFuture<'_, Result<Step, StepError>> {
         Box::pin(async move {
             let iteration = ctx.dispatch().iteration();
             if let Some(step) = self.fork.record.steps.get(&iteration) {
@@ -191,7 +191,10 @@ impl DispatchExecutor for ForkExecutor {
         self.inner.description()
     }
 
-    fn render_request(&self, ctx: StepContext) -> RequestFuture<'_> {
+    fn render_request(
+        &self,
+        ctx: StepContext,
+    ) -> BoxFuture<'_, Result<Option<StepRequest>, StepError>> {
         self.inner.render_request(ctx)
     }
 }

@@ -4,11 +4,12 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use haft_core::BoxFuture;
 use haft_core::call::{RecordId, ToolCall};
 use haft_core::clock::Timestamp;
 use haft_core::context::{DispatchContext, TurnContext};
 use haft_core::event::{BoundedArgs, BoundedText, LogLevel, ResultSummary};
-use haft_core::pipeline::{BoxError, Middleware, MiddlewareFuture, Next};
+use haft_core::pipeline::{BoxError, Middleware, Next};
 use serde::{Deserialize, Serialize};
 
 type LineSink = dyn Fn(&str) -> Result<(), BoxError> + Send + Sync;
@@ -158,7 +159,11 @@ impl AuditLog {
 }
 
 impl Middleware<DispatchContext> for AuditLog {
-    fn handle(&self, ctx: DispatchContext, next: Next<DispatchContext>) -> MiddlewareFuture {
+    fn handle(
+        &self,
+        ctx: DispatchContext,
+        next: Next<DispatchContext>,
+    ) -> BoxFuture<'static, Result<(), BoxError>> {
         let log = self.clone();
         Box::pin(async move {
             log.watch_dispatch(&ctx);

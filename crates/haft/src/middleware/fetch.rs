@@ -1,7 +1,8 @@
 //! Tools that are found per turn.
 
+use haft_core::BoxFuture;
 use haft_core::context::TurnContext;
-use haft_core::pipeline::{BoxError, Middleware, MiddlewareFuture, Next};
+use haft_core::pipeline::{BoxError, Middleware, Next};
 use haft_core::tool::{OnCollision, Tool, ToolName};
 
 /// See [`fetch_and_register_tools`].
@@ -18,15 +19,15 @@ pub struct FetchTools;
 ///
 /// ```
 /// use haft::executors::{Step, StepContext, StepError};
-/// use haft::middleware::fetch_and_register_tools;
-/// use haft::turn::{ToolSource, ToolsFuture, TurnContext};
-/// use haft::{Tool, TurnInput, TurnRunner};
+/// use haft::middleware::{BoxError, fetch_and_register_tools};
+/// use haft::turn::{ToolSource, TurnContext};
+/// use haft::{BoxFuture, Tool, TurnInput, TurnRunner};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// struct Catalog(Tool);
 /// impl ToolSource for Catalog {
-///     fn fetch(&self, _: TurnContext) -> ToolsFuture {
+///     fn fetch(&self, _: TurnContext) -> BoxFuture<'static, Result<Vec<Tool>, BoxError>> {
 ///         let tools = vec![self.0.clone()];
 ///         Box::pin(async { Ok(tools) })
 ///     }
@@ -49,7 +50,11 @@ pub fn fetch_and_register_tools() -> FetchTools {
 }
 
 impl Middleware<TurnContext> for FetchTools {
-    fn handle(&self, ctx: TurnContext, next: Next<TurnContext>) -> MiddlewareFuture {
+    fn handle(
+        &self,
+        ctx: TurnContext,
+        next: Next<TurnContext>,
+    ) -> BoxFuture<'static, Result<(), BoxError>> {
         Box::pin(async move {
             register_tools(&ctx, ctx.fetch_tools().await?)?;
             next.run().await

@@ -5,9 +5,10 @@ mod window;
 
 use std::sync::Arc;
 
+use haft_core::BoxFuture;
 use haft_core::context::{HistoryReader, TurnContext};
 use haft_core::event::LogLevel;
-use haft_core::pipeline::{BoxError, Middleware, MiddlewareFuture, Next};
+use haft_core::pipeline::{BoxError, Middleware, Next};
 use haft_core::store::{RowKind, TurnQuery};
 
 pub use self::source::{HydrateFromSource, hydrate_from_source};
@@ -140,7 +141,11 @@ impl HydrateConversation {
 }
 
 impl Middleware<TurnContext> for HydrateConversation {
-    fn handle(&self, ctx: TurnContext, next: Next<TurnContext>) -> MiddlewareFuture {
+    fn handle(
+        &self,
+        ctx: TurnContext,
+        next: Next<TurnContext>,
+    ) -> BoxFuture<'static, Result<(), BoxError>> {
         let this = *self;
         Box::pin(async move {
             this.hydrate(&ctx).await?;

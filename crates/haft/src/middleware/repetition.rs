@@ -2,10 +2,11 @@
 
 use std::num::NonZeroUsize;
 
+use haft_core::BoxFuture;
 use haft_core::call::ToolCall;
 use haft_core::context::DispatchContext;
 use haft_core::event::LogLevel;
-use haft_core::pipeline::{Middleware, MiddlewareFuture, Next};
+use haft_core::pipeline::{BoxError, Middleware, Next};
 
 use super::{completed_calls, with_notice};
 
@@ -94,7 +95,11 @@ impl RepetitionGuard {
 }
 
 impl Middleware<DispatchContext> for RepetitionGuard {
-    fn handle(&self, ctx: DispatchContext, next: Next<DispatchContext>) -> MiddlewareFuture {
+    fn handle(
+        &self,
+        ctx: DispatchContext,
+        next: Next<DispatchContext>,
+    ) -> BoxFuture<'static, Result<(), BoxError>> {
         let guard = *self;
         Box::pin(async move {
             let too_often = |call: &&std::sync::Arc<ToolCall>| {

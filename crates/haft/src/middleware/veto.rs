@@ -2,13 +2,13 @@
 
 use std::fmt;
 use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 
+use haft_core::BoxFuture;
 use haft_core::call::ToolCall;
 use haft_core::context::DispatchContext;
 use haft_core::event::LogLevel;
-use haft_core::pipeline::{BoxError, Middleware, MiddlewareFuture, Next};
+use haft_core::pipeline::{BoxError, Middleware, Next};
 
 use super::{completed_calls, with_notice};
 
@@ -39,9 +39,7 @@ impl Verdict {
     }
 }
 
-type Check = dyn Fn(Arc<ToolCall>) -> Pin<Box<dyn Future<Output = Result<Verdict, BoxError>> + Send>>
-    + Send
-    + Sync;
+type Check = dyn Fn(Arc<ToolCall>) -> BoxFuture<'static, Result<Verdict, BoxError>> + Send + Sync;
 
 /// See [`safety_veto`].
 #[derive(Clone)]
@@ -82,7 +80,11 @@ where
 }
 
 impl Middleware<DispatchContext> for SafetyVeto {
-    fn handle(&self, ctx: DispatchContext, next: Next<DispatchContext>) -> MiddlewareFuture {
+    fn handle(
+        &self,
+        ctx: DispatchContext,
+        next: Next<DispatchContext>,
+    ) -> BoxFuture<'static, Result<(), BoxError>> {
         let check = Arc::clone(&self.check);
         Box::pin(async move {
             let calls: Vec<_> = completed_calls(&ctx).collect();

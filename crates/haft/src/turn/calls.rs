@@ -4,10 +4,10 @@ mod concurrency;
 mod end;
 mod tasks;
 
-use std::pin::Pin;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
+use haft_core::BoxFuture;
 use haft_core::call::{CallError, CallState, RecordId, ToolCall};
 use haft_core::cancel::{CancelReason, Cancellation};
 use haft_core::context::{DispatchContext, RecordError, TurnContext};
@@ -414,7 +414,7 @@ enum WorkKind {
     Handler,
 }
 
-type CallFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+type CallFuture<T> = BoxFuture<'static, T>;
 
 /// Lets gates pause the stopwatch of a call while the call waits at them.
 struct TimedCall<'g> {

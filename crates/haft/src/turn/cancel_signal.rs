@@ -1,22 +1,19 @@
 //! What can cancel a turn: a [`Cancellation`], or (feature `tokio-util`) a `CancellationToken`.
 
 use std::future::Future;
-use std::pin::Pin;
 
+use haft_core::BoxFuture;
 use haft_core::cancel::{CancelReason, Cancellation};
 
 /// What can cancel a turn: a [`Cancellation`], or (feature `tokio-util`) a `tokio_util::sync::CancellationToken`.
 pub trait CancelSignal: Send + 'static {
     /// The cancellation of the turn, and a future that is ready when the signal is given; no future if the cancellation
     /// is the signal itself.
-    fn into_cancellation(self) -> (Cancellation, Option<CancelWatch>);
+    fn into_cancellation(self) -> (Cancellation, Option<BoxFuture<'static, CancelReason>>);
 }
 
-/// Waits for a signal, and returns the reason.
-pub type CancelWatch = Pin<Box<dyn Future<Output = CancelReason> + Send>>;
-
 impl CancelSignal for Cancellation {
-    fn into_cancellation(self) -> (Self, Option<CancelWatch>) {
+    fn into_cancellation(self) -> (Self, Option<BoxFuture<'static, CancelReason>>) {
         (self, None)
     }
 }
@@ -24,7 +21,7 @@ impl CancelSignal for Cancellation {
 /// Runs work, and cancels it when the signal is given. The wait ends with the work.
 pub(super) async fn run_cancellable<T>(
     work: impl Future<Output = T>,
-    watch: Option<CancelWatch>,
+    watch: Option<BoxFuture<'static, CancelReason>>,
     cancellation: Cancellation,
 ) -> T {
     let Some(watch) = watch else { return work.await };
@@ -44,13 +41,14 @@ pub use self::token::with_cancellation_token;
 mod token {
     use std::future::Future;
 
+    use haft_core::BoxFuture;
     use haft_core::cancel::{CancelReason, Cancellation};
     use tokio_util::sync::CancellationToken;
 
-    use super::{CancelSignal, CancelWatch};
+    use super::CancelSignal;
 
     impl CancelSignal for CancellationToken {
-        fn into_cancellation(self) -> (Cancellation, Option<CancelWatch>) {
+        fn into_cancellation(self) -> (Cancellation, Option<BoxFuture<'static, CancelReason>>) {
             let cancellation = Cancellation::new();
             if self.is_cancelled() {
                 cancellation.cancel(CancelReason::Requested);

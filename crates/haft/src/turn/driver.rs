@@ -8,12 +8,11 @@ mod stages;
 mod step;
 
 use std::collections::HashSet;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use haft_core::BoxFuture;
 use haft_core::call::{OccurrenceCounter, ToolCall};
 use haft_core::cancel::{CancelReason, Cancellation};
 use haft_core::clock::Timestamp;
@@ -117,7 +116,7 @@ enum PerformedEffect<'d> {
     Later(EffectFuture<'d>),
 }
 
-type EffectFuture<'d> = Pin<Box<dyn Future<Output = EffectReply> + Send + 'd>>;
+type EffectFuture<'d> = BoxFuture<'d, EffectReply>;
 
 /// The entries that answer an effect.
 enum EffectReply {

@@ -4,17 +4,17 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use haft_core::BoxFuture;
 use haft_core::artifact::SpooledArtifact;
 use haft_core::call::{CallState, ToolCall, ToolResults};
 use haft_core::context::{
-    EarlierRecord, EarlierTurn, HistoryError, HistoryFuture, HistoryReader, HydratedRange,
-    Hydration, TurnContext,
+    EarlierRecord, EarlierTurn, HistoryError, HistoryReader, HydratedRange, Hydration, TurnContext,
 };
 use haft_core::record::{
     LoadError, Memory, Message, Record as _, RecordLoader, Retrievable, RetrievableContent, Thought,
 };
 use haft_core::store::{
-    MemoryScope, Row, RowKind, StoreError, StoreFuture, StoredTurn, TurnId, TurnQuery, TurnSummary,
+    MemoryScope, Row, RowKind, StoreError, StoredTurn, TurnId, TurnQuery, TurnSummary,
 };
 use serde::Deserialize;
 
@@ -131,15 +131,18 @@ impl StoredHistory {
 }
 
 impl HistoryReader for StoredHistory {
-    fn list_turns(&self, query: TurnQuery) -> StoreFuture<'_, Vec<TurnSummary>> {
+    fn list_turns(&self, query: TurnQuery) -> BoxFuture<'_, Result<Vec<TurnSummary>, StoreError>> {
         Box::pin(self.store.turns(query))
     }
 
-    fn load_turn(&self, turn: TurnId) -> HistoryFuture<'_, Option<EarlierTurn>> {
+    fn load_turn(&self, turn: TurnId) -> BoxFuture<'_, Result<Option<EarlierTurn>, HistoryError>> {
         Box::pin(self.load(turn))
     }
 
-    fn load_memories(&self, scope: MemoryScope) -> HistoryFuture<'_, Vec<Memory>> {
+    fn load_memories(
+        &self,
+        scope: MemoryScope,
+    ) -> BoxFuture<'_, Result<Vec<Memory>, HistoryError>> {
         Box::pin(self.load_scope(scope))
     }
 }
@@ -151,15 +154,18 @@ pub(super) struct TurnHistoryReader {
 }
 
 impl HistoryReader for TurnHistoryReader {
-    fn list_turns(&self, query: TurnQuery) -> StoreFuture<'_, Vec<TurnSummary>> {
+    fn list_turns(&self, query: TurnQuery) -> BoxFuture<'_, Result<Vec<TurnSummary>, StoreError>> {
         Box::pin(self.recorder.count_failure(self.history.list_turns(query)))
     }
 
-    fn load_turn(&self, turn: TurnId) -> HistoryFuture<'_, Option<EarlierTurn>> {
+    fn load_turn(&self, turn: TurnId) -> BoxFuture<'_, Result<Option<EarlierTurn>, HistoryError>> {
         Box::pin(self.recorder.count_failure(self.history.load(turn)))
     }
 
-    fn load_memories(&self, scope: MemoryScope) -> HistoryFuture<'_, Vec<Memory>> {
+    fn load_memories(
+        &self,
+        scope: MemoryScope,
+    ) -> BoxFuture<'_, Result<Vec<Memory>, HistoryError>> {
         Box::pin(self.recorder.count_failure(self.history.load_scope(scope)))
     }
 }

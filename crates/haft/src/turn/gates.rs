@@ -10,11 +10,11 @@ mod question;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use haft_core::BoxFuture;
 use haft_core::call::RecordId;
 use haft_core::cancel::Cancellation;
-use haft_core::clock::Clock;
-use haft_core::clock::Timestamp;
-use haft_core::context::{DispatchContext, GateContext, GateFuture, Gates, RecordWriter as _};
+use haft_core::clock::{Clock, Timestamp};
+use haft_core::context::{DispatchContext, GateContext, Gates, RecordWriter as _};
 use haft_core::event::{EventKind, GateResult, LogLevel};
 use haft_core::gate::{
     BoundCall, Gate, GateDecision, GateError, GateRequest, GateSettlement, GrantId,
@@ -25,7 +25,7 @@ use haft_core::tool::Tool;
 use serde_json::Value;
 use sha2::Digest as _;
 
-pub use self::approver::{Approver, ApproverFuture, GatePolicy, IntoGateDecision};
+pub use self::approver::{Approver, GatePolicy, IntoGateDecision};
 pub(super) use self::approver::{GateWaits, RunningCall};
 pub use self::gatekeeper::{Gatekeeper, SettleError};
 pub use self::grants::ListedGrant;
@@ -435,7 +435,11 @@ impl TurnGates {
 }
 
 impl Gates for TurnGates {
-    fn wait_for<'a>(&'a self, ctx: GateContext<'a>, request: GateRequest) -> GateFuture<'a> {
+    fn wait_for<'a>(
+        &'a self,
+        ctx: GateContext<'a>,
+        request: GateRequest,
+    ) -> BoxFuture<'a, Result<Value, GateError>> {
         let opening = Box::pin(self.open_requested_gate(ctx, request));
         Box::pin(async move { self.await_decision(ctx, &opening.await?).await })
     }

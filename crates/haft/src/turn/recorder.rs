@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use haft_core::BoxFuture;
 use haft_core::clock::Timestamp;
 use haft_core::context::{
     DispatchContext, HistoryError, Hydration, RecordError, RecordWriter, Signal, TurnContext,
@@ -13,7 +14,7 @@ use haft_core::registry::ToolRegistry;
 use haft_core::spool::SpoolError;
 use haft_core::stash::Stash;
 use haft_core::step::NextAction;
-use haft_core::store::{StoreError, StoreFuture, StoreWrite};
+use haft_core::store::{StoreError, StoreWrite};
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::journal::JournalEntry;
@@ -214,7 +215,7 @@ impl Drop for ReleaseGuard {
 }
 
 impl RecordWriter for LeasedRecorder {
-    fn commit(&self, writes: Vec<StoreWrite>) -> StoreFuture<'_, ()> {
+    fn commit(&self, writes: Vec<StoreWrite>) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
             self.count_failure(async {
                 let deferred = self.take_deferred().await?;

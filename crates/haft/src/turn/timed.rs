@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
+use haft_core::BoxFuture;
 use haft_core::spool::SpoolKey;
 use haft_core::store::{
     CancelOutcome, CancelRequest, ChangeListener, ClaimFilter, GateId, GateRow, JournalRow, Lease,
-    LeaseRequest, MemoryRow, MemoryScope, NewTurn, SettleOutcome, StoreError, StoreFuture,
-    StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary,
+    LeaseRequest, MemoryRow, MemoryScope, NewTurn, SettleOutcome, StoreError, StoreWrite,
+    StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary,
 };
 use tokio::time::timeout;
 
@@ -30,7 +31,7 @@ impl TimedStore {
     pub(super) async fn with_deadline<T>(
         &self,
         doing: &str,
-        work: StoreFuture<'_, T>,
+        work: BoxFuture<'_, Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
         self.with_deadlines(1, doing, work).await
     }
@@ -40,7 +41,7 @@ impl TimedStore {
         &self,
         operations: u32,
         doing: &str,
-        mut work: StoreFuture<'_, T>,
+        mut work: BoxFuture<'_, Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
         // A store in memory is done at once: a timer is only needed for others.
         if let Poll::Ready(done) = poll_fn(|cx| Poll::Ready(work.as_mut().poll(cx))).await {
@@ -68,7 +69,7 @@ macro_rules! timed {
 
         impl TurnStore for TimedStore {
             $(
-                fn $method(&self, $($arg: $type),*) -> StoreFuture<'_, $result> {
+                fn $method(&self, $($arg: $type),*) -> BoxFuture<'_, Result<$result, StoreError>> {
                     Box::pin(Self::$method(self, $($arg),*))
                 }
             )*

@@ -12,9 +12,9 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use haft::BoxFuture;
 use haft::artifacts::Budget;
-use haft::stores::MemorySpoolStore;
-use haft::stores::{LineIndex, SpoolFuture, SpoolReader, SpoolStore};
+use haft::stores::{LineIndex, MemorySpoolStore, SpoolReader, SpoolStore};
 
 /// How much is read at once: less than anything, about as much as a token, all.
 const WINDOWS: [usize; 6] = [1, 2, 3, 7, 64, 1 << 18];
@@ -43,11 +43,11 @@ impl SpoolReader for Remote {
         self.0.byte_length()
     }
 
-    fn read_at(&self, offset: u64, len: usize) -> SpoolFuture<'_, Bytes> {
+    fn read_at(&self, offset: u64, len: usize) -> BoxFuture<'_, Result<Bytes, SpoolError>> {
         self.0.read_at(offset, len)
     }
 
-    fn index(&self) -> SpoolFuture<'_, Arc<LineIndex>> {
+    fn index(&self) -> BoxFuture<'_, Result<Arc<LineIndex>, SpoolError>> {
         self.0.index()
     }
 }

@@ -52,9 +52,8 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use haft::providers::transport::{
-    Body, Request, Response, Transport, TransportError, TransportFuture,
-};
+use haft::BoxFuture;
+use haft::providers::transport::{Body, Request, Response, Transport, TransportError};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 /// Gives these answers, one after the other, and keeps what was asked.
@@ -76,7 +75,7 @@ impl Scripted {
 }
 
 impl Transport for Scripted {
-    fn send(&self, request: SentRequest) -> TransportFuture<'_> {
+    fn send(&self, request: SentRequest) -> BoxFuture<'_, Result<Response<Body>, TransportError>> {
         self.asked.lock().unwrap().push(request);
         let answer = self.answers.lock().unwrap().pop_front().expect("asked too often");
         Box::pin(async move { answer })

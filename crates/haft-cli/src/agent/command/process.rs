@@ -13,7 +13,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use futures_core::Stream;
-use haft::ToolFailure;
+use haft::{BoxFuture, ToolFailure};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, BufReader, ReadBuf};
 use tokio::net::UnixStream;
@@ -152,7 +152,7 @@ async fn await_exit(
 /// The standard output of a process, followed by an error if the process fails.
 pub(crate) struct ProcessOutput {
     stdout: Option<ChildStdout>,
-    exit: Option<Pin<Box<dyn Future<Output = ExitedProcess> + Send>>>,
+    exit: Option<BoxFuture<'static, ExitedProcess>>,
     exited: Option<ExitedProcess>,
     group: ProcessGroup,
     bytes_left: u64,

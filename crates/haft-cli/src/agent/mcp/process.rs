@@ -9,7 +9,8 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use haft_mcp::client::{ServerStreams, StreamPair, StreamsFuture};
+use haft::BoxFuture;
+use haft_mcp::client::{ServerStreams, StreamPair};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::UnixStream;
 use tokio::process::{ChildStderr, Command};
@@ -79,7 +80,7 @@ impl ServerProcess {
 }
 
 impl ServerStreams for ServerProcess {
-    fn open(&self) -> StreamsFuture<'_> {
+    fn open(&self) -> BoxFuture<'_, io::Result<StreamPair>> {
         Box::pin(self.spawn())
     }
 }

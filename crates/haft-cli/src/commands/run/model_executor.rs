@@ -1,15 +1,14 @@
 //! Selects the executor of a turn: a model of a provider, or the agent's script.
 
 use anyhow::Result;
-use haft::executors::ScriptExecutor;
-use haft::executors::{
-    DispatchExecutor, ExecutorDescription, RequestFuture, StepContext, StepFuture,
-};
+use haft::executors::{DispatchExecutor, ExecutorDescription, StepContext};
+use haft::executors::{ScriptExecutor, StepError, StepRequest};
 use haft::providers::dialects::anthropic_messages::AnthropicMessages;
 use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::providers::dialects::ollama::Ollama;
 use haft::providers::dialects::openai_responses::OpenAiResponses;
 use haft::providers::{Dialect, Options, Provider, ProviderError};
+use haft::{BoxFuture, Step};
 use serde_json::{Map, Value};
 
 use crate::agent::Agent;
@@ -28,7 +27,7 @@ pub(crate) enum ModelExecutor {
 }
 
 impl DispatchExecutor for ModelExecutor {
-    fn step(&self, ctx: StepContext) -> StepFuture<'_> {
+    fn step(&self, ctx: StepContext) -> BoxFuture<'_, Result<Step, StepError>> {
         match self {
             Self::Script(it) => it.step(ctx),
             Self::ChatCompletions(it) => it.step(ctx),
@@ -48,7 +47,10 @@ impl DispatchExecutor for ModelExecutor {
         }
     }
 
-    fn render_request(&self, ctx: StepContext) -> RequestFuture<'_> {
+    fn render_request(
+        &self,
+        ctx: StepContext,
+    ) -> BoxFuture<'_, Result<Option<StepRequest>, StepError>> {
         match self {
             Self::Script(it) => it.render_request(ctx),
             Self::ChatCompletions(it) => it.render_request(ctx),

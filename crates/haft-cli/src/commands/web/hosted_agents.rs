@@ -10,10 +10,8 @@ use haft::executors::{DispatchExecutor, ExecutorDescription};
 use haft::middleware::hydrate_conversation;
 use haft::stores::{StoredTurn, TurnDir};
 use haft::turn::{Deadlines, TurnInput};
-use haft::{Tool, TurnRunner};
-use haft_server::{
-    AgentError, AgentFuture, AgentSource, ExecutorPurpose, HostedAgent, SharedExecutor,
-};
+use haft::{BoxFuture, Tool, TurnRunner};
+use haft_server::{AgentError, AgentSource, ExecutorPurpose, HostedAgent, SharedExecutor};
 
 use crate::agent::{Agent, OwnPaths};
 use crate::args::WebArgs;
@@ -70,11 +68,14 @@ impl AgentDirectories {
 }
 
 impl AgentSource for AgentDirectories {
-    fn list_agents(&self) -> AgentFuture<'_, Vec<String>> {
+    fn list_agents(&self) -> BoxFuture<'_, Result<Vec<String>, AgentError>> {
         Box::pin(async { Ok(self.lock().keys().cloned().collect()) })
     }
 
-    fn load_agent<'a>(&'a self, name: &'a str) -> AgentFuture<'a, Arc<dyn HostedAgent>> {
+    fn load_agent<'a>(
+        &'a self,
+        name: &'a str,
+    ) -> BoxFuture<'a, Result<Arc<dyn HostedAgent>, AgentError>> {
         Box::pin(async move { Ok(Arc::new(self.load(name)?) as Arc<dyn HostedAgent>) })
     }
 

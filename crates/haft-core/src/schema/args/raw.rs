@@ -23,7 +23,7 @@ use crate::json::{Document, JsonWriter, ParseError, UnrepresentableValue};
 /// ```
 #[derive(Clone, Debug)]
 pub struct RawArgs {
-    parsed: Result<Args, UnreadableArgs>,
+    parsed: Result<Args, (String, ParseError)>,
     origin: ArgsOrigin,
     /// Whether some key occurs twice, once that is known.
     has_duplicates: OnceLock<bool>,
@@ -36,9 +36,6 @@ enum ArgsOrigin {
     /// Values, or a document of whatever origin.
     Built,
 }
-
-/// Text that is not JSON, and why.
-pub type UnreadableArgs = (String, ParseError);
 
 impl RawArgs {
     /// No arguments at all: the same as `{}`.
@@ -88,7 +85,7 @@ impl RawArgs {
         Ok(Self::built(Ok(Args::new(out.finish()))))
     }
 
-    const fn built(parsed: Result<Args, UnreadableArgs>) -> Self {
+    const fn built(parsed: Result<Args, (String, ParseError)>) -> Self {
         Self { parsed, origin: ArgsOrigin::Built, has_duplicates: OnceLock::new() }
     }
 
@@ -160,7 +157,7 @@ impl RawArgs {
     /// # Errors
     ///
     /// The text is not JSON.
-    pub fn parsed(&self) -> Result<&Args, &UnreadableArgs> {
+    pub fn parsed(&self) -> Result<&Args, &(String, ParseError)> {
         self.parsed.as_ref()
     }
 

@@ -1,8 +1,6 @@
 //! Records of earlier turns that a turn shows: hydrated from the store, and referenced instead of stored again.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -10,28 +8,25 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
 use super::TurnContext;
+use crate::BoxFuture;
 use crate::call::{OccurrenceCounter, RecordId, ToolCall};
 use crate::clock::Timestamp;
 use crate::error::{Coded, ErrorCode};
 use crate::record::{LoadError, Memory, Message, Record as _, RecordName, Retrievable, Thought};
-use crate::store::{
-    MemoryScope, RowKind, StoreError, StoreFuture, TurnId, TurnQuery, TurnStatus, TurnSummary,
-};
+use crate::store::{MemoryScope, RowKind, StoreError, TurnId, TurnQuery, TurnStatus, TurnSummary};
 
 /// Reads what earlier turns have stored. The loop gives one over its store, and nothing calls it by itself.
 pub trait HistoryReader: Send + Sync {
     /// Lists turns, newest first, as a store does.
-    fn list_turns(&self, query: TurnQuery) -> StoreFuture<'_, Vec<TurnSummary>>;
+    fn list_turns(&self, query: TurnQuery) -> BoxFuture<'_, Result<Vec<TurnSummary>, StoreError>>;
 
     /// Loads the records of a turn, with their artifacts; nothing if there is no such turn.
-    fn load_turn(&self, turn: TurnId) -> HistoryFuture<'_, Option<EarlierTurn>>;
+    fn load_turn(&self, turn: TurnId) -> BoxFuture<'_, Result<Option<EarlierTurn>, HistoryError>>;
 
     /// Loads the memories of a scope.
-    fn load_memories(&self, scope: MemoryScope) -> HistoryFuture<'_, Vec<Memory>>;
+    fn load_memories(&self, scope: MemoryScope)
+    -> BoxFuture<'_, Result<Vec<Memory>, HistoryError>>;
 }
-
-/// What reading the history returns.
-pub type HistoryFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, HistoryError>> + Send + 'a>>;
 
 /// The history could not be read.
 #[derive(Debug, thiserror::Error)]

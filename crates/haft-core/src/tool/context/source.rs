@@ -1,16 +1,11 @@
 //! Where a turn finds what an application keeps elsewhere.
 
-use std::future::Future;
-use std::pin::Pin;
-
 use super::{Instruction, TurnContext};
+use crate::BoxFuture;
 use crate::call::ToolCall;
 use crate::pipeline::BoxError;
 use crate::record::{Memory, Message, Retrievable, Thought};
 use crate::tool::Tool;
-
-/// What a source returns.
-pub type FetchFuture<T> = Pin<Box<dyn Future<Output = Result<Vec<T>, BoxError>> + Send>>;
 
 /// Finds what a turn may need and the application keeps itself: in a database of its own, behind a search, on a server.
 ///
@@ -21,15 +16,16 @@ pub type FetchFuture<T> = Pin<Box<dyn Future<Output = Result<Vec<T>, BoxError>> 
 /// ```
 /// use std::sync::Arc;
 ///
-/// use haft_core::DispatchContext;
+/// use haft_core::{BoxFuture, DispatchContext};
 /// use haft_core::clock::Timestamp;
-/// use haft_core::context::{FetchFuture, TurnContext, TurnSource};
+/// use haft_core::context::{TurnContext, TurnSource};
+/// use haft_core::pipeline::BoxError;
 /// use haft_core::record::Message;
 ///
 /// struct Inbox;
 ///
 /// impl TurnSource for Inbox {
-///     fn fetch_messages(&self, _: TurnContext) -> FetchFuture<Message> {
+///     fn fetch_messages(&self, _: TurnContext) -> BoxFuture<'static, Result<Vec<Message>, BoxError>> {
 ///         Box::pin(async { Ok(vec![Message::user_at("mail-1", "Where is my order?", Timestamp::EPOCH)?]) })
 ///     }
 /// }
@@ -45,42 +41,60 @@ pub type FetchFuture<T> = Pin<Box<dyn Future<Output = Result<Vec<T>, BoxError>> 
 /// ```
 pub trait TurnSource: Send + Sync {
     /// The messages that were said before.
-    fn fetch_messages(&self, ctx: TurnContext) -> FetchFuture<Message> {
+    fn fetch_messages(
+        &self,
+        ctx: TurnContext,
+    ) -> BoxFuture<'static, Result<Vec<Message>, BoxError>> {
         nothing(ctx)
     }
 
     /// The memories that matter to the turn.
-    fn fetch_memories(&self, ctx: TurnContext) -> FetchFuture<Memory> {
+    fn fetch_memories(
+        &self,
+        ctx: TurnContext,
+    ) -> BoxFuture<'static, Result<Vec<Memory>, BoxError>> {
         nothing(ctx)
     }
 
     /// The records that a search finds for the turn.
-    fn fetch_retrievables(&self, ctx: TurnContext) -> FetchFuture<Retrievable> {
+    fn fetch_retrievables(
+        &self,
+        ctx: TurnContext,
+    ) -> BoxFuture<'static, Result<Vec<Retrievable>, BoxError>> {
         nothing(ctx)
     }
 
     /// The thoughts of earlier turns.
-    fn fetch_thoughts(&self, ctx: TurnContext) -> FetchFuture<Thought> {
+    fn fetch_thoughts(
+        &self,
+        ctx: TurnContext,
+    ) -> BoxFuture<'static, Result<Vec<Thought>, BoxError>> {
         nothing(ctx)
     }
 
     /// The tool calls of earlier turns, with their results.
-    fn fetch_tool_calls(&self, ctx: TurnContext) -> FetchFuture<ToolCall> {
+    fn fetch_tool_calls(
+        &self,
+        ctx: TurnContext,
+    ) -> BoxFuture<'static, Result<Vec<ToolCall>, BoxError>> {
         nothing(ctx)
     }
 
     /// The tools for the turn, in addition to those of the runner.
-    fn fetch_tools(&self, ctx: TurnContext) -> FetchFuture<Tool> {
+    fn fetch_tools(&self, ctx: TurnContext) -> BoxFuture<'static, Result<Vec<Tool>, BoxError>> {
         nothing(ctx)
     }
 
     /// The standing instructions as they are now.
-    fn refresh_standing_instructions(&self, ctx: TurnContext) -> FetchFuture<Instruction> {
+    fn refresh_standing_instructions(
+        &self,
+        ctx: TurnContext,
+    ) -> BoxFuture<'static, Result<Vec<Instruction>, BoxError>> {
         nothing(ctx)
     }
 }
 
-fn nothing<T: Send + 'static>(_: TurnContext) -> FetchFuture<T> {
+fn nothing<T: Send + 'static>(_: TurnContext) -> BoxFuture<'static, Result<Vec<T>, BoxError>> {
     Box::pin(async { Ok(Vec::new()) })
 }
 

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,6 +12,7 @@ use super::Tokenizable;
 use super::history::{HistoryReader, Hydration};
 use super::records::Records;
 use super::source::TurnSource;
+use crate::BoxFuture;
 use crate::call::RecordId;
 use crate::cancel::Cancellation;
 use crate::clock::Clock;
@@ -23,10 +23,9 @@ use crate::pipeline::{BoxError, PipelineContext};
 use crate::record::{NotStorable, Record};
 use crate::spool::SpoolError;
 use crate::stash::Stash;
-use crate::store::{MemoryScope, StoreError, StoreFuture, StoreWrite};
-use crate::tool::Tool;
+use crate::store::{MemoryScope, StoreError, StoreWrite};
 use crate::tool::registry::ToolRegistry;
-use crate::tool::{ArtifactIdCollision, ArtifactSet, Spooler};
+use crate::tool::{ArtifactIdCollision, ArtifactSet, Spooler, Tool};
 use crate::trust::EnvelopeKey;
 
 /// A turn, as middleware and handlers see it. Cheap to clone: a handle.
@@ -64,7 +63,7 @@ pub(super) struct Turn {
 /// Keeps what a turn writes. The loop gives one that writes under the turn's lease.
 pub trait RecordWriter: Send + Sync {
     /// Writes all of this or nothing.
-    fn commit(&self, writes: Vec<StoreWrite>) -> StoreFuture<'_, ()>;
+    fn commit(&self, writes: Vec<StoreWrite>) -> BoxFuture<'_, Result<(), StoreError>>;
 
     /// Journals what the turn shows of earlier turns, with the next commit. A writer without a journal has nothing to
     /// do.
@@ -83,7 +82,11 @@ pub trait RecordWriter: Send + Sync {
 /// Opens gates and waits at them.
 pub trait Gates: Send + Sync {
     /// Opens a gate, for the call that is being handled if there is one, and waits for the answer.
-    fn wait_for<'a>(&'a self, ctx: GateContext<'a>, request: GateRequest) -> GateFuture<'a>;
+    fn wait_for<'a>(
+        &'a self,
+        ctx: GateContext<'a>,
+        request: GateRequest,
+    ) -> BoxFuture<'a, Result<Value, GateError>>;
 }
 
 /// Who waits at a gate.
@@ -136,25 +139,19 @@ impl GateContext<'_> {
     }
 }
 
-/// What waiting at a gate returns.
-pub type GateFuture<'a> = Pin<Box<dyn Future<Output = Result<Value, GateError>> + Send + 'a>>;
-
 /// Finds tools and nothing else, from a database or a server, say; see [`TurnSource`] for everything that a turn may
 /// need. Nothing calls it but [`TurnContext::fetch_tools`].
 pub trait ToolSource: Send + Sync {
     /// The tools for a turn.
-    fn fetch(&self, ctx: TurnContext) -> ToolsFuture;
+    fn fetch(&self, ctx: TurnContext) -> BoxFuture<'static, Result<Vec<Tool>, BoxError>>;
 }
-
-/// What a source of tools returns.
-pub type ToolsFuture = Pin<Box<dyn Future<Output = Result<Vec<Tool>, BoxError>> + Send>>;
 
 impl<F, Fut> ToolSource for F
 where
     F: FnOnce(TurnContext) -> Fut + Clone + Send + Sync,
     Fut: Future<Output = Result<Vec<Tool>, BoxError>> + Send + 'static,
 {
-    fn fetch(&self, ctx: TurnContext) -> ToolsFuture {
+    fn fetch(&self, ctx: TurnContext) -> BoxFuture<'static, Result<Vec<Tool>, BoxError>> {
         Box::pin(self.clone()(ctx))
     }
 }

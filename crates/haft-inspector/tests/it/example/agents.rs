@@ -7,10 +7,8 @@ use haft::executors::{
     DispatchExecutor, ExecutorDescription, ProposedCall, Step, StepContext, StepError, StreamPart,
 };
 use haft::stores::StoredTurn;
-use haft::{Tool, TurnInput, TurnRunner};
-use haft_server::{
-    AgentError, AgentFuture, AgentSource, ExecutorPurpose, HostedAgent, SharedExecutor,
-};
+use haft::{BoxFuture, Tool, TurnInput, TurnRunner};
+use haft_server::{AgentError, AgentSource, ExecutorPurpose, HostedAgent, SharedExecutor};
 
 use super::{Example, model, named_input, tools};
 
@@ -26,11 +24,14 @@ struct ExampleAgent {
 }
 
 impl AgentSource for ExampleAgents {
-    fn list_agents(&self) -> AgentFuture<'_, Vec<String>> {
+    fn list_agents(&self) -> BoxFuture<'_, Result<Vec<String>, AgentError>> {
         Box::pin(async { Ok(NAMES.map(str::to_owned).into()) })
     }
 
-    fn load_agent<'a>(&'a self, name: &'a str) -> AgentFuture<'a, Arc<dyn HostedAgent>> {
+    fn load_agent<'a>(
+        &'a self,
+        name: &'a str,
+    ) -> BoxFuture<'a, Result<Arc<dyn HostedAgent>, AgentError>> {
         let agent = ExampleAgent { example: self.0.clone(), name: name.to_owned() };
         Box::pin(async move { Ok(Arc::new(agent) as Arc<dyn HostedAgent>) })
     }

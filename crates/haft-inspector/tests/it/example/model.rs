@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use haft::Provider;
 use haft::providers::dialects::chat_completions::ChatCompletions;
-use haft::providers::transport::{Body, Request, Transport, TransportFuture, response};
+use haft::providers::transport::{Body, Request, Transport, response};
+use haft::providers::transport::{Response, TransportError};
+use haft::{BoxFuture, Provider};
 use serde_json::{Value, json};
 
 use super::Example;
@@ -101,7 +102,10 @@ impl std::fmt::Debug for ListedModel {
 }
 
 impl Transport for ListedModel {
-    fn send(&self, request: Request<Bytes>) -> TransportFuture<'_> {
+    fn send(
+        &self,
+        request: Request<Bytes>,
+    ) -> BoxFuture<'_, Result<Response<Body>, TransportError>> {
         let text = String::from_utf8_lossy(request.body()).into_owned();
         let body: Value = serde_json::from_slice(request.body()).unwrap();
         let said = body["messages"]

@@ -1,8 +1,8 @@
 use std::sync::{Arc, Mutex};
 
-use haft_core::DispatchContext;
-use haft_core::context::{GateContext, GateFuture, Gates};
+use haft_core::context::{GateContext, Gates};
 use haft_core::gate::{GateError, GateRequest};
+use haft_core::{BoxFuture, DispatchContext};
 use serde_json::{Value, json};
 
 use super::scripted_server::{
@@ -17,7 +17,11 @@ struct Decision {
 }
 
 impl Gates for Decision {
-    fn wait_for<'c>(&'c self, _: GateContext<'c>, request: GateRequest) -> GateFuture<'c> {
+    fn wait_for<'c>(
+        &'c self,
+        _: GateContext<'c>,
+        request: GateRequest,
+    ) -> BoxFuture<'c, Result<Value, GateError>> {
         self.asked.lock().unwrap().push(format!("{request:?}"));
         let decision = match &self.value {
             Some(value) => Ok(value.clone()),

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use haft_core::spool::SpoolStore;
 use haft_core::tool::{Invocation, ToolOutput};
-use haft_core::{DispatchContext, Tool};
+use haft_core::{BoxFuture, DispatchContext, Tool};
 use haft_stores::MemorySpoolStore;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
@@ -13,7 +13,6 @@ use tokio::sync::mpsc;
 
 use crate::client::{
     McpClientError, McpEndpoint, McpOptions, McpTools, ProtocolChoice, ServerStreams, StreamPair,
-    StreamsFuture,
 };
 
 /// What a server does with a request.
@@ -121,7 +120,7 @@ impl ScriptedServer {
 }
 
 impl ServerStreams for ScriptedServer {
-    fn open(&self) -> StreamsFuture<'_> {
+    fn open(&self) -> BoxFuture<'_, io::Result<StreamPair>> {
         Box::pin(async {
             self.starts.fetch_add(1, Ordering::SeqCst);
             let (client, server) = tokio::io::duplex(64 * 1024);

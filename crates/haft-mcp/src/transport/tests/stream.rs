@@ -2,7 +2,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use haft_core::spool::{SpoolError, SpoolFuture, SpoolKey, SpoolPayload, SpoolReader, SpoolStore};
+use haft_core::BoxFuture;
+use haft_core::spool::{SpoolError, SpoolKey, SpoolPayload, SpoolReader, SpoolStore};
 use haft_stores::{DirSpoolStore, MemorySpoolStore};
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CancelledNotification, CancelledNotificationParam,
@@ -194,19 +195,23 @@ async fn a_last_message_without_a_newline_is_read() {
 struct FullStore;
 
 impl SpoolStore for FullStore {
-    fn write(&self, key: SpoolKey, _: SpoolPayload) -> SpoolFuture<'_, Arc<dyn SpoolReader>> {
+    fn write(
+        &self,
+        key: SpoolKey,
+        _: SpoolPayload,
+    ) -> BoxFuture<'_, Result<Arc<dyn SpoolReader>, SpoolError>> {
         Box::pin(async move { Err(SpoolError::TooLarge { key, limit: 1 }) })
     }
 
-    fn read(&self, _: SpoolKey) -> SpoolFuture<'_, Option<Arc<dyn SpoolReader>>> {
+    fn read(&self, _: SpoolKey) -> BoxFuture<'_, Result<Option<Arc<dyn SpoolReader>>, SpoolError>> {
         Box::pin(async { Ok(None) })
     }
 
-    fn delete(&self, _: SpoolKey) -> SpoolFuture<'_, bool> {
+    fn delete(&self, _: SpoolKey) -> BoxFuture<'_, Result<bool, SpoolError>> {
         Box::pin(async { Ok(false) })
     }
 
-    fn list(&self) -> SpoolFuture<'_, Vec<SpoolKey>> {
+    fn list(&self) -> BoxFuture<'_, Result<Vec<SpoolKey>, SpoolError>> {
         Box::pin(async { Ok(Vec::new()) })
     }
 }

@@ -1,12 +1,11 @@
 //! Reads the content of one file.
 
-use std::fmt;
 use std::fs::{self, File};
-use std::io;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::UNIX_EPOCH;
+use std::{fmt, io};
 
 use super::disk::Disk;
 use super::paths::SpoolPaths;
@@ -14,10 +13,11 @@ use super::{Access, DirConfig};
 use crate::blocking::run_blocking;
 use crate::spools::resolver::dir_descriptor;
 use bytes::Bytes;
+use haft_core::BoxFuture;
 use haft_core::invariant::OrReport as _;
 use haft_core::spool::{
-    AlignedBuffer, LineIndex, LineIndexBuilder, LocalRead, ReaderDescriptor, SpoolError,
-    SpoolFuture, SpoolKey, SpoolReader,
+    AlignedBuffer, LineIndex, LineIndexBuilder, LocalRead, ReaderDescriptor, SpoolError, SpoolKey,
+    SpoolReader,
 };
 
 /// Reads any file as an artifact: a log, an export, a book.
@@ -168,11 +168,11 @@ impl SpoolReader for FileSpoolReader {
         self.content.stamp.len
     }
 
-    fn read_at(&self, offset: u64, len: usize) -> SpoolFuture<'_, Bytes> {
+    fn read_at(&self, offset: u64, len: usize) -> BoxFuture<'_, Result<Bytes, SpoolError>> {
         FileContent::spawn_read(&self.content, offset, len)
     }
 
-    fn index(&self) -> SpoolFuture<'_, Arc<LineIndex>> {
+    fn index(&self) -> BoxFuture<'_, Result<Arc<LineIndex>, SpoolError>> {
         FileContent::spawn_load_index(&self.content)
     }
 
@@ -206,7 +206,11 @@ impl LocalRead for FileContent {
 
 impl FileContent {
     /// Reads on a blocking thread.
-    fn spawn_read<'r>(this: &Arc<Self>, offset: u64, len: usize) -> SpoolFuture<'r, Bytes> {
+    fn spawn_read<'r>(
+        this: &Arc<Self>,
+        offset: u64,
+        len: usize,
+    ) -> BoxFuture<'r, Result<Bytes, SpoolError>> {
         let content = Arc::clone(this);
         Box::pin(async move {
             let (read, key) = (Arc::clone(&content), &content.key);
@@ -216,7 +220,7 @@ impl FileContent {
     }
 
     /// Loads or builds the index on a blocking thread.
-    fn spawn_load_index<'r>(this: &Arc<Self>) -> SpoolFuture<'r, Arc<LineIndex>> {
+    fn spawn_load_index<'r>(this: &Arc<Self>) -> BoxFuture<'r, Result<Arc<LineIndex>, SpoolError>> {
         if let Some(index) = this.index.get() {
             return Box::pin(std::future::ready(Ok(Arc::clone(index))));
         }

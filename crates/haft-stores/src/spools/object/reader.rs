@@ -6,8 +6,9 @@ use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bytes::{Bytes, BytesMut};
+use haft_core::BoxFuture;
 use haft_core::spool::{
-    LineIndex, LineIndexBuilder, ReaderDescriptor, SpoolError, SpoolFuture, SpoolKey, SpoolReader,
+    LineIndex, LineIndexBuilder, ReaderDescriptor, SpoolError, SpoolKey, SpoolReader,
 };
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange, ObjectStore, ObjectStoreExt as _};
@@ -221,11 +222,11 @@ impl SpoolReader for ObjectReader {
         self.parts.size
     }
 
-    fn read_at(&self, offset: u64, len: usize) -> SpoolFuture<'_, Bytes> {
+    fn read_at(&self, offset: u64, len: usize) -> BoxFuture<'_, Result<Bytes, SpoolError>> {
         Box::pin(self.read(offset, len))
     }
 
-    fn index(&self) -> SpoolFuture<'_, Arc<LineIndex>> {
+    fn index(&self) -> BoxFuture<'_, Result<Arc<LineIndex>, SpoolError>> {
         Box::pin(self.load_index())
     }
 

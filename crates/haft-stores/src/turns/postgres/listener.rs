@@ -5,7 +5,8 @@ use std::future::poll_fn;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use haft_core::store::{ChangeFuture, ChangeListener, StoreChange, StoreChangeKind};
+use haft_core::BoxFuture;
+use haft_core::store::{ChangeListener, StoreChange, StoreChangeKind};
 use tokio::task::JoinHandle;
 use tokio_postgres::AsyncMessage;
 
@@ -91,7 +92,7 @@ fn parse_change(text: &str) -> Option<(haft_core::store::TurnId, StoreChangeKind
 pub(super) struct ServerListener(pub(super) HubListener);
 
 impl ChangeListener for ServerListener {
-    fn next_change(&mut self) -> ChangeFuture<'_> {
+    fn next_change(&mut self) -> BoxFuture<'_, StoreChange> {
         Box::pin(async {
             tokio::select! {
                 biased;

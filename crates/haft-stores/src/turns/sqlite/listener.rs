@@ -3,7 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
-use haft_core::store::{ChangeFuture, ChangeListener, StoreChange};
+use haft_core::BoxFuture;
+use haft_core::store::{ChangeListener, StoreChange};
 
 use super::database_file::{DatabaseFile, ReadConnection};
 use crate::blocking::run_blocking;
@@ -66,7 +67,7 @@ fn read_version(
 }
 
 impl ChangeListener for FileListener {
-    fn next_change(&mut self) -> ChangeFuture<'_> {
+    fn next_change(&mut self) -> BoxFuture<'_, StoreChange> {
         Box::pin(self.next())
     }
 }

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use haft_core::BoxFuture;
 use haft_core::artifact::SpooledArtifact;
 use haft_core::call::{ToolCall, ToolResults};
 use haft_core::error::{Coded as _, codes};
 use haft_core::media::{Media, MediaRecord, MemoryReader};
 use haft_core::record::{Message, Thought};
 use haft_core::step::{
-    DispatchExecutor, ExecutorDescription, NextAction, RequestFuture, Step, StepContext, StepError,
-    StepFuture,
+    DispatchExecutor, ExecutorDescription, NextAction, Step, StepContext, StepError, StepRequest,
 };
 use haft_core::usage::Usage;
 
@@ -207,7 +207,7 @@ impl RecordingExecutor {
 }
 
 impl DispatchExecutor for RecordingExecutor {
-    fn step(&self, ctx: StepContext) -> StepFuture<'_> {
+    fn step(&self, ctx: StepContext) -> BoxFuture<'_, Result<Step, StepError>> {
         Box::pin(async move {
             let step = self.executor.step(ctx.clone()).await;
             self.record_step(&ctx, &step).await?;
@@ -220,7 +220,10 @@ impl DispatchExecutor for RecordingExecutor {
         self.executor.description()
     }
 
-    fn render_request(&self, ctx: StepContext) -> RequestFuture<'_> {
+    fn render_request(
+        &self,
+        ctx: StepContext,
+    ) -> BoxFuture<'_, Result<Option<StepRequest>, StepError>> {
         self.executor.render_request(ctx)
     }
 }

@@ -4,15 +4,13 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use haft_core::Args;
 use haft_core::call::{RecordId, ToolCall};
 use haft_core::context::{DispatchContext, Signal};
 use haft_core::error::codes;
 use haft_core::record::{Message, MessageRole, Thought};
-use haft_core::step::{
-    DispatchExecutor, ExecutorDescription, Step, StepContext, StepError, StepFuture,
-};
+use haft_core::step::{DispatchExecutor, ExecutorDescription, Step, StepContext, StepError};
 use haft_core::tool::{InvalidTool, Tool, ToolFailure, ToolOutput};
+use haft_core::{Args, BoxFuture};
 
 use super::super::difference::{ValueNames, excerpt, list_differences};
 use super::super::recorded_tool::with_recorded_output;
@@ -121,7 +119,7 @@ impl ReplayExecutor {
 }
 
 impl DispatchExecutor for ReplayExecutor {
-    fn step(&self, ctx: StepContext) -> StepFuture<'_> {
+    fn step(&self, ctx: StepContext) -> BoxFuture<'_, Result<Step, StepError>> {
         Box::pin(async move {
             for tool in &self.tools {
                 ctx.dispatch().tools().overwrite(tool.clone());

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use haft_core::BoxFuture;
 use haft_core::cancel::Cancellation;
 use haft_core::step::{
     DispatchExecutor, ExecutorDescription, NextAction, ProposedCall, Step, StepContext, StepError,
-    StepFuture,
 };
 use haft_core::stream::{StreamError, StreamPart};
 
@@ -80,7 +80,7 @@ impl From<Script> for ScriptExecutor {
 }
 
 impl DispatchExecutor for ScriptExecutor {
-    fn step(&self, ctx: StepContext) -> StepFuture<'_> {
+    fn step(&self, ctx: StepContext) -> BoxFuture<'_, Result<Step, StepError>> {
         Box::pin(async move {
             let number = ctx.dispatch().iteration().saturating_add(1);
             let step = usize::try_from(ctx.dispatch().iteration())

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use haft_core::BoxFuture;
 use haft_core::clock::Timestamp;
 use haft_core::context::{EarlierRecord, TurnContext};
-use haft_core::pipeline::{BoxError, Middleware, MiddlewareFuture, Next};
+use haft_core::pipeline::{BoxError, Middleware, Next};
 
 use crate::middleware::fetch::register_tools;
 
@@ -23,14 +24,14 @@ pub struct HydrateFromSource;
 ///
 /// ```
 /// use haft::executors::{Step, StepContext, StepError};
-/// use haft::middleware::hydrate_from_source;
-/// use haft::turn::{FetchFuture, Timestamp, TurnContext, TurnSource};
-/// use haft::{Message, TurnInput, TurnRunner};
+/// use haft::middleware::{BoxError, hydrate_from_source};
+/// use haft::turn::{Timestamp, TurnContext, TurnSource};
+/// use haft::{BoxFuture, Message, TurnInput, TurnRunner};
 ///
 /// struct Inbox;
 ///
 /// impl TurnSource for Inbox {
-///     fn fetch_messages(&self, _: TurnContext) -> FetchFuture<Message> {
+///     fn fetch_messages(&self, _: TurnContext) -> BoxFuture<'static, Result<Vec<Message>, BoxError>> {
 ///         Box::pin(async { Ok(vec![Message::user_at("mail-1", "Where is my order?", Timestamp::EPOCH)?]) })
 ///     }
 /// }
@@ -55,7 +56,11 @@ pub fn hydrate_from_source() -> HydrateFromSource {
 }
 
 impl Middleware<TurnContext> for HydrateFromSource {
-    fn handle(&self, ctx: TurnContext, next: Next<TurnContext>) -> MiddlewareFuture {
+    fn handle(
+        &self,
+        ctx: TurnContext,
+        next: Next<TurnContext>,
+    ) -> BoxFuture<'static, Result<(), BoxError>> {
         Box::pin(async move {
             hydrate(&ctx).await?;
             next.run().await

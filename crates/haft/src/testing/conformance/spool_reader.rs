@@ -6,8 +6,9 @@ use std::task::{Context, Poll, Waker};
 use std::thread;
 
 use bytes::Bytes;
+use haft_core::BoxFuture;
 use haft_core::invariant::OrReport as _;
-use haft_core::spool::{LineIndexBuilder, LocalRead, SpoolError, SpoolFuture, SpoolReader};
+use haft_core::spool::{LineIndexBuilder, LocalRead, SpoolError, SpoolReader};
 
 use super::ContractViolation;
 
@@ -192,7 +193,9 @@ async fn side_by_side(
 }
 
 /// Waits for all reads at once, the last first.
-async fn read_all(reads: Vec<SpoolFuture<'_, Bytes>>) -> Vec<Result<Bytes, SpoolError>> {
+async fn read_all(
+    reads: Vec<BoxFuture<'_, Result<Bytes, SpoolError>>>,
+) -> Vec<Result<Bytes, SpoolError>> {
     let mut reads: Vec<_> = reads.into_iter().map(|read| (read, None)).collect();
     poll_fn(|cx| {
         let mut waiting = false;

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::convert::Infallible;
 use std::future::Future;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use haft_core::BoxFuture;
 use haft_core::call::RecordId;
 use haft_core::cancel::Cancellation;
 use haft_core::context::{GateContext, RecordWriter as _};
@@ -43,18 +43,15 @@ use super::{OpenGate, SettleError, TurnGates, read_gate, to_json};
 /// ```
 pub trait Approver: Send + Sync {
     /// Decides a gate, or leaves it to others.
-    fn decide(&self, gate: Gate) -> ApproverFuture<'_>;
+    fn decide(&self, gate: Gate) -> BoxFuture<'_, Option<GateDecision>>;
 }
-
-/// What an approver returns.
-pub type ApproverFuture<'a> = Pin<Box<dyn Future<Output = Option<GateDecision>> + Send + 'a>>;
 
 impl<F, Fut> Approver for F
 where
     F: Fn(Gate) -> Fut + Send + Sync,
     Fut: Future<Output: IntoGateDecision> + Send + 'static,
 {
-    fn decide(&self, gate: Gate) -> ApproverFuture<'_> {
+    fn decide(&self, gate: Gate) -> BoxFuture<'_, Option<GateDecision>> {
         let decision = self(gate);
         Box::pin(async move { decision.await.into_gate_decision() })
     }

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
+use haft::BoxFuture;
 use haft::artifacts::json::{JsonCache, JsonError, JsonView};
-use haft::stores::{LineIndex, SpoolError, SpoolFuture, SpoolReader};
+use haft::stores::{LineIndex, SpoolError, SpoolReader};
 use haft::turn::Cancellation;
 
 use super::{reader_of, run};
@@ -22,12 +23,12 @@ impl SpoolReader for Remote {
         self.inner.byte_length()
     }
 
-    fn read_at(&self, offset: u64, len: usize) -> SpoolFuture<'_, Bytes> {
+    fn read_at(&self, offset: u64, len: usize) -> BoxFuture<'_, Result<Bytes, SpoolError>> {
         self.read.fetch_add(len as u64, Ordering::Relaxed);
         self.inner.read_at(offset, len)
     }
 
-    fn index(&self) -> SpoolFuture<'_, Arc<LineIndex>> {
+    fn index(&self) -> BoxFuture<'_, Result<Arc<LineIndex>, SpoolError>> {
         self.inner.index()
     }
 }
@@ -98,11 +99,11 @@ impl SpoolReader for Silent {
         10
     }
 
-    fn read_at(&self, _: u64, _: usize) -> SpoolFuture<'_, Bytes> {
+    fn read_at(&self, _: u64, _: usize) -> BoxFuture<'_, Result<Bytes, SpoolError>> {
         Box::pin(std::future::pending())
     }
 
-    fn index(&self) -> SpoolFuture<'_, Arc<LineIndex>> {
+    fn index(&self) -> BoxFuture<'_, Result<Arc<LineIndex>, SpoolError>> {
         Box::pin(std::future::pending())
     }
 }
@@ -130,10 +131,10 @@ fn a_failing_read_is_an_error() {
         fn byte_length(&self) -> u64 {
             self.0.byte_length() + 5
         }
-        fn read_at(&self, offset: u64, len: usize) -> SpoolFuture<'_, Bytes> {
+        fn read_at(&self, offset: u64, len: usize) -> BoxFuture<'_, Result<Bytes, SpoolError>> {
             self.0.read_at(offset, len)
         }
-        fn index(&self) -> SpoolFuture<'_, Arc<LineIndex>> {
+        fn index(&self) -> BoxFuture<'_, Result<Arc<LineIndex>, SpoolError>> {
             self.0.index()
         }
     }

@@ -8,13 +8,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::providers::retry::RetryPolicy;
-use haft::providers::transport::{Body, Transport, TransportError, TransportFuture};
+use haft::providers::transport::{Body, Transport, TransportError};
 use haft::providers::{Options, Provider};
 use haft::records::CallState;
 use haft::stores::MemoryStore;
 use haft::tools::ToolEffect;
 use haft::turn::{TurnOutcome, TurnRunner};
-use haft::{Args, Tool};
+use haft::{Args, BoxFuture, Tool};
 use serde_json::{Value, json};
 
 use super::provider::{broken_stream, calls, ends, input, says, status, stream, text};
@@ -75,7 +75,7 @@ impl Chaos {
 const FAULTS: u64 = 12;
 
 impl Transport for Chaos {
-    fn send(&self, request: SentRequest) -> TransportFuture<'_> {
+    fn send(&self, request: SentRequest) -> BoxFuture<'_, Result<Response<Body>, TransportError>> {
         let response = self.respond(&request);
         Box::pin(async move { response })
     }

@@ -12,13 +12,13 @@ use haft::middleware::{Next, hydrate_conversation};
 use haft::providers::dialects::anthropic_messages::AnthropicMessages;
 use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::providers::dialects::openai_responses::OpenAiResponses;
-use haft::providers::transport::{Body, Transport, TransportFuture};
+use haft::providers::transport::{Body, Transport};
 use haft::providers::{Dialect, Options, Provider};
 use haft::records::{Identity, Memory, Message, MessageRole};
 use haft::schema::{integer, object};
 use haft::stores::{MemorySpoolStore, MemoryStore, TurnId};
 use haft::turn::{ManualClock, Timestamp, TurnHistory, TurnOutcome};
-use haft::{Args, DispatchContext, Tool, TurnInput, TurnRunner};
+use haft::{Args, BoxFuture, DispatchContext, Tool, TurnInput, TurnRunner};
 use serde_json::{Value, json};
 
 use super::{SentRequest, WithHeader as _, respond};
@@ -42,7 +42,7 @@ impl Answers {
 }
 
 impl Transport for Answers {
-    fn send(&self, request: SentRequest) -> TransportFuture<'_> {
+    fn send(&self, request: SentRequest) -> BoxFuture<'_, Result<Response<Body>, TransportError>> {
         self.sent.lock().unwrap().push(request.into_body());
         let answer = self.left.lock().unwrap().pop_front();
         Box::pin(async move {

@@ -4,16 +4,16 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
+use haft::BoxFuture;
 use haft::events::{Event, EventKind};
 use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::providers::generation::GenerationOutcome;
 use haft::providers::retry::RetryPolicy;
-use haft::providers::transport::{Body, Transport, TransportError, TransportFuture};
+use haft::providers::transport::{Body, Transport, TransportError};
 use haft::providers::{Options, Provider, ProviderBuilder};
 use haft::records::Message;
-use haft::turn::Cancellation;
-use haft::turn::Timestamp;
 use haft::turn::{self, TurnInput, TurnReport, TurnRunner};
+use haft::turn::{Cancellation, Timestamp};
 use serde_json::{Value, json};
 
 use super::transcripts::{fetch, weather};
@@ -437,7 +437,7 @@ async fn observers_may_panic() {
 struct Silent;
 
 impl Transport for Silent {
-    fn send(&self, _: SentRequest) -> TransportFuture<'_> {
+    fn send(&self, _: SentRequest) -> BoxFuture<'_, Result<Response<Body>, TransportError>> {
         Box::pin(std::future::pending())
     }
 }

@@ -4,8 +4,9 @@ use std::io;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use haft::BoxFuture;
 use haft::stores::{DirSpoolStore, MemorySpoolStore};
-use haft::stores::{LineIndex, LocalRead, SpoolFuture, SpoolReader, SpoolStore};
+use haft::stores::{LineIndex, LocalRead, SpoolReader, SpoolStore};
 use haft::testing::conformance;
 
 use super::queries::Remote;
@@ -73,7 +74,7 @@ impl SpoolReader for Broken {
         self.inner.byte_length() + u64::from(self.fault == Fault::Length)
     }
 
-    fn read_at(&self, offset: u64, len: usize) -> SpoolFuture<'_, Bytes> {
+    fn read_at(&self, offset: u64, len: usize) -> BoxFuture<'_, Result<Bytes, SpoolError>> {
         Box::pin(async move {
             let bytes = self.inner.read_at(offset, len).await?;
             Ok(match self.fault {
@@ -86,7 +87,7 @@ impl SpoolReader for Broken {
         })
     }
 
-    fn index(&self) -> SpoolFuture<'_, Arc<LineIndex>> {
+    fn index(&self) -> BoxFuture<'_, Result<Arc<LineIndex>, SpoolError>> {
         if self.fault != Fault::IndexOfOtherContent {
             return self.inner.index();
         }

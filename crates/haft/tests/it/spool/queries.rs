@@ -2,11 +2,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use haft::BoxFuture;
 use haft::artifacts::Budget;
 use haft::artifacts::text::{GrepOptions, PageLimit, TextError, TextPage, TextView};
 use haft::error::Coded;
-use haft::stores::MemorySpoolStore;
-use haft::stores::{LineIndex, SpoolError, SpoolFuture, SpoolReader, SpoolStore};
+use haft::stores::{LineIndex, MemorySpoolStore, SpoolError, SpoolReader, SpoolStore};
 use haft::turn::Cancellation;
 use proptest::prelude::*;
 
@@ -311,12 +311,12 @@ impl SpoolReader for Remote {
         self.inner.byte_length()
     }
 
-    fn read_at(&self, offset: u64, len: usize) -> SpoolFuture<'_, Bytes> {
+    fn read_at(&self, offset: u64, len: usize) -> BoxFuture<'_, Result<Bytes, SpoolError>> {
         self.read.fetch_add(len as u64, std::sync::atomic::Ordering::Relaxed);
         self.inner.read_at(offset, len)
     }
 
-    fn index(&self) -> SpoolFuture<'_, Arc<LineIndex>> {
+    fn index(&self) -> BoxFuture<'_, Result<Arc<LineIndex>, SpoolError>> {
         self.inner.index()
     }
 }

@@ -4,11 +4,11 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
 use std::time::Duration;
 
-use haft::stores::MemoryStore;
+use haft::BoxFuture;
 use haft::stores::{
     CancelOutcome, CancelRequest, ChangeListener, ClaimFilter, GateId, GateRow, JournalRow, Lease,
-    LeaseRequest, MemoryRow, MemoryScope, NewTurn, SettleOutcome, SpoolKey, StoreError,
-    StoreFuture, StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary,
+    LeaseRequest, MemoryRow, MemoryScope, MemoryStore, NewTurn, SettleOutcome, SpoolKey,
+    StoreError, StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary,
 };
 use haft::testing::conformance;
 
@@ -110,7 +110,11 @@ impl Flawed {
 }
 
 impl TurnStore for Flawed {
-    fn create(&self, mut turn: NewTurn, holder: LeaseRequest) -> StoreFuture<'_, Lease> {
+    fn create(
+        &self,
+        mut turn: NewTurn,
+        holder: LeaseRequest,
+    ) -> BoxFuture<'_, Result<Lease, StoreError>> {
         Box::pin(async move {
             turn.writes = turn.writes.into_iter().flat_map(|it| self.distort(it)).collect();
             if self.flaw == Flaw::OverwritesTurns {
@@ -127,7 +131,11 @@ impl TurnStore for Flawed {
         })
     }
 
-    fn claim(&self, turn: TurnId, holder: LeaseRequest) -> StoreFuture<'_, Lease> {
+    fn claim(
+        &self,
+        turn: TurnId,
+        holder: LeaseRequest,
+    ) -> BoxFuture<'_, Result<Lease, StoreError>> {
         Box::pin(async move {
             holder.check()?;
             if self.flaw == Flaw::GivesHeldTurns {
@@ -142,7 +150,7 @@ impl TurnStore for Flawed {
         })
     }
 
-    fn enqueue(&self, turn: NewTurn) -> StoreFuture<'_, ()> {
+    fn enqueue(&self, turn: NewTurn) -> BoxFuture<'_, Result<(), StoreError>> {
         self.store.enqueue(turn)
     }
 
@@ -150,7 +158,7 @@ impl TurnStore for Flawed {
         &self,
         mut filter: ClaimFilter,
         holder: LeaseRequest,
-    ) -> StoreFuture<'_, Option<Lease>> {
+    ) -> BoxFuture<'_, Result<Option<Lease>, StoreError>> {
         Box::pin(async move {
             holder.check()?;
             match self.flaw {
@@ -173,7 +181,7 @@ impl TurnStore for Flawed {
         })
     }
 
-    fn renew(&self, mut lease: Lease) -> StoreFuture<'_, Lease> {
+    fn renew(&self, mut lease: Lease) -> BoxFuture<'_, Result<Lease, StoreError>> {
         Box::pin(async move {
             if self.flaw == Flaw::LetsLeasesRunOutLater && lease.ttl.is_zero() {
                 lease.ttl = Duration::from_secs(60);
@@ -190,11 +198,11 @@ impl TurnStore for Flawed {
         &self,
         turn: TurnId,
         request: CancelRequest,
-    ) -> StoreFuture<'_, CancelOutcome> {
+    ) -> BoxFuture<'_, Result<CancelOutcome, StoreError>> {
         self.store.request_cancel(turn, request)
     }
 
-    fn summary(&self, turn: TurnId) -> StoreFuture<'_, Option<TurnSummary>> {
+    fn summary(&self, turn: TurnId) -> BoxFuture<'_, Result<Option<TurnSummary>, StoreError>> {
         Box::pin(async move {
             let mut summary = self.store.summary(turn).await?;
             if let Some(summary) = summary.as_mut().filter(|_| self.flaw == Flaw::ForgetsTokens) {
@@ -209,19 +217,22 @@ impl TurnStore for Flawed {
         turn: TurnId,
         after: u64,
         limit: usize,
-    ) -> StoreFuture<'_, Vec<JournalRow>> {
+    ) -> BoxFuture<'_, Result<Vec<JournalRow>, StoreError>> {
         let after = after + u64::from(self.flaw == Flaw::SkipsEntries && after > 0);
         self.store.read_journal(turn, after, limit)
     }
 
-    fn remove_turns(&self, query: TurnQuery) -> StoreFuture<'_, Vec<TurnId>> {
+    fn remove_turns(&self, query: TurnQuery) -> BoxFuture<'_, Result<Vec<TurnId>, StoreError>> {
         self.store.remove_turns(match self.flaw {
             Flaw::RemovesAllPages => query.limit(usize::MAX),
             _ => query,
         })
     }
 
-    fn unreferenced_keys(&self, keys: Vec<SpoolKey>) -> StoreFuture<'_, Vec<SpoolKey>> {
+    fn unreferenced_keys(
+        &self,
+        keys: Vec<SpoolKey>,
+    ) -> BoxFuture<'_, Result<Vec<SpoolKey>, StoreError>> {
         match self.flaw {
             Flaw::ForgetsReferences => Box::pin(async move { Ok(keys) }),
             _ => self.store.unreferenced_keys(keys),
@@ -232,14 +243,14 @@ impl TurnStore for Flawed {
         self.store.listen()
     }
 
-    fn verify_secret(&self, fingerprint: [u8; 32]) -> StoreFuture<'_, ()> {
+    fn verify_secret(&self, fingerprint: [u8; 32]) -> BoxFuture<'_, Result<(), StoreError>> {
         match self.flaw {
             Flaw::AcceptsEverySecret => Box::pin(async { Ok(()) }),
             _ => self.store.verify_secret(fingerprint),
         }
     }
 
-    fn release(&self, lease: Lease) -> StoreFuture<'_, ()> {
+    fn release(&self, lease: Lease) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
             if self.flaw == Flaw::ForgetsToRelease {
                 return Ok(());
@@ -248,7 +259,11 @@ impl TurnStore for Flawed {
         })
     }
 
-    fn commit(&self, mut lease: Lease, writes: Vec<StoreWrite>) -> StoreFuture<'_, ()> {
+    fn commit(
+        &self,
+        mut lease: Lease,
+        writes: Vec<StoreWrite>,
+    ) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
             if self.flaw == Flaw::IgnoresEpochs {
                 let last = self.leases.lock().unwrap().get(&lease.turn).cloned();
@@ -267,7 +282,7 @@ impl TurnStore for Flawed {
         })
     }
 
-    fn load(&self, turn: TurnId) -> StoreFuture<'_, Option<StoredTurn>> {
+    fn load(&self, turn: TurnId) -> BoxFuture<'_, Result<Option<StoredTurn>, StoreError>> {
         Box::pin(async move {
             let mut turn = self.store.load(turn).await?;
             if let Some(turn) = turn.as_mut().filter(|_| self.flaw == Flaw::HidesHolders) {
@@ -277,7 +292,7 @@ impl TurnStore for Flawed {
         })
     }
 
-    fn turns(&self, mut query: TurnQuery) -> StoreFuture<'_, Vec<TurnSummary>> {
+    fn turns(&self, mut query: TurnQuery) -> BoxFuture<'_, Result<Vec<TurnSummary>, StoreError>> {
         Box::pin(async move {
             match self.flaw {
                 Flaw::IgnoresTheLimit => query.limit = Some(usize::MAX),
@@ -294,7 +309,7 @@ impl TurnStore for Flawed {
         })
     }
 
-    fn remove(&self, turn: TurnId) -> StoreFuture<'_, bool> {
+    fn remove(&self, turn: TurnId) -> BoxFuture<'_, Result<bool, StoreError>> {
         Box::pin(async move {
             let removed = match self.flaw {
                 Flaw::RemovesHeldTurns => self.force_removal(&turn).await?,
@@ -308,7 +323,10 @@ impl TurnStore for Flawed {
         })
     }
 
-    fn load_memories(&self, scope: MemoryScope) -> StoreFuture<'_, Vec<MemoryRow>> {
+    fn load_memories(
+        &self,
+        scope: MemoryScope,
+    ) -> BoxFuture<'_, Result<Vec<MemoryRow>, StoreError>> {
         Box::pin(async move {
             if self.removed_scopes.lock().unwrap().contains(&scope) {
                 return Ok(Vec::new());
@@ -325,15 +343,19 @@ impl TurnStore for Flawed {
         })
     }
 
-    fn gate(&self, gate: GateId) -> StoreFuture<'_, Option<GateRow>> {
+    fn gate(&self, gate: GateId) -> BoxFuture<'_, Result<Option<GateRow>, StoreError>> {
         self.store.gate(gate)
     }
 
-    fn open_gates(&self, turn: Option<TurnId>) -> StoreFuture<'_, Vec<GateRow>> {
+    fn open_gates(&self, turn: Option<TurnId>) -> BoxFuture<'_, Result<Vec<GateRow>, StoreError>> {
         self.store.open_gates(turn)
     }
 
-    fn settle(&self, gate: GateId, settlement: String) -> StoreFuture<'_, SettleOutcome> {
+    fn settle(
+        &self,
+        gate: GateId,
+        settlement: String,
+    ) -> BoxFuture<'_, Result<SettleOutcome, StoreError>> {
         Box::pin(async move {
             let mut settled = self.store.settle(gate, settlement).await?;
             settled.first |= self.flaw == Flaw::SettlesTwice;

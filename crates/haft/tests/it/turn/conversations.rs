@@ -10,15 +10,12 @@ use haft::records::{CallState, Memory, Message, ToolResults};
 use haft::stores::{
     CancelOutcome, CancelRequest, ChangeListener, ClaimFilter, GateId, GateRow, JournalRow, Lease,
     LeaseRequest, MemoryRow, MemoryScope, MemorySpoolStore, MemoryStore, NewTurn, SettleOutcome,
-    SpoolKey, SpoolStore as _, StoreFuture, StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore,
-    TurnSummary,
+    SpoolKey, SpoolStore as _, StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary,
 };
 use haft::tools::ToolEffect;
-use haft::turn::{
-    FetchFuture, GarbageOptions, Instruction, ManualClock, Timestamp, TurnContext, TurnSource,
-};
+use haft::turn::{GarbageOptions, Instruction, ManualClock, Timestamp, TurnContext, TurnSource};
 use haft::turn::{Limits, TurnInput, TurnOutcome, TurnRunner, TurnRunnerBuilder};
-use haft::{Tool, ToolCall};
+use haft::{BoxFuture, Tool, ToolCall};
 
 use super::{Seen, call, say};
 
@@ -458,16 +455,16 @@ async fn a_result_whose_content_is_gone_is_shown_as_that() {
 struct Everything;
 
 impl TurnSource for Everything {
-    fn fetch_messages(&self, _: TurnContext) -> FetchFuture<Message> {
+    fn fetch_messages(&self, _: TurnContext) -> BoxFuture<'static, Result<Vec<Message>, BoxError>> {
         Box::pin(async { Ok(vec![Message::user_at("old", "an old message", Timestamp::EPOCH)?]) })
     }
 
-    fn fetch_memories(&self, _: TurnContext) -> FetchFuture<Memory> {
+    fn fetch_memories(&self, _: TurnContext) -> BoxFuture<'static, Result<Vec<Memory>, BoxError>> {
         let memory = Memory::builder("tea", "likes tea", Timestamp::EPOCH);
         Box::pin(async { Ok(vec![memory.confidence(0.5).importance(0.5).build()?]) })
     }
 
-    fn fetch_tools(&self, _: TurnContext) -> FetchFuture<Tool> {
+    fn fetch_tools(&self, _: TurnContext) -> BoxFuture<'static, Result<Vec<Tool>, BoxError>> {
         Box::pin(async {
             Ok(vec![
                 Tool::builder("now").description("Tells the time.").handler(|| "noon").build()?,
@@ -475,7 +472,10 @@ impl TurnSource for Everything {
         })
     }
 
-    fn refresh_standing_instructions(&self, _: TurnContext) -> FetchFuture<Instruction> {
+    fn refresh_standing_instructions(
+        &self,
+        _: TurnContext,
+    ) -> BoxFuture<'static, Result<Vec<Instruction>, BoxError>> {
         Box::pin(async { Ok(vec![Instruction::from_developer("brief", "Be brief.")?]) })
     }
 }
@@ -540,7 +540,7 @@ impl CountingStore {
 
 macro_rules! counted {
     ($($method:ident($($arg:ident: $type:ty),*) -> $result:ty, $reads:literal;)*) => {$(
-        fn $method(&self, $($arg: $type),*) -> StoreFuture<'_, $result> {
+        fn $method(&self, $($arg: $type),*) -> BoxFuture<'_, Result<$result, StoreError>> {
             self.reads.fetch_add($reads, Ordering::SeqCst);
             self.inner.$method($($arg),*)
         }
@@ -548,12 +548,20 @@ macro_rules! counted {
 }
 
 impl TurnStore for CountingStore {
-    fn create(&self, turn: NewTurn, holder: LeaseRequest) -> StoreFuture<'_, Lease> {
+    fn create(
+        &self,
+        turn: NewTurn,
+        holder: LeaseRequest,
+    ) -> BoxFuture<'_, Result<Lease, StoreError>> {
         self.count_writes(&turn.writes);
         self.inner.create(turn, holder)
     }
 
-    fn commit(&self, lease: Lease, writes: Vec<StoreWrite>) -> StoreFuture<'_, ()> {
+    fn commit(
+        &self,
+        lease: Lease,
+        writes: Vec<StoreWrite>,
+    ) -> BoxFuture<'_, Result<(), StoreError>> {
         self.count_writes(&writes);
         self.inner.commit(lease, writes)
     }

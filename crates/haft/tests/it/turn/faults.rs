@@ -13,11 +13,10 @@ use haft::records::CallState;
 use haft::stores::{LeaseRequest, NewTurn, StoreWrite, TurnId, TurnStatus, TurnStore};
 use haft::stores::{MemorySpoolStore, MemoryStore};
 use haft::tools::ToolEffect;
-use haft::turn::TurnContext;
-use haft::turn::{Cancellation, GateRequest};
+use haft::turn::{Cancellation, GateRequest, TurnContext};
 use haft::turn::{Clock, ManualClock, Timestamp};
 use haft::turn::{TurnError, TurnOutcome, TurnReport, TurnRunner};
-use haft::{Args, DispatchContext, Tool, ToolFailure};
+use haft::{Args, BoxFuture, DispatchContext, Tool, ToolFailure};
 use serde_json::{Value, json};
 
 use super::errand::{self, Errand, Ledger};
@@ -215,7 +214,7 @@ macro_rules! slow {
     ($($method:ident($($arg:ident: $type:ty),*) -> $result:ty;)*) => {
         impl TurnStore for Slow {
             $(
-                fn $method(&self, $($arg: $type),*) -> haft::stores::StoreFuture<'_, $result> {
+                fn $method(&self, $($arg: $type),*) -> BoxFuture<'_, Result<$result, haft::stores::StoreError>> {
                     Box::pin(async move {
                         pass(Duration::from_secs(20)).await;
                         self.0.$method($($arg),*).await

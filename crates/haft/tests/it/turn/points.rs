@@ -1,27 +1,24 @@
 //! Stores that ask somebody before and after everything that is asked of them.
 
 use std::collections::BTreeSet;
-use std::fmt;
-use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
+use std::{fmt, io};
 
 use bytes::Bytes;
 use futures_core::Stream;
-use haft::ToolFailure;
 use haft::records::SpoolResolver;
 use haft::stores::{
     CancelOutcome, CancelRequest, ChangeListener, ClaimFilter, GateId, GateRow, JournalRow, Lease,
-    LeaseRequest, MemoryRow, MemoryScope, NewTurn, SettleOutcome, StoreError, StoreFuture,
-    StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary,
+    LeaseRequest, MemoryRow, MemoryScope, NewTurn, SettleOutcome, StoreError, StoreWrite,
+    StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary,
 };
-use haft::stores::{
-    ReaderDescriptor, SpoolError, SpoolFuture, SpoolKey, SpoolPayload, SpoolReader, SpoolStore,
-};
+use haft::stores::{ReaderDescriptor, SpoolError, SpoolKey, SpoolPayload, SpoolReader, SpoolStore};
 use haft::tools::ByteStream;
 use haft::turn::{ApprovalLedger, Spending};
+use haft::{BoxFuture, ToolFailure};
 
 use super::pass;
 
@@ -103,7 +100,7 @@ macro_rules! guarded {
     ($($method:ident($($arg:ident: $type:ty),*) -> $result:ty, $writes:literal;)*) => {
         impl<S: TurnStore + ?Sized> TurnStore for Guarded<S> {
             $(
-                fn $method(&self, $($arg: $type),*) -> StoreFuture<'_, $result> {
+                fn $method(&self, $($arg: $type),*) -> BoxFuture<'_, Result<$result, StoreError>> {
                     let work = self.inner.$method($($arg),*);
                     Box::pin(self.around(stringify!($method), $writes, work))
                 }
@@ -140,7 +137,11 @@ guarded! {
 }
 
 impl<S: SpoolStore + ?Sized + 'static> SpoolStore for Guarded<S> {
-    fn write(&self, key: SpoolKey, payload: SpoolPayload) -> SpoolFuture<'_, Arc<dyn SpoolReader>> {
+    fn write(
+        &self,
+        key: SpoolKey,
+        payload: SpoolPayload,
+    ) -> BoxFuture<'_, Result<Arc<dyn SpoolReader>, SpoolError>> {
         Box::pin(async move {
             let failed = |source| SpoolError::Store { doing: "write", source };
             self.meet("spool", true, Side::Before).await.map_err(failed)?;
@@ -158,15 +159,18 @@ impl<S: SpoolStore + ?Sized + 'static> SpoolStore for Guarded<S> {
         })
     }
 
-    fn read(&self, key: SpoolKey) -> SpoolFuture<'_, Option<Arc<dyn SpoolReader>>> {
+    fn read(
+        &self,
+        key: SpoolKey,
+    ) -> BoxFuture<'_, Result<Option<Arc<dyn SpoolReader>>, SpoolError>> {
         self.inner.read(key)
     }
 
-    fn delete(&self, key: SpoolKey) -> SpoolFuture<'_, bool> {
+    fn delete(&self, key: SpoolKey) -> BoxFuture<'_, Result<bool, SpoolError>> {
         self.inner.delete(key)
     }
 
-    fn list(&self) -> SpoolFuture<'_, Vec<SpoolKey>> {
+    fn list(&self) -> BoxFuture<'_, Result<Vec<SpoolKey>, SpoolError>> {
         self.inner.list()
     }
 }
@@ -179,7 +183,7 @@ impl<S: SpoolResolver + ?Sized> SpoolResolver for Guarded<S> {
     fn open<'a>(
         &'a self,
         reader: &'a ReaderDescriptor,
-    ) -> SpoolFuture<'a, Option<Arc<dyn SpoolReader>>> {
+    ) -> BoxFuture<'a, Result<Option<Arc<dyn SpoolReader>>, SpoolError>> {
         self.inner.open(reader)
     }
 }
@@ -216,7 +220,7 @@ impl fmt::Debug for GuardedLedger {
 }
 
 impl ApprovalLedger for GuardedLedger {
-    fn spend(&self, gate: GateId) -> StoreFuture<'_, Spending> {
+    fn spend(&self, gate: GateId) -> BoxFuture<'_, Result<Spending, StoreError>> {
         let meet = |side| match (self.judge)(Moment { what: "spend", writes: true, side }) {
             Fate::Pass => Ok(()),
             _ => Err(StoreError::backend("spend", io::Error::from(io::ErrorKind::StorageFull))),

@@ -3,13 +3,15 @@
 use std::pin::pin;
 use std::task::{Context, Waker};
 
+use haft_core::BoxFuture;
+
 use super::*;
 
 /// Polls each of them once, so that all are handed over while the writer has to wait, and then waits
 /// for all.
 async fn together<T>(
     path: &Path,
-    futures: Vec<haft_core::store::StoreFuture<'_, T>>,
+    futures: Vec<BoxFuture<'_, Result<T, haft_core::store::StoreError>>>,
 ) -> Vec<Result<T, StoreError>> {
     let other = Connection::open(path).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
@@ -148,7 +150,7 @@ fn leases_that_are_given_back_do_not_wait_for_the_disk() {
             let (first, brief) =
                 (queue.run("a", level).await, queue.run_without_fsync("b", level).await);
             // The first has the writer wait, so that the other two are one group.
-            let mixed: Vec<haft_core::store::StoreFuture<'_, i64>> = vec![
+            let mixed: Vec<BoxFuture<'_, Result<i64, haft_core::store::StoreError>>> = vec![
                 Box::pin(queue.run("c", level)),
                 Box::pin(queue.run_without_fsync("d", level)),
                 Box::pin(queue.run("e", level)),

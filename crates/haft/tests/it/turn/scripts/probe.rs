@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use haft::stores::MemoryStore;
+use haft::BoxFuture;
 use haft::stores::{
     CancelOutcome, CancelRequest, ChangeListener, ClaimFilter, GateId, GateRow, JournalRow, Lease,
-    LeaseRequest, MemoryRow, MemoryScope, NewTurn, SettleOutcome, SpoolKey, StoreFuture,
+    LeaseRequest, MemoryRow, MemoryScope, MemoryStore, NewTurn, SettleOutcome, SpoolKey,
     StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary,
 };
 use tokio::sync::Notify;
@@ -55,14 +55,18 @@ fn journaled(writes: &[StoreWrite]) -> usize {
 
 macro_rules! forwarded {
     ($($method:ident($($arg:ident: $type:ty),*) -> $result:ty;)*) => {$(
-        fn $method(&self, $($arg: $type),*) -> StoreFuture<'_, $result> {
+        fn $method(&self, $($arg: $type),*) -> BoxFuture<'_, Result<$result, StoreError>> {
             self.inner.$method($($arg),*)
         }
     )*};
 }
 
 impl TurnStore for Probe {
-    fn create(&self, turn: NewTurn, holder: LeaseRequest) -> StoreFuture<'_, Lease> {
+    fn create(
+        &self,
+        turn: NewTurn,
+        holder: LeaseRequest,
+    ) -> BoxFuture<'_, Result<Lease, StoreError>> {
         let written = journaled(&turn.writes);
         Box::pin(async move {
             let lease = self.inner.create(turn, holder).await?;
@@ -71,7 +75,11 @@ impl TurnStore for Probe {
         })
     }
 
-    fn commit(&self, lease: Lease, writes: Vec<StoreWrite>) -> StoreFuture<'_, ()> {
+    fn commit(
+        &self,
+        lease: Lease,
+        writes: Vec<StoreWrite>,
+    ) -> BoxFuture<'_, Result<(), StoreError>> {
         let written = journaled(&writes);
         Box::pin(async move {
             self.inner.commit(lease, writes).await?;
