@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
+use haft_server::{ApiBuilder, TokenPrices};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -110,6 +111,15 @@ impl UserConfig {
             });
             let location = SourceLocation { file: path.to_owned(), line, key: None };
             UserError::new(error.message().to_owned()).at(location)
+        })
+    }
+
+    /// The prices that the inspector shows costs by.
+    pub(crate) fn add_prices(&self, api: ApiBuilder) -> ApiBuilder {
+        self.prices.iter().fold(api, |api, (model, prices)| {
+            let cached = prices.cached.unwrap_or(prices.input);
+            let prices = TokenPrices::per_million(prices.input, prices.output).cached(cached);
+            api.prices(model.as_str(), prices)
         })
     }
 

@@ -5,17 +5,19 @@ use std::sync::LazyLock;
 use axum::body::Bytes;
 use sha2::{Digest as _, Sha256};
 
+use crate::script;
+
 /// A file of the page.
 pub(crate) struct Asset {
     pub(crate) name: &'static str,
-    pub(crate) content: &'static [u8],
+    content: &'static str,
 }
 
 macro_rules! assets {
     ($($name:literal),* $(,)?) => {
         /// Every file, by its name.
         pub(crate) const ALL: &[Asset] = &[
-            $(Asset { name: $name, content: include_bytes!(concat!("../web/", $name)) },)*
+            $(Asset { name: $name, content: include_str!(concat!("../web/", $name)) },)*
         ];
     };
 }
@@ -27,6 +29,8 @@ assets!(
     "app.js",
     "agents.js",
     "artifact.js",
+    "conversations.js",
+    "detail.js",
     "fork.js",
     "form.js",
     "gate.js",
@@ -36,6 +40,7 @@ assets!(
     "parts.js",
     "request.js",
     "route.js",
+    "rows.js",
     "server.js",
     "text.js",
     "timeline.js",
@@ -44,11 +49,24 @@ assets!(
     "view.js",
 );
 
-/// The files as they are sent.
-pub(crate) static SENT: LazyLock<Vec<SentAsset>> =
-    LazyLock::new(|| ALL.iter().map(SentAsset::new).collect());
+/// The files as they are sent: the modules are one script, which the page loads by the name of the first of them.
+pub(crate) static SENT: LazyLock<Vec<SentAsset>> = LazyLock::new(|| {
+    let is_module = |asset: &&Asset| asset.name.ends_with(".js");
+    let others = ALL.iter().filter(|asset| !is_module(asset)).map(|asset| {
+        let text = asset.text().lines().map(str::trim).filter(|line| script::is_sent(line));
+        SentAsset::new(asset, text.fold(String::new(), |text, line| text + line + "\n"))
+    });
+    let source = |name: &str| ALL.iter().find(|asset| asset.name == name).map(Asset::text);
+    let first = ALL.iter().filter(|asset| asset.name == SCRIPT);
+    let script =
+        first.map(|asset| SentAsset::new(asset, script::join_modules(asset.name, &source)));
+    others.chain(script).collect()
+});
 
-/// A file as it is sent: without comments, and with its entity tag.
+/// The module that imports all others.
+const SCRIPT: &str = "app.js";
+
+/// A file as it is sent: without comments and indentation, and with its entity tag.
 pub(crate) struct SentAsset {
     pub(crate) name: &'static str,
     pub(crate) media_type: &'static str,
@@ -57,22 +75,18 @@ pub(crate) struct SentAsset {
 }
 
 impl SentAsset {
-    fn new(asset: &Asset) -> Self {
-        let text = String::from_utf8_lossy(asset.content);
-        let lines = text.lines().filter(|line| !is_comment(line.trim()));
-        let content = lines.fold(String::new(), |text, line| text + line + "\n");
+    fn new(asset: &Asset, content: String) -> Self {
         let hash = hex::encode(Sha256::digest(&content));
         let tag = format!("\"{}\"", hash.get(..16).unwrap_or_default());
         Self { name: asset.name, media_type: asset.media_type(), content: content.into(), tag }
     }
 }
 
-/// Whether a line is a comment. Comments of the page stand in lines of their own.
-fn is_comment(line: &str) -> bool {
-    line.starts_with("//") || (line.starts_with("/*") && line.ends_with("*/"))
-}
-
 impl Asset {
+    fn text(&self) -> &'static str {
+        self.content
+    }
+
     fn media_type(&self) -> &'static str {
         match self.name.rsplit('.').next() {
             Some("html") => "text/html; charset=utf-8",
@@ -89,7 +103,7 @@ mod tests {
 
     use super::{ALL, SENT};
 
-    /// What a browser loads is at most 60 KB, each file compressed for itself.
+    /// What a browser loads is at most 60 KB.
     #[test]
     fn the_page_is_small() {
         let sizes = SENT.iter().map(|asset| {
@@ -101,6 +115,29 @@ mod tests {
         let total: usize = sizes.sum();
         println!("{total} bytes");
         assert!(total <= 60_000, "{total} bytes");
+    }
+
+    /// Lines are trimmed before they are sent, so that no text may span lines. Imports and exports have the forms that the
+    /// joined script knows.
+    #[test]
+    fn no_text_or_import_of_the_page_spans_lines() {
+        for asset in ALL {
+            let text = asset.content;
+            for line in text.lines() {
+                assert_eq!(line.matches('`').count() % 2, 0, "{}: {line}", asset.name);
+                let is_import = line.trim_start().starts_with("import ");
+                let is_known = line.starts_with("import { ") && line.ends_with(".js\";");
+                assert!(!is_import || (is_known && !line.contains(" as ")), "{line}");
+                assert!(!line.contains("export default") && !line.contains("export let"), "{line}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_rule_for_all_elements_is_no_comment() {
+        let style = SENT.iter().find(|asset| asset.name == "style.css").unwrap();
+        let text = std::str::from_utf8(&style.content).unwrap();
+        assert!(text.contains("* { box-sizing"), "{text}");
     }
 
     #[test]
@@ -120,7 +157,7 @@ mod tests {
     #[test]
     fn the_page_loads_nothing_and_makes_no_markup_of_text() {
         for asset in ALL {
-            let text = std::str::from_utf8(asset.content).unwrap();
+            let text = asset.content;
             for word in [
                 "innerHTML",
                 "outerHTML",

@@ -20,11 +20,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The page is plain ES modules and custom elements, embedded in the program. It needs no build step, loads nothing from
-//! other hosts, and never shows content as markup: its content security policy allows no inline script or style.
+//! The page is plain ES modules and custom elements, embedded in the program and joined into one script when it starts. It
+//! needs no build step, loads nothing from other hosts, and never shows content as markup: its content security policy allows no inline script or style.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod assets;
+mod script;
 
 use std::fmt;
 

@@ -10,6 +10,7 @@ import { turnsView } from "./turns.js";
 import { turnView } from "./turn.js";
 import { waitingView } from "./gate.js";
 import { agentsView } from "./agents.js";
+import { conversationsView } from "./conversations.js";
 
 export const server = signal(null);
 export const openGates = signal(0);
@@ -84,7 +85,7 @@ function followList() {
 }
 
 function topBar() {
-  const find = h("input", { id: "find", type: "search", placeholder: "Find a turn, agent or tool", "aria-label": "Find a turn, agent or tool", autocomplete: "off", spellcheck: "false" });
+  const find = h("input", { id: "find", type: "search", placeholder: "Find a turn or an agent", "aria-label": "Find a turn or an agent", autocomplete: "off", spellcheck: "false" });
   const submit = (event) => {
     event.preventDefault();
     go(["turns"], { search: find.value.trim() });
@@ -92,7 +93,7 @@ function topBar() {
   return h("header", { class: "top" },
     h("a", { class: "brand", href: link(["turns"]), "aria-label": "Haft, list of turns" },
       h("img", { src: "web/icon.svg", alt: "", width: "18", height: "18" }), h("span", {}, "Haft")),
-    h("form", { class: "find", role: "search", onsubmit: submit }, icon("search"), find, h("kbd", { "aria-hidden": "true" }, `${modifier}K`)),
+    h("form", { class: "find", role: "search", onsubmit: submit }, icon("search"), find, h("kbd", { "aria-hidden": "true" }, `${modifier} K`)),
     h("span", { class: "grow" }),
     () => openGates() ? h("a", { class: "waiting-pill", href: link(["waiting"]) }, icon("waiting"), `${openGates()} waiting`) : null,
     () => server().readOnly ? h("span", { class: "badge" }, "read-only") : null,
@@ -121,7 +122,7 @@ function content() {
   let stop = () => {};
   effect(() => {
     const { words } = route();
-    const name = words[0] === "turns" && words[1] ? `turn ${words[1]}` : words[0] === "agents" ? `agents ${words[1] ?? ""}` : words[0];
+    const name = words[0] === "turns" && words[1] ? `turn ${words[1]}` : ["agents", "conversations"].includes(words[0]) ? `${words[0]} ${words[1] ?? ""}` : words[0];
     if (name === current) return;
     current = name;
     stop();
@@ -136,7 +137,7 @@ function viewFor(words) {
     case "turns":
       return words[1] ? turnView({ turnId: words[1] }) : turnsView({ changes: changedTurns, server });
     case "conversations":
-      return turnsView({ changes: changedTurns, server, asConversations: true });
+      return conversationsView({ changes: changedTurns, conversation: words[1] ?? null });
     case "waiting":
       return waitingView({ openGates, server });
     case "agents":

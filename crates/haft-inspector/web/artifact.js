@@ -7,7 +7,7 @@ import { bytes, button, codeBox, loaded, stateCard, tierBadge } from "./parts.js
 import { count, duration, foreign, plural } from "./text.js";
 import { linesView } from "./lines.js";
 import { jsonView } from "./json.js";
-import { tellingArguments } from "./timeline.js";
+import { tellingArguments } from "./detail.js";
 
 class Artifact extends View {
   render() {
@@ -21,18 +21,21 @@ class Artifact extends View {
           h("h2", {}, "Artifacts of this turn"),
           h("ul", {}, rows().map((row) => h("li", {}, h("a", { href: link(["turns", this.turnId, "artifacts", row.handle]), "aria-current": current === row.handle ? "true" : null },
             h("b", {}, foreign(row.name)), h("span", { class: "under" }, `${bytes(row.bytes)} ${row.kind} · `, h("code", {}, row.handle)))))),
-          queries(this.turnId, this.detail, current)),
-        current ? viewer(this.turnId, current, this.detail) : null);
+          queries(this.turnId, current)),
+        current ? viewer(this.turnId, current) : null);
     };
   }
 }
 
 /** The queries that the model made of an artifact. */
-function queries(turnId, detail, handle) {
-  const calls = detail().items.filter((it) => it.kind === "call" && it.tool.startsWith("artifact_") && it.arguments.includes(handle));
-  if (!calls.length) return null;
+function queries(turnId, handle) {
+  const page = load((abort) => read(["turns", turnId, "calls"], { artifact: handle, count: 200 }, abort));
+  return () => (page().value?.calls.length ? queryList(page().value) : null);
+}
+
+function queryList({ calls, total }) {
   return [
-    h("h2", {}, `What the model asked: ${plural(calls.length, "query", "queries")}`),
+    h("h2", {}, `What the model asked: ${plural(total, "query", "queries")}`),
     h("ul", {}, calls.map((call) => h("li", { class: `query ${call.error ? "refused" : ""}` },
       h("div", {}, h("b", {}, call.tool.replace("artifact_", "")), " ", h("code", {}, foreign(tellingArguments(call.arguments).replace(/\s*in \S+$/, ""))),
         h("span", { class: "under" }, call.error ? "refused · " : call.result?.bytes !== undefined ? `${bytes(call.result.bytes)} · ` : "", `step ${call.step}`)),
@@ -40,17 +43,17 @@ function queries(turnId, detail, handle) {
   ];
 }
 
-function viewer(turnId, handle, detail) {
+function viewer(turnId, handle) {
   const row = load((abort) => read(["turns", turnId, "artifacts", handle], null, abort));
   return h("div", { class: "artifact-main" }, loaded(row, (value) => [
     h("header", { class: "artifact-head" }, h("h2", {}, foreign(value.name)), tierBadge(value.tier),
       h("span", { class: "fact" }, h("b", {}, count(value.bytes)), " B"), value.lines !== undefined ? h("span", { class: "fact" }, h("b", {}, count(value.lines)), " lines") : null,
       value.step ? h("span", { class: "fact" }, "from ", h("a", { href: link(["turns", turnId, "timeline"], { at: `tool-call/${value.record}` }) }, `${value.tool}, step ${value.step}`)) : null),
-    value.lost ? h("p", { class: "problem pad" }, "The content is gone.") : content(turnId, value, detail),
+    value.lost ? h("p", { class: "problem pad" }, "The content is gone.") : content(turnId, value),
   ], 8));
 }
 
-function content(turnId, row, detail) {
+function content(turnId, row) {
   const isJson = ["json", "jsonl", "ndjson", "json5"].includes(row.kind);
   const kinds = ["lines", isJson ? "json" : null, row.kind === "markdown" ? "outline" : null, row.kind === "csv" ? "table" : null].filter(Boolean);
   const shown = computed(() => {
@@ -63,7 +66,7 @@ function content(turnId, row, detail) {
     kinds.length > 1 ? h("div", { class: "chips viewer-kinds", role: "group", "aria-label": "View as" }, kinds.map((kind) => h("button", { type: "button", class: "chip", "aria-pressed": () => String(shown().startsWith(kind)), onclick: () => setQuery({ as: kind, run: null, line: null }) }, names[kind]))) : null,
     h("div", { class: "viewer-body" }, () => {
       const [kind, argument] = shown().split(" ");
-      if (kind === "run") return queryResult(turnId, row, argument, detail);
+      if (kind === "run") return queryResult(turnId, row, argument);
       if (kind === "json") return jsonView({ turnId, row });
       if (kind === "outline") return outline(turnId, row);
       if (kind === "table") return csvTable(turnId, row);
@@ -72,25 +75,48 @@ function content(turnId, row, detail) {
   ];
 }
 
-/** Runs a query of the model again, for a person. A search and a range of lines open the viewer instead. */
-function queryResult(turnId, row, record, detail) {
-  const call = detail.peek().items.find((it) => it.record === record);
-  const result = load(async (abort) => {
+/** Runs a query of the model again, as it was or with other arguments. */
+function queryResult(turnId, row, record) {
+  const query = load(async (abort) => {
     const view = await read(["turns", turnId, "calls", record], null, abort);
     const { callId, ...args } = JSON.parse(view.accepted ?? view.raw);
-    const query = { tool: view.call.tool, arguments: args };
-    return { query, ...(await act(["turns", turnId, "artifacts", row.handle, "query"], query, abort)) };
+    return { tool: view.call.tool, arguments: args };
   });
-  return h("div", { class: "viewer scroll pad" },
+  return h("div", { class: "viewer scroll pad", tabindex: "0", role: "region", "aria-label": "Query" },
     h("div", { class: "buttons" }, button("Back to the content", { onclick: () => setQuery({ run: null }) })),
-    h("h3", {}, call ? foreign(call.tool) : "Query"),
-    loaded(result, (value) => [
-      codeBox(JSON.stringify(value.query.arguments, null, 2), "Arguments"),
-      h("h4", {}, value.failed ? "Refused" : "Result"), codeBox(value.text, "Result"),
-      h("p", { class: "muted" }, `ran in ${duration(value.durationMs)}`),
-      value.query.tool === "artifact_grep" && !value.failed ? button("Search for this in the lines", { icon: "search", onclick: () => openSearch(value.query.arguments.pattern) }) : null,
-      value.query.tool === "artifact_cat" ? button("Show these lines", { onclick: () => setQuery({ run: null, as: "lines", line: value.query.arguments.start ?? 1 }) }) : null,
-    ], 4));
+    loaded(query, (value) => queryForm(turnId, row, value), 4));
+}
+
+function queryForm(turnId, row, query) {
+  const result = signal(null);
+  const problem = signal("");
+  const text = h("textarea", { id: "query-arguments", class: "mono", rows: "5", spellcheck: "false", ref: (it) => (it.value = JSON.stringify(query.arguments, null, 2)) });
+  const run = async () => {
+    problem.set("");
+    try {
+      const args = JSON.parse(text.value);
+      result.set({ args, ...(await act(["turns", turnId, "artifacts", row.handle, "query"], { tool: query.tool, arguments: args })) });
+    } catch (error) {
+      problem.set(error.message);
+    }
+  };
+  run();
+  return [
+    h("h3", {}, foreign(query.tool)),
+    h("form", { onsubmit: (event) => { event.preventDefault(); run(); } },
+      h("div", { class: "field" }, h("label", { for: "query-arguments" }, "Arguments"), text, h("p", { class: "problem", role: "alert" }, () => problem())),
+      h("button", { class: "button" }, "Run this query")),
+    () => {
+      const value = result();
+      if (!value) return null;
+      return [
+        h("h4", {}, value.failed ? "Refused" : "Result"), codeBox(value.text, "Result"),
+        h("p", { class: "muted" }, `ran in ${duration(value.durationMs)}`),
+        query.tool === "artifact_grep" && !value.failed ? button("Search for this in the lines", { icon: "search", onclick: () => openSearch(value.args.pattern) }) : null,
+        query.tool === "artifact_cat" ? button("Show these lines", { onclick: () => setQuery({ run: null, as: "lines", line: value.args.start ?? 1 }) }) : null,
+      ];
+    },
+  ];
 }
 
 async function openSearch(pattern) {

@@ -5,11 +5,15 @@ import { act, load, read } from "./server.js";
 import { go, route, setQuery } from "./route.js";
 import { button, errorCard, icon, idText, loaded, stateCard } from "./parts.js";
 import { count, foreign, plural, shortId } from "./text.js";
-import { tellingArguments } from "./timeline.js";
+import { tellingArguments } from "./detail.js";
+import { placeOfStep } from "./rows.js";
+
+/** How many calls of each turn are compared. */
+const COMPARED = 2000;
 
 class ForkPane extends View {
   render() {
-    const steps = () => this.detail().turn.steps;
+    const steps = () => this.detail().turn.facts.steps;
     const step = computed(() => Math.max(1, Math.min(steps() || 1, Number(route().words[3]) || steps() || 1)));
     return h("div", { class: "fork" },
       h("div", { class: "fork-main", tabindex: "0", role: "region", "aria-label": "Comparison" }, this.comparison()),
@@ -23,8 +27,12 @@ class ForkPane extends View {
       h("div", { class: "compare-head" }, h("h2", {}, "Compare with"), this.otherPicker(other)),
       () => {
         if (!other()) return h("p", { class: "muted pad" }, "Choose another turn to see where the two differ.");
-        const loading = load((abort) => read(["turns", other()], null, abort));
-        return h("div", {}, loaded(loading, (value) => comparisonTable(value, this.detail())));
+        const turnOf = async (id, abort) => {
+          const [{ turn }, { calls, total }] = await Promise.all([read(["turns", id], { count: 0 }, abort), read(["turns", id, "calls"], { count: COMPARED }, abort)]);
+          return { turn, calls, total };
+        };
+        const loading = load((abort) => Promise.all([turnOf(other(), abort), turnOf(this.turnId, abort)]));
+        return h("div", {}, loaded(loading, ([left, right]) => comparisonTable(left, right)));
       },
     ];
   }
@@ -47,7 +55,7 @@ class ForkPane extends View {
     const earlier = signal("from-record");
     const later = signal("from-record");
     const message = h("textarea", { id: "fork-message", rows: "4" });
-    const calls = () => this.detail().items.filter((it) => it.kind === "call");
+    const usage = load((abort) => read(["turns", this.turnId, "steps"], { start: step - 1, count: 1 }, abort));
     const submit = async (event) => {
       event.preventDefault();
       isBusy.set(true);
@@ -61,20 +69,21 @@ class ForkPane extends View {
       isBusy.set(false);
     };
     const radio = (name, state, value, words) => h("label", { class: "check" }, h("input", { type: "radio", name, checked: () => state() === value, onchange: () => state.set(value) }), words);
-    const before = calls().filter((it) => it.step < step);
-    const least = this.detail.peek().steps.find((it) => it.number === step)?.usage.prompt;
+    const { kinds } = this.detail.peek();
+    const before = [...kinds.slice(0, Math.max(0, placeOfStep(kinds, step)))].filter((kind) => kind === "c" || kind === "r").length;
+    const least = () => usage().value?.steps[0]?.usage.prompt;
     return h("form", { class: "fork-form", onsubmit: submit },
       h("section", {}, h("h2", {}, icon("fork"), `Fork from step ${step}`),
         h("p", { class: "muted" }, step > 1 ? `A new turn repeats ${step === 2 ? "step 1" : `steps 1 to ${step - 1}`}. This one stays as it is.` : "A new turn begins anew. This one stays as it is."),
-        h("div", { class: "pair" }, button("Step before", { disabled: step <= 1, onclick: () => go(["turns", this.turnId, "fork", String(step - 1)]) }), button("Next step", { disabled: step >= this.detail().turn.steps, onclick: () => go(["turns", this.turnId, "fork", String(step + 1)]) }))),
+        h("div", { class: "pair" }, button("Step before", { disabled: step <= 1, onclick: () => go(["turns", this.turnId, "fork", String(step - 1)]) }), button("Next step", { disabled: step >= this.detail().turn.facts.steps, onclick: () => go(["turns", this.turnId, "fork", String(step + 1)]) }))),
       h("section", {}, h("div", { class: "field" }, h("label", { for: "fork-message" }, `Say something more before step ${step}`), message, h("p", { class: "hint" }, "A message of the user. Leave it empty to ask again as it was."))),
       h("section", {}, h("div", { class: "field", role: "radiogroup", "aria-label": "Calls before the fork" }, h("span", { class: "label" }, "Calls before the fork"), radio("earlier", earlier, "from-record", "Return the recorded results"), radio("earlier", earlier, "run-again", "Run again")),
         h("div", { class: "field", role: "radiogroup", "aria-label": "Calls from the fork on" }, h("span", { class: "label" }, "Calls from the fork on"), radio("later", later, "from-record", "From the record only: no tool runs"), radio("later", later, "run", "Run what only reads, ask for the rest"))),
       h("section", {}, h("h3", {}, "What will happen"),
         h("ul", { class: "plan" },
-          before.length ? h("li", {}, h("span", {}, `${plural(before.length, "call")} before the fork`), h("span", { class: "badge" }, () => (earlier() === "from-record" ? "from the record" : "runs again"))) : null,
+          before ? h("li", {}, h("span", {}, `${plural(before, "call")} before the fork`), h("span", { class: "badge" }, () => (earlier() === "from-record" ? "from the record" : "runs again"))) : null,
           h("li", {}, h("span", {}, `Step ${step} on: ${this.detail().turn.model ?? "its executor"}`), h("span", { class: "badge warn" }, "asks the model"))),
-        h("p", { class: "muted" }, least ? `At least ${count(least)} tokens for step ${step}. ` : "", "No tool runs before you start.")),
+        h("p", { class: "muted" }, () => (least() ? `At least ${count(least())} tokens for step ${step}. ` : ""), "No tool runs before you start.")),
       () => (failure() ? errorCard(failure()) : null),
       h("div", { class: "buttons sticky" }, h("button", { class: "button primary", disabled: () => isBusy() }, icon("fork"), "Start the fork")));
   }
@@ -110,14 +119,14 @@ export function matchCalls(left, right) {
 }
 
 function comparisonTable(other, own) {
-  const calls = (detail) => detail.items.filter((it) => it.kind === "call");
-  const rows = matchCalls(calls(other), calls(own));
+  const rows = matchCalls(other.calls, own.calls);
   const first = rows.findIndex(([, , kind]) => kind !== "same");
   const words = { same: "= same key", other: "≠ other key", only: "only one has it" };
   const cell = (call) => (call ? [h("code", {}, foreign(call.tool), " ", foreign(tellingArguments(call.arguments).slice(0, 90))), h("span", { class: "under" }, h("code", {}, call.callKey.slice(0, 8)), call.error ? " · failed" : "")] : h("span", { class: "muted" }, "not made"));
-  const last = (detail) => detail.items.filter((it) => it.kind === "message" && it.role === "assistant").at(-1)?.text ?? "";
+  const last = (side) => side.turn.facts.reply ?? "";
+  const isCut = other.total > COMPARED || own.total > COMPARED;
   return [
-    h("p", { class: "muted pad" }, idText(other.turn.id), ` ${count(rows.filter(([, , kind]) => kind === "same").length)} of ${plural(rows.length, "call")} have the same key`),
+    h("p", { class: "muted pad" }, idText(other.turn.id), ` ${count(rows.filter(([, , kind]) => kind === "same").length)} of ${plural(rows.length, "call")} have the same key${isCut ? `, of the first ${count(COMPARED)} calls` : ""}`),
     h("table", { class: "data compare" }, h("thead", {}, h("tr", {}, [`${other.turn.model ?? ""}, other turn`, `${own.turn.model ?? ""}, this turn`, "Difference"].map((it) => h("th", { scope: "col" }, it)))),
       h("tbody", {}, rows.map(([a, b, kind], at) => h("tr", { class: at === first ? "first-difference" : "" }, h("td", {}, cell(a)), h("td", {}, cell(b)), h("td", {}, at === first ? "≠ first difference" : words[kind]))),
         h("tr", {}, h("td", {}, foreign(last(other).slice(0, 200))), h("td", {}, foreign(last(own).slice(0, 200))), h("td", {}, last(other) === last(own) ? "= same words" : "≠ other words")))),

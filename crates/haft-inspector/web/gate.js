@@ -5,7 +5,7 @@ import { act, load, read } from "./server.js";
 import { link } from "./route.js";
 import { button, codeBox, diffView, errorCard, icon, pageTitle, say, stateCard, when } from "./parts.js";
 import { keys } from "./keys.js";
-import { foreign, plural, pretty } from "./text.js";
+import { foreign, plural, pretty, shortId } from "./text.js";
 import { schemaForm } from "./form.js";
 
 /** The list of open gates. */
@@ -23,7 +23,7 @@ class Waiting extends View {
         if (!gates()) return null;
         if (!gates().length) return stateCard({ icon: "ok", title: "Nothing waits", text: "Calls that require approval appear here, from every process that uses this store." });
         return h("div", { class: "gate-list", ref: (it) => each(() => gates(), (gate) => gate.id, (gate) => gateEntry(gate, refresh)).mount(it) });
-      }),
+      }, () => { gates(); return grantList(this.server); }),
     ];
   }
 }
@@ -33,6 +33,39 @@ function gateEntry(gate, refresh) {
   return h("section", { class: "card gate-entry" },
     h("p", { class: "crumbs" }, h("a", { href: link(["turns", value.turn]) }, foreign(value.title ?? value.turn)), " · ", when(value.openedAt)),
     gateForm({ gate: value, ondecided: refresh }));
+}
+
+/** Whether later calls of the tool are approved too, and which. */
+function alwaysFields(gate) {
+  const scope = signal("");
+  const any = signal(false);
+  const option = (value, words) => h("option", { value, selected: () => scope() === value }, words);
+  const node = h("section", { class: "always" },
+    h("div", { class: "field" }, h("label", { for: `always-${gate.id}` }, "Later calls of this tool"),
+      h("select", { id: `always-${gate.id}`, onchange: (event) => scope.set(event.target.value) },
+        option("", "ask each time"), option("turn", "run without asking in this turn"), option("agent", "run without asking in all turns of this agent"))),
+    () => (scope() ? [
+      h("label", { class: "check" }, h("input", { type: "checkbox", checked: () => any(), onchange: (event) => any.set(event.target.checked) }), "also with other arguments"),
+      h("p", { class: "hint" }, scope() === "agent" ? "It holds for 30 days, while the definition of the tool stays the same. " : "It holds until the turn ends. ", "You can revoke it under Waiting."),
+    ] : null));
+  return { node, value: () => (scope() ? { scope: scope(), anyArguments: any() } : undefined) };
+}
+
+/** The standing approvals, which can be revoked. */
+function grantList(server) {
+  const grants = signal([]);
+  const failure = signal(null);
+  const run = (body) => body().then((list) => grants.set(list.filter((it) => !it.refusal)), (error) => failure.set(error));
+  run(() => read(["grants"]));
+  return () => {
+    if (failure()) return errorCard(failure());
+    if (!grants().length) return null;
+    return h("section", { class: "card grants" }, h("h2", {}, "Standing approvals"),
+      h("ul", {}, grants().map((grant) => h("li", {},
+        h("div", {}, h("code", {}, foreign(grant.tool)), grant.arguments === undefined ? " with any arguments" : " with the same arguments",
+          h("span", { class: "under" }, grant.agent ? ["all turns of ", foreign(grant.agent)] : ["turn ", h("a", { href: link(["turns", grant.turn]) }, shortId(grant.turn))], ` · by ${grant.by}`, grant.expiresAt ? ` · until ${grant.expiresAt.slice(0, 10)}` : "")),
+        server().readOnly ? null : button("Revoke", { "aria-label": `Revoke the approval of ${grant.tool}`, onclick: () => run(() => act(["grants", grant.id, "revoke"])) })))));
+  };
 }
 
 /** The form of one gate. */
@@ -66,6 +99,7 @@ class GateForm extends View {
     const form = (gate.approval && schema) || asksForValue ? schemaForm(schema, gate.approval ? gate.arguments : undefined, check) : null;
     const edits = computed(() => (form && gate.approval ? form.changes() : 0));
     const guidance = h("input", { type: "text", id: `guidance-${gate.id}`, placeholder: "What to do instead", autocomplete: "off" });
+    const always = gate.approval ? alwaysFields(gate) : null;
     const decide = async (body, words) => {
       clearTimeout(timer);
       isBusy.set(true);
@@ -79,7 +113,7 @@ class GateForm extends View {
       }
       isBusy.set(false);
     };
-    const approve = () => decide(edits.peek() ? { choice: "approve-edited", arguments: form.value.peek() } : { choice: "approve" }, edits.peek() ? "Approved with edits." : "Approved.");
+    const approve = () => decide(edits.peek() ? { choice: "approve-edited", arguments: form.value.peek() } : { choice: "approve", always: always?.value() }, edits.peek() ? "Approved with edits." : "Approved.");
     const submit = (event) => {
       event.preventDefault();
       if (!isValid.peek()) return;
@@ -102,9 +136,10 @@ class GateForm extends View {
         failure() ? h("section", {}, failure().status === 409 ? h("div", { class: "card warn", role: "alert" }, h("h3", {}, icon("alert"), "Decided elsewhere"), h("p", {}, foreign(failure().message))) : errorCard(failure())) : null,
         form ? h("form", { class: "gate-fields", onsubmit: submit, novalidate: true },
           h("section", {}, form.node),
+          () => (always && !edits() && !isReadOnly() ? always.node : null),
           () => (edits() ? h("section", {}, h("h3", {}, "What you changed"), diffView(JSON.stringify(gate.arguments, null, 2), JSON.stringify(form.value(), null, 2))) : null),
           isReadOnly() ? null : h("div", { class: "buttons sticky" },
-            h("button", { class: "button primary approve", disabled: () => isBusy() || !isValid(), title: () => why() || null }, icon("ok"), () => (asksForValue ? "Send this value" : edits() ? `Approve with ${plural(edits(), "edit")}` : "Approve")),
+            h("button", { class: "button primary approve", disabled: () => isBusy() || !isValid(), title: () => why() || null }, icon("ok"), () => (asksForValue ? "Send this value" : edits() ? `Approve with ${plural(edits(), "edit")}` : always?.value() ? "Approve, also later calls" : "Approve")),
             () => (edits() ? button("Approve as asked", { disabled: () => isBusy(), onclick: () => decide({ choice: "approve" }, "Approved as asked.") }) : null)))
           : isReadOnly() ? null : h("div", { class: "buttons" }, h("button", { type: "button", class: "button primary approve", disabled: () => isBusy(), onclick: approve }, icon("ok"), "Approve")),
         isReadOnly() ? h("p", { class: "muted" }, "This page is read-only.") : h("form", { class: "deny", onsubmit: (event) => { event.preventDefault(); decide({ choice: "deny", guidance: guidance.value }, "Denied."); } },

@@ -36,6 +36,7 @@ const PATHS = {
   plus: "M8 3v10M3 8h10",
   minus: "M3 8h10",
   fit: "M2.5 6v-3.5H6M10 2.5h3.5V6M13.5 10v3.5H10M6 13.5H2.5V10",
+  fold: "m4.5 6 3.5-3.5L11.5 6M4.5 10l3.5 3.5 3.5-3.5",
   resume: "M3.5 3v10M6.5 3.2v9.6L13.5 8z",
 };
 
@@ -60,7 +61,10 @@ export function tierBadge(tier) {
 }
 
 export const STATES = {
+  queued: { words: "Queued", icon: "turns" },
   running: { words: "Running", icon: "play" },
+  suspended: { words: "Suspended", icon: "waiting" },
+  "cancel-requested": { words: "Cancelling", icon: "stopped" },
   interrupted: { words: "Interrupted", icon: "alert" },
   waiting: { words: "Waiting", icon: "waiting" },
   completed: { words: "Completed", icon: "ok" },
@@ -137,6 +141,12 @@ export function when(moment) {
 /** A name and a number. */
 export function fact(number, words) {
   return h("span", { class: "fact" }, h("b", {}, number), words ? ` ${words}` : null);
+}
+
+/** A cost, which is an estimate: prices are those of the configuration. */
+export function dollars(cost) {
+  if (cost === undefined || cost === null) return h("span", { title: "The price of the model is not known: see `haft config`" }, "–");
+  return h("span", { title: "US dollars, by the prices of the configuration" }, `$${cost < 0.01 ? cost.toFixed(4) : cost.toFixed(2)} est.`);
 }
 
 /** Tokens in and out. */

@@ -1,7 +1,7 @@
 // What the model saw: the request of a step, part by part with its author, and what a prompt cache could reuse.
 
 import { View, computed, define, effect, h, signal, svg } from "./view.js";
-import { read } from "./server.js";
+import { load, read } from "./server.js";
 import { go, link, route } from "./route.js";
 import { TIERS, bytes, codeBox, count, errorCard, icon, skeleton, stateCard, tierBadge } from "./parts.js";
 import { keys } from "./keys.js";
@@ -25,9 +25,9 @@ class Request extends View {
       read([...words, "request"], null, abort).then((value) => result.set({ state: "ready", value }), (error) => error.name !== "AbortError" && result.set({ state: "failed", error }));
       read([...words, "response"], null, abort).then((value) => response.set(value), () => {});
     });
-    const steps = () => this.detail().steps;
+    const total = () => this.detail().turn.facts.steps;
     const move = (by) => {
-      const number = Math.max(1, Math.min(steps().length, step.peek() + by));
+      const number = Math.max(1, Math.min(total(), step.peek() + by));
       go(["turns", this.turnId, "request", String(number)]);
     };
     keys({
@@ -37,7 +37,7 @@ class Request extends View {
     });
     return h("div", { class: "request" },
       h("nav", { class: "steps", "aria-label": "Steps" }, h("h2", {}, "What the cache could reuse"),
-        h("ol", {}, () => steps().map((it) => stepLink(this.turnId, it, step))),
+        stepList(this.turnId, step, computed(total)),
         h("p", { class: "keys-of-colour" }, ["kept", "lost", "new"].map((name) => h("span", {}, h("i", { class: `swatch reuse-${name}` }), name)))),
       h("div", { class: "parts", tabindex: "0", role: "region", "aria-label": "Parts of the request" }, () => {
         const now = result();
@@ -49,6 +49,23 @@ class Request extends View {
         () => (result().state === "ready" ? reuseCard(result().value, step()) : null),
         () => (response() ? responseCard(response()) : null)));
   }
+}
+
+/** How many steps stand in the list at once. */
+const STEPS = 100;
+
+/** The steps around the current one, with what a cache could reuse of each. */
+function stepList(turnId, step, total) {
+  const page = computed(() => Math.floor((step() - 1) / STEPS));
+  return () => {
+    const start = page() * STEPS;
+    total();
+    const steps = load((abort) => read(["turns", turnId, "steps"], { start, count: STEPS }, abort));
+    const other = (words, number) => h("li", {}, h("a", { href: link(["turns", turnId, "request", String(number)]) }, words));
+    return h("ol", {}, start ? other(`Steps ${start - STEPS + 1} to ${start}`, start) : null,
+      () => (steps().value?.steps ?? []).map((it) => stepLink(turnId, it, step)),
+      start + STEPS < total() ? other(`Steps from ${start + STEPS + 1}`, start + STEPS + 1) : null);
+  };
 }
 
 function noRequest(error) {

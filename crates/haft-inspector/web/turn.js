@@ -3,13 +3,14 @@
 import { View, append, computed, define, effect, h, scope, signal } from "./view.js";
 import { act, connection, follow, load, read } from "./server.js";
 import { go, link, route } from "./route.js";
-import { button, count, errorCard, fact, icon, idText, pageTitle, say, skeleton, stateBadge, ticking, tokens, when } from "./parts.js";
+import { button, count, errorCard, fact, icon, idText, pageTitle, say, skeleton, stateBadge, dollars, ticking, tokens, when } from "./parts.js";
 import { keys } from "./keys.js";
 import { duration, foreign, plural } from "./text.js";
 import { timelineView } from "./timeline.js";
 import { requestView } from "./request.js";
 import { artifactView } from "./artifact.js";
 import { forkView } from "./fork.js";
+import { RowStore } from "./rows.js";
 
 class Turn extends View {
   render() {
@@ -18,14 +19,20 @@ class Turn extends View {
     const failure = signal(null);
     const streams = signal([]); // texts that the model writes at this moment
     const lostSince = signal(null);
-    const apply = createApplier(detail, streams);
+    const notices = signal([]); // what the process that runs the turn says about it
+    const store = new RowStore((start, number, abort) => read(["turns", id, "rows"], { start, count: number }, abort));
+    const apply = createApplier({ detail, streams, notices, store });
+    const window = { at: route.peek().query.get("at") };
+    const reset = (value) => {
+      streams.set([]);
+      store.forget(0);
+      store.putPage(value.rows);
+      detail.set(value);
+    };
 
     const connect = () => {
-      follow(["turns", id, "events"], null, {
-        reset(value) {
-          streams.set([]);
-          detail.set(value);
-        },
+      follow(["turns", id, "events"], window, {
+        reset,
         change: apply,
         end: () => lostSince.set(null),
         open: () => lostSince.set(null),
@@ -36,12 +43,12 @@ class Turn extends View {
       });
     };
     // A turn that has ended needs no stream.
-    const first = load((abort) => read(["turns", id], null, abort));
+    const first = load((abort) => read(["turns", id], window, abort));
     effect(() => {
       const result = first();
       if (result.state === "failed") failure.set(result.error);
       if (result.state !== "ready") return;
-      detail.set(result.value);
+      reset(result.value);
       if (!isFinal(result.value.turn.state)) scope(() => connect());
     });
     pageTitle(() => detail()?.turn.title ?? "");
@@ -53,17 +60,18 @@ class Turn extends View {
     });
     const currentStep = () => {
       const selected = document.querySelector("[data-step][aria-current='true'], [data-step]:focus");
-      return Number(selected?.dataset.step ?? route.peek().words[3] ?? 0) || Math.max(1, detail.peek()?.turn.steps ?? 1);
+      return Number(selected?.dataset.step ?? route.peek().words[3] ?? 0) || Math.max(1, detail.peek()?.turn.facts.steps ?? 1);
     };
     return () => {
       if (failure()) return h("div", { class: "pad" }, errorCard(failure(), button("Turns", { onclick: () => go(["turns"]) })));
       if (!detail()) return skeleton(8);
-      return this.body(detail, streams, tab, lostSince);
+      return this.body({ detail, streams, notices, store }, tab, lostSince);
     };
   }
 
-  body(detail, streams, tab, lostSince) {
+  body(live, tab, lostSince) {
     const id = this.turnId;
+    const { detail } = live;
     // The parts below follow `detail` themselves; this function runs once.
     const tabs = [
       ["timeline", "Timeline", () => ""],
@@ -78,7 +86,7 @@ class Turn extends View {
       stop();
       pane.replaceChildren();
       const view = { timeline: timelineView, request: requestView, artifacts: artifactView, fork: forkView }[name] ?? timelineView;
-      [, stop] = scope(() => append(pane, view({ turnId: id, detail, streams })));
+      [, stop] = scope(() => append(pane, view({ turnId: id, ...live })));
     });
     return [
       this.head(detail, lostSince),
@@ -115,7 +123,7 @@ class Turn extends View {
     };
     return h("header", { class: "turn-head" },
       h("nav", { class: "crumbs", "aria-label": "Path" }, h("a", { href: link(["turns"]) }, "Turns"), () => (detail().turn.agent ? [" / ", h("a", { href: link(["turns"], { agent: detail().turn.agent }) }, detail().turn.agent)] : null),
-        () => (detail().turn.conversation ? [" / ", h("a", { href: link(["turns"], { conversation: detail().turn.conversation }) }, "conversation")] : null)),
+        () => (detail().turn.conversation ? [" / ", h("a", { href: link(["conversations", detail().turn.conversation]) }, "conversation")] : null)),
       h("div", { class: "title-row" },
         h("h1", {}, () => foreign(detail().turn.title)),
         h("div", { class: "actions" },
@@ -126,8 +134,9 @@ class Turn extends View {
         () => stateBadge(detail().turn.state),
         () => (isFinal(detail().turn.state) || detail().turn.state === "interrupted" ? null : h("span", { class: "live" }, h("span", { class: "dot", "aria-hidden": "true" }), connection() === "connected" ? "Live" : "Not live")),
         h("span", { class: "fact" }, h("b", { class: "ticking" }, () => duration(took()))),
-        () => fact(count(detail().turn.steps), detail().turn.steps === 1 ? "step" : "steps"),
-        () => tokens(detail().turn.usage),
+        () => fact(count(detail().turn.facts.steps), detail().turn.facts.steps === 1 ? "step" : "steps"),
+        () => tokens(detail().turn.facts.usage),
+        () => (detail().turn.facts.usage.prompt ? h("span", { class: "fact" }, dollars(detail().turn.facts.cost)) : null),
         () => h("span", { class: "fact" }, detail().turn.model ?? "no model"),
         when(detail.peek().turn.createdAt),
         () => (detail().earlierTurns ? h("span", { class: "fact" }, `after ${plural(detail().earlierTurns, "earlier turn")}`) : null),
@@ -179,8 +188,10 @@ function moveTab(event) {
   event.preventDefault();
 }
 
+let nextNotice = 0;
+
 /** Applies changes once per frame, in the order in which they came. */
-export function createApplier(detail, streams, schedule = requestAnimationFrame) {
+export function createApplier({ detail, streams, notices, store }, schedule = requestAnimationFrame) {
   let waiting = [];
   return (change) => {
     waiting.push(change);
@@ -192,11 +203,14 @@ export function createApplier(detail, streams, schedule = requestAnimationFrame)
       let texts = streams.peek();
       for (const it of changes) {
         if (it.type === "delta") texts = addDelta(texts, it);
+        else if (it.type === "notice") notices.update((all) => [...all.slice(-2), { ...it, id: (nextNotice += 1) }]);
         else if (value) {
           value = applyUpdate(value, it);
-          // A text whose step is stored is shown by its record.
-          texts = texts.filter((text) => text.step > value.turn.steps);
-          if (isFinal(value.turn.state)) texts = [];
+          store.apply(it);
+          // A text whose step is stored is shown by its record, and a notice about it is no news.
+          const isNew = (live) => live.step > value.turn.facts.steps && !isFinal(value.turn.state);
+          texts = texts.filter(isNew);
+          notices.update((all) => (all.every(isNew) ? all : all.filter(isNew)));
         }
       }
       streams.set(texts);
@@ -214,28 +228,11 @@ export function addDelta(texts, delta) {
   return texts.with ? texts.with(at, { ...known, text }) : texts.map((it, n) => (n === at ? { ...known, text } : it));
 }
 
-/** A turn with changed and added records. */
+/** A turn after an update. Its rows are in the store. */
 export function applyUpdate(detail, update) {
-  const items = merge(detail.items, update.items, (it) => it.key);
-  items.sort((a, b) => a.step - b.step);
-  const steps = merge(detail.steps, update.steps, (it) => it.number);
-  const { turn, gates, artifacts, error, actions } = update;
-  return { ...detail, turn, gates, artifacts, error, actions, items, steps };
-}
-
-function merge(list, changes, keyOf) {
-  const places = new Map(list.map((it, at) => [keyOf(it), at]));
-  const merged = [...list];
-  for (const change of changes) {
-    const at = places.get(keyOf(change));
-    if (at === undefined) {
-      places.set(keyOf(change), merged.length);
-      merged.push(change);
-    } else {
-      merged[at] = change;
-    }
-  }
-  return merged;
+  const { turn, gates, artifacts, error, actions, endMs } = update;
+  const kinds = update.kinds ? detail.kinds.slice(0, update.kinds.from) + update.kinds.kinds : detail.kinds;
+  return { ...detail, turn, gates, artifacts, error, actions, endMs, kinds };
 }
 
 export const turnView = define("haft-turn", Turn);

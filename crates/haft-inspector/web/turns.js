@@ -1,9 +1,9 @@
-// The list of turns, and conversations as threads.
+// The list of turns.
 
-import { View, computed, define, each, effect, h, signal } from "./view.js";
+import { View, computed, define, each, effect, h, onEnd, signal } from "./view.js";
 import { act, read } from "./server.js";
 import { go, link, route, setQuery } from "./route.js";
-import { STATES, button, errorCard, icon, pageTitle, skeleton, stateBadge, stateCard, when } from "./parts.js";
+import { STATES, button, dollars, errorCard, icon, pageTitle, skeleton, stateBadge, stateCard, when } from "./parts.js";
 import { keys, moveFocus } from "./keys.js";
 import { bytes, count, day, duration, foreign, plural, shortId } from "./text.js";
 
@@ -11,7 +11,7 @@ const PAGE = 50;
 
 class Turns extends View {
   render() {
-    pageTitle(this.asConversations ? "Conversations" : "Turns");
+    pageTitle("Turns");
     const rows = signal([]);
     const next = signal(null);
     const status = signal({ state: "loading" });
@@ -51,7 +51,7 @@ class Turns extends View {
       const known = new Map(rows.peek().map((row) => [row.id, row]));
       const isFiltered = Object.keys(filter.peek()).length > 0;
       const fresh = changes.filter((row) => !known.has(row.id));
-      for (const row of changes) if (known.has(row.id)) known.set(row.id, row);
+      for (const row of changes) if (known.has(row.id)) known.set(row.id, { ...row, facts: row.facts ?? known.get(row.id).facts, isOld: !row.facts });
       const newest = rows.peek()[0]?.createdAt ?? "";
       const added = isFiltered ? [] : fresh.filter((row) => row.createdAt >= newest);
       rows.set([...added.sort((a, b) => (a.createdAt < b.createdAt ? 1 : -1)), ...known.values()]);
@@ -63,7 +63,8 @@ class Turns extends View {
       "/": ["search in this view", () => this.querySelector("#search").focus()],
       y: ["copy the id of the row", () => navigator.clipboard?.writeText(document.activeElement.dataset?.id ?? "")],
     });
-    const groups = computed(() => (this.asConversations ? byConversation(rows()) : byDay(rows())));
+    const groups = computed(() => byDay(rows()));
+    const facts = createFactReader(rows);
     list.append(h("div", {}, () => {
       const { state, error } = status();
       if (state === "failed") return errorCard(error, button("Try again", { onclick: () => loadPage(false) }));
@@ -71,12 +72,12 @@ class Turns extends View {
       if (!rows().length) return this.emptyCard(filter());
       return null;
     }));
-    const table = h("div", { role: "table", "aria-label": this.asConversations ? "Conversations" : "Turns", class: "table", hidden: () => !rows().length }, this.tableHead());
-    table.append(...[h("div", { role: "presentation", ref: (it) => mountGroups(it, groups) })]);
+    const table = h("div", { role: "table", "aria-label": "Turns", class: "table", hidden: () => !rows().length }, this.tableHead());
+    table.append(...[h("div", { role: "presentation", ref: (it) => mountGroups(it, groups, facts) })]);
     list.append(table);
     return [
       h("div", { class: "view-head" },
-        h("h1", {}, this.asConversations ? "Conversations" : "Turns"),
+        h("h1", {}, "Turns"),
         h("span", { class: "grow" }),
         this.server().readOnly || !this.server().hasAgents ? null : button("Replay a recording", { icon: "play", onclick: () => replayDialog() })),
       this.filters(filter, rows),
@@ -89,13 +90,13 @@ class Turns extends View {
 
   tableHead() {
     return h("div", { role: "rowgroup" }, h("div", { role: "row", class: "turn-row table-head" },
-      ["Outcome", "First words, agent", "Model", "Steps", "Tokens", "Took", "Started"].map((words, at) =>
+      ["Outcome", "First words, agent", "Model", "Steps", "Tokens", "Cost", "Took", "Started"].map((words, at) =>
         h("span", { role: "columnheader", class: `c${at}` }, words))));
   }
 
   filters(filter, rows) {
     const search = h("input", {
-      id: "search", type: "search", placeholder: "Search words, ids, tools", "aria-label": "Search turns", autocomplete: "off", spellcheck: "false",
+      id: "search", type: "search", placeholder: "Search words, agents, ids", "aria-label": "Search turns", autocomplete: "off", spellcheck: "false",
       value: () => filter().search ?? "",
     });
     let timer = 0;
@@ -151,46 +152,69 @@ function byDay(rows) {
   return waiting.length ? [{ name: "Waiting for you", turns: waiting }, ...all] : all;
 }
 
-/** Groups: one for each conversation, then the turns without one. */
-function byConversation(rows) {
-  const groups = new Map();
-  for (const row of rows) {
-    const name = row.conversation ? `Conversation ${shortId(row.conversation)}` : "Without a conversation";
-    groups.set(name, [...(groups.get(name) ?? []), row]);
-  }
-  return [...groups].map(([name, turns]) => ({ name: `${name} · ${plural(turns.length, "turn")}`, turns }));
-}
-
-function mountGroups(parent, groups) {
-  each(groups, (group) => group.name.replace(/ · \d+ turns?$/, ""), (group) => h("div", { role: "rowgroup" },
+function mountGroups(parent, groups, facts) {
+  each(groups, (group) => group.name, (group) => h("div", { role: "rowgroup" },
     h("div", { role: "row", class: "group-head" }, h("span", { role: "rowheader" }, () => group().name)),
-    h("div", { role: "presentation", ref: (it) => each(() => group().turns, (row) => row.id, turnRow).mount(it) }))).mount(parent);
+    h("div", { role: "presentation", ref: (it) => each(() => group().turns, (row) => row.id, (row) => turnRow(row, facts)).mount(it) }))).mount(parent);
 }
 
 /** The one phrase that stands out about a turn. */
 export function standsOut(row) {
+  const { facts } = row;
   if (row.question) return ["asks: ", foreign(row.question)];
-  if (row.error) return [foreign(row.error)];
+  if (facts?.error ?? row.errorCode) return [foreign(facts?.error ?? row.errorCode)];
   const phrases = [];
-  if (row.failedCalls) phrases.push(`${plural(row.failedCalls, "call")} failed`);
-  if (row.coercedCalls) phrases.push(`${row.coercedCalls} coerced`);
-  if (row.artifactBytes) phrases.push(`${bytes(row.artifactBytes)} outside the prompt`);
+  if (facts?.failedCalls) phrases.push(`${plural(facts.failedCalls, "call")} failed`);
+  if (facts?.coercedCalls) phrases.push(`${facts.coercedCalls} coerced`);
+  if (facts?.artifactBytes) phrases.push(`${bytes(facts.artifactBytes)} outside the prompt`);
   return [phrases.join(" · ")];
 }
 
-function turnRow(item) {
-  const total = () => item().usage.prompt + item().usage.completion;
-  return h("div", { role: "row", class: () => `turn-row ${item().state}` },
+/** Reads the facts of turns whose rows come into view, a few at a time. */
+function createFactReader(rows) {
+  const controller = new AbortController();
+  const waiting = [];
+  let running = 0;
+  const run = async () => {
+    if (running >= 3 || !waiting.length) return;
+    running += 1;
+    const id = waiting.shift();
+    const facts = await read(["turns", id, "facts"], null, controller.signal).catch(() => null);
+    if (facts) rows.update((all) => all.map((row) => (row.id === id ? { ...row, facts, isOld: false } : row)));
+    running -= 1;
+    run();
+  };
+  const observer = new IntersectionObserver((entries) => {
+    for (const { isIntersecting, target } of entries) {
+      if (!isIntersecting) continue;
+      observer.unobserve(target);
+      waiting.push(target.dataset.turn);
+      run();
+    }
+  });
+  onEnd(() => {
+    controller.abort();
+    observer.disconnect();
+  });
+  return observer;
+}
+
+function turnRow(item, facts) {
+  const dash = (words) => h("span", { title: words }, "–");
+  const node = h("div", { role: "row", class: () => `turn-row ${item().state}`, "data-turn": item.peek().id },
     h("span", { role: "cell", class: "c0" }, () => stateBadge(item().state)),
     h("span", { role: "cell", class: "c1" },
       h("a", { class: "turn-link", href: link(["turns", item.peek().id]), "data-id": item.peek().id }, () => foreign(item().title)),
       h("span", { class: "under" }, () => [item().agent ?? null, standsOut(item())].filter((it) => it && String(it)).flatMap((it, at) => (at ? [h("span", { class: "sep" }, " · "), it] : [it])),
         h("code", { title: item.peek().id }, shortId(item.peek().id)))),
     h("span", { role: "cell", class: "c2" }, () => item().model ?? "–"),
-    h("span", { role: "cell", class: "c3 number" }, () => count(item().steps)),
-    h("span", { role: "cell", class: "c4 number" }, () => (total() ? count(total()) : h("span", { title: "No model was asked" }, "–"))),
+    h("span", { role: "cell", class: "c3 number" }, () => (item().facts ? count(item().facts.steps) : "")),
+    h("span", { role: "cell", class: "c4 number" }, () => (item().tokens ? count(item().tokens) : dash("No model was asked"))),
+    h("span", { role: "cell", class: "c7 number" }, () => (item().facts?.usage.prompt ? dollars(item().facts.cost) : item().facts ? dash("No model was asked") : "")),
     h("span", { role: "cell", class: "c5 number" }, () => duration(item().durationMs)),
     h("span", { role: "cell", class: "c6 number" }, when(item.peek().createdAt)));
+  effect(() => { if (!item().facts || item().isOld) facts.observe(node); });
+  return node;
 }
 
 /** Asks for a recording and the agent whose tools it used. */

@@ -11,8 +11,9 @@ use serde_json::Value;
 
 use crate::agents::AgentSource;
 use crate::feed::Feeds;
+use crate::prices::{PriceList, TokenPrices};
 use crate::shared::{Access, ApiShared};
-use crate::turn_index::TurnIndex;
+use crate::turn_cache::{FactCache, TurnCache};
 use crate::{openapi, routes};
 
 /// The HTTP API of a runner's turns. Cheap to clone.
@@ -51,7 +52,9 @@ impl Api {
             store_name: "store".to_owned(),
             actor: "the inspector".to_owned(),
             clock: Arc::new(SystemClock::new()),
-            index: TurnIndex::default(),
+            prices: PriceList::default(),
+            facts: FactCache::default(),
+            turns: TurnCache::default(),
             feeds: Feeds::default(),
             artifacts: Mutex::default(),
             running: Mutex::default(),
@@ -113,6 +116,25 @@ impl ApiBuilder {
     /// Sets the name under which decisions are recorded.
     pub fn actor(mut self, name: impl Into<String>) -> Self {
         self.shared.actor = name.into();
+        self
+    }
+
+    /// Sets the prices of a model, as `PROVIDER:MODEL`, so that turns show what they cost.
+    ///
+    /// ```
+    /// # use haft::executors::ScriptExecutor;
+    /// # use haft::TurnRunner;
+    /// use haft_server::{Api, TokenPrices};
+    ///
+    /// # let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
+    /// # let runner = TurnRunner::builder(script).build()?;
+    /// let prices = TokenPrices::per_million(3.0, 15.0).cached(0.3);
+    /// let api = Api::builder(runner).prices("anthropic:claude-sonnet", prices).build();
+    /// # let _ = api;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn prices(mut self, model: impl Into<String>, prices: TokenPrices) -> Self {
+        self.shared.prices.insert(model.into(), prices);
         self
     }
 

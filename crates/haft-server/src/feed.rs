@@ -1,9 +1,11 @@
 //! Live feeds: what changes in a turn, numbered, for any number of clients.
 //!
-//! A feed exists while clients follow its turn. A task reads the store when an event of this process says that something
-//! happened, and every now and then for turns that other processes run, and logs what changed. A client that was
-//! disconnected continues after the last number that it saw; if the log does not reach back that far, it is told to load
-//! the turn again.
+//! A feed exists while clients follow its turn. A task waits for events of this process and for changes that the store tells
+//! of, looks at the summary of the turn and at the end of its journal, and reads the turn only if something was written. It
+//! logs which rows of the timeline changed. A client that was disconnected continues after the last number that it saw; if
+//! the log does not reach back that far, it is told to load the turn again.
+
+mod known_turn;
 
 use std::collections::{HashMap, VecDeque};
 use std::future::Future;
@@ -12,19 +14,22 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use haft::events::{
-    Event, EventFilter, EventHub, EventKind, ReceivedEvent, StreamDelta, StreamState, Subscription,
+    Event, EventFilter, EventHub, EventKind, LogLevel, ReceivedEvent, StreamDelta, StreamState,
+    Subscription,
 };
-use haft::stores::TurnId;
+use haft::stores::{ChangeListener, StoreChange, TurnId, TurnSummary};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
-use crate::wire::{StepRow, TextDelta, TimelineItem, TurnChange, TurnDetail, TurnUpdate};
+use self::known_turn::KnownTurn;
+use crate::timeline::ReadTurn;
+use crate::wire::{Notice, TextDelta, TurnChange, TurnDetail};
 
 /// How many changes a feed remembers.
 const MAX_LOG: usize = 4096;
-/// How long a feed waits before it reads the store again, at least.
-const MIN_POLL: Duration = Duration::from_millis(400);
-/// How long changes are gathered before they are read.
+/// How long a feed waits before it looks at the store again: journal entries of other processes are not told.
+const POLL: Duration = Duration::from_millis(400);
+/// How long changes are gathered before the turn is read.
 const GATHER: Duration = Duration::from_millis(60);
 /// Reading a large turn takes time. A feed reads during at most one part in so many of its time.
 const LOAD_SHARE: u32 = 8;
@@ -34,12 +39,24 @@ pub(crate) trait FeedSource: Send + Sync {
     /// The events of this process.
     fn hub(&self) -> Option<&EventHub>;
 
-    /// Loads a turn with its timeline; nothing if that fails.
-    fn load_detail<'a>(&'a self, turn: &'a TurnId) -> DetailFuture<'a>;
+    /// Listens to changes of the store.
+    fn listen(&self) -> Box<dyn ChangeListener>;
+
+    /// Loads the summary of a turn.
+    fn load_summary<'a>(&'a self, turn: &'a TurnId) -> FeedFuture<'a, TurnSummary>;
+
+    /// Finds the number of the last journal entry, from a number on that was the last one before.
+    fn find_journal_end<'a>(&'a self, turn: &'a TurnId, after: u64) -> FeedFuture<'a, u64>;
+
+    /// Reads a turn from the store.
+    fn read_turn<'a>(&'a self, turn: &'a TurnId) -> FeedFuture<'a, Arc<ReadTurn>>;
+
+    /// Everything about a turn but its rows.
+    fn describe(&self, read: &ReadTurn) -> TurnDetail;
 }
 
-/// What loading a turn returns.
-pub(crate) type DetailFuture<'a> = Pin<Box<dyn Future<Output = Option<TurnDetail>> + Send + 'a>>;
+/// What reading returns; nothing if it failed or the turn was removed.
+pub(crate) type FeedFuture<'a, T> = Pin<Box<dyn Future<Output = Option<T>> + Send + 'a>>;
 
 /// The feeds that clients follow.
 #[derive(Debug, Default)]
@@ -76,9 +93,9 @@ impl Feeds {
     /// The feed of a turn, which is started if no client follows the turn yet.
     pub(crate) fn follow(
         &self,
-        shared: Arc<dyn FeedSource>,
+        source: Arc<dyn FeedSource>,
         turn: &TurnId,
-        first: &TurnDetail,
+        first: &ReadTurn,
     ) -> Arc<TurnFeed> {
         let mut feeds = self.feeds.lock().unwrap_or_else(PoisonError::into_inner);
         feeds.retain(|_, feed| feed.strong_count() > 0);
@@ -93,7 +110,8 @@ impl Feeds {
             latest: watch::Sender::new(0),
         });
         feeds.insert(turn.clone(), Arc::downgrade(&feed));
-        let task = follow_turn(shared, turn.clone(), Arc::downgrade(&feed), KnownTurn::of(first));
+        let known = KnownTurn::of(first, source.describe(first));
+        let task = follow_turn(source, turn.clone(), Arc::downgrade(&feed), known);
         spawn_follower(task);
         feed
     }
@@ -171,88 +189,123 @@ impl TurnFeed {
     }
 }
 
-/// What the clients of a feed have.
-#[derive(Debug)]
-struct KnownTurn {
-    detail: TurnDetail,
-    items: HashMap<String, TimelineItem>,
-    steps: HashMap<u32, StepRow>,
-}
-
-impl KnownTurn {
-    fn of(detail: &TurnDetail) -> Self {
-        Self {
-            items: detail.items.iter().map(|it| (it.key.clone(), it.clone())).collect(),
-            steps: detail.steps.iter().map(|it| (it.number, it.clone())).collect(),
-            detail: TurnDetail { items: Vec::new(), steps: Vec::new(), ..detail.clone() },
-        }
-    }
-
-    /// What is different now; nothing if nothing is.
-    fn update(&mut self, mut now: TurnDetail) -> Option<TurnUpdate> {
-        let items = std::mem::take(&mut now.items).into_iter();
-        let items: Vec<TimelineItem> =
-            items.filter(|it| self.items.get(&it.key) != Some(it)).collect();
-        let steps = std::mem::take(&mut now.steps).into_iter();
-        let steps: Vec<StepRow> =
-            steps.filter(|it| self.steps.get(&it.number) != Some(it)).collect();
-        self.items.extend(items.iter().map(|it| (it.key.clone(), it.clone())));
-        self.steps.extend(steps.iter().map(|it| (it.number, it.clone())));
-        // The duration of a running turn grows without an event; clients count themselves.
-        let mut before = self.detail.clone();
-        before.turn.duration_ms = now.turn.duration_ms;
-        let is_same = items.is_empty() && steps.is_empty() && before == now;
-        self.detail = now.clone();
-        let TurnDetail { turn, gates, artifacts, error, actions, .. } = now;
-        (!is_same).then_some(TurnUpdate { turn, steps, items, gates, artifacts, error, actions })
-    }
-}
-
 /// Logs what changes in a turn, until it ends or no client follows it.
 async fn follow_turn(
-    shared: Arc<dyn FeedSource>,
+    source: Arc<dyn FeedSource>,
     turn: TurnId,
     feed: Weak<TurnFeed>,
     mut known: KnownTurn,
 ) {
-    let mut events = subscribe(&*shared, &turn);
-    let mut wait = MIN_POLL;
+    let mut follower = Follower {
+        events: subscribe(&*source, &turn),
+        listener: source.listen(),
+        source,
+        turn,
+        journal_end: 0,
+        summary: None,
+    };
+    // The journal is read once to its end; from then on only what follows.
+    follower.has_changed().await;
+    let mut wait = Duration::ZERO;
     loop {
-        let mut until = Instant::now() + wait;
-        while let Ok(received) = timeout_at(until, next_event(&mut events)).await {
-            let Some(following) = feed.upgrade() else { return };
-            match received {
-                Some(received) => match received.event().as_deref().and_then(text_delta) {
-                    Some(delta) => following.push(&TurnChange::Delta(delta)),
-                    None => until = until.min(Instant::now() + GATHER),
-                },
-                None => {
-                    // A subscription ends with an attempt to run the turn. Another attempt may follow.
-                    events = subscribe(&*shared, &turn);
-                    until = until.min(Instant::now() + GATHER);
-                }
-            }
-        }
+        let is_told = follower.wait(&feed, wait).await;
         let Some(following) = feed.upgrade() else { return };
+        // What this process tells of may be written with the same time as before.
+        if !follower.has_changed().await && !is_told {
+            wait = POLL;
+            continue;
+        }
         let begun = Instant::now();
-        let Some(detail) = shared.load_detail(&turn).await else {
+        let Some(read) = follower.source.read_turn(&follower.turn).await else {
             following.end_log();
             return;
         };
+        let detail = follower.source.describe(&read);
         let is_over = detail.turn.state.is_final();
-        if let Some(update) = known.update(detail) {
+        if let Some(update) = known.update(&read, detail) {
             following.push(&TurnChange::Update(Box::new(update)));
         }
         if is_over {
             following.end_log();
             return;
         }
-        wait = MIN_POLL.max(begun.elapsed() * LOAD_SHARE);
+        wait = POLL.max(begun.elapsed() * LOAD_SHARE);
     }
 }
 
-fn subscribe(shared: &dyn FeedSource, turn: &TurnId) -> Option<Subscription> {
-    shared.hub().map(|hub| hub.subscribe(EventFilter::turn(turn.as_str())))
+/// What a feed follows.
+struct Follower {
+    source: Arc<dyn FeedSource>,
+    turn: TurnId,
+    events: Option<Subscription>,
+    listener: Box<dyn ChangeListener>,
+    journal_end: u64,
+    summary: Option<TurnSummary>,
+}
+
+impl Follower {
+    /// Whether something of the turn was written since the last look. A turn that is gone has changed.
+    async fn has_changed(&mut self) -> bool {
+        let summary = self.source.load_summary(&self.turn).await;
+        let end = self.source.find_journal_end(&self.turn, self.journal_end).await;
+        let end = end.unwrap_or(self.journal_end);
+        let is_same = summary.is_some() && summary == self.summary && end == self.journal_end;
+        (self.summary, self.journal_end) = (summary, end);
+        !is_same
+    }
+
+    /// Waits for the time, or shorter if the turn is told to have changed. Passes text on that the model writes. Returns
+    /// whether something was told.
+    async fn wait(&mut self, feed: &Weak<TurnFeed>, time: Duration) -> bool {
+        let mut until = Instant::now() + time;
+        let mut is_told = false;
+        loop {
+            let next = next_signal(&mut self.events, &mut *self.listener);
+            let Ok(signal) = timeout_at(until, next).await else { return is_told };
+            let Some(following) = feed.upgrade() else { return is_told };
+            match signal {
+                Signal::Event(Some(received)) => {
+                    match received.event().as_deref().and_then(live_change) {
+                        Some(change) => {
+                            following.push(&change);
+                            continue;
+                        }
+                        None => is_told = true,
+                    }
+                }
+                // A subscription ends with an attempt to run the turn. Another attempt may follow.
+                Signal::Event(None) => {
+                    self.events = subscribe(&*self.source, &self.turn);
+                    is_told = true;
+                }
+                Signal::Store(StoreChange::Turn { turn, .. }) if turn != self.turn => continue,
+                Signal::Store(StoreChange::Turn { .. }) => is_told = true,
+                // Anything may have changed, also in other turns: the summary says it.
+                Signal::Store(_) => {}
+            }
+            until = until.min(Instant::now() + GATHER);
+        }
+    }
+}
+
+/// What wakes a feed.
+enum Signal {
+    Event(Option<ReceivedEvent>),
+    Store(StoreChange),
+}
+
+async fn next_signal(
+    events: &mut Option<Subscription>,
+    listener: &mut dyn ChangeListener,
+) -> Signal {
+    tokio::select! {
+        event = next_event(events) => Signal::Event(event),
+        change = listener.next_change() => Signal::Store(change),
+    }
+}
+
+fn subscribe(source: &dyn FeedSource, turn: &TurnId) -> Option<Subscription> {
+    source.hub().map(|hub| hub.subscribe(EventFilter::turn(turn.as_str())))
 }
 
 /// The next event; never without a subscription.
@@ -261,6 +314,25 @@ async fn next_event(events: &mut Option<Subscription>) -> Option<ReceivedEvent> 
         Some(events) => events.next().await,
         None => std::future::pending().await,
     }
+}
+
+/// What an event says that is not stored: text of the model, and notices.
+fn live_change(event: &Event) -> Option<TurnChange> {
+    if let EventKind::Log { level, topic, message, .. } = &event.kind {
+        let level = match level {
+            LogLevel::Info => "info",
+            LogLevel::Warn => "warn",
+            LogLevel::Error => "error",
+            _ => return None,
+        };
+        return Some(TurnChange::Notice(Notice {
+            step: event.iteration + 1,
+            level: level.to_owned(),
+            topic: topic.to_string(),
+            text: message.to_string(),
+        }));
+    }
+    text_delta(event).map(TurnChange::Delta)
 }
 
 /// The text that an event adds to a message or a thought.

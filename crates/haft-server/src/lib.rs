@@ -6,7 +6,8 @@
 //! | route | what it returns |
 //! |---|---|
 //! | `GET /turns` | turns, newest first, by words, agent, model, state, time and tokens |
-//! | `GET /turns/{turn}` | one turn with its timeline |
+//! | `GET /turns/{turn}` | one turn with a window of its timeline |
+//! | `GET /turns/{turn}/rows` | other windows of the timeline |
 //! | `GET /turns/{turn}/events` | what changes in it, as server-sent events that continue after the last id |
 //! | `GET /turns/{turn}/steps/{step}/request` | what the model saw, part by part with its trust |
 //! | `GET /turns/{turn}/artifacts/{handle}/lines` | lines of an artifact of any size |
@@ -19,16 +20,19 @@ mod error;
 mod feed;
 mod guard;
 mod openapi;
+mod prices;
 mod request_parts;
 mod routes;
 mod shared;
 mod stored;
 mod timeline;
-mod turn_index;
+mod turn_cache;
+mod turn_list;
 pub mod wire;
 
 pub use self::agents::{AgentError, AgentSource, ExecutorPurpose, HostedAgent, SharedExecutor};
 pub use self::api::{Api, ApiBuilder};
 pub use self::error::ApiError;
 pub use self::guard::{Guard, NoRandomNumbers};
+pub use self::prices::TokenPrices;
 pub use self::shared::Access;

@@ -56,7 +56,7 @@ impl Operation {
 }
 
 /// Every operation.
-pub(crate) const OPERATIONS: [Operation; 29] = [
+pub(crate) const OPERATIONS: [Operation; 35] = [
     get("/", "Describes the server.", Body::Json(of::<wire::ServerInfo>)),
     get("/openapi.json", "Returns this document.", Body::Json(of::<Value>)),
     get(
@@ -66,9 +66,21 @@ pub(crate) const OPERATIONS: [Operation; 29] = [
     ),
     get("/turns", "Lists turns, newest first.", Body::Json(of::<wire::TurnPage>))
         .query(of::<wire::TurnFilter>),
-    get("/conversations", "Lists conversations.", Body::Json(of::<Vec<wire::ConversationRow>>))
+    get("/conversations", "Lists conversations.", Body::Json(of::<wire::ConversationPage>))
         .query(of::<wire::TurnFilter>),
-    get("/turns/{turn}", "Returns a turn with its timeline.", Body::Json(of::<wire::TurnDetail>)),
+    get(
+        "/turns/{turn}",
+        "Returns a turn with a window of its timeline.",
+        Body::Json(of::<wire::TurnDetail>),
+    )
+    .query(of::<wire::RowRange>),
+    get("/turns/{turn}/facts", "Returns the facts of a turn.", Body::Json(of::<wire::TurnFacts>)),
+    get("/turns/{turn}/rows", "Reads rows of the timeline.", Body::Json(of::<wire::RowPage>))
+        .query(of::<wire::RowRange>),
+    get("/turns/{turn}/steps", "Lists steps.", Body::Json(of::<wire::StepPage>))
+        .query(of::<LineQuery>),
+    get("/turns/{turn}/calls", "Lists calls.", Body::Json(of::<wire::CallPage>))
+        .query(of::<wire::CallFilter>),
     get(
         "/turns/{turn}/events",
         "Streams the changes of a turn.",
@@ -151,6 +163,13 @@ pub(crate) const OPERATIONS: [Operation; 29] = [
         "Decides a gate.",
         of::<wire::GateDecisionRequest>,
         Body::Json(of::<wire::GateView>),
+    ),
+    get("/grants", "Lists the standing approvals.", Body::Json(of::<Vec<wire::GrantRow>>)),
+    post(
+        "/grants/{grant}/revoke",
+        "Revokes a standing approval.",
+        of::<wire::ReasonRequest>,
+        Body::Json(of::<Vec<wire::GrantRow>>),
     ),
     get("/agents", "Lists agents.", Body::Json(of::<Vec<wire::AgentRow>>)),
     get("/agents/{agent}", "Returns an agent with its tools.", Body::Json(of::<wire::AgentDetail>)),

@@ -8,15 +8,16 @@ use axum::http::StatusCode;
 use haft::TurnRunner;
 use haft::artifacts::SpooledArtifact;
 use haft::events::EventHub;
-use haft::stores::{StoredTurn, TurnId};
+use haft::stores::{ChangeListener, StoredTurn, TurnId, TurnSummary};
 use haft::turn::{Cancellation, Clock, Timestamp};
 
 use crate::agents::AgentSource;
 use crate::error::ApiError;
-use crate::feed::{DetailFuture, FeedSource, Feeds};
-use crate::timeline::ReadTurn;
-use crate::turn_index::TurnIndex;
-use crate::wire::{TurnActions, TurnDetail, TurnState};
+use crate::feed::{FeedFuture, FeedSource, Feeds};
+use crate::prices::PriceList;
+use crate::timeline::{ReadTurn, state_of};
+use crate::turn_cache::{FactCache, TurnCache};
+use crate::wire::{RowRange, TurnActions, TurnDetail, TurnState};
 
 /// What the handlers share.
 pub(crate) struct ApiShared {
@@ -27,7 +28,9 @@ pub(crate) struct ApiShared {
     pub(crate) store_name: String,
     pub(crate) actor: String,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) index: TurnIndex,
+    pub(crate) prices: PriceList,
+    pub(crate) facts: FactCache,
+    pub(crate) turns: TurnCache,
     pub(crate) feeds: Feeds,
     pub(crate) artifacts: Mutex<VecDeque<(TurnId, String, SpooledArtifact)>>,
     pub(crate) running: Mutex<Vec<(TurnId, Cancellation)>>,
@@ -79,35 +82,60 @@ impl ApiShared {
     /// Loads a turn.
     pub(crate) async fn load_turn(&self, id: &TurnId) -> Result<StoredTurn, ApiError> {
         let loaded = tokio::time::timeout(MAX_LOAD_TIME, self.runner.load_turn(id)).await;
-        let late = |_| {
-            ApiError::new(StatusCode::GATEWAY_TIMEOUT, "E_API_TIMEOUT", "the store took too long")
-        };
-        let stored = loaded.map_err(late)??;
-        stored.ok_or_else(|| ApiError::not_found(format!("there is no turn `{id}`")))
+        loaded.map_err(|_| late())??.ok_or_else(|| no_turn(id))
     }
 
-    /// Loads a turn with its timeline.
-    pub(crate) async fn load_detail(&self, id: &TurnId) -> Result<TurnDetail, ApiError> {
+    /// Loads the summary of a turn.
+    pub(crate) async fn load_summary(&self, id: &TurnId) -> Result<TurnSummary, ApiError> {
+        let loaded = tokio::time::timeout(MAX_LOAD_TIME, self.runner.load_summary(id)).await;
+        let summary = loaded.map_err(|_| late())??;
+        if summary.is_none() {
+            self.turns.remove(id);
+        }
+        summary.ok_or_else(|| no_turn(id))
+    }
+
+    /// Reads a turn, from the cache if nothing of it has changed.
+    pub(crate) async fn read_turn(&self, id: &TurnId) -> Result<Arc<ReadTurn>, ApiError> {
+        let summary = self.load_summary(id).await?;
+        match self.turns.get(&summary) {
+            Some(read) => Ok(read),
+            None => self.read_stored_turn(id).await,
+        }
+    }
+
+    /// Reads a turn from the store.
+    pub(crate) async fn read_stored_turn(&self, id: &TurnId) -> Result<Arc<ReadTurn>, ApiError> {
         let stored = self.load_turn(id).await?;
-        let agent = self.agent_of(&stored);
-        let read = ReadTurn::new(&stored, self.now())?;
-        let mut detail = read.to_detail(agent.clone(), TurnActions::default());
-        let can_act = self.access == Access::Act;
-        let state = detail.turn.state;
-        detail.actions = TurnActions {
-            resume: can_act && self.is_resumable(state, &detail, id),
-            cancel: can_act && !state.is_final(),
-            fork: can_act && agent.is_some() && detail.turn.steps > 0,
-        };
-        Ok(detail)
+        let read = Arc::new(ReadTurn::new(&stored, self.agent_of(&stored), &self.prices)?);
+        self.turns.insert(Arc::clone(&read));
+        Ok(read)
     }
 
-    fn is_resumable(&self, state: TurnState, detail: &TurnDetail, id: &TurnId) -> bool {
-        let is_idle = self.running_turn(id).is_none();
-        match state {
-            TurnState::Interrupted => is_idle,
-            TurnState::Waiting => is_idle && detail.turn.open_gates == 0,
+    /// Loads a turn with a window of its timeline.
+    pub(crate) async fn load_detail(
+        &self,
+        id: &TurnId,
+        range: &RowRange,
+    ) -> Result<TurnDetail, ApiError> {
+        let read = self.read_turn(id).await?;
+        Ok(read.to_detail(read.row_page(range), self.actions(&read), self.now()))
+    }
+
+    /// What a client may do with a turn.
+    pub(crate) fn actions(&self, read: &ReadTurn) -> TurnActions {
+        let can_act = self.access == Access::Act;
+        let state = state_of(&read.summary, self.now());
+        let is_idle = self.running_turn(&read.summary.id).is_none();
+        let is_resumable = match state {
+            TurnState::Interrupted | TurnState::Suspended => is_idle,
+            TurnState::Waiting => is_idle && read.facts().open_gates == 0,
             _ => false,
+        };
+        TurnActions {
+            resume: can_act && is_resumable,
+            cancel: can_act && !state.is_final() && state != TurnState::CancelRequested,
+            fork: can_act && read.agent.is_some() && read.step_count() > 0,
         }
     }
 
@@ -164,6 +192,14 @@ impl ApiShared {
     }
 }
 
+fn late() -> ApiError {
+    ApiError::new(StatusCode::GATEWAY_TIMEOUT, "E_API_TIMEOUT", "the store took too long")
+}
+
+fn no_turn(id: &TurnId) -> ApiError {
+    ApiError::not_found(format!("there is no turn `{id}`"))
+}
+
 impl TurnState {
     /// Whether nothing more happens in a turn.
     #[must_use]
@@ -177,7 +213,36 @@ impl FeedSource for ApiShared {
         self.hub.as_ref()
     }
 
-    fn load_detail<'a>(&'a self, turn: &'a TurnId) -> DetailFuture<'a> {
-        Box::pin(async move { self.load_detail(turn).await.ok() })
+    fn listen(&self) -> Box<dyn ChangeListener> {
+        self.runner.listen()
+    }
+
+    fn load_summary<'a>(&'a self, turn: &'a TurnId) -> FeedFuture<'a, TurnSummary> {
+        Box::pin(async move { self.load_summary(turn).await.ok() })
+    }
+
+    fn find_journal_end<'a>(&'a self, turn: &'a TurnId, after: u64) -> FeedFuture<'a, u64> {
+        Box::pin(async move {
+            let mut end = after;
+            loop {
+                let entries = self.runner.read_journal(turn, end, MAX_ENTRIES).await.ok()?;
+                end = entries.last().map_or(end, |entry| entry.number);
+                if entries.len() < MAX_ENTRIES {
+                    return Some(end);
+                }
+            }
+        })
+    }
+
+    fn read_turn<'a>(&'a self, turn: &'a TurnId) -> FeedFuture<'a, Arc<ReadTurn>> {
+        Box::pin(async move { self.read_stored_turn(turn).await.ok() })
+    }
+
+    fn describe(&self, read: &ReadTurn) -> TurnDetail {
+        let no_rows = RowRange { count: Some(0), ..RowRange::default() };
+        read.to_detail(read.row_page(&no_rows), self.actions(read), self.now())
     }
 }
+
+/// How many new entries of a journal are read at once.
+const MAX_ENTRIES: usize = 1000;

@@ -41,9 +41,15 @@ pub(crate) struct StoredCall {
     #[serde(default)]
     pub(crate) provider_id: Option<String>,
     pub(crate) created_at: Timestamp,
-    pub(crate) updated_at: Timestamp,
     #[serde(default)]
     pub(crate) completed_at: Option<Timestamp>,
+}
+
+impl StoredCall {
+    /// The content key: what the ids of repeated calls share.
+    pub(crate) fn key(&self) -> &str {
+        self.id.split('#').next().unwrap_or_default()
+    }
 }
 
 /// What a call returned.

@@ -21,16 +21,21 @@ pub use self::artifact::{
     ArtifactQuery, ArtifactRow, CsvPage, LinePage, LineRow, MediaRow, OutlineRow, QueryResult,
     SearchEnd, SearchHit, SearchPage,
 };
-pub use self::gate::{GateCheck, GateChoice, GateDecisionRequest, GateProposal, GateView};
+pub use self::gate::{
+    AlwaysRequest, GateCheck, GateChoice, GateDecisionRequest, GateProposal, GateView, GrantRow,
+    GrantedScope,
+};
 pub use self::request::{
     PartChange, PartKind, PromptPart, RequestView, ResponseView, Segment, SegmentKind, SourceTier,
 };
 pub use self::timeline::{
-    CallRow, CallView, CoercionRow, GateMark, ItemContent, ResultRow, StepRow, TimelineItem,
+    CallFilter, CallPage, CallRow, CallView, ChangedRow, CoercionRow, GateMark, ItemContent,
+    KindsChange, ResultRow, RowPage, RowRange, StepPage, StepRow, TimelineItem, TimelineRow,
 };
 pub use self::turn::{
-    ConversationRow, ErrorView, ListChange, SentSummary, TextDelta, TokenUsage, TurnActions,
-    TurnChange, TurnDetail, TurnFilter, TurnPage, TurnRow, TurnState, TurnUpdate,
+    ConversationPage, ConversationRow, ErrorView, ListChange, Notice, SentSummary, TextDelta,
+    TokenUsage, TurnActions, TurnChange, TurnDetail, TurnFacts, TurnFilter, TurnPage, TurnRow,
+    TurnState, TurnUpdate,
 };
 
 /// What the server is and what a client may do.

@@ -16,6 +16,7 @@ use haft_server::{Access, Api, Guard};
 
 use self::hosted_agents::AgentDirectories;
 use crate::args::WebArgs;
+use crate::config::UserConfig;
 use crate::store::{open_or_create_store, open_store_to_read};
 use crate::terminal::{Terminal, TextRole, print_line};
 
@@ -30,7 +31,8 @@ pub(super) async fn serve_inspector(args: &WebArgs, terminal: &Terminal) -> Resu
     let no_step = |_: StepContext| async { Err::<Step, _>(StepError::new("no turn runs here")) };
     let runner = TurnRunner::builder(no_step).dir(&store_dir).observer(hub.clone()).build()?;
     let agents = AgentDirectories::new(store_dir, hub.clone(), args)?;
-    let api = Api::builder(runner)
+    let api = UserConfig::read()?.add_prices(Api::builder(runner));
+    let api = api
         .hub(hub)
         .agents(Arc::new(agents))
         .access(if args.read_only { Access::ReadOnly } else { Access::Act })

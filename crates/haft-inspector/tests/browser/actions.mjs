@@ -10,7 +10,7 @@ main(async (browser, url) => {
   // The token is gone from the address, and the list is there.
   check(!page.url().includes("token"), `the token stays in the address: ${page.url()}`);
   await page.waitForSelector(".turn-link");
-  check((await page.locator(".turn-link").count()) === 6, `turns: ${await page.locator(".turn-link").count()}`);
+  check((await page.locator(".turn-link").count()) === 9, `turns: ${await page.locator(".turn-link").count()}`);
   check((await text(".waiting-pill")).includes("1 waiting"), "the counter of gates");
 
   // Search and filters.
@@ -19,7 +19,7 @@ main(async (browser, url) => {
   await page.fill("#search", "refund");
   await page.getByText("No turn matches").waitFor();
   await page.getByText("Clear filters").click();
-  await page.waitForFunction(() => document.querySelectorAll(".turn-link").length === 6);
+  await page.waitForFunction(() => document.querySelectorAll(".turn-link").length === 9);
   await page.keyboard.press("j");
   await page.keyboard.press("j");
   await page.keyboard.press("Enter");

@@ -14,7 +14,7 @@ use haft::stores::{SqliteStore, TurnDir};
 use haft::turn::{Deadlines, GatePolicy, Limits, ManualClock, Timestamp, TurnRunnerBuilder};
 use haft::{Tool, TurnInput, TurnRunner};
 use haft_inspector::Inspector;
-use haft_server::{Access, Api, Guard};
+use haft_server::{Access, Api, Guard, TokenPrices};
 use serde_json::json;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -106,6 +106,9 @@ impl Example {
             "Which large orders are still open, and what are they worth?",
         )
         .await;
+        for (n, words) in GARDEN.into_iter().enumerate() {
+            self.run_turn("gardener", &format!("0199-garden-{n}"), words).await;
+        }
         self.run_turn("hostile", "0199-hostile", &hostile_words()).await;
         self.run_turn(
             "out of order",
@@ -131,6 +134,10 @@ impl Example {
         .await;
     }
 }
+
+/// What the user of the agent `gardener` says, in one conversation.
+const GARDEN: [&str; 3] =
+    ["When do I plant garlic?", "And in which soil?", "Can it stand next to the strawberries?"];
 
 /// A title with markup, escapes and marks of direction.
 fn hostile_words() -> String {
@@ -158,6 +165,7 @@ pub(crate) async fn start_server_on(
         .access(access)
         .clock(Arc::clone(&example.clock) as _)
         .store_name("example")
+        .prices("openai:stand-in", TokenPrices::per_million(3.0, 15.0).cached(0.3))
         .actor("Ada")
         .build();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -200,5 +208,5 @@ fn controls(example: Example) -> axum::Router {
 
 /// The input of the turns of an agent, with its name.
 pub(crate) fn named_input(agent: &str, system: &str) -> TurnInput {
-    TurnInput::new(system).stash(json!({ "agent": agent }))
+    TurnInput::new(system).agent(agent).stash(json!({ "agent": agent }))
 }

@@ -6,7 +6,10 @@ import test from "node:test";
 import { signal } from "../../web/view.js";
 import { bytes, count, duration, lineDiff, shortId, splitHidden } from "../../web/text.js";
 import { ScrollMap } from "../../web/lines.js";
-import { axisTicks, lowerBound, rowOffsets, tellingArguments } from "../../web/timeline.js";
+import { axisTicks } from "../../web/timeline.js";
+import { tellingArguments } from "../../web/detail.js";
+import { RowStore, lowerBound, placeOfStep, rowOffsets, shownPlaces, stepAt } from "../../web/rows.js";
+import { joinPages } from "../../web/conversations.js";
 import { addDelta, applyUpdate, createApplier } from "../../web/turn.js";
 import { controlFor, countChanges } from "../../web/form.js";
 import { matchCalls } from "../../web/fork.js";
@@ -43,9 +46,35 @@ test("a scroll position and a line belong together for any number of lines", () 
 });
 
 test("rows are found by their position", () => {
-  const offsets = rowOffsets([{ kind: "step" }, { kind: "call" }, { kind: "text" }]);
+  const offsets = rowOffsets("sct", [0, 1, 2]);
   assert.deepEqual([...offsets], [0, 30, 78, 108]);
   assert.deepEqual([0, 29, 30, 77, 78, 500].map((at) => lowerBound(offsets, at)), [0, 0, 1, 1, 2, 3]);
+});
+
+test("a layout says which rows are shown and where steps are", () => {
+  const kinds = "tstccstr";
+  assert.deepEqual(shownPlaces(kinds, new Set()), [0, 1, 2, 3, 4, 5, 6, 7]);
+  assert.deepEqual(shownPlaces(kinds, new Set([1])), [0, 1, 5, 6, 7]);
+  assert.deepEqual([1, 2, 3].map((step) => placeOfStep(kinds, step)), [1, 5, -1]);
+  assert.deepEqual([0, 1, 4, 5, 7].map((at) => stepAt(kinds, at)), [0, 1, 1, 2, 2]);
+});
+
+test("rows are read by windows, and rows that moved are forgotten", async () => {
+  const asked = [];
+  const store = new RowStore(async (start, number) => {
+    asked.push(start);
+    return { start, rows: Array.from({ length: number }, (_, n) => ({ row: "item", key: `k${start + n}`, kind: "call", step: 1 })) };
+  });
+  store.fetch(150, 320);
+  store.fetch(150, 320);
+  await new Promise((done) => setTimeout(done, 5));
+  assert.deepEqual(asked, [100, 200, 300], "each window once");
+  assert.deepEqual([store.get(150).key, store.placeOf("k399"), store.get(99)], ["k150", 399, undefined]);
+  store.apply({ kinds: { from: 200, kinds: "c" }, rows: [{ at: 200, row: { row: "step", number: 7 } }], moreRows: false });
+  assert.deepEqual([store.get(199).key, store.get(200).key, store.get(201), store.placeOf("k300")], ["k199", "step/7", undefined, -1]);
+  store.fetch(0, 100_000);
+  await new Promise((done) => setTimeout(done, 20));
+  assert.ok(store.get(0) === undefined, "old rows make room for new ones");
 });
 
 test("an axis has round ticks", () => {
@@ -59,32 +88,38 @@ test("the telling argument comes first", () => {
   assert.equal(tellingArguments("not json"), "not json");
 });
 
-test("changes of a turn are applied by key and in order", () => {
-  const detail = { turn: { state: "running", steps: 1 }, items: [{ key: "a", step: 1, text: "old" }], steps: [{ number: 1 }], gates: [], artifacts: [], actions: {} };
-  const update = { turn: { state: "running", steps: 2 }, items: [{ key: "b", step: 2 }, { key: "a", step: 1, text: "new" }], steps: [{ number: 2 }], gates: [], artifacts: [], actions: {} };
-  const next = applyUpdate(detail, update);
-  assert.deepEqual(next.items.map((it) => [it.key, it.text]), [["a", "new"], ["b", undefined]]);
-  assert.deepEqual(next.steps.map((it) => it.number), [1, 2]);
-  assert.equal(detail.items[0].text, "old");
+const liveTurn = (steps, rest = {}) => ({ turn: { state: "running", facts: { steps } }, kinds: "", rows: [], moreRows: false, endMs: 0, gates: [], artifacts: [], actions: {}, ...rest });
+
+test("an update changes the end of the layout", () => {
+  const next = applyUpdate(liveTurn(1, { kinds: "tstc", systemPrompt: "p" }), liveTurn(2, { kinds: { from: 3, kinds: "rs" } }));
+  assert.deepEqual([next.kinds, next.turn.facts.steps, next.systemPrompt], ["tstrs", 2, "p"]);
+  assert.equal(applyUpdate(liveTurn(1, { kinds: "ts" }), liveTurn(2, { kinds: undefined })).kinds, "ts");
 });
 
 test("a text that is written grows, starts again, and goes when its step is stored", () => {
   const frames = [];
-  const [detail, streams] = [signal({ turn: { state: "running", steps: 0 }, items: [], steps: [], gates: [], artifacts: [], actions: {} }), signal([])];
-  const apply = createApplier(detail, streams, (frame) => frames.push(frame));
+  const live = { detail: signal(liveTurn(0)), streams: signal([]), notices: signal([]), store: new RowStore() };
+  const apply = createApplier(live, (frame) => frames.push(frame));
   const delta = (text, restart = false) => ({ type: "delta", key: "m", step: 1, isThought: false, text, restart });
   apply(delta("I lo"));
   apply(delta("ok"));
   assert.equal(frames.length, 1, "once per frame");
   frames.pop()();
-  assert.equal(streams()[0].text, "I look");
+  assert.equal(live.streams()[0].text, "I look");
   apply(delta("", true));
+  apply({ type: "notice", step: 1, level: "warn", topic: "retry-attempt", text: "asks again" });
   frames.pop()();
-  assert.equal(streams()[0].text, "");
-  apply({ type: "update", turn: { state: "running", steps: 1 }, items: [], steps: [], gates: [], artifacts: [], actions: {} });
+  assert.deepEqual([live.streams()[0].text, live.notices()[0].text], ["", "asks again"]);
+  apply({ type: "update", ...liveTurn(1, { kinds: { from: 0, kinds: "st" }, rows: [{ at: 0, row: { row: "step", number: 1 } }] }) });
   frames.pop()();
-  assert.deepEqual(streams(), []);
+  assert.deepEqual([live.streams(), live.notices(), live.detail().kinds, live.store.get(0).key], [[], [], "st", "step/1"]);
   assert.equal(addDelta([], delta("x")).length, 1);
+});
+
+test("a conversation that stands on two pages is one row", () => {
+  const page = (id, title, turns) => ({ id, title, turns });
+  const joined = joinPages([page("a", "new", [3]), page("b", "other", [2])], [page("a", "old", [1])]);
+  assert.deepEqual(joined, [page("a", "old", [3, 1]), page("b", "other", [2])]);
 });
 
 test("a schema decides the control", () => {

@@ -7,8 +7,8 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::{Path, State};
 use haft::executors::{ExecutorDescription, Fork, LaterCalls, Recording};
-use haft::stores::{StoredTurn, TurnId};
-use haft::turn::{Cancellation, TurnHistory};
+use haft::stores::{CancelRequest, StoreError, StoredTurn, TurnId};
+use haft::turn::{Cancellation, TurnError, TurnHistory};
 use haft::{TurnInput, TurnRunner};
 use tokio::sync::oneshot;
 
@@ -18,7 +18,7 @@ use crate::agents::{ExecutorPurpose, HostedAgent, SharedExecutor};
 use crate::error::{ApiError, ApiResult};
 use crate::shared::{Access, ApiShared};
 use crate::stored::count_earlier_turns;
-use crate::timeline::ReadTurn;
+use crate::timeline::{is_held, state_of};
 use crate::wire::{
     ForkCalls, ForkRequest, ForkTools, ReasonRequest, ReplayRequest, StartedTurn, TurnState,
 };
@@ -26,7 +26,8 @@ use crate::wire::{
 /// How many turns a server runs at the same time.
 const MAX_RUNNING: usize = 32;
 
-/// Cancels a turn: at once if no process runs it, else through the process that does.
+/// Cancels a turn: at once if no process runs it, else through the process that does, wherever it runs. The request is stored
+/// first, so that it counts even if this server ends.
 pub(super) async fn cancel_turn(
     State(shared): Shared,
     Path(turn): Path<String>,
@@ -40,9 +41,13 @@ pub(super) async fn cancel_turn(
         cancellation.cancel(reason.as_str());
         return Ok(Json(StartedTurn { turn }));
     }
-    shared.load_turn(&id).await?;
-    shared.runner.cancel_turn(&id, reason.as_str()).await?;
-    Ok(Json(StartedTurn { turn }))
+    let request = CancelRequest::new(shared.actor.as_str(), reason.as_str());
+    shared.runner.request_cancel(&id, request).await?;
+    match shared.runner.cancel_turn(&id, reason.as_str()).await {
+        // The process that runs the turn ends it when it renews its lease.
+        Ok(_) | Err(TurnError::Store(StoreError::Held { .. })) => Ok(Json(StartedTurn { turn })),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Resumes a turn that no process runs.
@@ -53,7 +58,7 @@ pub(super) async fn resume_turn(
     shared.check_access()?;
     let id = parse_turn(&turn)?;
     let stored = shared.load_turn(&id).await?;
-    let state = ReadTurn::new(&stored, shared.now())?.to_row(None).state;
+    let state = state_of(&stored.summary, shared.now());
     if state.is_final() {
         return Err(ApiError::unavailable("the turn has ended"));
     }
@@ -73,11 +78,9 @@ pub(super) async fn resume_after_decision(shared: &Arc<ApiShared>, turn: &TurnId
         return;
     }
     let Ok(stored) = shared.load_turn(turn).await else { return };
-    let Ok(read) = ReadTurn::new(&stored, shared.now()) else { return };
-    let row = read.to_row(None);
-    let is_held = stored.summary.holder.is_some()
-        && stored.summary.held_until.is_some_and(|until| until > shared.now());
-    if row.open_gates > 0 || row.state.is_final() || is_held {
+    let has_open_gates = stored.gates.iter().any(|gate| gate.settlement.is_none());
+    let is_over = stored.summary.status.is_final();
+    if has_open_gates || is_over || is_held(&stored.summary, shared.now()) {
         return;
     }
     let Ok(runner) = runner_of_turn(shared, &stored).await else { return };
@@ -176,7 +179,7 @@ pub(super) async fn start_turn(
         }
     })?;
     for _ in 0..MAX_CREATE_CHECKS {
-        if shared.runner.load_turn(&turn).await?.is_some() {
+        if shared.runner.load_summary(&turn).await?.is_some() {
             break;
         }
         // Without an error the turn is about to be stored, or has been.

@@ -69,7 +69,7 @@ pub(super) async fn list_artifacts(
     State(shared): Shared,
     Path(turn): Path<String>,
 ) -> ApiResult<Vec<ArtifactRow>> {
-    Ok(Json(shared.load_detail(&parse_turn(&turn)?).await?.artifacts))
+    Ok(Json(shared.read_turn(&parse_turn(&turn)?).await?.artifacts()))
 }
 
 /// One artifact, with its number of lines.
@@ -77,7 +77,7 @@ pub(super) async fn show_artifact(
     State(shared): Shared,
     Path(path): ArtifactPath,
 ) -> ApiResult<ArtifactRow> {
-    let rows = shared.load_detail(&parse_turn(&path.0)?).await?.artifacts;
+    let rows = shared.read_turn(&parse_turn(&path.0)?).await?.artifacts();
     let missing = || ApiError::not_found(format!("turn `{}` has no artifact `{}`", path.0, path.1));
     let row = rows.into_iter().find(|row| row.handle == path.1).ok_or_else(missing)?;
     let artifact = open(&shared, path).await?;

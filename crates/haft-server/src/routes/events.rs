@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use axum::extract::{Path, State};
+use axum::extract::{Path, Query, State};
 use axum::http::HeaderMap;
 use axum::response::Sse;
 use axum::response::sse::{Event, KeepAlive};
 use futures_core::Stream;
 use haft::events::{EventFilter, EventName, Subscription};
-use haft::stores::{TurnId, TurnQuery};
+use haft::stores::{ChangeListener, TurnId, TurnQuery, TurnSummary};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 
@@ -22,7 +22,8 @@ use super::{Shared, parse_turn};
 use crate::error::ApiError;
 use crate::feed::{FeedRead, TurnFeed};
 use crate::shared::ApiShared;
-use crate::wire::{ListChange, TurnRow};
+use crate::timeline::state_of;
+use crate::wire::{ListChange, RowRange, TurnRow, TurnState};
 
 /// Events as axum wants them.
 pub(super) struct EventStream(mpsc::Receiver<Event>);
@@ -83,11 +84,13 @@ pub(super) type EventResponse = Sse<axum::response::sse::KeepAliveStream<EventSt
 pub(super) async fn follow_turn(
     State(shared): Shared,
     Path(turn): Path<String>,
+    Query(range): Query<RowRange>,
     headers: HeaderMap,
 ) -> Result<EventResponse, ApiError> {
     let id = parse_turn(&turn)?;
-    let detail = shared.load_detail(&id).await?;
-    let feed = shared.feeds.follow(Arc::clone(&shared) as _, &id, &detail);
+    let read = shared.read_stored_turn(&id).await?;
+    let detail = read.to_detail(read.row_page(&range), shared.actions(&read), shared.now());
+    let feed = shared.feeds.follow(Arc::clone(&shared) as _, &id, &read);
     let last = headers.get("last-event-id").and_then(|it| it.to_str().ok()).map(str::to_owned);
     let task = move |sender: EventSender| async move {
         let resumed = last.as_deref().and_then(|last| feed.position_after(last));
@@ -127,7 +130,7 @@ async fn send_changes(feed: &Arc<TurnFeed>, mut position: u64, sender: &EventSen
     }
 }
 
-/// How often the list is read when no event of this process says that it changed.
+/// How often the list is read when nothing says that it changed.
 const LIST_POLL: Duration = Duration::from_millis(1500);
 /// How long events are gathered before the list is read.
 const LIST_GATHER: Duration = Duration::from_millis(150);
@@ -154,7 +157,8 @@ async fn send_list_changes(shared: &Arc<ApiShared>, sender: &EventSender) {
     let names = names.into_iter().chain([EventName::IterationEnd]);
     let filter = EventFilter::all().only(names);
     let mut events = shared.hub.as_ref().map(|hub| hub.subscribe(filter));
-    let mut known: HashMap<TurnId, TurnRow> = HashMap::new();
+    let mut listener = shared.runner.listen();
+    let mut known = HashMap::new();
     let mut open_gates = usize::MAX;
     loop {
         if let Ok((turns, gates)) = read_list(shared, &mut known).await
@@ -165,38 +169,55 @@ async fn send_list_changes(shared: &Arc<ApiShared>, sender: &EventSender) {
                 return;
             }
         }
-        wait_for_event(&mut events).await;
+        wait_for_change(&mut events, &mut *listener).await;
     }
 }
 
-/// Waits until something happened in this process, or it is time to look what others did.
-async fn wait_for_event(events: &mut Option<Subscription>) {
+/// Waits until something happened in this process or in the store, or it is time to look.
+async fn wait_for_change(events: &mut Option<Subscription>, listener: &mut dyn ChangeListener) {
     let mut until = Instant::now() + LIST_POLL;
-    let Some(events) = events else { return tokio::time::sleep_until(until).await };
-    while let Ok(Some(_)) = timeout_at(until, events.next()).await {
-        until = until.min(Instant::now() + LIST_GATHER);
+    loop {
+        let next = async {
+            match events {
+                Some(events) => tokio::select! {
+                    event = events.next() => event.is_some(),
+                    _ = listener.next_change() => true,
+                },
+                None => {
+                    listener.next_change().await;
+                    true
+                }
+            }
+        };
+        match timeout_at(until, next).await {
+            Ok(true) => until = until.min(Instant::now() + LIST_GATHER),
+            Ok(false) => *events = None,
+            Err(_) => return,
+        }
     }
 }
 
-/// The rows that changed since they were read last.
+/// The rows whose summaries or states changed since they were read last.
 async fn read_list(
     shared: &Arc<ApiShared>,
-    known: &mut HashMap<TurnId, TurnRow>,
+    known: &mut HashMap<TurnId, (TurnSummary, TurnState)>,
 ) -> Result<(Vec<TurnRow>, usize), ApiError> {
     let summaries = shared.runner.list_turns(TurnQuery::default().limit(FOLLOWED)).await?;
-    let agents = |turn: &_| shared.agent_of(turn);
-    let (mut changed, mut latest) = (Vec::new(), HashMap::new());
+    let (mut rows, mut latest) = (Vec::new(), HashMap::new());
     for summary in summaries {
-        let row = shared.index.load_row(&shared.runner, &summary, &agents, shared.now()).await?;
-        let Some(row) = row.map(|it| it.row) else { continue };
-        let is_same = known.get(&summary.id).is_some_and(|before| {
-            TurnRow { duration_ms: row.duration_ms, ..before.clone() } == row
+        // A lease that is renewed changes no row; one that has expired changes the state.
+        let state = state_of(&summary, shared.now());
+        let is_same = known.get(&summary.id).is_some_and(|(before, last_state)| {
+            let mut before = before.clone();
+            before.held_until = summary.held_until;
+            before == summary && *last_state == state
         });
         if !is_same {
-            changed.push(row.clone());
+            rows.push(shared.to_row(&summary));
         }
-        latest.insert(summary.id, row);
+        latest.insert(summary.id.clone(), (summary, state));
     }
+    shared.add_questions(&mut rows).await?;
     *known = latest;
-    Ok((changed, shared.runner.gates().open_gates(None).await?.len()))
+    Ok((rows, shared.runner.gates().open_gates(None).await?.len()))
 }

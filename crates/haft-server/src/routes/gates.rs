@@ -1,28 +1,27 @@
 //! Gates: what waits, and the decision.
 
+use std::time::Duration;
+
 use axum::Json;
 use axum::extract::{Path, State};
 use haft::stores::GateId;
-use haft::turn::Gate;
+use haft::turn::{Gate, GrantScope, ListedGrant, StandingApproval};
 use serde_json::Value;
 
 use super::Shared;
 use crate::error::{ApiError, ApiResult, field_problems};
 use crate::shared::ApiShared;
-use crate::timeline::{ReadTurn, gate_view};
+use crate::timeline::gate_view;
 use crate::wire::{
-    FieldProblem, GateCheck, GateChoice, GateDecisionRequest, GateProposal, GateView,
+    AlwaysRequest, FieldProblem, GateCheck, GateChoice, GateDecisionRequest, GateProposal,
+    GateView, GrantRow, GrantedScope,
 };
 
 pub(super) async fn list_gates(State(shared): Shared) -> ApiResult<Vec<GateView>> {
     let mut views = Vec::new();
     for gate in shared.runner.gates().open_gates(None).await? {
-        let title = match shared.runner.load_turn(&gate.turn).await? {
-            Some(stored) => {
-                ReadTurn::new(&stored, shared.now()).ok().map(|it| it.to_row(None).title)
-            }
-            None => None,
-        };
+        let summary = shared.runner.load_summary(&gate.turn).await?;
+        let title = summary.and_then(|it| it.first_words);
         views.push(gate_view(&gate, None, title.as_deref()));
     }
     Ok(Json(views))
@@ -60,7 +59,12 @@ pub(super) async fn decide_gate(
     let (gates, by) = (shared.runner.gates(), shared.actor.as_str());
     let needs = |field: &str| ApiError::invalid(format!("this decision needs `{field}`"));
     match decision.choice {
-        GateChoice::Approve => gates.resolve(&id, Value::Bool(true), by).await?,
+        GateChoice::Approve => match &decision.always {
+            Some(always) => {
+                gates.approve_always(&id, standing_approval(&shared, always), by).await?
+            }
+            None => gates.resolve(&id, Value::Bool(true), by).await?,
+        },
         GateChoice::ApproveEdited => {
             let arguments = decision.arguments.ok_or_else(|| needs("arguments"))?;
             gates.approve_edited(&id, &arguments, by).await?;
@@ -82,6 +86,60 @@ pub(super) async fn decide_gate(
     view.decision = Some(if is_denied { "rejected" } else { "resolved" }.to_owned());
     view.decided_by = Some(shared.actor.clone());
     Ok(Json(view))
+}
+
+/// How long an approval for all turns of an agent holds by default.
+const AGENT_GRANT_TIME: Duration = Duration::from_secs(30 * 24 * 3600);
+
+fn standing_approval(shared: &ApiShared, always: &AlwaysRequest) -> StandingApproval {
+    let (approval, default_time) = match always.scope {
+        GrantedScope::Turn => (StandingApproval::in_turn(), None),
+        GrantedScope::Agent => (StandingApproval::for_agent(), Some(AGENT_GRANT_TIME)),
+    };
+    let approval = if always.any_arguments { approval.any_arguments() } else { approval };
+    match always.expires_seconds.map(Duration::from_secs).or(default_time) {
+        Some(time) => approval.until(shared.now().saturating_add(time)),
+        None => approval,
+    }
+}
+
+/// The standing approvals, also those that no longer hold.
+pub(super) async fn list_grants(State(shared): Shared) -> ApiResult<Vec<GrantRow>> {
+    let listed = shared.runner.gates().grants().await?;
+    Ok(Json(listed.iter().map(grant_row).collect()))
+}
+
+pub(super) async fn revoke_grant(
+    State(shared): Shared,
+    Path(grant): Path<String>,
+) -> ApiResult<Vec<GrantRow>> {
+    shared.check_access()?;
+    let listed = shared.runner.gates().grants().await?;
+    let missing = || ApiError::not_found(format!("there is no standing approval `{grant}`"));
+    let found = listed.iter().find(|it| it.id.to_string() == grant).ok_or_else(missing)?;
+    shared.runner.gates().revoke_grant(found.id).await?;
+    list_grants(State(shared)).await
+}
+
+fn grant_row(listed: &ListedGrant) -> GrantRow {
+    let grant = listed.grant.as_ref();
+    let (turn, agent) = match grant.map(|it| &it.scope) {
+        Some(GrantScope::Turn(turn)) => (Some(turn.to_string()), None),
+        Some(GrantScope::Agent(agent)) => (None, Some(agent.clone())),
+        _ => (None, None),
+    };
+    let arguments = grant.and_then(|it| it.arguments.as_deref());
+    GrantRow {
+        id: listed.id.to_string(),
+        tool: grant.map(|it| it.tool.clone()),
+        turn,
+        agent,
+        arguments: arguments.and_then(|text| serde_json::from_str(text).ok()),
+        by: grant.map(|it| it.by.clone()),
+        given_at: grant.map(|it| it.at.to_string()),
+        expires_at: grant.and_then(|it| it.expires_at).map(|it| it.to_string()),
+        refusal: listed.refusal.map(|it| it.to_string()),
+    }
 }
 
 fn parse_gate(text: &str) -> Result<GateId, ApiError> {

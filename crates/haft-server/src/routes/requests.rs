@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use haft::TurnRunner;
 use haft::executors::NextAction;
-use haft::stores::{StoredTurn, TurnId};
+use haft::stores::TurnId;
 use haft::turn::RenderedRequest;
 use serde_json::Value;
 
@@ -22,11 +22,10 @@ pub(super) async fn show_request(
     Path((turn, step)): Path<(String, u32)>,
 ) -> ApiResult<RequestView> {
     let id = parse_turn(&turn)?;
-    let stored = shared.load_turn(&id).await?;
-    let read = ReadTurn::new(&stored, shared.now())?;
+    let read = shared.read_turn(&id).await?;
     let iteration =
         step.checked_sub(1).ok_or_else(|| ApiError::invalid("steps are counted from 1"))?;
-    let runner = runner_of_step(&shared, &stored, &read, iteration).await?;
+    let runner = runner_of_step(&shared, &read, iteration).await?;
     let rendered = render(&runner, &id, iteration).await?;
     let missing =
         || ApiError::not_found("this step sent no request: a script takes its steps without one");
@@ -73,14 +72,13 @@ async fn render(
 /// the server.
 async fn runner_of_step(
     shared: &ApiShared,
-    stored: &StoredTurn,
-    read: &ReadTurn<'_>,
+    read: &ReadTurn,
     iteration: u32,
 ) -> Result<TurnRunner, ApiError> {
-    let (Some(agents), Some(name)) = (&shared.agents, shared.agent_of(stored)) else {
+    let (Some(agents), Some(name)) = (&shared.agents, &read.agent) else {
         return Ok(shared.runner.clone());
     };
-    let agent = agents.load_agent(&name).await?;
+    let agent = agents.load_agent(name).await?;
     let history = read.history();
     let taken = history.steps.iter().find(|it| it.iteration == iteration);
     let begun_by = taken.map_or(&history.executor, |step| &step.executor).as_ref();
@@ -92,8 +90,7 @@ pub(super) async fn show_response(
     State(shared): Shared,
     Path((turn, step)): Path<(String, u32)>,
 ) -> ApiResult<ResponseView> {
-    let stored = shared.load_turn(&parse_turn(&turn)?).await?;
-    let read = ReadTurn::new(&stored, shared.now())?;
+    let read = shared.read_turn(&parse_turn(&turn)?).await?;
     let (history, row, items) = read.response(step).ok_or_else(|| {
         ApiError::not_found(format!("there is no step {step}: the turn has {}", read.step_count()))
     })?;

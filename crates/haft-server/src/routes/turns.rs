@@ -1,53 +1,85 @@
-//! Turns: lists, one turn, one call.
+//! Turns: lists, one turn, its rows, one call.
 
 use axum::Json;
 use axum::extract::{Path, Query, State};
+use serde::Deserialize;
 
 use super::{Shared, parse_turn};
 use crate::error::{ApiError, ApiResult};
-use crate::timeline::ReadTurn;
-use crate::wire::{CallView, ConversationRow, TurnDetail, TurnFilter, TurnPage};
+use crate::wire::{
+    CallFilter, CallPage, CallView, ConversationPage, RowPage, RowRange, StepPage, TurnDetail,
+    TurnFacts, TurnFilter, TurnPage,
+};
 
 pub(super) async fn list_turns(
     State(shared): Shared,
     Query(filter): Query<TurnFilter>,
 ) -> ApiResult<TurnPage> {
-    let agents = |turn: &_| shared.agent_of(turn);
-    Ok(Json(shared.index.list_turns(&shared.runner, &filter, &agents, shared.now()).await?))
+    Ok(Json(shared.list_turns(&filter).await?))
 }
 
-/// The conversations of a page of turns, those with the newest turns first.
 pub(super) async fn list_conversations(
     State(shared): Shared,
     Query(filter): Query<TurnFilter>,
-) -> ApiResult<Vec<ConversationRow>> {
-    let agents = |turn: &_| shared.agent_of(turn);
-    let page = shared.index.list_turns(&shared.runner, &filter, &agents, shared.now()).await?;
-    let mut rows: Vec<ConversationRow> = Vec::new();
-    for turn in page.turns {
-        let Some(id) = turn.conversation.clone() else { continue };
-        match rows.iter_mut().find(|row| row.id == id) {
-            Some(row) => row.turns.push(turn),
-            None => rows.push(ConversationRow { id, title: turn.title.clone(), turns: vec![turn] }),
-        }
-    }
-    Ok(Json(rows))
+) -> ApiResult<ConversationPage> {
+    Ok(Json(shared.list_conversations(&filter).await?))
 }
 
 pub(super) async fn show_turn(
     State(shared): Shared,
     Path(turn): Path<String>,
+    Query(range): Query<RowRange>,
 ) -> ApiResult<TurnDetail> {
-    Ok(Json(shared.load_detail(&parse_turn(&turn)?).await?))
+    Ok(Json(shared.load_detail(&parse_turn(&turn)?, &range).await?))
+}
+
+pub(super) async fn show_facts(
+    State(shared): Shared,
+    Path(turn): Path<String>,
+) -> ApiResult<TurnFacts> {
+    Ok(Json(shared.load_facts(&parse_turn(&turn)?).await?))
+}
+
+pub(super) async fn read_rows(
+    State(shared): Shared,
+    Path(turn): Path<String>,
+    Query(range): Query<RowRange>,
+) -> ApiResult<RowPage> {
+    Ok(Json(shared.read_turn(&parse_turn(&turn)?).await?.row_page(&range)))
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct StepRange {
+    start: usize,
+    count: Option<usize>,
+}
+
+/// How many steps a page has by default.
+const DEFAULT_STEPS: usize = 100;
+
+pub(super) async fn list_steps(
+    State(shared): Shared,
+    Path(turn): Path<String>,
+    Query(range): Query<StepRange>,
+) -> ApiResult<StepPage> {
+    let read = shared.read_turn(&parse_turn(&turn)?).await?;
+    Ok(Json(read.step_page(range.start, range.count.unwrap_or(DEFAULT_STEPS))))
+}
+
+pub(super) async fn list_calls(
+    State(shared): Shared,
+    Path(turn): Path<String>,
+    Query(filter): Query<CallFilter>,
+) -> ApiResult<CallPage> {
+    Ok(Json(shared.read_turn(&parse_turn(&turn)?).await?.call_page(&filter)))
 }
 
 pub(super) async fn show_call(
     State(shared): Shared,
     Path((turn, record)): Path<(String, String)>,
 ) -> ApiResult<CallView> {
-    let stored = shared.load_turn(&parse_turn(&turn)?).await?;
-    let read = ReadTurn::new(&stored, shared.now())?;
-    let call = read.call_view(&record);
+    let call = shared.read_turn(&parse_turn(&turn)?).await?.call_view(&record);
     Ok(Json(
         call.ok_or_else(|| ApiError::not_found(format!("turn `{turn}` has no call `{record}`")))?,
     ))

@@ -77,6 +77,9 @@ pub enum GateChoice {
 pub struct GateDecisionRequest {
     /// What was decided.
     pub choice: GateChoice,
+    /// With `approve`: later calls of the tool are approved too.
+    #[serde(default)]
+    pub always: Option<AlwaysRequest>,
     /// The arguments of `approve-edited`.
     #[serde(default)]
     pub arguments: Option<Value>,
@@ -86,6 +89,65 @@ pub struct GateDecisionRequest {
     /// The guidance of `deny`.
     #[serde(default)]
     pub guidance: Option<String>,
+}
+
+/// Where a standing approval holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum GrantedScope {
+    /// In the turn that asked.
+    Turn,
+    /// In every turn of the agent that asked.
+    Agent,
+}
+
+/// A standing approval: later calls of the tool run without a question.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct AlwaysRequest {
+    /// Where it holds.
+    pub scope: GrantedScope,
+    /// Whether it covers calls with any arguments, and not only with the same ones.
+    #[serde(default)]
+    pub any_arguments: bool,
+    /// After how many seconds it ends. By default, one for a turn ends with the turn, and one for an agent after 30 days.
+    #[serde(default)]
+    pub expires_seconds: Option<u64>,
+}
+
+/// A standing approval that was given.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct GrantRow {
+    /// Its id.
+    pub id: String,
+    /// The tool; nothing if the stored approval cannot be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// The turn in which it holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<String>,
+    /// The agent in whose turns it holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// The arguments that it covers; nothing if it covers all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<Value>,
+    /// Who gave it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// When it was given, in UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub given_at: Option<String>,
+    /// When it ends, in UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<String>,
+    /// Why it approves nothing any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refusal: Option<String>,
 }
 
 /// A value that may become a decision.

@@ -19,8 +19,11 @@ pub struct StepRow {
     /// How long all of it took, in milliseconds; nothing while it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<f64>,
-    /// What it cost.
+    /// The tokens of the step.
     pub usage: TokenUsage,
+    /// What they cost, in US dollars; nothing if the price of the model is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
     /// The model that was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
@@ -46,6 +49,100 @@ pub struct TimelineItem {
     /// What it is.
     #[serde(flatten)]
     pub content: ItemContent,
+}
+
+/// A row of a timeline: the head of a step, or something that happened.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "row", rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum TimelineRow {
+    /// A step. Its items follow.
+    Step(StepRow),
+    /// Something that happened.
+    Item(TimelineItem),
+}
+
+/// A window of the rows of a timeline.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct RowPage {
+    /// The place of the first one, counted from 0.
+    pub start: usize,
+    /// The rows.
+    pub rows: Vec<TimelineRow>,
+    /// How many rows the timeline has.
+    pub total: usize,
+}
+
+/// Which rows of a timeline to read.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
+pub struct RowRange {
+    /// The place of the first one, counted from 0.
+    pub start: usize,
+    /// How many; the default is 200.
+    pub count: Option<usize>,
+    /// The key of a row that the window is to contain, such as `step/12` or the key of an item. Then `start` does not count.
+    pub at: Option<String>,
+}
+
+/// How the layout of a timeline changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct KindsChange {
+    /// The first row whose kind is another one, counted from 0.
+    pub from: usize,
+    /// The kinds from there on, to the end of the timeline.
+    pub kinds: String,
+}
+
+/// A row that was added or changed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ChangedRow {
+    /// Its place, counted from 0.
+    pub at: usize,
+    /// The row.
+    pub row: TimelineRow,
+}
+
+/// Steps of a turn.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct StepPage {
+    /// The steps.
+    pub steps: Vec<StepRow>,
+    /// How many steps the turn has.
+    pub total: usize,
+}
+
+/// Which calls of a turn to list.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
+pub struct CallFilter {
+    /// Only queries of the artifact with this handle.
+    pub artifact: Option<String>,
+    /// The first one, counted from 0.
+    pub start: usize,
+    /// How many; the default is 500.
+    pub count: Option<usize>,
+}
+
+/// Calls of a turn.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct CallPage {
+    /// The calls, as items of the timeline.
+    pub calls: Vec<TimelineItem>,
+    /// How many calls the filter selects.
+    pub total: usize,
 }
 
 /// The kinds of things that happen.
@@ -102,6 +199,8 @@ pub struct CallRow {
     /// What it returned, in short.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<ResultRow>,
+    /// Which call of the turn with this key it is, counted from 1.
+    pub attempt: u32,
     /// Its gate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gate: Option<GateMark>,

@@ -3,15 +3,21 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ArtifactRow, GateView, StepRow, TimelineItem};
+use super::{ArtifactRow, ChangedRow, GateView, KindsChange, RowPage};
 
 /// How far a turn has got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum TurnState {
+    /// It waits for a process that runs it.
+    Queued,
     /// A process runs it.
     Running,
+    /// It is left alone until a time, after a failure that may pass.
+    Suspended,
+    /// Its end was asked for, and the process that runs it has not seen it yet.
+    CancelRequested,
     /// No process runs it, and it can be resumed.
     Interrupted,
     /// It waits at a gate.
@@ -39,7 +45,7 @@ pub struct TokenUsage {
     pub cached: u64,
 }
 
-/// A turn in a list.
+/// A turn in a list. It is built from what the store says in its lists, so that a list costs the same for turns of any size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -51,7 +57,7 @@ pub struct TurnRow {
     /// The agent that began it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// What takes its steps: `provider:model`, or `script`.
+    /// The model that takes its steps; nothing if no model does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// How far it has got.
@@ -63,6 +69,25 @@ pub struct TurnRow {
     pub created_at: String,
     /// How long it took, or has taken so far, in milliseconds.
     pub duration_ms: f64,
+    /// How many tokens it has used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// The question of its first open gate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<String>,
+    /// The code of the error that it ended with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_code: Option<String>,
+    /// What is known once the turn itself was read. `/turns/{turn}/facts` reads it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub facts: Option<TurnFacts>,
+}
+
+/// What a turn did, in numbers and a few words.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct TurnFacts {
     /// How many steps it has.
     pub steps: u32,
     /// How many calls it has.
@@ -71,15 +96,20 @@ pub struct TurnRow {
     pub failed_calls: u32,
     /// How many of them had their arguments coerced.
     pub coerced_calls: u32,
+    /// How many of them had been made before with the same arguments.
+    pub repeated_calls: u32,
     /// How many bytes of results are stored outside the prompt.
     pub artifact_bytes: u64,
-    /// What it cost.
+    /// The tokens of all steps.
     pub usage: TokenUsage,
+    /// What the tokens cost, in US dollars; nothing if the price of a model is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
     /// How many gates are open.
     pub open_gates: u32,
-    /// The question of the first open gate.
+    /// The beginning of the last reply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub question: Option<String>,
+    pub reply: Option<String>,
     /// What went wrong, in a line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -90,7 +120,8 @@ pub struct TurnRow {
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
 pub struct TurnFilter {
-    /// Words that the title, the agent, a tool or the id contains.
+    /// Words that the first words, the agent or the conversation has, or words that begin with them. The id of a turn finds
+    /// that turn.
     pub search: Option<String>,
     /// Only turns in this state.
     pub state: Option<TurnState>,
@@ -100,7 +131,7 @@ pub struct TurnFilter {
     pub model: Option<String>,
     /// Only turns of this conversation.
     pub conversation: Option<String>,
-    /// Only turns with calls whose arguments were coerced.
+    /// Only turns with calls whose arguments were coerced. The turns themselves are read, so that a page looks at fewer turns.
     pub coerced: Option<bool>,
     /// Only turns that began at this time or later, in UTC.
     pub since: Option<String>,
@@ -133,10 +164,22 @@ pub struct TurnPage {
 pub struct ConversationRow {
     /// Its id.
     pub id: String,
-    /// The first words of its newest turn.
+    /// The first words of the oldest of these turns.
     pub title: String,
-    /// Its turns, newest first.
+    /// Its turns that were looked at, newest first. `/turns` with the conversation lists all.
     pub turns: Vec<TurnRow>,
+}
+
+/// A page of conversations, those with the newest turns first.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ConversationPage {
+    /// The conversations.
+    pub conversations: Vec<ConversationRow>,
+    /// The value of `before` that continues the list; nothing at its end. A conversation can stand on several pages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
 }
 
 /// An error with its cause.
@@ -188,17 +231,20 @@ pub struct TurnActions {
     pub fork: bool,
 }
 
-/// One turn with its timeline.
+/// One turn with the layout of its timeline, and a window of its rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct TurnDetail {
     /// What stands in lists.
     pub turn: TurnRow,
-    /// Its steps, in order.
-    pub steps: Vec<StepRow>,
-    /// What happened, in order.
-    pub items: Vec<TimelineItem>,
+    /// The kinds of all rows of the timeline, one letter for each: `s` a step, `t` text, `c` a call, `r` a call that was
+    /// refused or failed.
+    pub kinds: String,
+    /// A window of the rows. `/turns/{turn}/rows` reads others.
+    pub rows: RowPage,
+    /// When the last step ended, in milliseconds since the turn began.
+    pub end_ms: f64,
     /// Its gates, in the order in which they were opened.
     pub gates: Vec<GateView>,
     /// Its artifacts.
@@ -223,19 +269,27 @@ pub enum TurnChange {
     Update(Box<TurnUpdate>),
     /// The model wrote more text.
     Delta(TextDelta),
+    /// The process that runs the turn says something about it, such as that it asks the provider again. Notices are not
+    /// stored.
+    Notice(Notice),
 }
 
-/// Records of a turn that were added or changed.
+/// What changed in a turn.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct TurnUpdate {
     /// What stands in lists.
     pub turn: TurnRow,
-    /// Steps that were added or changed.
-    pub steps: Vec<StepRow>,
-    /// Items that were added or changed, by their keys.
-    pub items: Vec<TimelineItem>,
+    /// How the layout of the timeline changed. Rows from there on have other places than before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kinds: Option<KindsChange>,
+    /// Rows that were added or changed: the last ones, if there are many.
+    pub rows: Vec<ChangedRow>,
+    /// Whether more rows changed than are sent, so that rows which a client has are to be read again.
+    pub more_rows: bool,
+    /// When the last step ended, in milliseconds since the turn began.
+    pub end_ms: f64,
     /// All gates of the turn.
     pub gates: Vec<GateView>,
     /// All artifacts of the turn.
@@ -245,6 +299,21 @@ pub struct TurnUpdate {
     pub error: Option<ErrorView>,
     /// What a client may do with it.
     pub actions: TurnActions,
+}
+
+/// Something that the process which runs a turn says about it.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Notice {
+    /// The step, counted from 1.
+    pub step: u32,
+    /// Its level: `info`, `warn` or `error`.
+    pub level: String,
+    /// What it is about, such as `retry-attempt`.
+    pub topic: String,
+    /// What it says.
+    pub text: String,
 }
 
 /// Text that a model writes at this moment.

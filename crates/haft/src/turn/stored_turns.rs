@@ -3,7 +3,8 @@
 use haft_core::cancel::{CancelReason, Cancellation};
 use haft_core::context::DispatchContext;
 use haft_core::store::{
-    CancelOutcome, CancelRequest, StoreError, StoredTurn, TurnId, TurnQuery, TurnSummary,
+    CancelOutcome, CancelRequest, ChangeListener, JournalRow, StoreError, StoredTurn, TurnId,
+    TurnQuery, TurnStore as _, TurnSummary,
 };
 
 use super::history::TurnHistory;
@@ -43,6 +44,51 @@ impl TurnRunner {
     /// The store failed.
     pub async fn load_turn(&self, turn: &TurnId) -> Result<Option<StoredTurn>, StoreError> {
         self.shared.store.load(turn.clone()).await
+    }
+
+    /// Loads what stands of a turn in lists; nothing if there is no such turn.
+    ///
+    /// # Errors
+    ///
+    /// The store failed.
+    pub async fn load_summary(&self, turn: &TurnId) -> Result<Option<TurnSummary>, StoreError> {
+        self.shared.store.summary(turn.clone()).await
+    }
+
+    /// Reads the journal entries of a turn behind a number, at most `limit` of them. Number 0 stands before the first entry.
+    ///
+    /// ```
+    /// use haft::executors::ScriptExecutor;
+    /// use haft::{TurnInput, TurnRunner};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
+    /// let runner = TurnRunner::builder(script).build()?;
+    /// let turn = runner.run(TurnInput::new("Be polite.")).await?.turn;
+    /// let entries = runner.read_journal(&turn, 0, 100).await?;
+    /// let last = entries.last().ok_or("no entry")?.number;
+    /// assert!(runner.read_journal(&turn, last, 100).await?.is_empty());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The store failed.
+    pub async fn read_journal(
+        &self,
+        turn: &TurnId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<JournalRow>, StoreError> {
+        self.shared.store.read_journal(turn.clone(), after, limit).await
+    }
+
+    /// Listens to changes of stored turns, by this and by other processes, from now on.
+    #[must_use]
+    pub fn listen(&self) -> Box<dyn ChangeListener> {
+        self.shared.store.listen()
     }
 
     /// Loads the steps of a stored turn, and a context with its records, whose artifacts are opened.

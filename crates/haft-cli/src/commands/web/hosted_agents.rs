@@ -133,6 +133,7 @@ impl HostedAgent for DirectoryAgent {
     ) -> Result<TurnRunner, AgentError> {
         let builder = TurnRunner::builder(executor)
             .tools(tools)
+            .agent(self.agent.identity().map_err(explain)?)
             .handles(self.agent.file.handles.into())
             .dir(&self.store_dir)
             .observer(self.hub.clone())

@@ -12,8 +12,8 @@ use haft_server::{AgentError, AgentSource, ExecutorPurpose, HostedAgent, SharedE
 
 use super::{Example, model, named_input, tools};
 
-const NAMES: [&str; 6] =
-    ["approval flow", "data desk", "hostile", "live", "log detective", "out of order"];
+const NAMES: [&str; 7] =
+    ["approval flow", "data desk", "gardener", "hostile", "live", "log detective", "out of order"];
 
 /// Finds agents of the example.
 pub(super) struct ExampleAgents(pub(super) Example);
@@ -84,7 +84,8 @@ fn system_prompt(agent: &str) -> String {
 }
 
 pub(super) fn input(agent: &str) -> TurnInput {
-    named_input(agent, &system_prompt(agent))
+    let input = named_input(agent, &system_prompt(agent));
+    if agent == "gardener" { input.conversation("garden-0199-4f2a") } else { input }
 }
 
 /// The executor and the tools of an agent.
@@ -93,6 +94,7 @@ pub(super) fn parts(example: &Example, agent: &str) -> (SharedExecutor, Vec<Tool
         "log detective" => Arc::new(model::provider(example, model::LOG_DETECTIVE)),
         "approval flow" => Arc::new(model::provider(example, model::APPROVAL_FLOW)),
         "data desk" => Arc::new(data_desk(example)),
+        "gardener" => Arc::new(model::provider(example, model::GARDENER)),
         "hostile" => Arc::new(hostile(example)),
         "live" => Arc::new(live(example)),
         "many" => Arc::new(many(example)),

@@ -83,6 +83,14 @@ pub(super) const APPROVAL_FLOW: &[Answer] = &[
     (340, "", "The list is written.", &[]),
 ];
 
+/// The agent sees no earlier turns, so that it gives one reply to everything.
+pub(super) const GARDENER: &[Answer] = &[(
+    530,
+    "",
+    "In October, with the tip up, five centimetres deep in loose soil. Strawberries are good neighbours.",
+    &[],
+)];
+
 /// A provider whose model is a list.
 pub(super) fn provider(example: &Example, answers: &'static [Answer]) -> Provider<ChatCompletions> {
     let transport = Arc::new(ListedModel { example: example.clone(), answers });
