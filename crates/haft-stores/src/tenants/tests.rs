@@ -29,7 +29,7 @@ async fn memory() -> OpenStores {
     OpenStores::open(&"memory:".parse().unwrap(), StoreOptions::default()).await.unwrap()
 }
 
-fn is_unknown<T: std::fmt::Debug>(result: Result<T, StoreError>) {
+fn is_unknown<T: std::fmt::Debug>(result: &Result<T, StoreError>) {
     assert!(matches!(result, Err(StoreError::Unknown { .. })), "{result:?}");
 }
 
@@ -72,7 +72,7 @@ async fn a_tenant_reads_its_own_turns_and_no_others() {
             let listed = turns.turns(query).await.unwrap();
             assert_eq!(listed.iter().map(|it| it.id.as_str()).collect::<Vec<_>>(), [name]);
         }
-        is_unknown(turns.turns(TurnQuery::default().before(turn(foreign))).await);
+        is_unknown(&turns.turns(TurnQuery::default().before(turn(foreign))).await);
         assert!(turns.turns(TurnQuery::default().tenant("other")).await.unwrap().is_empty());
         let gates = turns.open_gates(None).await.unwrap();
         assert_eq!(gates.iter().map(|it| it.turn.as_str()).collect::<Vec<_>>(), [name]);
@@ -92,12 +92,12 @@ async fn a_tenant_changes_nothing_of_another_one() {
     let lease = fill(&shop, "a").await;
     let before = stores.turns().load(turn("a")).await.unwrap();
     let turns = bank.turns();
-    is_unknown(turns.settle(gate("gate-a"), "\"yes\"".to_owned()).await);
-    is_unknown(turns.request_cancel(turn("a"), CancelRequest::new("b", "no")).await);
-    is_unknown(turns.claim(turn("a"), holder()).await);
-    is_unknown(turns.renew(lease.clone()).await);
-    is_unknown(turns.commit(lease.clone(), vec![StoreWrite::Journal("{}".into())]).await);
-    is_unknown(turns.release(lease.clone()).await);
+    is_unknown(&turns.settle(gate("gate-a"), "\"yes\"".to_owned()).await);
+    is_unknown(&turns.request_cancel(turn("a"), CancelRequest::new("b", "no")).await);
+    is_unknown(&turns.claim(turn("a"), holder()).await);
+    is_unknown(&turns.renew(lease.clone()).await);
+    is_unknown(&turns.commit(lease.clone(), vec![StoreWrite::Journal("{}".into())]).await);
+    is_unknown(&turns.release(lease.clone()).await);
     assert!(!turns.remove(turn("a")).await.unwrap());
     assert!(turns.remove_turns(TurnQuery::default()).await.unwrap().is_empty());
     let of_shop = NewTurn::new(turn("c")).tenant("shop");
