@@ -8,6 +8,7 @@ use haft::TurnRunner;
 use haft::events::EventHub;
 use haft::turn::{Clock, SystemClock};
 use serde_json::Value;
+use tokio::sync::Semaphore;
 
 use crate::agents::AgentSource;
 use crate::feed::Feeds;
@@ -15,6 +16,9 @@ use crate::prices::{PriceList, TokenPrices};
 use crate::shared::{Access, ApiShared};
 use crate::turn_cache::{FactCache, TurnCache};
 use crate::{openapi, routes};
+
+/// How many turns can be unfinished before no more can be submitted.
+const DEFAULT_UNFINISHED_TURNS: usize = 256;
 
 /// The HTTP API of a runner's turns. Cheap to clone.
 ///
@@ -58,6 +62,9 @@ impl Api {
             feeds: Feeds::default(),
             artifacts: Mutex::default(),
             running: Mutex::default(),
+            tenant: String::new(),
+            max_unfinished_turns: DEFAULT_UNFINISHED_TURNS,
+            submissions: Semaphore::new(1),
         };
         ApiBuilder { shared }
     }
@@ -141,6 +148,14 @@ impl ApiBuilder {
     /// Sets the clock.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.shared.clock = clock;
+        self
+    }
+
+    /// Serves one tenant of a service.
+    #[cfg(feature = "service")]
+    pub(crate) fn of_tenant(mut self, tenant: &str, max_unfinished_turns: usize) -> Self {
+        tenant.clone_into(&mut self.shared.tenant);
+        self.shared.max_unfinished_turns = max_unfinished_turns;
         self
     }
 

@@ -131,7 +131,8 @@ impl TurnFeed {
     /// The position after the change with this id; nothing if it is not of this feed, or too long ago.
     pub(crate) fn position_after(&self, id: &str) -> Option<u64> {
         let (epoch, number) = id.rsplit_once('-')?;
-        let position = number.parse::<u64>().ok()?.checked_add(1)?;
+        // The id before the first change is that of the number before zero.
+        let position = number.parse::<u64>().ok()?.wrapping_add(1);
         let log = self.lock();
         let oldest = log.changes.front().map_or(log.next, |(number, _)| *number);
         (epoch == self.epoch && (oldest..=log.next).contains(&position)).then_some(position)

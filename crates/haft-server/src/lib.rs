@@ -12,6 +12,10 @@
 //! | `GET /turns/{turn}/steps/{step}/request` | what the model saw, part by part with its trust |
 //! | `GET /turns/{turn}/artifacts/{handle}/lines` | lines of an artifact of any size |
 //! | `POST /gates/{gate}/decision` | approves, approves with edits, resolves or denies |
+//! | `POST /turns` | submits a turn for the workers |
+//!
+//! With the feature `service`, a `TenantService` serves the API to several tenants, each behind its own tokens and on its own
+//! view of the stores.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod agents;
@@ -23,6 +27,8 @@ mod openapi;
 mod prices;
 mod request_parts;
 mod routes;
+#[cfg(feature = "service")]
+mod service;
 mod shared;
 mod stored;
 mod timeline;
@@ -35,4 +41,9 @@ pub use self::api::{Api, ApiBuilder};
 pub use self::error::ApiError;
 pub use self::guard::{Guard, NoRandomNumbers};
 pub use self::prices::TokenPrices;
+#[cfg(feature = "service")]
+pub use self::service::{
+    NewToken, ServiceLimits, TenantScope, TenantService, TenantServiceBuilder, TokenError,
+    TokenFile, TokenInfo,
+};
 pub use self::shared::Access;

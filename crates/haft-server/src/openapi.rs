@@ -56,7 +56,7 @@ impl Operation {
 }
 
 /// Every operation.
-pub(crate) const OPERATIONS: [Operation; 35] = [
+pub(crate) const OPERATIONS: [Operation; 37] = [
     get("/", "Describes the server.", Body::Json(of::<wire::ServerInfo>)),
     get("/openapi.json", "Returns this document.", Body::Json(of::<Value>)),
     get(
@@ -66,6 +66,12 @@ pub(crate) const OPERATIONS: [Operation; 35] = [
     ),
     get("/turns", "Lists turns, newest first.", Body::Json(of::<wire::TurnPage>))
         .query(of::<wire::TurnFilter>),
+    post(
+        "/turns",
+        "Submits a turn for the workers.",
+        of::<wire::SubmitRequest>,
+        Body::Json(of::<wire::StartedTurn>),
+    ),
     get("/conversations", "Lists conversations.", Body::Json(of::<wire::ConversationPage>))
         .query(of::<wire::TurnFilter>),
     get(
@@ -106,6 +112,11 @@ pub(crate) const OPERATIONS: [Operation; 35] = [
         "/turns/{turn}/artifacts/{handle}",
         "Returns an artifact.",
         Body::Json(of::<wire::ArtifactRow>),
+    ),
+    get(
+        "/turns/{turn}/artifacts/{handle}/content",
+        "Returns bytes, whole or by range.",
+        Body::Bytes,
     ),
     get("/turns/{turn}/artifacts/{handle}/lines", "Reads lines.", Body::Json(of::<wire::LinePage>))
         .query(of::<LineQuery>),
@@ -185,7 +196,7 @@ pub(crate) const OPERATIONS: [Operation; 35] = [
         of::<wire::ReplayRequest>,
         Body::Json(of::<wire::StartedTurn>),
     ),
-    post("/session", "Exchanges a token for a cookie.", of::<wire::SessionRequest>, Body::Empty),
+    post(SESSION, "Exchanges a token for a cookie.", of::<wire::SessionRequest>, Body::Empty),
 ];
 
 /// Which lines or rows.
@@ -210,6 +221,28 @@ struct SearchQuery {
     /// The line to begin with, counted from 0.
     start: Option<u64>,
 }
+
+/// The document of a service for tenants: without sessions, below a prefix, and with tokens.
+#[cfg(feature = "service")]
+pub(crate) fn service_document() -> Value {
+    let mut document = document();
+    let parts = document.as_object_mut();
+    if let Some(parts) = parts {
+        parts.insert("servers".to_owned(), json!([{ "url": "/v1" }]));
+        parts.insert("security".to_owned(), json!([{ "token": [] }]));
+        if let Some(paths) = parts.get_mut("paths").and_then(Value::as_object_mut) {
+            paths.remove(SESSION);
+        }
+        if let Some(components) = parts.get_mut("components").and_then(Value::as_object_mut) {
+            let schemes = json!({ "token": { "type": "http", "scheme": "bearer" } });
+            components.insert("securitySchemes".to_owned(), schemes);
+        }
+    }
+    document
+}
+
+/// The path at which a browser begins a session.
+pub(crate) const SESSION: &str = "/session";
 
 /// The document.
 pub(crate) fn document() -> Value {

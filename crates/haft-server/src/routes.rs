@@ -3,9 +3,11 @@
 mod actions;
 mod agents;
 mod artifacts;
+mod content;
 mod events;
 mod gates;
 mod requests;
+mod submit;
 mod turns;
 
 use std::sync::Arc;
@@ -37,6 +39,7 @@ pub(crate) fn router(shared: Arc<ApiShared>) -> Router {
         .route("/search", get(artifacts::search_lines))
         .route("/outline", get(artifacts::read_outline))
         .route("/rows", get(artifacts::read_rows))
+        .route("/content", get(content::read_content))
         .route("/query", post(artifacts::run_query));
     let turn = Router::new()
         .route("/", get(turns::show_turn))
@@ -58,7 +61,7 @@ pub(crate) fn router(shared: Arc<ApiShared>) -> Router {
         .route("/", get(show_server))
         .route("/openapi.json", get(show_openapi))
         .route("/events", get(events::follow_list))
-        .route("/turns", get(turns::list_turns))
+        .route("/turns", get(turns::list_turns).post(submit::submit_turn))
         .route("/conversations", get(turns::list_conversations))
         .nest("/turns/{turn}", turn)
         .route("/gates", get(gates::list_gates))

@@ -1,10 +1,13 @@
 //! What the handlers share: the runner, the agents, and what is cached.
 
 use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use axum::extract::FromRequestParts;
 use axum::http::StatusCode;
+use axum::http::request::Parts;
 use haft::TurnRunner;
 use haft::artifacts::SpooledArtifact;
 use haft::events::EventHub;
@@ -34,6 +37,30 @@ pub(crate) struct ApiShared {
     pub(crate) feeds: Feeds,
     pub(crate) artifacts: Mutex<VecDeque<(TurnId, String, SpooledArtifact)>>,
     pub(crate) running: Mutex<Vec<(TurnId, Cancellation)>>,
+    /// The tenant whose turns these are; empty if there is only one.
+    pub(crate) tenant: String,
+    pub(crate) max_unfinished_turns: usize,
+    /// One permit, which a request has while it submits a turn.
+    pub(crate) submissions: tokio::sync::Semaphore,
+}
+
+/// Who sent a request, as its token says.
+#[derive(Clone)]
+pub(crate) struct TokenActor(pub(crate) Arc<str>);
+
+/// The name under which the action of a request is recorded: that of its token, else that of the server.
+pub(crate) struct Actor(pub(crate) Arc<str>);
+
+impl FromRequestParts<Arc<ApiShared>> for Actor {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(
+        parts: &mut Parts,
+        shared: &Arc<ApiShared>,
+    ) -> Result<Self, Infallible> {
+        let of_token = parts.extensions.get::<TokenActor>().map(|it| Arc::clone(&it.0));
+        Ok(Self(of_token.unwrap_or_else(|| shared.actor.as_str().into())))
+    }
 }
 
 /// What clients may do.
@@ -43,7 +70,9 @@ pub enum Access {
     /// They may look. Actions are refused.
     #[default]
     ReadOnly,
-    /// They may decide gates, cancel, resume and fork turns, replay recordings and call tools.
+    /// They may submit and cancel turns and decide gates. Workers run the turns.
+    Submit,
+    /// They may also resume and fork turns, replay recordings and call tools, which this process does.
     Act,
 }
 
@@ -66,6 +95,18 @@ impl ApiShared {
     pub(crate) fn check_access(&self) -> Result<(), ApiError> {
         match self.access {
             Access::Act => Ok(()),
+            Access::Submit => {
+                let message = "this server does not allow this action";
+                Err(ApiError::new(StatusCode::FORBIDDEN, "E_API_NOT_ALLOWED", message))
+            }
+            Access::ReadOnly => self.check_submit(),
+        }
+    }
+
+    /// Refuses to submit, cancel or decide for a client that may only look.
+    pub(crate) fn check_submit(&self) -> Result<(), ApiError> {
+        match self.access {
+            Access::Act | Access::Submit => Ok(()),
             Access::ReadOnly => {
                 let message = "this server is read-only";
                 Err(ApiError::new(StatusCode::FORBIDDEN, "E_API_READ_ONLY", message))
@@ -134,7 +175,9 @@ impl ApiShared {
         };
         TurnActions {
             resume: can_act && is_resumable,
-            cancel: can_act && !state.is_final() && state != TurnState::CancelRequested,
+            cancel: self.access != Access::ReadOnly
+                && !state.is_final()
+                && state != TurnState::CancelRequested,
             fork: can_act && read.agent.is_some() && read.step_count() > 0,
         }
     }

@@ -7,6 +7,7 @@ mod agent;
 mod artifact;
 mod gate;
 mod request;
+mod submit;
 mod timeline;
 mod turn;
 
@@ -28,6 +29,7 @@ pub use self::gate::{
 pub use self::request::{
     PartChange, PartKind, PromptPart, RequestView, ResponseView, Segment, SegmentKind, SourceTier,
 };
+pub use self::submit::SubmitRequest;
 pub use self::timeline::{
     CallFilter, CallPage, CallRow, CallView, ChangedRow, CoercionRow, GateMark, ItemContent,
     KindsChange, ResultRow, RowPage, RowRange, StepPage, StepRow, TimelineItem, TimelineRow,

@@ -53,6 +53,8 @@ mod secret;
 mod spools;
 mod store_url;
 #[cfg(feature = "sqlite")]
+mod tenants;
+#[cfg(feature = "sqlite")]
 mod turn_dir;
 mod turns;
 

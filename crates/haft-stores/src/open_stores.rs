@@ -1,11 +1,11 @@
 //! Opens stores by their addresses: the one place that commands, workers and servers use.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use haft_core::BoxFuture;
-use haft_core::gate::ApprovalLedger;
+use haft_core::gate::{ApprovalLedger, GrantStore};
 use haft_core::record::SpoolResolver;
 use haft_core::spool::{
     ReaderDescriptor, SpoolError, SpoolKey, SpoolPage, SpoolPayload, SpoolReader, SpoolStore,
@@ -14,9 +14,10 @@ use haft_core::store::{StoreError, TurnStore};
 use sha2::{Digest as _, Sha256};
 
 use crate::secret::{load_or_create_secret, random_secret};
+use crate::tenants::{TenantSpools, TenantStore};
 use crate::{
-    DirLedger, DirSpoolStore, MemorySpoolStore, MemoryStore, SpoolUrl, SqliteStore, StoreUrl,
-    TurnDir,
+    DirGrants, DirLedger, DirSpoolStore, MemorySpoolStore, MemoryStore, SpoolUrl, SqliteStore,
+    StoreUrl, TurnDir,
 };
 #[cfg(feature = "object-store")]
 use crate::{ObjectOptions, ObjectSpoolStore};
@@ -95,6 +96,9 @@ pub struct OpenStores {
     turns: Arc<dyn TurnStore>,
     spools: Arc<AnySpoolStore>,
     ledger: Option<Arc<dyn ApprovalLedger>>,
+    /// The directory of the store, which has the standing approvals.
+    dir: Option<PathBuf>,
+    grants: Option<Arc<dyn GrantStore>>,
     secret: [u8; 32],
     envelope_secret: Option<[u8; 32]>,
     closing: Closing,
@@ -135,6 +139,8 @@ impl OpenStores {
             turns: Arc::clone(dir.store()) as _,
             spools: Arc::new(spools),
             ledger: Some(Arc::clone(dir.ledger()) as _),
+            dir: Some(dir.path().to_owned()),
+            grants: Some(Arc::new(DirGrants::of_dir(&dir))),
             secret: options.secret.unwrap_or_else(|| dir.secret()),
             envelope_secret: dir.envelope_secret(),
             closing: Closing::Sqlite(Arc::clone(dir.store())),
@@ -157,6 +163,8 @@ impl OpenStores {
             turns: Arc::clone(&store) as _,
             spools: Arc::new(spools),
             ledger: Some(Arc::new(DirLedger::new(dir.join(TurnDir::LEDGER_DIR)))),
+            grants: Some(Arc::new(DirGrants::new(dir.join(GRANTS_DIR)))),
+            dir: Some(dir),
             secret,
             envelope_secret: Some(envelope_secret),
             closing: Closing::Sqlite(store),
@@ -173,6 +181,8 @@ impl OpenStores {
             turns: Arc::new(MemoryStore::new()),
             spools: Arc::new(spools),
             ledger: None,
+            dir: None,
+            grants: None,
             secret,
             envelope_secret: Some(derive_envelope_secret(&secret)),
             closing: Closing::Nothing,
@@ -199,6 +209,8 @@ impl OpenStores {
             turns: Arc::clone(&store) as _,
             spools: Arc::new(spools),
             ledger: None,
+            dir: None,
+            grants: None,
             secret,
             envelope_secret: Some(derive_envelope_secret(&secret)),
             closing: Closing::Postgres(store),
@@ -228,6 +240,56 @@ impl OpenStores {
     #[must_use]
     pub fn ledger(&self) -> Option<&Arc<dyn ApprovalLedger>> {
         self.ledger.as_ref()
+    }
+
+    /// The standing approvals, if the store has some.
+    #[must_use]
+    pub fn grants(&self) -> Option<&Arc<dyn GrantStore>> {
+        self.grants.as_ref()
+    }
+
+    /// The stores as one tenant sees them. Turns, gates, conversations, memories, large results and standing approvals of
+    /// other tenants do not exist in them, and new turns belong to the tenant. Turns that were stored without a tenant belong
+    /// to the tenant with the empty name.
+    ///
+    /// ```
+    /// use haft_core::store::{NewTurn, TurnStore as _};
+    /// use haft_stores::{OpenStores, StoreOptions};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let stores = OpenStores::open(&"memory:".parse()?, StoreOptions::default()).await?;
+    /// let (shop, bank) = (stores.for_tenant("shop"), stores.for_tenant("bank"));
+    /// shop.turns().enqueue(NewTurn::new("turn-1".parse()?)).await?;
+    /// assert!(shop.turns().load("turn-1".parse()?).await?.is_some());
+    /// assert!(bank.turns().load("turn-1".parse()?).await?.is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn for_tenant(&self, tenant: &str) -> Self {
+        let turns = TenantStore::new(Arc::clone(&self.turns), tenant);
+        let spools = TenantSpools::new(Arc::clone(&self.spools), &turns);
+        let of_dir = |dir: &PathBuf| {
+            let name = hex::encode(Sha256::digest(tenant));
+            Arc::new(DirGrants::new(dir.join(TENANT_GRANTS_DIR).join(name))) as Arc<dyn GrantStore>
+        };
+        let is_unnamed = tenant.is_empty();
+        Self {
+            turns: Arc::new(turns),
+            spools: Arc::new(AnySpoolStore::new(Arc::new(spools))),
+            ledger: self.ledger.clone(),
+            dir: self.dir.clone(),
+            grants: if is_unnamed { self.grants.clone() } else { self.dir.as_ref().map(of_dir) },
+            secret: self.secret,
+            // Conversations of two tenants can have the same name, and the names of envelopes follow from it: a tenant that
+            // sees those of its own prompts must not know those of another tenant.
+            envelope_secret: match self.envelope_secret {
+                Some(secret) if !is_unnamed => Some(derive_tenant_secret(&secret, tenant)),
+                secret => secret,
+            },
+            closing: self.closing.clone(),
+        }
     }
 
     /// The secret of gates. Every holder of the secret can approve calls.
@@ -289,6 +351,17 @@ fn derive_envelope_secret(secret: &[u8; 32]) -> [u8; 32] {
     let hash = Sha256::new_with_prefix(b"haft secret of envelopes\n");
     hash.chain_update(secret).finalize().into()
 }
+
+/// The secret of a tenant, which says nothing about that of another one.
+fn derive_tenant_secret(secret: &[u8; 32], tenant: &str) -> [u8; 32] {
+    let hash = Sha256::new_with_prefix(b"haft secret of envelopes of a tenant\n");
+    hash.chain_update(secret).chain_update(tenant).finalize().into()
+}
+
+/// The directory of standing approvals.
+const GRANTS_DIR: &str = "grants";
+/// The directory with the standing approvals of each tenant.
+const TENANT_GRANTS_DIR: &str = "tenant-grants";
 
 /// Takes the parameter `schema` out of an address.
 #[cfg(feature = "postgres")]

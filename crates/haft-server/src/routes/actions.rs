@@ -16,7 +16,7 @@ use super::agents::load_agent;
 use super::{Shared, parse_turn};
 use crate::agents::{ExecutorPurpose, HostedAgent, SharedExecutor};
 use crate::error::{ApiError, ApiResult};
-use crate::shared::{Access, ApiShared};
+use crate::shared::{Access, Actor, ApiShared};
 use crate::stored::count_earlier_turns;
 use crate::timeline::{is_held, state_of};
 use crate::wire::{
@@ -31,17 +31,18 @@ const MAX_RUNNING: usize = 32;
 pub(super) async fn cancel_turn(
     State(shared): Shared,
     Path(turn): Path<String>,
+    Actor(actor): Actor,
     Json(request): Json<ReasonRequest>,
 ) -> ApiResult<StartedTurn> {
-    shared.check_access()?;
+    shared.check_submit()?;
     let id = parse_turn(&turn)?;
     let reason = request.reason.filter(|it| !it.trim().is_empty());
-    let reason = reason.unwrap_or_else(|| format!("cancelled by {}", shared.actor));
+    let reason = reason.unwrap_or_else(|| format!("cancelled by {actor}"));
     if let Some(cancellation) = shared.running_turn(&id) {
         cancellation.cancel(reason.as_str());
         return Ok(Json(StartedTurn { turn }));
     }
-    let request = CancelRequest::new(shared.actor.as_str(), reason.as_str());
+    let request = CancelRequest::new(&*actor, reason.as_str());
     shared.runner.request_cancel(&id, request).await?;
     match shared.runner.cancel_turn(&id, reason.as_str()).await {
         // The process that runs the turn ends it when it renews its lease.

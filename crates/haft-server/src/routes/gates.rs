@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::Shared;
 use crate::error::{ApiError, ApiResult, field_problems};
-use crate::shared::ApiShared;
+use crate::shared::{Actor, ApiShared};
 use crate::timeline::gate_view;
 use crate::wire::{
     AlwaysRequest, FieldProblem, GateCheck, GateChoice, GateDecisionRequest, GateProposal,
@@ -51,12 +51,13 @@ pub(super) async fn check_gate(
 pub(super) async fn decide_gate(
     State(shared): Shared,
     Path(gate): Path<String>,
+    Actor(actor): Actor,
     Json(decision): Json<GateDecisionRequest>,
 ) -> ApiResult<GateView> {
-    shared.check_access()?;
+    shared.check_submit()?;
     let id = parse_gate(&gate)?;
     let gate = find_gate(&shared, &gate).await?;
-    let (gates, by) = (shared.runner.gates(), shared.actor.as_str());
+    let (gates, by) = (shared.runner.gates(), &*actor);
     let needs = |field: &str| ApiError::invalid(format!("this decision needs `{field}`"));
     match decision.choice {
         GateChoice::Approve => match &decision.always {
@@ -84,7 +85,7 @@ pub(super) async fn decide_gate(
     let mut view = gate_view(&gate, None, None);
     let is_denied = decision.choice == GateChoice::Deny;
     view.decision = Some(if is_denied { "rejected" } else { "resolved" }.to_owned());
-    view.decided_by = Some(shared.actor.clone());
+    view.decided_by = Some(actor.to_string());
     Ok(Json(view))
 }
 
@@ -113,7 +114,7 @@ pub(super) async fn revoke_grant(
     State(shared): Shared,
     Path(grant): Path<String>,
 ) -> ApiResult<Vec<GrantRow>> {
-    shared.check_access()?;
+    shared.check_submit()?;
     let listed = shared.runner.gates().grants().await?;
     let missing = || ApiError::not_found(format!("there is no standing approval `{grant}`"));
     let found = listed.iter().find(|it| it.id.to_string() == grant).ok_or_else(missing)?;

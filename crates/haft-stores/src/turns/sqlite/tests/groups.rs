@@ -11,7 +11,7 @@ use super::*;
 /// for all.
 async fn together<T>(
     path: &Path,
-    futures: Vec<BoxFuture<'_, Result<T, haft_core::store::StoreError>>>,
+    futures: Vec<BoxFuture<'_, Result<T, StoreError>>>,
 ) -> Vec<Result<T, StoreError>> {
     let other = Connection::open(path).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
@@ -150,7 +150,7 @@ fn leases_that_are_given_back_do_not_wait_for_the_disk() {
             let (first, brief) =
                 (queue.run("a", level).await, queue.run_without_fsync("b", level).await);
             // The first has the writer wait, so that the other two are one group.
-            let mixed: Vec<BoxFuture<'_, Result<i64, haft_core::store::StoreError>>> = vec![
+            let mixed: Vec<BoxFuture<'_, Result<i64, StoreError>>> = vec![
                 Box::pin(queue.run("c", level)),
                 Box::pin(queue.run_without_fsync("d", level)),
                 Box::pin(queue.run("e", level)),
