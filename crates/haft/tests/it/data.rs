@@ -14,7 +14,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use haft::BoxFuture;
 use haft::artifacts::Budget;
-use haft::stores::{LineIndex, MemorySpoolStore, SpoolReader, SpoolStore};
+use haft::stores::{LineIndex, MemorySpoolStore, SpoolError, SpoolReader, SpoolStore};
 
 /// How much is read at once: less than anything, about as much as a token, all.
 const WINDOWS: [usize; 6] = [1, 2, 3, 7, 64, 1 << 18];

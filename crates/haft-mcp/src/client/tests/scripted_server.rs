@@ -1,5 +1,6 @@
 //! A server whose responses a test writes.
 
+use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::providers::retry::RetryPolicy;
-use haft::providers::transport::{Body, Transport, TransportError};
+use haft::providers::transport::{Body, Response, Transport, TransportError};
 use haft::providers::{Options, Provider};
 use haft::records::CallState;
 use haft::stores::MemoryStore;

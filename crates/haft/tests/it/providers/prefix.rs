@@ -12,7 +12,7 @@ use haft::middleware::{Next, hydrate_conversation};
 use haft::providers::dialects::anthropic_messages::AnthropicMessages;
 use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::providers::dialects::openai_responses::OpenAiResponses;
-use haft::providers::transport::{Body, Transport};
+use haft::providers::transport::{Body, Response, Transport, TransportError};
 use haft::providers::{Dialect, Options, Provider};
 use haft::records::{Identity, Memory, Message, MessageRole};
 use haft::schema::{integer, object};

@@ -9,7 +9,7 @@ use haft::events::{Event, EventKind};
 use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::providers::generation::GenerationOutcome;
 use haft::providers::retry::RetryPolicy;
-use haft::providers::transport::{Body, Transport, TransportError};
+use haft::providers::transport::{Body, Response, Transport, TransportError};
 use haft::providers::{Options, Provider, ProviderBuilder};
 use haft::records::Message;
 use haft::turn::{self, TurnInput, TurnReport, TurnRunner};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use haft::BoxFuture;
-use haft::stores::{DirSpoolStore, MemorySpoolStore};
+use haft::stores::{DirSpoolStore, MemorySpoolStore, SpoolError};
 use haft::stores::{LineIndex, LocalRead, SpoolReader, SpoolStore};
 use haft::testing::conformance;
 

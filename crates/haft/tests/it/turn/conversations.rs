@@ -5,12 +5,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use haft::executors::{Step, StepContext, StepError};
-use haft::middleware::{HydrateConversation, hydrate_conversation, hydrate_from_source};
+use haft::middleware::{BoxError, HydrateConversation, hydrate_conversation, hydrate_from_source};
 use haft::records::{CallState, Memory, Message, ToolResults};
 use haft::stores::{
     CancelOutcome, CancelRequest, ChangeListener, ClaimFilter, GateId, GateRow, JournalRow, Lease,
     LeaseRequest, MemoryRow, MemoryScope, MemorySpoolStore, MemoryStore, NewTurn, SettleOutcome,
-    SpoolKey, SpoolStore as _, StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary,
+    SpoolKey, SpoolStore as _, StoreError, StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore,
+    TurnSummary,
 };
 use haft::tools::ToolEffect;
 use haft::turn::{GarbageOptions, Instruction, ManualClock, Timestamp, TurnContext, TurnSource};

@@ -7,7 +7,7 @@ use haft::BoxFuture;
 use haft::stores::{
     CancelOutcome, CancelRequest, ChangeListener, ClaimFilter, GateId, GateRow, JournalRow, Lease,
     LeaseRequest, MemoryRow, MemoryScope, MemoryStore, NewTurn, SettleOutcome, SpoolKey,
-    StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary,
+    StoreError, StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary,
 };
 use tokio::sync::Notify;
 
