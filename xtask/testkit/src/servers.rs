@@ -187,6 +187,73 @@ impl Drop for S3Server {
     }
 }
 
+/// A Restate server without deployments.
+#[derive(Debug)]
+pub struct RestateServer {
+    child: Child,
+    dir: PathBuf,
+    ingress: u16,
+    admin: u16,
+}
+
+impl RestateServer {
+    /// Starts a server. Records a skip if none is installed.
+    ///
+    /// # Panics
+    ///
+    /// If a server that is installed does not start.
+    #[must_use]
+    #[expect(
+        clippy::panic,
+        reason = "a server that is installed and does not start fails the test"
+    )]
+    pub fn start() -> Option<Self> {
+        let system = if cfg!(target_os = "macos") { "darwin" } else { "linux" };
+        let machine = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };
+        let package = format!("node_modules/@restatedev/restate-server-{system}-{machine}");
+        let program = format!("{package}/bin/restate-server");
+        let program = crate::server("restate", &program)?.join(program);
+        let (ingress, admin) = (free_port(), free_port());
+        let dir =
+            std::env::temp_dir().join(format!("haft-restate-{}-{ingress}", std::process::id()));
+        let mut command = Command::new(program);
+        command.arg("--base-dir").arg(&dir).args(["--bind-ip", "127.0.0.1", "--no-logo"]);
+        command.env("RESTATE_DISABLE_TELEMETRY", "true").env("RESTATE_LISTEN_MODE", "tcp");
+        command.env("RESTATE_BIND_PORT", free_port().to_string());
+        command.env("RESTATE_INGRESS__BIND_PORT", ingress.to_string());
+        command.env("RESTATE_ADMIN__BIND_PORT", admin.to_string());
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let child = command.spawn().unwrap_or_else(|error| panic!("restate-server: {error}"));
+        let server = Self { child, dir, ingress, admin };
+        let is_ready = || {
+            let ports = [server.ingress, server.admin];
+            ports.iter().all(|port| TcpStream::connect(("127.0.0.1", *port)).is_ok())
+        };
+        assert!(wait_until(is_ready), "restate-server does not start");
+        Some(server)
+    }
+
+    /// The address at which handlers are called.
+    #[must_use]
+    pub fn ingress(&self) -> String {
+        format!("http://127.0.0.1:{}", self.ingress)
+    }
+
+    /// The address at which deployments are registered.
+    #[must_use]
+    pub fn admin(&self) -> String {
+        format!("http://127.0.0.1:{}", self.admin)
+    }
+}
+
+impl Drop for RestateServer {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = fs::remove_dir_all(&self.dir);
+    }
+}
+
 /// The directory with the programs of the newest PostgreSQL.
 fn find_postgres() -> Option<PathBuf> {
     let of_debian = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
