@@ -140,7 +140,7 @@ impl TurnRunnerBuilder {
         }
     }
 
-    /// Uses stores that were opened by their addresses, with their secrets and their ledger.
+    /// Uses stores that were opened by their addresses, with their secrets, their ledger and their standing approvals.
     ///
     /// ```
     /// use haft::TurnRunner;
@@ -162,6 +162,9 @@ impl TurnRunnerBuilder {
         let mut this = this.secret(stores.secret());
         if let Some(ledger) = stores.ledger() {
             this = this.approval_ledger(Arc::clone(ledger));
+        }
+        if let Some(grants) = stores.grants() {
+            this = this.grants(Arc::clone(grants));
         }
         match stores.envelope_secret() {
             Some(secret) => this.envelope_secret(secret),
