@@ -174,8 +174,9 @@ fn a_shared_store_needs_a_secret_a_store_of_results_and_named_agents() {
     assert!(no_secret.contains("hint: give all processes the same one"), "{no_secret}");
     let no_agents = run_haft(dir, &["worker", "--store", url, "--spool", "results"]);
     assert!(no_agents.contains("hint: name the agents of this worker"), "{no_agents}");
-    let short = haft(dir).args(["turns", "--store", url, "--spool", "results"]);
-    let short = transcript(&{ short }.env("HAFT_STORE_SECRET", "abc").output().unwrap());
+    let mut short = haft(dir);
+    short.args(["turns", "--store", url, "--spool", "results"]).env("HAFT_STORE_SECRET", "abc");
+    let short = transcript(&short.output().unwrap());
     assert!(short.contains("has not 64 hexadecimal digits"), "{short}");
     for said in [no_spool, no_secret, no_agents, short] {
         assert!(said.starts_with("exit 1") && !said.contains("hidden"), "{said}");

@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use haft::BoxFuture;
 use haft::events::{Event, TracingObserver};
 use haft::executors::ExecutorDescription;
 use haft::middleware::hydrate_conversation;
 use haft::stores::{OpenStores, StoredTurn, TurnSummary};
 use haft::turn::{Deadlines, GatePolicy, TurnError, TurnHistory, TurnRunner};
-use haft::BoxFuture;
 use haft::worker::RunnerSource;
 use tokio::sync::OnceCell;
 
