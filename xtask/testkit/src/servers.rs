@@ -17,6 +17,8 @@ pub struct PostgresServer {
     programs: PathBuf,
     dir: PathBuf,
     port: u16,
+    /// Whether commits reach the disk.
+    is_durable: bool,
     child: Option<Child>,
 }
 
@@ -28,6 +30,20 @@ impl PostgresServer {
     /// If a server that is installed does not start.
     #[must_use]
     pub fn start() -> Option<Self> {
+        Self::start_with(false)
+    }
+
+    /// Starts a server whose commits reach the disk, as [`start`](Self::start) does: for figures.
+    ///
+    /// # Panics
+    ///
+    /// If a server that is installed does not start.
+    #[must_use]
+    pub fn start_durable() -> Option<Self> {
+        Self::start_with(true)
+    }
+
+    fn start_with(is_durable: bool) -> Option<Self> {
         let Some(programs) = find_postgres() else {
             record_skip("program:postgres", "`cargo xtask setup` installs it");
             return None;
@@ -37,7 +53,7 @@ impl PostgresServer {
             std::process::id(),
             free_port()
         ));
-        let mut server = Self { programs, dir, port: free_port(), child: None };
+        let mut server = Self { programs, dir, port: free_port(), is_durable, child: None };
         server.create_database();
         server.run();
         Some(server)
@@ -83,7 +99,8 @@ impl PostgresServer {
     fn run(&mut self) {
         let mut postgres = self.command("postgres");
         postgres.arg("-D").arg(self.dir.join("data")).arg("-k").arg(&self.dir);
-        postgres.args(["-h", "127.0.0.1", "-p", &self.port.to_string(), "-c", "fsync=off"]);
+        let fsync = if self.is_durable { "fsync=on" } else { "fsync=off" };
+        postgres.args(["-h", "127.0.0.1", "-p", &self.port.to_string(), "-c", fsync]);
         let child = postgres.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
         self.child = Some(child.unwrap_or_else(|error| panic!("postgres: {error}")));
         let ready = || {
