@@ -3,11 +3,11 @@
 #[cfg(test)]
 mod tests;
 
-use crate::{artifacts, conversation, mcp, measure::Plan, report::Format, stream, turns};
+use crate::{artifacts, conversation, mcp, measure::Plan, report::Format, stream, turns, workers};
 
 /// What is printed when the command line is not understood.
 pub(crate) const USAGE: &str = "\
-usage: haft-bench <dispatch|validate|callid|agreement|artifacts|stream|turns|conversation|mcp> [--json] [--rounds N] [--quick]
+usage: haft-bench <dispatch|validate|callid|agreement|artifacts|stream|turns|conversation|mcp|workers> [--json] [--rounds N] [--quick]
                   [--values N] [--bytes N] [--keep] [--full]
 
   dispatch    JSON text in, typed handler out: Haft, peers and the reference in node
@@ -19,6 +19,7 @@ usage: haft-bench <dispatch|validate|callid|agreement|artifacts|stream|turns|con
   turns       turns of three iterations: at once, waiting, and on the disk, beside bare Tokio
   conversation  a conversation of many turns: size of its store and time of hydration, and how they grow
   mcp         the MCP proxy: what it adds to a small call, and a large result (--bytes) until its answer
+  workers     workers on PostgreSQL: decisions, claims, commits, throughput, and a large result (--bytes) in S3
 
   --json      one JSON object per line: name, ours, unit, peers, ratio (ours to the floor)
   --rounds N  rounds per variant (31; 5 with --quick; of artifacts, stream and turns 7 and 3)
@@ -43,6 +44,7 @@ pub(crate) enum Bench {
     Turns,
     Conversation,
     Mcp,
+    Workers,
 }
 
 /// A parsed command line.
@@ -58,6 +60,7 @@ pub(crate) struct Args {
     pub(crate) turns: turns::Options,
     pub(crate) conversation: conversation::Options,
     pub(crate) mcp: mcp::Options,
+    pub(crate) workers: workers::Options,
 }
 
 impl Args {
@@ -83,6 +86,7 @@ impl Args {
                 "turns" if bench.is_none() => bench = Some(Bench::Turns),
                 "conversation" if bench.is_none() => bench = Some(Bench::Conversation),
                 "mcp" if bench.is_none() => bench = Some(Bench::Mcp),
+                "workers" if bench.is_none() => bench = Some(Bench::Workers),
                 "--json" => format = Format::JsonLines,
                 "--quick" => (plan, few, quick) = (Plan::QUICK, 3, true),
                 "--rounds" => rounds = Some(parse_count(&arg, args.next())?),
@@ -100,7 +104,20 @@ impl Args {
         let stream = stream::Options { rounds: rounds.unwrap_or(few) };
         let conversation = conversation::Options { turns: if quick { 200 } else { 1_000 } };
         let mcp = mcp::Options { calls: if quick { 500 } else { 5_000 }, bytes };
-        Ok(Self { bench, format, plan, values, artifacts, stream, turns, conversation, mcp })
+        let (count, waiting) = if quick { (100, 1_000) } else { (400, 10_000) };
+        let workers = workers::Options { turns: count, waiting, bytes };
+        Ok(Self {
+            bench,
+            format,
+            plan,
+            values,
+            artifacts,
+            stream,
+            turns,
+            conversation,
+            mcp,
+            workers,
+        })
     }
 }
 

@@ -9,6 +9,7 @@
 //! cargo run --release -p haft-bench -- turns --full
 //! cargo run --release -p haft-bench --no-default-features -- conversation
 //! cargo run --release -p haft-bench --no-default-features -- mcp --bytes 1G
+//! cargo run --release -p haft-bench --no-default-features -- workers --bytes 1G
 //! cargo run --release -p haft-bench --features allocations -- dispatch
 //! ```
 //!
@@ -32,6 +33,7 @@ mod report;
 mod stream;
 mod turns;
 mod validate;
+mod workers;
 
 use std::{env, io, process::ExitCode};
 
@@ -55,6 +57,8 @@ fn main() -> ExitCode {
         Some(turns::job::COMMAND) => {
             return exit(turns::job::run(job.as_deref(), &mut io::stdout().lock()), failed);
         }
+        Some(workers::PROCESS) => return exit(workers::process_job(job.as_deref()), failed),
+        Some(workers::SPOOL) => return exit(workers::spool_job(job.as_deref()), failed),
         _ => {}
     }
     let args = match Args::parse(env::args().skip(1)) {
@@ -94,6 +98,7 @@ fn run(args: Args) -> Result<(), String> {
         Bench::Turns => turns::run(args.turns, &mut print),
         Bench::Mcp => mcp::run(args.mcp, &mut print),
         Bench::Conversation => conversation::run(args.conversation, &mut print),
+        Bench::Workers => workers::run(args.workers, &mut print),
     }
 }
 

@@ -8,6 +8,8 @@
 //! - Sweeps of faults, with five seeds: processes that sleep longer than their lease, SIGTERM at random, disks that are full
 //!   at every write (`HAFT_SWEEP`), providers of which every third response fails, and 200 processes on one store
 //!   (`HAFT_PROCESSES`).
+//! - A thousand turns of twenty calls on four workers and one PostgreSQL server, which are killed, stopped and restarted
+//!   (`HAFT_TURNS`, `HAFT_CALLS`).
 //! - Contents of one gibibyte (`HAFT_LARGE_BYTES`).
 //! - Every package, built from what would be published.
 //! - A sample of 300 mutants, of which nine in ten must be caught (`cargo xtask mutants`).
@@ -41,6 +43,8 @@ pub(crate) fn run(root: &Path) -> ExitCode {
         let chaos = Step::cargo(&format!("{TESTS} in_the_chaos_of_its_provider"));
         steps.push(chaos.env("HAFT_SEED", seed.to_string()).env("HAFT_CASES_FACTOR", "20"));
     }
+    let workers = Step::cargo(&format!("{TESTS} killed_workers_lose_and_double_nothing"));
+    steps.push(workers.env("HAFT_TURNS", "1000").env("HAFT_CALLS", "20"));
     steps.push(Step::cargo(&format!("{TESTS} large")).env("HAFT_LARGE_BYTES", "1073741824"));
     steps.push(Step::cargo("publish --workspace --dry-run --locked --allow-dirty"));
     steps.push(Step::cargo("run --locked --quiet --package xtask -- mutants"));

@@ -36,8 +36,10 @@ pub(crate) use self::script_errors::ScriptErrors;
 use self::source::{AgentFileError, AgentSource};
 pub(crate) use self::tool_keys::ARTIFACT_KINDS;
 use self::trusted_agents::AgentIdentity;
+use crate::args::StoreArg;
 use crate::keyboard::{Keyboard, KeyboardInput, is_yes};
 use crate::state_dir::state_dir;
+use crate::store_address::{StoreAddress, find_default_store};
 use crate::terminal::{Terminal, TextRole, print_line, print_prompt, sanitize};
 use crate::user_error::UserError;
 
@@ -47,6 +49,8 @@ pub(crate) struct Agent {
     pub(crate) dir: PathBuf,
     pub(crate) file: AgentFile,
     pub(crate) system: String,
+    /// The store that the agent file names.
+    store: Option<StoreAddress>,
     pub(crate) tools: Vec<Tool>,
     /// The MCP servers that are connected.
     servers: Vec<McpTools>,
@@ -97,15 +101,27 @@ impl Agent {
                 String::new()
             }
         };
-        let store = store_path(&dir, &file, own.store);
-        let protected = [path, store].into_iter().chain(own.files.iter().map(PathBuf::from));
+        let store = match file.store.as_ref().map(|it| it.to_address(&dir)).transpose() {
+            Ok(store) => store,
+            Err(error) => {
+                errors.push(source.locate(error).into());
+                None
+            }
+        };
+        let store_dir = match (&own.store, &store) {
+            (Some(selected), _) => Some(selected.clone()),
+            (None, Some(store)) => store.local_dir().map(Path::to_owned),
+            (None, None) => Some(find_default_store()),
+        };
+        let protected = [path].into_iter().chain(store_dir);
+        let protected = protected.chain(own.files.iter().map(PathBuf::from));
         let protected: Vec<PathBuf> = protected.chain(state_dir()).collect();
         let prepare = file.prepare.iter().filter_map(|it| it.validate().err());
         let built = file.tools.build(&dir, &protected, &file.approvals);
         let found = prepare.chain(built.errors).chain(file.limits.find_errors());
         errors.extend(found.map(|error| source.locate(error).into()));
         let (tools, servers, spool_dir) = (built.tools, Vec::new(), None);
-        let agent = Self { dir, file, system, tools, servers, spool_dir, source };
+        let agent = Self { dir, file, system, store, tools, servers, spool_dir, source };
         Ok(AgentInspection { agent: Some(agent), errors })
     }
 
@@ -137,9 +153,11 @@ impl Agent {
         self.file.limits.apply(Limits::new())
     }
 
-    /// The directory of the store: the selected one, else the one of the agent file, else the default.
-    pub(crate) fn store_path(&self, selected: Option<&Path>) -> PathBuf {
-        store_path(&self.dir, &self.file, selected)
+    /// The address of the store: the one of the command line or the environment, else the one of the agent file, else the
+    /// default directory.
+    pub(crate) fn store_address(&self, selected: &StoreArg) -> StoreAddress {
+        let of_file = || self.store.clone().map(|store| selected.with_spool(store));
+        selected.selected().or_else(of_file).unwrap_or_else(|| selected.find_address())
     }
 
     /// Whether the agent has the pack `memory`.
@@ -310,17 +328,9 @@ pub(crate) fn describe_problem(server: &str, problem: &haft_mcp::client::ToolPro
 #[derive(Debug, Default)]
 pub(crate) struct OwnPaths<'p> {
     /// The selected directory of the store.
-    pub(crate) store: Option<&'p Path>,
+    pub(crate) store: Option<PathBuf>,
     /// Other files, such as recordings.
     pub(crate) files: Vec<&'p Path>,
-}
-
-fn store_path(agent_dir: &Path, file: &AgentFile, selected: Option<&Path>) -> PathBuf {
-    match (selected, &file.store) {
-        (Some(selected), _) => selected.to_owned(),
-        (None, Some(store)) => agent_dir.join(store),
-        (None, None) => crate::args::find_default_store(),
-    }
 }
 
 /// Loads the system prompt from the agent file or from the file that it names.

@@ -9,12 +9,14 @@ mod media;
 mod models;
 mod test;
 mod web;
+mod worker;
 
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
+use haft::stores::{SpoolUrl, StoreUrl};
 
 pub(crate) use self::artifact::{
     ArtifactArgs, ArtifactCommand, CsvCommand, GrepArgs, JsonCommand, MarkdownCommand, PathCommand,
@@ -29,6 +31,8 @@ pub(crate) use self::media::{MediaArgs, MediaCommand};
 pub(crate) use self::models::{ConfigArgs, ConfigCommand, DoctorArgs, ModelsArgs};
 pub(crate) use self::test::TestArgs;
 pub(crate) use self::web::WebArgs;
+pub(crate) use self::worker::{SubmitArgs, WatchArgs, WorkerArgs};
+use crate::store_address::StoreAddress;
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Yellow.on_default().bold())
@@ -49,6 +53,7 @@ Examples:
 
 Environment:
   HAFT_MODEL   the model, as --model
+  HAFT_STORE   the store of turns, as --store; HAFT_SPOOL that of large results, as --spool
   HAFT_CONFIG  the configuration file, in place of ~/.config/haft/config.toml
   HAFT_LOG     log output to standard error: a level, or levels by target
 
@@ -91,6 +96,18 @@ pub(crate) enum Command {
     Chat(ChatArgs),
     /// Resume an interrupted turn
     Resume(ResumeArgs),
+    /// Store a turn that a worker runs, and print its id
+    Submit(SubmitArgs),
+    /// Follow a turn that another process runs, until it ends or waits at a gate
+    ///
+    /// The output is that of `haft run`, with whole messages instead of pieces.
+    Watch(WatchArgs),
+    /// Claim turns from a store and run them
+    ///
+    /// Any number of workers, on any number of machines, share the turns of a store. Turns of a conversation run one after
+    /// the other, and turns of a higher priority first. A turn that waits at a gate is left, and continued by any worker when
+    /// the gate is decided. SIGTERM and Ctrl-C let the turns that run end; a second one stops them. They can be resumed.
+    Worker(WorkerArgs),
     /// Create an agent that runs out of the box
     New(NewArgs),
     /// Check an agent without calling a model
@@ -185,39 +202,40 @@ pub(crate) struct CallIdArgs {
     pub(crate) canonical: bool,
 }
 
-/// Default directory of the store.
-pub(crate) const DEFAULT_STORE: &str = ".haft";
-
-/// Finds the default store: the nearest `.haft` in the current directory or above it, else the one to be created here.
-pub(crate) fn find_default_store() -> PathBuf {
-    let here = Path::new(DEFAULT_STORE);
-    if here.is_dir() {
-        return here.to_owned();
-    }
-    let current = std::env::current_dir().unwrap_or_default();
-    let above = current.ancestors().skip(1).map(|dir| dir.join(DEFAULT_STORE));
-    above.into_iter().find(|it| is_own_dir(it)).unwrap_or_else(|| here.to_owned())
-}
-
-/// Whether a directory exists and belongs to this user. What others put above the current directory is not trusted.
-fn is_own_dir(dir: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt as _;
-    let user = rustix::process::geteuid().as_raw();
-    std::fs::metadata(dir).is_ok_and(|it| it.is_dir() && it.uid() == user)
-}
-
-/// The option that selects the store.
+/// The options that select the store.
 #[derive(Debug, Args)]
 pub(crate) struct StoreArg {
-    /// Directory of the store [default: .haft]
-    #[arg(long, value_name = "DIR")]
-    pub(crate) store: Option<PathBuf>,
+    /// Store of turns: a directory, `sqlite:FILE` or `postgres://…` [default: .haft]
+    ///
+    /// A server that is shared needs --spool and the variable HAFT_STORE_SECRET as well.
+    #[arg(long, value_name = "ADDRESS", env = "HAFT_STORE", hide_env = true)]
+    pub(crate) store: Option<StoreUrl>,
+    /// Store of large results: a directory or `s3://BUCKET/PREFIX` [default: next to the turns]
+    #[arg(long, value_name = "ADDRESS", env = "HAFT_SPOOL", hide_env = true)]
+    pub(crate) spool: Option<SpoolUrl>,
 }
 
 impl StoreArg {
-    /// The selected directory, or the default one: the nearest `.haft` in this directory or above it.
-    pub(crate) fn find_path(&self) -> PathBuf {
-        self.store.clone().unwrap_or_else(find_default_store)
+    /// The selected address, or the default one: the nearest `.haft` in this directory or above it.
+    pub(crate) fn find_address(&self) -> StoreAddress {
+        self.selected().unwrap_or_else(|| self.with_spool(StoreAddress::find_default()))
+    }
+
+    /// The address that the command line or the environment selects.
+    pub(crate) fn selected(&self) -> Option<StoreAddress> {
+        let url = self.store.clone()?;
+        Some(StoreAddress { url, spools: self.spool.clone() })
+    }
+
+    /// An address with the selected store of large results.
+    pub(crate) fn with_spool(&self, mut address: StoreAddress) -> StoreAddress {
+        address.spools = self.spool.clone().or(address.spools);
+        address
+    }
+
+    /// The selected directory, which tools for files do not touch.
+    pub(crate) fn local_dir(&self) -> Option<PathBuf> {
+        self.selected()?.local_dir().map(Path::to_owned)
     }
 }
 

@@ -16,11 +16,14 @@ mod media;
 mod models;
 mod new;
 mod run;
+mod submit;
 mod test;
 mod tool_encoding;
 mod tools;
 mod turns;
+mod watch;
 mod web;
+mod worker;
 
 use std::io::{Read as _, stdin};
 use std::process::ExitCode;
@@ -43,6 +46,9 @@ pub(crate) async fn run_command(
         Command::Run(args) => run::run_turn(args, terminal, signals).await,
         Command::Chat(args) => chat::run_chat(args, terminal, signals).await,
         Command::Resume(args) => run::resume_turn(args, terminal, signals).await,
+        Command::Submit(args) => submit::submit_turn(&args).await,
+        Command::Watch(args) => watch::watch_turn(&args, terminal).await,
+        Command::Worker(args) => worker::run_worker(&args, terminal, signals).await,
         Command::New(args) => new::create_agent(&args),
         Command::Check(args) => check::check_agent(&args, terminal).await,
         Command::Test(args) => test::run_tests(&args, terminal).await,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use anyhow::Result;
-use haft::stores::{TurnDir, TurnQuery, TurnStore as _, TurnSummary};
+use haft::stores::{OpenStores, TurnQuery, TurnSummary};
 
 use crate::user_error::{FailureCode, UserError};
 
@@ -17,12 +17,12 @@ pub(crate) struct Conversation {
 const MAX_TURNS: usize = 10_000;
 
 /// Lists the conversations of a store, the one with the newest turn first.
-pub(crate) async fn list_conversations(store_dir: &TurnDir) -> Result<Vec<Conversation>> {
+pub(crate) async fn list_conversations(stores: &OpenStores) -> Result<Vec<Conversation>> {
     let mut query = TurnQuery::default().limit(1000);
     let (mut index, mut all) = (HashMap::<String, usize>::new(), Vec::<Conversation>::new());
     let mut read = 0;
     while read < MAX_TURNS {
-        let page = store_dir.store().turns(query.clone()).await?;
+        let page = stores.turns().turns(query.clone()).await?;
         let Some(last) = page.last() else { break };
         query.before = Some(last.id.clone());
         read += page.len();
@@ -42,8 +42,8 @@ pub(crate) async fn list_conversations(store_dir: &TurnDir) -> Result<Vec<Conver
 
 /// Finds the conversation with this id, or the only one whose id starts with the text. `last` is the one with the newest
 /// turn.
-pub(crate) async fn find_conversation(store_dir: &TurnDir, text: &str) -> Result<String> {
-    let all = list_conversations(store_dir).await?;
+pub(crate) async fn find_conversation(stores: &OpenStores, text: &str) -> Result<String> {
+    let all = list_conversations(stores).await?;
     let missing = || {
         let error = UserError::new(format!("there is no conversation `{text}`"));
         error.hint("`haft conversations` lists them").code(FailureCode::NotFound)

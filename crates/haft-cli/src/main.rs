@@ -20,6 +20,7 @@ mod model_providers;
 mod state_dir;
 mod stop_signals;
 mod store;
+mod store_address;
 mod supervisor;
 mod terminal;
 mod user_error;

@@ -1,31 +1,32 @@
-//! Opens and closes the directory of a store, and finds turns and gates in it.
+//! Opens and closes stores, and finds turns and gates in them.
 
-use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Result;
 use haft::error::Coded as _;
-use haft::stores::TurnDir;
-use haft::stores::{StoreError, TurnId, TurnQuery, TurnStore as _, TurnSummary};
+use haft::stores::{OpenStores, StoreError, StoreUrl, TurnDir, TurnId, TurnQuery, TurnSummary};
 use haft::turn::Gate;
 use haft::turn::Gatekeeper;
 
+use crate::store_address::{StoreAddress, show_url};
 use crate::user_error::{FailureCode, UserError};
 
 /// The stores that this process has open.
-static OPEN_STORES: Mutex<Vec<TurnDir>> = Mutex::new(Vec::new());
+static OPEN_STORES: Mutex<Vec<OpenStores>> = Mutex::new(Vec::new());
 
 /// Opens a store. It is created if it does not exist, and closed by [`close_stores`].
-pub(crate) fn open_or_create_store(path: impl Into<PathBuf>) -> Result<TurnDir> {
-    let path = path.into();
-    let is_new = !path.exists();
-    let store = register_store(TurnDir::open(&path)?);
-    if is_new {
+pub(crate) async fn open_or_create_store(address: &StoreAddress) -> Result<OpenStores> {
+    let new_dir = match &address.url {
+        StoreUrl::Dir(path) if !path.exists() => Some(path),
+        _ => None,
+    };
+    let stores = OpenStores::open(&address.url, address.read_options()?).await?;
+    if let Some(path) = new_dir {
         // The store works without it.
         let _ = std::fs::write(path.join(".gitignore"), GIT_IGNORE);
     }
-    Ok(store)
+    Ok(register_store(stores))
 }
 
 /// Keeps a new store out of the repository in whose directory it was created.
@@ -33,19 +34,20 @@ const GIT_IGNORE: &str =
     "# Created by haft: conversations and results do not belong into a repository.\n*\n";
 
 /// Opens an existing store.
-pub(crate) fn open_store(path: &Path) -> Result<TurnDir> {
-    check_exists(path)?;
-    open_or_create_store(path)
+pub(crate) async fn open_store(address: &StoreAddress) -> Result<OpenStores> {
+    check_exists(address)?;
+    open_or_create_store(address).await
 }
 
 /// Opens an existing store whose turns are only read. It may be on a disk that is full or cannot be written.
-pub(crate) fn open_store_to_read(path: &Path) -> Result<TurnDir> {
-    check_exists(path)?;
-    let opened = match TurnDir::open(path) {
-        Err(error @ StoreError::Backend { .. }) if !error.retryable() => {
-            TurnDir::open_read_only(path).map_err(|_| error)
+pub(crate) async fn open_store_to_read(address: &StoreAddress) -> Result<OpenStores> {
+    check_exists(address)?;
+    let options = address.read_options()?;
+    let opened = match (OpenStores::open(&address.url, options).await, &address.url) {
+        (Err(error @ StoreError::Backend { .. }), StoreUrl::Dir(path)) if !error.retryable() => {
+            TurnDir::open_read_only(path).map(|dir| OpenStores::of_dir(&dir)).map_err(|_| error)
         }
-        opened => opened,
+        (opened, _) => opened,
     };
     Ok(register_store(opened?))
 }
@@ -65,16 +67,22 @@ pub(crate) async fn close_stores() {
 /// The longest time that the end of the program waits for the stores.
 const MAX_CLOSE_TIME: Duration = Duration::from_secs(2);
 
-fn register_store(store: TurnDir) -> TurnDir {
-    OPEN_STORES.lock().unwrap_or_else(PoisonError::into_inner).push(store.clone());
-    store
+fn register_store(stores: OpenStores) -> OpenStores {
+    OPEN_STORES.lock().unwrap_or_else(PoisonError::into_inner).push(stores.clone());
+    stores
 }
 
-fn check_exists(path: &Path) -> Result<()> {
-    if path.is_dir() {
+fn check_exists(address: &StoreAddress) -> Result<()> {
+    let exists = match &address.url {
+        StoreUrl::Dir(path) => path.is_dir(),
+        StoreUrl::Sqlite(file) => file.exists(),
+        // A server says so itself.
+        _ => true,
+    };
+    if exists {
         return Ok(());
     }
-    let error = UserError::new(format!("there is no store at `{}`", path.display()));
+    let error = UserError::new(format!("there is no store at `{}`", show_url(&address.url)));
     let error = error.hint("set its directory with --store DIR; `haft run` creates a store");
     Err(error.code(FailureCode::NotFound).into())
 }
@@ -89,16 +97,16 @@ pub(crate) fn short_id(id: &TurnId) -> &str {
 const SHORT_ID: usize = 8;
 
 /// Finds the turn with this id, or the only one whose id starts or ends with the text. `last` is the newest turn.
-pub(crate) async fn find_turn(store_dir: &TurnDir, text: &str) -> Result<TurnId> {
+pub(crate) async fn find_turn(stores: &OpenStores, text: &str) -> Result<TurnId> {
     if text == "last" {
-        let newest = store_dir.store().turns(TurnQuery::default().limit(1)).await?;
+        let newest = stores.turns().turns(TurnQuery::default().limit(1)).await?;
         let newest = newest.into_iter().next().map(|it| it.id);
         return newest.ok_or_else(|| {
             UserError::new("the store has no turns").code(FailureCode::NotFound).into()
         });
     }
     if let Ok(id) = text.parse::<TurnId>()
-        && store_dir.store().load(id.clone()).await?.is_some()
+        && stores.turns().summary(id.clone()).await?.is_some()
     {
         return Ok(id);
     }
@@ -106,7 +114,7 @@ pub(crate) async fn find_turn(store_dir: &TurnDir, text: &str) -> Result<TurnId>
     query.limit = Some(1000);
     let mut found: Vec<TurnId> = Vec::new();
     loop {
-        let turns: Vec<TurnSummary> = store_dir.store().turns(query.clone()).await?;
+        let turns: Vec<TurnSummary> = stores.turns().turns(query.clone()).await?;
         found.extend(
             turns.iter().map(|it| it.id.clone()).filter(|id| is_short_for(id.as_str(), text)),
         );
@@ -129,8 +137,8 @@ fn is_short_for(id: &str, text: &str) -> bool {
 const MIN_SUFFIX: usize = 4;
 
 /// Finds the open gate with this id, or the only one whose id starts with the text.
-pub(crate) async fn find_open_gate(store_dir: &TurnDir, text: &str) -> Result<Gate> {
-    let mut open = Gatekeeper::of_dir(store_dir).open_gates(None).await?;
+pub(crate) async fn find_open_gate(stores: &OpenStores, text: &str) -> Result<Gate> {
+    let mut open = Gatekeeper::of_stores(stores).open_gates(None).await?;
     if let Some(at) = open.iter().position(|gate| gate.id.as_str() == text) {
         return Ok(open.swap_remove(at));
     }

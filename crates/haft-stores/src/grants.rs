@@ -39,6 +39,10 @@ pub struct DirGrants {
 }
 
 impl DirGrants {
+    /// The name of the directory in a directory of turns.
+    #[cfg(feature = "sqlite")]
+    pub(crate) const DIR: &str = "grants";
+
     /// Uses a directory, which is created when the first grant is stored.
     #[must_use]
     pub fn new(dir: impl Into<PathBuf>) -> Self {
@@ -49,7 +53,7 @@ impl DirGrants {
     #[cfg(feature = "sqlite")]
     #[must_use]
     pub fn of_dir(dir: &crate::TurnDir) -> Self {
-        Self::new(dir.path().join("grants"))
+        Self::new(dir.path().join(Self::DIR))
     }
 }
 

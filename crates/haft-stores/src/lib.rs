@@ -1,7 +1,7 @@
 //! Stores of the agent development kit Haft: turns, and the content of large results.
 //!
 //! Two contracts of [`haft_core`] are implemented here, each by a store that persists and by one in memory, and a third
-//! by files alone: [`DirLedger`] records which approvals were used.
+//! by files, and by `PostgresLedger`: [`DirLedger`] records which approvals were used.
 //!
 //! | contract | persistent | in memory |
 //! |---|---|---|
@@ -70,6 +70,6 @@ pub use self::store_url::{InvalidStoreUrl, SpoolUrl, StoreUrl};
 pub use self::turn_dir::TurnDir;
 pub use self::turns::MemoryStore;
 #[cfg(feature = "postgres")]
-pub use self::turns::{PostgresOptions, PostgresStore};
+pub use self::turns::{PostgresLedger, PostgresOptions, PostgresStore};
 #[cfg(feature = "sqlite")]
 pub use self::turns::{SqliteOptions, SqliteStore, Synchronous};

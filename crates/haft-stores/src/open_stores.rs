@@ -22,7 +22,7 @@ use crate::{
 #[cfg(feature = "object-store")]
 use crate::{ObjectOptions, ObjectSpoolStore};
 #[cfg(feature = "postgres")]
-use crate::{PostgresOptions, PostgresStore};
+use crate::{PostgresLedger, PostgresOptions, PostgresStore};
 
 /// How stores are opened.
 ///
@@ -40,6 +40,10 @@ pub struct StoreOptions {
     pub spools: Option<SpoolUrl>,
     /// The secret of gates, which a store that is shared with other machines needs. A directory has its own.
     pub secret: Option<[u8; 32]>,
+    /// Where a PostgreSQL store records spent approvals. By default that is the same server, in a schema of its own. Another
+    /// role or another server keeps the records from those who can write the turns.
+    #[cfg(feature = "postgres")]
+    pub ledger: Option<StoreUrl>,
     /// Options of an object store.
     #[cfg(feature = "object-store")]
     pub objects: ObjectOptions,
@@ -57,6 +61,14 @@ impl StoreOptions {
     #[must_use]
     pub fn secret(mut self, secret: [u8; 32]) -> Self {
         self.secret = Some(secret);
+        self
+    }
+
+    /// Sets where a PostgreSQL store records spent approvals.
+    #[cfg(feature = "postgres")]
+    #[must_use]
+    pub fn ledger(mut self, url: StoreUrl) -> Self {
+        self.ledger = Some(url);
         self
     }
 
@@ -93,11 +105,12 @@ impl fmt::Debug for StoreOptions {
 /// ```
 #[derive(Clone)]
 pub struct OpenStores {
+    url: StoreUrl,
+    /// The directory with the keys and everything else that is no turn.
+    dir: Option<PathBuf>,
     turns: Arc<dyn TurnStore>,
     spools: Arc<AnySpoolStore>,
     ledger: Option<Arc<dyn ApprovalLedger>>,
-    /// The directory of the store, which has the standing approvals.
-    dir: Option<PathBuf>,
     grants: Option<Arc<dyn GrantStore>>,
     secret: [u8; 32],
     envelope_secret: Option<[u8; 32]>,
@@ -110,7 +123,7 @@ enum Closing {
     Nothing,
     Sqlite(Arc<SqliteStore>),
     #[cfg(feature = "postgres")]
-    Postgres(Arc<PostgresStore>),
+    Postgres(Arc<PostgresStore>, PostgresLedger),
 }
 
 impl OpenStores {
@@ -130,21 +143,39 @@ impl OpenStores {
     }
 
     fn open_dir(path: &Path, options: &StoreOptions) -> Result<Self, StoreError> {
-        let dir = TurnDir::open(path)?;
-        let spools = match &options.spools {
-            Some(url) => open_spools(url, options)?,
-            None => AnySpoolStore::new(Arc::clone(dir.spools())),
-        };
-        Ok(Self {
-            turns: Arc::clone(dir.store()) as _,
-            spools: Arc::new(spools),
-            ledger: Some(Arc::clone(dir.ledger()) as _),
+        let mut stores = Self::of_dir(&TurnDir::open(path)?);
+        if let Some(url) = &options.spools {
+            stores.spools = Arc::new(open_spools(url, options)?);
+        }
+        stores.secret = options.secret.unwrap_or(stores.secret);
+        Ok(stores)
+    }
+
+    /// The stores of a directory that is open.
+    ///
+    /// ```
+    /// use haft_stores::{OpenStores, TurnDir};
+    ///
+    /// # let parent = tempfile::tempdir()?;
+    /// let dir = TurnDir::open(parent.path().join("turns"))?;
+    /// let stores = OpenStores::of_dir(&dir);
+    /// assert_eq!(stores.dir(), Some(dir.path()));
+    /// assert_eq!(stores.secret(), dir.secret());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn of_dir(dir: &TurnDir) -> Self {
+        Self {
+            url: StoreUrl::Dir(dir.path().to_owned()),
             dir: Some(dir.path().to_owned()),
-            grants: Some(Arc::new(DirGrants::of_dir(&dir))),
-            secret: options.secret.unwrap_or_else(|| dir.secret()),
+            turns: Arc::clone(dir.store()) as _,
+            spools: Arc::new(AnySpoolStore::of_dir(Arc::clone(dir.spools()))),
+            ledger: Some(Arc::clone(dir.ledger()) as _),
+            grants: Some(Arc::new(DirGrants::of_dir(dir))),
+            secret: dir.secret(),
             envelope_secret: dir.envelope_secret(),
             closing: Closing::Sqlite(Arc::clone(dir.store())),
-        })
+        }
     }
 
     fn open_sqlite(path: &Path, options: &StoreOptions) -> Result<Self, StoreError> {
@@ -160,14 +191,15 @@ impl OpenStores {
         };
         let envelope_secret = load_or_create_secret(&dir.join(TurnDir::ENVELOPE_FILE))?;
         Ok(Self {
+            url: StoreUrl::Sqlite(path.to_owned()),
             turns: Arc::clone(&store) as _,
             spools: Arc::new(spools),
             ledger: Some(Arc::new(DirLedger::new(dir.join(TurnDir::LEDGER_DIR)))),
-            grants: Some(Arc::new(DirGrants::new(dir.join(GRANTS_DIR)))),
-            dir: Some(dir),
+            grants: Some(Arc::new(DirGrants::new(dir.join(DirGrants::DIR)))),
             secret,
             envelope_secret: Some(envelope_secret),
             closing: Closing::Sqlite(store),
+            dir: Some(dir),
         })
     }
 
@@ -178,10 +210,11 @@ impl OpenStores {
             None => random_secret().map_err(|error| StoreError::backend("create a key", error))?,
         };
         Ok(Self {
+            url: StoreUrl::Memory,
+            dir: None,
             turns: Arc::new(MemoryStore::new()),
             spools: Arc::new(spools),
             ledger: None,
-            dir: None,
             grants: None,
             secret,
             envelope_secret: Some(derive_envelope_secret(&secret)),
@@ -199,21 +232,23 @@ impl OpenStores {
             missing("a server alone", "name a store of large results, such as s3://BUCKET/PREFIX")
         })?;
         let spools = open_spools(spools, options)?;
-        let (url, schema) = split_schema(url);
-        let postgres = match schema {
+        let (server, schema) = split_schema(url);
+        let postgres = match &schema {
             Some(schema) => PostgresOptions::default().schema(schema),
             None => PostgresOptions::default(),
         };
-        let store = Arc::new(PostgresStore::connect_with(&url, postgres).await?);
+        let ledger = open_ledger(options.ledger.as_ref(), &server, &postgres).await?;
+        let store = Arc::new(PostgresStore::connect_with(&server, postgres).await?);
         Ok(Self {
+            url: StoreUrl::Postgres(url.to_owned()),
+            dir: None,
             turns: Arc::clone(&store) as _,
             spools: Arc::new(spools),
-            ledger: None,
-            dir: None,
+            ledger: Some(Arc::new(ledger.clone())),
             grants: None,
             secret,
             envelope_secret: Some(derive_envelope_secret(&secret)),
-            closing: Closing::Postgres(store),
+            closing: Closing::Postgres(store, ledger),
         })
     }
 
@@ -222,6 +257,18 @@ impl OpenStores {
     async fn open_postgres(_: &str, _: &StoreOptions) -> Result<Self, StoreError> {
         let reason = "this program was built without the feature `postgres`";
         Err(StoreError::Invalid { what: "a PostgreSQL server", reason })
+    }
+
+    /// The address of the store of turns.
+    #[must_use]
+    pub const fn url(&self) -> &StoreUrl {
+        &self.url
+    }
+
+    /// The directory with the keys, the ledger and the standing approvals, if the store has one.
+    #[must_use]
+    pub fn dir(&self) -> Option<&Path> {
+        self.dir.as_deref()
     }
 
     /// The store of turns.
@@ -242,7 +289,7 @@ impl OpenStores {
         self.ledger.as_ref()
     }
 
-    /// The standing approvals, if the store has some.
+    /// The standing approvals, if the store has them.
     #[must_use]
     pub fn grants(&self) -> Option<&Arc<dyn GrantStore>> {
         self.grants.as_ref()
@@ -276,6 +323,7 @@ impl OpenStores {
         };
         let is_unnamed = tenant.is_empty();
         Self {
+            url: self.url.clone(),
             turns: Arc::new(turns),
             spools: Arc::new(AnySpoolStore::new(Arc::new(spools))),
             ledger: self.ledger.clone(),
@@ -310,7 +358,10 @@ impl OpenStores {
             Closing::Nothing => {}
             Closing::Sqlite(store) => store.close().await,
             #[cfg(feature = "postgres")]
-            Closing::Postgres(store) => store.close(),
+            Closing::Postgres(store, ledger) => {
+                store.close();
+                ledger.close();
+            }
         }
     }
 }
@@ -330,7 +381,7 @@ fn open_spools(url: &SpoolUrl, options: &StoreOptions) -> Result<AnySpoolStore, 
         SpoolUrl::Memory => Ok(AnySpoolStore::new(Arc::new(MemorySpoolStore::new()))),
         SpoolUrl::Dir(path) => {
             let store = DirSpoolStore::open(path).map_err(failed)?;
-            Ok(AnySpoolStore::new(Arc::new(store)))
+            Ok(AnySpoolStore::of_dir(Arc::new(store)))
         }
         #[cfg(feature = "object-store")]
         SpoolUrl::Object(url) => {
@@ -358,10 +409,40 @@ fn derive_tenant_secret(secret: &[u8; 32], tenant: &str) -> [u8; 32] {
     hash.chain_update(secret).chain_update(tenant).finalize().into()
 }
 
-/// The directory of standing approvals.
-const GRANTS_DIR: &str = "grants";
 /// The directory with the standing approvals of each tenant.
 const TENANT_GRANTS_DIR: &str = "tenant-grants";
+
+/// Opens the ledger of a server: the one that was named, or a schema next to that of the turns.
+#[cfg(feature = "postgres")]
+async fn open_ledger(
+    ledger: Option<&StoreUrl>,
+    server: &str,
+    turns: &PostgresOptions,
+) -> Result<PostgresLedger, StoreError> {
+    let beside = |options: &PostgresOptions| {
+        let schema = PostgresLedger::schema_beside(&options.schema);
+        PostgresOptions::default().schema(schema).connections(LEDGER_CONNECTIONS)
+    };
+    match ledger {
+        None => PostgresLedger::connect(server, beside(turns)).await,
+        Some(StoreUrl::Postgres(url)) => {
+            let (server, schema) = split_schema(url);
+            let options = schema.map_or_else(
+                || beside(turns),
+                |it| PostgresOptions::default().schema(it).connections(LEDGER_CONNECTIONS),
+            );
+            PostgresLedger::connect(&server, options).await
+        }
+        Some(_) => {
+            let reason = "a shared store needs one that all processes share: postgres://…";
+            Err(StoreError::Invalid { what: "a ledger that is no server", reason })
+        }
+    }
+}
+
+/// How many connections a process uses for the ledger: approvals are rare.
+#[cfg(feature = "postgres")]
+const LEDGER_CONNECTIONS: usize = 2;
 
 /// Takes the parameter `schema` out of an address.
 #[cfg(feature = "postgres")]
@@ -378,13 +459,32 @@ fn split_schema(url: &str) -> (String, Option<String>) {
 pub struct AnySpoolStore {
     store: Arc<dyn SpoolStore>,
     resolver: Arc<dyn SpoolResolver>,
+    /// The same store, if it is a directory.
+    dir: Option<Arc<DirSpoolStore>>,
 }
 
 impl AnySpoolStore {
     /// Wraps a store.
     #[must_use]
     pub fn new<S: SpoolStore + SpoolResolver + 'static>(store: Arc<S>) -> Self {
-        Self { store: Arc::clone(&store) as _, resolver: store }
+        Self { store: Arc::clone(&store) as _, resolver: store, dir: None }
+    }
+
+    fn of_dir(store: Arc<DirSpoolStore>) -> Self {
+        Self { dir: Some(Arc::clone(&store)), ..Self::new(store) }
+    }
+
+    /// Removes what writers that died left behind, as [`DirSpoolStore::remove_orphans`] does, and returns how much that was.
+    /// Other stores than directories have nothing of the kind.
+    ///
+    /// # Errors
+    ///
+    /// The directory cannot be read or written.
+    pub async fn remove_orphans(&self) -> Result<usize, SpoolError> {
+        match &self.dir {
+            Some(dir) => dir.remove_orphans().await,
+            None => Ok(0),
+        }
     }
 }
 

@@ -9,6 +9,6 @@ mod sqlite;
 
 pub use self::memory::MemoryStore;
 #[cfg(feature = "postgres")]
-pub use self::postgres::{PostgresOptions, PostgresStore};
+pub use self::postgres::{PostgresLedger, PostgresOptions, PostgresStore};
 #[cfg(feature = "sqlite")]
 pub use self::sqlite::{SqliteOptions, SqliteStore, Synchronous};

@@ -102,6 +102,7 @@ mod sync;
 pub mod testing;
 pub mod tools;
 pub mod turn;
+pub mod worker;
 
 #[doc(inline)]
 pub use haft_core::trust;
@@ -130,6 +131,8 @@ pub use haft_core::{
 pub use haft_providers::Provider;
 #[doc(inline)]
 pub use turn::{TurnInput, TurnReport, TurnRunner};
+#[doc(inline)]
+pub use worker::Worker;
 
 #[cfg(feature = "macros")]
 #[doc = include_str!("../docs/tool_args.md")]

@@ -27,7 +27,7 @@ pub use haft_stores::{InvalidStoreUrl, SpoolUrl, StoreUrl};
 pub use haft_stores::{ObjectOptions, ObjectSpoolStore};
 #[cfg(feature = "postgres")]
 #[doc(inline)]
-pub use haft_stores::{PostgresOptions, PostgresStore};
+pub use haft_stores::{PostgresLedger, PostgresOptions, PostgresStore};
 #[cfg(feature = "sqlite")]
 #[doc(inline)]
 pub use haft_stores::{SqliteOptions, SqliteStore, Synchronous, TurnDir};

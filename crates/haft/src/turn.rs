@@ -13,6 +13,7 @@ mod deadline;
 mod driver;
 mod earlier_turns;
 mod envelopes;
+mod follower;
 mod garbage;
 mod gates;
 mod history;
@@ -52,8 +53,10 @@ pub use haft_core::gate::{
 pub use haft_core::stash::{Stash, StashError, StashPath};
 
 pub use self::cancel_signal::CancelSignal;
+pub(crate) use self::cancel_signal::run_cancellable;
 #[cfg(feature = "tokio-util")]
 pub use self::cancel_signal::with_cancellation_token;
+pub use self::follower::TurnFollower;
 pub use self::garbage::{GarbageOptions, GarbageReport};
 pub use self::gates::{
     Approver, GatePolicy, Gatekeeper, IntoGateDecision, ListedGrant, SettleError,
@@ -64,3 +67,4 @@ pub use self::limits::{Deadlines, Limit, Limits};
 pub use self::rendering::{RenderedRequest, TurnArtifact};
 pub use self::report::{TurnError, TurnOutcome, TurnReport};
 pub use self::runner::{InvalidRunner, TurnRunner, TurnRunnerBuilder};
+pub(crate) use self::timed::TimedStore;

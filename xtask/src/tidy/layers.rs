@@ -34,6 +34,7 @@ const MAY_USE: [(&str, &[&str]); 12] = [
         ],
     ),
     ("haft-mcp", &["haft", "haft-core", "haft-http"]),
+    ("haft-restate", &["haft"]),
     ("haft-server", &["haft", "haft-core"]),
     ("haft-inspector", &["haft-server"]),
     ("haft-cli", &["haft", "haft-core", "haft-inspector", "haft-mcp", "haft-server"]),

@@ -12,7 +12,7 @@ mod servers;
 #[cfg(unix)]
 pub use privileges::run_unprivileged;
 #[cfg(unix)]
-pub use servers::{PostgresServer, S3Server};
+pub use servers::{PostgresServer, RestateServer, S3Server};
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;

@@ -17,6 +17,8 @@ pub struct PostgresServer {
     programs: PathBuf,
     dir: PathBuf,
     port: u16,
+    /// Whether commits reach the disk.
+    is_durable: bool,
     child: Option<Child>,
 }
 
@@ -28,6 +30,20 @@ impl PostgresServer {
     /// If a server that is installed does not start.
     #[must_use]
     pub fn start() -> Option<Self> {
+        Self::start_with(false)
+    }
+
+    /// Starts a server whose commits reach the disk, as [`start`](Self::start) does: for figures.
+    ///
+    /// # Panics
+    ///
+    /// If a server that is installed does not start.
+    #[must_use]
+    pub fn start_durable() -> Option<Self> {
+        Self::start_with(true)
+    }
+
+    fn start_with(is_durable: bool) -> Option<Self> {
         let Some(programs) = find_postgres() else {
             record_skip("program:postgres", "`cargo xtask setup` installs it");
             return None;
@@ -37,7 +53,7 @@ impl PostgresServer {
             std::process::id(),
             free_port()
         ));
-        let mut server = Self { programs, dir, port: free_port(), child: None };
+        let mut server = Self { programs, dir, port: free_port(), is_durable, child: None };
         server.create_database();
         server.run();
         Some(server)
@@ -83,7 +99,8 @@ impl PostgresServer {
     fn run(&mut self) {
         let mut postgres = self.command("postgres");
         postgres.arg("-D").arg(self.dir.join("data")).arg("-k").arg(&self.dir);
-        postgres.args(["-h", "127.0.0.1", "-p", &self.port.to_string(), "-c", "fsync=off"]);
+        let fsync = if self.is_durable { "fsync=on" } else { "fsync=off" };
+        postgres.args(["-h", "127.0.0.1", "-p", &self.port.to_string(), "-c", fsync]);
         let child = postgres.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
         self.child = Some(child.unwrap_or_else(|error| panic!("postgres: {error}")));
         let ready = || {
@@ -184,6 +201,73 @@ impl Drop for S3Server {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// A Restate server without deployments.
+#[derive(Debug)]
+pub struct RestateServer {
+    child: Child,
+    dir: PathBuf,
+    ingress: u16,
+    admin: u16,
+}
+
+impl RestateServer {
+    /// Starts a server. Records a skip if none is installed.
+    ///
+    /// # Panics
+    ///
+    /// If a server that is installed does not start.
+    #[must_use]
+    #[expect(
+        clippy::panic,
+        reason = "a server that is installed and does not start fails the test"
+    )]
+    pub fn start() -> Option<Self> {
+        let system = if cfg!(target_os = "macos") { "darwin" } else { "linux" };
+        let machine = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };
+        let package = format!("node_modules/@restatedev/restate-server-{system}-{machine}");
+        let program = format!("{package}/bin/restate-server");
+        let program = crate::server("restate", &program)?.join(program);
+        let (ingress, admin) = (free_port(), free_port());
+        let dir =
+            std::env::temp_dir().join(format!("haft-restate-{}-{ingress}", std::process::id()));
+        let mut command = Command::new(program);
+        command.arg("--base-dir").arg(&dir).args(["--bind-ip", "127.0.0.1", "--no-logo"]);
+        command.env("RESTATE_DISABLE_TELEMETRY", "true").env("RESTATE_LISTEN_MODE", "tcp");
+        command.env("RESTATE_BIND_PORT", free_port().to_string());
+        command.env("RESTATE_INGRESS__BIND_PORT", ingress.to_string());
+        command.env("RESTATE_ADMIN__BIND_PORT", admin.to_string());
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let child = command.spawn().unwrap_or_else(|error| panic!("restate-server: {error}"));
+        let server = Self { child, dir, ingress, admin };
+        let is_ready = || {
+            let ports = [server.ingress, server.admin];
+            ports.iter().all(|port| TcpStream::connect(("127.0.0.1", *port)).is_ok())
+        };
+        assert!(wait_until(is_ready), "restate-server does not start");
+        Some(server)
+    }
+
+    /// The address at which handlers are called.
+    #[must_use]
+    pub fn ingress(&self) -> String {
+        format!("http://127.0.0.1:{}", self.ingress)
+    }
+
+    /// The address at which deployments are registered.
+    #[must_use]
+    pub fn admin(&self) -> String {
+        format!("http://127.0.0.1:{}", self.admin)
+    }
+}
+
+impl Drop for RestateServer {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = fs::remove_dir_all(&self.dir);
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::Result;
 use haft::Tool;
 use haft::artifacts::HandleSchema;
+use haft::stores::{SpoolUrl, StoreUrl};
 use haft::tools::{Pack, PackOptions};
 use haft::turn::Limits;
 use schemars::JsonSchema;
@@ -20,6 +21,7 @@ use super::mcp::McpServerTable;
 use super::packs::{FilesPack, SimplePack, WebPack, build_pack};
 use super::prepare::PreparedFile;
 use super::source::{AgentFileError, AgentSource};
+use crate::store_address::StoreAddress;
 use crate::user_error::UserError;
 
 /// An agent: its system prompt, model, tools, approval rules and limits.
@@ -49,8 +51,8 @@ pub(crate) struct AgentFile {
     pub(crate) handles: HandlesKey,
     /// Script that replaces the model, inside the agent's directory.
     pub(crate) script: Option<PathBuf>,
-    /// Directory of the store, relative to the agent's directory; default: `.haft` in the current directory.
-    pub(crate) store: Option<PathBuf>,
+    /// Where turns are stored: an address, or a table with addresses; default: `.haft` in the current directory.
+    pub(crate) store: Option<StoreKey>,
     /// Files that are created before the first run.
     #[serde(default)]
     pub(crate) prepare: Vec<PreparedFile>,
@@ -63,6 +65,49 @@ pub(crate) struct AgentFile {
     /// The tools of the agent.
     #[serde(default)]
     pub(crate) tools: ToolsTable,
+}
+
+/// Where turns are stored.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "expected an address, or a table with the keys `url` and `spool`")]
+pub(crate) enum StoreKey {
+    /// A directory relative to the agent's directory, `sqlite:FILE` or `postgres://…`.
+    Address(String),
+    /// A store of turns, and a store of large results.
+    Table(StoreTable),
+}
+
+/// A store of turns, and a store of large results.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct StoreTable {
+    /// Where turns are stored: a directory relative to the agent's directory, `sqlite:FILE` or `postgres://…`.
+    url: String,
+    /// Where large results are stored: a directory relative to the agent's directory or `s3://BUCKET/PREFIX`; default: next
+    /// to the turns.
+    spool: Option<String>,
+}
+
+impl StoreKey {
+    /// The addresses, with paths below the agent's directory.
+    pub(super) fn to_address(&self, agent_dir: &Path) -> Result<StoreAddress, AgentFileError> {
+        let (url, spool, keys) = match self {
+            Self::Address(url) => (url, None, &["store"][..]),
+            Self::Table(table) => (&table.url, table.spool.as_ref(), &["store", "url"][..]),
+        };
+        let invalid = |error| AgentFileError::at(keys.iter().copied(), error);
+        let url = match url.parse::<StoreUrl>().map_err(invalid)? {
+            StoreUrl::Dir(path) => StoreUrl::Dir(agent_dir.join(path)),
+            StoreUrl::Sqlite(path) => StoreUrl::Sqlite(agent_dir.join(path)),
+            url => url,
+        };
+        let spools = spool.map(|text| match text.parse::<SpoolUrl>() {
+            Ok(SpoolUrl::Dir(path)) => Ok(SpoolUrl::Dir(agent_dir.join(path))),
+            Ok(url) => Ok(url),
+            Err(error) => Err(AgentFileError::at(["store", "spool"], error)),
+        });
+        Ok(StoreAddress { url, spools: spools.transpose()? })
+    }
 }
 
 /// How the tools that query artifacts name them.

@@ -4,6 +4,7 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use haft::stores::{SpoolUrl, StoreUrl};
 
 #[derive(Debug, Args)]
 pub(crate) struct ArtifactArgs {
@@ -12,9 +13,12 @@ pub(crate) struct ArtifactArgs {
     /// Query an artifact of this turn; FILE is its handle
     #[arg(long, global = true, value_name = "TURN")]
     pub(crate) turn: Option<String>,
-    /// Directory of the store, for --turn [default: .haft]
-    #[arg(long, global = true, value_name = "DIR")]
-    pub(crate) store: Option<PathBuf>,
+    /// Store of the turn: a directory, `sqlite:FILE` or `postgres://…` [default: .haft]
+    #[arg(long, global = true, value_name = "ADDRESS", env = "HAFT_STORE", hide_env = true)]
+    pub(crate) store: Option<StoreUrl>,
+    /// Store of large results: a directory or `s3://BUCKET/PREFIX` [default: next to the turns]
+    #[arg(long, global = true, value_name = "ADDRESS", env = "HAFT_SPOOL", hide_env = true)]
+    pub(crate) spool: Option<SpoolUrl>,
 }
 
 #[derive(Debug, Subcommand)]

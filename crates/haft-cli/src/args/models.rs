@@ -2,6 +2,8 @@
 
 use clap::{Args, Subcommand};
 
+use super::StoreArg;
+
 #[derive(Debug, Args)]
 pub(crate) struct ModelsArgs {
     /// The provider whose models are listed [default: list the providers]
@@ -19,6 +21,8 @@ pub(crate) struct DoctorArgs {
     /// The model to check, such as `openai:gpt-5-mini` [default: the model of the configuration]
     #[arg(long, value_name = "PROVIDER:MODEL", env = "HAFT_MODEL")]
     pub(crate) model: Option<String>,
+    #[command(flatten)]
+    pub(crate) store: StoreArg,
     /// Allow sending the API key over unencrypted HTTP
     #[arg(long)]
     pub(crate) plain_http: bool,

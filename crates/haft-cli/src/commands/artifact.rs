@@ -28,7 +28,8 @@ use crate::terminal::{Terminal, TextRole, print_line, sanitize};
 use crate::user_error::{FailureCode, UserError};
 
 pub(super) async fn query_artifact(args: ArtifactArgs, terminal: &Terminal) -> Result<ExitCode> {
-    let source = ArtifactSource::open(args.turn.as_deref(), args.store).await?;
+    let store = StoreArg { store: args.store, spool: args.spool };
+    let source = ArtifactSource::open(args.turn.as_deref(), &store).await?;
     match args.command {
         ArtifactCommand::Head { file, lines } => {
             let view = source.open_view(&file, terminal).await?;
@@ -211,14 +212,13 @@ enum ArtifactSource {
 }
 
 impl ArtifactSource {
-    async fn open(turn: Option<&str>, store: Option<PathBuf>) -> Result<Self> {
-        let store = StoreArg { store };
+    async fn open(turn: Option<&str>, store: &StoreArg) -> Result<Self> {
         let Some(turn) = turn else { return Ok(Self::Files) };
-        let store_dir = open_store_to_read(&store.find_path())?;
-        let id = find_turn(&store_dir, turn).await?;
+        let stores = open_store_to_read(&store.find_address()).await?;
+        let id = find_turn(&stores, turn).await?;
         let no_step =
             |_: StepContext| async { Err::<Step, _>(StepError::new("no turn runs here")) };
-        let runner = TurnRunner::builder(no_step).dir(&store_dir).build()?;
+        let runner = TurnRunner::builder(no_step).stores(&stores).build()?;
         Ok(Self::Turn { runner, id })
     }
 

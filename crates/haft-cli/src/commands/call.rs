@@ -14,7 +14,7 @@ use haft::artifacts::text::TextView;
 use haft::executors::{ProposedCall, Step, StepContext};
 use haft::media::Media;
 use haft::records::{ToolCall, ToolResults};
-use haft::stores::TurnDir;
+use haft::stores::{OpenStores, TurnDir};
 use haft::turn::{
     Clock as _, SystemClock, Timestamp, TurnInput, TurnOutcome, TurnReport, TurnRunner,
 };
@@ -56,7 +56,7 @@ pub(super) async fn call_tool(
         on_interrupt: InterruptAction::CancelTurn,
         terminal: *terminal,
     };
-    let store_dir = TurnDir::open(dir.path().join("store"))?;
+    let stores = OpenStores::of_dir(&TurnDir::open(dir.path().join("store"))?);
     let name = tool.name().to_string();
     let builder = TurnRunner::builder(move |ctx: StepContext| {
         let call = ProposedCall::new(name.as_str(), raw.as_str());
@@ -64,7 +64,7 @@ pub(super) async fn call_tool(
         async move { Ok(if is_first { Step::new().call(call) } else { Step::done() }) }
     });
     let builder = builder.tools(agent.tools.iter().cloned());
-    let mut session = TurnSession::new(builder, &agent, store_dir, options, signals)?;
+    let mut session = TurnSession::new(builder, &agent, stores, options, signals)?;
     let input = TurnInput::new(agent.system.as_str());
     let work = |runner: TurnRunner, token| async move { runner.run_until(input, token).await };
     let report = session.run_turn(work).await?;

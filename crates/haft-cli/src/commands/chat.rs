@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use haft::stores::TurnDir;
-use haft::stores::{TurnQuery, TurnStore as _, TurnSummary};
+use haft::stores::OpenStores;
+use haft::stores::{TurnQuery, TurnSummary};
 use haft::turn::TurnRunner;
 use uuid::Uuid;
 
@@ -29,16 +29,16 @@ pub(super) async fn run_chat(
     signals: &StopSignals,
 ) -> Result<ExitCode> {
     let path = &args.agent.agent;
-    let own = OwnPaths { store: args.options.store.store.as_deref(), ..OwnPaths::default() };
+    let own = OwnPaths { store: args.options.store.local_dir(), ..OwnPaths::default() };
     let mut agent = Agent::load_protected(path, &own)?;
     agent.prepare(args.options.trust, terminal).await?;
-    let store_dir = open_or_create_store(agent.store_path(args.options.store.store.as_deref()))?;
+    let stores = open_or_create_store(&agent.store_address(&args.options.store)).await?;
     let wanted = args.conversation.or_else(|| args.continues.then(|| "last".to_owned()));
     let (conversation, newest) = match wanted {
         Some(name) => {
-            let id = find_conversation(&store_dir, &name).await?;
-            let newest = find_newest_turn(&store_dir, &id).await?;
-            print_history(&store_dir, &id, terminal).await?;
+            let id = find_conversation(&stores, &name).await?;
+            let newest = find_newest_turn(&stores, &id).await?;
+            print_history(&stores, &id, terminal).await?;
             (id, Some(newest))
         }
         None => (format!("chat-{}", Uuid::new_v4()), None),
@@ -47,7 +47,7 @@ pub(super) async fn run_chat(
     let mut session = TurnSession::new(
         builder,
         &agent,
-        store_dir,
+        stores,
         session_options(&args.options, terminal),
         signals,
     )?;
@@ -139,11 +139,11 @@ fn print_greeting(agent: &Agent, conversation: &str, terminal: &Terminal) {
 }
 
 /// Prints the last messages of a conversation for a person at a terminal.
-async fn print_history(store_dir: &TurnDir, conversation: &str, terminal: &Terminal) -> Result<()> {
+async fn print_history(stores: &OpenStores, conversation: &str, terminal: &Terminal) -> Result<()> {
     if !Keyboard::is_interactive() {
         return Ok(());
     }
-    let turns = load_turns(store_dir, conversation).await?;
+    let turns = load_turns(stores, conversation).await?;
     let messages: Vec<_> = turns.iter().flat_map(own_messages).collect();
     let left_out = messages.len().saturating_sub(MAX_HISTORY);
     let muted = |text: &str| {
@@ -164,9 +164,9 @@ const MAX_HISTORY: usize = 10;
 const MAX_MESSAGE: usize = 600;
 
 /// Finds the newest turn of a conversation, and fails if there is none.
-async fn find_newest_turn(store_dir: &TurnDir, conversation: &str) -> Result<TurnSummary> {
+async fn find_newest_turn(stores: &OpenStores, conversation: &str) -> Result<TurnSummary> {
     let query = TurnQuery::default().conversation(conversation).limit(1);
-    let newest = store_dir.store().turns(query).await?.into_iter().next();
+    let newest = stores.turns().turns(query).await?.into_iter().next();
     newest.ok_or_else(|| {
         let error = UserError::new(format!("there is no conversation `{conversation}`"));
         let error = error.hint("`haft turns` shows the conversation of every turn");

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use haft::executors::{Step, StepContext, StepError};
-use haft::stores::{StoreError, TurnDir};
+use haft::stores::{OpenStores, StoreError};
 use haft::turn::{Clock as _, GarbageOptions, SystemClock, TurnError, TurnOutcome, TurnRunner};
 
 use super::count_noun;
@@ -14,9 +14,9 @@ use crate::terminal::{Terminal, TextRole, print_line};
 use crate::user_error::UserError;
 
 pub(super) async fn cancel_turn(args: &CancelArgs, terminal: &Terminal) -> Result<ExitCode> {
-    let store_dir = open_store(&args.store.find_path())?;
-    let id = find_turn(&store_dir, &args.turn).await?;
-    let runner = build_idle_runner(&store_dir)?;
+    let stores = open_store(&args.store.find_address()).await?;
+    let id = find_turn(&stores, &args.turn).await?;
+    let runner = build_idle_runner(&stores)?;
     let report = runner.cancel_turn(&id, args.reason.as_str()).await.map_err(explain_held_turn)?;
     if !matches!(report.outcome, TurnOutcome::Cancelled { .. }) {
         let outcome = &report.outcome;
@@ -27,10 +27,10 @@ pub(super) async fn cancel_turn(args: &CancelArgs, terminal: &Terminal) -> Resul
 }
 
 pub(super) async fn remove_turns(args: &RmArgs, terminal: &Terminal) -> Result<ExitCode> {
-    let store_dir = open_store(&args.store.find_path())?;
-    let runner = build_idle_runner(&store_dir)?;
+    let stores = open_store(&args.store.find_address()).await?;
+    let runner = build_idle_runner(&stores)?;
     for turn in &args.turns {
-        let id = find_turn(&store_dir, turn).await?;
+        let id = find_turn(&stores, turn).await?;
         runner.remove_turn(&id).await.map_err(explain_held_turn)?;
         print_line(format_args!("{} {id}", terminal.style_stderr(TextRole::Warning, "removed")));
     }
@@ -38,7 +38,7 @@ pub(super) async fn remove_turns(args: &RmArgs, terminal: &Terminal) -> Result<E
 }
 
 pub(super) async fn collect_garbage(args: &GcArgs) -> Result<ExitCode> {
-    let store_dir = open_store(&args.store.find_path())?;
+    let stores = open_store(&args.store.find_address()).await?;
     let mut options = GarbageOptions::new();
     if let Some(age) = args.older_than {
         options = options.created_before(SystemClock::new().now().saturating_sub(age));
@@ -46,8 +46,8 @@ pub(super) async fn collect_garbage(args: &GcArgs) -> Result<ExitCode> {
     if args.force {
         options = options.unknown_turns();
     }
-    let report = build_idle_runner(&store_dir)?.collect_garbage_with(options).await?;
-    let orphans = store_dir.spools().remove_orphans().await?;
+    let report = build_idle_runner(&stores)?.collect_garbage_with(options).await?;
+    let orphans = stores.spools().remove_orphans().await?;
     if report.unknown > 0 {
         let left = count_noun(report.unknown, "result");
         print_line(format_args!(
@@ -62,9 +62,9 @@ pub(super) async fn collect_garbage(args: &GcArgs) -> Result<ExitCode> {
 }
 
 /// Builds a runner that takes no steps.
-fn build_idle_runner(store_dir: &TurnDir) -> Result<TurnRunner> {
+fn build_idle_runner(stores: &OpenStores) -> Result<TurnRunner> {
     let no_step = |_: StepContext| async { Err::<Step, _>(StepError::new("no turn runs here")) };
-    Ok(TurnRunner::builder(no_step).dir(store_dir).build()?)
+    Ok(TurnRunner::builder(no_step).stores(stores).build()?)
 }
 
 /// Adds advice to the error of a turn that a process runs.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
-use haft::stores::{RowKind, StoredTurn, TurnDir, TurnStore as _};
+use haft::stores::{OpenStores, RowKind, StoredTurn};
 use serde_json::{Value, json};
 
 use super::{count_noun, print_text};
@@ -14,6 +14,7 @@ use crate::conversations::{Conversation, find_conversation, list_conversations};
 use crate::store::{open_store, open_store_to_read};
 use crate::terminal::{Terminal, TextRole, print_line, sanitize};
 use crate::user_error::FailureCode;
+use crate::user_error::UserError;
 
 pub(super) async fn run_conversations_command(
     args: ConversationsArgs,
@@ -22,14 +23,14 @@ pub(super) async fn run_conversations_command(
     match args.command {
         None => print_conversations(&args.store, args.json, terminal).await,
         Some(ConversationsCommand::Rename { conversation, title, store }) => {
-            let store_dir = open_store(&store.find_path())?;
-            let id = find_conversation(&store_dir, &conversation).await?;
-            rename_conversation(&store_dir, id, title)
+            let stores = open_store(&store.find_address()).await?;
+            let id = find_conversation(&stores, &conversation).await?;
+            rename_conversation(&stores, id, title)
         }
         Some(ConversationsCommand::Export { conversation, format, store }) => {
-            let store_dir = open_store_to_read(&store.find_path())?;
-            let id = find_conversation(&store_dir, &conversation).await?;
-            export_conversation(&store_dir, &id, format).await
+            let stores = open_store_to_read(&store.find_address()).await?;
+            let id = find_conversation(&stores, &conversation).await?;
+            export_conversation(&stores, &id, format).await
         }
     }
 }
@@ -37,18 +38,22 @@ pub(super) async fn run_conversations_command(
 /// The file with the titles of conversations, in the directory of the store.
 const TITLES: &str = "titles.json";
 
-fn read_titles(store_dir: &TurnDir) -> BTreeMap<String, String> {
-    let text = std::fs::read_to_string(store_dir.path().join(TITLES)).unwrap_or_default();
-    serde_json::from_str(&text).unwrap_or_default()
+fn read_titles(stores: &OpenStores) -> BTreeMap<String, String> {
+    let text = stores.dir().and_then(|dir| std::fs::read_to_string(dir.join(TITLES)).ok());
+    text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
 }
 
-fn rename_conversation(store_dir: &TurnDir, id: String, title: String) -> Result<ExitCode> {
-    let mut titles = read_titles(store_dir);
+fn rename_conversation(stores: &OpenStores, id: String, title: String) -> Result<ExitCode> {
+    let mut titles = read_titles(stores);
     match title.is_empty() {
         true => titles.remove(&id),
         false => titles.insert(id, title),
     };
-    let path = store_dir.path().join(TITLES);
+    let Some(dir) = stores.dir() else {
+        let error = UserError::new("titles are files next to the turns, and the store is a server");
+        return Err(error.into());
+    };
+    let path = dir.join(TITLES);
     let cannot_write = || format!("cannot write `{}`", path.display());
     let dir = path.parent().unwrap_or(Path::new("."));
     let file = tempfile::NamedTempFile::new_in(dir).with_context(cannot_write)?;
@@ -63,9 +68,9 @@ async fn print_conversations(
     as_json: bool,
     terminal: &Terminal,
 ) -> Result<ExitCode> {
-    let store_dir = open_store_to_read(&store.find_path())?;
-    let titles = read_titles(&store_dir);
-    let all = list_conversations(&store_dir).await?;
+    let stores = open_store_to_read(&store.find_address()).await?;
+    let titles = read_titles(&stores);
+    let all = list_conversations(&stores).await?;
     if all.is_empty() && !as_json {
         print_line(format_args!("no conversations"));
         return Ok(FailureCode::NotFound.into());
@@ -74,7 +79,7 @@ async fn print_conversations(
     for conversation in &all {
         let title = match titles.get(&conversation.id) {
             Some(title) => title.clone(),
-            None => first_message(conversation, &store_dir).await?,
+            None => first_message(conversation, &stores).await?,
         };
         let newest = conversation.turns.first();
         let (newest_at, status) = (newest.map(|it| it.created_at), newest.map(|it| it.status));
@@ -97,9 +102,9 @@ async fn print_conversations(
 }
 
 /// The beginning of the first message of a conversation.
-async fn first_message(conversation: &Conversation, store_dir: &TurnDir) -> Result<String> {
+async fn first_message(conversation: &Conversation, stores: &OpenStores) -> Result<String> {
     let Some(oldest) = conversation.turns.last() else { return Ok(String::new()) };
-    let turn = store_dir.store().load(oldest.id.clone()).await?;
+    let turn = stores.turns().load(oldest.id.clone()).await?;
     let messages = turn.map(|turn| own_messages(&turn)).unwrap_or_default();
     let text = messages.into_iter().find(|(role, _)| role == "user").map(|(_, text)| text);
     let words = text.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
@@ -118,23 +123,23 @@ pub(super) fn own_messages(turn: &StoredTurn) -> Vec<(String, String)> {
 }
 
 /// Loads the turns of a conversation, from the oldest to the newest.
-pub(super) async fn load_turns(store_dir: &TurnDir, id: &str) -> Result<Vec<StoredTurn>> {
-    let all = list_conversations(store_dir).await?;
+pub(super) async fn load_turns(stores: &OpenStores, id: &str) -> Result<Vec<StoredTurn>> {
+    let all = list_conversations(stores).await?;
     let conversation = all.into_iter().find(|it| it.id == id);
     let mut turns = Vec::new();
     for summary in conversation.into_iter().flat_map(|it| it.turns).rev() {
-        turns.extend(store_dir.store().load(summary.id).await?);
+        turns.extend(stores.turns().load(summary.id).await?);
     }
     Ok(turns)
 }
 
 async fn export_conversation(
-    store_dir: &TurnDir,
+    stores: &OpenStores,
     id: &str,
     format: ExportFormat,
 ) -> Result<ExitCode> {
-    let turns = load_turns(store_dir, id).await?;
-    let title = read_titles(store_dir).remove(id);
+    let turns = load_turns(stores, id).await?;
+    let title = read_titles(stores).remove(id);
     if format == ExportFormat::Json {
         let turns = turns.iter().map(|turn| {
             let records = turn.rows.iter().map(|row| {

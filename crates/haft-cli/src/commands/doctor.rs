@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Result;
-use haft::stores::{TurnQuery, TurnStore as _};
+use haft::stores::TurnQuery;
 use haft::turn::{Clock as _, Limits, SystemClock, TurnOutcome};
 use haft::{Tool, TurnInput, TurnReport, TurnRunner, schema};
 use serde_json::{Map, json};
@@ -12,10 +12,11 @@ use serde_json::{Map, json};
 use super::models::fetch_models;
 use super::run::{ExecutorUse, ModelExecutor, new_user_message};
 use super::{count_noun, format_duration};
-use crate::args::{DoctorArgs, find_default_store};
+use crate::args::{DoctorArgs, StoreArg};
 use crate::config::{UserConfig, config_path};
 use crate::model_providers::{PRESETS, ProviderSpec};
 use crate::store::open_store_to_read;
+use crate::store_address::show_url;
 use crate::terminal::{Terminal, TextRole, sanitize};
 use crate::user_error::{FailureCode, UserError};
 
@@ -89,7 +90,7 @@ pub(super) async fn run_doctor(args: &DoctorArgs, terminal: &Terminal) -> Result
     let text = if has_file { path.clone() } else { format!("{path} does not exist; not needed") };
     let config = list.report_result("config", UserConfig::read().map(|it| (it, text)))?;
     let config = config.unwrap_or_default();
-    let store = check_store().await.map(|text| ((), text));
+    let store = check_store(&args.store).await.map(|text| ((), text));
     list.report_result("store", store)?;
     match args.model.as_deref().or(config.model.as_deref()) {
         Some(model) => check_model(model, &config, args.plain_http, &mut list).await?,
@@ -98,16 +99,16 @@ pub(super) async fn run_doctor(args: &DoctorArgs, terminal: &Terminal) -> Result
     Ok(if list.failures == 0 { ExitCode::SUCCESS } else { FailureCode::Failed.into() })
 }
 
-async fn check_store() -> Result<String> {
-    let path = find_default_store();
-    if !path.is_dir() {
+async fn check_store(store: &StoreArg) -> Result<String> {
+    let address = store.find_address();
+    if store.selected().is_none() && address.local_dir().is_some_and(|dir| !dir.is_dir()) {
         return Ok("there is no store yet; `haft run` creates `.haft` here".to_owned());
     }
-    let store_dir = open_store_to_read(&path)?;
-    let turns = store_dir.store().turns(TurnQuery::default().limit(1000)).await?.len();
+    let stores = open_store_to_read(&address).await?;
+    let turns = stores.turns().turns(TurnQuery::default().limit(1000)).await?.len();
     let turns =
         if turns == 1000 { "1000 turns or more".to_owned() } else { count_noun(turns, "turn") };
-    Ok(format!("{} with {turns}", path.display()))
+    Ok(format!("{} with {turns}", show_url(&address.url)))
 }
 
 /// Without a model, checks which of the providers with a key can be reached.

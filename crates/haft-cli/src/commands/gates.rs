@@ -14,8 +14,8 @@ use crate::terminal::{Terminal, TextRole, print_line, sanitize};
 use crate::user_error::UserError;
 
 pub(super) async fn list_gates(args: &GatesArgs, terminal: &Terminal) -> Result<ExitCode> {
-    let store_dir = open_store_to_read(&args.store.find_path())?;
-    let open = Gatekeeper::of_dir(&store_dir).open_gates(None).await?;
+    let stores = open_store_to_read(&args.store.find_address()).await?;
+    let open = Gatekeeper::of_stores(&stores).open_gates(None).await?;
     if open.is_empty() && !args.json {
         print_line(format_args!("no open gates"));
     }
@@ -61,10 +61,10 @@ pub(super) async fn approve_gate(args: &ApproveArgs, terminal: &Terminal) -> Res
         Some(text) => parse_json(&super::read_text_argument(text)?, "the value is")?,
         None => Value::Bool(true),
     };
-    let store_dir = open_store(&args.decision.store.find_path())?;
-    let gate = find_open_gate(&store_dir, &args.gate).await?;
+    let stores = open_store(&args.decision.store.find_address()).await?;
+    let gate = find_open_gate(&stores, &args.gate).await?;
     let user = read_user_name(&args.decision);
-    let gatekeeper = Gatekeeper::of_dir(&store_dir);
+    let gatekeeper = Gatekeeper::of_stores(&stores);
     let resolved = match &args.arguments {
         Some(text) => {
             let arguments = parse_json(&super::read_text_argument(text)?, "the arguments are")?;
@@ -103,10 +103,10 @@ fn standing_approval(args: &AlwaysArgs) -> Option<StandingApproval> {
 }
 
 pub(super) async fn deny_gate(args: &DenyArgs, terminal: &Terminal) -> Result<ExitCode> {
-    let store_dir = open_store(&args.decision.store.find_path())?;
-    let gate = find_open_gate(&store_dir, &args.gate).await?;
+    let stores = open_store(&args.decision.store.find_address()).await?;
+    let gate = find_open_gate(&stores, &args.gate).await?;
     let user = read_user_name(&args.decision);
-    let rejected = Gatekeeper::of_dir(&store_dir).reject(&gate.id, &args.reason, &user).await;
+    let rejected = Gatekeeper::of_stores(&stores).reject(&gate.id, &args.reason, &user).await;
     rejected.map_err(|error| explain_decision_error(error, &gate))?;
     print_line(format_args!("{} {}", terminal.style_stderr(TextRole::Warning, "denied"), gate.id));
     Ok(ExitCode::SUCCESS)

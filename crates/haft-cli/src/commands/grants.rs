@@ -14,8 +14,8 @@ pub(super) async fn run_grants(args: &GrantsArgs, terminal: &Terminal) -> Result
     match &args.command {
         None => list_grants(args, terminal).await,
         Some(GrantsCommand::Revoke { grants, store }) => {
-            let store_dir = open_store(&store.find_path())?;
-            let gatekeeper = Gatekeeper::of_dir(&store_dir);
+            let stores = open_store(&store.find_address()).await?;
+            let gatekeeper = Gatekeeper::of_stores(&stores);
             for text in grants {
                 let mut found = gatekeeper.grants().await?;
                 found.retain(|it| it.id.to_string().starts_with(text.as_str()));
@@ -34,8 +34,8 @@ pub(super) async fn run_grants(args: &GrantsArgs, terminal: &Terminal) -> Result
 }
 
 async fn list_grants(args: &GrantsArgs, terminal: &Terminal) -> Result<ExitCode> {
-    let store_dir = open_store_to_read(&args.store.find_path())?;
-    let grants = Gatekeeper::of_dir(&store_dir).grants().await?;
+    let stores = open_store_to_read(&args.store.find_address()).await?;
+    let grants = Gatekeeper::of_stores(&stores).grants().await?;
     if grants.is_empty() && !args.json {
         print_line(format_args!("no standing approvals"));
     }

@@ -52,10 +52,10 @@ pub(super) async fn run_media_command(args: MediaArgs, terminal: &Terminal) -> R
 }
 
 async fn load_media(turn: &str, store: &StoreArg) -> Result<Vec<Media>> {
-    let store_dir = open_store_to_read(&store.find_path())?;
-    let id = find_turn(&store_dir, turn).await?;
+    let stores = open_store_to_read(&store.find_address()).await?;
+    let id = find_turn(&stores, turn).await?;
     let no_step = |_: StepContext| async { Err::<Step, _>(StepError::new("no turn runs here")) };
-    let runner = TurnRunner::builder(no_step).dir(&store_dir).build()?;
+    let runner = TurnRunner::builder(no_step).stores(&stores).build()?;
     Ok(runner.list_media(&id).await?)
 }
 

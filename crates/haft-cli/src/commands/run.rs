@@ -16,8 +16,8 @@ use anyhow::Result;
 use haft::error::codes;
 use haft::executors::{DispatchExecutor as _, ExecutorDescription, StepContext, StepError};
 use haft::records::CallError;
-use haft::stores::TurnDir;
-use haft::stores::{StoreError, TurnId, TurnStore as _};
+use haft::stores::OpenStores;
+use haft::stores::{StoreError, TurnId};
 use haft::turn::Cancellation;
 use haft::turn::{TurnError, TurnHistory, TurnOutcome, TurnReport, TurnRunner, TurnRunnerBuilder};
 
@@ -30,10 +30,9 @@ pub(super) use self::request_view::{ShownRequest, StoredFacts};
 pub(super) use self::session::{GateMode, InterruptAction, SessionOptions, TurnSession};
 use self::turn_input::load_memories;
 pub(super) use self::turn_input::{
-    build_turn_input, load_agent_path, new_user_message, origin_agent,
+    agent_name, build_turn_input, load_agent_path, new_user_message, origin_agent,
 };
-pub(super) use self::turn_printer::TurnOutput;
-use self::turn_printer::TurnPrinter;
+pub(super) use self::turn_printer::{TurnOutput, TurnPrinter};
 use crate::agent::{Agent, OwnPaths};
 use crate::args::{ResumeArgs, RunArgs, RunOptions};
 use crate::stop_signals::StopSignals;
@@ -47,17 +46,9 @@ pub(super) async fn run_turn(
     signals: &StopSignals,
 ) -> Result<ExitCode> {
     let files = [&args.record, &args.replay].into_iter().flatten().map(PathBuf::as_path);
-    let store = args.options.store.store.as_deref();
-    let own = OwnPaths { store, files: files.collect() };
+    let own = OwnPaths { store: args.options.store.local_dir(), files: files.collect() };
     let mut agent = Agent::load_protected(&args.agent.agent, &own)?;
-    let prompt = match (&args.prompt, &agent.file.prompt) {
-        (Some(text), _) => super::read_text_argument(text)?,
-        (None, Some(text)) => text.clone(),
-        (None, None) => {
-            let error = UserError::new("there is no prompt: the agent file does not set `prompt`");
-            return Err(error.hint("pass one: haft run AGENT \"What is …?\"").into());
-        }
-    };
+    let prompt = read_prompt(args.prompt.as_deref(), &agent, "haft run")?;
     if args.dry_run {
         if agent.has_servers() {
             agent.prepare(args.options.trust, terminal).await?;
@@ -76,14 +67,14 @@ pub(super) async fn run_turn(
         (None, Some(file)) => replay_recording(&agent, file)?,
         (None, None) => build_runner(&agent, &args.options)?,
     };
-    let store_dir = open_or_create_store(agent.store_path(args.options.store.store.as_deref()))?;
+    let stores = open_or_create_store(&agent.store_address(&args.options.store)).await?;
     let input = build_turn_input(&agent, &args.agent.agent)?;
     let shown = args.prompt.is_none().then(|| prompt.clone());
     let input = input.message(new_user_message("prompt", prompt)?);
     let mut session = TurnSession::new(
         builder,
         &agent,
-        store_dir,
+        stores,
         session_options(&args.options, terminal),
         signals,
     )?;
@@ -96,6 +87,18 @@ pub(super) async fn run_turn(
     Ok(exit_code(&report))
 }
 
+/// Reads the message of the user: the argument of the command, or the prompt of the agent file.
+pub(super) fn read_prompt(given: Option<&str>, agent: &Agent, command: &str) -> Result<String> {
+    match (given, &agent.file.prompt) {
+        (Some(text), _) => super::read_text_argument(text),
+        (None, Some(text)) => Ok(text.clone()),
+        (None, None) => {
+            let error = UserError::new("there is no prompt: the agent file does not set `prompt`");
+            Err(error.hint(format!("pass one: {command} AGENT \"What is …?\"")).into())
+        }
+    }
+}
+
 /// Prints the first request of a turn without running the turn.
 async fn show_first_request(
     agent: &Agent,
@@ -105,20 +108,23 @@ async fn show_first_request(
 ) -> Result<ExitCode> {
     let executor =
         ModelExecutor::select_for(agent, args.options.model.as_deref(), ExecutorUse::Show)?;
-    let store_path = agent.store_path(args.options.store.store.as_deref());
+    let address = agent.store_address(&args.options.store);
     // A dry run creates no store, and needs one only for memories.
-    let store_dir = store_path.is_dir().then(|| open_store_to_read(&store_path)).transpose()?;
+    let stores = match address.local_dir().is_none_or(Path::is_dir) {
+        true => Some(open_store_to_read(&address).await?),
+        false => None,
+    };
     let mut input = build_turn_input(agent, &args.agent.agent)?;
-    if let Some(store_dir) = store_dir.as_ref().filter(|_| agent.has_memory()) {
-        for memory in load_memories(&args.agent.agent, store_dir).await? {
+    if let Some(stores) = stores.as_ref().filter(|_| agent.has_memory()) {
+        for memory in load_memories(&args.agent.agent, stores).await? {
             input = input.memory(memory);
         }
     }
     let input = input.message(new_user_message("prompt", prompt)?);
     let description = executor.description();
     let builder = runner_builder(agent, executor);
-    let runner = match &store_dir {
-        Some(store_dir) => builder.dir(store_dir).build()?,
+    let runner = match &stores {
+        Some(stores) => builder.stores(stores).build()?,
         None => builder.build()?,
     };
     let Some(request) = runner.render_first_request(input).await? else {
@@ -152,7 +158,7 @@ pub(super) fn runner_builder(agent: &Agent, executor: ModelExecutor) -> TurnRunn
     builder.handles(agent.file.handles.into())
 }
 
-fn exit_code(report: &TurnReport) -> ExitCode {
+pub(super) fn exit_code(report: &TurnReport) -> ExitCode {
     match report.outcome {
         TurnOutcome::Completed if has_unstored_result(report) => {
             FailureCode::ResultNotStored.into()
@@ -178,16 +184,16 @@ pub(super) async fn resume_turn(
     signals: &StopSignals,
 ) -> Result<ExitCode> {
     // The file of a given agent may set the store. Otherwise the store says which agent started the turn.
-    let own = OwnPaths { store: args.options.store.store.as_deref(), ..OwnPaths::default() };
+    let own = OwnPaths { store: args.options.store.local_dir(), ..OwnPaths::default() };
     let load = |path: &Path| Agent::load_protected(path, &own);
     let given = args.agent.as_deref().map(load).transpose()?;
-    let store_path = match &given {
-        Some(agent) => agent.store_path(args.options.store.store.as_deref()),
-        None => args.options.store.find_path(),
+    let address = match &given {
+        Some(agent) => agent.store_address(&args.options.store),
+        None => args.options.store.find_address(),
     };
-    let store_dir = open_store(&store_path)?;
-    let id = find_turn(&store_dir, &args.turn).await?;
-    if let Some(report) = load_ended_turn(&store_dir, &id).await? {
+    let stores = open_store(&address).await?;
+    let id = find_turn(&stores, &args.turn).await?;
+    if let Some(report) = load_ended_turn(&stores, &id).await? {
         let output = if args.options.json { TurnOutput::Json } else { TurnOutput::Text };
         let executor = ExecutorDescription::default();
         TurnPrinter::new(*terminal, output, executor).print_ended(&report);
@@ -196,19 +202,20 @@ pub(super) async fn resume_turn(
     let mut agent = match given {
         Some(agent) => agent,
         None => {
-            let own = OwnPaths { store: Some(&store_path), ..OwnPaths::default() };
-            let path = load_agent_path(&store_dir, &id).await?;
+            let store = address.local_dir().map(Path::to_owned);
+            let own = OwnPaths { store, ..OwnPaths::default() };
+            let path = load_agent_path(&stores, &id).await?;
             Agent::load_protected(path.as_ref(), &own)?
         }
     };
-    let executor = select_for_resume(&agent, &args, &store_dir, &id).await?;
+    let executor = select_for_resume(&agent, &args, &stores, &id).await?;
     agent.prepare(args.options.trust, terminal).await?;
     let builder = runner_builder(&agent, executor);
     let builder = if args.change_executor { builder.allow_executor_change() } else { builder };
     let mut session = TurnSession::new(
         builder,
         &agent,
-        store_dir,
+        stores,
         session_options(&args.options, terminal),
         signals,
     )?;
@@ -229,10 +236,10 @@ pub(super) async fn resume_turn(
 async fn select_for_resume(
     agent: &Agent,
     args: &ResumeArgs,
-    store_dir: &TurnDir,
+    stores: &OpenStores,
     id: &TurnId,
 ) -> Result<ModelExecutor> {
-    let stored = store_dir.store().load(id.clone()).await?;
+    let stored = stores.turns().load(id.clone()).await?;
     let executor = stored.map(|turn| TurnHistory::read(&turn)).transpose()?;
     match executor.and_then(|history| history.executor) {
         Some(stored) if !args.change_executor => {
@@ -245,13 +252,13 @@ async fn select_for_resume(
 }
 
 /// Loads the report of a turn that has ended. It needs neither the agent nor its model.
-async fn load_ended_turn(store_dir: &TurnDir, id: &TurnId) -> Result<Option<TurnReport>> {
-    let stored = store_dir.store().load(id.clone()).await?;
+async fn load_ended_turn(stores: &OpenStores, id: &TurnId) -> Result<Option<TurnReport>> {
+    let stored = stores.turns().load(id.clone()).await?;
     if !stored.is_some_and(|turn| turn.summary.status.is_final()) {
         return Ok(None);
     }
     let unused = |_: StepContext| async { Err(StepError::new("the turn is over")) };
-    let runner = TurnRunner::builder(unused).dir(store_dir).build()?;
+    let runner = TurnRunner::builder(unused).stores(stores).build()?;
     Ok(Some(runner.resume(id).await?))
 }
 

@@ -8,7 +8,7 @@ mod turn_view;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use haft::stores::{StoredTurn, TurnStatus, TurnStore as _};
+use haft::stores::{StoredTurn, TurnStatus};
 use serde_json::Value;
 
 pub(super) use self::turn_list::list_turns;
@@ -27,19 +27,19 @@ fn status_role(status: TurnStatus) -> TextRole {
 }
 
 pub(super) async fn show_turn(args: &ShowArgs, terminal: &Terminal) -> Result<ExitCode> {
-    let store_dir = open_store_to_read(&args.store.find_path())?;
-    let id = find_turn(&store_dir, &args.turn).await?;
-    let Some(turn) = store_dir.store().load(id.clone()).await? else {
+    let stores = open_store_to_read(&args.store.find_address()).await?;
+    let id = find_turn(&stores, &args.turn).await?;
+    let Some(turn) = stores.turns().load(id.clone()).await? else {
         let error = UserError::new(format!("turn `{id}` was removed")).code(FailureCode::NotFound);
         return Err(error.into());
     };
     if let Some(step) = args.request {
-        return step_view::show_request(args, step, &store_dir, &turn, terminal).await;
+        return step_view::show_request(args, step, &stores, &turn, terminal).await;
     }
     if let Some(step) = args.response {
         return step_view::show_response(args, step, &turn, terminal);
     }
-    let view = TurnView::load(&turn, &store_dir).await?;
+    let view = TurnView::load(&turn, &stores).await?;
     if args.json {
         return super::print_text(&format!("{:#}\n", view.to_json()?));
     }

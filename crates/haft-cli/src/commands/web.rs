@@ -18,25 +18,27 @@ use self::hosted_agents::AgentDirectories;
 use crate::args::WebArgs;
 use crate::config::UserConfig;
 use crate::store::{open_or_create_store, open_store_to_read};
+use crate::store_address::show_url;
 use crate::terminal::{Terminal, TextRole, print_line};
 
 /// Serves the inspector until the program is stopped. Turns that it runs stop then and can be resumed.
 pub(super) async fn serve_inspector(args: &WebArgs, terminal: &Terminal) -> Result<ExitCode> {
-    let path = args.store.find_path();
-    let store_dir = match args.read_only {
-        true => open_store_to_read(&path)?,
-        false => open_or_create_store(&path)?,
+    let address = args.store.find_address();
+    let stores = match args.read_only {
+        true => open_store_to_read(&address).await?,
+        false => open_or_create_store(&address).await?,
     };
+    let store_name = show_url(&address.url);
     let hub = EventHub::new();
     let no_step = |_: StepContext| async { Err::<Step, _>(StepError::new("no turn runs here")) };
-    let runner = TurnRunner::builder(no_step).dir(&store_dir).observer(hub.clone()).build()?;
-    let agents = AgentDirectories::new(store_dir, hub.clone(), args)?;
+    let runner = TurnRunner::builder(no_step).stores(&stores).observer(hub.clone()).build()?;
+    let agents = AgentDirectories::new(stores, hub.clone(), args)?;
     let api = UserConfig::read()?.add_prices(Api::builder(runner));
     let api = api
         .hub(hub)
         .agents(Arc::new(agents))
         .access(if args.read_only { Access::ReadOnly } else { Access::Act })
-        .store_name(path.display().to_string())
+        .store_name(store_name.clone())
         .actor(read_actor(args))
         .build();
     let address = SocketAddr::new(args.address, args.port);
@@ -49,9 +51,8 @@ pub(super) async fn serve_inspector(args: &WebArgs, terminal: &Terminal) -> Resu
     super::print_text(&format!("{url}\n"))?;
     let mode = if args.read_only { "read-only, " } else { "" };
     print_line(format_args!(
-        "{} {mode}store {}; Ctrl-C stops it",
-        terminal.style_stderr(TextRole::Success, "serving the inspector"),
-        path.display()
+        "{} {mode}store {store_name}; Ctrl-C stops it",
+        terminal.style_stderr(TextRole::Success, "serving the inspector")
     ));
     if !args.no_open && stdout().is_terminal() {
         open_browser(&url);

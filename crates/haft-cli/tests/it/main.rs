@@ -60,3 +60,7 @@ mod tools;
 mod usage;
 #[cfg(test)]
 mod web;
+#[cfg(test)]
+mod worker_faults;
+#[cfg(test)]
+mod workers;

@@ -10,7 +10,12 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 const AMBIENT_VARIABLES: &[&str] = &[
     "HAFT_CONFIG",
     "HAFT_LOG",
+    "HAFT_LEDGER",
     "HAFT_MODEL",
+    "HAFT_SPOOL",
+    "HAFT_STORE",
+    "HAFT_STORE_SECRET",
+    "HAFT_STORE_SECRET_FILE",
     "HTTPS_PROXY",
     "HTTP_PROXY",
     "ALL_PROXY",

@@ -51,22 +51,22 @@ fn write_charging_agent(dir: &Path) {
 }
 
 /// A number of the environment.
-fn number(name: &str, otherwise: u64) -> u64 {
+pub(crate) fn number(name: &str, otherwise: u64) -> u64 {
     let value = std::env::var_os(name).and_then(|it| it.into_string().ok());
     value.and_then(|it| it.parse().ok()).unwrap_or(otherwise)
 }
 
 /// A linear congruential generator, which is random enough for moments.
-struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let seed = number("HAFT_SEED", 20_260_711);
         println!("HAFT_SEED={seed}");
         Self(seed)
     }
 
-    fn below(&mut self, end: u64) -> u64 {
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         (self.0 >> 33) % end
     }

@@ -2,6 +2,7 @@
 
 mod connection;
 mod error;
+mod ledger;
 mod listener;
 mod queries;
 mod schedule;
@@ -22,6 +23,7 @@ use tokio_postgres::IsolationLevel;
 
 use self::connection::Database;
 use self::error::PostgresError;
+pub use self::ledger::PostgresLedger;
 use self::listener::{ListenTask, ServerListener, change_text};
 use self::schedule::ClaimAttempt;
 use self::updates::Update;

@@ -19,7 +19,7 @@ impl CancelSignal for Cancellation {
 }
 
 /// Runs work, and cancels it when the signal is given. The wait ends with the work.
-pub(super) async fn run_cancellable<T>(
+pub(crate) async fn run_cancellable<T>(
     work: impl Future<Output = T>,
     watch: Option<BoxFuture<'static, CancelReason>>,
     cancellation: Cancellation,

@@ -26,7 +26,7 @@ use haft_core::usage::Usage;
 
 pub(super) use self::create::{create_turn, enqueue_turn};
 pub(super) use self::resume::{
-    load_turn, restore_history, restore_records, resume_turn, run_next_turn,
+    load_turn, restore_history, restore_records, resume_turn, run_claimed_turn, run_next_turn,
 };
 use self::step::ProposedStep;
 use super::TurnReport;

@@ -30,7 +30,7 @@ pub(super) use self::approver::{GateWaits, RunningCall};
 pub use self::gatekeeper::{Gatekeeper, SettleError};
 pub use self::grants::ListedGrant;
 pub(super) use self::notifier::GateNotifier;
-pub(super) use self::open_gate::OpenGate;
+pub(super) use self::open_gate::{OpenGate, gate_open_event};
 use self::question::fill_question;
 use super::deadline::Stopwatch;
 use super::recorder::LeasedRecorder;
@@ -468,13 +468,7 @@ pub(super) struct Approval {
 
 /// Tells observers that a gate is open.
 fn announce_gate(ctx: GateContext<'_>, gate: Gate, digest: [u8; 32]) -> OpenGate {
-    ctx.emit_with(|| EventKind::TurnGateOpen {
-        gate_id: gate.id.as_str().into(),
-        reason: gate.reason.as_str().into(),
-        payload: gate.payload.clone().into(),
-        schema: gate.schema.clone().map(Into::into),
-        timeout: gate.expires_at.map(|at| at.duration_since(gate.opened_at)),
-    });
+    ctx.emit_with(|| gate_open_event(&gate));
     let call = ctx.record_id().or(gate.call.map(|call| call.record));
     OpenGate { id: gate.id, call, expires_at: gate.expires_at, digest }
 }
@@ -483,11 +477,11 @@ fn digest(text: &str) -> [u8; 32] {
     sha2::Sha256::digest(text).into()
 }
 
-fn read_gate(row: &GateRow) -> Result<Gate, StoreError> {
+pub(super) fn read_gate(row: &GateRow) -> Result<Gate, StoreError> {
     serde_json::from_str(&row.json).map_err(|error| damaged(&row.id, &error))
 }
 
-fn read_settlement(id: &GateId, text: &str) -> Result<GateSettlement, StoreError> {
+pub(super) fn read_settlement(id: &GateId, text: &str) -> Result<GateSettlement, StoreError> {
     serde_json::from_str(text).map_err(|error| damaged(id, &error))
 }
 

@@ -152,8 +152,8 @@ pub struct Deadlines {
     /// How long a lease on a turn is valid unless it is renewed: thirty seconds. After a crash, another process can
     /// resume the turn once the lease has expired.
     pub lease: Duration,
-    /// How often the store is polled for gates that another process settled: every half second, or less often if the
-    /// query takes long.
+    /// How often the store is polled for gates that another process settled, although it has told of none: every half
+    /// second, or less often if the query takes long.
     pub gate_poll: Duration,
     /// How long workers leave a turn alone after a failure that may pass, such as an outage of the provider: ten seconds.
     pub outage: Duration,

@@ -17,6 +17,7 @@ use serde_json::Value;
 
 use super::driver::{ContextParts, load_turn, restore_history, restore_records};
 use super::history::{SentRequest, StepHistory, TurnHistory, read_history};
+use super::machine::TurnMachine;
 use super::query_tools::QueryTools;
 use super::runner::RunnerShared;
 use super::{TurnError, TurnInput, TurnRunner};
@@ -201,10 +202,8 @@ pub(super) async fn load_records(
     runner: &RunnerShared,
     id: &TurnId,
 ) -> Result<(TurnHistory, DispatchContext), TurnError> {
-    let stored =
-        runner.store.load(id.clone()).await?.ok_or_else(|| StoreError::unknown_turn(id))?;
-    let (history, _) = read_history(&stored)?;
-    Ok((history, restore_context(runner, id).await?))
+    let OpenedTurn { history, ctx, .. } = open_turn(runner, id).await?;
+    Ok((history, ctx))
 }
 
 /// Lists the artifacts of a stored turn with their handles.
@@ -238,7 +237,21 @@ pub(super) async fn list_media(
 
 /// The context of a stored turn with everything that it has.
 async fn restore_context(runner: &RunnerShared, id: &TurnId) -> Result<DispatchContext, TurnError> {
+    Ok(open_turn(runner, id).await?.ctx)
+}
+
+/// A stored turn with its records, as far as it has got.
+pub(super) struct OpenedTurn {
+    pub(super) stored: StoredTurn,
+    pub(super) history: TurnHistory,
+    pub(super) machine: TurnMachine,
+    pub(super) ctx: DispatchContext,
+}
+
+/// Loads a turn with everything that it has.
+pub(super) async fn open_turn(runner: &RunnerShared, id: &TurnId) -> Result<OpenedTurn, TurnError> {
     let (stored, replayed) = load_turn(runner, id).await?;
+    let (history, _) = read_history(&stored)?;
     let moment = TurnMoment {
         system_prompt: replayed.system_prompt,
         stash: replayed.stash,
@@ -249,7 +262,8 @@ async fn restore_context(runner: &RunnerShared, id: &TurnId) -> Result<DispatchC
     };
     let conversation = stored.summary.conversation.as_deref();
     let parts = ContextParts { id, conversation, nonce: replayed.nonce.as_ref() };
-    build_context(runner, &parts, moment).await
+    let ctx = build_context(runner, &parts, moment).await?;
+    Ok(OpenedTurn { history, machine: replayed.machine, ctx, stored })
 }
 
 /// Builds a context that can be read: nothing observes it, and nothing that it is told is stored.

@@ -278,6 +278,14 @@ pub enum TurnError {
         /// Why.
         error: ErrorReport,
     },
+    /// No runner is known for the agent of the turn.
+    #[error("turn `{turn}` cannot be run: {reason}")]
+    NoRunner {
+        /// The turn.
+        turn: TurnId,
+        /// Why there is no runner.
+        reason: String,
+    },
     /// Another executor began the turn, and this runner may not change that.
     #[error("turn `{turn}` was begun by {stored}: {}", .differences.join("; "))]
     OtherExecutor {
@@ -303,6 +311,11 @@ impl From<HistoryError> for TurnError {
 }
 
 impl TurnError {
+    /// The error of a [`RunnerSource`](crate::worker::RunnerSource) that has no runner for a turn.
+    pub fn no_runner(turn: &TurnId, reason: impl fmt::Display) -> Self {
+        Self::NoRunner { turn: turn.clone(), reason: reason.to_string() }
+    }
+
     pub(super) fn invalid(field: &'static str, reason: impl fmt::Display) -> Self {
         Self::Invalid { field, reason: reason.to_string() }
     }
@@ -318,7 +331,7 @@ impl Coded for TurnError {
             Self::NotRendered { error } => {
                 error.code.clone().unwrap_or(codes::LLM_EXECUTION_EXECUTOR_ERROR)
             }
-            Self::OtherExecutor { .. } => codes::INVALID_TURN_RUNNER_CONFIG,
+            Self::NoRunner { .. } | Self::OtherExecutor { .. } => codes::INVALID_TURN_RUNNER_CONFIG,
         }
     }
 }

@@ -20,7 +20,7 @@ use haft_core::pipeline::Pipeline;
 use haft_core::record::RecordLoader;
 use haft_core::registry::ToolRegistry;
 use haft_core::step::{DispatchExecutor, ExecutorDescription, StepRequest};
-use haft_core::store::{ClaimFilter, StoreError, TurnId, TurnStore};
+use haft_core::store::{ClaimFilter, Lease, StoreError, TurnId, TurnStore};
 use haft_core::tool::Spooler;
 use haft_core::trust::EnvelopeSecret;
 
@@ -255,6 +255,15 @@ impl TurnRunner {
         let (cancellation, watch) = signal.into_cancellation();
         let turn = Box::pin(driver::run_next_turn(&self.shared, filter, cancellation.clone()));
         run_cancellable(turn, watch, cancellation).await
+    }
+
+    /// Runs a turn whose lease was claimed, as [`run_next`](Self::run_next) does.
+    pub(crate) async fn run_claimed(
+        &self,
+        lease: Lease,
+        cancellation: Cancellation,
+    ) -> Result<TurnReport, TurnError> {
+        driver::run_claimed_turn(&self.shared, lease, cancellation).await
     }
 
     /// Renders the request of a step of a stored turn again, from its records and through the same code that rendered it

@@ -17,13 +17,13 @@ use tokio::time::timeout;
 /// Puts a deadline on every operation of a store. An operation may still take effect after its deadline, as after every
 /// error of a backend.
 #[derive(Debug)]
-pub(super) struct TimedStore {
+pub(crate) struct TimedStore {
     store: Arc<dyn TurnStore>,
     limit: Duration,
 }
 
 impl TimedStore {
-    pub(super) fn new(store: Arc<dyn TurnStore>, limit: Duration) -> Self {
+    pub(crate) fn new(store: Arc<dyn TurnStore>, limit: Duration) -> Self {
         Self { store, limit }
     }
 
@@ -59,7 +59,7 @@ macro_rules! timed {
     ($($method:ident($($arg:ident: $type:ty),*) -> $result:ty, $doing:literal;)*) => {
         /// The same as the methods of [`TurnStore`], without a box for each future.
         impl TimedStore {$(
-            pub(super) fn $method(
+            pub(crate) fn $method(
                 &self,
                 $($arg: $type),*
             ) -> impl Future<Output = Result<$result, StoreError>> + Send + '_ {

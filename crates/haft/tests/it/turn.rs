@@ -29,6 +29,8 @@ mod suspension;
 mod tool_block;
 mod unchecked;
 mod waits;
+#[cfg(feature = "sqlite")]
+mod workers;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

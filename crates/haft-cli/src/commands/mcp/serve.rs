@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
-use haft::stores::TurnDir;
+use haft::stores::OpenStores;
 use haft::turn::Deadlines;
 use haft_mcp::McpServer;
 use haft_mcp::server::HttpOptions;
@@ -22,11 +22,11 @@ const TOKEN_VARIABLE: &str = "HAFT_MCP_TOKEN";
 
 /// Serves the tools of an agent until the client closes its end, or until the program is stopped.
 pub(super) async fn serve_agent(args: McpServeArgs, terminal: &Terminal) -> Result<ExitCode> {
-    let own = OwnPaths { store: args.store.store.as_deref(), ..OwnPaths::default() };
+    let own = OwnPaths { store: args.store.local_dir(), ..OwnPaths::default() };
     let mut agent = Agent::load_protected(&args.agent.agent, &own)?;
     let options = args.http.map(|address| http_options(&args, address)).transpose()?;
     agent.prepare(args.trust, terminal).await?;
-    let store = open_or_create_store(agent.store_path(args.store.store.as_deref()))?;
+    let store = open_or_create_store(&agent.store_address(&args.store)).await?;
     let server = build_server(&args, &agent, store)?;
     match args.http.zip(options) {
         Some((address, options)) => serve_http(&server, address, &options).await?,
@@ -35,7 +35,7 @@ pub(super) async fn serve_agent(args: McpServeArgs, terminal: &Terminal) -> Resu
     Ok(ExitCode::SUCCESS)
 }
 
-fn build_server(args: &McpServeArgs, agent: &Agent, store: TurnDir) -> Result<McpServer> {
+fn build_server(args: &McpServeArgs, agent: &Agent, store: OpenStores) -> Result<McpServer> {
     let tools = agent.tools.iter().map(|tool| match args.yes {
         true => tool.without_approval(),
         false => tool.clone(),
@@ -55,7 +55,7 @@ fn build_server(args: &McpServeArgs, agent: &Agent, store: TurnDir) -> Result<Mc
         .secret(secret)
         .runner(move |runner| {
             runner
-                .dir(&store)
+                .stores(&store)
                 .limits(limits)
                 .deadlines(Deadlines::new().lease(super::super::run::LEASE))
         });

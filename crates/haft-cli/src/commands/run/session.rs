@@ -7,7 +7,7 @@ use anyhow::Result;
 use haft::events::{Event, EventKind};
 use haft::events::{EventFilter, EventHub, TracingObserver};
 use haft::middleware::hydrate_conversation;
-use haft::stores::TurnDir;
+use haft::stores::{OpenStores, StoreUrl};
 use haft::turn::Cancellation;
 use haft::turn::{
     Deadlines, Gate, GateDecision, GatePolicy, SettleError, TurnError, TurnReport, TurnRunner,
@@ -19,9 +19,10 @@ use super::LEASE;
 use super::gate_reply::{CHOICES, GateReply, expects_approval, parse_reply};
 use super::turn_printer::{TurnOutput, TurnPrinter};
 use crate::agent::Agent;
-use crate::args::{GateAction, find_default_store};
+use crate::args::GateAction;
 use crate::keyboard::{Keyboard, KeyboardInput};
 use crate::stop_signals::{StopListener, StopSignal, StopSignals};
+use crate::store_address::{find_default_store, show_url};
 use crate::terminal::Terminal;
 use crate::user_error::UserError;
 
@@ -78,7 +79,7 @@ pub(crate) enum InterruptAction {
 
 /// A runner together with the printer and the keyboard of the user.
 pub(crate) struct TurnSession {
-    store_dir: TurnDir,
+    stores: OpenStores,
     runner: TurnRunner,
     hub: EventHub,
     printer: TurnPrinter,
@@ -97,12 +98,12 @@ impl TurnSession {
     pub(crate) fn new(
         builder: TurnRunnerBuilder,
         agent: &Agent,
-        store_dir: TurnDir,
+        stores: OpenStores,
         options: SessionOptions,
         signals: &StopSignals,
     ) -> Result<Self> {
         let hub = EventHub::new();
-        let builder = builder.dir(&store_dir).observer(hub.clone()).limits(agent.limits());
+        let builder = builder.stores(&stores).observer(hub.clone()).limits(agent.limits());
         let builder = match crate::logging::is_enabled() {
             true => builder.observer(TracingObserver::new().agent(agent.name())),
             false => builder,
@@ -113,7 +114,7 @@ impl TurnSession {
         let runner = builder.deadlines(Deadlines::new().lease(LEASE)).build()?;
         let executor = runner.executor_description();
         Ok(Self {
-            store_dir,
+            stores,
             runner,
             hub,
             printer: TurnPrinter::new(options.terminal, options.output, executor),
@@ -261,7 +262,7 @@ impl TurnSession {
             // The runner decides.
             GateMode::Park | GateMode::Deny => {}
             GateMode::Wait if !Keyboard::is_interactive() => {
-                self.printer.print_waiting_gate(&gate.id, self.store_dir.path());
+                self.printer.print_waiting_gate(&gate.id, &show_url(self.stores.url()));
             }
             GateMode::Wait => {
                 self.pending_gates.push_back(gate);
@@ -279,7 +280,7 @@ impl TurnSession {
             match gates.resolve(&gate.id, Value::Bool(true), "haft run --yes").await {
                 Ok(()) | Err(SettleError::Closed { .. }) => {}
                 Err(SettleError::Invalid { .. }) => {
-                    self.printer.print_waiting_gate(&gate.id, self.store_dir.path());
+                    self.printer.print_waiting_gate(&gate.id, &show_url(self.stores.url()));
                 }
                 Err(error) => return Err(error.into()),
             }
@@ -345,11 +346,10 @@ impl TurnSession {
 
     /// The command that resumes a turn, from the current directory.
     fn resume_command(&self, turn: &str) -> String {
-        let store = self.store_dir.path();
-        if store == find_default_store() {
+        if *self.stores.url() == StoreUrl::Dir(find_default_store()) {
             return format!("haft resume {turn}");
         }
-        format!("haft resume {turn} --store {}", store.display())
+        format!("haft resume {turn} --store {}", show_url(self.stores.url()))
     }
 }
 

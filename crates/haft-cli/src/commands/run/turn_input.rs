@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use haft::records::{Memory, Message, Record as _, RecordLoader};
-use haft::stores::TurnDir;
-use haft::stores::{MemoryScope, StoredText, StoredTurn, TurnId, TurnStore as _};
+use haft::stores::OpenStores;
+use haft::stores::{MemoryScope, StoredText, StoredTurn, TurnId};
 use haft::turn::Instruction;
 use haft::turn::TurnInput;
 use haft::turn::{Clock as _, SystemClock};
@@ -28,17 +28,25 @@ pub(crate) fn build_turn_input(agent: &Agent, path: &Path) -> Result<TurnInput> 
     if agent.has_memory() {
         input = input.memory_scope(memory_scope(&path));
     }
-    if let Some(name) = path.file_name() {
-        input = input.agent(name.to_string_lossy());
+    if let Some(name) = agent_name(&path) {
+        input = input.agent(name);
     }
     Ok(input.stash(json!({ORIGIN_KEY: {"agent": path}})))
 }
 
+/// The name of the agent at a path, by which workers know its turns: that of its directory, or of a file with another name
+/// than `agent.toml`.
+pub(crate) fn agent_name(path: &Path) -> Option<String> {
+    let is_usual_file = path.file_name().is_some_and(|name| name == "agent.toml");
+    let named = if is_usual_file { path.parent()? } else { path };
+    Some(named.file_name()?.to_string_lossy().into_owned())
+}
+
 /// Loads the memories that a turn of an agent starts with.
-pub(super) async fn load_memories(path: &Path, store_dir: &TurnDir) -> Result<Vec<Memory>> {
+pub(super) async fn load_memories(path: &Path, stores: &OpenStores) -> Result<Vec<Memory>> {
     let scope = memory_scope(&canonical_path(path)?);
     let mut memories = Vec::new();
-    for row in store_dir.store().load_memories(scope).await? {
+    for row in stores.turns().load_memories(scope).await? {
         memories.push(Memory::from_stored(&row.json, &RecordLoader::new()).await?);
     }
     Ok(memories)
@@ -58,8 +66,8 @@ pub(crate) fn new_user_message(id: impl Into<String>, text: String) -> Result<Me
 }
 
 /// Loads the path of the agent that started a turn.
-pub(crate) async fn load_agent_path(store_dir: &TurnDir, id: &TurnId) -> Result<String> {
-    let stored = store_dir.store().load(id.clone()).await?;
+pub(crate) async fn load_agent_path(stores: &OpenStores, id: &TurnId) -> Result<String> {
+    let stored = stores.turns().load(id.clone()).await?;
     let agent = stored.as_ref().and_then(origin_agent).ok_or_else(|| {
         UserError::new(format!("turn `{id}` was not started by `haft run`"))
             .hint("name its agent: haft resume TURN --agent AGENT")

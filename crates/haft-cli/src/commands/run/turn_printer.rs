@@ -1,7 +1,6 @@
 //! Prints a turn: the model's messages to standard output, everything else to standard error.
 
 use std::io::{IsTerminal as _, Write as _, stdout};
-use std::path::Path;
 
 use haft::events::{Event, EventKind, LogLevel, StreamDelta, ToolCallReport};
 use haft::executors::ExecutorDescription;
@@ -34,7 +33,7 @@ pub(crate) enum TurnOutput {
 }
 
 /// Prints the events of turns. What cannot be printed is left out: a closed screen is no reason to stop a turn.
-pub(super) struct TurnPrinter {
+pub(crate) struct TurnPrinter {
     terminal: Terminal,
     output: TurnOutput,
     /// Whether the last line of a message has no line end yet.
@@ -50,7 +49,7 @@ pub(super) struct TurnPrinter {
 }
 
 impl TurnPrinter {
-    pub(super) fn new(
+    pub(crate) fn new(
         terminal: Terminal,
         output: TurnOutput,
         executor: ExecutorDescription,
@@ -116,7 +115,7 @@ impl TurnPrinter {
         self.output != TurnOutput::Questions
     }
 
-    pub(super) fn print_event(&mut self, event: &Event) {
+    pub(crate) fn print_event(&mut self, event: &Event) {
         match &event.kind {
             EventKind::IterationStart {}
                 if matches!(self.executor, ExecutorDescription::Model { .. }) =>
@@ -255,19 +254,18 @@ impl TurnPrinter {
     }
 
     /// Prints a notice that does not come from an event.
-    pub(super) fn print_notice(&mut self, text: &str) {
+    pub(crate) fn print_notice(&mut self, text: &str) {
         self.print_note(TextRole::Warning, text);
     }
 
     /// Prints the command that decides a gate which cannot be decided here.
-    pub(super) fn print_waiting_gate(&mut self, gate: &GateId, store: &Path) {
-        let store = store.display();
+    pub(crate) fn print_waiting_gate(&mut self, gate: &GateId, store: &str) {
         let text = format!("waiting for approval: haft approve {gate} --store {store}");
         self.print_always(TextRole::Warning, &text);
     }
 
     /// Prints the outcome of a turn, and the command that resumes it if it has not ended.
-    pub(super) fn print_outcome(&mut self, report: &TurnReport, resume_command: &str) {
+    pub(crate) fn print_outcome(&mut self, report: &TurnReport, resume_command: &str) {
         if self.output != TurnOutput::Text {
             return;
         }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use haft::executors::NextAction;
-use haft::stores::{Row, RowKind, StoredTurn, TurnDir};
+use haft::stores::{OpenStores, Row, RowKind, StoredTurn};
 use haft::turn::{StepHistory, TurnHistory};
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ use crate::user_error::{FailureCode, UserError};
 pub(super) async fn show_request(
     args: &ShowArgs,
     step: NonZeroU32,
-    store_dir: &TurnDir,
+    stores: &OpenStores,
     turn: &StoredTurn,
     terminal: &Terminal,
 ) -> Result<ExitCode> {
@@ -33,7 +33,7 @@ pub(super) async fn show_request(
     let history = TurnHistory::read(turn)?;
     let agent = match &args.agent {
         Some(path) => Agent::load(path)?,
-        None => Agent::load(load_agent_path(store_dir, id).await?.as_ref())?,
+        None => Agent::load(load_agent_path(stores, id).await?.as_ref())?,
     };
     let iteration = step.get() - 1;
     let taken = history.steps.iter().find(|it| it.iteration == iteration);
@@ -43,7 +43,7 @@ pub(super) async fn show_request(
         None => ModelExecutor::select_for(&agent, None, ExecutorUse::Show)?,
     };
     let description = haft::DispatchExecutor::description(&executor);
-    let runner = runner_builder(&agent, executor).dir(store_dir).build()?;
+    let runner = runner_builder(&agent, executor).stores(stores).build()?;
     if taken.is_none() {
         check_step_number(turn, &history, step)?;
     }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use haft::executors::ExecutorDescription;
-use haft::stores::{RowKind, StoredTurn, TurnDir, TurnQuery, TurnStore as _, TurnSummary};
+use haft::stores::{OpenStores, RowKind, StoredTurn, TurnQuery, TurnSummary};
 use haft::turn::{Clock as _, SystemClock, Timestamp, TurnHistory};
 use serde_json::{Value, json};
 
@@ -39,22 +39,22 @@ pub(in crate::commands) async fn list_turns(
     args: TurnsArgs,
     terminal: &Terminal,
 ) -> Result<ExitCode> {
-    let store_dir = open_store_to_read(&args.store.find_path())?;
+    let stores = open_store_to_read(&args.store.find_address()).await?;
     let mut query = TurnQuery::default().limit(PAGE.min(args.limit.max(1)));
     query.unfinished = args.unfinished;
     if let Some(name) = &args.conversation {
-        query.conversation = Some(find_conversation(&store_dir, name).await?);
+        query.conversation = Some(find_conversation(&stores, name).await?);
     }
     let has_filter = args.unfinished || args.search.is_some() || args.agent.is_some();
     let wanted = args.search.as_deref().map(str::to_lowercase);
     let (mut text, mut found, mut read) = (String::new(), 0, 0);
     'pages: while found < args.limit && read < MAX_SEARCHED {
-        let page = store_dir.store().turns(query.clone()).await?;
+        let page = stores.turns().turns(query.clone()).await?;
         let Some(last) = page.last() else { break };
         query.before = Some(last.id.clone());
         for summary in page {
             read += 1;
-            let Some(line) = TurnLine::load(summary, &store_dir).await? else { continue };
+            let Some(line) = TurnLine::load(summary, &stores).await? else { continue };
             if !line.matches(wanted.as_deref(), args.agent.as_deref()) {
                 continue;
             }
@@ -78,8 +78,8 @@ pub(in crate::commands) async fn list_turns(
 
 impl TurnLine {
     /// Loads a turn; nothing if it was removed meanwhile.
-    async fn load(summary: TurnSummary, store_dir: &TurnDir) -> Result<Option<Self>> {
-        let Some(turn) = store_dir.store().load(summary.id.clone()).await? else {
+    async fn load(summary: TurnSummary, stores: &OpenStores) -> Result<Option<Self>> {
+        let Some(turn) = stores.turns().load(summary.id.clone()).await? else {
             return Ok(None);
         };
         let history = TurnHistory::read(&turn)?;

@@ -8,7 +8,7 @@ use haft::events::Usage;
 use haft::executors::{ExecutorDescription, Step, StepContext, StepError};
 use haft::providers::Provider;
 use haft::providers::dialects::chat_completions::ChatCompletions;
-use haft::stores::{Row, RowKind, StoredTurn, TurnDir};
+use haft::stores::{OpenStores, Row, RowKind, StoredTurn};
 use haft::turn::{StepHistory, Timestamp, TurnHistory, TurnRunner};
 use serde_json::{Value, json};
 
@@ -29,13 +29,13 @@ pub(super) struct TurnView<'t> {
 
 impl<'t> TurnView<'t> {
     /// Reads the journal of a turn, and renders its results as the model saw them.
-    pub(super) async fn load(turn: &'t StoredTurn, store_dir: &TurnDir) -> Result<Self> {
+    pub(super) async fn load(turn: &'t StoredTurn, stores: &OpenStores) -> Result<Self> {
         let history = TurnHistory::read(turn)?;
         let config = UserConfig::read()?;
         let facts = CallFacts {
             // A turn whose records cannot be rendered is shown as it is stored.
-            seen: render_results(turn, &history, store_dir).await.unwrap_or_default(),
-            handles: list_handles(turn, store_dir).await.unwrap_or_default(),
+            seen: render_results(turn, &history, stores).await.unwrap_or_default(),
+            handles: list_handles(turn, stores).await.unwrap_or_default(),
         };
         Ok(Self { turn, history, config, facts })
     }
@@ -236,11 +236,11 @@ fn format_cost(cost: f64) -> String {
 async fn render_results(
     turn: &StoredTurn,
     history: &TurnHistory,
-    store_dir: &TurnDir,
+    stores: &OpenStores,
 ) -> Result<HashMap<String, String>> {
     let Some((last, before)) = history.steps.split_last() else { return Ok(HashMap::new()) };
     let executor = Provider::builder(ChatCompletions::new(), "model").build()?;
-    let runner = TurnRunner::builder(executor).dir(store_dir).build()?;
+    let runner = TurnRunner::builder(executor).stores(stores).build()?;
     let Some(rendered) = runner.render_request(&turn.summary.id, last.iteration).await? else {
         return Ok(HashMap::new());
     };
@@ -273,10 +273,10 @@ fn content_to_text(content: &Value) -> String {
 /// The handles of the artifacts of a turn, by the id of the call that returned them.
 async fn list_handles(
     turn: &StoredTurn,
-    store_dir: &TurnDir,
+    stores: &OpenStores,
 ) -> Result<HashMap<String, Vec<String>>> {
     let no_step = |_: StepContext| async { Err::<Step, _>(StepError::new("no turn runs here")) };
-    let runner = TurnRunner::builder(no_step).dir(store_dir).build()?;
+    let runner = TurnRunner::builder(no_step).stores(stores).build()?;
     let mut handles: HashMap<String, Vec<String>> = HashMap::new();
     for artifact in runner.list_artifacts(&turn.summary.id).await? {
         if let Some(call) = artifact.call {

@@ -8,7 +8,7 @@ use anyhow::Result;
 use haft::events::EventHub;
 use haft::executors::{DispatchExecutor, ExecutorDescription};
 use haft::middleware::hydrate_conversation;
-use haft::stores::{StoredTurn, TurnDir};
+use haft::stores::{OpenStores, StoredTurn};
 use haft::turn::{Deadlines, TurnInput};
 use haft::{BoxFuture, Tool, TurnRunner};
 use haft_server::{AgentError, AgentSource, ExecutorPurpose, HostedAgent, SharedExecutor};
@@ -20,7 +20,7 @@ use crate::user_error::UserError;
 
 /// The agents of the command line, and those that began stored turns.
 pub(super) struct AgentDirectories {
-    store_dir: TurnDir,
+    stores: OpenStores,
     hub: EventHub,
     plain_http: bool,
     /// The paths of the agents, by their names.
@@ -28,9 +28,9 @@ pub(super) struct AgentDirectories {
 }
 
 impl AgentDirectories {
-    pub(super) fn new(store_dir: TurnDir, hub: EventHub, args: &WebArgs) -> Result<Self> {
+    pub(super) fn new(stores: OpenStores, hub: EventHub, args: &WebArgs) -> Result<Self> {
         let paths = Mutex::default();
-        let agents = Self { store_dir, hub, plain_http: args.plain_http, paths };
+        let agents = Self { stores, hub, plain_http: args.plain_http, paths };
         for path in &args.agents {
             Agent::load(path)?;
             agents.name_of(path);
@@ -60,10 +60,10 @@ impl AgentDirectories {
     fn load(&self, name: &str) -> Result<DirectoryAgent, AgentError> {
         let path = self.lock().get(name).cloned();
         let path = path.ok_or_else(|| AgentError::new(format!("there is no agent `{name}`")))?;
-        let own = OwnPaths { store: Some(self.store_dir.path()), ..OwnPaths::default() };
+        let own = OwnPaths { store: self.stores.dir().map(Path::to_owned), ..OwnPaths::default() };
         let agent = Agent::load_protected(&path, &own).map_err(explain)?;
-        let (store_dir, hub) = (self.store_dir.clone(), self.hub.clone());
-        Ok(DirectoryAgent { agent, path, store_dir, hub, plain_http: self.plain_http })
+        let (stores, hub) = (self.stores.clone(), self.hub.clone());
+        Ok(DirectoryAgent { agent, path, stores, hub, plain_http: self.plain_http })
     }
 }
 
@@ -88,7 +88,7 @@ impl AgentSource for AgentDirectories {
 struct DirectoryAgent {
     agent: Agent,
     path: PathBuf,
-    store_dir: TurnDir,
+    stores: OpenStores,
     hub: EventHub,
     plain_http: bool,
 }
@@ -135,7 +135,7 @@ impl HostedAgent for DirectoryAgent {
             .tools(tools)
             .agent(self.agent.identity().map_err(explain)?)
             .handles(self.agent.file.handles.into())
-            .dir(&self.store_dir)
+            .stores(&self.stores)
             .observer(self.hub.clone())
             .limits(self.agent.limits())
             .turn_input("history", hydrate_conversation())

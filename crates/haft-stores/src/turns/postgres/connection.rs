@@ -26,7 +26,8 @@ impl Database {
         let is_name =
             schema.chars().all(|it| it.is_ascii_lowercase() || it == '_' || it.is_ascii_digit());
         let begins_well = schema.chars().next().is_some_and(|it| !it.is_ascii_digit());
-        if !is_name || !begins_well || schema.len() > MAX_SCHEMA_LENGTH {
+        let length = schema.trim_end_matches(LEDGER_SUFFIX).len();
+        if !is_name || !begins_well || length > MAX_SCHEMA_LENGTH {
             let reason = "it may have lower-case letters, digits and `_`, and at most 40 of them";
             return Err(StoreError::Invalid { what: "the name of a schema", reason });
         }
@@ -81,5 +82,7 @@ pub(super) fn tls_connector() -> Result<MakeRustlsConnect, StoreError> {
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long an operation waits for a free connection. Less than the time that a turn gives its store.
 const WAIT_MILLIS: u64 = 20_000;
+/// The end of the name of a schema for spent approvals, which may be longer by that.
+pub(crate) const LEDGER_SUFFIX: &str = "_ledger";
 /// The server cuts names at 63 bytes, and the names of the channel and of locks have more in them.
 const MAX_SCHEMA_LENGTH: usize = 40;

@@ -14,7 +14,9 @@ use haft_core::record::{
 };
 use haft_core::stash::Stash;
 use haft_core::step::ExecutorDescription;
-use haft_core::store::{ClaimFilter, Lease, Row, RowKind, StoreError, StoredTurn, TurnId};
+use haft_core::store::{
+    ClaimFilter, Lease, Row, RowKind, StoreError, StoreWrite, StoredTurn, TurnId,
+};
 
 use super::super::journal::{JournalEntry, ReplayedTurn, replay_journal};
 use super::super::lease::cancel_reason;
@@ -40,7 +42,8 @@ pub(in crate::turn) async fn resume_turn(
         check_executor(runner, id, &replayed)?;
     }
     let lease = runner.store.claim(id.clone(), new_lease_request(runner)).await?;
-    run_leased(runner, lease, cancellation, None).await
+    let leased = LeasedTurn { lease, refusal: None, retry_delay: None };
+    run_leased(runner, leased, cancellation).await
 }
 
 /// Claims the next turn that can run, and runs it to its end; nothing if there is none.
@@ -52,24 +55,52 @@ pub(in crate::turn) async fn run_next_turn(
     runner.verify_secret().await?;
     let claimed = runner.store.claim_next(filter, new_lease_request(runner)).await?;
     let Some(lease) = claimed else { return Ok(None) };
-    let max = runner.limits.take_overs;
-    let refusal = (lease.take_overs > max).then(|| {
+    Box::pin(run_claimed_turn(runner, lease, cancellation)).await.map(Some)
+}
+
+/// Runs a turn whose lease [`claim_next`](haft_core::store::TurnStore::claim_next) gave out. One that was taken over too
+/// often ends as failed, and one that cannot be run is left alone for a while, because the next claim would get it again.
+pub(in crate::turn) async fn run_claimed_turn(
+    runner: &Arc<RunnerShared>,
+    mut lease: Lease,
+    cancellation: Cancellation,
+) -> Result<TurnReport, TurnError> {
+    if let Err(error) = runner.verify_secret().await {
+        let _ = runner.store.release(lease).await;
+        return Err(error.into());
+    }
+    // Leases are renewed as often as the runner's deadline demands.
+    if lease.ttl != runner.deadlines.lease {
+        lease.ttl = runner.deadlines.lease;
+        lease = runner.store.renew(lease).await?;
+    }
+    let refusal = (lease.take_overs > runner.limits.take_overs).then(|| {
         let message = format!(
             "the turn was given up: {} processes died while they ran it, and it got no further",
             lease.take_overs
         );
         ErrorReport::coded(codes::LIMIT_REACHED, message).at(FailurePoint::Turn.as_str())
     });
-    Box::pin(run_leased(runner, lease, cancellation, refusal)).await.map(Some)
+    let retry_delay = Some(runner.deadlines.outage);
+    run_leased(runner, LeasedTurn { lease, refusal, retry_delay }, cancellation).await
 }
 
-/// Runs a turn whose lease was claimed. With a refusal, nothing of it is run and it ends as failed.
+/// A turn whose lease was given out.
+struct LeasedTurn {
+    lease: Lease,
+    /// Why nothing of it is run, and it ends as failed.
+    refusal: Option<ErrorReport>,
+    /// How long it is left alone if it cannot be run.
+    retry_delay: Option<Duration>,
+}
+
+/// Runs a turn whose lease was given out.
 async fn run_leased(
     runner: &Arc<RunnerShared>,
-    lease: Lease,
+    leased: LeasedTurn,
     cancellation: Cancellation,
-    refusal: Option<ErrorReport>,
 ) -> Result<TurnReport, TurnError> {
+    let LeasedTurn { lease, refusal, retry_delay } = leased;
     if let Some(request) = &lease.cancel {
         cancellation.cancel(cancel_reason(request));
     }
@@ -82,6 +113,10 @@ async fn run_leased(
         }
         Ok(TakenOver::Unfinished(turn)) => Ok(turn.run_unless(refusal).await),
         Err(error) => {
+            if let Some(delay) = retry_delay {
+                let _ =
+                    runner.store.commit(lease.clone(), vec![StoreWrite::Suspend { delay }]).await;
+            }
             // A process that can read the turn need not wait until the lease has expired.
             let _ = runner.store.release(lease).await;
             Err(error)

@@ -108,6 +108,18 @@ impl Gatekeeper {
         Self::new(store, key, clock).with_grants(Arc::new(haft_stores::DirGrants::of_dir(dir)))
     }
 
+    /// Settles the gates of the turns in stores that were opened by their addresses.
+    #[cfg(feature = "sqlite")]
+    #[must_use]
+    pub fn of_stores(stores: &haft_stores::OpenStores) -> Self {
+        let (store, key) = (Arc::clone(stores.turns()), GateKey::from_bytes(stores.secret()));
+        let this = Self::new(store, key, Arc::new(haft_core::clock::SystemClock::new()));
+        match stores.grants() {
+            Some(grants) => this.with_grants(Arc::clone(grants)),
+            None => this,
+        }
+    }
+
     /// Also lists and revokes the standing approvals in a store.
     #[must_use]
     pub fn with_grants(mut self, grants: Arc<dyn GrantStore>) -> Self {

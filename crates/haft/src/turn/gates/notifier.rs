@@ -2,9 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
 
-use haft_core::store::{GateId, TurnStore};
+use haft_core::store::{ChangeListener, GateId, StoreChange, StoreChangeKind, TurnStore};
 
 use crate::sync::{Arc, Instant, Mutex, MutexGuard, Notify, PoisonError, sleep, spawn_background};
 
@@ -34,7 +37,8 @@ impl GateNotifier {
         }
     }
 
-    /// Subscribes to the settlement of a gate. One task polls the store for all subscriptions.
+    /// Subscribes to the settlement of a gate. One task listens to the store for all subscriptions, and polls it in case it
+    /// is told nothing.
     pub(crate) fn subscribe(self: &Arc<Self>, id: GateId) -> GateSubscription {
         let mut waiters = self.lock();
         let notify = Arc::new(Notify::new());
@@ -52,9 +56,10 @@ impl GateNotifier {
 
     async fn poll_store(mut polling: Polling) {
         let notifier = Arc::clone(&polling.notifier);
+        let mut listener = notifier.store.listen();
         let mut pause = notifier.poll_interval;
         loop {
-            sleep(pause).await;
+            await_settlement(&mut *listener, pause).await;
             {
                 let mut waiters = notifier.lock();
                 if waiters.by_gate.is_empty() {
@@ -67,16 +72,41 @@ impl GateNotifier {
             let asked = Instant::now();
             let Ok(open) = notifier.store.open_gates(None).await else { continue };
             let open: HashSet<_> = open.into_iter().map(|row| row.id).collect();
-            let waiters = notifier.lock();
-            let settled = waiters.by_gate.iter().filter(|(id, _)| !open.contains(id));
-            settled.flat_map(|(_, waiters)| waiters).for_each(|waiter| waiter.notify_one());
-            // With many thousand open gates a query takes long: polling must not take all the time there is.
-            pause = pause.max(asked.elapsed() * POLL_BACKOFF);
+            notifier.notify_settled(&open);
+            // With many thousand open gates a query takes long: it must not take all the time there is.
+            let rest = asked.elapsed() * POLL_BACKOFF;
+            sleep(rest).await;
+            pause = pause.saturating_sub(rest);
         }
+    }
+
+    /// Tells those who wait at a gate that is not open.
+    fn notify_settled(&self, open: &HashSet<GateId>) {
+        let waiters = self.lock();
+        let settled = waiters.by_gate.iter().filter(|(id, _)| !open.contains(*id));
+        settled.flat_map(|(_, waiters)| waiters).for_each(|waiter| waiter.notify_one());
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiters> {
         self.waiters.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Waits until the store tells that a gate may have been settled, or this time has passed.
+async fn await_settlement(listener: &mut dyn ChangeListener, time: Duration) {
+    let mut pause = pin!(sleep(time));
+    loop {
+        let mut change = listener.next_change();
+        let told = poll_fn(|cx| match change.as_mut().poll(cx) {
+            Poll::Ready(change) => Poll::Ready(Some(change)),
+            Poll::Pending => pause.as_mut().poll(cx).map(|()| None),
+        });
+        match told.await {
+            Some(StoreChange::Turn { kind: StoreChangeKind::GateSettled, .. })
+            | Some(StoreChange::Unknown)
+            | None => return,
+            Some(_) => {}
+        }
     }
 }
 
@@ -126,5 +156,5 @@ impl Drop for GateSubscription {
     }
 }
 
-/// After a query, polling pauses for at least this many times as long as the query took.
+/// After a query, the store is left alone for this many times as long as the query took.
 const POLL_BACKOFF: u32 = 20;

@@ -2,7 +2,8 @@
 
 use haft_core::call::RecordId;
 use haft_core::clock::Timestamp;
-use haft_core::gate::{GateDecision, GateSettlement};
+use haft_core::event::EventKind;
+use haft_core::gate::{Gate, GateDecision, GateSettlement};
 use haft_core::store::GateId;
 
 /// A gate that was opened and is awaited.
@@ -31,5 +32,16 @@ impl OpenGate {
             }
             _ => settlement,
         }
+    }
+}
+
+/// The event of a gate that waits for a decision.
+pub(in crate::turn) fn gate_open_event(gate: &Gate) -> EventKind {
+    EventKind::TurnGateOpen {
+        gate_id: gate.id.as_str().into(),
+        reason: gate.reason.as_str().into(),
+        payload: gate.payload.clone().into(),
+        schema: gate.schema.clone().map(Into::into),
+        timeout: gate.expires_at.map(|at| at.duration_since(gate.opened_at)),
     }
 }

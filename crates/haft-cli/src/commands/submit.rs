@@ -1,0 +1,45 @@
+//! `haft submit`
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use serde_json::json;
+
+use super::run::{
+    ExecutorUse, ModelExecutor, build_turn_input, new_user_message, read_prompt, runner_builder,
+};
+use crate::agent::{Agent, OwnPaths};
+use crate::args::SubmitArgs;
+use crate::store::open_or_create_store;
+
+/// Stores a turn without running it, and prints its id. It needs no API key: the worker that runs the turn does.
+pub(super) async fn submit_turn(args: &SubmitArgs) -> Result<ExitCode> {
+    let own = OwnPaths { store: args.store.local_dir(), ..OwnPaths::default() };
+    let agent = Agent::load_protected(&args.agent.agent, &own)?;
+    let prompt = read_prompt(args.prompt.as_deref(), &agent, "haft submit")?;
+    let executor = ModelExecutor::select_for(&agent, args.model.as_deref(), ExecutorUse::Show)?;
+    let stores = open_or_create_store(&agent.store_address(&args.store)).await?;
+    let mut input = build_turn_input(&agent, &args.agent.agent)?.priority(args.priority);
+    if let Some(conversation) = &args.conversation {
+        input = input.conversation(conversation);
+    }
+    if let Some(id) = &args.id {
+        input = input.id(id);
+    }
+    let input = input.message(new_user_message("prompt", prompt)?);
+    let runner = runner_builder(&agent, executor).stores(&stores).build()?;
+    let turn = runner.enqueue(input).await?;
+    match args.json {
+        true => {
+            let conversation = args.conversation.as_deref();
+            let line = json!({
+                "turn": turn.as_str(),
+                "status": "queued",
+                "conversation": conversation,
+                "priority": args.priority,
+            });
+            super::print_text(&format!("{line}\n"))
+        }
+        false => super::print_text(&format!("{turn}\n")),
+    }
+}

@@ -1,0 +1,135 @@
+//! `haft worker`
+
+mod agent_runners;
+mod status_server;
+
+use std::io::Write as _;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::Result;
+use haft::events::{Event, EventKind};
+use haft::turn::Cancellation;
+use haft::worker::{Worker, WorkerStats};
+
+use self::agent_runners::{AgentRunners, RunnerSettings};
+use self::status_server::StatusServer;
+use super::count_noun;
+use crate::args::WorkerArgs;
+use crate::stop_signals::{StopListener, StopSignals};
+use crate::store::open_or_create_store;
+use crate::store_address::show_url;
+use crate::terminal::{Terminal, TextRole, Verbosity, print_line, sanitize};
+use crate::user_error::UserError;
+
+/// Claims turns and runs them until a signal asks for the end. A second signal does not wait for the turns.
+pub(super) async fn run_worker(
+    args: &WorkerArgs,
+    terminal: &Terminal,
+    signals: &StopSignals,
+) -> Result<ExitCode> {
+    let address = args.store.find_address();
+    if args.agents.is_empty() && address.url.is_shared() {
+        let error = UserError::new("the turns of a shared store name agents of other machines");
+        return Err(error.hint("name the agents of this worker: --agents DIR").into());
+    }
+    let mut stop = signals.listen();
+    let stores = open_or_create_store(&address).await?;
+    let name = args.name.clone().unwrap_or_else(|| format!("worker {}", std::process::id()));
+    let settings = RunnerSettings {
+        name: name.clone(),
+        lease: args.lease,
+        plain_http: args.plain_http,
+        trust: args.trust,
+        terminal: *terminal,
+        observer: event_printer(args.json, *terminal),
+    };
+    let runners = AgentRunners::load(stores.clone(), &args.agents, settings).await?;
+    let agents = runners.names().join(", ");
+    let builder = Worker::builder(Arc::clone(stores.turns()), runners);
+    let builder = match &args.tenant {
+        Some(tenant) => builder.tenant(tenant),
+        None => builder,
+    };
+    let worker = builder
+        .name(&name)
+        .concurrency(args.concurrency.get())
+        .lease(args.lease)
+        .drain_deadline(args.drain)
+        .build();
+    let server = match args.listen {
+        Some(address) => {
+            Some(StatusServer::start(address, worker.clone(), args.concurrency).await?)
+        }
+        None => None,
+    };
+    if let Some(server) = &server {
+        print_line(format_args!("status at http://{}/metrics", server.address()));
+    }
+    let agents = if agents.is_empty() { "all agents".to_owned() } else { agents };
+    print_line(format_args!(
+        "{} {} from {}: {}",
+        terminal.style_stderr(TextRole::Success, "claiming turns"),
+        sanitize(&name),
+        show_url(&address.url),
+        sanitize(&agents)
+    ));
+    let stats = run_until_stopped(&worker, &mut stop, terminal).await?;
+    print_summary(&stats, terminal);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Runs the worker. The first signal lets the turns end, the second one ends the program.
+async fn run_until_stopped(
+    worker: &Worker,
+    stop: &mut StopListener,
+    terminal: &Terminal,
+) -> Result<WorkerStats> {
+    let drain = Cancellation::new();
+    let mut work = std::pin::pin!(worker.run_until(drain.clone()));
+    loop {
+        tokio::select! {
+            biased;
+            signal = stop.next() => {
+                if drain.is_cancelled() {
+                    let text = format!("stopped by {}; the turns can be resumed", signal.name());
+                    return Err(UserError::new(text).code(signal.exit_code()).into());
+                }
+                drain.cancel(signal.name());
+                let running = count_noun(usize::try_from(worker.stats().running)?, "turn");
+                let text = format!("{}: waiting for {running}", signal.name());
+                print_line(format_args!("{}", terminal.style_stderr(TextRole::Warning, text)));
+            }
+            stats = &mut work => return Ok(stats?),
+        }
+    }
+}
+
+/// Prints the events of turns: all of them as JSON, or the ends.
+fn event_printer(as_json: bool, terminal: Terminal) -> Arc<dyn Fn(&Event) + Send + Sync> {
+    Arc::new(move |event| {
+        if as_json {
+            if let Ok(line) = serde_json::to_string(event) {
+                let _ = writeln!(std::io::stdout(), "{line}");
+            }
+        } else if let EventKind::TurnEnd { status, resumable, error, .. } = &event.kind
+            && terminal.verbosity > Verbosity::Quiet
+        {
+            let left = if *resumable { ", left for later" } else { "" };
+            let error = error.as_ref().map(|it| format!(": {}", it.message)).unwrap_or_default();
+            let text = format!("turn {} {}{left}{error}", event.turn, status.as_str());
+            print_line(format_args!("{}", sanitize(&text)));
+        }
+    })
+}
+
+fn print_summary(stats: &WorkerStats, terminal: &Terminal) {
+    if terminal.verbosity == Verbosity::Quiet {
+        return;
+    }
+    let WorkerStats { claimed, completed, failed, waiting, suspended, errors, .. } = stats;
+    print_line(format_args!(
+        "claimed {claimed}: {completed} completed, {failed} failed, {waiting} left at gates, {suspended} left to be resumed, \
+         {errors} could not be run"
+    ));
+}

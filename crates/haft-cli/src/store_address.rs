@@ -1,0 +1,169 @@
+//! Where stores are: the options of the command line and the environment, the agent file, or the default directory.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use haft::stores::{ObjectOptions, SpoolUrl, StoreOptions, StoreUrl};
+
+use crate::user_error::UserError;
+
+/// Where turns and their large results are stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StoreAddress {
+    pub(crate) url: StoreUrl,
+    /// The store of large results; next to the turns by default.
+    pub(crate) spools: Option<SpoolUrl>,
+}
+
+/// The variable with the secret that all processes of a shared store have, as 64 hexadecimal digits.
+const SECRET_VARIABLE: &str = "HAFT_STORE_SECRET";
+
+/// The variable with the path of a file that contains the secret.
+const SECRET_FILE_VARIABLE: &str = "HAFT_STORE_SECRET_FILE";
+
+/// The variable with the address of the ledger of spent approvals.
+const LEDGER_VARIABLE: &str = "HAFT_LEDGER";
+
+impl StoreAddress {
+    /// The nearest `.haft` in the current directory or above it, else the one to be created here.
+    pub(crate) fn find_default() -> Self {
+        Self { url: StoreUrl::Dir(find_default_store()), spools: None }
+    }
+
+    /// The directory of the store, if it is on this machine.
+    pub(crate) fn local_dir(&self) -> Option<&Path> {
+        match &self.url {
+            StoreUrl::Dir(path) => Some(path),
+            StoreUrl::Sqlite(file) => file.parent(),
+            _ => None,
+        }
+    }
+
+    /// How the store is opened: with its store of large results, and with the secret if other machines share it.
+    pub(crate) fn read_options(&self) -> Result<StoreOptions> {
+        let mut options = StoreOptions::default();
+        options.spools.clone_from(&self.spools);
+        options.objects = read_object_options();
+        if !self.url.is_shared() {
+            return Ok(options);
+        }
+        if self.spools.is_none() {
+            let error = UserError::new("a server stores no large results");
+            let hint =
+                "name a store that all machines reach: --spool s3://BUCKET/PREFIX, or HAFT_SPOOL";
+            return Err(error.hint(hint).into());
+        }
+        if let Some(ledger) = read_variable(LEDGER_VARIABLE)? {
+            options = options.ledger(ledger.parse()?);
+        }
+        let Some(secret) = read_secret()? else {
+            let error = UserError::new(format!(
+                "the store `{}` is shared, and there is no secret: processes that share a store verify each other's \
+                 approvals with it",
+                self.url
+            ));
+            let hint = format!(
+                "give all processes the same one in {SECRET_VARIABLE} or in the file {SECRET_FILE_VARIABLE}; make one: \
+                 openssl rand -hex 32"
+            );
+            return Err(error.hint(hint).into());
+        };
+        Ok(options.secret(secret))
+    }
+}
+
+/// Default directory of the store.
+const DEFAULT_STORE: &str = ".haft";
+
+/// Finds the default store: the nearest `.haft` in the current directory or above it, else the one to be created here.
+pub(crate) fn find_default_store() -> PathBuf {
+    let here = Path::new(DEFAULT_STORE);
+    if here.is_dir() {
+        return here.to_owned();
+    }
+    let current = std::env::current_dir().unwrap_or_default();
+    let above = current.ancestors().skip(1).map(|dir| dir.join(DEFAULT_STORE));
+    above.into_iter().find(|it| is_own_dir(it)).unwrap_or_else(|| here.to_owned())
+}
+
+/// Whether a directory exists and belongs to this user. What others put above the current directory is not trusted.
+fn is_own_dir(dir: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    let user = rustix::process::geteuid().as_raw();
+    std::fs::metadata(dir).is_ok_and(|it| it.is_dir() && it.uid() == user)
+}
+
+/// An address as the user writes it.
+pub(crate) fn show_url(url: &StoreUrl) -> String {
+    match url {
+        StoreUrl::Dir(path) => path.display().to_string(),
+        url => url.to_string(),
+    }
+}
+
+/// Reads the secret of shared stores.
+fn read_secret() -> Result<Option<[u8; 32]>> {
+    let text = match (read_variable(SECRET_VARIABLE)?, read_variable(SECRET_FILE_VARIABLE)?) {
+        (Some(text), _) => text,
+        (None, Some(file)) => std::fs::read_to_string(&file)
+            .with_context(|| format!("cannot read the secret from `{file}`"))?,
+        (None, None) => return Ok(None),
+    };
+    match parse_secret(text.trim()) {
+        Some(secret) => Ok(Some(secret)),
+        None => {
+            let error = UserError::new("the secret of the store has not 64 hexadecimal digits");
+            Err(error.hint("make one: openssl rand -hex 32").into())
+        }
+    }
+}
+
+fn parse_secret(text: &str) -> Option<[u8; 32]> {
+    if text.len() != 64 || !text.is_ascii() {
+        return None;
+    }
+    let mut secret = [0; 32];
+    for (at, byte) in secret.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(text.get(2 * at..2 * at + 2)?, 16).ok()?;
+    }
+    Some(secret)
+}
+
+/// Reads the settings of object stores: the variables that begin with `AWS_`, and where parts of results are cached.
+fn read_object_options() -> ObjectOptions {
+    let text = |it: OsString| it.into_string().ok();
+    let variables =
+        std::env::vars_os().filter_map(|(name, value)| Some((text(name)?, text(value)?)));
+    let settings = variables.filter(|(name, _)| name.starts_with("AWS_"));
+    let mut options = ObjectOptions::default();
+    options.settings = settings.map(|(name, value)| (name.to_lowercase(), value)).collect();
+    options.cache_dir = cache_dir().map(|dir| dir.join("haft/results"));
+    options
+}
+
+/// The directory for files that can be made again.
+fn cache_dir() -> Option<PathBuf> {
+    let dir = |name: &str| std::env::var_os(name).filter(|it| !it.is_empty()).map(PathBuf::from);
+    dir("XDG_CACHE_HOME").or_else(|| dir("HOME").map(|it| it.join(".cache")))
+}
+
+/// Reads a variable. One that is empty counts as not set.
+fn read_variable(name: &str) -> Result<Option<String>> {
+    let Some(value) = std::env::var_os(name).filter(|it| !it.is_empty()) else { return Ok(None) };
+    let value = value.into_string();
+    value.map(Some).map_err(|_| UserError::new(format!("{name} is not valid Unicode")).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse_secret;
+
+    #[test]
+    fn a_secret_has_64_hexadecimal_digits() {
+        assert_eq!(parse_secret(&"0F".repeat(32)), Some([15; 32]));
+        for text in ["", "0f", &"0g".repeat(32), &"é".repeat(32), &"0f".repeat(33)] {
+            assert_eq!(parse_secret(text), None, "{text}");
+        }
+    }
+}

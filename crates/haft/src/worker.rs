@@ -1,0 +1,310 @@
+//! Workers: processes that claim turns from a store and run them.
+//!
+//! A [`Worker`] asks its store for the next turn that can run, gets the [`TurnRunner`] of the turn's agent from a
+//! [`RunnerSource`], and runs the turn: any number of workers, on any number of machines, share the turns of a store. The store
+//! keeps the turns of a conversation in order and hands out those of a higher priority first.
+
+mod builder;
+mod claimed_turn;
+mod source;
+mod stats;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use haft_core::cancel::Cancellation;
+use haft_core::store::{
+    ChangeListener, ClaimFilter, Lease, LeaseRequest, StoreChange, StoreChangeKind, StoreError,
+    TurnId, TurnStore as _,
+};
+use tokio::task::JoinSet;
+
+pub use self::builder::WorkerBuilder;
+use self::claimed_turn::ClaimedTurn;
+pub use self::source::RunnerSource;
+pub use self::stats::{LatencyCounts, WorkerStats};
+use self::stats::{TurnAttempt, WorkerCounters};
+use crate::sync::{Instant, sleep};
+use crate::turn::{CancelSignal, TimedStore, TurnError, TurnRunner, run_cancellable};
+
+/// Claims turns from a store and runs them, several at a time, until it is told to stop.
+///
+/// It claims a turn only when it has room to run it, so that turns wait in the store, where every worker can take them. It is
+/// woken by the store when there is something to claim, and looks from time to time in case it was not told.
+///
+/// ```
+/// use std::sync::Arc;
+/// use haft::executors::ScriptExecutor;
+/// use haft::stores::{MemoryStore, TurnStatus, TurnStore};
+/// use haft::turn::Cancellation;
+/// use haft::worker::Worker;
+/// use haft::{TurnInput, TurnRunner};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store: Arc<dyn TurnStore> = Arc::new(MemoryStore::new());
+/// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
+/// let runner = TurnRunner::builder(script).store(Arc::clone(&store)).build()?;
+/// let turn = runner.enqueue(TurnInput::new("Be polite.").user("Hi").priority(5)).await?;
+///
+/// let worker = Worker::builder(Arc::clone(&store), runner).concurrency(4).build();
+/// let stop = Cancellation::new();
+/// let work = tokio::spawn({
+///     let (worker, stop) = (worker.clone(), stop.clone());
+///     async move { worker.run_until(stop).await }
+/// });
+/// while store.summary(turn.clone()).await?.is_none_or(|it| it.status != TurnStatus::Completed) {
+///     tokio::task::yield_now().await;
+/// }
+/// stop.cancel("the service ends");
+/// let stats = work.await??;
+/// assert_eq!((stats.claimed, stats.completed, stats.running), (1, 1, 0));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Worker {
+    shared: Arc<WorkerShared>,
+}
+
+/// What all tasks of a worker share.
+struct WorkerShared {
+    store: Arc<TimedStore>,
+    source: Arc<dyn RunnerSource>,
+    filter: ClaimFilter,
+    holder: LeaseRequest,
+    concurrency: usize,
+    poll_interval: Duration,
+    retry_delay: Duration,
+    drain_deadline: Duration,
+    counters: WorkerCounters,
+}
+
+impl Worker {
+    /// Starts a worker that claims turns from a store and runs them with the runners of a source. A single [`TurnRunner`] is
+    /// a source, too.
+    ///
+    /// The runners use the same store. They should leave turns that wait at gates
+    /// ([`GatePolicy::Suspend`](crate::turn::GatePolicy::Suspend)): then the worker runs other turns meanwhile, and any worker
+    /// continues the turn when its gate is settled.
+    pub fn builder(
+        store: Arc<dyn haft_core::store::TurnStore>,
+        source: impl RunnerSource + 'static,
+    ) -> WorkerBuilder {
+        WorkerBuilder::new(store, Arc::new(source))
+    }
+
+    /// Claims turns and runs them until the signal is given. Then it claims no more, waits until the turns that run have
+    /// ended or the drain deadline has passed, stops those that are left, and gives all leases back, so that other workers can
+    /// continue at once.
+    ///
+    /// Dropping the future stops all turns at once; they can be resumed.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be used by this program: it belongs to processes with another secret, or a newer program wrote it. A
+    /// store that does not respond is asked again.
+    pub async fn run_until(&self, signal: impl CancelSignal) -> Result<WorkerStats, TurnError> {
+        let (cancellation, watch) = signal.into_cancellation();
+        let work = Box::pin(self.claim_and_run(cancellation.clone()));
+        run_cancellable(work, watch, cancellation).await?;
+        Ok(self.stats())
+    }
+
+    /// What the worker has done so far, and what it does now.
+    #[must_use]
+    pub fn stats(&self) -> WorkerStats {
+        self.shared.counters.read()
+    }
+
+    async fn claim_and_run(&self, stop: Cancellation) -> Result<(), TurnError> {
+        let mut running = RunningTurns { tasks: JoinSet::new(), shared: Arc::clone(&self.shared) };
+        let mut listener = self.shared.store.listen();
+        let mut fatal = None;
+        while !stop.is_cancelled() && fatal.is_none() {
+            fatal = running.reap();
+            let has_room = running.tasks.len() < self.shared.concurrency;
+            let pause = match has_room {
+                true => match self.shared.claim_next(&stop).await {
+                    Claim::Turn(lease) => {
+                        running.spawn(*lease);
+                        continue;
+                    }
+                    Claim::Nothing => self.shared.poll_interval,
+                    Claim::Failed(error) if is_fatal(&error) => {
+                        fatal = Some(error.into());
+                        continue;
+                    }
+                    Claim::Failed(_) => self.shared.counters.failure_pause(),
+                },
+                // The end of a turn makes room.
+                false => self.shared.poll_interval,
+            };
+            let is_unavailable = self.shared.counters.is_failing();
+            tokio::select! {
+                biased;
+                _ = stop.cancelled() => {}
+                ended = running.join_next() => fatal = fatal.or(ended),
+                () = await_claimable(&mut *listener), if has_room && !is_unavailable => {}
+                () = sleep(pause) => {}
+            }
+        }
+        running.drain().await;
+        fatal.map_or(Ok(()), Err)
+    }
+}
+
+impl fmt::Debug for Worker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Worker")
+            .field("name", &self.shared.holder.name)
+            .field("stats", &self.stats())
+            .finish_non_exhaustive()
+    }
+}
+
+/// What came of asking the store for a turn.
+enum Claim {
+    Turn(Box<Lease>),
+    Nothing,
+    Failed(StoreError),
+}
+
+impl WorkerShared {
+    /// Asks the store for a turn. A worker that is told to stop meanwhile waits for the response, because the turn may be
+    /// claimed already.
+    async fn claim_next(&self, stop: &Cancellation) -> Claim {
+        let asked = Instant::now();
+        let claimed = self.store.claim_next(self.filter.clone(), self.holder.clone()).await;
+        match claimed {
+            Ok(Some(lease)) if stop.is_cancelled() => {
+                let _ = self.store.release(lease).await;
+                Claim::Nothing
+            }
+            Ok(Some(lease)) => {
+                self.counters.count_claim(asked.elapsed());
+                Claim::Turn(Box::new(lease))
+            }
+            Ok(None) => {
+                self.counters.count_empty_claim(asked.elapsed());
+                Claim::Nothing
+            }
+            Err(error) => {
+                self.counters.count_store_failure();
+                tracing::warn!(%error, "the store did not give out a turn");
+                Claim::Failed(error)
+            }
+        }
+    }
+}
+
+/// Whether no later attempt can succeed.
+fn is_fatal(error: &StoreError) -> bool {
+    use StoreError::{Foreign, NewerVersion, OtherSecret, ReadOnly, Replaced};
+    matches!(
+        error,
+        OtherSecret | NewerVersion { .. } | Foreign { .. } | ReadOnly { .. } | Replaced { .. }
+    )
+}
+
+/// Waits until the store says that there may be something to claim.
+async fn await_claimable(listener: &mut dyn ChangeListener) {
+    loop {
+        match listener.next_change().await {
+            // The end of a turn lets the next one of its conversation run.
+            StoreChange::Turn {
+                kind:
+                    StoreChangeKind::Claimable
+                    | StoreChangeKind::GateSettled
+                    | StoreChangeKind::CancelRequested
+                    | StoreChangeKind::Ended,
+                ..
+            }
+            | StoreChange::Unknown => return,
+            _ => {}
+        }
+    }
+}
+
+/// The turns that a worker runs now.
+struct RunningTurns {
+    tasks: JoinSet<TurnAttempt>,
+    shared: Arc<WorkerShared>,
+}
+
+impl RunningTurns {
+    fn spawn(&mut self, lease: Lease) {
+        let turn = ClaimedTurn::new(lease, Arc::clone(&self.shared));
+        self.tasks.spawn(turn.run());
+    }
+
+    /// Takes the results of turns that have ended. Returns an error that ends the worker.
+    fn reap(&mut self) -> Option<TurnError> {
+        let mut fatal = None;
+        while let Some(ended) = self.tasks.try_join_next() {
+            fatal = fatal.or(self.shared.record_end(ended));
+        }
+        fatal
+    }
+
+    /// Waits for the end of a turn; for ever if none runs.
+    async fn join_next(&mut self) -> Option<TurnError> {
+        match self.tasks.join_next().await {
+            Some(ended) => self.shared.record_end(ended),
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Waits for the turns that run, and stops those that are left when the deadline has passed.
+    async fn drain(&mut self) {
+        self.shared.counters.set_draining();
+        let deadline = sleep(self.shared.drain_deadline);
+        let mut deadline = std::pin::pin!(deadline);
+        while !self.tasks.is_empty() {
+            tokio::select! {
+                biased;
+                _ = self.join_next() => {}
+                () = &mut deadline => break,
+            }
+        }
+        self.tasks.abort_all();
+        while let Some(ended) = self.tasks.join_next().await {
+            self.shared.record_end(ended);
+        }
+        self.shared.release_stopped().await;
+    }
+}
+
+impl WorkerShared {
+    /// Records how an attempt to run a turn ended. Returns an error that ends the worker.
+    fn record_end(&self, ended: Result<TurnAttempt, tokio::task::JoinError>) -> Option<TurnError> {
+        match ended {
+            Ok(attempt) => self.counters.count_attempt(attempt),
+            Err(stopped) if stopped.is_cancelled() => None,
+            Err(panicked) => {
+                // The runner reports panics of handlers; this is one of the worker or of the source of runners.
+                tracing::error!(error = %panicked, "a turn was left because the worker panicked");
+                self.counters.count_error();
+                None
+            }
+        }
+    }
+
+    /// Gives back the leases of turns that were stopped, and waits for it, because the process may end next.
+    async fn release_stopped(&self) {
+        for lease in self.counters.take_stopped() {
+            if let Err(error) = self.store.release(lease).await {
+                // It runs out by itself.
+                tracing::warn!(%error, "the lease of a turn that was stopped is not given back");
+            }
+        }
+    }
+
+    /// The runner of a turn.
+    async fn find_runner(&self, turn: &TurnId) -> Result<TurnRunner, TurnError> {
+        let summary = self.store.summary(turn.clone()).await?;
+        let summary = summary.ok_or_else(|| StoreError::unknown_turn(turn))?;
+        self.source.find_runner(summary).await
+    }
+}

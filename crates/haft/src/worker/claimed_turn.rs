@@ -1,0 +1,75 @@
+//! One turn that a worker has claimed.
+
+use std::sync::Arc;
+
+use haft_core::cancel::Cancellation;
+use haft_core::store::{Lease, StoreError, StoreWrite};
+
+use super::WorkerShared;
+use super::stats::{RunningGuard, TurnAttempt};
+use crate::sync::sleep;
+use crate::turn::{TurnError, TurnRunner};
+
+/// A turn that is claimed and not yet run. It counts as running until it is dropped.
+pub(super) struct ClaimedTurn {
+    lease: Lease,
+    shared: Arc<WorkerShared>,
+    running: RunningGuard,
+}
+
+impl ClaimedTurn {
+    pub(super) fn new(lease: Lease, shared: Arc<WorkerShared>) -> Self {
+        let running = RunningGuard::begin(Arc::clone(&shared), lease.clone());
+        Self { lease, shared, running }
+    }
+
+    /// Runs the turn with the runner of its agent.
+    pub(super) async fn run(self) -> TurnAttempt {
+        let Self { mut lease, shared, mut running } = self;
+        let found = find_runner(&shared, &mut lease).await;
+        let attempt = match found {
+            Ok(runner) => {
+                let run = Box::pin(runner.run_claimed(lease, Cancellation::new()));
+                run.await.map(Box::new)
+            }
+            Err(error) => {
+                set_aside(&shared, lease).await;
+                Err(error)
+            }
+        };
+        running.end();
+        if let Err(error) = &attempt {
+            tracing::warn!(turn = running.turn().as_str(), %error, "a turn could not be run");
+        }
+        attempt
+    }
+}
+
+/// Finds the runner of a turn, and renews its lease until it is found.
+async fn find_runner(shared: &WorkerShared, lease: &mut Lease) -> Result<TurnRunner, TurnError> {
+    let turn = lease.turn.clone();
+    let mut found = std::pin::pin!(shared.find_runner(&turn));
+    loop {
+        tokio::select! {
+            biased;
+            found = &mut found => return found,
+            () = sleep(lease.ttl / 3) => match shared.store.renew(lease.clone()).await {
+                Ok(renewed) => *lease = renewed,
+                Err(error @ (StoreError::LeaseLost { .. } | StoreError::Unknown { .. })) => {
+                    return Err(error.into());
+                }
+                // The next round tries again.
+                Err(_) => {}
+            },
+        }
+    }
+}
+
+/// Leaves a turn alone for a while that cannot be run here, and gives its lease back.
+async fn set_aside(shared: &WorkerShared, lease: Lease) {
+    let suspend = vec![StoreWrite::Suspend { delay: shared.retry_delay }];
+    // If the store does not take it, the lease runs out and the turn can be claimed again.
+    if shared.store.commit(lease.clone(), suspend).await.is_ok() {
+        let _ = shared.store.release(lease).await;
+    }
+}

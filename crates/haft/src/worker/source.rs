@@ -1,0 +1,74 @@
+//! Where a worker finds the runner of a turn.
+
+use std::collections::{BTreeMap, HashMap};
+use std::hash::BuildHasher;
+
+use haft_core::BoxFuture;
+use haft_core::store::TurnSummary;
+
+use crate::turn::{TurnError, TurnRunner};
+
+/// Finds the runner of a turn: the one with the executor and the tools of the turn's agent.
+///
+/// A [`TurnRunner`] alone runs the turns of all agents. A map runs those of the agents that it names.
+///
+/// ```
+/// use std::collections::BTreeMap;
+/// use haft::TurnRunner;
+/// use haft::executors::ScriptExecutor;
+/// use haft::worker::RunnerSource;
+///
+/// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
+/// let runners = BTreeMap::from([("support".to_owned(), TurnRunner::builder(script).build()?)]);
+/// assert_eq!(runners.agents(), ["support"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub trait RunnerSource: Send + Sync {
+    /// The agents whose turns are claimed ([`TurnInput::agent`](crate::TurnInput::agent)); of all if there is none.
+    fn agents(&self) -> Vec<String>;
+
+    /// Finds the runner of a turn that was claimed. It may take its time: the lease is renewed meanwhile. If it fails, the
+    /// turn is left alone for a while and can then be claimed again, by any worker.
+    fn find_runner(&self, turn: TurnSummary) -> BoxFuture<'_, Result<TurnRunner, TurnError>>;
+}
+
+impl RunnerSource for TurnRunner {
+    fn agents(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn find_runner(&self, _: TurnSummary) -> BoxFuture<'_, Result<TurnRunner, TurnError>> {
+        Box::pin(async { Ok(self.clone()) })
+    }
+}
+
+impl RunnerSource for BTreeMap<String, TurnRunner> {
+    fn agents(&self) -> Vec<String> {
+        self.keys().cloned().collect()
+    }
+
+    fn find_runner(&self, turn: TurnSummary) -> BoxFuture<'_, Result<TurnRunner, TurnError>> {
+        let found = turn.agent.as_ref().and_then(|it| self.get(it)).cloned();
+        Box::pin(async move { found.ok_or_else(|| unknown_agent(&turn)) })
+    }
+}
+
+impl<S: BuildHasher + Send + Sync> RunnerSource for HashMap<String, TurnRunner, S> {
+    fn agents(&self) -> Vec<String> {
+        self.keys().cloned().collect()
+    }
+
+    fn find_runner(&self, turn: TurnSummary) -> BoxFuture<'_, Result<TurnRunner, TurnError>> {
+        let found = turn.agent.as_ref().and_then(|it| self.get(it)).cloned();
+        Box::pin(async move { found.ok_or_else(|| unknown_agent(&turn)) })
+    }
+}
+
+/// The error of a turn whose agent is not known.
+fn unknown_agent(turn: &TurnSummary) -> TurnError {
+    let reason = match &turn.agent {
+        Some(agent) => format!("there is no runner for the agent `{agent}`"),
+        None => "it belongs to no agent".to_owned(),
+    };
+    TurnError::no_runner(&turn.id, reason)
+}
