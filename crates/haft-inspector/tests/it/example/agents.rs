@@ -73,6 +73,7 @@ impl HostedAgent for ExampleAgent {
         tools: Vec<Tool>,
     ) -> Result<TurnRunner, AgentError> {
         let runner = self.example.configure(TurnRunner::builder(executor), tools);
+        let runner = runner.agent(self.name.as_str());
         runner.build().map_err(|error| AgentError::new(error.to_string()))
     }
 }
