@@ -128,10 +128,17 @@ function decode(png) {
 /** A small PNG: the colours that occur most, and for the others the nearest of them. */
 function encode({ width, height, channels, pixels }) {
   const counts = new Map();
-  const colourAt = (at) => (((pixels[at] + 4) >> 3) << 16) | (((pixels[at + 1] + 4) >> 3) << 8) | ((pixels[at + 2] + 4) >> 3);
+  const colourAt = (at) => (pixels[at] << 16) | (pixels[at + 1] << 8) | pixels[at + 2];
   for (let at = 0; at < pixels.length; at += channels) counts.set(colourAt(at), (counts.get(colourAt(at)) ?? 0) + 1);
   const parts = (colour) => [colour >> 16, (colour >> 8) & 255, colour & 255];
-  const kept = [...counts].sort((a, b) => b[1] - a[1]).slice(0, 64).map(([colour]) => colour);
+  // Of colours that look the same, the one that occurs most.
+  const kept = [];
+  const seen = new Set();
+  for (const [colour] of [...counts].sort((a, b) => b[1] - a[1])) {
+    const alike = parts(colour).map((value) => value >> 4).join();
+    if (kept.length < 16 || (!seen.has(alike) && kept.length < 200)) kept.push(colour);
+    seen.add(alike);
+  }
   const nearest = new Map();
   const indexOf = (colour) => {
     if (!nearest.has(colour)) {
@@ -155,7 +162,7 @@ function encode({ width, height, channels, pixels }) {
   head.writeUInt32BE(width, 0);
   head.writeUInt32BE(height, 4);
   head.set([8, 3, 0, 0, 0], 8);
-  const palette = Buffer.from(kept.flatMap((colour) => parts(colour).map((value) => Math.min(255, value << 3))));
+  const palette = Buffer.from(kept.flatMap(parts));
   return Buffer.concat([Buffer.from([137, 80, 78, 71, 13, 10, 26, 10]), chunk("IHDR", head), chunk("PLTE", palette), chunk("IDAT", zlib.deflateSync(raw, { level: 9 })), chunk("IEND", Buffer.alloc(0))]);
 }
 

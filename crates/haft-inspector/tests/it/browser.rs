@@ -66,7 +66,11 @@ async fn the_page_is_accessible_and_looks_as_it_should() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hostile_content_stays_text() {
-    let server = example::start_server(Access::ReadOnly, LOG_BYTES).await;
+    let dir = tempfile::tempdir().unwrap();
+    let example = example::Example::create(&dir.path().join("store"), LOG_BYTES);
+    example.create_turns().await;
+    example.run_turn("naughty", "0199-naughty", "Fetch all strings.").await;
+    let server = example::start_server_on(example, Access::ReadOnly, dir).await;
     run_script("hostile.mjs", &server.url, &[]).await;
 }
 
