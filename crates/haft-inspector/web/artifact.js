@@ -16,44 +16,54 @@ class Artifact extends View {
     return () => {
       if (!rows().length) return stateCard({ icon: "artifact", title: "No artifacts", text: "No result of this turn was too large for the prompt." });
       const current = handle();
+      const page = load((abort) => read(["turns", this.turnId, "calls"], { artifact: current, count: 200 }, abort));
+      const made = () => page().value ?? { calls: [], total: 0 };
       return h("div", { class: "artifact" },
         h("div", { class: "artifact-side", tabindex: "0", role: "region", "aria-label": "Artifacts and queries" },
           h("h2", {}, "Artifacts of this turn"),
           h("ul", {}, rows().map((row) => h("li", {}, h("a", { href: link(["turns", this.turnId, "artifacts", row.handle]), "aria-current": current === row.handle ? "true" : null },
             h("b", {}, foreign(row.name)), h("span", { class: "under" }, `${bytes(row.bytes)} ${row.kind} · `, h("code", {}, row.handle)))))),
-          queries(this.turnId, current)),
-        current ? viewer(this.turnId, current) : null);
+          queryList(made)),
+        current ? viewer(this.turnId, current, made) : null);
     };
   }
 }
 
 /** The queries that the model made of an artifact. */
-function queries(turnId, handle) {
-  const page = load((abort) => read(["turns", turnId, "calls"], { artifact: handle, count: 200 }, abort));
-  return () => (page().value?.calls.length ? queryList(page().value) : null);
-}
-
-function queryList({ calls, total }) {
-  return [
-    h("h2", {}, `What the model asked: ${plural(total, "query", "queries")}`),
-    h("ul", {}, calls.map((call) => h("li", { class: `query ${call.error ? "refused" : ""}` },
+function queryList(made) {
+  return () => (!made().total ? null : [
+    h("h2", {}, `What the model asked: ${plural(made().total, "query", "queries")}`),
+    h("ul", {}, made().calls.map((call) => h("li", { class: `query ${call.error ? "refused" : ""}` },
       h("div", {}, h("b", {}, call.tool.replace("artifact_", "")), " ", h("code", {}, foreign(tellingArguments(call.arguments).replace(/\s*in \S+$/, ""))),
         h("span", { class: "under" }, call.error ? "refused · " : call.result?.bytes !== undefined ? `${bytes(call.result.bytes)} · ` : "", `step ${call.step}`)),
       button("Run", { icon: "play", "aria-label": `Run ${call.tool} of step ${call.step}`, onclick: () => setQuery({ run: call.record, line: null }) })))),
-  ];
+  ]);
 }
 
-function viewer(turnId, handle) {
+/** The ranges of lines that the model read, counted from 0. */
+function readRanges(calls) {
+  return calls.filter((call) => call.tool === "artifact_cat" && !call.error).map((call) => {
+    try {
+      const { start = 1, end } = JSON.parse(call.arguments);
+      return [Number(start) - 1, Number(end ?? start) - 1];
+    } catch {
+      return null;
+    }
+  }).filter(Boolean);
+}
+
+function viewer(turnId, handle, made) {
   const row = load((abort) => read(["turns", turnId, "artifacts", handle], null, abort));
   return h("div", { class: "artifact-main" }, loaded(row, (value) => [
     h("header", { class: "artifact-head" }, h("h2", {}, foreign(value.name)), tierBadge(value.tier),
       h("span", { class: "fact" }, h("b", {}, count(value.bytes)), " B"), value.lines !== undefined ? h("span", { class: "fact" }, h("b", {}, count(value.lines)), " lines") : null,
       value.step ? h("span", { class: "fact" }, "from ", h("a", { href: link(["turns", turnId, "timeline"], { at: `tool-call/${value.record}` }) }, `${value.tool}, step ${value.step}`)) : null),
-    value.lost ? h("p", { class: "problem pad" }, "The content is gone.") : content(turnId, value),
+    value.lost ? h("p", { class: "problem pad" }, "The content is gone.") : content(turnId, value, made),
   ], 8));
 }
 
-function content(turnId, row) {
+function content(turnId, row, made) {
+  const reads = computed(() => readRanges(made().calls));
   const isJson = ["json", "jsonl", "ndjson", "json5"].includes(row.kind);
   const kinds = ["lines", isJson ? "json" : null, row.kind === "markdown" ? "outline" : null, row.kind === "csv" ? "table" : null].filter(Boolean);
   const shown = computed(() => {
@@ -70,7 +80,7 @@ function content(turnId, row) {
       if (kind === "json") return jsonView({ turnId, row });
       if (kind === "outline") return outline(turnId, row);
       if (kind === "table") return csvTable(turnId, row);
-      return linesView({ turnId, row, line: argument ? Number(argument) - 1 : null });
+      return linesView({ turnId, row, reads, line: argument ? Number(argument) - 1 : null });
     }),
   ];
 }

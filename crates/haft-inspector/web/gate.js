@@ -3,7 +3,7 @@
 import { View, computed, define, each, effect, h, signal } from "./view.js";
 import { act, load, read } from "./server.js";
 import { link } from "./route.js";
-import { button, codeBox, diffView, errorCard, icon, pageTitle, say, stateCard, when } from "./parts.js";
+import { button, codeBox, diffView, errorCard, icon, idText, pageTitle, say, stateCard, when } from "./parts.js";
 import { keys } from "./keys.js";
 import { foreign, plural, pretty, shortId } from "./text.js";
 import { schemaForm } from "./form.js";
@@ -131,6 +131,7 @@ class GateForm extends View {
         h("section", {},
           h("h2", {}, icon("waiting"), foreign(gate.question)),
           h("dl", { class: "pairs" }, gate.tool ? [h("dt", {}, "Tool"), h("dd", {}, h("code", {}, foreign(gate.tool)))] : null,
+            gate.record ? [h("dt", {}, "Key"), h("dd", {}, idText(gate.record.split("#")[0], "the key"))] : null,
             gate.expiresAt ? [h("dt", {}, "Expires"), h("dd", {}, gate.expiresAt.replace("T", " ").slice(0, 19), " UTC")] : null),
           gate.payload && !gate.approval ? codeBox(pretty(JSON.stringify(gate.payload)), "What is asked") : null),
         failure() ? h("section", {}, failure().status === 409 ? h("div", { class: "card warn", role: "alert" }, h("h3", {}, icon("alert"), "Decided elsewhere"), h("p", {}, foreign(failure().message))) : errorCard(failure())) : null,

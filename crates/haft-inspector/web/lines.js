@@ -55,6 +55,8 @@ class Lines extends View {
     const spacer = h("div", { class: "line-spacer", vars: { height: `${map.height}px` } }, layer);
     const scroller = h("div", { class: "line-scroll", tabindex: "0", role: "region", "aria-label": `Lines of ${row.name}` }, spacer);
 
+    const reads = this.reads ?? (() => []);
+    const isRead = (line) => reads().some(([from, to]) => line >= from && line <= to);
     const lineOf = (number) => chunks.get(Math.floor(number / CHUNK))?.[number % CHUNK];
     const fetchChunk = (index) => {
       if (chunks.has(index) || loading.has(index)) return;
@@ -80,7 +82,7 @@ class Lines extends View {
       frame = requestAnimationFrame(() => {
         frame = 0;
         fetchAround();
-        for (let at = 0; at < slots.length; at += 1) drawSlot(slots[at], top.peek() + at, total, lineOf, search, current.peek());
+        for (let at = 0; at < slots.length; at += 1) drawSlot(slots[at], top.peek() + at, total, lineOf, search, current.peek(), isRead(top.peek() + at));
       });
     };
     const setTop = (line) => {
@@ -134,7 +136,7 @@ class Lines extends View {
     observer.observe(scroller);
     onEnd(() => observer.disconnect());
     onEnd(() => loading.forEach((controller) => controller.abort()));
-    effect(() => { version(); search.hits(); draw(); });
+    effect(() => { version(); search.hits(); reads(); draw(); });
     requestAnimationFrame(() => { resize(); if (this.line) goTo(this.line); });
 
     const jump = (by) => {
@@ -168,8 +170,8 @@ class Lines extends View {
         () => (search.isRunning() ? h("button", { type: "button", class: "button", onclick: () => search.stop() }, icon("stop"), "Stop") : null),
         h("span", { class: "pair" }, iconButton("Previous match (N)", "up", () => jump(-1)), iconButton("Next match (n)", "down", () => jump(1))),
         h("form", { class: "go-to", onsubmit: (event) => { event.preventDefault(); if (lineInput.value !== "") goTo(Math.max(0, Math.min(total - 1, Number(lineInput.value) - 1))); scroller.focus(); } }, h("label", { for: "go-to-line" }, "Line"), lineInput)),
-      h("div", { class: "viewer" }, scroller, minimap(search, total, top, () => slots.length, setTop, this.marks ?? [])),
-      h("div", { class: "viewer-foot" }, h("span", {}, "Lines count from 1, as the model counts them"), h("span", { class: "grow" }),
+      h("div", { class: "viewer" }, scroller, minimap(search, total, top, () => slots.length, setTop, reads)),
+      h("div", { class: "viewer-foot" }, h("span", {}, "Lines count from 1, as the model counts them"), () => (reads().length ? h("span", {}, "◂ the model read this line") : null), h("span", { class: "grow" }),
         () => (search.end() ? h("span", {}, search.end().error ? foreign(search.end().error) : `searched ${bytes(row.bytes)} in ${duration(search.end().durationMs)}`) : h("span", {}, `from line ${count(top() + 1)} of ${count(total)}`))),
     ];
   }
@@ -189,15 +191,15 @@ function createSlot(current, draw) {
 }
 
 /** Draws one line. Text of another line never stays under a new number. */
-function drawSlot(slot, line, total, lineOf, search, current) {
+function drawSlot(slot, line, total, lineOf, search, current, isRead) {
   const value = line < total ? lineOf(line) : null;
   const isHit = search.isHit(line);
   const state = line >= total ? "none" : value === undefined ? "loading" : "ready";
-  const key = `${line} ${state} ${isHit} ${line === current} ${search.pattern.peek()}`;
+  const key = `${line} ${state} ${isHit} ${isRead} ${line === current} ${search.pattern.peek()}`;
   if (key === slot.key) return;
   slot.key = key;
   slot.line = line < total ? line : -1;
-  slot.node.className = `line ${state}${isHit ? " hit" : ""}${line === current ? " current" : ""}`;
+  slot.node.className = `line ${state}${isHit ? " hit" : ""}${isRead ? " read" : ""}${line === current ? " current" : ""}`;
   slot.number.textContent = line < total ? count(line + 1) : "";
   slot.text.replaceChildren(...(state === "ready" ? lineNodes(value, isHit && search.expression()) : []));
 }
@@ -282,7 +284,7 @@ function searchWords(search, current) {
 }
 
 /** The density of matches over all lines, and what is in view. */
-function minimap(search, total, top, visible, setTop, marks) {
+function minimap(search, total, top, visible, setTop, reads) {
   const bins = () => {
     const counts = new Uint32Array(BINS);
     for (const line of search.hits()) counts[Math.min(BINS - 1, Math.floor((line / Math.max(1, total)) * BINS))] += 1;
@@ -298,7 +300,7 @@ function minimap(search, total, top, visible, setTop, marks) {
     },
   },
   () => bins().map((bin) => svg("rect", { class: "density", x: 0, y: bin.at, width: 3 + bin.share * 15, height: 0.9 })),
-  marks.map((line) => svg("rect", { class: "read-by-model", x: 17, y: (line / Math.max(1, total)) * BINS, width: 3, height: 0.8 })),
+  () => reads().map(([line]) => svg("rect", { class: "read-by-model", x: 17, y: (line / Math.max(1, total)) * BINS, width: 3, height: 0.8 })),
   svg("rect", { class: "viewport", x: 0, y: () => (top() / Math.max(1, total)) * BINS, width: 20, height: () => Math.max(1, (visible() / Math.max(1, total)) * BINS) }));
   return element;
 }

@@ -202,11 +202,13 @@ export function codeBox(text, label) {
   return h("pre", { class: "code", tabindex: "0", role: "group", "aria-label": label ?? "Text" }, foreign(text));
 }
 
-/** A medium: a picture, or its name. */
+/** A medium: a picture, or its name. A picture of others is shown when it is asked for. */
 export function mediaView(turn, media, base) {
+  const isShown = signal(media.tier === "first-party");
+  const source = () => new URL(`turns/${encodeURIComponent(turn)}/media/${encodeURIComponent(media.id)}`, base).href;
   return h("figure", { class: `media tier-edge tier-${media.tier}` },
     media.previewable
-      ? h("img", { src: new URL(`turns/${encodeURIComponent(turn)}/media/${encodeURIComponent(media.id)}`, base).href, alt: media.filename, loading: "lazy" })
+      ? () => (isShown() ? h("img", { src: source(), alt: media.filename, loading: "lazy" }) : button("Show this picture", { onclick: () => isShown.set(true) }))
       : null,
     h("figcaption", {}, tierBadge(media.tier), " ", foreign(media.filename), " ", h("span", { class: "muted" }, media.mimeType),
       media.previewable ? null : h("span", { class: "muted" }, " · not shown")));

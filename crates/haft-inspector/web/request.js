@@ -3,7 +3,7 @@
 import { View, computed, define, effect, h, signal, svg } from "./view.js";
 import { load, read } from "./server.js";
 import { go, link, route } from "./route.js";
-import { TIERS, bytes, codeBox, count, errorCard, icon, skeleton, stateCard, tierBadge } from "./parts.js";
+import { TIERS, bytes, codeBox, count, diffView, errorCard, icon, skeleton, stateCard, tierBadge } from "./parts.js";
 import { keys } from "./keys.js";
 import { duration, foreign, pretty } from "./text.js";
 
@@ -116,11 +116,16 @@ function parts(view, filter) {
       if (!shown.length) return h("p", { class: "muted pad" }, "No part of this request is of this kind.");
       return shown.map(([part, at]) => [
         at === firstLost ? h("p", { class: "cut" }, icon("alert"), `The cache keeps ${bytes(view.kept)}, up to here. Everything below is read again.`) : null,
-        partCard(part, part.kind !== "tools" && (filter.peek() !== "all" || part.kind === "user" || part.change !== "same" || at === view.parts.length - 1)),
+        partCard(part, (part.kind !== "tools" || part.before !== undefined) && (filter.peek() !== "all" || part.kind === "user" || part.change !== "same" || at === view.parts.length - 1)),
       ]);
     },
   ];
 }
+
+/** Patterns of tiers, so that colour is not the only sign. */
+const PATTERNS = {
+  "third-party-private": "M0 5 6 0", "third-party-public": "M1 1h2v2H1zM4 3.5h2v1.5H4z", handle: "M0 1.2h6M0 3.8h6", model: "M1.5 0v5M4.5 0v5", user: "M3 0v5",
+};
 
 /** The share of each part, in the pattern of its tier. */
 function composition(list) {
@@ -128,13 +133,15 @@ function composition(list) {
   let at = 0;
   const rects = list.map((part) => {
     const width = (part.bytes / total) * 1000;
-    const rect = svg("rect", { class: `fill-${part.tier}`, x: at, y: 0, width: Math.max(width - 1.5, 0.5), height: 20 }, svg("title", {}, `${part.title}: ${bytes(part.bytes)}`));
+    const rect = svg("rect", { class: `fill-${part.tier}`, fill: PATTERNS[part.tier] ? `url(#fill-${part.tier})` : null, x: at, y: 0, width: Math.max(width - 1.5, 0.5), height: 20 }, svg("title", {}, `${part.title}: ${bytes(part.bytes)}`));
     at += width;
     return rect;
   });
   const words = Object.keys(TIERS).map((tier) => [tier, list.filter((part) => part.tier === tier).reduce((sum, part) => sum + part.bytes, 0)]).filter(([, size]) => size)
     .map(([tier, size]) => `${TIERS[tier].words} ${Math.round((size / total) * 100)} %`);
-  return svg("svg", { class: "composition", viewBox: "0 0 1000 20", preserveAspectRatio: "none", role: "img", "aria-label": `Share of the request: ${words.join(", ")}` }, rects);
+  return svg("svg", { class: "composition", viewBox: "0 0 1000 20", preserveAspectRatio: "none", role: "img", "aria-label": `Share of the request: ${words.join(", ")}` },
+    svg("defs", {}, Object.entries(PATTERNS).map(([tier, d]) => svg("pattern", { id: `fill-${tier}`, width: 6, height: 5, patternUnits: "userSpaceOnUse", class: `pattern-${tier}` }, svg("path", { d })))),
+    rects);
 }
 
 const CHANGES = { same: ["=", "same"], new: ["+", "new"], changed: ["~", "changed"] };
@@ -143,7 +150,9 @@ function partCard(part, isOpen) {
   const [sign, words] = CHANGES[part.change];
   return h("details", { class: `part tier-edge tier-${part.tier}`, open: isOpen },
     h("summary", {}, tierBadge(part.tier), h("b", {}, foreign(part.title)), h("span", { class: "grow" }), h("span", { class: `change ${part.change}` }, `${sign} ${words}`), h("span", { class: "number" }, bytes(part.bytes))),
-    h("div", { class: "segments" }, part.segments.map((segment) => h("div", { class: `segment ${segment.kind} tint-${segment.tier}` }, foreign(segment.text)))));
+    part.before === undefined
+      ? h("div", { class: "segments" }, part.segments.map((segment) => h("div", { class: `segment ${segment.kind} tint-${segment.tier}` }, foreign(segment.text))))
+      : h("div", { class: "segments" }, diffView(part.before, part.segments.map((segment) => segment.text).join(""), "Difference to the step before")));
 }
 
 function reuseCard(view, step) {

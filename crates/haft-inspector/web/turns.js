@@ -96,7 +96,7 @@ class Turns extends View {
 
   filters(filter, rows) {
     const search = h("input", {
-      id: "search", type: "search", placeholder: "Search words, agents, ids", "aria-label": "Search turns", autocomplete: "off", spellcheck: "false",
+      id: "search", type: "search", placeholder: "Words, agent or id", "aria-label": "Search turns", autocomplete: "off", spellcheck: "false",
       value: () => filter().search ?? "",
     });
     let timer = 0;
@@ -108,7 +108,12 @@ class Turns extends View {
       type: "button", class: "chip", "aria-pressed": () => String((filter()[name] ?? null) === value),
       onclick: () => setQuery({ [name]: filter.peek()[name] === value ? null : value }),
     }, iconName ? icon(iconName) : null, words);
-    const values = (name) => [...new Set(rows().map((row) => row[name]).filter(Boolean))].sort();
+    // What was seen stays, so that a filter can be changed to another value.
+    const seen = { agent: new Set(), model: new Set() };
+    const values = (name) => {
+      for (const row of rows()) if (row[name]) seen[name].add(row[name]);
+      return [...seen[name]].sort();
+    };
     const select = (words, name) => h("select", {
       class: () => `chip ${filter()[name] ? "on" : ""}`, "aria-label": words, onchange: (event) => setQuery({ [name]: event.target.value }),
     }, h("option", { value: "" }, words), () => values(name).concat(filter()[name] && !values(name).includes(filter()[name]) ? [filter()[name]] : [])
@@ -120,8 +125,9 @@ class Turns extends View {
         h("button", { type: "button", class: "chip", "aria-pressed": () => String(Object.keys(filter()).filter((it) => it !== "search").length === 0), onclick: () => go(route.peek().words) }, "All"),
         chip("Waiting", "state", "waiting", "waiting"),
         chip("Failed", "state", "failed", "cross"),
-        chip("Running", "state", "running", "play"),
         chip("With coerced calls", "coerced", "true", "wand"),
+        h("select", { class: () => `chip ${filter().state ? "on" : ""}`, "aria-label": "Outcome", onchange: (event) => setQuery({ state: event.target.value }) },
+          h("option", { value: "" }, "Outcome"), Object.entries(STATES).map(([value, it]) => h("option", { value, selected: () => filter().state === value }, it.words))),
         select("Agent", "agent"),
         select("Model", "model"),
         h("select", { class: () => `chip ${filter().since ? "on" : ""}`, "aria-label": "Time", onchange: (event) => setQuery({ since: event.target.value ? since(Number(event.target.value)) : null }) },

@@ -179,23 +179,22 @@ export function append(parent, children) {
   }
 }
 
-/** A place whose content follows from a function. */
+/** A place whose content follows from a function. What stands between its marks is its own, also what regions inside it add. */
 function mountRegion(parent, body) {
-  const end = document.createComment("");
-  parent.append(end);
-  let nodes = [];
+  const [begin, end] = [document.createComment(""), document.createComment("")];
+  parent.append(begin, end);
   effect(() => {
     const content = body();
+    const first = begin.nextSibling;
     const isText = typeof content === "string" || typeof content === "number";
-    if (isText && nodes.length === 1 && nodes[0].nodeType === Node.TEXT_NODE) {
+    if (isText && first !== end && first.nextSibling === end && first.nodeType === Node.TEXT_NODE) {
       const text = String(content);
-      if (nodes[0].data !== text) nodes[0].data = text;
+      if (first.data !== text) first.data = text;
       return;
     }
-    for (const node of nodes) node.remove();
+    while (begin.nextSibling !== end) begin.nextSibling.remove();
     const fragment = document.createDocumentFragment();
     append(fragment, content);
-    nodes = [...fragment.childNodes];
     end.before(fragment);
   });
 }

@@ -205,14 +205,15 @@ async fn follow_turn(
         journal_end: 0,
         summary: None,
     };
-    // The journal is read once to its end; from then on only what follows.
-    follower.has_changed().await;
+    // The journal is read once to its end, and then only what follows. The first look finds the turn changed, so that nothing
+    // is missed that was written since the clients read it.
     let mut wait = Duration::ZERO;
     loop {
         let is_told = follower.wait(&feed, wait).await;
+        let has_changed = follower.has_changed().await;
         let Some(following) = feed.upgrade() else { return };
         // What this process tells of may be written with the same time as before.
-        if !follower.has_changed().await && !is_told {
+        if !has_changed && !is_told {
             wait = POLL;
             continue;
         }

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use self::envelope::split_envelopes;
+use crate::stored::shorten;
 use crate::wire::{PartChange, PartKind, PromptPart, Segment, SourceTier};
 
 /// A part of a request, with the JSON that it was made of.
@@ -206,6 +207,9 @@ pub(crate) struct CacheReuse {
     pub(crate) lost_because: Option<String>,
 }
 
+/// How much of a part that was replaced is shown, in bytes.
+const MAX_BEFORE: usize = 64 << 10;
+
 /// Compares the parts of a request with those of the request before.
 pub(crate) fn compare_parts(
     parts: &[BodyPart],
@@ -229,7 +233,10 @@ pub(crate) fn compare_parts(
             _ if at < previous.len() => PartChange::Changed,
             _ => PartChange::New,
         };
-        part.to_wire(change)
+        let replaced = previous.get(at).filter(|it| it.kind == part.kind);
+        let replaced = replaced.filter(|_| change == PartChange::Changed);
+        let before = replaced.map(|it| shorten(&it.text, MAX_BEFORE).0);
+        PromptPart { before, ..part.to_wire(change) }
     });
     (shown.collect(), reuse)
 }
@@ -257,6 +264,7 @@ impl BodyPart {
             bytes: self.source.len() as u64,
             change,
             segments,
+            before: None,
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use haft::records::{HandleTable, RecordId};
 use haft::schema::{Change, ChangeKind};
 use haft::stores::{RowKind, StoredTurn};
-use haft::turn::Timestamp;
+use haft::turn::{Timestamp, TurnOutcome};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -141,7 +141,7 @@ pub(crate) fn read_system_prompt(turn: &StoredTurn) -> String {
     first.map(|it| it.system_prompt).unwrap_or_default()
 }
 
-/// Reads how a turn ended: when, and with which error.
+/// Reads how a turn ended: when, and with which error. Why it was cancelled, or which limit it reached, stands for an error.
 pub(crate) fn read_end(turn: &StoredTurn) -> Option<(Timestamp, Option<ErrorView>)> {
     #[derive(Deserialize)]
     struct Ended {
@@ -149,6 +149,8 @@ pub(crate) fn read_end(turn: &StoredTurn) -> Option<(Timestamp, Option<ErrorView
         at: Timestamp,
         #[serde(default)]
         error: Option<StoredError>,
+        #[serde(default)]
+        outcome: Option<TurnOutcome>,
     }
     #[derive(Deserialize)]
     struct StoredError {
@@ -173,7 +175,21 @@ pub(crate) fn read_end(turn: &StoredTurn) -> Option<(Timestamp, Option<ErrorView
         stage: it.stage,
         retryable: it.retryable,
     });
-    Some((ended.at, error))
+    let outcome = match ended.outcome {
+        Some(TurnOutcome::Cancelled { reason }) => Some(reason),
+        Some(TurnOutcome::LimitReached { limit }) => {
+            Some(format!("the turn reached its limit of {limit}"))
+        }
+        _ => None,
+    };
+    let outcome = outcome.map(|message| ErrorView {
+        code: None,
+        message,
+        cause: None,
+        stage: None,
+        retryable: false,
+    });
+    Some((ended.at, error.or(outcome)))
 }
 
 /// How many earlier turns the model saw.

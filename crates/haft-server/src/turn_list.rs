@@ -22,6 +22,7 @@ const MAX_PAGE: usize = 200;
 const MAX_SCANNED: usize = 5000;
 /// How many turns one request reads, for filters that summaries do not answer.
 const MAX_READ: usize = 100;
+
 impl ApiShared {
     /// Lists the turns that match a filter.
     pub(crate) async fn list_turns(&self, filter: &TurnFilter) -> Result<TurnPage, ApiError> {

@@ -6,7 +6,7 @@ main(async (browser, url) => {
   const page = await openPage(browser, url, { expectedErrors: ["400", "404"] });
   await page.waitForSelector(".turn-link");
   for (const hash of [
-    "#/turns", "#/turns/0199-hostile", "#/turns/0199-hostile/artifacts", "#/turns/0199-hostile/fork", "#/waiting", "#/agents/hostile", "#/conversations",
+    "#/turns", "#/turns/0199-naughty", "#/turns/0199-naughty/artifacts", "#/turns/0199-hostile", "#/turns/0199-hostile/artifacts", "#/turns/0199-hostile/fork", "#/waiting", "#/agents/hostile", "#/conversations",
     "#/turns/%3Cscript%3E", "#/turns?search=%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E",
   ]) {
     await visit(page, hash);
@@ -21,6 +21,17 @@ main(async (browser, url) => {
     check(!found.hacked && found.scripts === 0 && found.pictures === 0 && found.handlers === 0, `${hash}: ${JSON.stringify(found)}`);
     check(!found.raw, `${hash}: a hidden character is not named`);
   }
+  // Every line of the naughty strings comes into view once.
+  await visit(page, "#/turns/0199-naughty/artifacts");
+  const hasLines = await page.locator(".line.ready").first().waitFor({ timeout: 5000 }).then(() => true, () => false);
+  for (let at = 0; hasLines && at < 200; at += 1) {
+    await page.locator(".line-scroll").press("PageDown");
+    await page.waitForFunction(() => !document.querySelector(".line.loading"));
+    const isEnd = await page.evaluate(() => { const it = document.querySelector(".line-scroll"); return it.scrollTop + it.clientHeight >= it.scrollHeight - 1; });
+    if (isEnd) break;
+  }
+  check((await page.evaluate(() => globalThis.hacked)) !== true, "a naughty string ran");
+  check(page.url().includes("#/turns/0199-naughty"), `a naughty string led away: ${page.url()}`);
   await visit(page, "#/turns/0199-hostile");
   for (const row of await page.locator(".event .row-button").all()) {
     await row.click();

@@ -10,7 +10,7 @@ use tokio::process::Command;
 use super::example;
 
 /// How long a script may take.
-const MAX_TIME: Duration = Duration::from_secs(400);
+const MAX_TIME: Duration = Duration::from_secs(1200);
 
 /// Runs a script against a server. Its output is the message of a failure.
 async fn run_script(name: &str, url: &str, arguments: &[&str]) {
@@ -47,6 +47,18 @@ async fn people_can_look_decide_search_and_fork() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn people_can_approve_always_revoke_and_cancel() {
+    let server = example::start_server(Access::Act, LOG_BYTES).await;
+    run_script("approvals.mjs", &server.url, &[]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn people_can_read_threads_replay_and_fork_with_tools() {
+    let server = example::start_server(Access::Act, LOG_BYTES).await;
+    run_script("turns.mjs", &server.url, &[]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_page_is_accessible_and_looks_as_it_should() {
     let server = example::start_server(Access::Act, LOG_BYTES).await;
     run_script("pictures.mjs", &server.url, &[]).await;
@@ -54,15 +66,22 @@ async fn the_page_is_accessible_and_looks_as_it_should() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hostile_content_stays_text() {
-    let server = example::start_server(Access::ReadOnly, LOG_BYTES).await;
+    let dir = tempfile::tempdir().unwrap();
+    let example = example::Example::create(&dir.path().join("store"), LOG_BYTES);
+    example.create_turns().await;
+    example.run_turn("naughty", "0199-naughty", "Fetch all strings.").await;
+    let server = example::start_server_on(example, Access::ReadOnly, dir).await;
     run_script("hostile.mjs", &server.url, &[]).await;
 }
+
+/// How large the artifact is by default whose figures are printed.
+const LARGE_BYTES: u64 = 64 << 20;
 
 /// The times are printed; `HAFT_LARGE_BYTES` sets the size of the artifact.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn large_content_needs_few_nodes() {
     let dir = tempfile::tempdir().unwrap();
-    let log_bytes = haft_testkit::large_bytes(LOG_BYTES);
+    let log_bytes = haft_testkit::large_bytes(LARGE_BYTES);
     let example = example::Example::create(&dir.path().join("store"), log_bytes);
     example.run_turn("log detective", "0199-log-detective", "What happened?").await;
     example.run_turn("many", "0199-many", "Read all sensors.").await;

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use haft::events::{EventFilter, EventHub};
-use haft::executors::{Step, StepContext, StepError};
+use haft::executors::{RecordingExecutor, Step, StepContext, StepError};
 use haft::stores::{SqliteStore, TurnDir};
 use haft::turn::{Deadlines, GatePolicy, Limits, ManualClock, Timestamp, TurnRunnerBuilder};
 use haft::{Tool, TurnInput, TurnRunner};
@@ -94,6 +94,15 @@ impl Example {
         let input = agents::input(agent).id(id).user(words);
         runner.run(input).await.unwrap();
         self.pass_time(60_000);
+    }
+
+    /// Runs a turn of an agent elsewhere, and returns its recording.
+    async fn record_turn(&self, agent: &str) -> String {
+        let (executor, tools) = agents::parts(self, agent);
+        let recorder = RecordingExecutor::new(executor);
+        let runner = TurnRunner::builder(recorder.clone()).tools(tools).build().unwrap();
+        let report = runner.run(agents::input(agent).user("Record this.")).await.unwrap();
+        recorder.finish(&report).await.unwrap().to_json()
     }
 
     /// The turns that the page shows.
@@ -196,12 +205,20 @@ fn controls(example: Example) -> axum::Router {
             "started"
         }
     };
-    let next = async move || {
-        example.pass_time(250);
-        example.pieces.add_permits(1);
-        "next"
+    let record = {
+        let example = example.clone();
+        async move || example.record_turn("data desk").await
+    };
+    let next = {
+        let example = example.clone();
+        async move || {
+            example.pass_time(250);
+            example.pieces.add_permits(1);
+            "next"
+        }
     };
     axum::Router::new()
+        .route("/test/recording", axum::routing::get(record))
         .route("/test/start-live", axum::routing::get(start))
         .route("/test/next-piece", axum::routing::get(next))
 }

@@ -77,6 +77,17 @@ test("text is text, and functions among children are followed", () => {
   assert.equal(element.textContent, "see plain");
 });
 
+test("a region removes what regions inside it have added since", () => {
+  const [outer, inner] = [signal(1), signal([])];
+  const element = h("p", {}, () => { const n = outer(); return [() => inner().map((it) => h("i", {}, `${n}${it} `))]; });
+  inner.set(["a", "b"]);
+  flush();
+  assert.equal(element.textContent, "1a 1b ");
+  outer.set(2);
+  flush();
+  assert.equal(element.textContent, "2a 2b ");
+});
+
 test("custom properties go through the object model", () => {
   const element = h("i", { vars: { "--x": "1px" } });
   assert.deepEqual([element.style.values, element.getAttribute("style")], [{ "--x": "1px" }, null]);

@@ -102,6 +102,9 @@ pub struct PromptPart {
     pub change: PartChange,
     /// Its text.
     pub segments: Vec<Segment>,
+    /// The text that stood in its place in the request before, or the beginning of it; only if the part changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
 }
 
 /// The request of a step.

@@ -73,6 +73,7 @@ impl HostedAgent for ExampleAgent {
         tools: Vec<Tool>,
     ) -> Result<TurnRunner, AgentError> {
         let runner = self.example.configure(TurnRunner::builder(executor), tools);
+        let runner = runner.agent(self.name.as_str());
         runner.build().map_err(|error| AgentError::new(error.to_string()))
     }
 }
@@ -96,6 +97,10 @@ pub(super) fn parts(example: &Example, agent: &str) -> (SharedExecutor, Vec<Tool
         "data desk" => Arc::new(data_desk(example)),
         "gardener" => Arc::new(model::provider(example, model::GARDENER)),
         "hostile" => Arc::new(hostile(example)),
+        "naughty" => {
+            let words = tools::naughty_text();
+            Arc::new(call_each(example, &[("fetch_naughty", "{}")], words))
+        }
         "live" => Arc::new(live(example)),
         "many" => Arc::new(many(example)),
         _ => Arc::new(|_: StepContext| async {

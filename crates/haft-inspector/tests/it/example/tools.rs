@@ -20,6 +20,7 @@ pub(super) fn all(example: &Example, agent: &str) -> Vec<Tool> {
         "approval flow" => vec![read_file(example), write_file()],
         "data desk" => vec![get_orders(), get_prices(), read_manual(), draw_chart()],
         "hostile" => vec![fetch_page(), fetch_log()],
+        "naughty" => vec![fetch_naughty()],
         "live" | "many" => vec![read_sensor(example)],
         _ => Vec::new(),
     }
@@ -230,6 +231,17 @@ pub(super) fn hostile_text() -> String {
      \u{1b}[2J\u{1b}]0;title\u{7} \u{202e}txt.exe\u{202c} \u{2066}isolate\u{2069} a\u{200b}b\u{feff}c \u{0}nul\n\
      javascript:alert(1) {{constructor.constructor('alert(1)')()}} ${alert(1)} %00 ﷽ Z̸̡̢͍͔͎̘̰͇̺̟͗̓̔͌̀̑͊͒͂ 🏳️‍🌈"
         .replace('\u{0}', "\u{1}")
+}
+
+/// The naughty strings of the suite, without U+0000, which no store accepts. Nothing without the suite.
+pub(super) fn naughty_text() -> String {
+    let Some(file) = haft_testkit::suite("naughty-strings.json") else { return String::new() };
+    let all: Vec<String> = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+    all.join("\n").replace('\u{0}', "")
+}
+
+fn fetch_naughty() -> Tool {
+    data_tool("fetch_naughty", "Fetches strings.", ArtifactKind::TEXT, naughty_text().repeat(8))
 }
 
 fn fetch_page() -> Tool {

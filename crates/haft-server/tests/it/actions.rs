@@ -1,0 +1,91 @@
+//! Actions: cancelling turns of other processes, and standing approvals.
+
+use std::sync::Arc;
+
+use haft::executors::{ProposedCall, Step, StepContext, StepError};
+use haft::stores::{DirGrants, MemoryStore};
+use haft::turn::{Deadlines, GatePolicy, TurnOutcome};
+use haft::{Tool, TurnInput, TurnRunner};
+use haft_server::{Access, Api};
+use serde_json::json;
+
+use super::client::{escape, get, post, server};
+
+#[tokio::test]
+async fn cancelling_reaches_a_turn_that_another_process_runs() {
+    let store = Arc::new(MemoryStore::new());
+    let never = |_: StepContext| async {
+        std::future::pending::<()>().await;
+        Err::<Step, _>(StepError::new("not reached"))
+    };
+    let other = TurnRunner::builder(never).store(Arc::clone(&store) as _).secret([7; 32]);
+    let deadlines = Deadlines::new().lease(std::time::Duration::from_millis(300));
+    let other = other.deadlines(deadlines).build().unwrap();
+    let running = tokio::spawn({
+        let other = other.clone();
+        async move { other.run(TurnInput::new("Wait.").id("stuck").user("Go!")).await.unwrap() }
+    });
+    let router = server(&store, Access::Act);
+    while get(&router, "/turns").await["turns"].as_array().unwrap().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    let (status, _) = post(&router, "/turns/stuck/cancel", &json!({"reason": "too slow"})).await;
+    assert_eq!(status, 200);
+    let report = running.await.unwrap();
+    assert!(matches!(&report.outcome, TurnOutcome::Cancelled { .. }), "{:?}", report.outcome);
+    let detail = get(&router, "/turns/stuck").await;
+    assert_eq!(detail["turn"]["state"], "cancelled");
+    let (status, problem) =
+        post(&server(&store, Access::ReadOnly), "/turns/stuck/cancel", &json!({})).await;
+    assert_eq!((status.as_u16(), &problem["code"]), (403, &"E_API_READ_ONLY".into()));
+}
+
+#[tokio::test]
+async fn a_standing_approval_is_given_listed_and_revoked() {
+    let (store, dir) = (Arc::new(MemoryStore::new()), tempfile::tempdir().unwrap());
+    let deploy = || {
+        let tool = Tool::builder("deploy").description("Deploys.").requires_approval("May I?");
+        tool.handler(|| "deployed").build().unwrap()
+    };
+    let executor = |ctx: StepContext| async move {
+        Ok::<_, StepError>(match ctx.dispatch().iteration() {
+            0 => Step::new().call(ProposedCall::new("deploy", "{}")),
+            _ => Step::done().say(ctx.message("Done.")?),
+        })
+    };
+    let runner = TurnRunner::builder(executor)
+        .tool(deploy())
+        .store(Arc::clone(&store) as _)
+        .grants(Arc::new(DirGrants::new(dir.path().join("grants"))))
+        .agent("/agents/shop")
+        .secret([7; 32])
+        .gate_policy(GatePolicy::Suspend)
+        .build()
+        .unwrap();
+    let router = Api::builder(runner.clone()).access(Access::Act).actor("Ada").build().router();
+    let first = runner.run(TurnInput::new("You deploy.").user("Go!")).await.unwrap();
+    assert_eq!(get(&router, "/turns?state=waiting").await["turns"][0]["question"], "May I?");
+    let gates = get(&router, "/gates").await;
+    let gate = escape(gates[0]["id"].as_str().unwrap());
+    let decision = json!({"choice": "approve", "always": {"scope": "agent", "anyArguments": true}});
+    let (status, decided) = post(&router, &format!("/gates/{gate}/decision"), &decision).await;
+    assert_eq!((status.as_u16(), &decided["decision"]), (200, &"resolved".into()), "{decided}");
+    while get(&router, &format!("/turns/{}", first.turn)).await["turn"]["state"] != "completed" {
+        tokio::task::yield_now().await;
+    }
+    // The next turn does not ask.
+    let second = runner.run(TurnInput::new("You deploy.").user("Again!")).await.unwrap();
+    assert_eq!(second.outcome, TurnOutcome::Completed);
+    let grants = get(&router, "/grants").await;
+    assert_eq!(
+        (&grants[0]["tool"], &grants[0]["agent"]),
+        (&"deploy".into(), &"/agents/shop".into())
+    );
+    assert!(grants[0].get("refusal").is_none() && grants[0].get("expiresAt").is_some());
+    let id = escape(grants[0]["id"].as_str().unwrap());
+    let (status, left) = post(&router, &format!("/grants/{id}/revoke"), &json!({})).await;
+    assert_eq!(status, 200);
+    assert!(left.as_array().unwrap().iter().all(|it| it.get("refusal").is_some()), "{left}");
+    let third = runner.run(TurnInput::new("You deploy.").user("Once more!")).await.unwrap();
+    assert!(matches!(third.outcome, TurnOutcome::Waiting { .. }), "it asks again");
+}
