@@ -270,7 +270,6 @@ fn now() -> Instant {
     Instant::now()
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "it is the argument of `map_err`")]
 fn text(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
