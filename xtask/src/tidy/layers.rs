@@ -13,7 +13,7 @@ use crate::source;
 const CYCLIC: [(&str, &[&str]); 0] = [];
 
 /// What each crate may depend on among ours. Development dependencies are free.
-const MAY_USE: [(&str, &[&str]); 12] = [
+const MAY_USE: [(&str, &[&str]); 13] = [
     ("haft-core", &[]),
     ("haft-macros", &[]),
     ("haft-http", &["haft-core"]),
