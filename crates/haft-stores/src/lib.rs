@@ -61,7 +61,9 @@ mod turns;
 pub use self::grants::DirGrants;
 pub use self::ledger::DirLedger;
 #[cfg(feature = "sqlite")]
-pub use self::open_stores::{AnySpoolStore, OpenStores, StoreOptions};
+pub use self::open_stores::{OpenStores, StoreOptions};
+#[cfg(feature = "sqlite")]
+pub use self::spools::AnySpoolStore;
 pub use self::spools::{DirSpoolStore, FileSpoolReader, MemorySpoolStore};
 #[cfg(feature = "object-store")]
 pub use self::spools::{ObjectOptions, ObjectSpoolStore};

@@ -1,5 +1,7 @@
 //! Stores for the content of large results.
 
+#[cfg(feature = "sqlite")]
+mod any;
 mod chunk_batches;
 mod dir;
 mod memory;
@@ -11,6 +13,8 @@ use std::io;
 
 use haft_core::spool::SpoolPayload;
 
+#[cfg(feature = "sqlite")]
+pub use self::any::AnySpoolStore;
 pub use self::dir::{DirSpoolStore, FileSpoolReader};
 pub use self::memory::MemorySpoolStore;
 #[cfg(feature = "object-store")]

@@ -18,7 +18,6 @@ impl ForeignSchema {
         Self::of_any(schema)
     }
 
-    #[expect(clippy::needless_pass_by_value, reason = "the signature is that of the other build")]
     pub(super) fn of_any(_schema: Value) -> Result<Self, ForeignSchemaError> {
         Err(ForeignSchemaError::Unsupported)
     }
