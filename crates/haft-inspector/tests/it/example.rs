@@ -181,7 +181,7 @@ pub(crate) async fn start_server_on(
     let address = listener.local_addr().unwrap();
     let guard = Guard::loopback(address.port()).unwrap();
     let url = format!("http://{address}/#token={}", guard.token().unwrap());
-    let router = Inspector::new(&api, &guard).router().merge(controls(example));
+    let router = Inspector::new(&api, &guard).router().merge(controls(&example));
     listener.set_nonblocking(true).unwrap();
     let listener = tokio::net::TcpListener::from_std(listener).unwrap();
     let mut tasks = JoinSet::new();
@@ -190,7 +190,7 @@ pub(crate) async fn start_server_on(
 }
 
 /// Routes by which a test lets things happen.
-fn controls(example: Example) -> axum::Router {
+fn controls(example: &Example) -> axum::Router {
     let start = {
         let example = example.clone();
         async move || {

@@ -21,9 +21,9 @@ async fn cancelling_reaches_a_turn_that_another_process_runs() {
     let other = TurnRunner::builder(never).store(Arc::clone(&store) as _).secret([7; 32]);
     let deadlines = Deadlines::new().lease(std::time::Duration::from_millis(300));
     let other = other.deadlines(deadlines).build().unwrap();
-    let running = tokio::spawn({
-        let other = other.clone();
-        async move { other.run(TurnInput::new("Wait.").id("stuck").user("Go!")).await.unwrap() }
+    let mut running = tokio::task::JoinSet::new();
+    running.spawn(async move {
+        other.run(TurnInput::new("Wait.").id("stuck").user("Go!")).await.unwrap()
     });
     let router = server(&store, Access::Act);
     while get(&router, "/turns").await["turns"].as_array().unwrap().is_empty() {
@@ -31,7 +31,7 @@ async fn cancelling_reaches_a_turn_that_another_process_runs() {
     }
     let (status, _) = post(&router, "/turns/stuck/cancel", &json!({"reason": "too slow"})).await;
     assert_eq!(status, 200);
-    let report = running.await.unwrap();
+    let report = running.join_next().await.unwrap().unwrap();
     assert!(matches!(&report.outcome, TurnOutcome::Cancelled { .. }), "{:?}", report.outcome);
     let detail = get(&router, "/turns/stuck").await;
     assert_eq!(detail["turn"]["state"], "cancelled");
@@ -88,4 +88,41 @@ async fn a_standing_approval_is_given_listed_and_revoked() {
     assert!(left.as_array().unwrap().iter().all(|it| it.get("refusal").is_some()), "{left}");
     let third = runner.run(TurnInput::new("You deploy.").user("Once more!")).await.unwrap();
     assert!(matches!(third.outcome, TurnOutcome::Waiting { .. }), "it asks again");
+}
+
+#[tokio::test]
+async fn a_turn_whose_gate_was_decided_elsewhere_is_resumed() {
+    let store = Arc::new(MemoryStore::new());
+    let tool = Tool::builder("deploy").description("Deploys.").requires_approval("May I?");
+    let executor = |ctx: StepContext| async move {
+        Ok::<_, StepError>(match ctx.dispatch().iteration() {
+            0 => Step::new().call(ProposedCall::new("deploy", "{}")),
+            _ => Step::done().say(ctx.message("Done.")?),
+        })
+    };
+    let runner = TurnRunner::builder(executor)
+        .tool(tool.handler(|| "deployed").build().unwrap())
+        .store(Arc::clone(&store) as _)
+        .secret([7; 32])
+        .gate_policy(GatePolicy::Suspend)
+        .build()
+        .unwrap();
+    let turn = runner.run(TurnInput::new("You deploy.").user("Go!")).await.unwrap().turn;
+    let router = Api::builder(runner.clone()).access(Access::Act).build().router();
+    let path = format!("/turns/{turn}");
+    assert_eq!(get(&router, &path).await["actions"]["resume"], false, "its gate is open");
+    let gate = runner.gates().open_gates(None).await.unwrap().remove(0);
+    runner.gates().resolve(&gate.id, true.into(), "Bob").await.unwrap();
+    let detail = get(&router, &path).await;
+    assert_eq!(
+        (&detail["turn"]["state"], &detail["actions"]["resume"]),
+        (&"waiting".into(), &true.into())
+    );
+    let (status, started) = post(&router, &format!("{path}/resume"), &json!({})).await;
+    assert_eq!(status, 200, "{started}");
+    while get(&router, &path).await["turn"]["state"] != "completed" {
+        tokio::task::yield_now().await;
+    }
+    let (status, problem) = post(&router, &format!("{path}/resume"), &json!({})).await;
+    assert_eq!((status.as_u16(), &problem["code"]), (409, &"E_API_NOT_AVAILABLE".into()));
 }

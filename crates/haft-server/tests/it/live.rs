@@ -9,11 +9,12 @@ use haft::stores::MemoryStore;
 use haft::tools::ToolEffect;
 use haft_server::Access;
 use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
 
 use super::client::{EventReader, get, runner, server};
 
 /// A turn that takes a step for each permit. The server does not observe it: it is as if another process ran it.
-fn start_turn(store: &Arc<MemoryStore>, permits: &Arc<Semaphore>) -> tokio::task::JoinHandle<()> {
+fn start_turn(store: &Arc<MemoryStore>, permits: &Arc<Semaphore>) -> JoinSet<()> {
     let permits = Arc::clone(permits);
     let executor = move |ctx: StepContext| async move {
         permits.acquire().await.map_err(|_| StepError::new("closed"))?.forget();
@@ -24,9 +25,11 @@ fn start_turn(store: &Arc<MemoryStore>, permits: &Arc<Semaphore>) -> tokio::task
     };
     let look = Tool::builder("look").description("Looks.").effect(ToolEffect::ReadOnly);
     let other = runner(store, executor, vec![look.handler(|| "fog").build().unwrap()]);
-    tokio::spawn(async move {
+    let mut running = JoinSet::new();
+    running.spawn(async move {
         other.run(TurnInput::new("Look.").id("far").user("What do you see?")).await.unwrap();
-    })
+    });
+    running
 }
 
 #[tokio::test]
@@ -48,7 +51,7 @@ async fn a_turn_of_another_process_is_followed_to_its_end() {
     drop(events);
     // The client was disconnected; what happens meanwhile comes when it is back.
     permits.add_permits(3);
-    running.await.unwrap();
+    assert!(running.join_all().await.len() == 1);
     let mut events = EventReader::open(&router, "/turns/far/events", Some(&id)).await;
     let mut changes = vec![change];
     let mut last = "".to_owned();
@@ -89,5 +92,5 @@ async fn the_list_says_when_a_turn_changes() {
         permits.add_permits(4);
     }
     assert_eq!(states.first().map(String::as_str), Some("running"));
-    running.await.unwrap();
+    assert!(running.join_all().await.len() == 1);
 }
