@@ -1,18 +1,17 @@
 //! Opens stores by their addresses: the one place that commands, workers and servers use.
 
+mod any_spool_store;
+
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use haft_core::BoxFuture;
 use haft_core::gate::{ApprovalLedger, GrantStore};
-use haft_core::record::SpoolResolver;
-use haft_core::spool::{
-    ReaderDescriptor, SpoolError, SpoolKey, SpoolPage, SpoolPayload, SpoolReader, SpoolStore,
-};
+use haft_core::spool::SpoolError;
 use haft_core::store::{StoreError, TurnStore};
 use sha2::{Digest as _, Sha256};
 
+pub use self::any_spool_store::AnySpoolStore;
 use crate::secret::{load_or_create_secret, random_secret};
 use crate::tenants::{TenantSpools, TenantStore};
 use crate::{
@@ -452,80 +451,4 @@ fn split_schema(url: &str) -> (String, Option<String>) {
     let rest: Vec<&str> = query.split('&').filter(|it| !it.starts_with("schema=")).collect();
     let url = if rest.is_empty() { base.to_owned() } else { format!("{base}?{}", rest.join("&")) };
     (url, schema)
-}
-
-/// A store of large results of any kind, which also opens what stored records refer to.
-#[derive(Clone, Debug)]
-pub struct AnySpoolStore {
-    store: Arc<dyn SpoolStore>,
-    resolver: Arc<dyn SpoolResolver>,
-    /// The same store, if it is a directory.
-    dir: Option<Arc<DirSpoolStore>>,
-}
-
-impl AnySpoolStore {
-    /// Wraps a store.
-    #[must_use]
-    pub fn new<S: SpoolStore + SpoolResolver + 'static>(store: Arc<S>) -> Self {
-        Self { store: Arc::clone(&store) as _, resolver: store, dir: None }
-    }
-
-    fn of_dir(store: Arc<DirSpoolStore>) -> Self {
-        Self { dir: Some(Arc::clone(&store)), ..Self::new(store) }
-    }
-
-    /// Removes what writers that died left behind, as [`DirSpoolStore::remove_orphans`] does, and returns how much that was.
-    /// Other stores than directories have nothing of the kind.
-    ///
-    /// # Errors
-    ///
-    /// The directory cannot be read or written.
-    pub async fn remove_orphans(&self) -> Result<usize, SpoolError> {
-        match &self.dir {
-            Some(dir) => dir.remove_orphans().await,
-            None => Ok(0),
-        }
-    }
-}
-
-impl SpoolStore for AnySpoolStore {
-    fn write(
-        &self,
-        key: SpoolKey,
-        payload: SpoolPayload,
-    ) -> BoxFuture<'_, Result<Arc<dyn SpoolReader>, SpoolError>> {
-        self.store.write(key, payload)
-    }
-
-    fn read(
-        &self,
-        key: SpoolKey,
-    ) -> BoxFuture<'_, Result<Option<Arc<dyn SpoolReader>>, SpoolError>> {
-        self.store.read(key)
-    }
-
-    fn delete(&self, key: SpoolKey) -> BoxFuture<'_, Result<bool, SpoolError>> {
-        self.store.delete(key)
-    }
-
-    fn list(&self) -> BoxFuture<'_, Result<Vec<SpoolKey>, SpoolError>> {
-        self.store.list()
-    }
-
-    fn list_page(&self, page: SpoolPage) -> BoxFuture<'_, Result<Vec<SpoolKey>, SpoolError>> {
-        self.store.list_page(page)
-    }
-}
-
-impl SpoolResolver for AnySpoolStore {
-    fn knows(&self, tag: &str) -> bool {
-        self.resolver.knows(tag)
-    }
-
-    fn open<'a>(
-        &'a self,
-        reader: &'a ReaderDescriptor,
-    ) -> BoxFuture<'a, Result<Option<Arc<dyn SpoolReader>>, SpoolError>> {
-        self.resolver.open(reader)
-    }
 }
