@@ -65,6 +65,30 @@ impl PostgresServer {
         format!("postgres://haft@127.0.0.1:{}/postgres?sslmode=disable", self.port)
     }
 
+    /// The address of the database for another role.
+    #[must_use]
+    pub fn url_of(&self, role: &str) -> String {
+        self.url().replace("haft@", &format!("{role}@"))
+    }
+
+    /// Runs SQL as the owner of the database, and returns what it prints.
+    ///
+    /// # Panics
+    ///
+    /// If the server refuses it.
+    #[must_use]
+    #[expect(clippy::panic, reason = "a server that refuses the statement fails the test")]
+    pub fn run_sql(&self, sql: &str) -> String {
+        let mut psql = self.command("psql");
+        psql.args(["-X", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-d", &self.url(), "-c", sql]);
+        match psql.output() {
+            Ok(output) if output.status.success() => {
+                String::from_utf8_lossy(&output.stdout).trim().to_owned()
+            }
+            failed => panic!("psql: {failed:?}"),
+        }
+    }
+
     /// Stops the server at once, as a crash does, and starts it again.
     pub fn restart(&mut self) {
         self.stop();

@@ -13,6 +13,11 @@ pub(crate) struct CancelArgs {
     /// Reason that is stored with the turn
     #[arg(long, value_name = "TEXT", default_value = "it was not needed any more")]
     pub(crate) reason: String,
+    /// Cancel also a turn that a process runs, on this machine or another one
+    ///
+    /// The request is stored. The process sees it when it renews its lease on the turn.
+    #[arg(long)]
+    pub(crate) running: bool,
     #[command(flatten)]
     pub(crate) store: StoreArg,
 }

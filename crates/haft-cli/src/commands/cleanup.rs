@@ -4,20 +4,30 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use haft::executors::{Step, StepContext, StepError};
-use haft::stores::{OpenStores, StoreError};
+use haft::stores::{CancelRequest, OpenStores, StoreError};
 use haft::turn::{Clock as _, GarbageOptions, SystemClock, TurnError, TurnOutcome, TurnRunner};
 
 use super::count_noun;
+use super::gates::read_current_user;
 use crate::args::{CancelArgs, GcArgs, RmArgs};
 use crate::store::{find_turn, open_store};
-use crate::terminal::{Terminal, TextRole, print_line};
+use crate::terminal::{Terminal, TextRole, print_line, sanitize};
 use crate::user_error::UserError;
 
 pub(super) async fn cancel_turn(args: &CancelArgs, terminal: &Terminal) -> Result<ExitCode> {
     let stores = open_store(&args.store.find_address()).await?;
     let id = find_turn(&stores, &args.turn).await?;
     let runner = build_idle_runner(&stores)?;
-    let report = runner.cancel_turn(&id, args.reason.as_str()).await.map_err(explain_held_turn)?;
+    let report = match runner.cancel_turn(&id, args.reason.as_str()).await {
+        Err(TurnError::Store(StoreError::Held { holder, .. })) if args.running => {
+            let request = CancelRequest::new(read_current_user(), args.reason.as_str());
+            runner.request_cancel(&id, request).await?;
+            let done = terminal.style_stderr(TextRole::Warning, "cancellation requested");
+            print_line(format_args!("{done} {id}: {} ends it", sanitize(&holder)));
+            return Ok(ExitCode::SUCCESS);
+        }
+        report => report.map_err(explain_held_turn)?,
+    };
     if !matches!(report.outcome, TurnOutcome::Cancelled { .. }) {
         let outcome = &report.outcome;
         return Err(UserError::new(format!("turn `{id}` has ended before: {outcome}")).into());
@@ -71,7 +81,10 @@ fn build_idle_runner(stores: &OpenStores) -> Result<TurnRunner> {
 fn explain_held_turn(error: TurnError) -> anyhow::Error {
     match error {
         TurnError::Store(held @ StoreError::Held { .. }) => UserError::new(held.to_string())
-            .hint("stop the process that runs it; if that has died, try again after the time above")
+            .hint(
+                "stop the process that runs it, or cancel the turn with `haft cancel --running`; if the process has died, \
+                 try again after the time above",
+            )
             .into(),
         error => error.into(),
     }

@@ -131,6 +131,11 @@ fn explain_decision_error(error: SettleError, gate: &Gate) -> anyhow::Error {
 
 /// The name of the person who decides: `--by`, or the variable `USER`.
 fn read_user_name(decision: &DecisionArgs) -> String {
-    let user = || std::env::var_os("USER").and_then(|it| it.into_string().ok());
-    decision.by.clone().or_else(user).unwrap_or_else(|| "an unknown user".to_owned())
+    decision.by.clone().unwrap_or_else(read_current_user)
+}
+
+/// The name in the variable `USER`.
+pub(super) fn read_current_user() -> String {
+    let user = std::env::var_os("USER").and_then(|it| it.into_string().ok());
+    user.unwrap_or_else(|| "an unknown user".to_owned())
 }

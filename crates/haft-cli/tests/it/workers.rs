@@ -135,6 +135,25 @@ fn a_gate_is_decided_elsewhere_while_a_worker_runs_other_turns() {
 }
 
 #[test]
+fn a_turn_that_a_worker_runs_is_cancelled_from_elsewhere() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let text = "[tools.command.sleep]\ndescription = 'Sleeps.'\nargv = ['sleep', '1000']\n";
+    write_scripted_agent(dir, text, "steps:\n  - call: { sleep: {} }\n  - say: over\n");
+    let (worker, _) = WorkerProcess::start(dir, &["--lease", "3s"]);
+    let turn = submit(dir, &["a", "Go."]);
+    while !run_haft(dir, &["show", &turn]).contains("running") {}
+    let refused = run_haft(dir, &["cancel", &turn]);
+    assert!(refused.starts_with("exit 1") && refused.contains("--running"), "{refused}");
+    let cancelled = run_haft(dir, &["cancel", &turn, "--running", "--reason", "not needed"]);
+    assert!(cancelled.starts_with("exit 0"), "{cancelled}");
+    let watched = run_haft(dir, &["watch", &turn]);
+    assert!(watched.starts_with("exit 130"), "{watched}");
+    assert!(watched.contains("cancelled: not needed (asked for by ada)"), "{watched}");
+    assert_eq!(worker.stop().0, Some(0));
+}
+
+#[test]
 fn a_worker_knows_agents_by_their_names() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();

@@ -6,7 +6,7 @@ mod broken;
 mod crash;
 #[cfg(feature = "sqlite")]
 mod differential;
-#[cfg(all(unix, feature = "postgres", feature = "conformance"))]
+#[cfg(all(unix, feature = "postgres", feature = "sqlite", feature = "conformance"))]
 mod postgres;
 #[cfg(all(feature = "sqlite", feature = "conformance"))]
 mod sqlite;

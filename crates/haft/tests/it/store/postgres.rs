@@ -3,14 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use haft::executors::{Step, StepContext, StepError};
+use haft::executors::{ScriptExecutor, Step, StepContext, StepError};
 use haft::stores::{
-    CancelRequest, ClaimFilter, NewTurn, PostgresOptions, PostgresStore, StoreError, StoreWrite,
-    TurnQuery, TurnStatus, TurnStore,
+    CancelRequest, ClaimFilter, GateId, NewTurn, OpenStores, PostgresLedger, PostgresOptions,
+    PostgresStore, StoreError, StoreOptions, StoreWrite, TurnQuery, TurnStatus, TurnStore,
 };
 use haft::testing::conformance;
-use haft::turn::Cancellation;
-use haft::{TurnInput, TurnRunner};
+use haft::tools::ToolEffect;
+use haft::turn::{ApprovalLedger as _, Cancellation, GatePolicy, Gatekeeper, Spending};
+use haft::{Tool, TurnInput, TurnRunner};
 use haft_testkit::PostgresServer;
 
 use super::{entry, holder, turn};
@@ -89,6 +90,52 @@ fn processes_share_the_store_only_with_the_same_secret() {
         assert_eq!(report.unwrap().turn, id);
         let found = store.turns(TurnQuery::default().matching("hello")).await.unwrap();
         assert_eq!(found.iter().map(|it| it.status).collect::<Vec<_>>(), [TurnStatus::Completed]);
+    });
+}
+
+#[test]
+fn spent_approvals_are_in_a_table_to_which_workers_only_add() {
+    let Some(server) = PostgresServer::start() else { return };
+    block_on(async {
+        let options = || PostgresOptions::default().schema("approvals_ledger");
+        let owner = PostgresLedger::connect(&server.url(), options()).await.unwrap();
+        assert_eq!(owner.spend("gate-1".parse().unwrap()).await.unwrap(), Spending::First);
+        let _ = server.run_sql(
+            "CREATE ROLE adder LOGIN; GRANT USAGE ON SCHEMA approvals_ledger TO adder;
+             GRANT INSERT ON approvals_ledger.approvals_spent TO adder;",
+        );
+        let adder = PostgresLedger::connect(&server.url_of("adder"), options()).await.unwrap();
+        assert_eq!(adder.spend("gate-1".parse().unwrap()).await.unwrap(), Spending::Repeated);
+        let gate: GateId = "gate-2".parse().unwrap();
+        let (one, two) = tokio::join!(adder.spend(gate.clone()), owner.spend(gate));
+        let both = [one.unwrap(), two.unwrap()];
+        assert_eq!(both.iter().filter(|it| **it == Spending::First).count(), 1, "{both:?}");
+        let grants =
+            "SELECT string_agg(privilege_type, ',') FROM information_schema.role_table_grants
+                      WHERE grantee = 'adder'";
+        assert_eq!(server.run_sql(grants), "INSERT");
+    });
+}
+
+#[test]
+fn an_approval_in_a_shared_store_is_spent_in_its_ledger() {
+    let Some(server) = PostgresServer::start() else { return };
+    block_on(async {
+        let options = StoreOptions::default().spools("memory:".parse().unwrap()).secret([7; 32]);
+        let url = format!("{}&schema=shop", server.url()).parse().unwrap();
+        let stores = OpenStores::open(&url, options).await.unwrap();
+        let deploy = Tool::builder("deploy").description("Deploys.").requires_approval("May I?");
+        let deploy = deploy.effect(ToolEffect::Once).handler(|| "done").build().unwrap();
+        let script = r#"{"steps": [{"call": {"deploy": {}}}, {"say": "{{ last.deploy }}"}]}"#;
+        let builder = TurnRunner::builder(ScriptExecutor::parse(script).unwrap()).stores(&stores);
+        let builder = builder.tool(deploy).gate_policy(GatePolicy::Suspend);
+        let runner = builder.build().unwrap();
+        let waiting = runner.run(TurnInput::new("You deploy.")).await.unwrap();
+        let gate = runner.gates().open_gates(None).await.unwrap().pop().unwrap();
+        Gatekeeper::of_stores(&stores).resolve(&gate.id, true.into(), "Ada").await.unwrap();
+        assert_eq!(runner.resume(&waiting.turn).await.unwrap().text(), "done");
+        let spent = server.run_sql("SELECT gate FROM shop_ledger.approvals_spent");
+        assert_eq!(spent, gate.id.as_str());
     });
 }
 
