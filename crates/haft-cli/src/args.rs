@@ -7,6 +7,7 @@ mod grants;
 mod mcp;
 mod media;
 mod models;
+mod serve;
 mod test;
 mod web;
 mod worker;
@@ -29,6 +30,7 @@ pub(crate) use self::mcp::{
 };
 pub(crate) use self::media::{MediaArgs, MediaCommand};
 pub(crate) use self::models::{ConfigArgs, ConfigCommand, DoctorArgs, ModelsArgs};
+pub(crate) use self::serve::{LimitArgs, ServeArgs, ServeCommand, TokenCommand, TokenFileArg};
 pub(crate) use self::test::TestArgs;
 pub(crate) use self::web::WebArgs;
 pub(crate) use self::worker::{SubmitArgs, WatchArgs, WorkerArgs};
@@ -108,6 +110,11 @@ pub(crate) enum Command {
     /// the other, and turns of a higher priority first. A turn that waits at a gate is left, and continued by any worker when
     /// the gate is decided. SIGTERM and Ctrl-C let the turns that run end; a second one stops them. They can be resumed.
     Worker(WorkerArgs),
+    /// Serve an HTTP API: submit turns, follow them, decide gates, read artifacts
+    ///
+    /// Every request needs a bearer token, and a token opens the turns of its tenant. Without a token file, a token for this run
+    /// is printed. The API is described at `/openapi.json`.
+    Serve(ServeArgs),
     /// Create an agent that runs out of the box
     New(NewArgs),
     /// Check an agent without calling a model

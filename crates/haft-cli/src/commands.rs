@@ -16,6 +16,7 @@ mod media;
 mod models;
 mod new;
 mod run;
+mod serve;
 mod submit;
 mod test;
 mod tool_encoding;
@@ -49,6 +50,7 @@ pub(crate) async fn run_command(
         Command::Submit(args) => submit::submit_turn(&args).await,
         Command::Watch(args) => watch::watch_turn(&args, terminal).await,
         Command::Worker(args) => worker::run_worker(&args, terminal, signals).await,
+        Command::Serve(args) => serve::run_serve(args, terminal, signals).await,
         Command::New(args) => new::create_agent(&args),
         Command::Check(args) => check::check_agent(&args, terminal).await,
         Command::Test(args) => test::run_tests(&args, terminal).await,

@@ -12,7 +12,7 @@ use haft::events::{Event, EventKind};
 use haft::turn::Cancellation;
 use haft::worker::{Worker, WorkerStats};
 
-use self::agent_runners::{AgentRunners, RunnerSettings};
+pub(super) use self::agent_runners::{AgentRunners, RunnerSettings, SharedRunners, TenantHubs};
 use self::status_server::StatusServer;
 use super::count_noun;
 use crate::args::WorkerArgs;
@@ -43,6 +43,7 @@ pub(super) async fn run_worker(
         trust: args.trust,
         terminal: *terminal,
         observer: event_printer(args.json, *terminal),
+        hubs: None,
     };
     let runners = AgentRunners::load(stores.clone(), &args.agents, settings).await?;
     let agents = runners.names().join(", ");

@@ -41,6 +41,8 @@ mod readme;
 #[cfg(test)]
 mod requests;
 #[cfg(test)]
+mod serve;
+#[cfg(test)]
 mod shows;
 #[cfg(test)]
 mod stopping;

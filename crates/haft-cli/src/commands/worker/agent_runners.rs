@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use haft::BoxFuture;
-use haft::events::{Event, TracingObserver};
+use haft::events::{Event, EventHub, TracingObserver};
 use haft::executors::ExecutorDescription;
 use haft::middleware::hydrate_conversation;
 use haft::stores::{OpenStores, StoredTurn, TurnSummary};
@@ -21,31 +21,46 @@ use crate::terminal::Terminal;
 use crate::user_error::UserError;
 
 /// How runners are built.
-pub(super) struct RunnerSettings {
-    pub(super) name: String,
-    pub(super) lease: Duration,
-    pub(super) plain_http: bool,
-    pub(super) trust: bool,
-    pub(super) terminal: Terminal,
-    pub(super) observer: Arc<dyn Fn(&Event) + Send + Sync>,
+pub(crate) struct RunnerSettings {
+    pub(crate) name: String,
+    pub(crate) lease: Duration,
+    pub(crate) plain_http: bool,
+    pub(crate) trust: bool,
+    pub(crate) terminal: Terminal,
+    pub(crate) observer: Arc<dyn Fn(&Event) + Send + Sync>,
+    /// Where the events of each tenant go.
+    pub(crate) hubs: Option<TenantHubs>,
+}
+
+/// The events of this process, apart for each tenant.
+#[derive(Clone, Default)]
+pub(crate) struct TenantHubs(Arc<Mutex<HashMap<String, EventHub>>>);
+
+impl TenantHubs {
+    /// The events of a tenant's turns.
+    pub(crate) fn of(&self, tenant: &str) -> EventHub {
+        lock(&self.0).entry(tenant.to_owned()).or_default().clone()
+    }
 }
 
 /// Agents that were loaded, and runners that were built with them. An agent whose file changes keeps its tools until the
 /// worker is started again.
-pub(super) struct AgentRunners {
+pub(crate) struct AgentRunners {
     stores: OpenStores,
     settings: RunnerSettings,
     /// The agents of the command line by their names; if there are none, turns say where their agents are.
     paths: BTreeMap<String, PathBuf>,
     /// Turns that need the same agent at the same time wait for one to load it.
     agents: Mutex<HashMap<PathBuf, Arc<OnceCell<Arc<Agent>>>>>,
-    /// By the path of the agent and the description of the executor.
-    runners: Mutex<HashMap<(PathBuf, String), TurnRunner>>,
+    /// By the tenant, the path of the agent and the description of the executor.
+    runners: Mutex<HashMap<RunnerKey, TurnRunner>>,
 }
+
+type RunnerKey = (String, PathBuf, String);
 
 impl AgentRunners {
     /// Finds the agents in these directories, and prepares them.
-    pub(super) async fn load(
+    pub(crate) async fn load(
         stores: OpenStores,
         dirs: &[PathBuf],
         settings: RunnerSettings,
@@ -60,8 +75,16 @@ impl AgentRunners {
     }
 
     /// The names of the agents whose turns are claimed; none if it is all of them.
-    pub(super) fn names(&self) -> Vec<String> {
+    pub(crate) fn names(&self) -> Vec<String> {
         self.paths.keys().cloned().collect()
+    }
+
+    /// An agent of the command line, and its path.
+    pub(crate) async fn agent(&self, name: &str) -> Result<(PathBuf, Arc<Agent>)> {
+        let path = self.paths.get(name).cloned();
+        let path = path.ok_or_else(|| UserError::new(format!("there is no agent `{name}`")))?;
+        let agent = self.load_agent(&path).await?;
+        Ok((path, agent))
     }
 
     /// Loads an agent and prepares it, once.
@@ -82,13 +105,13 @@ impl AgentRunners {
         let stored = stored.context("the turn was removed")?;
         let path = self.agent_path(&stored)?;
         let executor = TurnHistory::read(&stored)?.executor;
-        let key = (path.clone(), serde_json::to_string(&executor)?);
+        let key = (turn.tenant.clone(), path.clone(), serde_json::to_string(&executor)?);
         let known = lock(&self.runners).get(&key).cloned();
         if let Some(runner) = known {
             return Ok(runner);
         }
         let agent = self.load_agent(&path).await?;
-        let runner = self.build_runner(&agent, executor.as_ref())?;
+        let runner = self.build_runner(&turn.tenant, &agent, executor.as_ref())?;
         let mut runners = lock(&self.runners);
         // Every model and every set of options has a runner: a program that submits ever new ones must not fill the memory.
         if runners.len() >= MAX_RUNNERS {
@@ -112,8 +135,10 @@ impl AgentRunners {
         Ok(path.ok_or_else(|| unknown(format!("this worker has no agent `{name}`")))?)
     }
 
+    /// A runner for the turns of a tenant. It reaches nothing of other tenants: neither conversations nor memories.
     fn build_runner(
         &self,
+        tenant: &str,
         agent: &Agent,
         executor: Option<&ExecutorDescription>,
     ) -> Result<TurnRunner> {
@@ -124,7 +149,7 @@ impl AgentRunners {
         };
         let observer = Arc::clone(&self.settings.observer);
         let builder = runner_builder(agent, executor)
-            .stores(&self.stores)
+            .stores(&self.stores.for_tenant(tenant))
             .name(&self.settings.name)
             .limits(agent.limits())
             .deadlines(Deadlines::new().lease(self.settings.lease))
@@ -132,6 +157,10 @@ impl AgentRunners {
             .turn_input("history", hydrate_conversation())
             .agent(agent.identity()?)
             .observer(move |event: &Event| observer(event));
+        let builder = match &self.settings.hubs {
+            Some(hubs) => builder.observer(hubs.of(tenant)),
+            None => builder,
+        };
         let builder = match crate::logging::is_enabled() {
             true => builder.observer(TracingObserver::new().agent(agent.name())),
             false => builder,
@@ -150,6 +179,19 @@ impl RunnerSource for AgentRunners {
             let found = self.find(&turn).await;
             found.map_err(|error| TurnError::no_runner(&turn.id, format!("{error:#}")))
         })
+    }
+}
+
+/// Runners that a worker and others share.
+pub(crate) struct SharedRunners(pub(crate) Arc<AgentRunners>);
+
+impl RunnerSource for SharedRunners {
+    fn agents(&self) -> Vec<String> {
+        self.0.agents()
+    }
+
+    fn find_runner(&self, turn: TurnSummary) -> BoxFuture<'_, Result<TurnRunner, TurnError>> {
+        self.0.find_runner(turn)
     }
 }
 

@@ -1,0 +1,174 @@
+//! `haft serve`
+
+mod served_agents;
+mod tokens;
+
+use std::net::{SocketAddr, TcpListener};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use haft::executors::{Step, StepContext, StepError};
+use haft::stores::OpenStores;
+use haft::turn::{Cancellation, TurnRunner};
+use haft::worker::Worker;
+use haft_server::{
+    Access, AgentError, Api, ApiBuilder, NewToken, ServiceLimits, TenantScope, TenantService,
+    TenantServiceBuilder, TokenFile,
+};
+
+use self::served_agents::ServedAgents;
+use super::worker::{AgentRunners, RunnerSettings, SharedRunners, TenantHubs};
+use crate::args::{LimitArgs, ServeArgs, ServeCommand};
+use crate::config::UserConfig;
+use crate::stop_signals::StopSignals;
+use crate::store::open_or_create_store;
+use crate::store_address::show_url;
+use crate::terminal::{Terminal, TextRole, print_line};
+use crate::user_error::UserError;
+
+/// How long a turn stays reserved for a service that gives no sign of life.
+const LEASE: Duration = Duration::from_secs(15);
+
+/// Serves the HTTP API until a signal asks for the end, and runs turns meanwhile.
+pub(super) async fn run_serve(
+    args: ServeArgs,
+    terminal: &Terminal,
+    signals: &StopSignals,
+) -> Result<ExitCode> {
+    if let Some(ServeCommand::Token(command)) = &args.command {
+        return tokens::run_token_command(command, terminal);
+    }
+    if args.agents.is_empty() {
+        let error = UserError::new("a service needs agents");
+        return Err(error.hint("name their directories: haft serve AGENT").into());
+    }
+    let file = tokens::token_file(&args.tokens)?;
+    let fixed = token_of_run(&args, &file)?;
+    let address = args.store.find_address();
+    let stores = open_or_create_store(&address).await?;
+    let hubs = TenantHubs::default();
+    let settings = RunnerSettings {
+        name: format!("serve {}", std::process::id()),
+        lease: LEASE,
+        plain_http: args.plain_http,
+        trust: args.trust,
+        terminal: *terminal,
+        observer: Arc::new(|_| {}),
+        hubs: Some(hubs.clone()),
+    };
+    let runners = Arc::new(AgentRunners::load(stores.clone(), &args.agents, settings).await?);
+    let service = build_service(&stores, &runners, hubs)?.token_file(file);
+    let service = service.limits(service_limits(&args.limits));
+    let service = match &fixed {
+        Some(token) => service.token(token.clone()),
+        None => service,
+    };
+    let listen = SocketAddr::new(args.address, args.port);
+    let listener =
+        TcpListener::bind(listen).with_context(|| format!("cannot listen on {listen}"))?;
+    super::print_text(&format!("http://{}/v1\n", listener.local_addr()?))?;
+    if let Some(token) = &fixed {
+        super::print_text(&format!("{}\n", token.token()))?;
+    }
+    print_line(format_args!(
+        "{} {} from {}",
+        terminal.style_stderr(TextRole::Success, "serving"),
+        runners.names().join(", "),
+        show_url(&address.url)
+    ));
+    serve_until_stopped(&service.build(), listener, worker(&stores, runners, &args), signals).await
+}
+
+/// The token of this run, if the file has none. Without tokens in the file, only this machine is served.
+fn token_of_run(args: &ServeArgs, file: &TokenFile) -> Result<Option<NewToken>> {
+    if !file.list_tokens()?.is_empty() {
+        return Ok(None);
+    }
+    if !args.address.is_loopback() {
+        let text =
+            format!("`{}` is reachable from elsewhere, and there are no tokens", args.address);
+        let hint = "create one first: haft serve token create --tenant TENANT";
+        return Err(UserError::new(text).hint(hint).into());
+    }
+    Ok(Some(NewToken::generate("", "this machine")?))
+}
+
+fn service_limits(args: &LimitArgs) -> ServiceLimits {
+    ServiceLimits::default()
+        .unfinished_turns(args.max_turns)
+        .requests(args.max_requests)
+        .streams(args.max_streams)
+        .connections(args.max_connections)
+        .body_bytes(args.max_body)
+}
+
+/// The service. What serves a tenant is built from the stores of that tenant.
+fn build_service(
+    stores: &OpenStores,
+    runners: &Arc<AgentRunners>,
+    hubs: TenantHubs,
+) -> Result<TenantServiceBuilder> {
+    let (config, runners) = (UserConfig::read()?, Arc::clone(runners));
+    let build_api = move |scope: &TenantScope| -> Result<ApiBuilder, AgentError> {
+        let hub = hubs.of(scope.tenant());
+        let no_step =
+            |_: StepContext| async { Err::<Step, _>(StepError::new("no turn runs here")) };
+        let runner = TurnRunner::builder(no_step).stores(scope.stores()).build();
+        let runner = runner.map_err(|error| AgentError::new(error.to_string()))?;
+        let agents = ServedAgents::new(Arc::clone(&runners), scope.stores().clone(), hub.clone());
+        let api = config.add_prices(Api::builder(runner)).hub(hub).agents(Arc::new(agents));
+        Ok(api.access(Access::Submit).store_name(scope.tenant()))
+    };
+    Ok(TenantService::builder(stores.clone(), build_api))
+}
+
+/// The worker of this process, if it runs turns.
+fn worker(stores: &OpenStores, runners: Arc<AgentRunners>, args: &ServeArgs) -> Option<Worker> {
+    let builder = Worker::builder(Arc::clone(stores.turns()), SharedRunners(runners));
+    let builder = builder.name(format!("serve {}", std::process::id())).lease(LEASE);
+    (args.run > 0).then(|| builder.concurrency(args.run).build())
+}
+
+/// Serves until a signal asks for the end. The turns that run then have time to end; a second signal does not wait.
+async fn serve_until_stopped(
+    service: &TenantService,
+    listener: TcpListener,
+    worker: Option<Worker>,
+    signals: &StopSignals,
+) -> Result<ExitCode> {
+    let mut stop = signals.listen();
+    let ending = Cancellation::new();
+    let until = ending.clone();
+    let serve = service.serve(listener, async move {
+        until.cancelled().await;
+    });
+    let work = async {
+        match worker {
+            Some(worker) => worker.run_until(ending.clone()).await.map(|_| ()),
+            None => Ok(()),
+        }
+    };
+    let mut served = std::pin::pin!(async {
+        tokio::try_join!(async { serve.await.context("the service ended") }, async {
+            work.await.context("the worker ended")
+        },)
+    });
+    loop {
+        tokio::select! {
+            biased;
+            signal = stop.next() => {
+                if ending.is_cancelled() {
+                    let text = format!("stopped by {}; the turns can be resumed", signal.name());
+                    return Err(UserError::new(text).code(signal.exit_code()).into());
+                }
+                ending.cancel(signal.name());
+            }
+            ended = &mut served => {
+                ended?;
+                return Ok(ExitCode::SUCCESS);
+            }
+        }
+    }
+}
