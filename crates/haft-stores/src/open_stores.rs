@@ -1,7 +1,5 @@
 //! Opens stores by their addresses: the one place that commands, workers and servers use.
 
-mod any_spool_store;
-
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,7 +9,6 @@ use haft_core::spool::SpoolError;
 use haft_core::store::{StoreError, TurnStore};
 use sha2::{Digest as _, Sha256};
 
-pub use self::any_spool_store::AnySpoolStore;
 use crate::secret::{load_or_create_secret, random_secret};
 use crate::tenants::{TenantSpools, TenantStore};
 use crate::{
