@@ -1,5 +1,4 @@
-//! Turns on a real Restate server.
-#![cfg(unix)]
+//! Workers, decisions and conversations.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};

@@ -1,0 +1,5 @@
+//! Turns on a real Restate server.
+
+#[cfg(unix)]
+#[cfg(test)]
+mod server;
