@@ -8,16 +8,16 @@ mod mcp;
 mod media;
 mod models;
 mod serve;
+mod store;
 mod test;
 mod web;
 mod worker;
 
 use std::num::NonZeroU32;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
-use haft::stores::{SpoolUrl, StoreUrl};
 
 pub(crate) use self::artifact::{
     ArtifactArgs, ArtifactCommand, CsvCommand, GrepArgs, JsonCommand, MarkdownCommand, PathCommand,
@@ -31,10 +31,10 @@ pub(crate) use self::mcp::{
 pub(crate) use self::media::{MediaArgs, MediaCommand};
 pub(crate) use self::models::{ConfigArgs, ConfigCommand, DoctorArgs, ModelsArgs};
 pub(crate) use self::serve::{LimitArgs, ServeArgs, ServeCommand, TokenCommand, TokenFileArg};
+pub(crate) use self::store::StoreArg;
 pub(crate) use self::test::TestArgs;
 pub(crate) use self::web::WebArgs;
 pub(crate) use self::worker::{SubmitArgs, WatchArgs, WorkerArgs};
-use crate::store_address::StoreAddress;
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Yellow.on_default().bold())
@@ -207,43 +207,6 @@ pub(crate) struct CallIdArgs {
     /// Print the canonical JSON that is hashed instead of the id
     #[arg(long)]
     pub(crate) canonical: bool,
-}
-
-/// The options that select the store.
-#[derive(Debug, Args)]
-pub(crate) struct StoreArg {
-    /// Store of turns: a directory, `sqlite:FILE` or `postgres://…` [default: .haft]
-    ///
-    /// A server that is shared needs --spool and the variable HAFT_STORE_SECRET as well.
-    #[arg(long, value_name = "ADDRESS", env = "HAFT_STORE", hide_env = true)]
-    pub(crate) store: Option<StoreUrl>,
-    /// Store of large results: a directory or `s3://BUCKET/PREFIX` [default: next to the turns]
-    #[arg(long, value_name = "ADDRESS", env = "HAFT_SPOOL", hide_env = true)]
-    pub(crate) spool: Option<SpoolUrl>,
-}
-
-impl StoreArg {
-    /// The selected address, or the default one: the nearest `.haft` in this directory or above it.
-    pub(crate) fn find_address(&self) -> StoreAddress {
-        self.selected().unwrap_or_else(|| self.with_spool(StoreAddress::find_default()))
-    }
-
-    /// The address that the command line or the environment selects.
-    pub(crate) fn selected(&self) -> Option<StoreAddress> {
-        let url = self.store.clone()?;
-        Some(StoreAddress { url, spools: self.spool.clone() })
-    }
-
-    /// An address with the selected store of large results.
-    pub(crate) fn with_spool(&self, mut address: StoreAddress) -> StoreAddress {
-        address.spools = self.spool.clone().or(address.spools);
-        address
-    }
-
-    /// The selected directory, which tools for files do not touch.
-    pub(crate) fn local_dir(&self) -> Option<PathBuf> {
-        self.selected()?.local_dir().map(Path::to_owned)
-    }
 }
 
 #[derive(Debug, Args)]
