@@ -171,7 +171,13 @@ async fn run_test(test: &AgentTest, agent: &Agent, args: &TestArgs) -> Result<Op
     let baseline = if args.save_baselines { None } else { Baseline::read(&path)? };
     // A baseline says how the turn has to end. Without one it has to complete.
     let failure = match &baseline {
-        Some(baseline) => baseline.find_difference(&now, args.tokens_within),
+        Some(baseline) => {
+            let difference = baseline.find_difference(&now, args.tokens_within);
+            difference.map(|text| match find_error(&report) {
+                Some(error) => format!("{text}\nthe turn: {error}"),
+                None => text,
+            })
+        }
         None => find_error(&report),
     };
     let failure = failure.or_else(|| match &test.kind {

@@ -73,6 +73,8 @@ fn the_examples_pass_their_tests() {
     let dir = tempfile::tempdir().unwrap();
     for name in ["approval-flow", "data-desk", "document-reader", "media-maker"] {
         copy_example(dir.path(), name);
+        let baseline = dir.path().join(name).join("tests/baselines/script.yaml.json");
+        assert!(baseline.exists(), "{name} has no baseline");
         let tested = run_haft(dir.path(), &["test", name, "--yes", "--trust"]);
         assert!(tested.starts_with("exit 0"), "{name}: {tested}");
     }
@@ -97,7 +99,17 @@ fn tests_are_compared_with_their_baselines() {
     // Other arguments are another call.
     let changed = script.replace("hi", "ho");
     std::fs::write(dir.path().join("a/script.yaml"), &changed).unwrap();
-    assert_snapshot!(cli(&["test", "a"]), @"");
+    assert_snapshot!(cli(&["test", "a"]), @r#"
+    exit 1
+    --- out
+    failed script.yaml
+      differs from its baseline:
+      call `echo` a6a73372 (succeeded) is not made any more
+      call `echo` 4a7f39fb (succeeded) is new
+      `haft test AGENT --save-baselines` accepts the difference
+    --- err
+    0 passed, 1 failed
+    "#);
     assert!(cli(&["test", "a", "--save-baselines"]).starts_with("exit 0"));
     assert!(cli(&["test", "a"]).starts_with("exit 0"));
     std::fs::write(&file, "{\"version\": 2}").unwrap();
