@@ -5,6 +5,7 @@ mod api;
 mod ci;
 mod figures;
 mod mutants;
+mod recording;
 mod resolve;
 mod setup;
 mod skips;
@@ -38,6 +39,7 @@ Commands:
           of the range of rusqlite
   mutants Changes the code in small ways and lists the changes that no test notices.
           With --sample N, --seed S: how many and which; --list prints them
+  recording  Draws the terminal of the README from what the program prints
   soak    What takes long: more cases of properties, crashes again and again, large contents
   help    This text (also --help, -h)
 
@@ -63,6 +65,7 @@ fn main() -> ExitCode {
                 ExitCode::from(2)
             }
         },
+        ["recording"] => recording::write(root()),
         ["soak"] => soak::run(root()),
         ["help" | "--help" | "-h"] | [_, "--help" | "-h"] => {
             print!("{HELP}");
@@ -72,7 +75,7 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         _ => {
-            eprintln!("usage: cargo xtask <ci|setup|tidy|api|resolve|mutants|soak|help>");
+            eprintln!("usage: cargo xtask <ci|setup|tidy|api|resolve|mutants|recording|soak|help>");
             ExitCode::from(2)
         }
     }

@@ -7,6 +7,7 @@ mod grants;
 mod mcp;
 mod media;
 mod models;
+mod run;
 mod serve;
 mod store;
 mod test;
@@ -30,6 +31,7 @@ pub(crate) use self::mcp::{
 };
 pub(crate) use self::media::{MediaArgs, MediaCommand};
 pub(crate) use self::models::{ConfigArgs, ConfigCommand, DoctorArgs, ModelsArgs};
+pub(crate) use self::run::RunArgs;
 pub(crate) use self::serve::{LimitArgs, ServeArgs, ServeCommand, TokenCommand, TokenFileArg};
 pub(crate) use self::store::StoreArg;
 pub(crate) use self::test::TestArgs;
@@ -66,6 +68,7 @@ Exit codes:
   3    nothing found: no match, or no such turn, gate or tool
   4    the turn waits at a gate and can be resumed
   5    the turn has ended, but the result of a tool call could not be stored
+  6    the model gave no answer that fits the schema of --schema
   129  stopped by SIGHUP; a turn can be resumed
   130  cancelled, or stopped by Ctrl-C at a gate; a turn that waits can be resumed
   143  stopped by SIGTERM; a turn can be resumed";
@@ -219,9 +222,13 @@ pub(crate) struct TurnsArgs {
     /// List only turns of this conversation, by its id or a unique beginning of it
     #[arg(long, value_name = "ID")]
     pub(crate) conversation: Option<String>,
-    /// List only turns in which these words were said
+    /// List only turns with these words, or words that begin with them, in the user's first words, the agent or the
+    /// conversation
     #[arg(long, value_name = "TEXT")]
     pub(crate) search: Option<String>,
+    /// Search for the text in everything that was said; this reads each turn, the newest 5000 at most
+    #[arg(long, requires = "search")]
+    pub(crate) all_messages: bool,
     /// List only turns of this agent, by the name or the end of the path of its directory
     #[arg(long, value_name = "AGENT")]
     pub(crate) agent: Option<String>,
@@ -309,25 +316,6 @@ pub(crate) struct DecisionArgs {
 pub(crate) struct AgentArg {
     /// The agent: a directory that contains `agent.toml`, or the path of an agent file
     pub(crate) agent: PathBuf,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct RunArgs {
-    #[command(flatten)]
-    pub(crate) agent: AgentArg,
-    /// The user's message; `@FILE` to read a file, `-` to read standard input [default: the prompt of the agent file]
-    pub(crate) prompt: Option<String>,
-    #[command(flatten)]
-    pub(crate) options: RunOptions,
-    /// Record model steps and tool results to FILE
-    #[arg(long, value_name = "FILE")]
-    pub(crate) record: Option<PathBuf>,
-    /// Replay a recording from FILE; no model is called and no tool runs
-    #[arg(long, value_name = "FILE", conflicts_with = "record")]
-    pub(crate) replay: Option<PathBuf>,
-    /// Print the first request to the model and exit; no model is called, no tool runs and nothing is stored
-    #[arg(long, conflicts_with_all = ["record", "replay"])]
-    pub(crate) dry_run: bool,
 }
 
 #[derive(Debug, Args)]

@@ -40,20 +40,46 @@ pub(crate) async fn list_conversations(stores: &OpenStores) -> Result<Vec<Conver
     Ok(all)
 }
 
+/// Lists the turns of a conversation, from the newest to the oldest.
+pub(crate) async fn list_turns_of(stores: &OpenStores, id: &str) -> Result<Vec<TurnSummary>> {
+    let mut query = TurnQuery::default().conversation(id).limit(1000);
+    let mut all = Vec::new();
+    loop {
+        let page = stores.turns().turns(query.clone()).await?;
+        let Some(last) = page.last() else { return Ok(all) };
+        query.before = Some(last.id.clone());
+        all.extend(page);
+    }
+}
+
+/// Finds the conversation with the newest turn.
+async fn find_newest(stores: &OpenStores) -> Result<Option<String>> {
+    let mut query = TurnQuery::default().limit(20);
+    loop {
+        let page = stores.turns().turns(query.clone()).await?;
+        let Some(last) = page.last() else { return Ok(None) };
+        query.before = Some(last.id.clone());
+        if let Some(id) = page.into_iter().find_map(|turn| turn.conversation) {
+            return Ok(Some(id));
+        }
+    }
+}
+
 /// Finds the conversation with this id, or the only one whose id starts with the text. `last` is the one with the newest
 /// turn.
 pub(crate) async fn find_conversation(stores: &OpenStores, text: &str) -> Result<String> {
-    let all = list_conversations(stores).await?;
     let missing = || {
         let error = UserError::new(format!("there is no conversation `{text}`"));
         error.hint("`haft conversations` lists them").code(FailureCode::NotFound)
     };
     if text == "last" {
-        return Ok(all.into_iter().next().ok_or_else(missing)?.id);
+        return Ok(find_newest(stores).await?.ok_or_else(missing)?);
     }
-    if all.iter().any(|it| it.id == text) {
+    let exact = TurnQuery::default().conversation(text).limit(1);
+    if !stores.turns().turns(exact).await?.is_empty() {
         return Ok(text.to_owned());
     }
+    let all = list_conversations(stores).await?;
     let mut found = all.into_iter().map(|it| it.id).filter(|id| id.starts_with(text));
     match (found.next(), found.next()) {
         (Some(id), None) => Ok(id),

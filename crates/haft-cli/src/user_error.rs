@@ -17,6 +17,8 @@ pub(crate) enum FailureCode {
     Waiting = 4,
     /// The turn has ended, but a result could not be stored.
     ResultNotStored = 5,
+    /// The model gave no answer that fits the schema.
+    NoValidAnswer = 6,
     /// Stopped by SIGHUP.
     HungUp = 129,
     /// Stopped by SIGINT, or cancelled.

@@ -24,6 +24,7 @@ use crate::clock::Timestamp;
 use crate::error::{Coded, ErrorCode};
 use crate::id::{CallId, DefinitionDigest, RecordId};
 use crate::json::canonical_text;
+use crate::preview::CallPreview;
 use crate::schema::args::Args;
 use crate::schema::{ForeignSchemaError, Problems, ValueSchema};
 use crate::store::{GateId, StoreError, TurnId};
@@ -107,6 +108,9 @@ pub struct Gate {
     /// one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub argument_schema: Option<Value>,
+    /// What the call would change, as its tool says. Only gates that ask for approval have one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preview: Option<CallPreview>,
     /// When it was opened.
     pub opened_at: Timestamp,
     /// When it closes by itself.
@@ -195,6 +199,7 @@ impl Gate {
             call: None,
             approval: false,
             argument_schema: None,
+            preview: None,
             opened_at: at,
             expires_at,
         })
@@ -221,10 +226,30 @@ impl Gate {
         self
     }
 
-    /// The gate as if it had been opened when another was.
+    /// Shows what the call would change.
+    ///
+    /// ```
+    /// use haft_core::clock::Timestamp;
+    /// use haft_core::gate::{Gate, GateRequest};
+    /// use haft_core::tool::CallPreview;
+    ///
+    /// let request = GateRequest::new("May this file be changed?");
+    /// let gate = Gate::open("gate-1".parse()?, "turn-1".parse()?, request, Timestamp::EPOCH)?;
+    /// let gate = gate.with_preview(CallPreview::diff("-one\n+two\n"));
+    /// assert!(gate.preview.is_some());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn with_preview(mut self, preview: CallPreview) -> Self {
+        self.preview = Some(preview);
+        self
+    }
+
+    /// The gate as if it had been opened when another was: what depends on the moment is that of the other.
     #[must_use]
     pub fn with_times_of(mut self, other: &Self) -> Self {
         (self.opened_at, self.expires_at) = (other.opened_at, other.expires_at);
+        self.preview.clone_from(&other.preview);
         self
     }
 

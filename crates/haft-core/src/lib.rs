@@ -61,6 +61,7 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+pub mod answer;
 pub mod artifact;
 mod byte_stream;
 pub mod call;
@@ -81,6 +82,7 @@ pub mod jsonpath;
 mod mac;
 pub mod media;
 pub mod pipeline;
+mod preview;
 pub mod record;
 pub mod schema;
 pub mod spool;

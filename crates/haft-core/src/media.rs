@@ -20,6 +20,7 @@ mod base64;
 mod error;
 mod reader;
 mod record;
+mod sniff;
 mod stash;
 
 #[cfg(test)]
@@ -42,6 +43,7 @@ pub use base64::{Base64Stream, decode_base64, encode_base64};
 pub use error::{InvalidMedia, MediaError, MediaFault};
 pub use reader::{MediaReader, MemoryReader, ReaderResolvers};
 pub use record::MediaRecord;
+pub use sniff::sniff_media_type;
 pub use stash::MediaStashEntry;
 
 /// What a media item is.

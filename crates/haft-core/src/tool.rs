@@ -13,6 +13,7 @@ mod error;
 mod executor;
 mod handler;
 mod output;
+mod preview;
 pub mod registry;
 mod spooler;
 mod state;
@@ -48,6 +49,7 @@ pub use state::{IntoHandlerWithState, SharedState, State, ToolBuilderWithState};
 pub use crate::byte_stream::ByteStream;
 pub use crate::failure::{FailureError, PanicError, ToolFailure};
 pub use crate::id::{InvalidToolName, ToolName};
+pub use crate::preview::{CallPreview, PreviewKind};
 
 use crate::artifact::ArtifactKind;
 use crate::schema::args::{Args, RawArgs, Strictness};
@@ -56,6 +58,7 @@ use crate::stash::Stash;
 use crate::tier::TrustTier;
 use crate::tool::context::DispatchContext;
 use builder::Validator;
+use preview::Previewer;
 
 /// A capability that the agent can offer to the model.
 ///
@@ -92,6 +95,7 @@ struct Definition {
     meta: Stash,
     strictness: Strictness,
     validators: Vec<Validator>,
+    previewer: Option<Previewer>,
     flags: Flags,
     /// What the tool does beyond what the model sees, by name.
     parts: BTreeMap<String, Value>,

@@ -7,12 +7,15 @@
 //! The checks of `conformance::dialect` say whether a dialect keeps the contract.
 
 use bytes::Bytes;
+use haft_core::answer::AnswerFormat;
+use haft_core::args::Strictness;
 use haft_core::error::ErrorCode;
 use haft_core::media::MediaKind;
 use serde_json::{Map, Value};
 
 use crate::generation::GenerationEvent;
 use crate::prompt::{MediaPosition, Prompt};
+use crate::tool_schema::{lower_full, lower_strict};
 
 /// How the API of one provider is spoken. It encodes requests and decodes responses, has no state and does no I/O.
 pub trait Dialect: Send + Sync + 'static {
@@ -57,6 +60,11 @@ pub trait Dialect: Send + Sync + 'static {
         Vec::new()
     }
 
+    /// Adds the options with which the provider generates only answers of a format, unless the options say something
+    /// else about it. By default there are none: the instruction of the turn tells the model about the format. The loop
+    /// checks the answer in any case.
+    fn add_answer_options(&self, _options: &mut Map<String, Value>, _answer: &AnswerRequest<'_>) {}
+
     /// How many tokens the options allow the model to generate; `None` if they do not say.
     fn output_limit(&self, _options: &Map<String, Value>) -> Option<u64> {
         None
@@ -95,6 +103,29 @@ pub trait Dialect: Send + Sync + 'static {
 
     /// A decoder for the response to this request.
     fn response_decoder(&self, request: &ModelRequest<'_>) -> Box<dyn ResponseDecoder>;
+}
+
+/// The format that the answer of a turn must have, for a request.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct AnswerRequest<'r> {
+    /// The format.
+    pub format: &'r AnswerFormat,
+    /// Whether the request offers tools, which the model may call before it answers.
+    pub offers_tools: bool,
+}
+
+impl AnswerRequest<'_> {
+    /// The schema in the form that strict providers accept, and whether there is one; else the whole schema.
+    #[must_use]
+    pub fn lowered_schema(&self) -> (Value, bool) {
+        let schema = self.format.schema();
+        let (text, is_strict) = match lower_strict(schema, Strictness::Coerce) {
+            Ok(lowered) => (lowered.text, true),
+            Err(_) => (lower_full(schema).text, false),
+        };
+        (serde_json::from_str(&text).unwrap_or_default(), is_strict)
+    }
 }
 
 /// How a response is delivered.

@@ -18,7 +18,7 @@ use haft_core::tokens::Estimators;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-pub(crate) use self::control::{ControlOptions, RetryOptions};
+pub(crate) use self::control::{ControlOptions, RetryOptions, StructuredOutput};
 use crate::dialect::Dialect;
 
 /// A layer of options by name.

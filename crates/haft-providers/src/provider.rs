@@ -13,6 +13,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use haft_core::BoxFuture;
+use haft_core::answer::AnswerFormat;
 use haft_core::event::EventKind;
 use haft_core::step::{
     DispatchExecutor, ExecutorDescription, Step, StepContext, StepError, StepRequest,
@@ -21,16 +22,18 @@ use haft_core::tokens::Estimators;
 use haft_core::trust::{EnvelopeScope, EnvelopeSecret, PromptRenderer};
 use haft_core::usage::Usage;
 use haft_http::uri;
-use serde_json::json;
+use serde_json::{Value, json};
 
 pub use self::builder::ProviderBuilder;
 pub use self::error::ProviderError;
 use self::exchange::Exchange;
 use self::response::FinishedResponse;
 use crate::assembly::MediaCache;
-use crate::dialect::{Delivery, Dialect, ModelRequest, RequestNote};
+use crate::dialect::{AnswerRequest, Delivery, Dialect, ModelRequest, RequestNote};
 use crate::generation::{Generation, GenerationOutcome};
-use crate::options::{ControlOptions, InvalidOptions, OptionSchema, Options, ResolvedOptions};
+use crate::options::{
+    ControlOptions, InvalidOptions, OptionSchema, Options, ResolvedOptions, StructuredOutput,
+};
 use crate::retry::RetryPolicy;
 use crate::summary::RollingSummary;
 use crate::transport::{Secret, Transport};
@@ -207,12 +210,40 @@ impl<D: Dialect> Provider<D> {
     /// The options of this turn.
     fn resolve_options(&self, ctx: &StepContext) -> Result<Arc<ResolvedOptions>, InvalidOptions> {
         let state = &self.state;
-        let Some(stash) = ctx.dispatch().stash().get(state.dialect.stash_key()) else {
-            return Ok(Arc::clone(&self.resolved));
+        let stash = ctx.dispatch().stash();
+        let resolved = match stash.get(state.dialect.stash_key()) {
+            None => Arc::clone(&self.resolved),
+            Some(options) => {
+                let turn = Options::from(options);
+                let layers = [&state.options, &self.overrides, &turn];
+                state.schema.resolve(&state.dialect, &layers, &state.estimators).map(Arc::new)?
+            }
         };
-        let turn = Options::from(stash);
-        let layers = [&state.options, &self.overrides, &turn];
-        state.schema.resolve(&state.dialect, &layers, &state.estimators).map(Arc::new)
+        Ok(match stash.get(AnswerFormat::STASH_KEY) {
+            Some(stored) => self.add_answer_format(ctx, resolved, stored),
+            None => resolved,
+        })
+    }
+
+    /// Adds the options that request an answer of the turn's format, if the provider enforces formats.
+    fn add_answer_format(
+        &self,
+        ctx: &StepContext,
+        mut resolved: Arc<ResolvedOptions>,
+        stored: Value,
+    ) -> Arc<ResolvedOptions> {
+        let is_native = match resolved.control.structured_output {
+            Some(output) => output == StructuredOutput::Native,
+            None => self.state.is_own_service(),
+        };
+        // The loop reports a format that cannot be read.
+        if is_native && let Ok(format) = AnswerFormat::from_stored(stored) {
+            let offers_tools = !ctx.dispatch().tools().is_empty();
+            let request = AnswerRequest { format: &format, offers_tools };
+            let options = &mut Arc::make_mut(&mut resolved).wire;
+            self.state.dialect.add_answer_options(options, &request);
+        }
+        resolved
     }
 
     async fn take_step(&self, ctx: &StepContext) -> Result<Step, ProviderError> {
@@ -311,6 +342,11 @@ impl<D: Dialect> Provider<D> {
 }
 
 impl<D: Dialect> ProviderState<D> {
+    /// Whether requests go to the service that the dialect is the API of, and not to another one that speaks it too.
+    fn is_own_service(&self) -> bool {
+        uri::host(&self.base_url) == uri::host(self.dialect.base_url())
+    }
+
     /// The renderer of a turn, with the key that the runner gives, else one of the provider's own secret. No other
     /// conversation has its key, so that a name that leaks from one is useless in another.
     fn turn_renderer(&self, ctx: &StepContext, control: &ControlOptions) -> PromptRenderer {

@@ -83,6 +83,8 @@ gather_errors! {
     InvalidRunner(crate::turn::InvalidRunner);
     /// A turn could not be started or resumed.
     Turn(crate::turn::TurnError);
+    /// A turn has no answer of the wanted type.
+    Answer(haft_core::answer::AnswerError);
     /// A script was refused.
     InvalidScript(crate::executors::InvalidScript);
     /// A recording was refused.

@@ -4,7 +4,7 @@
 pub use haft_core::media::{
     Base64Stream, InvalidMedia, Media, MediaError, MediaFault, MediaFile, MediaId, MediaKind,
     MediaReader, MediaRecord, MediaStashEntry, MemoryReader, ReaderDescriptor, ReaderResolvers,
-    decode_base64, encode_base64,
+    decode_base64, encode_base64, sniff_media_type,
 };
 #[cfg(feature = "http")]
 #[doc(inline)]

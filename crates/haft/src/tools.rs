@@ -3,12 +3,12 @@
 #[doc(inline)]
 pub use haft_core::tool::{
     AcceptedCall, AppendedTool, ArtifactIdCollision, ArtifactSet, BlockTool, ByteStream,
-    Concurrency, DefinitionDigest, FailureError, Handler, IntoHandler, IntoHandlerWithState,
-    IntoToolOutput, InvalidTool, InvalidToolName, Invocation, Json, LiveArtifact, OfferPoint,
-    OnCollision, PanicError, ParseDigestError, RegisteredTool, SharedState, Spooler, State, Tool,
-    ToolBuilder, ToolBuilderWithState, ToolChanges, ToolDescription, ToolEffect, ToolError,
-    ToolExecutor, ToolFailure, ToolName, ToolOutput, ToolRegistry, ToolRegistryError, ToolRole,
-    Unavailability,
+    CallPreview, Concurrency, DefinitionDigest, FailureError, Handler, IntoHandler,
+    IntoHandlerWithState, IntoToolOutput, InvalidTool, InvalidToolName, Invocation, Json,
+    LiveArtifact, OfferPoint, OnCollision, PanicError, ParseDigestError, PreviewKind,
+    RegisteredTool, SharedState, Spooler, State, Tool, ToolBuilder, ToolBuilderWithState,
+    ToolChanges, ToolDescription, ToolEffect, ToolError, ToolExecutor, ToolFailure, ToolName,
+    ToolOutput, ToolRegistry, ToolRegistryError, ToolRole, Unavailability,
 };
 #[cfg(feature = "tools")]
 #[doc(inline)]

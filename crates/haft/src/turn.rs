@@ -7,6 +7,7 @@
 //!
 //! Inside, `machine` decides what happens next and `driver` does it.
 
+mod answers;
 mod calls;
 mod cancel_signal;
 mod deadline;
@@ -30,6 +31,8 @@ mod runner;
 mod stored_turns;
 mod timed;
 
+#[doc(inline)]
+pub use haft_core::answer::{AcceptedAnswer, AnswerError, AnswerFormat, InvalidAnswerFormat};
 #[doc(inline)]
 pub use haft_core::cancel::{CancelReason, Cancellation, CancelledFuture};
 #[doc(inline)]
@@ -65,6 +68,6 @@ pub use self::history::{SentRequest, StepHistory, TurnHistory};
 pub use self::input::TurnInput;
 pub use self::limits::{Deadlines, Limit, Limits};
 pub use self::rendering::{RenderedRequest, TurnArtifact};
-pub use self::report::{TurnError, TurnOutcome, TurnReport};
+pub use self::report::{TurnError, TurnOutcome, TurnReport, TypedReport};
 pub use self::runner::{InvalidRunner, TurnRunner, TurnRunnerBuilder};
 pub(crate) use self::timed::TimedStore;

@@ -15,10 +15,10 @@ fn documents_stay_short() {
 }
 
 #[test]
-fn the_program_of_the_readme_is_the_first_example() {
+fn the_program_of_the_readme_is_an_example() {
     let readme = read("README.md");
     let shown = readme.split_once("```rust\n").and_then(|(_, rest)| rest.split_once("\n```\n"));
-    let example = read("crates/haft/examples/01_one_tool.rs");
+    let example = read("crates/haft/examples/10_turn_with_model.rs");
     let program = example.split_once("\n\n").map(|(_, program)| program.trim_end());
     assert_eq!(shown.map(|(program, _)| program), program);
 }

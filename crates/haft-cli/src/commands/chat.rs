@@ -52,7 +52,7 @@ pub(super) async fn run_chat(
         signals,
     )?;
     print_greeting(&agent, &conversation, terminal);
-    session.print_beginning(None);
+    session.print_beginning(None, &[]);
     if let Some(newest) = newest {
         resume_interrupted_turn(&mut session, newest, terminal).await?;
     }

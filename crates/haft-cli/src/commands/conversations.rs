@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{count_noun, print_text};
 use crate::args::{ConversationsArgs, ConversationsCommand, ExportFormat, StoreArg};
-use crate::conversations::{Conversation, find_conversation, list_conversations};
+use crate::conversations::{Conversation, find_conversation, list_conversations, list_turns_of};
 use crate::store::{open_store, open_store_to_read};
 use crate::terminal::{Terminal, TextRole, print_line, sanitize};
 use crate::user_error::FailureCode;
@@ -104,6 +104,10 @@ async fn print_conversations(
 /// The beginning of the first message of a conversation.
 async fn first_message(conversation: &Conversation, stores: &OpenStores) -> Result<String> {
     let Some(oldest) = conversation.turns.last() else { return Ok(String::new()) };
+    if let Some(words) = &oldest.first_words {
+        return Ok(words.chars().take(60).collect());
+    }
+    // Turns of earlier versions may have no summary.
     let turn = stores.turns().load(oldest.id.clone()).await?;
     let messages = turn.map(|turn| own_messages(&turn)).unwrap_or_default();
     let text = messages.into_iter().find(|(role, _)| role == "user").map(|(_, text)| text);
@@ -124,10 +128,8 @@ pub(super) fn own_messages(turn: &StoredTurn) -> Vec<(String, String)> {
 
 /// Loads the turns of a conversation, from the oldest to the newest.
 pub(super) async fn load_turns(stores: &OpenStores, id: &str) -> Result<Vec<StoredTurn>> {
-    let all = list_conversations(stores).await?;
-    let conversation = all.into_iter().find(|it| it.id == id);
     let mut turns = Vec::new();
-    for summary in conversation.into_iter().flat_map(|it| it.turns).rev() {
+    for summary in list_turns_of(stores, id).await?.into_iter().rev() {
         turns.extend(stores.turns().load(summary.id).await?);
     }
     Ok(turns)

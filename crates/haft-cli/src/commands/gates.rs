@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
+use haft::tools::{CallPreview, PreviewKind};
 use haft::turn::Gate;
 use haft::turn::{Clock as _, Gatekeeper, SettleError, StandingApproval, SystemClock};
 use serde_json::{Value, json};
@@ -38,9 +39,40 @@ fn gate_to_json(gate: &Gate) -> Value {
         "payload": gate.payload,
         "schema": gate.schema,
         "argumentSchema": gate.argument_schema,
+        "preview": gate.preview,
         "openedAt": gate.opened_at.to_string(),
         "expiresAt": gate.expires_at.map(|it| it.to_string()),
     })
+}
+
+/// How many lines of a preview are printed.
+const MAX_PREVIEW_LINES: usize = 200;
+
+/// What a call would change, indented and with its control characters escaped. Added and removed lines of a diff are
+/// styled.
+pub(super) fn format_preview(
+    preview: &CallPreview,
+    style: impl Fn(TextRole, &str) -> String,
+) -> String {
+    let mut text = String::new();
+    let all = preview.text.lines().count();
+    for line in preview.text.lines().take(MAX_PREVIEW_LINES) {
+        let line = sanitize(line);
+        let role = match line.chars().next() {
+            _ if preview.kind != PreviewKind::Diff => None,
+            Some('+') => Some(TextRole::Success),
+            Some('-') => Some(TextRole::Error),
+            Some('@') => Some(TextRole::Key),
+            _ => None,
+        };
+        let line = role.map_or_else(|| line.clone(), |role| style(role, &line));
+        text.push_str(&format!("    {line}\n"));
+    }
+    if all > MAX_PREVIEW_LINES || preview.is_cut {
+        let hint = "further lines are left out; `haft gates --json` has more of them";
+        text.push_str(&format!("    ({hint})\n"));
+    }
+    text
 }
 
 fn gate_to_text(gate: &Gate, terminal: &Terminal) -> String {
@@ -52,6 +84,9 @@ fn gate_to_text(gate: &Gate, terminal: &Terminal) -> String {
     }
     if let Some(schema) = &gate.schema {
         text.push_str(&format!("  schema   {}\n", sanitize(&schema.to_string())));
+    }
+    if let Some(preview) = &gate.preview {
+        text.push_str(&format_preview(preview, |role, line| terminal.style_stdout(role, line)));
     }
     text
 }

@@ -1,5 +1,6 @@
 //! `haft run`, `haft resume`
 
+mod attachments;
 mod gate_reply;
 mod model_executor;
 mod recording_file;
@@ -7,6 +8,7 @@ mod request_view;
 mod session;
 mod turn_input;
 mod turn_printer;
+mod typed_answer;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -19,8 +21,12 @@ use haft::records::CallError;
 use haft::stores::OpenStores;
 use haft::stores::{StoreError, TurnId};
 use haft::turn::Cancellation;
-use haft::turn::{TurnError, TurnHistory, TurnOutcome, TurnReport, TurnRunner, TurnRunnerBuilder};
+use haft::turn::{
+    AnswerFormat, TurnError, TurnHistory, TurnInput, TurnOutcome, TurnReport, TurnRunner,
+    TurnRunnerBuilder,
+};
 
+use self::attachments::Attachments;
 pub(super) use self::gate_reply::DEFAULT_GRANT_TIME;
 use self::model_executor::{CHANGE_EXECUTOR, check_model_option};
 pub(super) use self::model_executor::{ExecutorUse, ModelExecutor};
@@ -33,6 +39,7 @@ pub(super) use self::turn_input::{
     agent_name, build_turn_input, load_agent_path, new_user_message, origin_agent,
 };
 pub(super) use self::turn_printer::{TurnOutput, TurnPrinter};
+use self::typed_answer::{print_answer, read_answer_format, stored_answer_format};
 use crate::agent::{Agent, OwnPaths};
 use crate::args::{ResumeArgs, RunArgs, RunOptions};
 use crate::stop_signals::StopSignals;
@@ -49,11 +56,14 @@ pub(super) async fn run_turn(
     let own = OwnPaths { store: args.options.store.local_dir(), files: files.collect() };
     let mut agent = Agent::load_protected(&args.agent.agent, &own)?;
     let prompt = read_prompt(args.prompt.as_deref(), &agent, "haft run")?;
+    let attachments = Attachments::read(&args.attach)?;
+    let format = args.schema.as_deref().map(read_answer_format).transpose()?;
+    let message = UserInput { prompt, attachments, format };
     if args.dry_run {
         if agent.has_servers() {
             agent.prepare(args.options.trust, terminal).await?;
         }
-        return show_first_request(&agent, &args, prompt, terminal).await;
+        return show_first_request(&agent, &args, message, terminal).await;
     }
     agent.prepare(args.options.trust, terminal).await?;
     let recording = match (&args.record, &args.replay) {
@@ -69,22 +79,49 @@ pub(super) async fn run_turn(
     };
     let stores = open_or_create_store(&agent.store_address(&args.options.store)).await?;
     let input = build_turn_input(&agent, &args.agent.agent)?;
-    let shown = args.prompt.is_none().then(|| prompt.clone());
-    let input = input.message(new_user_message("prompt", prompt)?);
-    let mut session = TurnSession::new(
-        builder,
-        &agent,
-        stores,
-        session_options(&args.options, terminal),
-        signals,
-    )?;
-    session.print_beginning(shown.as_deref());
+    let shown = args.prompt.is_none().then(|| message.prompt.clone());
+    let format = message.format.clone();
+    let attached: Vec<String> = message.attachments.descriptions().collect();
+    let input = message.add_to(input)?;
+    let mut options = session_options(&args.options, terminal);
+    options.output = options.output.of_answer(format.is_some());
+    let mut session = TurnSession::new(builder, &agent, stores, options, signals)?;
+    session.print_beginning(shown.as_deref(), &attached);
     let work = |runner: TurnRunner, token| async move { runner.run_until(input, token).await };
     let report = session.run_turn(work).await?;
     if let Some(recording) = recording {
         recording.write(&report).await?;
     }
-    Ok(exit_code(&report))
+    finish_turn(&report, format.as_ref(), args.options.json)
+}
+
+/// What the user gives to a turn.
+struct UserInput {
+    prompt: String,
+    attachments: Attachments,
+    format: Option<AnswerFormat>,
+}
+
+impl UserInput {
+    fn add_to(self, input: TurnInput) -> Result<TurnInput> {
+        let input = self.attachments.add_to(input, "prompt", self.prompt)?;
+        Ok(match self.format {
+            Some(format) => input.answer(format),
+            None => input,
+        })
+    }
+}
+
+/// Prints the answer of a turn that must have one, and returns the exit code.
+fn finish_turn(
+    report: &TurnReport,
+    format: Option<&AnswerFormat>,
+    as_event: bool,
+) -> Result<ExitCode> {
+    if let Some(format) = format.filter(|_| report.outcome == TurnOutcome::Completed) {
+        print_answer(format, report, as_event)?;
+    }
+    Ok(exit_code(report))
 }
 
 /// Reads the message of the user: the argument of the command, or the prompt of the agent file.
@@ -103,7 +140,7 @@ pub(super) fn read_prompt(given: Option<&str>, agent: &Agent, command: &str) -> 
 async fn show_first_request(
     agent: &Agent,
     args: &RunArgs,
-    prompt: String,
+    message: UserInput,
     terminal: &Terminal,
 ) -> Result<ExitCode> {
     let executor =
@@ -120,7 +157,7 @@ async fn show_first_request(
             input = input.memory(memory);
         }
     }
-    let input = input.message(new_user_message("prompt", prompt)?);
+    let input = message.add_to(input)?;
     let description = executor.description();
     let builder = runner_builder(agent, executor);
     let runner = match &stores {
@@ -166,8 +203,15 @@ pub(super) fn exit_code(report: &TurnReport) -> ExitCode {
         TurnOutcome::Completed => ExitCode::SUCCESS,
         TurnOutcome::Cancelled { .. } => FailureCode::Interrupted.into(),
         TurnOutcome::Waiting { .. } => FailureCode::Waiting.into(),
+        TurnOutcome::Failed if has_invalid_answer(report) => FailureCode::NoValidAnswer.into(),
         _ => FailureCode::Failed.into(),
     }
+}
+
+/// Whether the turn failed because the model gave no answer that fits the schema.
+fn has_invalid_answer(report: &TurnReport) -> bool {
+    let code = report.error.as_ref().and_then(|error| error.code.as_ref());
+    code == Some(&codes::LLM_RESPONSE_INVALID)
 }
 
 /// Whether a tool ran and its result could not be stored. The cause was printed when it happened, and the record has it.
@@ -193,11 +237,14 @@ pub(super) async fn resume_turn(
     };
     let stores = open_store(&address).await?;
     let id = find_turn(&stores, &args.turn).await?;
+    let stored = stores.turns().load(id.clone()).await?;
+    let format = stored.as_ref().and_then(stored_answer_format);
+    let mut options = session_options(&args.options, terminal);
+    options.output = options.output.of_answer(format.is_some());
     if let Some(report) = load_ended_turn(&stores, &id).await? {
-        let output = if args.options.json { TurnOutput::Json } else { TurnOutput::Text };
         let executor = ExecutorDescription::default();
-        TurnPrinter::new(*terminal, output, executor).print_ended(&report);
-        return Ok(exit_code(&report));
+        TurnPrinter::new(*terminal, options.output, executor).print_ended(&report);
+        return finish_turn(&report, format.as_ref(), args.options.json);
     }
     let mut agent = match given {
         Some(agent) => agent,
@@ -212,13 +259,7 @@ pub(super) async fn resume_turn(
     agent.prepare(args.options.trust, terminal).await?;
     let builder = runner_builder(&agent, executor);
     let builder = if args.change_executor { builder.allow_executor_change() } else { builder };
-    let mut session = TurnSession::new(
-        builder,
-        &agent,
-        stores,
-        session_options(&args.options, terminal),
-        signals,
-    )?;
+    let mut session = TurnSession::new(builder, &agent, stores, options, signals)?;
     let work =
         |runner: TurnRunner, token| async move { resume_when_released(&runner, &id, token).await };
     let report =
@@ -228,7 +269,7 @@ pub(super) async fn resume_turn(
             }
             _ => error,
         });
-    Ok(exit_code(&report?))
+    finish_turn(&report?, format.as_ref(), args.options.json)
 }
 
 /// Selects the executor that took the steps of a turn so far. With `--change-executor`, and for a turn of an earlier

@@ -1,5 +1,6 @@
 //! `haft test`
 
+mod baseline;
 mod case;
 mod junit;
 
@@ -13,6 +14,7 @@ use haft::turn::{Clock as _, Gate, GateDecision, SystemClock, TurnOutcome, TurnR
 use haft::{TurnReport, stores::TurnDir};
 use serde_json::json;
 
+use self::baseline::Baseline;
 use self::case::PromptCase;
 use self::junit::write_junit;
 use super::run::{
@@ -164,16 +166,37 @@ async fn run_test(test: &AgentTest, agent: &Agent, args: &TestArgs) -> Result<Op
         _ => agent.file.prompt.clone(),
     };
     let report = run_builder(builder, agent, prompt, args).await?;
-    if let Some(error) = &report.error {
-        return Ok(Some(error.message.to_string()));
-    }
-    if report.outcome != TurnOutcome::Completed {
-        return Ok(Some(format!("the turn ended otherwise: {}", report.outcome)));
-    }
-    Ok(match &test.kind {
+    let now = Baseline::of_report(&report);
+    let path = Baseline::path(&agent.dir, &test.name);
+    let baseline = if args.save_baselines { None } else { Baseline::read(&path)? };
+    // A baseline says how the turn has to end. Without one it has to complete.
+    let failure = match &baseline {
+        Some(baseline) => {
+            let difference = baseline.find_difference(&now, args.tokens_within);
+            difference.map(|text| match find_error(&report) {
+                Some(error) => format!("{text}\nthe turn: {error}"),
+                None => text,
+            })
+        }
+        None => find_error(&report),
+    };
+    let failure = failure.or_else(|| match &test.kind {
         TestKind::Prompt { case, .. } => case.find_failure(&report),
         _ => None,
-    })
+    });
+    if args.save_baselines && failure.is_none() {
+        now.write(&path)?;
+    }
+    Ok(failure)
+}
+
+/// Says why a turn has not completed.
+fn find_error(report: &TurnReport) -> Option<String> {
+    match &report.error {
+        Some(error) => Some(error.message.to_string()),
+        None if report.outcome == TurnOutcome::Completed => None,
+        None => Some(format!("the turn ended otherwise: {}", report.outcome)),
+    }
 }
 
 async fn run_builder(

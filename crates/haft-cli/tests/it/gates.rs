@@ -2,7 +2,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Stdio};
 
-use super::support::{haft, json_string, run_haft, write_asking_agent};
+use super::support::{haft, json_string, run_haft, write_asking_agent, write_scripted_agent};
 
 /// Starts a turn that waits for approval, and returns its process and its gate.
 fn start_waiting_turn(dir: &Path) -> (Child, String) {
@@ -123,4 +123,41 @@ fn another_process_gives_a_standing_approval() {
     let third = cli(&["run", "a", "--gates", "park"]);
     assert!(third.starts_with("exit 4"), "{third}");
     assert!(third.contains("the definition of the tool has changed"), "{third}");
+}
+
+/// A gate that asks about a change of a file carries the change as a diff, and terminals show it without tricks.
+#[test]
+fn a_change_is_shown_as_a_diff() {
+    let dir = tempfile::tempdir().unwrap();
+    let edits = r#"[{ find: "two", replace: "2 \u202ereversed" }]"#;
+    let script = format!(
+        "steps:\n  - call: {{ edit_file: {{ path: note.txt, edits: {edits} }} }}\n  - say: over\n"
+    );
+    write_scripted_agent(dir.path(), "prompt = 'Go.'\n[tools.files]\nwrite = true\n", &script);
+    std::fs::write(dir.path().join("a/note.txt"), "one\ntwo\nthree\n").unwrap();
+    let parked = run_haft(dir.path(), &["run", "a", "--gates", "park"]);
+    assert!(parked.starts_with("exit 4"), "{parked}");
+    let expected = "
+    --- a/note.txt
+    +++ b/note.txt
+    @@ -1,3 +1,3 @@
+     one
+    -two
+    +2 \\u{202e}reversed
+     three
+";
+    let gates = run_haft(dir.path(), &["gates"]);
+    assert!(format!("{gates}\n").contains(expected), "{gates}");
+    let shown = run_haft(dir.path(), &["show", "last"]);
+    assert!(format!("{shown}\n").contains(expected), "{shown}");
+    let json = run_haft(dir.path(), &["gates", "--json"]);
+    assert!(json.contains(r#""preview":{"kind":"diff","text":"--- a/note.txt"#), "{json}");
+    // The approval binds the arguments. The file may have changed since the question was asked.
+    std::fs::write(dir.path().join("a/note.txt"), "zero\none\ntwo\nthree\n").unwrap();
+    let gate = json_string(&json, "gate");
+    assert!(run_haft(dir.path(), &["approve", gate]).starts_with("exit 0"));
+    let resumed = run_haft(dir.path(), &["resume", "last"]);
+    assert!(resumed.starts_with("exit 0"), "{resumed}");
+    let text = std::fs::read_to_string(dir.path().join("a/note.txt")).unwrap();
+    assert!(text.starts_with("zero\none\n2 "), "{text}");
 }

@@ -31,7 +31,12 @@ fn turns_are_found_by_words_agent_and_the_end_of_their_id() {
     assert!(cli(&["show", id]).contains("What color is the sea?"));
     assert!(cli(&["show", "last"]).contains("Another question"));
     assert_eq!(cli(&["turns", "--search", "COLOR is"]).lines().count(), 3);
-    assert_eq!(cli(&["turns", "--search", "sea is blue", "--agent", "a"]).lines().count(), 4);
+    assert_eq!(
+        cli(&["turns", "--search", "sea is blue", "--all-messages", "--agent", "a"])
+            .lines()
+            .count(),
+        4
+    );
     assert!(cli(&["turns", "--search", "green"]).starts_with("exit 3"));
     assert!(cli(&["turns", "--agent", "b"]).starts_with("exit 3"));
     let json = cli(&["turns", "--json", "--limit", "1"]);

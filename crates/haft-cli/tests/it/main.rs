@@ -5,6 +5,8 @@ mod agent_tests;
 #[cfg(test)]
 mod agents;
 #[cfg(test)]
+mod answers;
+#[cfg(test)]
 mod artifacts;
 #[cfg(test)]
 mod calls;

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use super::support::{haft, run_haft, transcript};
 
@@ -11,23 +11,52 @@ const RESPONSES: &str = r#"{"fixtures": [
     {"match": {"hasToolResult": true}, "response": {"content": "It is late."}}
 ]}"#;
 
-#[test]
-fn every_provider_runs_an_agent() {
-    let dir = tempfile::tempdir().unwrap();
+/// What the server says to the checks of `haft doctor`.
+const CHECKUP: &str = r#"{"fixtures": [
+    {"match": {"userMessage": "Reply with the word"}, "response": {"content": "ok"}},
+    {"match": {"userMessage": "report_number", "hasToolResult": false},
+     "response": {"toolCalls": [{"name": "report_number", "arguments": {"number": 7}}]}},
+    {"match": {"hasToolResult": true}, "response": {"content": "done"}}
+]}"#;
+
+/// A server that nobody here wrote, with these responses. Returns its process and its address.
+fn start_server(dir: &Path, responses: &str) -> Option<(Child, String)> {
     let server = "node_modules/@copilotkit/aimock/dist/cli.js";
-    let Some(servers) = haft_testkit::server("aimock", server) else { return };
-    let server = servers.join(server);
-    std::fs::create_dir(dir.path().join("answers")).unwrap();
-    std::fs::write(dir.path().join("answers/a.json"), RESPONSES).unwrap();
+    let server = haft_testkit::server("aimock", server)?.join(server);
+    std::fs::create_dir(dir.join("answers")).unwrap();
+    std::fs::write(dir.join("answers/a.json"), responses).unwrap();
     let mut double = Command::new("node");
-    double.arg(server).args(["--port", "0", "--fixtures"]).arg(dir.path().join("answers"));
+    double.arg(server).args(["--port", "0", "--fixtures"]).arg(dir.join("answers"));
     let mut double = double.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut lines = BufReader::new(double.stdout.take().unwrap()).lines();
     let address = lines.find_map(|line| {
         line.unwrap().split_once("http://").map(|(_, rest)| format!("http://{}", rest.trim()))
     });
-    let address = address.unwrap();
     std::thread::spawn(move || lines.for_each(drop));
+    Some((double, address.unwrap()))
+}
+
+#[test]
+fn the_doctor_examines_every_provider() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some((mut double, address)) = start_server(dir.path(), CHECKUP) else { return };
+    for model in ["openai:m", "openai-responses:m", "anthropic:m", "ollama:m"] {
+        let mut command = command_with_server(dir.path(), &address);
+        let found = transcript(&command.args(["doctor", "--model", model]).output().unwrap());
+        assert!(found.starts_with("exit 0"), "{model}: {found}");
+        assert!(found.contains("ok      reachable    http://127.0.0.1"), "{model}: {found}");
+        assert!(found.contains("ok      response     \"ok\" in "), "{model}: {found}");
+        assert!(found.contains("report_number {\"number\":7} in "), "{model}: {found}");
+        assert!(!found.contains("sk-hidden"), "{model}: {found}");
+    }
+    double.kill().unwrap();
+    double.wait().unwrap();
+}
+
+#[test]
+fn every_provider_runs_an_agent() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some((mut double, address)) = start_server(dir.path(), RESPONSES) else { return };
     run_haft(dir.path(), &["new", "hello"]);
     // With the version in the base URL, and without it.
     for base in [format!("{address}/v1"), address] {
@@ -41,12 +70,18 @@ fn every_provider_runs_an_agent() {
     double.wait().unwrap();
 }
 
-fn run_with_model(dir: &Path, model: &str, base: &str) -> String {
+/// The command `haft` with a server for every provider.
+fn command_with_server(dir: &Path, base: &str) -> Command {
     let mut command = haft(dir);
     for provider in ["OPENAI", "ANTHROPIC", "OLLAMA"] {
         command.env(format!("{provider}_BASE_URL"), base);
         command.env(format!("{provider}_API_KEY"), "sk-hidden");
     }
+    command
+}
+
+fn run_with_model(dir: &Path, model: &str, base: &str) -> String {
+    let mut command = command_with_server(dir, base);
     transcript(&command.args(["run", "hello", "--model", model]).output().unwrap())
 }
 

@@ -64,6 +64,30 @@ impl ArtifactKind {
         Self(Cow::Borrowed(name))
     }
 
+    /// The kind by the extension of a file name; text if the extension says nothing.
+    ///
+    /// ```
+    /// use haft_core::artifact::ArtifactKind;
+    ///
+    /// assert_eq!(ArtifactKind::of_file_name("data/Prices.CSV"), ArtifactKind::CSV);
+    /// assert_eq!(ArtifactKind::of_file_name("notes"), ArtifactKind::TEXT);
+    /// ```
+    #[must_use]
+    pub fn of_file_name(path: &str) -> Self {
+        let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
+        let (_, extension) = name.rsplit_once('.').unwrap_or_default();
+        match extension.to_ascii_lowercase().as_str() {
+            "json" | "geojson" | "ipynb" => Self::JSON,
+            "jsonl" | "ndjson" => Self::JSONL,
+            "json5" | "jsonc" => Self::JSON5,
+            "md" | "markdown" | "mdx" => Self::MARKDOWN,
+            "csv" | "tsv" => Self::CSV,
+            "yaml" | "yml" => Self::YAML,
+            "xml" | "svg" | "rss" | "atom" | "xhtml" => Self::XML,
+            _ => Self::TEXT,
+        }
+    }
+
     /// Its name.
     #[must_use]
     pub fn as_str(&self) -> &str {

@@ -95,6 +95,8 @@ crate::error_codes! {
     LLM_RESPONSE_FILTERED: 403, continues, Operator, permanent;
     /// The model responded with nothing.
     LLM_RESPONSE_EMPTY: 502, continues, Operator, retryable;
+    /// The model gave no answer that fits the schema of the turn.
+    LLM_RESPONSE_INVALID: 422, continues, Operator, permanent;
     /// A value cannot be serialised because its reader has no descriptor.
     READER_NOT_DESCRIBABLE: 422, continues, Operator, permanent;
     /// No resolver knows the tag of a reader.

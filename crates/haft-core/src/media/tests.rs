@@ -198,3 +198,20 @@ fn nothing_prints_the_bytes() {
     assert!(!text.contains("PNG\""), "{text}");
     assert!(text.contains("byte_length: Some(4)"), "{text}");
 }
+
+#[test]
+fn media_are_recognized_by_their_first_bytes() {
+    #[track_caller]
+    fn check(bytes: &[u8], expected: Option<(MediaKind, &str)>) {
+        assert_eq!(super::sniff_media_type(bytes), expected);
+    }
+    check(b"\x89PNG\r\n\x1a\n", Some((MediaKind::Image, "image/png")));
+    check(b"\xff\xd8\xff\xe0", Some((MediaKind::Image, "image/jpeg")));
+    check(b"RIFF\0\0\0\0WEBPVP8 ", Some((MediaKind::Image, "image/webp")));
+    check(b"RIFF\0\0\0\0WAVEfmt ", Some((MediaKind::Audio, "audio/wav")));
+    check(b"RIFF\0\0\0\0AVI LIST", None);
+    check(b"\0\0\0\x18ftypmp42", Some((MediaKind::Video, "video/mp4")));
+    check(b"\0\0\0\x18ftypM4A ", Some((MediaKind::Audio, "audio/mp4")));
+    check(b"\0\0\0\x18ftypavif", Some((MediaKind::Image, "image/avif")));
+    check(b"", None);
+}

@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::preview::Previewer;
 use super::{
     Concurrency, Definition, Flags, Handler, IntoHandler, OnCollision, QueriedArtifacts,
     SharedState, Tool, ToolBuilderWithState, ToolEffect, ToolName, ToolRole,
@@ -46,6 +47,7 @@ pub struct ToolBuilder {
     meta: Stash,
     strictness: Strictness,
     validators: Vec<Validator>,
+    pub(super) previewer: Option<Previewer>,
     flags: Flags,
     parts: BTreeMap<String, Value>,
     faults: Vec<SchemaFault>,
@@ -94,6 +96,7 @@ impl ToolBuilder {
             meta: Stash::new(),
             strictness: Strictness::default(),
             validators: Vec::new(),
+            previewer: None,
             flags: Flags::default(),
             parts: BTreeMap::new(),
             faults: Vec::new(),
@@ -443,6 +446,7 @@ impl ToolBuilder {
                 meta: self.meta,
                 strictness: self.strictness,
                 validators: self.validators,
+                previewer: self.previewer,
                 flags: self.flags,
                 parts: self.parts,
                 digest: OnceLock::new(),

@@ -40,11 +40,12 @@ mod wire;
 mod tests;
 
 use haft_core::media::MediaKind;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::codes;
 use crate::dialect::{
-    Delivery, Dialect, DialectCodes, EncodeError, EncodedRequest, ModelRequest, ResponseDecoder,
+    AnswerRequest, Delivery, Dialect, DialectCodes, EncodeError, EncodedRequest, ModelRequest,
+    ResponseDecoder,
 };
 use crate::prompt::MediaPosition;
 
@@ -147,6 +148,16 @@ impl Dialect for AnthropicMessages {
     fn forced_tools(&self, options: &Map<String, Value>) -> Vec<String> {
         let name = options.get("tool_choice").and_then(|it| it.get("name")).and_then(Value::as_str);
         name.map(str::to_owned).into_iter().collect()
+    }
+
+    fn add_answer_options(&self, options: &mut Map<String, Value>, answer: &AnswerRequest<'_>) {
+        // What cannot be said strictly is refused by the provider.
+        let (schema, true) = answer.lowered_schema() else { return };
+        if let Value::Object(output) = options.entry("output_config").or_insert_with(|| json!({})) {
+            output
+                .entry("format")
+                .or_insert_with(|| json!({"type": "json_schema", "schema": schema}));
+        }
     }
 
     fn output_limit(&self, options: &Map<String, Value>) -> Option<u64> {

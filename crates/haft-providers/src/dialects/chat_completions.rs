@@ -21,11 +21,12 @@ mod tests;
 use std::sync::Arc;
 
 use haft_core::media::MediaKind;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::codes;
 use crate::dialect::{
-    Delivery, Dialect, DialectCodes, EncodeError, EncodedRequest, ModelRequest, ResponseDecoder,
+    AnswerRequest, Delivery, Dialect, DialectCodes, EncodeError, EncodedRequest, ModelRequest,
+    ResponseDecoder,
 };
 use crate::prompt::MediaPosition;
 
@@ -136,6 +137,14 @@ impl Dialect for ChatCompletions {
 
     fn forced_tools(&self, options: &Map<String, Value>) -> Vec<String> {
         options::forced_tools(options)
+    }
+
+    fn add_answer_options(&self, options: &mut Map<String, Value>, answer: &AnswerRequest<'_>) {
+        let (schema, strict) = answer.lowered_schema();
+        let format = json!({"name": answer.format.name(), "schema": schema, "strict": strict});
+        options
+            .entry("response_format")
+            .or_insert_with(|| json!({"type": "json_schema", "json_schema": format}));
     }
 
     fn output_limit(&self, options: &Map<String, Value>) -> Option<u64> {

@@ -27,8 +27,8 @@ use serde_json::{Map, Value};
 
 use crate::codes;
 use crate::dialect::{
-    Delivery, Dialect, DialectCodes, EncodeError, EncodedRequest, Framing, ModelRequest,
-    ResponseDecoder,
+    AnswerRequest, Delivery, Dialect, DialectCodes, EncodeError, EncodedRequest, Framing,
+    ModelRequest, ResponseDecoder,
 };
 use crate::prompt::MediaPosition;
 
@@ -106,6 +106,13 @@ impl Dialect for Ollama {
 
     fn check_options(&self, options: &Map<String, Value>) -> Vec<(String, String)> {
         options::check(options)
+    }
+
+    fn add_answer_options(&self, options: &mut Map<String, Value>, answer: &AnswerRequest<'_>) {
+        // A format holds for every generation, so that a model could not call tools.
+        if !answer.offers_tools {
+            options.entry("format").or_insert_with(|| answer.format.schema().json_schema());
+        }
     }
 
     fn output_limit(&self, options: &Map<String, Value>) -> Option<u64> {

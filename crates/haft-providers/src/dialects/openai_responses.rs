@@ -36,11 +36,12 @@ mod wire;
 mod tests;
 
 use haft_core::media::MediaKind;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::codes;
 use crate::dialect::{
-    Delivery, Dialect, DialectCodes, EncodeError, EncodedRequest, ModelRequest, ResponseDecoder,
+    AnswerRequest, Delivery, Dialect, DialectCodes, EncodeError, EncodedRequest, ModelRequest,
+    ResponseDecoder,
 };
 use crate::prompt::MediaPosition;
 
@@ -107,6 +108,16 @@ impl Dialect for OpenAiResponses {
 
     fn forced_tools(&self, options: &Map<String, Value>) -> Vec<String> {
         options::forced_tools(options)
+    }
+
+    fn add_answer_options(&self, options: &mut Map<String, Value>, answer: &AnswerRequest<'_>) {
+        let (schema, strict) = answer.lowered_schema();
+        let name = answer.format.name();
+        if let Value::Object(text) = options.entry("text").or_insert_with(|| json!({})) {
+            text.entry("format").or_insert_with(
+                || json!({"type": "json_schema", "name": name, "schema": schema, "strict": strict}),
+            );
+        }
     }
 
     fn output_limit(&self, options: &Map<String, Value>) -> Option<u64> {

@@ -51,6 +51,18 @@ pub(crate) struct ControlOptions {
     pub(crate) reasoning: Option<ReasoningFormat>,
     /// Whether control tokens of chat templates in content are made inert; by dialect and address by default.
     pub(crate) neutralize_control_tokens: Option<bool>,
+    /// How the format of an answer is requested; by the address by default.
+    pub(crate) structured_output: Option<StructuredOutput>,
+}
+
+/// How a provider is asked for an answer of a format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum StructuredOutput {
+    /// By the option that the API has for it, and by an instruction.
+    Native,
+    /// By an instruction alone.
+    Instruction,
 }
 
 /// How long a stream may make no progress by default. Models that reason send comments for minutes.
@@ -98,6 +110,7 @@ struct ControlInput {
     local_tool_call_parser: Option<ParserInput<TextCallFormat>>,
     reasoning_parser: Option<ParserInput<ReasoningFormat>>,
     neutralize_control_tokens: Option<bool>,
+    structured_output: Option<StructuredOutput>,
 }
 
 #[derive(Clone, Copy, Deserialize)]
@@ -180,6 +193,7 @@ impl ControlOptions {
             text_calls: input.local_tool_call_parser.and_then(ParserInput::format),
             reasoning: input.reasoning_parser.and_then(ParserInput::format),
             neutralize_control_tokens: input.neutralize_control_tokens,
+            structured_output: input.structured_output,
         })
     }
 }

@@ -4,6 +4,7 @@ use std::io::Read as _;
 
 use haft_core::tool::{Concurrency, InvalidTool, Tool, ToolEffect, ToolFailure};
 
+use super::change_preview::preview_change;
 use super::replace_file::replace_file;
 use super::{FilesOptions, root_dir};
 use crate::preview;
@@ -37,21 +38,36 @@ once. If one of them does not fit, nothing is changed.\n\
 Returns a line that says how much was changed.";
 
 pub(super) fn edit_file(options: &FilesOptions) -> Result<Tool, InvalidTool> {
-    let shared = options.clone();
+    let (shared, previewed) = (options.clone(), options.clone());
     Tool::builder("edit_file")
         .description(DESCRIPTION)
         .requires_approval("May this file be changed?")
         // An edit that is made twice can change twice.
         .effect(ToolEffect::Once)
         .concurrency(Concurrency::Keyed("/path".to_owned()))
+        .preview(move |args: EditFileArgs| {
+            let before = content(&previewed, &args.path)?;
+            let (after, _) = edited_text(before.clone(), &args.edits)?;
+            Ok(preview_change(&args.path, Some(&before), &after))
+        })
         .handler(move |args: EditFileArgs| edit(&shared, &args))
         .build()
 }
 
 fn edit(options: &FilesOptions, args: &EditFileArgs) -> Result<String, ToolFailure> {
-    let mut text = content(options, &args.path)?;
+    let (text, changes) = edited_text(content(options, &args.path)?, &args.edits)?;
+    replace_file(&options.root, &args.path, text.as_bytes())?;
+    Ok(format!(
+        "changed {changes} places in `{}`, which has {} bytes now",
+        preview(&args.path),
+        text.len()
+    ))
+}
+
+/// Makes the changes in a text. Returns the new text, and how many places were changed.
+fn edited_text(mut text: String, edits: &[Edit]) -> Result<(String, usize), ToolFailure> {
     let mut changes = 0;
-    for (at, edit) in (1..).zip(&args.edits) {
+    for (at, edit) in (1..).zip(edits) {
         let count = text.matches(&edit.find).count();
         match (count, edit.all) {
             (0, _) => {
@@ -75,15 +91,10 @@ fn edit(options: &FilesOptions, args: &EditFileArgs) -> Result<String, ToolFailu
         text = text.replace(&edit.find, &edit.replace);
         changes += count;
     }
-    replace_file(&options.root, &args.path, text.as_bytes())?;
-    Ok(format!(
-        "changed {changes} places in `{}`, which has {} bytes now",
-        preview(&args.path),
-        text.len()
-    ))
+    Ok((text, changes))
 }
 
-fn content(options: &FilesOptions, path: &str) -> Result<String, ToolFailure> {
+pub(super) fn content(options: &FilesOptions, path: &str) -> Result<String, ToolFailure> {
     let (file, bytes) = options.root.open_file(path)?;
     let mut content = Vec::new();
     let limit = MAX_EDIT_BYTES as u64;

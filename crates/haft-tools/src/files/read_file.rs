@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use haft_core::artifact::{ArtifactDraft, ArtifactKind};
-use haft_core::media::{Media, MediaFile, MediaKind, MediaReader as _};
+use haft_core::media::{Media, MediaFile, MediaKind, MediaReader as _, sniff_media_type};
 use haft_core::tool::{InvalidTool, Tool, ToolFailure, ToolOutput};
 
 use super::FilesOptions;
@@ -55,7 +55,7 @@ fn read(options: &FilesOptions, path: &str) -> Result<ToolOutput, ToolFailure> {
         return Ok(ToolOutput::Answer { text, label: options.label() });
     }
     let reader = options.root.media_reader(path, &file, options.max_bytes)?;
-    let draft = ArtifactDraft::new(kind_by_extension(path), reader.open());
+    let draft = ArtifactDraft::new(ArtifactKind::of_file_name(path), reader.open());
     Ok(ToolOutput::Artifacts(vec![draft.with_label(options.label())]))
 }
 
@@ -72,7 +72,7 @@ fn media(
     Ok(ToolOutput::Media(vec![media.with_source(path)]))
 }
 
-/// The kinds that [`kind_by_extension`] can return.
+/// The kinds that [`ArtifactKind::of_file_name`] can return.
 const KINDS: [ArtifactKind; 8] = [
     ArtifactKind::TEXT,
     ArtifactKind::JSON,
@@ -83,40 +83,6 @@ const KINDS: [ArtifactKind; 8] = [
     ArtifactKind::YAML,
     ArtifactKind::XML,
 ];
-
-/// The format by the extension of the file name.
-fn kind_by_extension(path: &str) -> ArtifactKind {
-    let end = Path::new(path).extension().and_then(|it| it.to_str()).unwrap_or_default();
-    match end.to_ascii_lowercase().as_str() {
-        "json" | "geojson" | "ipynb" => ArtifactKind::JSON,
-        "jsonl" | "ndjson" => ArtifactKind::JSONL,
-        "json5" | "jsonc" => ArtifactKind::JSON5,
-        "md" | "markdown" | "mdx" => ArtifactKind::MARKDOWN,
-        "csv" | "tsv" => ArtifactKind::CSV,
-        "yaml" | "yml" => ArtifactKind::YAML,
-        "xml" | "svg" | "rss" | "atom" | "xhtml" => ArtifactKind::XML,
-        _ => ArtifactKind::TEXT,
-    }
-}
-
-/// The media type by the first bytes of a file, which are more reliable than its name.
-fn sniff_media_type(start: &[u8]) -> Option<(MediaKind, &'static str)> {
-    let at = |from: usize, bytes: &[u8]| start.get(from..).is_some_and(|it| it.starts_with(bytes));
-    Some(match start {
-        _ if at(0, b"\x89PNG\r\n\x1a\n") => (MediaKind::Image, "image/png"),
-        _ if at(0, b"\xFF\xD8\xFF") => (MediaKind::Image, "image/jpeg"),
-        _ if at(0, b"GIF87a") || at(0, b"GIF89a") => (MediaKind::Image, "image/gif"),
-        _ if at(0, b"RIFF") && at(8, b"WEBP") => (MediaKind::Image, "image/webp"),
-        _ if at(0, b"RIFF") && at(8, b"WAVE") => (MediaKind::Audio, "audio/wav"),
-        _ if at(0, b"ID3") || at(0, b"\xFF\xFB") => (MediaKind::Audio, "audio/mpeg"),
-        _ if at(0, b"OggS") => (MediaKind::Audio, "audio/ogg"),
-        _ if at(0, b"fLaC") => (MediaKind::Audio, "audio/flac"),
-        _ if at(4, b"ftyp") => (MediaKind::Video, "video/mp4"),
-        _ if at(0, b"\x1A\x45\xDF\xA3") => (MediaKind::Video, "video/webm"),
-        _ if at(0, b"%PDF-") => (MediaKind::Document, "application/pdf"),
-        _ => return None,
-    })
-}
 
 /// How many bytes are read to distinguish text from other content.
 const SNIFFED_BYTES: u64 = 8 * 1024;

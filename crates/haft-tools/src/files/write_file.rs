@@ -1,8 +1,10 @@
 //! The tool `write_file`.
 
-use haft_core::tool::{Concurrency, InvalidTool, Tool, ToolEffect, ToolFailure};
+use haft_core::tool::{CallPreview, Concurrency, InvalidTool, Tool, ToolEffect, ToolFailure};
 
 use super::FilesOptions;
+use super::change_preview::preview_change;
+use super::edit_file::content;
 use super::replace_file::replace_file;
 use crate::preview;
 use haft_macros::ToolArgs;
@@ -33,14 +35,32 @@ change a part of a file use `edit_file`.\n\
 Returns a line that says what was written.";
 
 pub(super) fn write_file(options: &FilesOptions) -> Result<Tool, InvalidTool> {
-    let shared = options.clone();
+    let (shared, previewed) = (options.clone(), options.clone());
     Tool::builder("write_file")
         .description(DESCRIPTION)
         .requires_approval("May this file be written?")
         .effect(ToolEffect::Idempotent)
         .concurrency(Concurrency::Keyed("/path".to_owned()))
+        .preview(move |args: WriteFileArgs| preview_write(&previewed, &args))
         .handler(move |args: WriteFileArgs| write(&shared, &args))
         .build()
+}
+
+/// Says what the file has now and what it would have.
+fn preview_write(options: &FilesOptions, args: &WriteFileArgs) -> Result<CallPreview, ToolFailure> {
+    let Ok((_, bytes)) = options.root.open_file(&args.path) else {
+        return Ok(preview_change(&args.path, None, &args.content));
+    };
+    Ok(match content(options, &args.path) {
+        Ok(before) => preview_change(&args.path, Some(&before), &args.content),
+        Err(_) => {
+            let (path, written) = (preview(&args.path), args.content.len());
+            let text = format!(
+                "`{path}` has {bytes} bytes that are not compared; {written} bytes replace them\n"
+            );
+            CallPreview::text(text)
+        }
+    })
 }
 
 fn write(options: &FilesOptions, args: &WriteFileArgs) -> Result<String, ToolFailure> {

@@ -266,7 +266,13 @@ impl RecordedStep {
         let records = ctx.turn();
         Self {
             thoughts: step.thoughts.iter().filter_map(|id| records.thoughts().get(id)).collect(),
-            messages: step.messages.iter().filter_map(|id| records.messages().get(id)).collect(),
+            // Corrections of an answer are made again.
+            messages: step
+                .messages
+                .iter()
+                .filter_map(|id| records.messages().get(id))
+                .filter(|message| message.role() == MessageRole::Assistant)
+                .collect(),
             calls: step.calls.iter().filter_map(|id| records.tool_calls().get(id)).collect(),
         }
     }

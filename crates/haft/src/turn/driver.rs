@@ -18,6 +18,7 @@ use haft_core::cancel::{CancelReason, Cancellation};
 use haft_core::clock::Timestamp;
 use haft_core::context::{DispatchContext, DispatchContextBuilder, Signal, Tokenizable};
 use haft_core::event::{ErrorReport, EventKind, LogLevel, WorkScopes};
+use haft_core::record::MessageRole;
 use haft_core::stash::Stash;
 use haft_core::step::StepContext;
 use haft_core::store::{GateRow, Lease, MemoryScope, TurnId};
@@ -446,7 +447,7 @@ impl TurnDriver {
         let turn = self.ctx.turn();
         let mut messages = turn.messages().all();
         let said: HashSet<_> = machine.messages().iter().collect();
-        messages.retain(|message| said.contains(message.id()));
+        messages.retain(|it| it.role() == MessageRole::Assistant && said.contains(it.id()));
         let TurnTotals { iterations, usage } = machine.totals();
         let calls = turn.tool_calls().of_turn();
         let Conclusion { outcome, error, is_final } = machine.into_conclusion();

@@ -5,6 +5,7 @@ mod gatekeeper;
 mod grants;
 mod notifier;
 mod open_gate;
+mod preview;
 mod question;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -31,6 +32,7 @@ pub use self::gatekeeper::{Gatekeeper, SettleError};
 pub use self::grants::ListedGrant;
 pub(super) use self::notifier::GateNotifier;
 pub(super) use self::open_gate::{OpenGate, gate_open_event};
+use self::preview::make_preview;
 use self::question::fill_question;
 use super::deadline::Stopwatch;
 use super::recorder::LeasedRecorder;
@@ -107,7 +109,11 @@ impl TurnGates {
         let request = GateRequest::new(question).payload(shown).schema(answer);
         let gate = Gate::open(id, self.turn.clone(), request, self.runner.clock.now())?;
         let gate = gate.bound_to(call).requiring_approval();
-        let gate = gate.with_argument_schema(tool.input_schema().json_schema());
+        let mut gate = gate.with_argument_schema(tool.input_schema().json_schema());
+        // A gate that is stored already has the preview of the time at which it was opened.
+        if !self.known.iter().any(|row| row.id == gate.id) {
+            gate.preview = Box::pin(make_preview(tool, &gate)).await;
+        }
         let (gate, digest) = self.store_gate(gate).await?;
         let is_settled = |row: &GateRow| row.id == gate.id && row.settlement.is_some();
         if !self.known.iter().any(is_settled) {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use haft_core::answer::AnswerFormat;
 use haft_core::clock::Timestamp;
 use haft_core::context::{Instruction, Tokenizable};
 use haft_core::record::{Memory, Message, Retrievable, Text, Thought};
@@ -37,6 +38,7 @@ pub struct TurnInput {
     pub(super) retrievables: Vec<Retrievable>,
     pub(super) thoughts: Vec<Thought>,
     pub(super) stash: Value,
+    answer: Option<AnswerFormat>,
 }
 
 /// A message of the input.
@@ -65,6 +67,7 @@ impl TurnInput {
             retrievables: Vec::new(),
             thoughts: Vec::new(),
             stash: Value::Object(serde_json::Map::new()),
+            answer: None,
         }
     }
 
@@ -237,6 +240,52 @@ impl TurnInput {
     pub fn stash(mut self, stash: Value) -> Self {
         self.stash = stash;
         self
+    }
+
+    /// Requires that the turn ends with an answer of this format: a JSON object that fits a schema. The model is told
+    /// about the schema by an instruction, and providers that can enforce one are asked to. The last message is always
+    /// checked: if it does not fit, the model is told what is wrong and asked again. A turn whose model has no attempts left
+    /// fails with the code `E_LLM_RESPONSE_INVALID`.
+    ///
+    /// [`TurnReport::answer`](super::TurnReport::answer) decodes the answer, also after the turn was resumed.
+    /// [`TurnRunner::run_typed`](super::TurnRunner::run_typed) does both for a type.
+    ///
+    /// ```
+    /// use haft::executors::{Step, StepContext, StepError};
+    /// use haft::turn::AnswerFormat;
+    /// use haft::{TurnInput, TurnRunner};
+    /// use serde_json::{Value, json};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let model = async |ctx: StepContext| {
+    ///     let texts = ["It is three.", "{\"total\": 3}"];
+    ///     let text = texts[ctx.dispatch().iteration() as usize];
+    ///     Ok::<_, StepError>(Step::done().say(ctx.message(text)?))
+    /// };
+    /// let runner = TurnRunner::builder(model).build()?;
+    /// let total = json!({"properties": {"total": {"type": "number"}}, "type": "object", "required": ["total"]});
+    /// let input = TurnInput::new("You count.").user("How many?");
+    /// let report = runner.run(input.answer(AnswerFormat::from_json_schema(total)?)).await?;
+    /// assert_eq!(report.answer::<Value>()?, json!({"total": 3}));
+    /// assert_eq!(report.iterations, 2, "the first answer was no JSON");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn answer(mut self, format: AnswerFormat) -> Self {
+        self.answer = Some(format);
+        self
+    }
+
+    /// Adds the format of the answer to the stash and to the instructions.
+    pub(super) fn add_answer_format(&mut self) -> Result<(), TurnError> {
+        let Some(format) = self.answer.take() else { return Ok(()) };
+        let rule = Instruction::from_developer("answer-format", format.instruction());
+        self.instructions.push(rule.map_err(|error| TurnError::invalid("answer", error))?);
+        if let Some(stash) = self.stash.as_object_mut() {
+            stash.insert(AnswerFormat::STASH_KEY.to_owned(), format.to_stored());
+        }
+        Ok(())
     }
 
     pub(super) fn turn_id(&self) -> Result<TurnId, TurnError> {

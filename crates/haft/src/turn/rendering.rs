@@ -5,14 +5,17 @@ use std::sync::Arc;
 
 use haft_core::artifact::SpooledArtifact;
 use haft_core::call::{RecordId, ToolResults};
-use haft_core::context::{DispatchContext, HistoryReader as _, Hydration, Tokenizable};
+use haft_core::context::{
+    DispatchContext, HistoryReader as _, Hydration, RecordError, Tokenizable,
+};
 use haft_core::event::ErrorReport;
 use haft_core::media::Media;
 use haft_core::record::Memory;
 use haft_core::stash::Stash;
 use haft_core::step::{StepContext, StepRequest};
 use haft_core::store::{MemoryScope, Row, RowKind, StoreError, StoredTurn, TurnId};
-use haft_core::tool::{OfferPoint, ToolChanges};
+use haft_core::tool::{OfferPoint, Spooler, ToolChanges};
+use haft_stores::MemorySpoolStore;
 use serde_json::Value;
 
 use super::driver::{ContextParts, load_turn, restore_history, restore_records};
@@ -163,6 +166,7 @@ pub(super) async fn render_first_request(
 ) -> Result<Option<StepRequest>, TurnError> {
     let id = input.turn_id()?;
     let messages = input.take_messages(&id, runner.clock.now())?;
+    input.add_answer_format()?;
     let stash = input.parse_stash()?;
     // What cannot be stored is refused here as it is when the turn is created.
     input.prompt_text()?;
@@ -182,8 +186,11 @@ pub(super) async fn render_first_request(
     for thought in input.thoughts {
         turn.thoughts().put(thought);
     }
+    // Long texts are shown as the model sees them. Nothing is stored outside of the memory.
+    let spooler = Spooler::new(Arc::new(MemorySpoolStore::new()));
     for record in input.retrievables {
-        turn.restore_retrievable(record)?;
+        let record = spooler.spool_retrieved(id.as_str(), Arc::new(record)).await;
+        turn.restore_retrievable(record.map_err(RecordError::from)?)?;
     }
     ask_for_request(runner, &ctx, 0).await
 }

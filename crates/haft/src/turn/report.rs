@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use haft_core::answer::{AnswerError, decode_answer};
+use haft_core::args::FromArgs;
 use haft_core::call::{CallState, RecordId, ToolCall};
 use haft_core::context::{HistoryError, RecordError};
 use haft_core::error::{Coded, ErrorCode, codes};
@@ -67,6 +69,23 @@ impl TurnReport {
         last.map_or("", |text| text.as_str())
     }
 
+    /// Decodes the last message of a completed turn as a type that derives `ToolArgs`, or as a
+    /// [`serde_json::Value`].
+    ///
+    /// # Errors
+    ///
+    /// The turn has not completed, or the message does not fit the schema of the type.
+    pub fn answer<T: FromArgs>(&self) -> Result<T, AnswerError> {
+        match &self.outcome {
+            TurnOutcome::Completed => decode_answer(self.text()),
+            outcome => {
+                let error = self.error.as_ref().map(|it| format!(": {}", it.message));
+                let status = format!("{outcome}{}", error.unwrap_or_default());
+                Err(AnswerError::NotCompleted { status })
+            }
+        }
+    }
+
     /// The status of the turn in its store, if it has ended.
     #[must_use]
     pub fn status(&self) -> TurnStatus {
@@ -79,6 +98,16 @@ impl TurnReport {
         let unknown = self.calls.iter().filter(|call| call.state() == CallState::Unknown);
         unknown.map(|call| call.id())
     }
+}
+
+/// What [`TurnRunner::run_typed`](super::TurnRunner::run_typed) returns: the answer, and the report of its turn.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct TypedReport<T> {
+    /// The answer, or why there is none.
+    pub answer: Result<T, AnswerError>,
+    /// The report of the turn.
+    pub report: TurnReport,
 }
 
 /// How a turn ended.

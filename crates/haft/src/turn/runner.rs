@@ -8,6 +8,8 @@ use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use haft_core::answer::AnswerFormat;
+use haft_core::args::ToolArgs;
 use haft_core::artifact::SpooledArtifact;
 use haft_core::cancel::Cancellation;
 use haft_core::clock::Clock;
@@ -32,7 +34,7 @@ use super::limits::{Deadlines, Limits};
 use super::machine::{TurnMachine, TurnRules};
 use super::rendering::RenderedRequest;
 use super::timed::TimedStore;
-use super::{TurnError, TurnInput, TurnReport, driver, rendering};
+use super::{TurnError, TurnInput, TurnReport, TypedReport, driver, rendering};
 
 pub use self::builder::{InvalidRunner, TurnRunnerBuilder};
 
@@ -135,6 +137,58 @@ impl TurnRunner {
         input: TurnInput,
     ) -> impl Future<Output = Result<TurnReport, TurnError>> + Send + use<> {
         self.run_until(input, Cancellation::new())
+    }
+
+    /// Runs a turn whose answer has a type. The type is what arguments of tools are: it derives `ToolArgs`, so that the
+    /// schema that the model sees, the check and the decoder agree, and `haft::testing::prove` shows it.
+    ///
+    /// An answer that does not fit goes back to the model with its problems, twice at most; see
+    /// [`TurnInput::answer`] for another bound, for streams ([`run_until`](Self::run_until)) and for workers. A turn that
+    /// was interrupted is resumed as every other one, and [`TurnReport::answer`] decodes its answer.
+    ///
+    /// ```
+    /// use haft::executors::{Step, StepContext, StepError};
+    /// use haft::{ToolArgs, TurnInput, TurnRunner};
+    ///
+    /// /// An invoice.
+    /// #[derive(Debug, PartialEq, ToolArgs)]
+    /// struct Invoice {
+    ///     /// Who sent it
+    ///     #[arg(min_len = 1)]
+    ///     sender: String,
+    ///     /// Amount in cents
+    ///     cents: u32,
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let model = async |ctx: StepContext| {
+    /// #     let texts = [r#"{"sender": ""}"#, r#"{"sender": "Ada", "cents": "250"}"#];
+    /// #     let text = texts[ctx.dispatch().iteration() as usize];
+    /// #     Ok::<_, StepError>(Step::done().say(ctx.message(text)?))
+    /// # };
+    /// let runner = TurnRunner::builder(model).build()?;
+    /// let input = TurnInput::new("You read invoices.").user("Ada asks for 2.50.");
+    /// let typed = runner.run_typed::<Invoice>(input).await?;
+    /// assert_eq!(typed.answer?, Invoice { sender: "Ada".into(), cents: 250 });
+    /// assert_eq!(typed.report.iterations, 2, "the first answer did not fit");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run). The schema of the type can also be wrong. That there is no valid answer is part of the report.
+    pub async fn run_typed<T: ToolArgs + Send + 'static>(
+        &self,
+        input: TurnInput,
+    ) -> Result<TypedReport<T>, TurnError> {
+        let format = AnswerFormat::of::<T>().map_err(|faults| {
+            let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
+            TurnError::invalid("answer", faults.join("; "))
+        })?;
+        let report = self.run(input.answer(format)).await?;
+        Ok(TypedReport { answer: report.answer(), report })
     }
 
     /// Runs a turn to its end, or until it is cancelled: by a [`Cancellation`], or (feature `tokio-util`) by a

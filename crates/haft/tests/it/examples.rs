@@ -1,15 +1,67 @@
 //! Every example runs, offline, and says what it should.
 
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Runs an example, which cargo has built beside the tests.
-fn run(name: &str) -> String {
+/// The path of an example, which cargo has built beside the tests.
+fn example(name: &str) -> PathBuf {
     let tests = std::env::current_exe().unwrap();
-    let examples: PathBuf = tests.parent().and_then(|deps| deps.parent()).unwrap().join("examples");
-    let output = Command::new(examples.join(name)).output().unwrap();
+    tests.parent().and_then(|deps| deps.parent()).unwrap().join("examples").join(name)
+}
+
+/// Runs an example.
+fn run(name: &str) -> String {
+    let output = Command::new(example(name)).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
+}
+
+/// The program of the README, with a server on this machine in the place of the provider.
+#[cfg(feature = "http")]
+#[test]
+fn turn_with_model() {
+    let call = r#"{"id":"call_1","type":"function","function":{"name":"get_weather","arguments":"{\"city\":\"Paris\"}"}}"#;
+    let bodies = [
+        format!(r#"{{"choices":[{{"index":0,"message":{{"tool_calls":[{call}]}},"finish_reason":"tool_calls"}}]}}"#),
+        r#"{"choices":[{"index":0,"message":{"content":"Yes, 21 degrees."},"finish_reason":"stop"}]}"#.to_owned(),
+    ];
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    let server = std::thread::spawn(move || bodies.map(|body| respond(&listener, &body)));
+    let mut program = Command::new(example("10_turn_with_model"));
+    let output = program.env("OPENAI_BASE_URL", url).env("OPENAI_API_KEY", "k").output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(text, "Yes, 21 degrees. (1 calls, completed)\n");
+    let [first, second] = server.join().unwrap();
+    assert!(first.contains("\"enum\":[\"celsius\",\"fahrenheit\"]"), "{first}");
+    assert!(second.contains("21 degrees Celsius in Paris"), "{second}");
+}
+
+/// Reads a request and sends a response. Returns the body of the request.
+#[cfg(feature = "http")]
+fn respond(listener: &TcpListener, body: &str) -> String {
+    let (connection, _) = listener.accept().unwrap();
+    let mut reader = BufReader::new(connection);
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).unwrap();
+        if line == "\r\n" {
+            break;
+        }
+        if let Some(count) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+            length = count.trim().parse().unwrap();
+        }
+    }
+    let mut request = vec![0; length];
+    reader.read_exact(&mut request).unwrap();
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close";
+    let response = format!("{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+    reader.into_inner().write_all(response.as_bytes()).unwrap();
+    String::from_utf8(request).unwrap()
 }
 
 #[test]
@@ -105,5 +157,14 @@ fn skills() {
     load_skill succeeded
     refund_order succeeded
     You can call refund_order now. order 7 is refunded.
+    "##);
+}
+
+#[cfg(feature = "conformance")]
+#[test]
+fn own_spool_store() {
+    insta::assert_snapshot!(run("11_own_spool_store"), @r##"
+    the contract holds
+    the content of `b` is larger than the limit of 4 bytes
     "##);
 }

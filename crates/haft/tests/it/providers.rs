@@ -47,6 +47,7 @@ mod sse;
 mod summary;
 pub(crate) mod transcripts;
 mod transport;
+mod typed_answers;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};

@@ -27,6 +27,7 @@ mod stress;
 mod suspension;
 #[cfg(all(feature = "http", feature = "formats"))]
 mod tool_block;
+mod typed_answers;
 mod unchecked;
 mod waits;
 #[cfg(feature = "sqlite")]

@@ -128,8 +128,8 @@ impl TurnSession {
     }
 
     /// Prints what a turn begins with, for a person at a terminal.
-    pub(crate) fn print_beginning(&mut self, prompt: Option<&str>) {
-        self.printer.print_beginning(prompt);
+    pub(crate) fn print_beginning(&mut self, prompt: Option<&str>, attached: &[String]) {
+        self.printer.print_beginning(prompt, attached);
     }
 
     /// The keyboard, and the signals that arrive while the user types.

@@ -9,6 +9,7 @@ use haft::turn::{Clock as _, Gate, SystemClock, Timestamp};
 use haft::turn::{TurnOutcome, TurnReport};
 use serde_json::json;
 
+use crate::commands::gates::format_preview;
 use crate::commands::{count_noun, elide, format_count, format_duration};
 use crate::markdown::MarkdownStream;
 use crate::terminal::{
@@ -26,10 +27,26 @@ const MAX_LABEL: usize = 60;
 pub(crate) enum TurnOutput {
     /// The messages, and notes on everything else.
     Text,
+    /// Notes on everything but the messages: the answer is printed when the turn has ended.
+    Answer,
     /// Every event as one line of JSON.
     Json,
     /// Questions to the user only.
     Questions,
+}
+
+impl TurnOutput {
+    /// The output of a turn whose answer is printed as JSON.
+    pub(super) const fn of_answer(self, has_format: bool) -> Self {
+        match self {
+            Self::Text if has_format => Self::Answer,
+            other => other,
+        }
+    }
+
+    const fn has_notes(self) -> bool {
+        matches!(self, Self::Text | Self::Answer)
+    }
 }
 
 /// Prints the events of turns. What cannot be printed is left out: a closed screen is no reason to stop a turn.
@@ -66,9 +83,15 @@ impl TurnPrinter {
     }
 
     /// Prints what a turn begins with: the message of the user, and whether no model is asked. Only a person at a
-    /// terminal needs that.
-    pub(super) fn print_beginning(&mut self, prompt: Option<&str>) {
-        if self.output != TurnOutput::Text || !std::io::stderr().is_terminal() {
+    /// terminal needs that; what is attached is always told.
+    pub(super) fn print_beginning(&mut self, prompt: Option<&str>, attached: &[String]) {
+        if !self.output.has_notes() {
+            return;
+        }
+        for line in attached {
+            self.print_note(TextRole::Muted, line);
+        }
+        if !std::io::stderr().is_terminal() {
             return;
         }
         if let Some(prompt) = prompt {
@@ -95,7 +118,7 @@ impl TurnPrinter {
 
     fn show_spinner(&mut self) {
         self.spinner = None;
-        let is_visible = self.output == TurnOutput::Text && !self.is_line_open;
+        let is_visible = self.output.has_notes() && !self.is_line_open;
         let Some((_, since)) = self.awaited.first().filter(|_| is_visible) else { return };
         let names: Vec<&str> = self.awaited.iter().map(|(name, _)| name.as_str()).collect();
         let label = elide(&sanitize(&names.join(", ")), MAX_LABEL);
@@ -149,10 +172,11 @@ impl TurnPrinter {
     }
 
     fn print_progress(&mut self, event: &Event) {
-        if self.output != TurnOutput::Text {
+        if !self.output.has_notes() {
             return;
         }
         match &event.kind {
+            EventKind::Message(_) if self.output == TurnOutput::Answer => {}
             EventKind::Message(piece) => self.print_message(piece),
             EventKind::Thought(piece) if piece.is_complete => {
                 let text = piece.full.as_deref().unwrap_or(&piece.delta);
@@ -239,12 +263,21 @@ impl TurnPrinter {
     pub(super) fn print_question(&mut self, gate: &Gate, is_yes_or_no: bool) {
         let mut text = gate.reason.clone();
         if !gate.payload.is_null() {
-            text.push_str(&format!("\n  {}", gate.payload));
+            let payload = gate.payload.to_string();
+            // The preview says in a better form what long arguments say.
+            let has_preview = gate.preview.is_some() && !self.is_verbose();
+            let payload = if has_preview { elide(&payload, MAX_ARGS) } else { payload };
+            text.push_str(&format!("\n  {payload}"));
         }
         if let Some(schema) = gate.schema.as_ref().filter(|_| !is_yes_or_no) {
             text.push_str(&format!("\n  the value must match {schema}"));
         }
         self.print_always(TextRole::Warning, &text);
+        if let Some(preview) = &gate.preview {
+            let shown =
+                format_preview(preview, |role, line| self.terminal.style_stderr(role, line));
+            print_line(format_args!("{}", shown.trim_end()));
+        }
         let prompt = match (is_yes_or_no, gate.approval && self.stores_turns()) {
             (true, true) => "approve? [y/N] (? lists more choices) ",
             (true, false) => "approve? [y/N] ",
@@ -266,7 +299,7 @@ impl TurnPrinter {
 
     /// Prints the outcome of a turn, and the command that resumes it if it has not ended.
     pub(crate) fn print_outcome(&mut self, report: &TurnReport, resume_command: &str) {
-        if self.output != TurnOutput::Text {
+        if !self.output.has_notes() {
             return;
         }
         self.end_line();
@@ -314,7 +347,7 @@ impl TurnPrinter {
             return;
         }
         let text = sanitize(report.text());
-        if !text.is_empty() {
+        if !text.is_empty() && self.output != TurnOutput::Answer {
             let _ = writeln!(stdout(), "{text}");
         }
         if let Some(error) = &report.error {

@@ -29,7 +29,7 @@ struct TurnLine {
     words: String,
 }
 
-/// The most turns that a search reads.
+/// The most turns that a search in all messages reads.
 const MAX_SEARCHED: usize = 5000;
 
 /// How many turns are read at once.
@@ -46,7 +46,17 @@ pub(in crate::commands) async fn list_turns(
         query.conversation = Some(find_conversation(&stores, name).await?);
     }
     let has_filter = args.unfinished || args.search.is_some() || args.agent.is_some();
-    let wanted = args.search.as_deref().map(str::to_lowercase);
+    let mut spoken = None;
+    match &args.search {
+        Some(text) if args.all_messages => spoken = Some(text.to_lowercase()),
+        Some(text) => query = query.matching(text),
+        None => {}
+    }
+    // The index has the name of an agent. The rest of its path is compared with the turns.
+    let agent_name = args.agent.as_deref().map(Path::new).and_then(Path::file_name);
+    if let Some(name) = agent_name {
+        query = query.agent(name.to_string_lossy());
+    }
     let (mut text, mut found, mut read) = (String::new(), 0, 0);
     'pages: while found < args.limit && read < MAX_SEARCHED {
         let page = stores.turns().turns(query.clone()).await?;
@@ -55,7 +65,7 @@ pub(in crate::commands) async fn list_turns(
         for summary in page {
             read += 1;
             let Some(line) = TurnLine::load(summary, &stores).await? else { continue };
-            if !line.matches(wanted.as_deref(), args.agent.as_deref()) {
+            if !line.matches(spoken.as_deref(), args.agent.as_deref()) {
                 continue;
             }
             found += 1;

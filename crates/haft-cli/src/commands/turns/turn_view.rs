@@ -9,11 +9,12 @@ use haft::executors::{ExecutorDescription, Step, StepContext, StepError};
 use haft::providers::Provider;
 use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::stores::{OpenStores, Row, RowKind, StoredTurn};
-use haft::turn::{StepHistory, Timestamp, TurnHistory, TurnRunner};
+use haft::turn::{Gate, StepHistory, Timestamp, TurnHistory, TurnRunner};
 use serde_json::{Value, json};
 
 use super::record_view::{CallFacts, RecordView};
 use super::{earlier_turns, end_error, parse_json_or_text, status_role};
+use crate::commands::gates::format_preview;
 use crate::commands::run::origin_agent;
 use crate::commands::{count_noun, format_count, format_duration};
 use crate::config::UserConfig;
@@ -108,6 +109,11 @@ impl<'t> TurnView<'t> {
         for gate in self.turn.gates.iter().filter(|gate| gate.settlement.is_none()) {
             let label = terminal.style_stdout(TextRole::Warning, "open gate");
             text.push_str(&format!("{label} {}\n", gate.id));
+            let opened = serde_json::from_str::<Gate>(&gate.json).ok();
+            if let Some(preview) = opened.and_then(|gate| gate.preview) {
+                let style = |role, line: &str| terminal.style_stdout(role, line);
+                text.push_str(&format_preview(&preview, style));
+            }
         }
         if let Some(handle) = self.facts.handles.values().flatten().next() {
             let hint =

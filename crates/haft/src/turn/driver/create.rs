@@ -60,6 +60,7 @@ struct PreparedTurn {
 fn prepare_turn(runner: &RunnerShared, mut input: TurnInput) -> Result<PreparedTurn, TurnError> {
     let id = input.turn_id()?;
     let messages = share(input.take_messages(&id, runner.clock.now())?);
+    input.add_answer_format()?;
     let stash = input.parse_stash()?;
     let system_prompt = input.prompt_text()?;
     let conversation = input.conversation;

@@ -10,7 +10,8 @@ use haft_core::context::{Hydration, Instruction, Tokenizable, TurnContext};
 use haft_core::error::codes;
 use haft_core::event::{ErrorReport, LogLevel};
 use haft_core::record::{
-    LoadError, Memory, Message, Record as _, RecordLoader, RecordName, Retrievable, Thought,
+    LoadError, Memory, Message, MessageRole, Record as _, RecordLoader, RecordName, Retrievable,
+    Thought,
 };
 use haft_core::stash::Stash;
 use haft_core::step::ExecutorDescription;
@@ -226,7 +227,10 @@ async fn report_ended(
     for row in &stored.rows {
         match row.kind {
             RowKind::Message if said.contains(row.id.as_str()) => {
-                messages.push(Arc::new(Message::from_row(row, &runner.loader).await?));
+                let message = Message::from_row(row, &runner.loader).await?;
+                if message.role() == MessageRole::Assistant {
+                    messages.push(Arc::new(message));
+                }
             }
             RowKind::ToolCall => {
                 calls.push(Arc::new(ToolCall::from_row(row, &runner.loader).await?));

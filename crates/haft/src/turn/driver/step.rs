@@ -14,6 +14,7 @@ use haft_core::store::{StoreWrite, SummaryUpdate};
 use haft_core::tool::OfferPoint;
 use haft_core::usage::Usage;
 
+use super::super::answers::check_answer;
 use super::super::calls::CallRunner;
 use super::super::deadline::{WaitError, catch_panic, with_deadline};
 use super::super::gates::GateScope;
@@ -105,7 +106,7 @@ impl TurnDriver {
         };
         step_ctx.end_reports(taken.as_ref().ok().and_then(|step| step.as_ref().ok()));
         let error = match taken {
-            Ok(Ok(step)) => return Ok(step),
+            Ok(Ok(step)) => return Ok(check_answer(ctx, step)),
             _ if ctx.cancellation().is_cancelled() => {
                 let reason = ctx.cancellation().reason();
                 let reason = reason.map_or_else(String::new, |it| it.to_string());

@@ -1,0 +1,43 @@
+//! A turn with a model and a tool.
+#![expect(clippy::print_stdout, reason = "an example prints")]
+
+use std::env::var;
+
+use haft::providers::dialects::chat_completions::ChatCompletions;
+use haft::{Provider, ToolArgs, ToolFailure, TurnInput, TurnRunner, tool};
+
+/// Returns the current weather for a given city.
+#[tool(effect = "read-only")]
+async fn get_weather(args: Weather) -> Result<String, ToolFailure> {
+    Ok(format!("21 degrees {:?} in {}", args.units, args.city))
+}
+
+#[derive(ToolArgs)]
+struct Weather {
+    /// The city name
+    #[arg(min_len = 1)]
+    city: String,
+    /// Unit of the answer
+    #[arg(default = "celsius")]
+    units: Units,
+}
+
+#[derive(Debug, ToolArgs)]
+enum Units {
+    Celsius,
+    Fahrenheit,
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut model = Provider::builder(ChatCompletions::new(), "gpt-5-mini");
+    if let Ok(url) = var("OPENAI_BASE_URL") {
+        model = model.base_url(url);
+    }
+    let model = model.key(var("OPENAI_API_KEY")?).build()?;
+    let runner = TurnRunner::builder(model).tool(get_weather()?).build()?;
+    let input = TurnInput::new("You are a weather service.").user("Is it warm in Paris?");
+    let report = runner.run(input).await?;
+    println!("{} ({} calls, {})", report.text(), report.calls.len(), report.outcome);
+    Ok(())
+}

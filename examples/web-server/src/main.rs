@@ -1,0 +1,38 @@
+//! Serves turns on this machine.
+//!
+//! ```sh
+//! cargo run -p web-server                         # offline, with a script
+//! MODEL=gpt-5-mini OPENAI_API_KEY=… cargo run -p web-server
+//! curl -N localhost:3000/turns -H 'content-type: application/json' -d '{"prompt": "Order 7 arrived broken."}'
+//! ```
+#![expect(clippy::print_stdout, reason = "an example prints")]
+
+use std::env;
+use std::net::Ipv4Addr;
+
+use anyhow::Result;
+use haft::TurnRunner;
+use haft::events::EventHub;
+use haft::executors::ScriptExecutor;
+use haft::providers::Provider;
+use haft::providers::dialects::chat_completions::ChatCompletions;
+use haft::stores::TurnDir;
+use web_server::{Server, shop_tools};
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let builder = match env::var("MODEL") {
+        Ok(model) => {
+            let provider = Provider::builder(ChatCompletions::new(), model);
+            TurnRunner::builder(provider.key(env::var("OPENAI_API_KEY")?).build()?)
+        }
+        Err(_) => TurnRunner::builder(ScriptExecutor::parse(include_str!("../script.yaml"))?),
+    };
+    let hub = EventHub::new();
+    let store_dir = TurnDir::open(env::temp_dir().join("haft-web-server"))?;
+    let runner = builder.dir(&store_dir).observer(hub.clone()).tools(shop_tools()?).build()?;
+    let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 3000)).await?;
+    println!("listening on http://{}", listener.local_addr()?);
+    axum::serve(listener, Server::new(runner, hub).routes()).await?;
+    Ok(())
+}
