@@ -3,11 +3,13 @@
 #[cfg(test)]
 mod tests;
 
-use crate::{artifacts, conversation, mcp, measure::Plan, report::Format, stream, turns, workers};
+use crate::{
+    artifacts, conversation, growth, mcp, measure::Plan, report::Format, stream, turns, workers,
+};
 
 /// What is printed when the command line is not understood.
 pub(crate) const USAGE: &str = "\
-usage: haft-bench <dispatch|validate|callid|agreement|artifacts|stream|turns|conversation|mcp|workers> [--json] [--rounds N] [--quick]
+usage: haft-bench <dispatch|validate|callid|agreement|artifacts|stream|turns|conversation|growth|mcp|workers> [--json] [--rounds N] [--quick]
                   [--values N] [--bytes N] [--keep] [--full]
 
   dispatch    JSON text in, typed handler out: Haft, peers and the reference in node
@@ -18,6 +20,7 @@ usage: haft-bench <dispatch|validate|callid|agreement|artifacts|stream|turns|con
   stream      100000 pieces of an answer read, in memory and over HTTP, and a request of 1000 records
   turns       turns of three iterations: at once, waiting, and on the disk, beside bare Tokio
   conversation  a conversation of many turns: size of its store and time of hydration, and how they grow
+  growth      what grows with a turn, its history and its store, at four sizes, and the exponents
   mcp         the MCP proxy: what it adds to a small call, and a large result (--bytes) until its answer
   workers     workers on PostgreSQL: decisions, claims, commits, throughput, and a large result (--bytes) in S3
 
@@ -27,7 +30,7 @@ usage: haft-bench <dispatch|validate|callid|agreement|artifacts|stream|turns|con
   --values N  values that the agreement proof draws over all shapes (1000000; at least 100 a shape)
   --bytes N   size of the log of artifacts, such as 64M or 1G (256M)
   --keep      leaves the data of artifacts where it is
-  --full      has 100000 turns wait, and not only 10000";
+  --full      has 100000 turns wait, and not only 10000; stores up to a million turns for growth";
 
 /// Values of the agreement proof if the command line does not say.
 const VALUES: usize = 1_000_000;
@@ -43,6 +46,7 @@ pub(crate) enum Bench {
     Stream,
     Turns,
     Conversation,
+    Growth,
     Mcp,
     Workers,
 }
@@ -59,6 +63,7 @@ pub(crate) struct Args {
     pub(crate) stream: stream::Options,
     pub(crate) turns: turns::Options,
     pub(crate) conversation: conversation::Options,
+    pub(crate) growth: growth::Options,
     pub(crate) mcp: mcp::Options,
     pub(crate) workers: workers::Options,
 }
@@ -85,6 +90,7 @@ impl Args {
                 "stream" if bench.is_none() => bench = Some(Bench::Stream),
                 "turns" if bench.is_none() => bench = Some(Bench::Turns),
                 "conversation" if bench.is_none() => bench = Some(Bench::Conversation),
+                "growth" if bench.is_none() => bench = Some(Bench::Growth),
                 "mcp" if bench.is_none() => bench = Some(Bench::Mcp),
                 "workers" if bench.is_none() => bench = Some(Bench::Workers),
                 "--json" => format = Format::JsonLines,
@@ -103,6 +109,7 @@ impl Args {
         let turns = turns::Options { rounds: rounds.unwrap_or(few), full };
         let stream = stream::Options { rounds: rounds.unwrap_or(few) };
         let conversation = conversation::Options { turns: if quick { 200 } else { 1_000 } };
+        let growth = growth::Options { quick, full };
         let mcp = mcp::Options { calls: if quick { 500 } else { 5_000 }, bytes };
         let (count, waiting) = if quick { (100, 1_000) } else { (400, 10_000) };
         let workers = workers::Options { turns: count, waiting, bytes };
@@ -115,6 +122,7 @@ impl Args {
             stream,
             turns,
             conversation,
+            growth,
             mcp,
             workers,
         })

@@ -22,6 +22,7 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
 use crate::Sink;
+use crate::growth::growth_exponent;
 use crate::measure::median;
 use crate::report::{Entry, Row};
 
@@ -91,17 +92,6 @@ fn rows(name: &str, samples: &[Sample]) -> Vec<Row> {
         ],
     });
     rows
-}
-
-/// The exponent `b` for which `a * n^b` fits best: the slope of the logarithms.
-fn growth_exponent(points: impl Iterator<Item = (f64, f64)>) -> f64 {
-    let points: Vec<(f64, f64)> = points.map(|(n, value)| (n.ln(), value.max(1.0).ln())).collect();
-    let count = points.len() as f64;
-    let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / count;
-    let (x, y) = (mean(|it| it.0), mean(|it| it.1));
-    let covariance: f64 = points.iter().map(|it| (it.0 - x) * (it.1 - y)).sum();
-    let variance: f64 = points.iter().map(|it| (it.0 - x).powi(2)).sum();
-    covariance / variance
 }
 
 fn measure(turns: usize, hydrate: HydrateConversation) -> Result<Vec<Sample>, String> {

@@ -8,6 +8,7 @@
 //! cargo run --release -p haft-bench -- stream
 //! cargo run --release -p haft-bench -- turns --full
 //! cargo run --release -p haft-bench --no-default-features -- conversation
+//! cargo run --release -p haft-bench --no-default-features -- growth --full
 //! cargo run --release -p haft-bench --no-default-features -- mcp --bytes 1G
 //! cargo run --release -p haft-bench --no-default-features -- workers --bytes 1G
 //! cargo run --release -p haft-bench --features allocations -- dispatch
@@ -25,6 +26,7 @@ mod artifacts;
 mod callid;
 mod conversation;
 mod dispatch;
+mod growth;
 mod mcp;
 mod measure;
 mod node;
@@ -99,6 +101,7 @@ fn run(args: Args) -> Result<(), String> {
         Bench::Mcp => mcp::run(args.mcp, &mut print),
         Bench::Conversation => conversation::run(args.conversation, &mut print),
         Bench::Workers => workers::run(args.workers, &mut print),
+        Bench::Growth => growth::run(args.growth, &mut print),
     }
 }
 

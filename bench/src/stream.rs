@@ -11,7 +11,7 @@ mod data;
 mod floor;
 #[cfg(not(feature = "allocations"))]
 mod http;
-mod ours;
+pub(crate) mod ours;
 #[cfg(feature = "peers")]
 mod peers;
 mod request;

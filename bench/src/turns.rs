@@ -12,7 +12,7 @@ mod durable;
 mod idle;
 pub(crate) mod job;
 mod overhead;
-mod table;
+pub(crate) mod table;
 mod workload;
 
 #[cfg(test)]

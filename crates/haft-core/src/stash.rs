@@ -13,6 +13,7 @@
 //! # Ok::<(), haft_core::stash::StashError>(())
 //! ```
 
+mod changes;
 mod decode;
 mod encode;
 mod error;
@@ -31,10 +32,12 @@ use serde::de::{DeserializeOwned, DeserializeSeed as _, Error as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
+use self::changes::ChangeLog;
 use self::decode::Decoder;
 use self::encode::StashEncoder;
 use self::node::{Refusal, StashNode};
 
+pub use self::changes::StashChanges;
 pub use self::error::StashError;
 pub use self::path::StashPath;
 
@@ -73,11 +76,12 @@ pub struct Stash {
     inner: RwLock<Inner>,
 }
 
-#[derive(Clone)]
 struct Inner {
     /// Always an object.
     root: StashNode,
     typed: Arc<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
+    /// What has changed, if that is tracked.
+    changes: Option<ChangeLog>,
 }
 
 impl Stash {
@@ -193,7 +197,7 @@ impl Stash {
         let current = inner.root.get(&path).map(StashNode::to_value);
         let node = StashNode::from_value(change(current.as_ref()), room_below(&path))
             .map_err(|it| it.at(&path))?;
-        inner.root.put(&path, node).map(drop)
+        inner.put(&path, node).map(drop)
     }
 
     /// Takes out the value at `path`. Its containers stay, even when empty; later elements of an
@@ -209,8 +213,39 @@ impl Stash {
     /// ```
     pub fn remove(&self, path: impl Into<StashPath>) -> Option<Value> {
         let path = path.into();
-        let taken = self.write().root.take(&path);
+        let taken = self.write().take(&path);
         taken.map(|node| node.to_value())
+    }
+
+    /// Tracks changes from now on, for [`take_changes`](Self::take_changes). Clones do not.
+    pub fn track_changes(&self) {
+        self.write().changes = Some(ChangeLog::default());
+    }
+
+    /// What has changed since the last call. Takes time by what has changed, and not by what is stored.
+    ///
+    /// ```
+    /// use haft_core::stash::{Stash, StashChanges};
+    ///
+    /// let stash = Stash::new();
+    /// stash.track_changes();
+    /// stash.set("count", 1)?;
+    /// stash.set("count", 2)?;
+    /// let StashChanges::Parts(parts) = stash.take_changes() else { panic!("one part has changed") };
+    /// assert_eq!(parts, [("count".into(), Some(2.into()))]);
+    /// assert_eq!(stash.take_changes(), StashChanges::None);
+    /// # Ok::<(), haft_core::stash::StashError>(())
+    /// ```
+    #[must_use]
+    pub fn take_changes(&self) -> StashChanges {
+        // Most of the time nothing has changed, and a look suffices.
+        match &self.read().changes {
+            Some(changes) if !changes.is_empty() => {}
+            _ => return StashChanges::None,
+        }
+        let mut inner = self.write();
+        let changes = inner.changes.replace(ChangeLog::default()).unwrap_or_default();
+        changes.describe(&inner.root)
     }
 
     /// The paths of all leaves in insertion order. Only objects are descended into: arrays are
@@ -277,7 +312,7 @@ impl Stash {
     }
 
     fn with_root(root: StashNode) -> Self {
-        Self { inner: RwLock::new(Inner { root, typed: Arc::default() }) }
+        Self { inner: RwLock::new(Inner { root, typed: Arc::default(), changes: None }) }
     }
 
     fn node(&self, path: &StashPath) -> Option<StashNode> {
@@ -285,7 +320,7 @@ impl Stash {
     }
 
     fn put(&self, path: &StashPath, node: StashNode) -> Result<(), StashError> {
-        let replaced = self.write().root.put(path, node);
+        let replaced = self.write().put(path, node);
         // The old value is dropped here, after the lock.
         replaced.map(drop)
     }
@@ -298,6 +333,39 @@ impl Stash {
 
     fn write(&self) -> RwLockWriteGuard<'_, Inner> {
         self.inner.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn put(&mut self, path: &StashPath, node: StashNode) -> Result<Option<StashNode>, StashError> {
+        let Some(changes) = &mut self.changes else { return self.root.put(path, node) };
+        let changed = match self.root.get(path) {
+            Some(current) if *current == node => None,
+            Some(_) => Some(path.clone()),
+            // The containers that are made on the way are new, too, and stay if the value is removed.
+            None => {
+                let prefixes = (1..=path.steps().len()).map(|len| path.prefix(len));
+                prefixes.into_iter().find(|prefix| self.root.get(prefix).is_none())
+            }
+        };
+        let replaced = self.root.put(path, node)?;
+        if let Some(changed) = changed {
+            changes.note(&changed);
+        }
+        Ok(replaced)
+    }
+
+    fn take(&mut self, path: &StashPath) -> Option<StashNode> {
+        let taken = self.root.take(path)?;
+        if let Some(changes) = &mut self.changes {
+            let container = path.prefix(path.steps().len().saturating_sub(1));
+            match self.root.get(&container) {
+                // Later elements of an array have moved.
+                Some(StashNode::Array(_)) => changes.note(&container),
+                _ => changes.note(path),
+            }
+        }
+        Some(taken)
     }
 }
 
@@ -325,8 +393,9 @@ impl Default for Stash {
 /// A snapshot: later changes to either do not show in the other. Process-local values are shared.
 impl Clone for Stash {
     fn clone(&self) -> Self {
-        let inner = self.read().clone();
-        Self { inner: RwLock::new(inner) }
+        let inner = self.read();
+        let (root, typed) = (inner.root.clone(), Arc::clone(&inner.typed));
+        Self { inner: RwLock::new(Inner { root, typed, changes: None }) }
     }
 }
 

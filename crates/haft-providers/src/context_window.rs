@@ -10,15 +10,17 @@
 
 mod shedding;
 mod stored_omissions;
+mod token_counter;
 
 use std::collections::BTreeMap;
 
 use haft_core::media::MediaKind;
-use haft_core::tokens::{Certainty, Estimators, TokenError};
+use haft_core::tokens::{Certainty, TokenError};
 use serde_json::{Value, json};
 
 pub(crate) use self::shedding::{ContextShedder, exchange_starts};
 pub(crate) use self::stored_omissions::StoredOmissions;
+pub(crate) use self::token_counter::{TokenCache, TokenCounter};
 use crate::prompt::{
     AssistantEntry, AssistantThought, ContentPart, OfferedTool, Prompt, PromptEntry, PromptSection,
 };
@@ -38,6 +40,8 @@ pub(crate) struct PromptSize {
     pub(crate) per_section: BTreeMap<PromptSection, u64>,
     /// How exact the numbers are.
     pub(crate) certainty: Certainty,
+    /// By entry of the timeline.
+    pub(crate) per_entry: Vec<u64>,
 }
 
 impl PromptSize {
@@ -46,25 +50,24 @@ impl PromptSize {
     /// # Errors
     ///
     /// There is no counter of that name, or it failed.
-    pub(crate) fn measure(
-        prompt: &Prompt,
-        estimators: &Estimators,
-        encoding: &str,
-    ) -> Result<Self, TokenError> {
-        let mut meter = TokenMeter { estimators, encoding, certainty: Certainty::Exact };
+    pub(crate) fn measure(prompt: &Prompt, counter: TokenCounter<'_>) -> Result<Self, TokenError> {
+        let mut meter = TokenMeter { counter, certainty: Certainty::Exact };
         let mut per_section = BTreeMap::new();
         let mut add = |section, tokens| *per_section.entry(section).or_insert(0) += tokens;
         for part in prompt.system.iter().chain(&prompt.trailing) {
             add(part.section, meter.text(part.text.as_str())?);
         }
+        let mut per_entry = Vec::with_capacity(prompt.timeline.len());
         for entry in &prompt.timeline {
-            add(PromptSection::Timeline, meter.entry(entry)? + PER_ENTRY);
+            let tokens = meter.entry(entry)? + PER_ENTRY;
+            per_entry.push(tokens);
+            add(PromptSection::Timeline, tokens);
         }
         for tool in &prompt.tools {
             add(PromptSection::Tools, meter.tool(tool)?);
         }
         let certainty = meter.certainty;
-        Ok(Self { total: per_section.values().sum(), per_section, certainty })
+        Ok(Self { total: per_section.values().sum(), per_section, certainty, per_entry })
     }
 
     /// The numbers for an event.
@@ -86,14 +89,13 @@ impl PromptSize {
 }
 
 struct TokenMeter<'e> {
-    estimators: &'e Estimators,
-    encoding: &'e str,
+    counter: TokenCounter<'e>,
     certainty: Certainty,
 }
 
 impl TokenMeter<'_> {
     fn text(&mut self, text: &str) -> Result<u64, TokenError> {
-        let count = self.estimators.count_or_estimate(self.encoding, text, |_| {})?;
+        let count = self.counter.count(text)?;
         self.certainty = self.certainty.min(count.certainty);
         Ok(count.tokens)
     }

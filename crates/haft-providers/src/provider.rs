@@ -29,6 +29,7 @@ pub use self::error::ProviderError;
 use self::exchange::Exchange;
 use self::response::FinishedResponse;
 use crate::assembly::MediaCache;
+use crate::context_window::TokenCache;
 use crate::dialect::{AnswerRequest, Delivery, Dialect, ModelRequest, RequestNote};
 use crate::generation::{Generation, GenerationOutcome};
 use crate::options::{
@@ -96,6 +97,8 @@ struct ProviderState<D> {
     transport: Arc<dyn Transport>,
     retry: RetryPolicy,
     estimators: Estimators,
+    /// What was counted before.
+    token_cache: TokenCache,
     /// The names of envelopes are derived from it, in turns of runners without a secret.
     secret: EnvelopeSecret,
     observers: Observers,

@@ -102,7 +102,7 @@ impl ToolCallReport {
     pub fn of(call: &ToolCall, handle: Option<&Handle>) -> Self {
         let is_complete = call.state().is_final();
         Self {
-            id: call.id().to_string().into(),
+            id: call.id().with_text(|text| text.into()),
             tool: call.tool().into(),
             args: call.raw().parsed().ok().map(Into::into),
             checksum: Some(call.call_id()),

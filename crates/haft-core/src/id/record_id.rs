@@ -53,6 +53,14 @@ impl RecordId {
         self.occurrence
     }
 
+    /// Calls a function with the text form, which allocates nothing for the first occurrence of a call.
+    pub(crate) fn with_text<T>(self, run: impl FnOnce(&str) -> T) -> T {
+        match self.suffix() {
+            None => run(self.id.hex().as_str()),
+            Some(_) => run(&self.to_string()),
+        }
+    }
+
     /// The `#n` of a repeat.
     pub(super) fn suffix(self) -> Option<u32> {
         Some(self.occurrence.get()).filter(|it| *it > 1)

@@ -163,6 +163,44 @@ impl<T: Record> RecordList<T> {
         self.each(|placed| (placed.number, Arc::clone(&placed.record)))
     }
 
+    /// The records that match, in order.
+    #[must_use]
+    pub fn matching(&self, mut matches: impl FnMut(&T) -> bool) -> Vec<Arc<T>> {
+        let records = self.read();
+        let records = records.iter().flat_map(|records| records.values());
+        records.filter(|it| matches(&it.record)).map(|it| Arc::clone(&it.record)).collect()
+    }
+
+    /// Whether a record matches. The list is locked meanwhile.
+    pub fn any(&self, mut matches: impl FnMut(&T) -> bool) -> bool {
+        let records = self.read();
+        records.iter().flat_map(|records| records.values()).any(|it| matches(&it.record))
+    }
+
+    /// Whether a record of the turn itself matches. The list is locked meanwhile.
+    pub fn any_of_turn(&self, mut matches: impl FnMut(&T) -> bool) -> bool {
+        let records = self.read();
+        let mut records = records.iter().flat_map(|records| records.values());
+        records.any(|it| !it.is_earlier() && matches(&it.record))
+    }
+
+    /// The last record.
+    #[must_use]
+    pub fn last(&self) -> Option<Arc<T>> {
+        self.read().as_ref()?.last().map(|(_, placed)| Arc::clone(&placed.record))
+    }
+
+    /// How many records of the turn itself there are, without those of earlier turns.
+    #[must_use]
+    pub fn len_of_turn(&self) -> usize {
+        let records = self.read();
+        // Records of earlier turns come first.
+        records.as_ref().map_or(0, |records| {
+            let earlier = records.as_slice().partition_point(|_, placed| placed.is_earlier());
+            records.len() - earlier
+        })
+    }
+
     /// The records of the turn itself as they are now, in order, without those of earlier turns.
     #[must_use]
     pub fn of_turn(&self) -> Vec<Arc<T>> {

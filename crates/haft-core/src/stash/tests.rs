@@ -1,3 +1,4 @@
+mod changes;
 mod model;
 
 use std::collections::BTreeMap;

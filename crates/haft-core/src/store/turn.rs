@@ -123,12 +123,12 @@ impl NewTurn {
     ///
     /// [`StoreError::Invalid`] if one of them cannot be stored.
     pub fn check(&self) -> Result<(), StoreError> {
-        let optional = |text: &Option<String>| text.clone().unwrap_or_default();
         check_text("a conversation", self.conversation.as_deref().unwrap_or_default())?;
         check_text("a tenant", &self.tenant)?;
-        check_text("the name of an agent", &optional(&self.agent))?;
-        check_text("the name of a model", &optional(&self.model))?;
-        check_text("the first words of a turn", &optional(&self.first_words))?;
+        check_text("the name of an agent", self.agent.as_deref().unwrap_or_default())?;
+        check_text("the name of a model", self.model.as_deref().unwrap_or_default())?;
+        let first_words = self.first_words.as_deref().unwrap_or_default();
+        check_text("the first words of a turn", first_words)?;
         self.writes.iter().try_for_each(StoreWrite::check)
     }
 
@@ -150,7 +150,7 @@ impl NewTurn {
 /// ```
 #[must_use]
 pub fn first_words(text: &str) -> String {
-    let mut words = String::new();
+    let mut words = String::with_capacity(text.len().min(200));
     let mut left = 200_usize;
     for word in text.split_whitespace() {
         if !words.is_empty() && left > 0 {

@@ -62,8 +62,9 @@ use signal::Signals;
 pub struct DispatchContext {
     turn: TurnContext,
     dispatch: Arc<Dispatch>,
-    /// The call that this handle was made for; nothing outside a handler.
-    call: Option<CallScope>,
+    /// The call that this handle was made for; nothing outside a handler. Shared, because every part of a turn has a
+    /// handle and few are made for a call.
+    call: Option<Arc<CallScope>>,
 }
 
 struct Dispatch {
@@ -75,7 +76,6 @@ struct Dispatch {
 }
 
 /// The call that a handler works on.
-#[derive(Clone)]
 pub(crate) struct CallScope {
     pub(crate) call_id: CallId,
     pub(crate) record: Option<RecordId>,
@@ -345,7 +345,7 @@ impl DispatchContext {
 
     pub(crate) fn for_call(&self, scope: CallScope) -> Self {
         let (turn, dispatch) = (self.turn.clone(), Arc::clone(&self.dispatch));
-        Self { turn, dispatch, call: Some(scope) }
+        Self { turn, dispatch, call: Some(Arc::new(scope)) }
     }
 }
 

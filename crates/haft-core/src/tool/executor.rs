@@ -136,19 +136,23 @@ impl ToolExecutor {
     ///
     /// The call that ended because its arguments were refused.
     pub async fn accept(&self, args: impl Into<RawArgs>) -> Result<AcceptedCall, Box<Invocation>> {
-        let (validated, accepted) = self.validate_args(args.into()).await;
-        match accepted {
+        let (validated, accepted) = self.check_args(args.into());
+        match self.run_validators(accepted).await {
             Ok(accepted) => Ok(AcceptedCall { executor: self.clone(), validated, accepted }),
             Err(problems) => Err(Box::new(self.finish(validated, Err(problems)).await)),
         }
     }
 
     async fn call_raw(&self, raw: RawArgs) -> Invocation {
-        let (validated, accepted) = self.validate_args(raw).await;
+        let (validated, mut accepted) = self.check_args(raw);
+        if !self.tool.0.validators.is_empty() {
+            accepted = Box::pin(self.run_validators(accepted)).await;
+        }
         self.finish(validated, accepted).await
     }
 
-    async fn validate_args(&self, raw: RawArgs) -> (ValidatedCall, Result<AcceptedArgs, Problems>) {
+    /// Validates the arguments by the schema.
+    fn check_args(&self, raw: RawArgs) -> (ValidatedCall, Result<AcceptedArgs, Problems>) {
         let Self { tool, ctx, .. } = self;
         let began = ctx.clock().read();
         let (call_id, duplicates) = match self.place {
@@ -157,18 +161,23 @@ impl ToolExecutor {
             None => raw.call_id_and_duplicates(tool.name().as_str()),
         };
         let ordinal = self.place.map_or_else(|| ctx.next_ordinal(), |(_, ordinal)| ordinal);
-        let mut accepted = self.check(&raw, duplicates);
+        let accepted = self.check(&raw, duplicates);
+        (ValidatedCall { raw, call_id, ordinal, began }, accepted)
+    }
+
+    /// Lets the validators of the tool look at arguments that the schema accepts.
+    async fn run_validators(
+        &self,
+        accepted: Result<AcceptedArgs, Problems>,
+    ) -> Result<AcceptedArgs, Problems> {
+        let Self { tool, ctx, .. } = self;
         if !tool.0.validators.is_empty()
             && let Ok(AcceptedArgs { args, .. }) = &accepted
         {
             let checked = Guarded(Box::pin(tool.validators_accept(args))).await;
-            let checked =
-                checked.unwrap_or_else(|panic| report_validator_panic(ctx, panic.as_ref()));
-            if let Err(problems) = checked {
-                accepted = Err(problems);
-            }
+            checked.unwrap_or_else(|panic| report_validator_panic(ctx, panic.as_ref()))?;
         }
-        (ValidatedCall { raw, call_id, ordinal, began }, accepted)
+        accepted
     }
 
     async fn finish(
@@ -177,7 +186,9 @@ impl ToolExecutor {
         accepted: Result<AcceptedArgs, Problems>,
     ) -> Invocation {
         let Self { tool, ctx, .. } = self;
-        let ValidatedCall { raw, call_id, ordinal, began } = validated;
+        // Taken apart only at the end, so that nothing is copied before the handler runs.
+        let ValidatedCall { call_id, ordinal, began, .. } = &validated;
+        let (call_id, ordinal, began) = (*call_id, *ordinal, *began);
         let started_at = began.wall;
         let record = self.place.map(|(record, _)| record);
         let scope = CallExecution { ctx, tool, call_id, record, ordinal };
@@ -200,7 +211,7 @@ impl ToolExecutor {
             Ok(AcceptedArgs { args, changes }) => (Some(args), changes),
             Err(_) => (None, Vec::new()),
         };
-        let tool = tool.clone();
+        let (tool, raw) = (tool.clone(), validated.raw);
         Invocation { tool, call_id, ordinal, raw, accepted, changes, outcome, started_at, duration }
     }
 

@@ -97,6 +97,32 @@ impl Spooler {
         }
     }
 
+    /// Ends a requested call whose result is short text, which needs no store. Gives both back if it is not.
+    ///
+    /// # Errors
+    ///
+    /// The call and what its tool did, for [`complete_call`](Self::complete_call).
+    pub fn complete_small_call(
+        &self,
+        requested: ToolCall,
+        mut done: Invocation,
+    ) -> Result<ToolCall, Box<(ToolCall, Invocation)>> {
+        match &mut done.outcome {
+            Ok(ToolOutput::Text(text)) if self.is_small(text) => {
+                let text = std::mem::take(text);
+                let mut call = requested.complete(&done);
+                call.results = Some(ToolResults::Text(text));
+                Ok(call)
+            }
+            _ => Err(Box::new((requested, done))),
+        }
+    }
+
+    /// Whether text is shown to the model as it is.
+    const fn is_small(&self, text: &str) -> bool {
+        text.is_empty() || text.len() < self.inline_below
+    }
+
     /// Ends a requested call: stores what its tool returned, and returns its record.
     ///
     /// A result that cannot be stored ends the call as failed, or as unknown if the call must not be repeated: it had its
@@ -185,7 +211,7 @@ impl CallSpool<'_> {
                 return Ok(ToolResults::Text(text));
             }
             ToolOutput::Artifacts(drafts) => return self.drafts(drafts).await,
-            ToolOutput::Text(text) if text.is_empty() || text.len() < self.spooler.inline_below => {
+            ToolOutput::Text(text) if self.spooler.is_small(&text) => {
                 return Ok(ToolResults::Text(text));
             }
             ToolOutput::Text(text) => SpoolPayload::Bytes(text.into()),

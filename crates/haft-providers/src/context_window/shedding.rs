@@ -7,11 +7,13 @@ use haft_core::call::{RecordId, ToolCall, ToolResults};
 use haft_core::context::DispatchContext;
 use haft_core::record::{Retrievable, RetrievableContent};
 use haft_core::spool::SpoolKey;
-use haft_core::tokens::{Estimators, TokenError};
+use haft_core::tokens::TokenError;
 use serde_json::{Value, json};
 
 use crate::assembly::{AssembledPrompt, Omissions};
 use crate::prompt::PromptEntry;
+
+use super::{PromptSize, TokenCounter};
 
 /// One step that makes the prompt smaller.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,13 +40,11 @@ impl ContextShedder {
     /// Plans the steps for a turn and the prompt that was assembled from it.
     pub(crate) fn new(
         ctx: &DispatchContext,
-        assembled: &AssembledPrompt,
+        (assembled, size): (&AssembledPrompt, &PromptSize),
         omissions: &Omissions,
-        (estimators, encoding): (&Estimators, &str),
+        counter: TokenCounter<'_>,
     ) -> Result<Self, TokenError> {
-        let tokens = |text: &str| -> Result<u64, TokenError> {
-            Ok(estimators.count_or_estimate(encoding, text, |_| {})?.tokens)
-        };
+        let tokens = |text: &str| counter.count(text).map(|count| count.tokens);
         let mut steps = Vec::new();
         // The newest one stays: the model is in the middle of it.
         let mut thoughts = ctx.turn().thoughts().numbered();
@@ -99,9 +99,7 @@ impl ContextShedder {
             let saved = tokens(memory.content().as_str())?;
             steps.push((SheddingStep::Memory(memory.id().as_str().to_owned()), saved));
         }
-        steps.extend(
-            exchange_starts(assembled).into_iter().map(|number| (SheddingStep::Before(number), 0)),
-        );
+        steps.extend(exchange_steps(assembled, size));
         Ok(Self { steps: steps.into_iter(), done: Vec::new() })
     }
 
@@ -119,12 +117,7 @@ impl ContextShedder {
         while saved < need {
             let Some((step, tokens)) = self.steps.next() else { break };
             saved = saved.saturating_add(tokens);
-            let whole = matches!(step, SheddingStep::Before(_));
             self.done.push(apply_step(ctx, omissions, step, spools).await);
-            if whole {
-                // The size of an exchange is known when the prompt is measured again.
-                break;
-            }
         }
         self.done.len() > before
     }
@@ -195,6 +188,20 @@ async fn spool_result(ctx: &DispatchContext, id: RecordId) -> Option<()> {
     let mut call = ToolCall::clone(&call);
     call.results = Some(ToolResults::Artifacts(vec![artifact]));
     ctx.turn().store_tool_call(Arc::new(call)).await.ok()
+}
+
+/// The steps that leave out exchanges, each with what the prompt says of it. Entries that an earlier step has made smaller
+/// save less; the prompt is measured again.
+fn exchange_steps(assembled: &AssembledPrompt, size: &PromptSize) -> Vec<(SheddingStep, u64)> {
+    let mut sizes = assembled.numbers.iter().zip(&size.per_entry).peekable();
+    let steps = exchange_starts(assembled).into_iter().map(|start| {
+        let mut saved = 0_u64;
+        while let Some((_, tokens)) = sizes.next_if(|(number, _)| **number != start) {
+            saved = saved.saturating_add(*tokens);
+        }
+        (SheddingStep::Before(start), saved)
+    });
+    steps.collect()
 }
 
 /// The record numbers at which exchanges begin, without the first one: at a message to the model that follows a

@@ -10,6 +10,7 @@ use super::{
     GenerationReport, KeyExposure, Observers, PromptReport, Provider, ProviderError, ProviderState,
 };
 use crate::assembly::MediaCache;
+use crate::context_window::TokenCache;
 use crate::dialect::Dialect;
 use crate::options::{OptionSchema, Options};
 use crate::retry::RetryPolicy;
@@ -197,6 +198,7 @@ impl<D: Dialect> ProviderBuilder<D> {
             transport,
             retry: self.retry,
             estimators: self.estimators,
+            token_cache: TokenCache::default(),
             secret: EnvelopeSecret::from_bytes(secret),
             observers: self.observers,
             rolling_summary: self.rolling,

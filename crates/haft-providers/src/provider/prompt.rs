@@ -15,7 +15,7 @@ use serde_json::json;
 use super::exchange::Exchange;
 use super::{PromptPurpose, Provider, ProviderError};
 use crate::assembly::{AssembledPrompt, AssemblyOptions, assemble_prompt};
-use crate::context_window::{ContextShedder, PromptSize, StoredOmissions};
+use crate::context_window::{ContextShedder, PromptSize, StoredOmissions, TokenCounter};
 use crate::dialect::{Dialect, ModelRequest};
 use crate::generation::GenerationOutcome;
 use crate::options::{ControlOptions, ResolvedOptions};
@@ -78,10 +78,11 @@ impl<D: Dialect> Provider<D> {
         // One target for the whole request: content goes until the prompt is below it, and not until it just fits.
         let margin = if stored.is_some() { limit / SHEDDING_MARGIN } else { 0 };
         let target = limit.saturating_sub(margin);
-        let estimators = &state.estimators;
+        let counter =
+            TokenCounter { estimators: &state.estimators, encoding, cache: &state.token_cache };
         let mut shedder: Option<ContextShedder> = None;
         loop {
-            let size = PromptSize::measure(&assembled.prompt, estimators, encoding)?;
+            let size = PromptSize::measure(&assembled.prompt, counter)?;
             let report = Some(size.report(limit, encoding));
             dispatch.log(LogLevel::Debug, "context-window-usage", "the size of the prompt", report);
             let sheds_more = match &shedder {
@@ -109,8 +110,8 @@ impl<D: Dialect> Provider<D> {
             let mut next = match shedder.take() {
                 Some(shedder) => shedder,
                 None => {
-                    let counter = (estimators, encoding.as_str());
-                    ContextShedder::new(dispatch, &assembled, &options.omissions, counter)?
+                    let measured = (&assembled, &size);
+                    ContextShedder::new(dispatch, measured, &options.omissions, counter)?
                 }
             };
             let excess = size.total.saturating_sub(target);

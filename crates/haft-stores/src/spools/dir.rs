@@ -16,7 +16,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use haft_core::BoxFuture;
-use haft_core::spool::{LineIndex, SpoolError, SpoolKey, SpoolPayload, SpoolReader, SpoolStore};
+use haft_core::spool::{
+    LineIndex, SpoolError, SpoolKey, SpoolPage, SpoolPayload, SpoolReader, SpoolStore,
+};
 use haft_core::tool::ByteStream;
 
 use self::disk::Disk;
@@ -258,6 +260,14 @@ impl SpoolStore for DirSpoolStore {
         let config = Arc::clone(&self.config);
         Box::pin(async move {
             let listed = run_blocking(move || paths::list_keys(&config.dir)).await;
+            listed.map_err(|source| SpoolError::Store { doing: "list", source })
+        })
+    }
+
+    fn list_page(&self, page: SpoolPage) -> BoxFuture<'_, Result<Vec<SpoolKey>, SpoolError>> {
+        let config = Arc::clone(&self.config);
+        Box::pin(async move {
+            let listed = run_blocking(move || paths::list_page(&config.dir, &page)).await;
             listed.map_err(|source| SpoolError::Store { doing: "list", source })
         })
     }

@@ -1,7 +1,10 @@
 //! Stores turns in memory.
 
+mod content_index;
+mod rows;
 mod scope;
 mod state;
+mod turn_state;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -77,6 +80,35 @@ impl MemoryStore {
     #[must_use]
     pub fn with_clock(clock: Arc<dyn Clock>) -> Self {
         Self { state: Mutex::default(), clock, changes: ChangeHub::new() }
+    }
+
+    /// Stores at most so many turns that have ended: the ones that ended first are removed with their gates. Without a
+    /// limit a program that runs for long needs more and more memory. Later turns of a conversation do not see the turns
+    /// that were removed.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use haft_core::store::{LeaseRequest, NewTurn, StoreWrite, TurnStatus, TurnStore as _};
+    /// use haft_stores::MemoryStore;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = MemoryStore::new().max_ended_turns(10);
+    /// for turn in 0..100 {
+    ///     let new = NewTurn::new(format!("turn-{turn}").parse()?);
+    ///     let new = new.writes(vec![StoreWrite::Status(TurnStatus::Completed)]);
+    ///     let lease = store.create(new, LeaseRequest::new("worker-1", std::time::Duration::from_secs(30))).await?;
+    ///     store.release(lease).await?;
+    /// }
+    /// assert_eq!(store.len(), 10);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn max_ended_turns(self, limit: usize) -> Self {
+        self.lock_state().set_max_ended(limit);
+        self
     }
 
     /// The number of turns.

@@ -45,21 +45,33 @@ impl CallRunner {
     /// Executes the calls. Each ends as one record, in the place it has already. After the first error of the store
     /// the others have the time of one call to end; a gate at which one still waits then stays open in the store.
     pub(super) async fn run(&self, calls: Vec<Arc<ToolCall>>) -> Result<(), RecordError> {
-        let ids: Vec<RecordId> = calls.iter().map(|call| call.id()).collect();
-        match <[_; 1]>::try_from(calls) {
-            Ok([call]) => self.run_single(call).await?,
-            Err(calls) => Box::pin(self.run_parallel(calls)).await?,
-        }
-        let left = ids.iter().filter_map(|id| self.ctx.turn().tool_calls().get(id));
-        let left: Vec<_> = left.filter(|call| !call.state().is_final()).collect();
+        let left = match <[_; 1]>::try_from(calls) {
+            Ok([call]) => {
+                let id = call.id();
+                self.run_single(call).await?;
+                self.unfinished(&[id])
+            }
+            Err(calls) => {
+                let ids: Vec<RecordId> = calls.iter().map(|call| call.id()).collect();
+                Box::pin(self.run_parallel(calls)).await?;
+                self.unfinished(&ids)
+            }
+        };
         if left.is_empty() { Ok(()) } else { Box::pin(self.end_leftovers(left)).await }
+    }
+
+    /// The calls among these that have not ended.
+    fn unfinished(&self, ids: &[RecordId]) -> Vec<Arc<ToolCall>> {
+        let calls = ids.iter().filter_map(|id| self.ctx.turn().tool_calls().get(id));
+        calls.filter(|call| !call.state().is_final()).collect()
     }
 
     /// Executes the only call of a step, which waits for no other call and needs no task.
     async fn run_single(&self, call: Arc<ToolCall>) -> Result<(), RecordError> {
         let tool = self.ctx.tools().find(call.tool()).ok();
         let _running = self.gates.waits.begin_call(call.id());
-        let stored = CatchUnwind(Box::pin(self.execute_and_store(&call, tool, None))).await;
+        let executing = std::pin::pin!(self.execute_and_store(&call, tool, None));
+        let stored = CatchUnwind(executing).await;
         stored.unwrap_or_else(|panic| self.log_panic(&panic))
     }
 
@@ -125,7 +137,7 @@ impl CallRunner {
         slots: Option<&Semaphore>,
     ) -> Result<(), RecordError> {
         let ended = self.execute_call(call, tool, slots).await?;
-        self.store_call(Arc::new(ended)).await
+        self.store_call(ended).await
     }
 
     async fn store_call(&self, record: Arc<ToolCall>) -> Result<(), RecordError> {
@@ -148,7 +160,7 @@ impl CallRunner {
         call: &Arc<ToolCall>,
         tool: Option<Tool>,
         slots: Option<&Semaphore>,
-    ) -> Result<ToolCall, RecordError> {
+    ) -> Result<Arc<ToolCall>, RecordError> {
         let Some(tool) = tool else {
             let error = match self.ctx.tools().find(call.tool()) {
                 Err(error) => error,
@@ -158,13 +170,28 @@ impl CallRunner {
                     offered: Vec::new(),
                 },
             };
-            return Ok(self.end_failed_call(call, CallError::of(&error)));
+            return Ok(Arc::new(self.end_failed_call(call, CallError::of(&error))));
         };
         let attempt = CallAttempt::new(self, call, tool);
-        let ReadyCall { attempt, accepted, approval } = match self.approve_call(attempt).await? {
-            Ok(ready) => ready,
-            Err(ended) => return Ok(*ended),
+        let ready = match attempt.tool.requires_approval() {
+            // Boxed, so that the others make no room for it.
+            Some(_) => Box::pin(self.approve_call(attempt)).await?,
+            None => Ok(ReadyCall { attempt, accepted: None, approval: None }),
         };
+        match ready {
+            // Boxed, so that a call that waits for its approval takes no room for what comes after.
+            Ok(ready) => Box::pin(self.run_approved(ready, slots)).await,
+            Err(ended) => Ok(ended),
+        }
+    }
+
+    /// Runs the handler of a call that may run, as soon as a slot is free.
+    async fn run_approved(
+        &self,
+        ready: ReadyCall<'_>,
+        slots: Option<&Semaphore>,
+    ) -> Result<Arc<ToolCall>, RecordError> {
+        let ReadyCall { attempt, accepted, approval } = ready;
         let slot = match slots {
             Some(slots) => {
                 let (id, cancellation) = (attempt.call.id(), self.ctx.cancellation());
@@ -174,7 +201,8 @@ impl CallRunner {
         };
         if let Some(reason) = self.ctx.cancellation().reason() {
             let work = WorkKind::Preparation;
-            return Ok(self.end_cancelled_call(&attempt.call, &attempt.tool, &reason, work));
+            let ended = self.end_cancelled_call(&attempt.call, &attempt.tool, &reason, work);
+            return Ok(Arc::new(ended));
         }
         if attempt.tool.effect() == ToolEffect::Once {
             Box::pin(self.store_start(&attempt.call)).await?;
@@ -183,16 +211,16 @@ impl CallRunner {
                 && Box::pin(self.spend_approval(&approval.ledger_id, &attempt.call)).await?
                     == Spending::Repeated
             {
-                return Ok(self.end_spent_call(&attempt.call));
+                return Ok(Arc::new(self.end_spent_call(&attempt.call)));
             }
         }
         let work = match accepted {
             Some(accepted) => attempt.run_accepted(accepted),
             None => attempt.run_whole(),
         };
-        let ended = Box::pin(attempt.run_timed(work, WorkKind::Handler)).await;
+        let ended = attempt.run_timed(work, WorkKind::Handler).await;
         drop(slot);
-        Ok(ended.unwrap_or_else(|ended| *ended))
+        Ok(ended.unwrap_or_else(|ended| ended))
     }
 
     /// Awaits the approval of a call if its tool requires one. Returns the call that may run, or the record of one that
@@ -203,7 +231,7 @@ impl CallRunner {
     async fn approve_call<'c>(
         &'c self,
         mut attempt: CallAttempt<'c>,
-    ) -> Result<Result<ReadyCall<'c>, Box<ToolCall>>, RecordError> {
+    ) -> Result<Result<ReadyCall<'c>, Arc<ToolCall>>, RecordError> {
         let Some(question) = attempt.tool.requires_approval() else {
             return Ok(Ok(ReadyCall { attempt, accepted: None, approval: None }));
         };
@@ -221,13 +249,13 @@ impl CallRunner {
                 Ok(Some(approval)) => break approval,
                 Ok(None) if attempts < MAX_APPROVAL_ATTEMPTS => attempts += 1,
                 Ok(None) => {
-                    return Ok(Err(Box::new(self.end_refused_call(call, &GateError::forged()))));
+                    return Ok(Err(Arc::new(self.end_refused_call(call, &GateError::forged()))));
                 }
                 // The approval was not refused: its gate is still open when the store is back.
                 Err(GateError::Store(
                     error @ (StoreError::Backend { .. } | StoreError::LeaseLost { .. }),
                 )) => return Err(error.into()),
-                Err(error) => return Ok(Err(Box::new(self.end_refused_call(call, &error)))),
+                Err(error) => return Ok(Err(Arc::new(self.end_refused_call(call, &error)))),
             }
         };
         if let Some(grant) = approval.grant {
@@ -296,7 +324,6 @@ struct CallAttempt<'c> {
     calls: &'c CallRunner,
     call: Arc<ToolCall>,
     tool: Tool,
-    executor: ToolExecutor,
     token: Cancellation,
     limit: Duration,
 }
@@ -304,32 +331,36 @@ struct CallAttempt<'c> {
 impl<'c> CallAttempt<'c> {
     fn new(calls: &'c CallRunner, call: &Arc<ToolCall>, tool: Tool) -> Self {
         let token = calls.ctx.cancellation().child();
-        let ctx = calls.ctx.with_cancellation(token.clone());
-        let executor = tool.executor(&ctx).at(call.id(), call.ordinal);
         let limit = tool.timeout().unwrap_or(calls.runner.deadlines.call);
-        Self { calls, call: Arc::clone(call), tool, executor, token, limit }
+        Self { calls, call: Arc::clone(call), tool, token, limit }
+    }
+
+    /// Binds the tool to the call. A call that waits for its approval does not hold this.
+    fn executor(&self) -> ToolExecutor {
+        let ctx = self.calls.ctx.with_cancellation(self.token.clone());
+        self.tool.executor(&ctx).at(self.call.id(), self.call.ordinal)
     }
 
     /// The call from its raw arguments to its record.
-    fn run_whole(&self) -> CallFuture<ToolCall> {
-        let (executor, raw) = (self.executor.clone(), self.call.proposed().clone());
+    fn run_whole(&self) -> CallFuture<Arc<ToolCall>> {
+        let (executor, raw) = (self.executor(), self.call.proposed().clone());
         let recorder = self.recorder();
         Box::pin(async move { recorder.record(executor.call(raw).await).await })
     }
 
     /// The call from its accepted arguments to its record.
-    fn run_accepted(&self, accepted: Box<AcceptedCall>) -> CallFuture<ToolCall> {
+    fn run_accepted(&self, accepted: Box<AcceptedCall>) -> CallFuture<Arc<ToolCall>> {
         let recorder = self.recorder();
         Box::pin(async move { recorder.record(accepted.run().await).await })
     }
 
     /// Validates the arguments: those that the handler will get, or the record of the call that ended without them.
-    async fn accept_arguments(&self) -> Result<Box<AcceptedCall>, Box<ToolCall>> {
-        let (executor, raw) = (self.executor.clone(), self.call.proposed().clone());
+    async fn accept_arguments(&self) -> Result<Box<AcceptedCall>, Arc<ToolCall>> {
+        let (executor, raw) = (self.executor(), self.call.proposed().clone());
         let work: CallFuture<_> = Box::pin(async move { executor.accept(raw).await });
         match self.run_timed(work, WorkKind::Preparation).await? {
             Ok(accepted) => Ok(Box::new(accepted)),
-            Err(refused) => Err(Box::new(self.recorder().record(*refused).await)),
+            Err(refused) => Err(self.recorder().record(*refused).await),
         }
     }
 
@@ -344,7 +375,7 @@ impl<'c> CallAttempt<'c> {
         &self,
         work: CallFuture<T>,
         kind: WorkKind,
-    ) -> Result<T, Box<ToolCall>> {
+    ) -> Result<T, Arc<ToolCall>> {
         let watch = Stopwatch::start();
         let _timed = TimedCall::new(&self.calls.gates, self.call.id(), &watch);
         let task = if kind == WorkKind::Handler && self.tool.blocks() {
@@ -367,7 +398,7 @@ impl<'c> CallAttempt<'c> {
                 calls.end_cancelled_call(call, tool, &reason, kind)
             }
         };
-        Err(Box::new(ended))
+        Err(Arc::new(ended))
     }
 }
 
@@ -379,10 +410,16 @@ struct CallRecorder {
 }
 
 impl CallRecorder {
-    async fn record(self, done: Invocation) -> ToolCall {
+    async fn record(self, done: Invocation) -> Arc<ToolCall> {
         let requested = ToolCall::clone(&self.requested);
         let spooler = self.turn.spooler().unwrap_or(&self.runner.spooler);
-        let call = spooler.complete_call(self.turn.turn_id(), requested, done).await;
+        let call = match spooler.complete_small_call(requested, done) {
+            Ok(call) => return Arc::new(call),
+            // Boxed, because most calls need no room for it.
+            Err(large) => {
+                Box::pin(spooler.complete_call(self.turn.turn_id(), large.0, large.1)).await
+            }
+        };
         if let Some(error) = call.error.as_ref().filter(|error| is_storage_error(error))
             && let Some(cause) = call.cause()
         {
@@ -390,7 +427,7 @@ impl CallRecorder {
             let code = error.code.clone();
             self.turn.emit_with(|| EventKind::Error(ErrorReport::coded(code, text)));
         }
-        call
+        Arc::new(call)
     }
 }
 
@@ -425,6 +462,10 @@ struct TimedCall<'g> {
 impl<'g> TimedCall<'g> {
     fn new(gates: &'g TurnGates, id: RecordId, watch: &Stopwatch) -> Self {
         let mut calls = gates.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        if calls.is_empty() {
+            // Nearly always it is the only one.
+            calls.reserve_exact(1);
+        }
         calls.push((id, watch.clone()));
         drop(calls);
         Self { gates, id }

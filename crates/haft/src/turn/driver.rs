@@ -18,7 +18,7 @@ use haft_core::cancel::{CancelReason, Cancellation};
 use haft_core::clock::Timestamp;
 use haft_core::context::{DispatchContext, DispatchContextBuilder, Signal, Tokenizable};
 use haft_core::event::{ErrorReport, EventKind, LogLevel, WorkScopes};
-use haft_core::record::MessageRole;
+use haft_core::record::{Message, MessageRole, RecordName};
 use haft_core::stash::Stash;
 use haft_core::step::StepContext;
 use haft_core::store::{GateRow, Lease, MemoryScope, TurnId};
@@ -36,7 +36,7 @@ use super::earlier_turns::TurnHistoryReader;
 use super::envelopes::{NonceOrigin, derive_envelope_key};
 use super::gates::{GatePolicy, GateScope, GateWaits, TurnGates};
 use super::journal::RequestHistory;
-use super::machine::{Effect, Interruption, TurnEntry, TurnMachine, TurnTotals};
+use super::machine::{Effect, Effects, Interruption, TurnEntry, TurnMachine, TurnTotals};
 use super::query_tools::QueryTools;
 use super::recorder::{LeasedRecorder, ReleaseGuard};
 use super::report::{Conclusion, FailurePoint, LogTopic};
@@ -147,12 +147,12 @@ impl From<Interruption> for EffectReply {
 
 impl RunningTurn {
     /// Runs the turn to its end. Whatever happens, there is a report.
-    async fn run(self: Box<Self>) -> TurnReport {
-        self.run_unless(None).await
+    fn run(self: Box<Self>) -> impl Future<Output = TurnReport> + Send {
+        self.run_unless(None)
     }
 
     /// Ends the turn as failed if there is an error, and else runs it to its end.
-    async fn run_unless(mut self: Box<Self>, refusal: Option<ErrorReport>) -> TurnReport {
+    async fn run_unless(mut self: Box<Self>, refusal: Option<Box<ErrorReport>>) -> TurnReport {
         let Self { machine, driver } = &mut *self;
         let cancellation = driver.ctx.turn().cancellation().clone();
         let watch = driver.watch.clone();
@@ -164,11 +164,11 @@ impl RunningTurn {
             // The turn is announced and ends. Nothing of it is run.
             let announced = effects.into_iter().filter(|it| *it == Effect::AnnounceTurn);
             announced.for_each(|effect| driver.announce(effect));
-            effects = driver.apply(machine, Interruption::failed(error).into());
+            effects = driver.apply(machine, Interruption::failed(*error).into());
         }
-        while let Some(last) = effects.pop() {
+        while let Effects { before, last: Some(last) } = effects {
             // Only the last effect has an answer. The list is gone while that is awaited, which may take days.
-            for effect in effects {
+            for effect in before {
                 let scopes = driver.scopes.clone();
                 if let PerformedEffect::Later(work) = driver.perform(effect) {
                     scopes.wrap(work).await;
@@ -212,15 +212,14 @@ pub(in crate::turn) struct ContextParts<'t> {
 }
 
 impl RunnerShared {
-    /// Starts the context of a turn: its ids, its tools, and the key of its envelopes.
+    /// Starts the context of a turn: its ids, and the key of its envelopes.
     pub(in crate::turn) fn context_builder(
         &self,
         parts: &ContextParts<'_>,
     ) -> DispatchContextBuilder {
         let ContextParts { id, conversation, nonce } = *parts;
         let builder = DispatchContext::builder(id.as_str())
-            .dispatch(format!("{id}/dispatch"))
-            .tools(Arc::new(self.tools.clone()))
+            .dispatch([id.as_str(), "/dispatch"].concat())
             .clock(Arc::clone(&self.clock));
         let builder = match conversation {
             Some(conversation) => builder.conversation(conversation),
@@ -245,8 +244,8 @@ impl TurnDriver {
         let store = Arc::clone(&runner.store);
         let tools = runner.tools.clone();
         start.tools.iter().for_each(|changes| tools.restore(changes));
-        let stash = start.stash.clone();
-        let recorder = Arc::new(LeasedRecorder::new(store, lease, stash, tools.clone()));
+        start.stash.track_changes();
+        let recorder = Arc::new(LeasedRecorder::new(store, lease, tools.clone()));
         let query_tools = QueryTools::new(runner.handles, &runner.tools);
         let watch = Stopwatch::start();
         let gates = Arc::new(TurnGates {
@@ -323,19 +322,21 @@ impl TurnDriver {
     }
 
     /// Applies the answer to an effect.
-    fn apply_reply(&self, machine: &mut TurnMachine, reply: EffectReply) -> Vec<Effect> {
+    fn apply_reply(&self, machine: &mut TurnMachine, reply: EffectReply) -> Effects {
         match reply {
-            EffectReply::None => Vec::new(),
+            EffectReply::None => Effects::default(),
             EffectReply::One(entry) => self.apply(machine, entry),
             EffectReply::Two(entries) => {
-                entries.into_iter().flat_map(|entry| self.apply(machine, entry)).collect()
+                let mut effects = Effects::default();
+                entries.into_iter().for_each(|entry| effects.append(self.apply(machine, entry)));
+                effects
             }
         }
     }
 
     /// Applies an entry. One that the machine does not allow is a mistake in this program: it is reported, and the
     /// attempt ends without touching what is stored.
-    fn apply(&self, machine: &mut TurnMachine, entry: TurnEntry) -> Vec<Effect> {
+    fn apply(&self, machine: &mut TurnMachine, entry: TurnEntry) -> Effects {
         if let TurnEntry::Interrupted(Interruption::Failed { resumable: true, .. }) = &entry {
             self.recorder.suspend_for(self.runner.deadlines.outage);
         }
@@ -370,7 +371,13 @@ impl TurnDriver {
             Effect::StoreEnd { conclusion, totals } => {
                 PerformedEffect::Later(Box::pin(self.store_end(conclusion, totals)))
             }
-            Effect::FlushDeferred => PerformedEffect::Later(Box::pin(self.flush_deferred())),
+            Effect::FlushDeferred => {
+                self.recorder.defer_changes(self.ctx.turn());
+                match self.recorder.has_deferred() {
+                    true => PerformedEffect::Later(Box::pin(self.flush_deferred())),
+                    false => PerformedEffect::Now(None),
+                }
+            }
             Effect::ReleaseLease => PerformedEffect::Later(Box::pin(self.release_lease())),
             effect => {
                 self.announce(effect);
@@ -445,9 +452,14 @@ impl TurnDriver {
 
     fn report(self, machine: TurnMachine) -> TurnReport {
         let turn = self.ctx.turn();
-        let mut messages = turn.messages().all();
-        let said: HashSet<_> = machine.messages().iter().collect();
-        messages.retain(|it| it.role() == MessageRole::Assistant && said.contains(it.id()));
+        let said: &[RecordName] = machine.messages();
+        // A set costs more than it saves while there are few.
+        let set: HashSet<_> = if said.len() > 8 { said.iter().collect() } else { HashSet::new() };
+        let is_said = |it: &Message| {
+            it.role() == MessageRole::Assistant
+                && (set.contains(it.id()) || (said.len() <= 8 && said.contains(it.id())))
+        };
+        let messages = turn.messages().matching(is_said);
         let TurnTotals { iterations, usage } = machine.totals();
         let calls = turn.tool_calls().of_turn();
         let Conclusion { outcome, error, is_final } = machine.into_conclusion();
@@ -467,7 +479,10 @@ impl TurnDriver {
 
 /// Cancels what runs because the turn has worked for as long as it may.
 fn cancel_work(machine: &mut TurnMachine, cancellation: &Cancellation) {
-    if machine.apply(TurnEntry::WallTimeReached).is_ok_and(|it| it.contains(&Effect::CancelWork)) {
+    if machine
+        .apply(TurnEntry::WallTimeReached)
+        .is_ok_and(|it| it.iter().any(|effect| *effect == Effect::CancelWork))
+    {
         cancellation.cancel(CancelReason::Deadline);
     }
 }

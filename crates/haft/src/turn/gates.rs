@@ -398,7 +398,8 @@ impl TurnGates {
     ) -> Result<GateRow, GateError> {
         let subscription = self.runner.gate_notifier.subscribe(gate.id.clone());
         loop {
-            let row = self.load_gate(&gate.id).await?;
+            // Boxed, so that the wait that follows takes no room for it.
+            let row = Box::pin(self.load_gate(&gate.id)).await?;
             let row = row.ok_or_else(|| StoreError::unknown_gate(&gate.id))?;
             if row.settlement.is_some() {
                 return Ok(row);

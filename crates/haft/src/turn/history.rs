@@ -1,6 +1,5 @@
 //! What the journal of a stored turn says about its steps.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use haft_core::call::RecordId;
@@ -11,7 +10,7 @@ use haft_core::usage::Usage;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::journal::{JournalEntry, parse_journal};
+use super::journal::{JournalEntry, ReplayedStash, parse_journal};
 
 /// The steps of a stored turn, and what took them.
 ///
@@ -71,8 +70,8 @@ pub struct StepHistory {
     pub new_tools: Vec<String>,
     /// How long the executor took; nothing for a step of an earlier version.
     pub duration: Option<Duration>,
-    /// The stash after it.
-    pub(super) stash: Arc<Value>,
+    /// The place of its entry in the journal.
+    pub(super) place: usize,
 }
 
 /// A request that was sent, by its hash.
@@ -95,58 +94,74 @@ impl TurnHistory {
     ///
     /// An entry cannot be read, or a newer program wrote it.
     pub fn read(turn: &StoredTurn) -> Result<Self, StoreError> {
-        Ok(read_history(turn)?.0)
+        let mut executor = None;
+        let mut steps = Vec::new();
+        for (place, entry) in
+            parse_journal(&turn.summary.id, &turn.journal)?.into_iter().enumerate()
+        {
+            match entry {
+                JournalEntry::Started { executor: first, .. } => executor = first.map(|it| *it),
+                JournalEntry::Resumed { executor: Some(other), .. } => executor = Some(*other),
+                JournalEntry::Step {
+                    iteration,
+                    thoughts,
+                    messages,
+                    calls,
+                    then,
+                    usage,
+                    request,
+                    model,
+                    options,
+                    tools,
+                    milliseconds,
+                    ..
+                } => steps.push(StepHistory {
+                    iteration,
+                    executor: executor.clone(),
+                    thoughts: thoughts.into_vec(),
+                    messages,
+                    calls,
+                    then,
+                    usage,
+                    model: model.map(str::into_string),
+                    options: options.map(|it| *it),
+                    request: request.map(|it| SentRequest {
+                        sha256: it.sha256,
+                        bytes: it.bytes,
+                        prefix: it.prefix,
+                    }),
+                    tools_sha256: tools.as_ref().map(|it| it.sha256.clone()),
+                    new_tools: tools.map(|it| it.appended).unwrap_or_default(),
+                    duration: milliseconds.map(Duration::from_millis),
+                    place,
+                }),
+                _ => {}
+            }
+        }
+        Ok(Self { executor, steps })
     }
 }
 
-/// Reads the journal of a turn, and returns the stash as it was last stored with it.
-pub(super) fn read_history(turn: &StoredTurn) -> Result<(TurnHistory, Arc<Value>), StoreError> {
-    let (mut executor, mut latest_stash) = (None, Arc::new(Value::Null));
-    let mut steps = Vec::new();
-    for entry in parse_journal(&turn.summary.id, &turn.journal)? {
+/// The stash of a turn as it was stored before an entry of its journal.
+///
+/// # Errors
+///
+/// An entry cannot be read, or a newer program wrote it.
+pub(super) fn read_stash(turn: &StoredTurn, before: usize) -> Result<Value, StoreError> {
+    let mut latest = ReplayedStash::default();
+    for entry in parse_journal(&turn.summary.id, &turn.journal)?.into_iter().take(before) {
         match entry {
-            JournalEntry::Started { executor: first, stash, .. } => {
-                (executor, latest_stash) = (first.map(|it| *it), Arc::new(stash));
+            JournalEntry::Started { stash, .. } | JournalEntry::Stash { stash } => {
+                latest.replace(stash);
             }
-            JournalEntry::Resumed { executor: Some(other), .. } => executor = Some(*other),
-            JournalEntry::Stash { stash } => latest_stash = Arc::new(stash),
-            JournalEntry::Step {
-                iteration,
-                thoughts,
-                messages,
-                calls,
-                then,
-                usage,
-                request,
-                model,
-                options,
-                tools,
-                milliseconds,
-                ..
-            } => steps.push(StepHistory {
-                iteration,
-                executor: executor.clone(),
-                thoughts: thoughts.into_vec(),
-                messages,
-                calls,
-                then,
-                usage,
-                model: model.map(str::into_string),
-                options: options.map(|it| *it),
-                request: request.map(|it| SentRequest {
-                    sha256: it.sha256,
-                    bytes: it.bytes,
-                    prefix: it.prefix,
-                }),
-                tools_sha256: tools.as_ref().map(|it| it.sha256.clone()),
-                new_tools: tools.map(|it| it.appended).unwrap_or_default(),
-                duration: milliseconds.map(Duration::from_millis),
-                stash: Arc::clone(&latest_stash),
-            }),
+            JournalEntry::StashDelta(delta) => latest.add(delta),
             _ => {}
         }
     }
-    Ok((TurnHistory { executor, steps }, latest_stash))
+    latest.into_value().map_err(|error| StoreError::Damaged {
+        what: format!("turn `{}`", turn.summary.id),
+        reason: format!("its stash: {error}"),
+    })
 }
 
 impl StepHistory {

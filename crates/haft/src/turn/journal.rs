@@ -1,5 +1,6 @@
 //! The journal of a turn: what is stored before it takes effect, and how it is read again.
 
+mod stash_delta;
 mod step_request;
 
 use std::collections::HashSet;
@@ -17,6 +18,7 @@ use haft_core::usage::Usage;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+pub(super) use self::stash_delta::{ReplayedStash, StashDelta, StashJournal};
 pub(super) use self::step_request::{OfferedTools, RequestDigest, RequestHistory};
 use super::TurnOutcome;
 use super::envelopes::NonceOrigin;
@@ -81,8 +83,10 @@ pub(super) enum JournalEntry {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         milliseconds: Option<u64>,
     },
-    /// The stash has changed.
+    /// The stash has changed. This is all of it.
     Stash { stash: Value },
+    /// Parts of the stash have changed since the last entry about it.
+    StashDelta(StashDelta),
     /// The turn shows records of earlier turns.
     Hydrated(Hydration),
     /// Tools were registered, hidden or removed, or added to the block that the model sees.
@@ -126,6 +130,7 @@ impl JournalEntry {
             Self::Resumed { .. } => "resumed",
             Self::Step { .. } => "step",
             Self::Stash { .. } => "stash",
+            Self::StashDelta(_) => "stash-delta",
             Self::Hydrated(_) => "hydrated",
             Self::Tools(_) => "tools",
             Self::Pending { .. } => "pending",
@@ -147,9 +152,9 @@ impl JournalEntry {
         }))
     }
 
-    /// The writes that add the last entry to the journal, and give the turn its last status.
-    pub(super) fn to_end_writes(entry: &Arc<Self>) -> Vec<StoreWrite> {
-        let mut writes = vec![Self::to_write(entry)];
+    /// Adds the writes that add the last entry to the journal, and give the turn its last status.
+    pub(super) fn push_end_writes(entry: &Arc<Self>, writes: &mut Vec<StoreWrite>) {
+        writes.push(Self::to_write(entry));
         if let Self::Ended { outcome, error, usage, .. } = &**entry {
             let mut update = SummaryUpdate::default();
             update.tokens = (usage.total > 0).then_some(usage.total);
@@ -160,7 +165,6 @@ impl JournalEntry {
             }
             writes.push(StoreWrite::Status(outcome.status()));
         }
-        writes
     }
 }
 
@@ -218,7 +222,7 @@ pub(super) fn replay_journal(
         return Err(damaged("its journal is empty".to_owned()));
     };
     check_version(first)?;
-    let (mut system_prompt, mut latest_stash) = (None, Value::Null);
+    let (mut system_prompt, mut latest_stash) = (None, ReplayedStash::default());
     let (mut latest_executor, mut nonce_origin) = (None, None);
     let (mut offered, mut tool_changes) = (HashSet::new(), Vec::new());
     let (mut memory_scope, mut hydrations) = (None, Vec::new());
@@ -234,7 +238,8 @@ pub(super) fn replay_journal(
                 memory_scope: scope,
                 ..
             } => {
-                (system_prompt, latest_stash) = (Some(Arc::clone(prompt)), stash.take());
+                system_prompt = Some(Arc::clone(prompt));
+                latest_stash.replace(stash.take());
                 (latest_executor, nonce_origin) = (executor.take(), nonce.take());
                 memory_scope = scope.take();
             }
@@ -247,7 +252,8 @@ pub(super) fn replay_journal(
             JournalEntry::Step { tools: Some(tools), .. } => {
                 offered.extend(tools.appended.drain(..));
             }
-            JournalEntry::Stash { stash } => latest_stash = stash.take(),
+            JournalEntry::Stash { stash } => latest_stash.replace(stash.take()),
+            JournalEntry::StashDelta(delta) => latest_stash.add(std::mem::take(delta)),
             JournalEntry::Hydrated(hydration) => hydrations.push(hydration.clone()),
             JournalEntry::Tools(changes) => tool_changes.push(std::mem::take(changes)),
             _ => {}
@@ -261,7 +267,7 @@ pub(super) fn replay_journal(
     Ok(ReplayedTurn {
         machine,
         system_prompt,
-        stash: latest_stash,
+        stash: latest_stash.into_value().map_err(|error| damaged(error.to_string()))?,
         executor: latest_executor,
         nonce: nonce_origin,
         offered,

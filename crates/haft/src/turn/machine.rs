@@ -18,7 +18,7 @@ use haft_core::record::RecordName;
 use haft_core::step::NextAction;
 use haft_core::usage::Usage;
 
-pub(super) use self::effect::{Effect, StepVerdict};
+pub(super) use self::effect::{Effect, Effects, StepVerdict};
 pub(super) use self::entry::{Interruption, StepFacts, TurnEntry};
 use self::state::TurnState;
 use super::limits::Limits;
@@ -83,25 +83,25 @@ impl TurnMachine {
     /// # Errors
     ///
     /// The state does not allow the entry; then nothing has changed.
-    pub(super) fn apply(&mut self, entry: TurnEntry) -> Result<Vec<Effect>, IllegalEntry> {
+    pub(super) fn apply(&mut self, entry: TurnEntry) -> Result<Effects, IllegalEntry> {
         let illegal = IllegalEntry { state: self.state.name(), entry: entry.name() };
         self.transition(entry).ok_or(illegal)
     }
 
     /// Ends the attempt to run the turn after a broken invariant. What is stored stays, and the turn can be resumed.
-    pub(super) fn suspend(&mut self, conclusion: Conclusion) -> Vec<Effect> {
-        self.suspend_with(Vec::new(), conclusion)
+    pub(super) fn suspend(&mut self, conclusion: Conclusion) -> Effects {
+        self.suspend_with(Effects::none(), conclusion)
     }
 
     /// Ends the attempt to run a turn that waits. What is stored stays, and the turn can be resumed.
-    pub(super) fn suspend_waiting(&mut self, conclusion: Conclusion) -> Vec<Effect> {
+    pub(super) fn suspend_waiting(&mut self, conclusion: Conclusion) -> Effects {
         let totals = self.totals;
         let effects = match self.state {
-            TurnState::Dispatch { .. } => vec![
+            TurnState::Dispatch { .. } => Effects::from([
                 Effect::CloseIteration { totals },
                 Effect::CloseDispatch { conclusion: conclusion.clone(), totals },
-            ],
-            _ => Vec::new(),
+            ]),
+            _ => Effects::none(),
         };
         self.suspend_with(effects, conclusion)
     }

@@ -12,12 +12,11 @@ use haft_core::context::{
 };
 use haft_core::registry::ToolRegistry;
 use haft_core::spool::SpoolError;
-use haft_core::stash::Stash;
 use haft_core::step::NextAction;
 use haft_core::store::{StoreError, StoreWrite};
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use super::journal::JournalEntry;
+use super::journal::{JournalEntry, StashJournal};
 use super::lease::ActiveLease;
 use super::timed::TimedStore;
 
@@ -40,8 +39,8 @@ pub(super) struct LeasedRecorder {
 #[derive(Debug)]
 struct Deferred {
     writes: Vec<StoreWrite>,
-    /// The stash as it was last written, or is about to be.
-    stash: Stash,
+    /// How the stash is written.
+    stash: StashJournal,
     /// The tools as they were last written, or are about to be.
     tools: ToolRegistry,
     /// How the dispatch is to end as it was last written, or is about to be, and in which iteration.
@@ -51,15 +50,10 @@ struct Deferred {
 }
 
 impl LeasedRecorder {
-    pub(super) fn new(
-        store: Arc<TimedStore>,
-        lease: ActiveLease,
-        stash: Stash,
-        tools: ToolRegistry,
-    ) -> Self {
+    pub(super) fn new(store: Arc<TimedStore>, lease: ActiveLease, tools: ToolRegistry) -> Self {
         let deferred = Mutex::new(Deferred {
             writes: Vec::new(),
-            stash,
+            stash: StashJournal::default(),
             tools,
             pending: (0, None),
             delay: None,
@@ -76,10 +70,8 @@ impl LeasedRecorder {
     /// Journals the stash and the tools of the turn together with the next commit, if they have changed.
     pub(super) fn defer_changes(&self, ctx: &TurnContext) {
         let mut deferred = self.lock();
-        let stash = ctx.stash().clone();
-        if stash != deferred.stash {
-            deferred.writes.push(JournalEntry::Stash { stash: stash.all() }.into_write());
-            deferred.stash = stash;
+        if let Some(entry) = deferred.stash.journal_changes(ctx.stash()) {
+            deferred.writes.push(entry.into_write());
         }
         if ctx.tools().is_unchanged_since(&deferred.tools) {
             return;
@@ -131,23 +123,37 @@ impl LeasedRecorder {
         done
     }
 
-    /// Takes the deferred writes for a commit, and waits for its turn.
-    async fn take_deferred(&self) -> Result<DeferredWrites<'_>, StoreError> {
-        let taken = if self.has_deferred() {
+    /// Commits writes behind those that were deferred.
+    async fn commit_in_order(&self, writes: Vec<StoreWrite>) -> Result<(), StoreError> {
+        let deferred = match self.take_deferred() {
+            Some(deferred) => deferred,
+            None => Box::pin(self.wait_for_deferred()).await?,
+        };
+        let all = deferred.followed_by(writes);
+        if all.is_empty() {
+            return Ok(());
+        }
+        self.store.commit(self.lease.current(), all).await?;
+        deferred.mark_written();
+        Ok(())
+    }
+
+    /// Takes the deferred writes for a commit, unless it has to wait for others.
+    fn take_deferred(&self) -> Option<DeferredWrites<'_>> {
+        if self.has_deferred() {
             self.order.try_write().ok().map(|order| DeferredWrites::take(self, order))
         } else {
             self.order.try_read().ok().and_then(|order| DeferredWrites::none(self, order))
-        };
-        match taken {
-            Some(taken) => Ok(taken),
-            None => {
-                // Each of the commits before this one has a deadline of its own.
-                let before = WaitingCommit::begin(&self.waiting);
-                let waiting = Box::pin(async { Ok(self.await_order().await) });
-                let operations = before.count.saturating_add(2);
-                self.store.with_deadlines(operations, "wait for earlier writes", waiting).await
-            }
         }
+    }
+
+    /// Waits for the commits before this one, and takes the deferred writes.
+    async fn wait_for_deferred(&self) -> Result<DeferredWrites<'_>, StoreError> {
+        // Each of the commits before this one has a deadline of its own.
+        let before = WaitingCommit::begin(&self.waiting);
+        let waiting = Box::pin(async { Ok(self.await_order().await) });
+        let operations = before.count.saturating_add(2);
+        self.store.with_deadlines(operations, "wait for earlier writes", waiting).await
     }
 
     async fn await_order(&self) -> DeferredWrites<'_> {
@@ -217,17 +223,11 @@ impl Drop for ReleaseGuard {
 impl RecordWriter for LeasedRecorder {
     fn commit(&self, writes: Vec<StoreWrite>) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
-            self.count_failure(async {
-                let deferred = self.take_deferred().await?;
-                let all = deferred.followed_by(writes);
-                if all.is_empty() {
-                    return Ok(());
-                }
-                self.store.commit(self.lease.current(), all).await?;
-                deferred.mark_written();
-                Ok(())
-            })
-            .await
+            // As `count_failure` does, which would make the future twice as large.
+            let unfinished = UnfinishedOperation { failures: &self.failures, has_failed: true };
+            let done = self.commit_in_order(writes).await;
+            unfinished.end(done.as_ref().is_err_and(MaybeStoreFailure::is_store_failure));
+            done
         })
     }
 
@@ -272,7 +272,9 @@ impl<'r> DeferredWrites<'r> {
         if self.writes.is_empty() {
             return writes;
         }
-        self.writes.iter().cloned().chain(writes).collect()
+        let mut all = Vec::with_capacity(self.writes.len() + writes.len());
+        all.extend(self.writes.iter().cloned().chain(writes));
+        all
     }
 
     fn mark_written(mut self) {

@@ -19,7 +19,7 @@ use haft_stores::MemorySpoolStore;
 use serde_json::Value;
 
 use super::driver::{ContextParts, load_turn, restore_history, restore_records};
-use super::history::{SentRequest, StepHistory, TurnHistory, read_history};
+use super::history::{SentRequest, StepHistory, TurnHistory, read_stash};
 use super::machine::TurnMachine;
 use super::query_tools::QueryTools;
 use super::runner::RunnerShared;
@@ -118,7 +118,7 @@ pub(super) async fn render_stored_request(
     iteration: u32,
 ) -> Result<Option<RenderedRequest>, TurnError> {
     let (stored, replayed) = load_turn(runner, id).await?;
-    let (history, latest_stash) = read_history(&stored)?;
+    let history = TurnHistory::read(&stored)?;
     let at = history.steps.iter().position(|step| step.iteration == iteration);
     let steps = history.steps.len();
     let (step, later) = match at {
@@ -137,7 +137,7 @@ pub(super) async fn render_stored_request(
     let end = stored.rows.iter().position(is_later).unwrap_or(stored.rows.len());
     let moment = TurnMoment {
         system_prompt: Arc::clone(&replayed.system_prompt),
-        stash: Value::clone(step.map_or(&latest_stash, |step| &step.stash)),
+        stash: read_stash(&stored, step.map_or(usize::MAX, |step| step.place))?,
         tools: &replayed.tools,
         rows: stored.rows.get(..end).unwrap_or_default(),
         hydrations: replayed.hydrations.clone(),
@@ -171,7 +171,7 @@ pub(super) async fn render_first_request(
     // What cannot be stored is refused here as it is when the turn is created.
     input.prompt_text()?;
     let parts = ContextParts { id: &id, conversation: input.conversation.as_deref(), nonce: None };
-    let builder = runner.context_builder(&parts);
+    let builder = runner.context_builder(&parts).tools(Arc::new(runner.tools.clone()));
     let ctx = builder.system_prompt(input.system_prompt).stash(stash).build();
     let turn = ctx.turn();
     for instruction in input.instructions {
@@ -258,7 +258,7 @@ pub(super) struct OpenedTurn {
 /// Loads a turn with everything that it has.
 pub(super) async fn open_turn(runner: &RunnerShared, id: &TurnId) -> Result<OpenedTurn, TurnError> {
     let (stored, replayed) = load_turn(runner, id).await?;
-    let (history, _) = read_history(&stored)?;
+    let history = TurnHistory::read(&stored)?;
     let moment = TurnMoment {
         system_prompt: replayed.system_prompt,
         stash: replayed.stash,
@@ -283,7 +283,7 @@ async fn build_context(
         what: format!("turn `{}`", parts.id),
         reason: error.to_string(),
     })?;
-    let builder = runner.context_builder(parts).stash(stash);
+    let builder = runner.context_builder(parts).tools(Arc::new(runner.tools.clone())).stash(stash);
     let ctx = builder.system_prompt(Tokenizable::new(moment.system_prompt)).build();
     moment.tools.iter().for_each(|changes| ctx.tools().restore(changes));
     restore_history(ctx.turn(), runner, moment.hydrations).await?;

@@ -17,6 +17,8 @@ mod examples;
 #[cfg(all(test, feature = "conformance"))]
 mod executors;
 #[cfg(test)]
+mod growth;
+#[cfg(test)]
 mod json;
 #[cfg(test)]
 mod media;

@@ -37,7 +37,7 @@ mod hostile;
 mod long_turns;
 mod messages;
 mod prefix;
-mod provider;
+pub(crate) mod provider;
 mod recovery;
 mod responses;
 mod retry;
@@ -59,13 +59,15 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 
 /// Gives these answers, one after the other, and keeps what was asked.
 #[derive(Debug, Default)]
-struct Scripted {
+pub(crate) struct Scripted {
     answers: Mutex<VecDeque<Result<Reply, TransportError>>>,
     asked: Mutex<Vec<SentRequest>>,
 }
 
 impl Scripted {
-    fn new(answers: impl IntoIterator<Item = Result<Reply, TransportError>>) -> Arc<Self> {
+    pub(crate) fn new(
+        answers: impl IntoIterator<Item = Result<Reply, TransportError>>,
+    ) -> Arc<Self> {
         let answers = Mutex::new(answers.into_iter().collect());
         Arc::new(Self { answers, asked: Mutex::default() })
     }
@@ -84,7 +86,7 @@ impl Transport for Scripted {
 }
 
 type SentRequest = Request<Bytes>;
-type Reply = Response<Body>;
+pub(crate) type Reply = Response<Body>;
 
 fn post(url: impl AsRef<str>, body: impl Into<Bytes>) -> SentRequest {
     haft::providers::transport::post(url.as_ref(), body).unwrap()

@@ -3,7 +3,7 @@
 mod always_resume;
 mod approvals;
 mod calls;
-mod conversations;
+pub(crate) mod conversations;
 #[cfg(all(unix, feature = "sqlite"))]
 mod crash;
 mod ends;

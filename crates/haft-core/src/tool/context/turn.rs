@@ -335,9 +335,11 @@ impl TurnContext {
         iteration: u32,
         kind: impl FnOnce() -> EventKind,
     ) -> WorkScopes {
-        let Some(event) = self.emit_in(dispatch, iteration, kind) else {
+        if !self.is_observed() {
             return WorkScopes::default();
-        };
+        }
+        let event = self.make_event(dispatch, iteration, kind);
+        self.observe(&event);
         let scope = |observer: &Arc<dyn Observer>| {
             catch_unwind(AssertUnwindSafe(|| observer.scope(&event))).ok().flatten()
         };
@@ -349,23 +351,33 @@ impl TurnContext {
         dispatch: &Arc<str>,
         iteration: u32,
         kind: impl FnOnce() -> EventKind,
-    ) -> Option<Event> {
-        if !self.is_observed() {
-            return None;
+    ) {
+        if self.is_observed() {
+            self.observe(&self.make_event(dispatch, iteration, kind));
         }
-        let event = Event {
+    }
+
+    fn make_event(
+        &self,
+        dispatch: &Arc<str>,
+        iteration: u32,
+        kind: impl FnOnce() -> EventKind,
+    ) -> Event {
+        Event {
             turn: Arc::clone(&self.turn.id),
             dispatch: Arc::clone(dispatch),
             iteration,
             sequence: self.turn.sequence.fetch_add(1, Ordering::Relaxed),
             at: self.turn.clock.now(),
             kind: kind(),
-        };
+        }
+    }
+
+    fn observe(&self, event: &Event) {
         for observer in &self.turn.observers {
             // An observer that panics loses this event and breaks nothing.
-            let _ = catch_unwind(AssertUnwindSafe(|| observer.observe(&event)));
+            let _ = catch_unwind(AssertUnwindSafe(|| observer.observe(event)));
         }
-        Some(event)
     }
 }
 

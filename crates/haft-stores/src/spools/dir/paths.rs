@@ -5,13 +5,14 @@
 //! escaped form is too long gets a name with its hash; the key itself is then stored in a separate file, so that it
 //! can be listed.
 
+use std::collections::BinaryHeap;
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use haft_core::spool::SpoolKey;
+use haft_core::spool::{SpoolKey, SpoolPage};
 use sha2::{Digest, Sha256};
 
 /// The paths of the files that belong to one key.
@@ -40,6 +41,28 @@ impl SpoolPaths {
 /// key whose key file is missing.
 pub(super) fn list_keys(dir: &Path) -> io::Result<Vec<SpoolKey>> {
     let mut keys = Vec::new();
+    visit_keys(dir, |key| keys.push(key))?;
+    keys.sort();
+    Ok(keys)
+}
+
+/// Reads a page of the keys, in order. The directory is read as a whole, but no more keys are held than the page has.
+pub(super) fn list_page(dir: &Path, page: &SpoolPage) -> io::Result<Vec<SpoolKey>> {
+    let mut first = BinaryHeap::new();
+    visit_keys(dir, |key| {
+        let is_full = first.len() >= page.limit;
+        if !page.selects(&key) || (is_full && first.peek().is_none_or(|last| *last <= key)) {
+            return;
+        }
+        first.push(key);
+        if is_full {
+            first.pop();
+        }
+    })?;
+    Ok(first.into_sorted_vec())
+}
+
+fn visit_keys(dir: &Path, mut visit: impl FnMut(SpoolKey)) -> io::Result<()> {
     for entry in fs::read_dir(dir)? {
         let path = entry?.path();
         if path.extension() != Some(OsStr::new(DATA)) {
@@ -50,10 +73,11 @@ pub(super) fn list_keys(dir: &Path) -> io::Result<Vec<SpoolKey>> {
             Some(escaped) => unescape(escaped),
             None => fs::read_to_string(path.with_extension(KEY)).ok(),
         };
-        keys.extend(key.filter(|key| stem(key) == file_stem).map(SpoolKey::from));
+        if let Some(key) = key.filter(|key| stem(key) == file_stem) {
+            visit(SpoolKey::from(key));
+        }
     }
-    keys.sort();
-    Ok(keys)
+    Ok(())
 }
 
 pub(super) fn is_temporary(name: &OsStr) -> bool {

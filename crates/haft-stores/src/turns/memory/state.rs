@@ -1,18 +1,21 @@
 //! The state of a store in memory, and its changes.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 use haft_core::clock::Timestamp;
 use haft_core::spool::SpoolKey;
 use haft_core::store::{
     CancelOutcome, CancelRequest, ClaimFilter, GateId, GateRow, JournalRow, Lease, LeaseRequest,
-    MemoryRow, MemoryScope, NewTurn, Row, SettleOutcome, StoreChangeKind, StoreError, StoreWrite,
-    StoredText, StoredTurn, TurnId, TurnQuery, TurnSchedule, TurnStatus, TurnSummary,
+    MemoryRow, MemoryScope, NewTurn, SettleOutcome, StoreChangeKind, StoreError, StoreWrite,
+    StoredTurn, TurnId, TurnQuery, TurnSchedule, TurnStatus, TurnSummary,
 };
 
+use super::content_index::ContentIndex;
+use super::rows::TurnRows;
 use super::scope::ScopeMemories;
+use super::turn_state::TurnState;
 
 /// A method that fails changes nothing.
 #[derive(Default)]
@@ -32,19 +35,15 @@ pub(super) struct StoreState {
     runnable: BTreeSet<(Reverse<i32>, Timestamp, u64)>,
     /// The numbers of the turns that have not ended, by tenant and conversation.
     unfinished: HashMap<(String, String), BTreeSet<u64>>,
+    content: ContentIndex,
+    /// How many turns that have ended are stored; all of them if nothing is said.
+    max_ended: Option<usize>,
+    /// The numbers of turns in the order in which they ended, if not all are stored.
+    ended: VecDeque<u64>,
     /// What was changed, until listeners are told.
     changes: Vec<(TurnId, StoreChangeKind)>,
     /// The fingerprint of the secret that the first process used.
     secret: Option<[u8; 32]>,
-}
-
-struct TurnState {
-    summary: TurnSummary,
-    epoch: u64,
-    rows: Vec<Row>,
-    journal: Vec<StoredText>,
-    /// The numbers of its gates.
-    gates: Vec<u64>,
 }
 
 impl StoreState {
@@ -96,7 +95,7 @@ impl StoreState {
         let turn = TurnState {
             summary,
             epoch: 0,
-            rows: Vec::new(),
+            rows: TurnRows::default(),
             journal: Vec::new(),
             gates: Vec::new(),
         };
@@ -212,6 +211,7 @@ impl StoreState {
             turn.summary.holder = None;
         }
         self.changes.push((lease.turn.clone(), StoreChangeKind::Claimable));
+        self.remove_surplus(now);
     }
 
     pub(super) fn commit(
@@ -245,7 +245,7 @@ impl StoreState {
     pub(super) fn load(&self, id: &TurnId) -> Option<StoredTurn> {
         let turn = self.turns.get(self.numbers.get(id)?)?;
         let mut stored = StoredTurn::new(turn.summary.clone());
-        stored.rows.clone_from(&turn.rows);
+        stored.rows = turn.rows.iter().cloned().collect();
         stored.journal.clone_from(&turn.journal);
         stored.gates = turn.gates.iter().filter_map(|it| self.gates.get(it)).cloned().collect();
         Some(stored)
@@ -281,6 +281,7 @@ impl StoreState {
             (schedule.status, schedule.runnable_at) = (TurnStatus::Cancelled, None);
         });
         self.numbers.remove(id);
+        self.content.remove(number);
         for gate in self.turns.remove(&number).map(|turn| turn.gates).unwrap_or_default() {
             if let Some(gate) = self.gates.remove(&gate) {
                 self.gate_numbers.remove(&gate.id);
@@ -306,11 +307,15 @@ impl StoreState {
         Ok(ids)
     }
 
-    /// The texts of all rows are read. Storing them does not, because nearly nothing asks for the text of a row in memory.
-    pub(super) fn unreferenced_keys(&self, mut keys: Vec<SpoolKey>) -> Vec<SpoolKey> {
-        let rows = self.turns.values().flat_map(|turn| &turn.rows);
-        let used: HashSet<SpoolKey> = rows.flat_map(Row::content_keys).collect();
-        keys.retain(|key| !used.contains(key));
+    /// The rows that have changed since the last call are read. Storing them does not read them, because nearly nothing
+    /// asks for the text of a row in memory.
+    pub(super) fn unreferenced_keys(&mut self, mut keys: Vec<SpoolKey>) -> Vec<SpoolKey> {
+        for number in self.content.take_changed() {
+            if let Some(turn) = self.turns.get(&number) {
+                self.content.read(number, turn.rows.iter());
+            }
+        }
+        keys.retain(|key| !self.content.contains(key));
         keys
     }
 
@@ -408,15 +413,19 @@ impl StoreState {
     }
 
     fn apply_writes(&mut self, number: u64, writes: Vec<StoreWrite>, now: Timestamp) {
-        let Some(mut schedule) = self.turns.get(&number).map(|turn| turn.summary.schedule()) else {
-            return;
-        };
+        let Some(turn) = self.turns.get_mut(&number) else { return };
+        let before = turn.summary.schedule();
+        let mut schedule = before.clone();
+        let mut rows_changed = false;
         for write in writes {
-            let Some(turn) = self.turns.get_mut(&number) else { return };
             match write {
-                StoreWrite::Put(row) => turn.put_row(row),
+                StoreWrite::Put(row) => {
+                    turn.rows.put(row);
+                    rows_changed = true;
+                }
                 StoreWrite::Delete { kind, id } => {
-                    turn.rows.retain(|row| row.kind != kind || row.id != id);
+                    turn.rows.delete(kind, &id);
+                    rows_changed = true;
                 }
                 StoreWrite::Journal(entry) => turn.journal.push(entry),
                 StoreWrite::Status(status) => {
@@ -458,47 +467,41 @@ impl StoreState {
                 _ => {}
             }
         }
-        self.note_write(number, &schedule, now);
-        self.set_schedule(number, schedule);
-    }
-
-    /// Notes when a turn was written, and whether it has ended.
-    fn note_write(&mut self, number: u64, schedule: &TurnSchedule, now: Timestamp) {
-        let Some(turn) = self.turns.get_mut(&number) else { return };
-        turn.summary.updated_at = Some(now);
-        match (schedule.status.is_final(), turn.summary.ended_at) {
-            (true, None) => {
-                turn.summary.ended_at = Some(now);
-                self.changes.push((turn.summary.id.clone(), StoreChangeKind::Ended));
-            }
-            (false, Some(_)) => turn.summary.ended_at = None,
-            _ => {}
+        if rows_changed {
+            self.content.note_change(number);
         }
-    }
-}
-
-impl TurnState {
-    fn is_held_with(&self, lease: &Lease) -> bool {
-        self.epoch == lease.epoch && self.summary.holder.as_ref() == Some(&lease.holder)
-    }
-
-    /// Fails while a lease on the turn is active.
-    fn check_free(&self, now: Timestamp) -> Result<(), StoreError> {
-        match (&self.summary.holder, self.summary.held_until) {
-            (Some(holder), Some(until)) if now < until => {
-                let (turn, holder) = (self.summary.id.clone(), Arc::clone(holder));
-                Err(StoreError::Held { turn, holder, until })
+        if turn.note_write(&schedule, now) {
+            self.changes.push((turn.summary.id.clone(), StoreChangeKind::Ended));
+            if self.max_ended.is_some() {
+                self.ended.push_back(number);
             }
-            _ => Ok(()),
+        }
+        if schedule != before {
+            self.set_schedule(number, schedule);
         }
     }
 
-    /// Inserts or replaces a row. The search is linear: a turn has few rows, and the last ones change most often.
-    fn put_row(&mut self, row: Row) {
-        let same = self.rows.iter_mut().rfind(|it| it.kind == row.kind && it.id == row.id);
-        match same {
-            Some(place) => *place = row,
-            None => self.rows.push(row),
+    /// Sets how many turns that have ended are stored.
+    pub(super) fn set_max_ended(&mut self, limit: usize) {
+        self.max_ended = Some(limit);
+    }
+
+    /// Removes the turns that ended first while there are more than are to be stored. A turn that its process still holds
+    /// is removed later, and those after it with it.
+    fn remove_surplus(&mut self, now: Timestamp) {
+        let Some(limit) = self.max_ended else { return };
+        while self.ended.len() > limit
+            && let Some(number) = self.ended.front().copied()
+        {
+            let turn = self.turns.get(&number).map(|turn| &turn.summary);
+            // One that was resumed meanwhile ends again.
+            if let Some(summary) = turn.filter(|it| it.status.is_final()) {
+                let id = summary.id.clone();
+                if self.remove(&id, now).is_err() {
+                    return;
+                }
+            }
+            self.ended.pop_front();
         }
     }
 }

@@ -25,9 +25,10 @@ pub(in crate::turn) fn create_turn(
     cancellation: Cancellation,
 ) -> impl Future<Output = Result<TurnReport, TurnError>> + Send {
     // Boxes here and below keep what has ended out of the future of a turn, which may wait for long. This one also
-    // keeps the input, which a future would hold to its end.
+    // keeps the input, which a future would hold to its end. The second one is moved by the callers instead of the
+    // future.
     let created = Box::pin(store_turn(runner, input, cancellation));
-    async move { Ok(Box::pin(created.await?.run()).await) }
+    Box::pin(async move { Ok(created.await?.run().await) })
 }
 
 /// Stores a turn that any process can claim, and returns its id.
@@ -177,8 +178,10 @@ fn rows<T: Record>(field: &'static str, records: &[Arc<T>]) -> Result<Vec<StoreW
     if records.is_empty() {
         return Ok(Vec::new());
     }
-    let mut ids = HashSet::with_capacity(records.len());
-    if let Some(twice) = records.iter().find(|record| !ids.insert(record.key())) {
+    // One record needs no set.
+    let mut ids = HashSet::with_capacity(if records.len() > 1 { records.len() } else { 0 });
+    let mut is_twice = |record: &&Arc<T>| records.len() > 1 && !ids.insert(record.key());
+    if let Some(twice) = records.iter().find(|it| is_twice(it)) {
         return Err(TurnError::invalid(field, format_args!("two have the id `{}`", twice.key())));
     }
     let rows = records.iter().map(|record| record.to_row().map(StoreWrite::Put));

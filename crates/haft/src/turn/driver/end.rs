@@ -21,9 +21,9 @@ impl TurnDriver {
     ) -> EffectReply {
         let entry = Arc::new(self.make_end_entry(&conclusion, totals));
         let mut writes = self.gates.close_open_gates();
-        writes.extend(JournalEntry::to_end_writes(&entry));
-        let open =
-            self.ctx.turn().tool_calls().all().into_iter().filter(|it| !it.state().is_final());
+        JournalEntry::push_end_writes(&entry, &mut writes);
+        let open = self.ctx.turn().tool_calls().matching(|it| !it.state().is_final());
+        let open = open.into_iter();
         let calls = open.map(|call| Arc::new(self.end_abandoned_call(&call))).collect();
         match self.ctx.turn().store_step(Vec::new(), Vec::new(), calls, writes).await {
             Ok(()) => TurnEntry::Journal(entry).into(),
@@ -47,14 +47,11 @@ impl TurnDriver {
 
     /// Stores what was noted after the end of the turn was stored. If that fails, the turn has ended all the same.
     pub(super) async fn flush_deferred(&self) -> EffectReply {
-        self.recorder.defer_changes(self.ctx.turn());
-        if self.recorder.has_deferred() {
-            // A gate that closed meanwhile has deferred that the turn runs; the last status is that it has ended.
-            let last = vec![StoreWrite::Status(TurnStatus::Completed)];
-            if let Err(error) = self.ctx.turn().commit(last).await {
-                let text = format!("what was noted at the end of the turn was not kept: {error}");
-                self.ctx.log(LogLevel::Warn, LogTopic::TurnEnd.as_str(), &text, None);
-            }
+        // A gate that closed meanwhile has deferred that the turn runs; the last status is that it has ended.
+        let last = vec![StoreWrite::Status(TurnStatus::Completed)];
+        if let Err(error) = self.ctx.turn().commit(last).await {
+            let text = format!("what was noted at the end of the turn was not kept: {error}");
+            self.ctx.log(LogLevel::Warn, LogTopic::TurnEnd.as_str(), &text, None);
         }
         EffectReply::None
     }

@@ -65,9 +65,8 @@ impl TurnDriver {
     /// Whether the iteration has calls whose results output middleware did not look at.
     fn has_unchecked_calls(&self) -> bool {
         let IterationScope { ctx, is_checked, .. } = &self.iteration;
-        let is_of_iteration = |call: &Arc<ToolCall>| call.iteration == ctx.iteration();
-        !is_checked.load(Ordering::Acquire)
-            && ctx.turn().tool_calls().of_turn().iter().any(is_of_iteration)
+        let is_of_iteration = |call: &ToolCall| call.iteration == ctx.iteration();
+        !is_checked.load(Ordering::Acquire) && ctx.turn().tool_calls().any_of_turn(is_of_iteration)
     }
 
     pub(super) fn close_iteration(&self, totals: TurnTotals) {

@@ -112,7 +112,7 @@ async fn run_leased(
             let _ = runner.store.release(lease).await;
             report_ended(runner, stored, machine).await
         }
-        Ok(TakenOver::Unfinished(turn)) => Ok(turn.run_unless(refusal).await),
+        Ok(TakenOver::Unfinished(turn)) => Ok(turn.run_unless(refusal.map(Box::new)).await),
         Err(error) => {
             if let Some(delay) = retry_delay {
                 let _ =

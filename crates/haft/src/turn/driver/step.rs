@@ -55,11 +55,11 @@ struct StepCommit {
 
 /// Where in the turn the tools of the next request are offered.
 fn offer_point(ctx: &DispatchContext) -> OfferPoint {
-    let own = format!("{}/", ctx.turn_id());
+    let is_own = |id: &str| id.strip_prefix(ctx.turn_id()).is_some_and(|it| it.starts_with('/'));
     // Only reasoning that goes back to its provider binds the tools.
-    let is_own = |it: &Arc<Thought>| it.payload().is_some() && it.id().as_str().starts_with(&own);
-    let has_reasoned = ctx.turn().thoughts().all().iter().any(is_own);
-    let last_call = ctx.turn().tool_calls().all().last().map(|call| call.id());
+    let binds = |it: &Thought| it.payload().is_some() && is_own(it.id().as_str());
+    let has_reasoned = ctx.turn().thoughts().any(binds);
+    let last_call = ctx.turn().tool_calls().last().map(|call| call.id());
     OfferPoint::new().after_call(last_call).has_reasoned(has_reasoned)
 }
 
@@ -75,7 +75,7 @@ impl TurnDriver {
     pub(super) async fn ask_executor(&mut self) -> EffectReply {
         let scopes = std::mem::take(&mut self.iteration.scopes);
         let began_at = self.runner.clock.now();
-        match Box::pin(self.take_step(scopes)).await {
+        match self.take_step(scopes).await {
             Ok(step) => {
                 let duration = self.runner.clock.now().duration_since(began_at);
                 self.propose_step(step, duration).into()
@@ -137,7 +137,7 @@ impl TurnDriver {
             Some(Signal::Nack { error }) => NextAction::Fail(error),
             _ => then,
         };
-        let calls_made = ctx.turn().tool_calls().of_turn().len() + calls.len();
+        let calls_made = ctx.turn().tool_calls().len_of_turn() + calls.len();
         self.occurrences.restore_all(&ctx.turn().earlier_occurrences());
         let calls = (0..).zip(calls).map(|(ordinal, call)| self.request_call(&ctx, call, ordinal));
         let calls: Vec<Arc<ToolCall>> = calls.collect();
@@ -162,8 +162,8 @@ impl TurnDriver {
     }
 
     fn can_end(&self) -> bool {
-        let calls = self.ctx.turn().tool_calls().all();
-        !self.ctx.cancellation().is_cancelled() && calls.iter().all(|call| call.state().is_final())
+        let calls = self.ctx.turn().tool_calls();
+        !self.ctx.cancellation().is_cancelled() && !calls.any(|call| !call.state().is_final())
     }
 
     /// Stores what the model said, before anything is done about it.
@@ -216,7 +216,10 @@ impl TurnDriver {
             milliseconds: u64::try_from(duration.as_millis()).ok(),
         });
         let tokens = (self.iteration.usage + usage).total;
-        let mut writes = vec![JournalEntry::to_write(&entry)];
+        // The step, its summary, its records, and what ends the turn.
+        let records = thoughts.len() + messages.len() + calls.len();
+        let mut writes = Vec::with_capacity(2 + records + 3 * usize::from(totals.is_some()));
+        writes.push(JournalEntry::to_write(&entry));
         if let Some(update) = summary_update(entry_model(&entry), tokens) {
             writes.push(update);
         }
@@ -225,7 +228,7 @@ impl TurnDriver {
             totals.map(|totals| Arc::new(self.make_end_entry(&Conclusion::completed(), totals)));
         if let Some(end) = &end {
             writes.extend(self.gates.close_open_gates());
-            writes.extend(JournalEntry::to_end_writes(end));
+            JournalEntry::push_end_writes(end, &mut writes);
         }
         StepCommit { thoughts, messages, calls, writes, entry, end }
     }

@@ -62,6 +62,68 @@ pub(in crate::turn) enum Effect {
     AnnounceEnd { conclusion: Conclusion, totals: TurnTotals },
 }
 
+/// The effects of one transition, in order.
+///
+/// Most transitions have one effect, which takes no memory of its own. Only the last one can be answered, and it may
+/// wait for long; the others are performed before it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(in crate::turn) struct Effects {
+    pub(in crate::turn) before: Vec<Effect>,
+    pub(in crate::turn) last: Option<Effect>,
+}
+
+impl Effects {
+    /// No effects.
+    pub(super) const fn none() -> Self {
+        Self { before: Vec::new(), last: None }
+    }
+
+    /// Adds an effect behind the others.
+    pub(super) fn push(&mut self, effect: Effect) {
+        self.before.extend(self.last.replace(effect));
+    }
+
+    /// Adds effects behind the others.
+    pub(in crate::turn) fn append(&mut self, effects: Self) {
+        effects.into_iter().for_each(|effect| self.push(effect));
+    }
+
+    pub(in crate::turn) fn iter(&self) -> impl Iterator<Item = &Effect> {
+        self.before.iter().chain(&self.last)
+    }
+}
+
+impl From<Effect> for Effects {
+    fn from(effect: Effect) -> Self {
+        Self { before: Vec::new(), last: Some(effect) }
+    }
+}
+
+impl<const N: usize> From<[Effect; N]> for Effects {
+    fn from(effects: [Effect; N]) -> Self {
+        let mut all = Self { before: Vec::with_capacity(N.saturating_sub(1)), last: None };
+        effects.into_iter().for_each(|effect| all.push(effect));
+        all
+    }
+}
+
+impl FromIterator<Effect> for Effects {
+    fn from_iter<I: IntoIterator<Item = Effect>>(effects: I) -> Self {
+        let mut collected = Self::none();
+        effects.into_iter().for_each(|effect| collected.push(effect));
+        collected
+    }
+}
+
+impl IntoIterator for Effects {
+    type Item = Effect;
+    type IntoIter = std::iter::Chain<std::vec::IntoIter<Effect>, std::option::IntoIter<Effect>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.before.into_iter().chain(self.last)
+    }
+}
+
 /// What becomes of a proposed step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::turn) enum StepVerdict {

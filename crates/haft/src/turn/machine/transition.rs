@@ -7,13 +7,13 @@ use haft_core::step::NextAction;
 use super::super::journal::JournalEntry;
 use super::super::limits::Limit;
 use super::super::report::{Conclusion, TurnOutcome};
-use super::effect::{Effect, StepVerdict};
+use super::effect::{Effect, Effects, StepVerdict};
 use super::entry::{Interruption, StepFacts, TurnEntry};
 use super::state::{Phase, ResumePoint, StoredStep, TurnState};
 use super::{TurnMachine, TurnTotals};
 
 /// What follows from an entry; nothing if the state does not allow the entry.
-type Transition = Option<Vec<Effect>>;
+type Transition = Option<Effects>;
 
 impl TurnMachine {
     pub(super) fn transition(&mut self, entry: TurnEntry) -> Transition {
@@ -30,7 +30,7 @@ impl TurnMachine {
             TurnEntry::EndNotStored(error) => {
                 let TurnState::Ending { conclusion } = &self.state else { return None };
                 let conclusion = conclusion.clone().not_stored(error.clone());
-                Some(self.suspend_with(vec![Effect::ReportError(error)], conclusion))
+                Some(self.suspend_with(Effect::ReportError(error).into(), conclusion))
             }
             TurnEntry::Interrupted(interruption) => self.interrupt(interruption),
             TurnEntry::WallTimeReached => {
@@ -38,7 +38,7 @@ impl TurnMachine {
                     return None;
                 }
                 self.wall_time_reached = true;
-                Some(vec![Effect::CancelWork])
+                Some(Effect::CancelWork.into())
             }
         }
     }
@@ -49,22 +49,28 @@ impl TurnMachine {
                 if self.state != TurnState::New {
                     return None;
                 }
-                Some(self.enter(TurnState::Stored { resume_at: ResumePoint::START }, Vec::new()))
+                Some(
+                    self.enter(
+                        TurnState::Stored { resume_at: ResumePoint::START },
+                        Effects::none(),
+                    ),
+                )
             }
             // None of the three changes where a turn stands.
             JournalEntry::Resumed { .. } => {
                 let is_legal = matches!(&self.state, TurnState::Stored { .. });
-                is_legal.then(Vec::new)
+                is_legal.then(Effects::none)
             }
-            JournalEntry::Stash { .. } | JournalEntry::Hydrated(_) | JournalEntry::Tools(_) => {
-                (self.state != TurnState::New).then(Vec::new)
-            }
+            JournalEntry::Stash { .. }
+            | JournalEntry::StashDelta(_)
+            | JournalEntry::Hydrated(_)
+            | JournalEntry::Tools(_) => (self.state != TurnState::New).then(Effects::none),
             JournalEntry::Pending { iteration, then } => {
                 if !matches!(self.state, TurnState::Stored { .. }) {
                     return None;
                 }
                 self.pending = Some((*iteration, then.clone()));
-                Some(Vec::new())
+                Some(Effects::none())
             }
             JournalEntry::Step { iteration, messages, calls, then, usage, limit, .. } => {
                 let step = StoredStep { next: then.clone(), limit: limit.clone() };
@@ -86,13 +92,13 @@ impl TurnMachine {
     fn begin(&mut self) -> Transition {
         let TurnState::Stored { resume_at } = &self.state else { return None };
         let opening = TurnState::Opening { resume_at: resume_at.clone() };
-        Some(self.enter(opening, vec![Effect::AnnounceTurn, Effect::SpoolInput]))
+        Some(self.enter(opening, [Effect::AnnounceTurn, Effect::SpoolInput].into()))
     }
 
     fn run_turn_input(&mut self) -> Transition {
         let TurnState::Opening { resume_at } = &self.state else { return None };
         let input = TurnState::Input { resume_at: resume_at.clone() };
-        Some(self.enter(input, vec![Effect::RunStage(Stage::TurnInput)]))
+        Some(self.enter(input, Effect::RunStage(Stage::TurnInput).into()))
     }
 
     fn pass_stage(&mut self, signal: Option<Signal>, pending: Option<Signal>) -> Transition {
@@ -119,13 +125,13 @@ impl TurnMachine {
                     (None, None) => Some(self.close_iteration(iteration, None)),
                 }
             }
-            TurnState::Output => Some(self.end_with(Vec::new(), Conclusion::completed())),
+            TurnState::Output => Some(self.end_with(Effects::none(), Conclusion::completed())),
             _ => None,
         }
     }
 
-    fn start_dispatch(&mut self, resume_at: ResumePoint) -> Vec<Effect> {
-        let mut effects = vec![Effect::AnnounceDispatch];
+    fn start_dispatch(&mut self, resume_at: ResumePoint) -> Effects {
+        let mut effects = Effects::from(Effect::AnnounceDispatch);
         let (iteration, step) = match resume_at {
             ResumePoint::Iteration { iteration } => (iteration, None),
             ResumePoint::Calls { iteration, step } => (iteration, Some(step)),
@@ -134,7 +140,8 @@ impl TurnMachine {
                 return self.enter(TurnState::Acknowledging, effects);
             }
         };
-        effects.extend([Effect::BindTools, Effect::CheckIteration]);
+        effects.push(Effect::BindTools);
+        effects.push(Effect::CheckIteration);
         self.enter(TurnState::Dispatch { iteration, phase: Phase::Checking { step } }, effects)
     }
 
@@ -148,7 +155,7 @@ impl TurnMachine {
         if step.is_none()
             && let Some(limit) = self.reached_limit(iteration, wall_time_reached)
         {
-            return Some(self.end_dispatch(Vec::new(), limit.into()));
+            return Some(self.end_dispatch(Effects::none(), limit.into()));
         }
         let open = Effect::OpenIteration { iteration, usage: self.totals.usage };
         Some(self.enter_phase(iteration, Phase::Opening { step }, open))
@@ -215,7 +222,7 @@ impl TurnMachine {
         match &self.state {
             TurnState::Stored { resume_at } => {
                 let resume_at = resume_at.clone().after_step(stored, step)?;
-                Some(self.enter(TurnState::Stored { resume_at }, Vec::new()))
+                Some(self.enter(TurnState::Stored { resume_at }, Effects::none()))
             }
             TurnState::Dispatch { iteration, phase: Phase::Storing { ends_turn } }
                 if *iteration == stored =>
@@ -224,7 +231,7 @@ impl TurnMachine {
                     let is_last = step.next == NextAction::Done && step.limit.is_none();
                     let phase = Phase::Completing;
                     let state = TurnState::Dispatch { iteration: stored, phase };
-                    return (is_last && !has_calls).then(|| self.enter(state, Vec::new()));
+                    return (is_last && !has_calls).then(|| self.enter(state, Effects::none()));
                 }
                 if has_calls && step.limit.is_none() {
                     let calls = Phase::Calls { step };
@@ -245,18 +252,18 @@ impl TurnMachine {
     }
 
     /// What follows a step whose calls have ended.
-    fn follow_step(&mut self, iteration: u32, step: StoredStep) -> Vec<Effect> {
+    fn follow_step(&mut self, iteration: u32, step: StoredStep) -> Effects {
         if let Some(limit) = step.limit {
             return self.close_iteration(iteration, Some(limit.into()));
         }
         let pending = Effect::SetPendingSignal(wanted_signal(step.next));
-        let effects = vec![pending, Effect::RunStage(Stage::DispatchOutput)];
+        let effects = [pending, Effect::RunStage(Stage::DispatchOutput)].into();
         self.enter(TurnState::Dispatch { iteration, phase: Phase::Output }, effects)
     }
 
     fn settle_dispatch(&mut self, signal: Signal) -> Transition {
         match self.state {
-            TurnState::Acknowledging => Some(self.end_dispatch(Vec::new(), signal.into())),
+            TurnState::Acknowledging => Some(self.end_dispatch(Effects::none(), signal.into())),
             TurnState::Dispatch { iteration, phase: Phase::Signalling } => {
                 Some(self.close_iteration(iteration, Some(signal.into())))
             }
@@ -264,7 +271,7 @@ impl TurnMachine {
         }
     }
 
-    fn close_iteration(&mut self, iteration: u32, conclusion: Option<Conclusion>) -> Vec<Effect> {
+    fn close_iteration(&mut self, iteration: u32, conclusion: Option<Conclusion>) -> Effects {
         let done = is_done(conclusion.as_ref());
         let journal = Effect::JournalIteration { iteration, done };
         self.enter_phase(iteration, Phase::Closing { conclusion }, journal)
@@ -276,18 +283,18 @@ impl TurnMachine {
             TurnState::Stored { resume_at } => {
                 let resume_at = resume_at.clone().after_iteration(ended, done)?;
                 (self.totals.iterations, self.pending) = (next, None);
-                Some(self.enter(TurnState::Stored { resume_at }, Vec::new()))
+                Some(self.enter(TurnState::Stored { resume_at }, Effects::none()))
             }
             TurnState::Dispatch { iteration, phase: Phase::Closing { conclusion } }
                 if *iteration == ended && is_done(conclusion.as_ref()) == done =>
             {
                 let conclusion = conclusion.clone();
                 self.totals.iterations = next;
-                let mut effects = vec![Effect::CloseIteration { totals: self.totals }];
+                let close = Effect::CloseIteration { totals: self.totals };
                 if let Some(conclusion) = conclusion {
-                    return Some(self.end_dispatch(effects, conclusion));
+                    return Some(self.end_dispatch(close.into(), conclusion));
                 }
-                effects.push(Effect::CheckIteration);
+                let effects = [close, Effect::CheckIteration].into();
                 let phase = Phase::Checking { step: None };
                 Some(self.enter(TurnState::Dispatch { iteration: next, phase }, effects))
             }
@@ -295,7 +302,7 @@ impl TurnMachine {
         }
     }
 
-    fn end_dispatch(&mut self, mut effects: Vec<Effect>, conclusion: Conclusion) -> Vec<Effect> {
+    fn end_dispatch(&mut self, mut effects: Effects, conclusion: Conclusion) -> Effects {
         let totals = self.totals;
         effects.push(Effect::CloseDispatch { conclusion: conclusion.clone(), totals });
         if conclusion.is_completed() {
@@ -314,7 +321,7 @@ impl TurnMachine {
             }
             TurnState::Dispatch { iteration, phase } => match phase {
                 Phase::Checking { .. } | Phase::Opening { .. } => {
-                    Some(self.end_dispatch(Vec::new(), conclusion))
+                    Some(self.end_dispatch(Effects::none(), conclusion))
                 }
                 Phase::Input
                 | Phase::Asking
@@ -326,7 +333,7 @@ impl TurnMachine {
                         return Some(self.close_iteration(iteration, Some(conclusion)));
                     }
                     // The iteration goes on when the turn is resumed: its end is not journaled.
-                    let effects = vec![Effect::CloseIteration { totals: self.totals }];
+                    let effects = Effects::from(Effect::CloseIteration { totals: self.totals });
                     Some(self.end_dispatch(effects, conclusion))
                 }
                 Phase::Completing | Phase::Signalling | Phase::Closing { .. } => None,
@@ -336,7 +343,7 @@ impl TurnMachine {
     }
 
     /// Ends the turn, or only this attempt to run it if another one may get further.
-    fn end_with(&mut self, mut effects: Vec<Effect>, conclusion: Conclusion) -> Vec<Effect> {
+    fn end_with(&mut self, mut effects: Effects, conclusion: Conclusion) -> Effects {
         // What was cancelled because of the working time has reached a limit.
         let conclusion = match conclusion.outcome {
             TurnOutcome::Cancelled { .. } if self.wall_time_reached => Limit::WallTime.into(),
@@ -353,15 +360,15 @@ impl TurnMachine {
         let mut effects = match &self.state {
             TurnState::Stored { .. } => {
                 (self.totals, self.pending) = (totals, None);
-                return Some(self.enter(TurnState::Ended { conclusion }, Vec::new()));
+                return Some(self.enter(TurnState::Ended { conclusion }, Effects::none()));
             }
-            TurnState::Dispatch { phase: Phase::Completing, .. } => vec![
+            TurnState::Dispatch { phase: Phase::Completing, .. } => Effects::from([
                 Effect::Acknowledge,
                 Effect::CloseIteration { totals },
                 Effect::CloseDispatch { conclusion: conclusion.clone(), totals },
                 Effect::FlushDeferred,
-            ],
-            TurnState::Ending { .. } => Vec::new(),
+            ]),
+            TurnState::Ending { .. } => Effects::none(),
             _ => return None,
         };
         self.totals = totals;
@@ -370,23 +377,19 @@ impl TurnMachine {
         Some(self.enter(TurnState::Ended { conclusion }, effects))
     }
 
-    pub(super) fn suspend_with(
-        &mut self,
-        mut effects: Vec<Effect>,
-        conclusion: Conclusion,
-    ) -> Vec<Effect> {
+    pub(super) fn suspend_with(&mut self, mut effects: Effects, conclusion: Conclusion) -> Effects {
         effects.push(Effect::ReleaseLease);
         effects.push(Effect::AnnounceEnd { conclusion: conclusion.clone(), totals: self.totals });
         self.enter(TurnState::Suspended { conclusion }, effects)
     }
 
-    fn enter(&mut self, state: TurnState, effects: Vec<Effect>) -> Vec<Effect> {
+    fn enter(&mut self, state: TurnState, effects: Effects) -> Effects {
         self.state = state;
         effects
     }
 
-    fn enter_phase(&mut self, iteration: u32, phase: Phase, effect: Effect) -> Vec<Effect> {
-        self.enter(TurnState::Dispatch { iteration, phase }, vec![effect])
+    fn enter_phase(&mut self, iteration: u32, phase: Phase, effect: Effect) -> Effects {
+        self.enter(TurnState::Dispatch { iteration, phase }, effect.into())
     }
 }
 

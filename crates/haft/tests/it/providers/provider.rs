@@ -21,7 +21,7 @@ use super::{HeaderText as _, Reply, Scripted, SentRequest, WithHeader as _, resp
 use crate::turn::Seen;
 
 /// A stream of these events, and its end.
-pub(super) fn stream(events: &[Value]) -> Result<Reply, TransportError> {
+pub(crate) fn stream(events: &[Value]) -> Result<Reply, TransportError> {
     Ok(broken_stream(events, "data: [DONE]\n\n"))
 }
 
@@ -43,21 +43,21 @@ fn thinks(text: &str) -> Value {
     json!({ "choices": [{ "index": 0, "delta": { "reasoning": text, "reasoning_content": text } }] })
 }
 
-pub(super) fn calls(name: &str, arguments: &str) -> Value {
+pub(crate) fn calls(name: &str, arguments: &str) -> Value {
     json!({ "choices": [{ "index": 0, "delta": { "tool_calls": [
         { "index": 0, "id": "call_1", "function": { "name": name, "arguments": arguments } }] } }] })
 }
 
-pub(super) fn ends(reason: &str) -> Value {
+pub(crate) fn ends(reason: &str) -> Value {
     json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": reason }],
         "usage": { "prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12 } })
 }
 
-pub(super) fn says(it: &str) -> Result<Reply, TransportError> {
+pub(crate) fn says(it: &str) -> Result<Reply, TransportError> {
     stream(&[text(it), ends("stop")])
 }
 
-pub(super) fn provider(transport: &Arc<Scripted>) -> ProviderBuilder<ChatCompletions> {
+pub(crate) fn provider(transport: &Arc<Scripted>) -> ProviderBuilder<ChatCompletions> {
     let retry = RetryPolicy::default().base_delay(Duration::ZERO).max_delay(Duration::ZERO);
     Provider::builder(ChatCompletions::new(), "test-model")
         .key("sk-very-secret")

@@ -509,21 +509,21 @@ async fn a_source_is_asked_by_middleware_and_by_nothing_else() {
     assert_eq!(stored.rows.len(), 2);
 }
 
-/// Counts what is read and written.
+/// Counts how often something is read, and the bytes that are written.
 #[derive(Debug, Default)]
-struct CountingStore {
+pub(crate) struct CountingStore {
     inner: MemoryStore,
     reads: AtomicUsize,
     bytes: AtomicUsize,
 }
 
 impl CountingStore {
-    fn reset(&self) {
+    pub(crate) fn reset(&self) {
         self.reads.store(0, Ordering::SeqCst);
         self.bytes.store(0, Ordering::SeqCst);
     }
 
-    fn counts(&self) -> (usize, usize) {
+    pub(crate) fn counts(&self) -> (usize, usize) {
         (self.reads.load(Ordering::SeqCst), self.bytes.load(Ordering::SeqCst))
     }
 

@@ -8,7 +8,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::super::super::report::Conclusion;
-use super::super::{Effect, Interruption, StepFacts, StepVerdict, TurnEntry, TurnTotals};
+use super::super::{Effect, Effects, Interruption, StepFacts, StepVerdict, TurnEntry, TurnTotals};
 use super::*;
 
 /// What happens in a turn. It depends on the iteration only, so that a resumed turn meets the same world.
@@ -129,7 +129,7 @@ impl<'w> Run<'w> {
     }
 
     fn drive(&mut self) {
-        let mut effects = VecDeque::from(self.machine.apply(TurnEntry::Begun).unwrap());
+        let mut effects = VecDeque::from_iter(self.machine.apply(TurnEntry::Begun).unwrap());
         while let Some(effect) = effects.pop_front() {
             for entry in self.perform(&effect) {
                 effects.extend(self.machine.apply(entry).unwrap());
@@ -292,7 +292,7 @@ proptest! {
         let mut whole = Run::new(&world);
         let created = whole.commit(vec![started()]);
         for entry in created {
-            prop_assert_eq!(whole.machine.apply(entry), Ok(Vec::new()));
+            prop_assert_eq!(whole.machine.apply(entry), Ok(Effects::default()));
         }
         whole.drive();
         prop_assert!(whole.machine.end().is_some());

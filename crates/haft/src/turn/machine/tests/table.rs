@@ -218,7 +218,7 @@ fn transitions() -> String {
                 Ok(effects) => {
                     let state = show_state(&machine.state);
                     write!(table, "  {entry_name} -> {state}").unwrap();
-                    if !effects.is_empty() {
+                    if effects.last.is_some() {
                         let effects: Vec<_> = effects.iter().map(show_effect).collect();
                         write!(table, ": {}", effects.join(", ")).unwrap();
                     }
@@ -487,7 +487,7 @@ fn only_the_last_effect_is_answered() {
             let answered = effects.iter().filter(|it| is_answered(it)).count();
             assert!(answered <= 1, "{name} with {entry_name}: {effects:?}");
             if answered == 1 {
-                assert!(is_answered(effects.last().unwrap()), "{name} with {entry_name}");
+                assert!(is_answered(effects.last.as_ref().unwrap()), "{name} with {entry_name}");
             }
         }
     }
@@ -498,7 +498,7 @@ fn only_the_last_effect_is_answered() {
 fn cancelled_work_has_reached_the_wall_time() {
     let mut machine = machine(Limits::new(), false);
     machine.state = TurnState::Output;
-    assert_eq!(machine.apply(TurnEntry::WallTimeReached), Ok(vec![Effect::CancelWork]));
+    assert_eq!(machine.apply(TurnEntry::WallTimeReached), Ok(Effect::CancelWork.into()));
     assert!(!machine.is_working(), "the time is reached once");
     let cancelled = TurnEntry::Interrupted(Interruption::cancelled("deadline"));
     machine.apply(cancelled).unwrap();

@@ -1,0 +1,61 @@
+//! What has changed in a store since somebody looked.
+
+use indexmap::IndexSet;
+use serde_json::Value;
+
+use super::StashPath;
+use super::node::StashNode;
+
+/// What has changed in a store; see [`Stash::take_changes`](super::Stash::take_changes).
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum StashChanges {
+    /// Nothing, or changes are not tracked.
+    None,
+    /// The values at these paths, as they are now; nothing at a path whose value was removed. Containers come before what
+    /// is in them, so that writing the values in this order leads from the store as it was to the store as it is.
+    Parts(Vec<(StashPath, Option<Value>)>),
+    /// More than is listed. The value is the whole store as it is now.
+    Whole(Value),
+}
+
+/// The paths whose values have changed.
+#[derive(Default)]
+pub(super) struct ChangeLog {
+    paths: IndexSet<StashPath>,
+    is_full: bool,
+}
+
+impl ChangeLog {
+    /// How many paths are listed.
+    const MAX_PATHS: usize = 4096;
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.paths.is_empty() && !self.is_full
+    }
+
+    pub(super) fn note(&mut self, path: &StashPath) {
+        if self.is_full || self.paths.contains(path) {
+            return;
+        }
+        if self.paths.len() >= Self::MAX_PATHS {
+            (self.paths, self.is_full) = (IndexSet::new(), true);
+            return;
+        }
+        self.paths.insert(path.clone());
+    }
+
+    /// The changes, with the values of the store as it is now.
+    pub(super) fn describe(self, root: &StashNode) -> StashChanges {
+        if self.is_full {
+            return StashChanges::Whole(root.to_value());
+        }
+        if self.paths.is_empty() {
+            return StashChanges::None;
+        }
+        let mut paths: Vec<StashPath> = self.paths.into_iter().collect();
+        paths.sort_by_key(|path| path.steps().len());
+        let value = |path: &StashPath| root.get(path).map(StashNode::to_value);
+        StashChanges::Parts(paths.into_iter().map(|path| (path.clone(), value(&path))).collect())
+    }
+}
