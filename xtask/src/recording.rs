@@ -82,11 +82,15 @@ fn record(root: &Path) -> Result<Vec<String>, String> {
 
 /// Runs one command with both of its outputs in one, as a terminal shows them.
 fn run(command: &str, dir: &Path, programs: &Path) -> Result<String, String> {
-    let path = std::env::var("PATH").unwrap_or_default();
+    let mut path = programs.as_os_str().to_owned();
+    if let Some(others) = std::env::var_os("PATH") {
+        path.push(":");
+        path.push(others);
+    }
     let output = Command::new("sh")
         .args(["-c", &format!("{command} 2>&1")])
         .current_dir(dir)
-        .env("PATH", format!("{}:{path}", programs.display()))
+        .env("PATH", path)
         .env("XDG_CONFIG_HOME", dir.join("config"))
         .env("XDG_STATE_HOME", dir.join("state"))
         .env("CLICOLOR_FORCE", "1")
