@@ -60,6 +60,10 @@ struct NewTurn {
 
 /// Starts a turn and streams its events. The turn belongs to the server and not to the connection: it goes on when the
 /// browser is gone.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the turn goes on without its connection, and the store has it"
+)]
 async fn start_turn(
     State(server): State<Server>,
     Json(new): Json<NewTurn>,

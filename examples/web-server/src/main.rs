@@ -19,6 +19,7 @@ use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::stores::TurnDir;
 use web_server::{Server, shop_tools};
 
+#[expect(clippy::disallowed_methods, reason = "a program reads its own environment")]
 #[tokio::main]
 async fn main() -> Result<()> {
     let builder = match env::var("MODEL") {
