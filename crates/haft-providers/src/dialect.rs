@@ -8,14 +8,12 @@
 
 use bytes::Bytes;
 use haft_core::answer::AnswerFormat;
-use haft_core::args::Strictness;
 use haft_core::error::ErrorCode;
 use haft_core::media::MediaKind;
 use serde_json::{Map, Value};
 
 use crate::generation::GenerationEvent;
 use crate::prompt::{MediaPosition, Prompt};
-use crate::tool_schema::{lower_full, lower_strict};
 
 /// How the API of one provider is spoken. It encodes requests and decodes responses, has no state and does no I/O.
 pub trait Dialect: Send + Sync + 'static {
@@ -113,19 +111,6 @@ pub struct AnswerRequest<'r> {
     pub format: &'r AnswerFormat,
     /// Whether the request offers tools, which the model may call before it answers.
     pub offers_tools: bool,
-}
-
-impl AnswerRequest<'_> {
-    /// The schema in the form that strict providers accept, and whether there is one; else the whole schema.
-    #[must_use]
-    pub fn lowered_schema(&self) -> (Value, bool) {
-        let schema = self.format.schema();
-        let (text, is_strict) = match lower_strict(schema, Strictness::Coerce) {
-            Ok(lowered) => (lowered.text, true),
-            Err(_) => (lower_full(schema).text, false),
-        };
-        (serde_json::from_str(&text).unwrap_or_default(), is_strict)
-    }
 }
 
 /// How a response is delivered.

@@ -33,6 +33,7 @@ mod tests;
 
 use std::borrow::Cow;
 
+use haft_core::args::Strictness;
 use haft_core::schema::InputSchema;
 use haft_core::trust::sanitized_definition;
 use serde_json::Value;
@@ -75,6 +76,25 @@ pub fn lower_full(schema: &InputSchema) -> LoweredSchema {
     modern::modernize(&mut value, &mut notes);
     root::flatten(&mut value, &mut notes);
     LoweredSchema { text: value.to_string(), notes }
+}
+
+/// The schema of an answer in the form that strict providers accept, and whether there is one; else the whole schema.
+///
+/// ```
+/// use haft_core::schema::{InputSchema, object, string};
+/// use haft_providers::tool_schema::lower_answer;
+///
+/// let schema = InputSchema::new(object().field("city", string().required())).unwrap();
+/// let (lowered, is_strict) = lower_answer(&schema);
+/// assert!(is_strict && lowered["required"][0] == "city");
+/// ```
+#[must_use]
+pub fn lower_answer(schema: &InputSchema) -> (Value, bool) {
+    let (text, is_strict) = match lower_strict(schema, Strictness::Coerce) {
+        Ok(lowered) => (lowered.text, true),
+        Err(_) => (lower_full(schema).text, false),
+    };
+    (serde_json::from_str(&text).unwrap_or_default(), is_strict)
 }
 
 /// The schema of a tool as text, with reserved tags in its descriptions made inert.

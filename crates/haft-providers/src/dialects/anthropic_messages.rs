@@ -48,6 +48,7 @@ use crate::dialect::{
     ResponseDecoder,
 };
 use crate::prompt::MediaPosition;
+use crate::tool_schema::lower_answer;
 
 /// The default for `max_tokens`.
 pub const DEFAULT_MAX_TOKENS: u64 = 8192;
@@ -152,7 +153,7 @@ impl Dialect for AnthropicMessages {
 
     fn add_answer_options(&self, options: &mut Map<String, Value>, answer: &AnswerRequest<'_>) {
         // What cannot be said strictly is refused by the provider.
-        let (schema, true) = answer.lowered_schema() else { return };
+        let (schema, true) = lower_answer(answer.format.schema()) else { return };
         if let Value::Object(output) = options.entry("output_config").or_insert_with(|| json!({})) {
             output
                 .entry("format")

@@ -29,6 +29,7 @@ use crate::dialect::{
     ResponseDecoder,
 };
 use crate::prompt::MediaPosition;
+use crate::tool_schema::lower_answer;
 
 /// The dialect of `POST /chat/completions`.
 ///
@@ -140,7 +141,7 @@ impl Dialect for ChatCompletions {
     }
 
     fn add_answer_options(&self, options: &mut Map<String, Value>, answer: &AnswerRequest<'_>) {
-        let (schema, strict) = answer.lowered_schema();
+        let (schema, strict) = lower_answer(answer.format.schema());
         let format = json!({"name": answer.format.name(), "schema": schema, "strict": strict});
         options
             .entry("response_format")

@@ -44,6 +44,7 @@ use crate::dialect::{
     ResponseDecoder,
 };
 use crate::prompt::MediaPosition;
+use crate::tool_schema::lower_answer;
 
 /// The tag of reasoning.
 const TAG: &str = "openai-responses-reasoning-v1";
@@ -111,7 +112,7 @@ impl Dialect for OpenAiResponses {
     }
 
     fn add_answer_options(&self, options: &mut Map<String, Value>, answer: &AnswerRequest<'_>) {
-        let (schema, strict) = answer.lowered_schema();
+        let (schema, strict) = lower_answer(answer.format.schema());
         let name = answer.format.name();
         if let Value::Object(text) = options.entry("text").or_insert_with(|| json!({})) {
             text.entry("format").or_insert_with(
