@@ -85,7 +85,8 @@ async fn a_browser_follows_a_turn_and_approves_its_call() {
 async fn a_denial_reaches_the_model() {
     let dir = tempfile::tempdir().unwrap();
     let store_dir = TurnDir::open(dir.path()).unwrap();
-    let (address, client) = (serve(&store_dir).await, Client::new());
+    let mut tasks = JoinSet::new();
+    let (address, client) = (serve(&store_dir, &mut tasks).await, Client::new());
     let body = json!({"prompt": "Order 7 arrived broken."});
     let turns = format!("{address}/turns");
     let mut stream = client.post(&turns).json(&body).send().await.unwrap();
