@@ -14,6 +14,16 @@ const isUpdate = process.env.HAFT_UPDATE_PICTURES === "1";
 const TOLERANCE = 0.004;
 const NOW = "2026-03-02T11:05:00Z";
 
+/** Opens the form of a gate. A click that meets a page in motion is repeated, as a person would. */
+async function openGate(page) {
+  const field = page.locator(".gate-form textarea").first();
+  for (let attempt = 0; attempt < 4 && !(await field.isVisible()); attempt += 1) {
+    await page.locator(".gate-card .button").click();
+    await field.waitFor({ timeout: 10_000 }).catch(() => {});
+  }
+  await field.waitFor();
+}
+
 const VIEWS = [
   ["turns", "#/turns", ".turn-link"],
   ["timeline", "#/turns/0199-log-detective?at=step%2F3", ".event.step"],
@@ -25,7 +35,7 @@ const VIEWS = [
     await page.locator(".line.current mark").first().waitFor();
   }],
   ["json", "#/turns/0199-data-desk/artifacts", ".tree .branch"],
-  ["gate", "#/turns/0199-approval-flow", ".gate-card", async (page) => page.locator(".gate-card .button").click().then(() => page.locator(".gate-form textarea").first().waitFor())],
+  ["gate", "#/turns/0199-approval-flow", ".gate-card", openGate],
   ["fork", "#/turns/0199-log-detective/fork/4", ".fork-form"],
   ["failed", "#/turns/0199-out-of-order", ".card.error"],
   ["thread", "#/conversations/garden-0199-4f2a", ".said.model"],
