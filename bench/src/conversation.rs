@@ -165,7 +165,7 @@ fn input(turn: usize) -> Result<TurnInput, String> {
 }
 
 /// What the files below a directory hold.
-fn dir_size(path: &Path) -> std::io::Result<u64> {
+pub(crate) fn dir_size(path: &Path) -> std::io::Result<u64> {
     let mut size = 0;
     for entry in std::fs::read_dir(path)? {
         let entry = entry?;

@@ -1,7 +1,6 @@
 //! Stores with much in them.
 
 use std::hint::black_box;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,6 +16,7 @@ use tempfile::TempDir;
 use tokio::task::JoinSet;
 
 use super::{cpu_time, runtime, text};
+use crate::conversation::dir_size;
 
 /// What the files of a conversation hold whose turns are a question and an answer.
 pub(super) fn conversation(turns: usize) -> Result<f64, String> {
@@ -163,15 +163,4 @@ async fn fill(store: &Arc<SqliteStore>, turns: usize) -> Result<(), String> {
         }
     }
     Ok(())
-}
-
-/// What the files below a directory hold.
-fn dir_size(path: &Path) -> std::io::Result<u64> {
-    let mut size = 0;
-    for entry in std::fs::read_dir(path)? {
-        let entry = entry?;
-        let metadata = entry.metadata()?;
-        size += if metadata.is_dir() { dir_size(&entry.path())? } else { metadata.len() };
-    }
-    Ok(size)
 }

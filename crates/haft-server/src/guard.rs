@@ -8,15 +8,16 @@
 use std::fmt;
 use std::sync::Arc;
 
+use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::post;
-use axum::{Json, Router};
 use sha2::{Digest as _, Sha256};
 
 use crate::error::ApiError;
+use crate::extract::JsonBody;
 use crate::wire::SessionRequest;
 
 /// The header that every action has. A form of another site cannot set it.
@@ -141,7 +142,10 @@ async fn require_session(State(rules): Rules, request: Request, next: Next) -> R
 }
 
 /// Exchanges the token for a cookie.
-async fn begin_session(State(rules): Rules, Json(request): Json<SessionRequest>) -> Response {
+async fn begin_session(
+    State(rules): Rules,
+    JsonBody(request): JsonBody<SessionRequest>,
+) -> Response {
     let Some(session) = &rules.session else { return StatusCode::NO_CONTENT.into_response() };
     if !is_same(&request.token, &session.token) {
         return refuse("E_API_WRONG_TOKEN", "the token is not that of this server");

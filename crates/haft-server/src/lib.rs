@@ -21,6 +21,7 @@
 mod agents;
 mod api;
 mod error;
+mod extract;
 mod feed;
 mod guard;
 mod openapi;

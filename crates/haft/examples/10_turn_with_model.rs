@@ -1,5 +1,6 @@
 //! A turn with a model and a tool.
 #![expect(clippy::print_stdout, reason = "an example prints")]
+#![expect(clippy::disallowed_methods, reason = "a program reads its own environment")]
 
 use std::env::var;
 

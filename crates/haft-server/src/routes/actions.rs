@@ -16,6 +16,7 @@ use super::agents::load_agent;
 use super::{Shared, parse_turn};
 use crate::agents::{ExecutorPurpose, HostedAgent, SharedExecutor};
 use crate::error::{ApiError, ApiResult};
+use crate::extract::JsonBody;
 use crate::shared::{Access, Actor, ApiShared};
 use crate::stored::count_earlier_turns;
 use crate::timeline::{is_held, state_of};
@@ -32,7 +33,7 @@ pub(super) async fn cancel_turn(
     State(shared): Shared,
     Path(turn): Path<String>,
     Actor(actor): Actor,
-    Json(request): Json<ReasonRequest>,
+    JsonBody(request): JsonBody<ReasonRequest>,
 ) -> ApiResult<StartedTurn> {
     shared.check_submit()?;
     let id = parse_turn(&turn)?;
@@ -106,7 +107,7 @@ async fn runner_of_turn(shared: &ApiShared, stored: &StoredTurn) -> Result<TurnR
 pub(super) async fn fork_turn(
     State(shared): Shared,
     Path(turn): Path<String>,
-    Json(request): Json<ForkRequest>,
+    JsonBody(request): JsonBody<ForkRequest>,
 ) -> ApiResult<StartedTurn> {
     shared.check_access()?;
     let id = parse_turn(&turn)?;
@@ -150,7 +151,7 @@ pub(super) async fn fork_turn(
 /// Replays a recording in a new turn. No handler of a recorded tool runs.
 pub(super) async fn replay_recording(
     State(shared): Shared,
-    Json(request): Json<ReplayRequest>,
+    JsonBody(request): JsonBody<ReplayRequest>,
 ) -> ApiResult<StartedTurn> {
     shared.check_access()?;
     let agent: Arc<dyn HostedAgent> = load_agent(&shared, &request.agent).await?;

@@ -12,6 +12,7 @@ use super::Shared;
 use super::actions::start_turn;
 use crate::agents::{ExecutorPurpose, HostedAgent, SharedExecutor};
 use crate::error::{ApiError, ApiResult};
+use crate::extract::JsonBody;
 use crate::shared::ApiShared;
 use crate::timeline::model_name;
 use crate::wire::{AgentDetail, AgentRow, StartedTurn, ToolCallRequest, ToolRow};
@@ -94,7 +95,7 @@ fn estimate_tokens(text: &str) -> u64 {
 pub(super) async fn call_tool(
     State(shared): Shared,
     Path((name, tool)): Path<(String, String)>,
-    Json(request): Json<ToolCallRequest>,
+    JsonBody(request): JsonBody<ToolCallRequest>,
 ) -> ApiResult<StartedTurn> {
     shared.check_access()?;
     let agent = load_agent(&shared, &name).await?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::body::Body;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use haft::artifacts::csv::CsvView;
@@ -21,6 +21,7 @@ use tokio::time::Instant;
 use super::events::{EventResponse, EventSender, stream_events};
 use super::{Shared, parse_turn};
 use crate::error::{ApiError, ApiResult};
+use crate::extract::{JsonBody, QueryParams};
 use crate::shared::ApiShared;
 use crate::stored::is_previewable;
 use crate::wire::{
@@ -105,7 +106,7 @@ impl Default for LineRange {
 pub(super) async fn read_lines(
     State(shared): Shared,
     Path(path): ArtifactPath,
-    Query(range): Query<LineRange>,
+    QueryParams(range): QueryParams<LineRange>,
 ) -> ApiResult<LinePage> {
     let artifact = open(&shared, path).await?;
     let count = range.count.clamp(1, MAX_LINES);
@@ -137,7 +138,7 @@ pub(super) struct SearchOptions {
 pub(super) async fn search_lines(
     State(shared): Shared,
     Path(path): ArtifactPath,
-    Query(options): Query<SearchOptions>,
+    QueryParams(options): QueryParams<SearchOptions>,
 ) -> Result<EventResponse, ApiError> {
     let artifact = open(&shared, path).await?;
     Ok(stream_events(move |sender| async move {
@@ -231,7 +232,7 @@ pub(super) async fn read_outline(
 pub(super) async fn read_rows(
     State(shared): Shared,
     Path(path): ArtifactPath,
-    Query(range): Query<LineRange>,
+    QueryParams(range): QueryParams<LineRange>,
 ) -> ApiResult<CsvPage> {
     let artifact = open(&shared, path).await?;
     let count = range.count.clamp(1, MAX_LINES);
@@ -262,7 +263,7 @@ type Row = serde_json::Map<String, serde_json::Value>;
 pub(super) async fn run_query(
     State(shared): Shared,
     Path(path): ArtifactPath,
-    Json(query): Json<ArtifactQuery>,
+    JsonBody(query): JsonBody<ArtifactQuery>,
 ) -> ApiResult<QueryResult> {
     let artifact = open(&shared, path).await?;
     Ok(Json(run_tool(&artifact, &query.tool, query.arguments).await?))

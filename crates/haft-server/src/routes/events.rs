@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::response::Sse;
 use axum::response::sse::{Event, KeepAlive};
@@ -20,6 +20,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{Shared, parse_turn};
 use crate::error::ApiError;
+use crate::extract::QueryParams;
 use crate::feed::{FeedRead, TurnFeed};
 use crate::shared::ApiShared;
 use crate::timeline::state_of;
@@ -84,7 +85,7 @@ pub(super) type EventResponse = Sse<axum::response::sse::KeepAliveStream<EventSt
 pub(super) async fn follow_turn(
     State(shared): Shared,
     Path(turn): Path<String>,
-    Query(range): Query<RowRange>,
+    QueryParams(range): QueryParams<RowRange>,
     headers: HeaderMap,
 ) -> Result<EventResponse, ApiError> {
     let id = parse_turn(&turn)?;

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::Shared;
 use crate::error::{ApiError, ApiResult, field_problems};
+use crate::extract::JsonBody;
 use crate::shared::{Actor, ApiShared};
 use crate::timeline::gate_view;
 use crate::wire::{
@@ -31,7 +32,7 @@ pub(super) async fn list_gates(State(shared): Shared) -> ApiResult<Vec<GateView>
 pub(super) async fn check_gate(
     State(shared): Shared,
     Path(gate): Path<String>,
-    Json(proposal): Json<GateProposal>,
+    JsonBody(proposal): JsonBody<GateProposal>,
 ) -> ApiResult<GateCheck> {
     let gate = find_gate(&shared, &gate).await?;
     let problems = match (&proposal.arguments, &proposal.value) {
@@ -52,7 +53,7 @@ pub(super) async fn decide_gate(
     State(shared): Shared,
     Path(gate): Path<String>,
     Actor(actor): Actor,
-    Json(decision): Json<GateDecisionRequest>,
+    JsonBody(decision): JsonBody<GateDecisionRequest>,
 ) -> ApiResult<GateView> {
     shared.check_submit()?;
     let id = parse_gate(&gate)?;

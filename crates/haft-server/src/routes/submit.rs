@@ -14,6 +14,7 @@ use super::Shared;
 use super::agents::load_agent;
 use crate::agents::{ExecutorPurpose, SharedExecutor};
 use crate::error::{ApiError, ApiResult};
+use crate::extract::JsonBody;
 use crate::shared::ApiShared;
 use crate::wire::{StartedTurn, SubmitRequest};
 
@@ -26,7 +27,7 @@ const MIN_PRIORITY: i32 = -100;
 pub(super) async fn submit_turn(
     State(shared): Shared,
     headers: HeaderMap,
-    Json(request): Json<SubmitRequest>,
+    JsonBody(request): JsonBody<SubmitRequest>,
 ) -> ApiResult<StartedTurn> {
     shared.check_submit()?;
     request.check()?;

@@ -1,11 +1,12 @@
 //! Turns: lists, one turn, its rows, one call.
 
 use axum::Json;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, State};
 use serde::Deserialize;
 
 use super::{Shared, parse_turn};
 use crate::error::{ApiError, ApiResult};
+use crate::extract::QueryParams;
 use crate::wire::{
     CallFilter, CallPage, CallView, ConversationPage, RowPage, RowRange, StepPage, TurnDetail,
     TurnFacts, TurnFilter, TurnPage,
@@ -13,14 +14,14 @@ use crate::wire::{
 
 pub(super) async fn list_turns(
     State(shared): Shared,
-    Query(filter): Query<TurnFilter>,
+    QueryParams(filter): QueryParams<TurnFilter>,
 ) -> ApiResult<TurnPage> {
     Ok(Json(shared.list_turns(&filter).await?))
 }
 
 pub(super) async fn list_conversations(
     State(shared): Shared,
-    Query(filter): Query<TurnFilter>,
+    QueryParams(filter): QueryParams<TurnFilter>,
 ) -> ApiResult<ConversationPage> {
     Ok(Json(shared.list_conversations(&filter).await?))
 }
@@ -28,7 +29,7 @@ pub(super) async fn list_conversations(
 pub(super) async fn show_turn(
     State(shared): Shared,
     Path(turn): Path<String>,
-    Query(range): Query<RowRange>,
+    QueryParams(range): QueryParams<RowRange>,
 ) -> ApiResult<TurnDetail> {
     Ok(Json(shared.load_detail(&parse_turn(&turn)?, &range).await?))
 }
@@ -43,7 +44,7 @@ pub(super) async fn show_facts(
 pub(super) async fn read_rows(
     State(shared): Shared,
     Path(turn): Path<String>,
-    Query(range): Query<RowRange>,
+    QueryParams(range): QueryParams<RowRange>,
 ) -> ApiResult<RowPage> {
     Ok(Json(shared.read_turn(&parse_turn(&turn)?).await?.row_page(&range)))
 }
@@ -61,7 +62,7 @@ const DEFAULT_STEPS: usize = 100;
 pub(super) async fn list_steps(
     State(shared): Shared,
     Path(turn): Path<String>,
-    Query(range): Query<StepRange>,
+    QueryParams(range): QueryParams<StepRange>,
 ) -> ApiResult<StepPage> {
     let read = shared.read_turn(&parse_turn(&turn)?).await?;
     Ok(Json(read.step_page(range.start, range.count.unwrap_or(DEFAULT_STEPS))))
@@ -70,7 +71,7 @@ pub(super) async fn list_steps(
 pub(super) async fn list_calls(
     State(shared): Shared,
     Path(turn): Path<String>,
-    Query(filter): Query<CallFilter>,
+    QueryParams(filter): QueryParams<CallFilter>,
 ) -> ApiResult<CallPage> {
     Ok(Json(shared.read_turn(&parse_turn(&turn)?).await?.call_page(&filter)))
 }

@@ -186,3 +186,20 @@ async fn the_document_says_how_to_authenticate_and_has_no_sessions() {
     assert!(!document["paths"]["/turns"]["post"]["requestBody"].is_null());
     service.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_read_is_refused_with_a_code() {
+    let service = TestService::start(Access::Submit, ServiceLimits::default()).await;
+    for body in [json!({"agent": AGENT}), json!({"agent": 3, "message": "Hi"}), json!([])] {
+        let (status, text) = post_text(&service, &body).await;
+        assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{text}");
+        let problem: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(problem["code"], "E_API_INVALID_REQUEST", "{text}");
+    }
+    let request = service.request("shop", Method::GET, "/turns?limit=many");
+    let response = request.send().await.unwrap();
+    assert_eq!(response.status(), StatusCode::BAD_REQUEST);
+    let problem: Value = response.json().await.unwrap();
+    assert_eq!(problem["code"], "E_API_INVALID_REQUEST", "{problem}");
+    service.stop().await;
+}
