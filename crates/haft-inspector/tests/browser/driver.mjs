@@ -8,6 +8,7 @@ export const { chromium } = require("playwright-core");
 export const axeSource = require.resolve("axe-core/axe.min.js");
 
 const failures = [];
+const pages = [];
 
 /** Notes a failure unless the condition holds. */
 export function check(condition, words) {
@@ -25,6 +26,7 @@ export async function main(body, options = {}) {
     await body(browser, process.argv[2], options);
   } catch (error) {
     fail(error.stack ?? String(error));
+    for (const page of pages) fail(`the page was: ${await describe(page).catch(String)}`);
   } finally {
     await browser.close();
   }
@@ -32,10 +34,17 @@ export async function main(body, options = {}) {
   process.exitCode = failures.length ? 1 : 0;
 }
 
+/** Where a page is, what has the focus, and what it shows. */
+async function describe(page) {
+  if (page.isClosed()) return "closed";
+  return page.evaluate(() => `${location.hash}, focus on ${document.activeElement?.outerHTML.slice(0, 200)}, ${document.body.innerText.slice(0, 2000)}`);
+}
+
 /** A page whose errors, violations and requests to other hosts are failures. */
 export async function openPage(browser, url, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, reducedMotion: "reduce", colorScheme: "light", ...options });
   const page = await context.newPage();
+  pages.push(page);
   const host = new URL(url).host;
   page.on("console", (message) => {
     const expected = options.expectedErrors?.some((it) => message.text().includes(it));

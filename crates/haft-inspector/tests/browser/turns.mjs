@@ -40,6 +40,8 @@ main(async (browser, url) => {
   await page.keyboard.press("?");
   await page.locator("dialog.keys").getByText("zoom to the selected row").waitFor();
   await page.keyboard.press("Escape");
+  // Its field has the focus until it is gone, and keys in fields are text.
+  await page.locator("dialog.keys").waitFor({ state: "detached" });
   await page.keyboard.press("]");
   await page.keyboard.press("]");
   await page.locator(".event.step.selected", { hasText: "Step 2" }).waitFor();
