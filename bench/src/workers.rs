@@ -1,7 +1,7 @@
-//! Workers on a PostgreSQL server that this program starts: how soon a decision wakes one, what a claim takes, how many commits
-//! a store does beside bare inserts, how turns per second grow with processes, and large results in object storage.
+//! Workers on a PostgreSQL server that this program starts: how soon a decision wakes a worker, how long a claim takes, commits
+//! per second compared with plain inserts, turns per second by the number of processes, and large results in object storage.
 //!
-//! Aims stand beside the figures. The server writes through to the disk, as SQLite does.
+//! Each figure is printed with its aim. The server syncs every commit to disk, as SQLite does.
 
 mod object_spool;
 mod worker_process;
@@ -172,7 +172,7 @@ async fn measure_claims(url: &str, options: Options) -> Result<Row, String> {
 /// How many turns commit at the same time.
 const AT_ONCE: usize = 8;
 
-/// Commits of a record and a journal entry, beside transactions with the same two inserts and beside SQLite.
+/// Commits of a record and a journal entry, compared with transactions of the same two inserts and with SQLite.
 async fn measure_commits(url: &str, commits: usize) -> Result<Row, String> {
     let stores = open(url, "commits").await?;
     let postgres = commit_rate(stores.turns(), commits).await?;

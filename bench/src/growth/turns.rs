@@ -18,7 +18,7 @@ pub(super) fn with_artifacts(calls: usize) -> Result<f64, String> {
     run(&runner)
 }
 
-/// One iteration that leaves an artifact, beside so many tools.
+/// One iteration that leaves an artifact, in a turn with this number of tools.
 pub(super) fn with_tools(tools: usize) -> Result<f64, String> {
     let more = (1..tools).map(|n| log_tool(&format!("tool_{n}")));
     let tools: Vec<Tool> =

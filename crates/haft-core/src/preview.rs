@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 /// What a call would change, in a form to read. It informs the person who approves the call; the approval binds the
-/// arguments. The text may contain content of others, so that whoever prints it must escape control characters.
+/// arguments. The text may contain untrusted content: a program that prints it must escape control characters.
 ///
 /// ```
 /// use haft_core::tool::{CallPreview, PreviewKind};

@@ -19,7 +19,7 @@ const CHECKUP: &str = r#"{"fixtures": [
     {"match": {"hasToolResult": true}, "response": {"content": "done"}}
 ]}"#;
 
-/// A server that nobody here wrote, with these responses. Returns its process and its address.
+/// Starts aimock, a third-party mock of model providers, with these responses. Returns its process and its address.
 fn start_server(dir: &Path, responses: &str) -> Option<(Child, String)> {
     let server = "node_modules/@copilotkit/aimock/dist/cli.js";
     let server = haft_testkit::server("aimock", server)?.join(server);

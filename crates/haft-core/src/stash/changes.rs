@@ -1,4 +1,4 @@
-//! What has changed in a store since somebody looked.
+//! The changes of a stash since they were last taken.
 
 use indexmap::IndexSet;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::StashPath;
 use super::node::StashNode;
 
-/// What has changed in a store; see [`Stash::take_changes`](super::Stash::take_changes).
+/// What has changed in a stash; see [`Stash::take_changes`](super::Stash::take_changes).
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum StashChanges {
