@@ -1,7 +1,7 @@
 //! What handlers read of requests. What cannot be read is refused as every other failure, with a code.
 
 use axum::Json;
-use axum::extract::{FromRequest, FromRequestParts, Query, Request};
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
 
@@ -34,6 +34,23 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for QueryParams<T>
         match Query::from_request_parts(parts, state).await {
             Ok(Query(params)) => Ok(Self(params)),
             Err(rejection) => Err(ApiError::invalid(rejection.body_text())),
+        }
+    }
+}
+
+/// The parameters in the path of an address.
+pub(crate) struct PathParams<T>(pub(crate) T);
+
+impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for PathParams<T> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        match Path::from_request_parts(parts, state).await {
+            Ok(Path(params)) => Ok(Self(params)),
+            Err(rejection) => Err(ApiError {
+                status: rejection.status(),
+                ..ApiError::invalid(rejection.body_text())
+            }),
         }
     }
 }

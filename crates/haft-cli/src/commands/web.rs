@@ -15,6 +15,7 @@ use haft_inspector::Inspector;
 use haft_server::{Access, Api, Guard};
 
 use self::hosted_agents::AgentDirectories;
+pub(super) use self::hosted_agents::to_agent_error;
 use crate::args::WebArgs;
 use crate::config::UserConfig;
 use crate::store::{open_or_create_store, open_store_to_read};

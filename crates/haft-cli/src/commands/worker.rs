@@ -69,7 +69,7 @@ pub(super) async fn run_worker(
     }
     let agents = if agents.is_empty() { "all agents".to_owned() } else { agents };
     print_line(format_args!(
-        "{} {} from {}: {}",
+        "{} as {} from {}: {}",
         terminal.style_stderr(TextRole::Success, "claiming turns"),
         sanitize(&name),
         show_url(&address.url),

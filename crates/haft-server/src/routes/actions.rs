@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use haft::executors::{ExecutorDescription, Fork, LaterCalls, Recording};
 use haft::stores::{CancelRequest, StoreError, StoredTurn, TurnId};
 use haft::turn::{Cancellation, TurnError, TurnHistory};
@@ -16,7 +16,7 @@ use super::agents::load_agent;
 use super::{Shared, parse_turn};
 use crate::agents::{ExecutorPurpose, HostedAgent, SharedExecutor};
 use crate::error::{ApiError, ApiResult};
-use crate::extract::JsonBody;
+use crate::extract::{JsonBody, PathParams};
 use crate::shared::{Access, Actor, ApiShared};
 use crate::stored::count_earlier_turns;
 use crate::timeline::{is_held, state_of};
@@ -31,7 +31,7 @@ const MAX_RUNNING: usize = 32;
 /// first, so that it counts even if this server ends.
 pub(super) async fn cancel_turn(
     State(shared): Shared,
-    Path(turn): Path<String>,
+    PathParams(turn): PathParams<String>,
     Actor(actor): Actor,
     JsonBody(request): JsonBody<ReasonRequest>,
 ) -> ApiResult<StartedTurn> {
@@ -55,7 +55,7 @@ pub(super) async fn cancel_turn(
 /// Resumes a turn that no process runs.
 pub(super) async fn resume_turn(
     State(shared): Shared,
-    Path(turn): Path<String>,
+    PathParams(turn): PathParams<String>,
 ) -> ApiResult<StartedTurn> {
     shared.check_access()?;
     let id = parse_turn(&turn)?;
@@ -106,7 +106,7 @@ async fn runner_of_turn(shared: &ApiShared, stored: &StoredTurn) -> Result<TurnR
 /// Starts a new turn that repeats the steps of another one up to a step.
 pub(super) async fn fork_turn(
     State(shared): Shared,
-    Path(turn): Path<String>,
+    PathParams(turn): PathParams<String>,
     JsonBody(request): JsonBody<ForkRequest>,
 ) -> ApiResult<StartedTurn> {
     shared.check_access()?;

@@ -1,7 +1,7 @@
 //! Agents and their tools.
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use haft::Tool;
 use haft::artifacts::tokens::{Encoding, HeuristicTally};
 use haft::executors::{ProposedCall, Step, StepContext};
@@ -12,7 +12,7 @@ use super::Shared;
 use super::actions::start_turn;
 use crate::agents::{ExecutorPurpose, HostedAgent, SharedExecutor};
 use crate::error::{ApiError, ApiResult};
-use crate::extract::JsonBody;
+use crate::extract::{JsonBody, PathParams};
 use crate::shared::ApiShared;
 use crate::timeline::model_name;
 use crate::wire::{AgentDetail, AgentRow, StartedTurn, ToolCallRequest, ToolRow};
@@ -50,7 +50,7 @@ pub(super) async fn load_agent(
 
 pub(super) async fn show_agent(
     State(shared): Shared,
-    Path(name): Path<String>,
+    PathParams(name): PathParams<String>,
 ) -> ApiResult<AgentDetail> {
     let agent = load_agent(&shared, &name).await?;
     let tools: Vec<ToolRow> = agent.tools().iter().map(tool_row).collect();
@@ -94,7 +94,7 @@ fn estimate_tokens(text: &str) -> u64 {
 /// call.
 pub(super) async fn call_tool(
     State(shared): Shared,
-    Path((name, tool)): Path<(String, String)>,
+    PathParams((name, tool)): PathParams<(String, String)>,
     JsonBody(request): JsonBody<ToolCallRequest>,
 ) -> ApiResult<StartedTurn> {
     shared.check_access()?;

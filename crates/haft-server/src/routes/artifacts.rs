@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use haft::artifacts::csv::CsvView;
@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use super::events::{EventResponse, EventSender, stream_events};
 use super::{Shared, parse_turn};
 use crate::error::{ApiError, ApiResult};
-use crate::extract::{JsonBody, QueryParams};
+use crate::extract::{JsonBody, PathParams, QueryParams};
 use crate::shared::ApiShared;
 use crate::stored::is_previewable;
 use crate::wire::{
@@ -48,7 +48,7 @@ const MAX_HEADINGS: usize = 5000;
 /// How large a medium may be that is shown, in bytes.
 const MAX_MEDIA: u64 = 32 << 20;
 
-type ArtifactPath = Path<(String, String)>;
+type ArtifactPath = PathParams<(String, String)>;
 
 fn budget(lines: u64) -> Budget {
     let lines = NonZeroUsize::new(usize::try_from(lines).unwrap_or(1)).unwrap_or(NonZeroUsize::MIN);
@@ -68,7 +68,7 @@ fn view(artifact: &SpooledArtifact, lines: u64) -> TextView {
 
 pub(super) async fn list_artifacts(
     State(shared): Shared,
-    Path(turn): Path<String>,
+    PathParams(turn): PathParams<String>,
 ) -> ApiResult<Vec<ArtifactRow>> {
     Ok(Json(shared.read_turn(&parse_turn(&turn)?).await?.artifacts()))
 }
@@ -76,7 +76,7 @@ pub(super) async fn list_artifacts(
 /// One artifact, with its number of lines.
 pub(super) async fn show_artifact(
     State(shared): Shared,
-    Path(path): ArtifactPath,
+    PathParams(path): ArtifactPath,
 ) -> ApiResult<ArtifactRow> {
     let rows = shared.read_turn(&parse_turn(&path.0)?).await?.artifacts();
     let missing = || ApiError::not_found(format!("turn `{}` has no artifact `{}`", path.0, path.1));
@@ -105,7 +105,7 @@ impl Default for LineRange {
 
 pub(super) async fn read_lines(
     State(shared): Shared,
-    Path(path): ArtifactPath,
+    PathParams(path): ArtifactPath,
     QueryParams(range): QueryParams<LineRange>,
 ) -> ApiResult<LinePage> {
     let artifact = open(&shared, path).await?;
@@ -137,7 +137,7 @@ pub(super) struct SearchOptions {
 /// Searches an artifact and streams the matches. Closing the connection ends the search.
 pub(super) async fn search_lines(
     State(shared): Shared,
-    Path(path): ArtifactPath,
+    PathParams(path): ArtifactPath,
     QueryParams(options): QueryParams<SearchOptions>,
 ) -> Result<EventResponse, ApiError> {
     let artifact = open(&shared, path).await?;
@@ -202,7 +202,7 @@ async fn search(
 /// The headings of a Markdown artifact.
 pub(super) async fn read_outline(
     State(shared): Shared,
-    Path(path): ArtifactPath,
+    PathParams(path): ArtifactPath,
 ) -> ApiResult<Vec<OutlineRow>> {
     let artifact = open(&shared, path).await?;
     let reader = artifact.reader();
@@ -231,7 +231,7 @@ pub(super) async fn read_outline(
 /// Rows of a CSV artifact. The file is read from its beginning, so that quoted line ends are understood.
 pub(super) async fn read_rows(
     State(shared): Shared,
-    Path(path): ArtifactPath,
+    PathParams(path): ArtifactPath,
     QueryParams(range): QueryParams<LineRange>,
 ) -> ApiResult<CsvPage> {
     let artifact = open(&shared, path).await?;
@@ -262,7 +262,7 @@ type Row = serde_json::Map<String, serde_json::Value>;
 /// Runs a query as a model does, with a larger budget.
 pub(super) async fn run_query(
     State(shared): Shared,
-    Path(path): ArtifactPath,
+    PathParams(path): ArtifactPath,
     JsonBody(query): JsonBody<ArtifactQuery>,
 ) -> ApiResult<QueryResult> {
     let artifact = open(&shared, path).await?;
@@ -302,7 +302,7 @@ async fn run_tool(
 /// The bytes of a picture. Other media are downloaded and never shown.
 pub(super) async fn read_media(
     State(shared): Shared,
-    Path((turn, name)): Path<(String, String)>,
+    PathParams((turn, name)): PathParams<(String, String)>,
 ) -> Result<Response, ApiError> {
     let media = shared.runner.open_media(&parse_turn(&turn)?, &name).await?;
     let media = media

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
@@ -17,6 +17,7 @@ use tokio::sync::mpsc;
 
 use super::{Shared, parse_turn};
 use crate::error::ApiError;
+use crate::extract::PathParams;
 
 /// How many bytes are read at a time.
 const CHUNK: u64 = 256 << 10;
@@ -26,7 +27,7 @@ const MAX_WAITING: usize = 2;
 /// Sends the bytes of an artifact: all of them, or the range that the client asks for.
 pub(super) async fn read_content(
     State(shared): Shared,
-    Path((turn, handle)): Path<(String, String)>,
+    PathParams((turn, handle)): PathParams<(String, String)>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let artifact = shared.open_artifact(&parse_turn(&turn)?, &handle).await?;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Sse;
 use axum::response::sse::{Event, KeepAlive};
@@ -20,7 +20,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{Shared, parse_turn};
 use crate::error::ApiError;
-use crate::extract::QueryParams;
+use crate::extract::{PathParams, QueryParams};
 use crate::feed::{FeedRead, TurnFeed};
 use crate::shared::ApiShared;
 use crate::timeline::state_of;
@@ -84,7 +84,7 @@ pub(super) type EventResponse = Sse<axum::response::sse::KeepAliveStream<EventSt
 /// continues; `reset` tells a client to load the turn again.
 pub(super) async fn follow_turn(
     State(shared): Shared,
-    Path(turn): Path<String>,
+    PathParams(turn): PathParams<String>,
     QueryParams(range): QueryParams<RowRange>,
     headers: HeaderMap,
 ) -> Result<EventResponse, ApiError> {

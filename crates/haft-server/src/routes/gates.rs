@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use haft::stores::GateId;
 use haft::turn::{Gate, GrantScope, ListedGrant, StandingApproval};
 use serde_json::Value;
 
 use super::Shared;
 use crate::error::{ApiError, ApiResult, field_problems};
-use crate::extract::JsonBody;
+use crate::extract::{JsonBody, PathParams};
 use crate::shared::{Actor, ApiShared};
 use crate::timeline::gate_view;
 use crate::wire::{
@@ -31,7 +31,7 @@ pub(super) async fn list_gates(State(shared): Shared) -> ApiResult<Vec<GateView>
 /// Validates a value with the code that decides.
 pub(super) async fn check_gate(
     State(shared): Shared,
-    Path(gate): Path<String>,
+    PathParams(gate): PathParams<String>,
     JsonBody(proposal): JsonBody<GateProposal>,
 ) -> ApiResult<GateCheck> {
     let gate = find_gate(&shared, &gate).await?;
@@ -51,7 +51,7 @@ pub(super) async fn check_gate(
 
 pub(super) async fn decide_gate(
     State(shared): Shared,
-    Path(gate): Path<String>,
+    PathParams(gate): PathParams<String>,
     Actor(actor): Actor,
     JsonBody(decision): JsonBody<GateDecisionRequest>,
 ) -> ApiResult<GateView> {
@@ -113,7 +113,7 @@ pub(super) async fn list_grants(State(shared): Shared) -> ApiResult<Vec<GrantRow
 
 pub(super) async fn revoke_grant(
     State(shared): Shared,
-    Path(grant): Path<String>,
+    PathParams(grant): PathParams<String>,
 ) -> ApiResult<Vec<GrantRow>> {
     shared.check_submit()?;
     let listed = shared.runner.gates().grants().await?;

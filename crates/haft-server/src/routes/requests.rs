@@ -1,7 +1,7 @@
 //! What the model saw in a step, and what it responded.
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use haft::TurnRunner;
 use haft::executors::NextAction;
 use haft::stores::TurnId;
@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::{Shared, parse_turn};
 use crate::agents::{ExecutorPurpose, SharedExecutor};
 use crate::error::{ApiError, ApiResult};
+use crate::extract::PathParams;
 use crate::request_parts::{BodyPart, body_parts, compare_parts};
 use crate::shared::ApiShared;
 use crate::stored::token_usage;
@@ -19,7 +20,7 @@ use crate::wire::{RequestView, ResponseView};
 
 pub(super) async fn show_request(
     State(shared): Shared,
-    Path((turn, step)): Path<(String, u32)>,
+    PathParams((turn, step)): PathParams<(String, u32)>,
 ) -> ApiResult<RequestView> {
     let id = parse_turn(&turn)?;
     let read = shared.read_turn(&id).await?;
@@ -88,7 +89,7 @@ async fn runner_of_step(
 
 pub(super) async fn show_response(
     State(shared): Shared,
-    Path((turn, step)): Path<(String, u32)>,
+    PathParams((turn, step)): PathParams<(String, u32)>,
 ) -> ApiResult<ResponseView> {
     let read = shared.read_turn(&parse_turn(&turn)?).await?;
     let (history, row, items) = read.response(step).ok_or_else(|| {

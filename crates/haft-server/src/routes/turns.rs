@@ -1,12 +1,12 @@
 //! Turns: lists, one turn, its rows, one call.
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use serde::Deserialize;
 
 use super::{Shared, parse_turn};
 use crate::error::{ApiError, ApiResult};
-use crate::extract::QueryParams;
+use crate::extract::{PathParams, QueryParams};
 use crate::wire::{
     CallFilter, CallPage, CallView, ConversationPage, RowPage, RowRange, StepPage, TurnDetail,
     TurnFacts, TurnFilter, TurnPage,
@@ -28,7 +28,7 @@ pub(super) async fn list_conversations(
 
 pub(super) async fn show_turn(
     State(shared): Shared,
-    Path(turn): Path<String>,
+    PathParams(turn): PathParams<String>,
     QueryParams(range): QueryParams<RowRange>,
 ) -> ApiResult<TurnDetail> {
     Ok(Json(shared.load_detail(&parse_turn(&turn)?, &range).await?))
@@ -36,14 +36,14 @@ pub(super) async fn show_turn(
 
 pub(super) async fn show_facts(
     State(shared): Shared,
-    Path(turn): Path<String>,
+    PathParams(turn): PathParams<String>,
 ) -> ApiResult<TurnFacts> {
     Ok(Json(shared.load_facts(&parse_turn(&turn)?).await?))
 }
 
 pub(super) async fn read_rows(
     State(shared): Shared,
-    Path(turn): Path<String>,
+    PathParams(turn): PathParams<String>,
     QueryParams(range): QueryParams<RowRange>,
 ) -> ApiResult<RowPage> {
     Ok(Json(shared.read_turn(&parse_turn(&turn)?).await?.row_page(&range)))
@@ -61,7 +61,7 @@ const DEFAULT_STEPS: usize = 100;
 
 pub(super) async fn list_steps(
     State(shared): Shared,
-    Path(turn): Path<String>,
+    PathParams(turn): PathParams<String>,
     QueryParams(range): QueryParams<StepRange>,
 ) -> ApiResult<StepPage> {
     let read = shared.read_turn(&parse_turn(&turn)?).await?;
@@ -70,7 +70,7 @@ pub(super) async fn list_steps(
 
 pub(super) async fn list_calls(
     State(shared): Shared,
-    Path(turn): Path<String>,
+    PathParams(turn): PathParams<String>,
     QueryParams(filter): QueryParams<CallFilter>,
 ) -> ApiResult<CallPage> {
     Ok(Json(shared.read_turn(&parse_turn(&turn)?).await?.call_page(&filter)))
@@ -78,7 +78,7 @@ pub(super) async fn list_calls(
 
 pub(super) async fn show_call(
     State(shared): Shared,
-    Path((turn, record)): Path<(String, String)>,
+    PathParams((turn, record)): PathParams<(String, String)>,
 ) -> ApiResult<CallView> {
     let call = shared.read_turn(&parse_turn(&turn)?).await?.call_view(&record);
     Ok(Json(

@@ -12,6 +12,7 @@ use haft_server::{AgentError, AgentSource, ExecutorPurpose, HostedAgent, SharedE
 
 use crate::agent::Agent;
 use crate::commands::run::{ExecutorUse, ModelExecutor, build_turn_input};
+use crate::commands::web::to_agent_error;
 use crate::commands::worker::AgentRunners;
 
 /// The agents of the command line on the stores of a tenant.
@@ -37,7 +38,7 @@ impl AgentSource for ServedAgents {
         name: &'a str,
     ) -> BoxFuture<'a, Result<Arc<dyn HostedAgent>, AgentError>> {
         Box::pin(async move {
-            let (path, agent) = self.runners.agent(name).await.map_err(explain)?;
+            let (path, agent) = self.runners.agent(name).await.map_err(to_agent_error)?;
             let (stores, hub) = (self.stores.clone(), self.hub.clone());
             Ok(Arc::new(ServedAgent { agent, path, stores, hub }) as Arc<dyn HostedAgent>)
         })
@@ -59,7 +60,7 @@ struct ServedAgent {
 
 impl HostedAgent for ServedAgent {
     fn turn_input(&self) -> Result<TurnInput, AgentError> {
-        build_turn_input(&self.agent, &self.path).map_err(explain)
+        build_turn_input(&self.agent, &self.path).map_err(to_agent_error)
     }
 
     fn system_prompt(&self) -> String {
@@ -80,7 +81,7 @@ impl HostedAgent for ServedAgent {
             Some(stored) => ModelExecutor::of_turn(&self.agent, stored, ExecutorUse::Show),
             None => ModelExecutor::select_for(&self.agent, None, ExecutorUse::Show),
         };
-        Ok(Arc::new(executor.map_err(explain)?))
+        Ok(Arc::new(executor.map_err(to_agent_error)?))
     }
 
     fn build_runner(
@@ -97,9 +98,4 @@ impl HostedAgent for ServedAgent {
             .gate_policy(GatePolicy::Suspend);
         builder.build().map_err(|error| AgentError::new(error.to_string()))
     }
-}
-
-#[expect(clippy::needless_pass_by_value, reason = "it is the argument of `map_err`")]
-fn explain(error: anyhow::Error) -> AgentError {
-    AgentError::new(format!("{error:#}"))
 }

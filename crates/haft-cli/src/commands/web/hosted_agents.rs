@@ -61,7 +61,7 @@ impl AgentDirectories {
         let path = self.lock().get(name).cloned();
         let path = path.ok_or_else(|| AgentError::new(format!("there is no agent `{name}`")))?;
         let own = OwnPaths { store: self.stores.dir().map(Path::to_owned), ..OwnPaths::default() };
-        let agent = Agent::load_protected(&path, &own).map_err(explain)?;
+        let agent = Agent::load_protected(&path, &own).map_err(to_agent_error)?;
         let (stores, hub) = (self.stores.clone(), self.hub.clone());
         Ok(DirectoryAgent { agent, path, stores, hub, plain_http: self.plain_http })
     }
@@ -99,7 +99,7 @@ impl HostedAgent for DirectoryAgent {
     }
 
     fn turn_input(&self) -> Result<TurnInput, AgentError> {
-        build_turn_input(&self.agent, &self.path).map_err(explain)
+        build_turn_input(&self.agent, &self.path).map_err(to_agent_error)
     }
 
     fn system_prompt(&self) -> String {
@@ -123,7 +123,7 @@ impl HostedAgent for DirectoryAgent {
             Some(stored) => ModelExecutor::of_turn(&self.agent, stored, purpose),
             None => ModelExecutor::select_for(&self.agent, None, purpose),
         };
-        Ok(Arc::new(executor.map_err(explain)?))
+        Ok(Arc::new(executor.map_err(to_agent_error)?))
     }
 
     fn build_runner(
@@ -133,7 +133,7 @@ impl HostedAgent for DirectoryAgent {
     ) -> Result<TurnRunner, AgentError> {
         let builder = TurnRunner::builder(executor)
             .tools(tools)
-            .agent(self.agent.identity().map_err(explain)?)
+            .agent(self.agent.identity().map_err(to_agent_error)?)
             .handles(self.agent.file.handles.into())
             .stores(&self.stores)
             .observer(self.hub.clone())
@@ -144,9 +144,9 @@ impl HostedAgent for DirectoryAgent {
     }
 }
 
-/// An error of this program, for the page.
+/// An error of this program as clients of the API see it, with its hint.
 #[expect(clippy::needless_pass_by_value, reason = "it is the argument of `map_err`")]
-fn explain(error: anyhow::Error) -> AgentError {
+pub(in crate::commands) fn to_agent_error(error: anyhow::Error) -> AgentError {
     let hint = error.downcast_ref::<UserError>().and_then(UserError::hint_text);
     let shown = AgentError::new(format!("{error:#}"));
     match hint {

@@ -196,10 +196,11 @@ async fn what_cannot_be_read_is_refused_with_a_code() {
         let problem: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(problem["code"], "E_API_INVALID_REQUEST", "{text}");
     }
-    let request = service.request("shop", Method::GET, "/turns?limit=many");
-    let response = request.send().await.unwrap();
-    assert_eq!(response.status(), StatusCode::BAD_REQUEST);
-    let problem: Value = response.json().await.unwrap();
-    assert_eq!(problem["code"], "E_API_INVALID_REQUEST", "{problem}");
+    for path in ["/turns?limit=many", "/turns/%ff%fe", "/turns/turn/steps/many/request"] {
+        let response = service.request("shop", Method::GET, path).send().await.unwrap();
+        assert_eq!(response.status(), StatusCode::BAD_REQUEST, "{path}");
+        let problem: Value = response.json().await.unwrap();
+        assert_eq!(problem["code"], "E_API_INVALID_REQUEST", "{problem}");
+    }
     service.stop().await;
 }
