@@ -62,7 +62,7 @@ fn supervise(program: &OsStr, args: Vec<OsString>, has_input: bool) -> io::Resul
             return writeln!(control, "failed {}", error.raw_os_error().unwrap_or_default());
         }
     };
-    let watcher = watch_control(control.try_clone()?, child);
+    let watcher = spawn_kill_on_close(control.try_clone()?, child);
     // The ends of the pipes must close when the command closes them.
     let null = OwnedFd::from(File::options().write(true).open("/dev/null")?);
     rustix::stdio::dup2_stdout(&null)?;
@@ -80,7 +80,7 @@ fn supervise(program: &OsStr, args: Vec<OsString>, has_input: bool) -> io::Resul
 }
 
 /// Waits until the other end of the control socket closes, and kills the command.
-fn watch_control(mut control: UnixStream, child: Pid) -> thread::JoinHandle<()> {
+fn spawn_kill_on_close(mut control: UnixStream, child: Pid) -> thread::JoinHandle<()> {
     thread::spawn(move || {
         let mut buffer = [0; 16];
         while matches!(control.read(&mut buffer), Ok(1..)) {}

@@ -55,16 +55,16 @@ impl PromptSize {
         let mut per_section = BTreeMap::new();
         let mut add = |section, tokens| *per_section.entry(section).or_insert(0) += tokens;
         for part in prompt.system.iter().chain(&prompt.trailing) {
-            add(part.section, meter.text(part.text.as_str())?);
+            add(part.section, meter.count_text(part.text.as_str())?);
         }
         let mut per_entry = Vec::with_capacity(prompt.timeline.len());
         for entry in &prompt.timeline {
-            let tokens = meter.entry(entry)? + PER_ENTRY;
+            let tokens = meter.count_entry(entry)? + PER_ENTRY;
             per_entry.push(tokens);
             add(PromptSection::Timeline, tokens);
         }
         for tool in &prompt.tools {
-            add(PromptSection::Tools, meter.tool(tool)?);
+            add(PromptSection::Tools, meter.count_tool(tool)?);
         }
         let certainty = meter.certainty;
         Ok(Self { total: per_section.values().sum(), per_section, certainty, per_entry })
@@ -94,46 +94,49 @@ struct TokenMeter<'e> {
 }
 
 impl TokenMeter<'_> {
-    fn text(&mut self, text: &str) -> Result<u64, TokenError> {
+    fn count_text(&mut self, text: &str) -> Result<u64, TokenError> {
         let count = self.counter.count(text)?;
         self.certainty = self.certainty.min(count.certainty);
         Ok(count.tokens)
     }
 
-    fn entry(&mut self, entry: &PromptEntry) -> Result<u64, TokenError> {
+    fn count_entry(&mut self, entry: &PromptEntry) -> Result<u64, TokenError> {
         match entry {
-            PromptEntry::User(user) => self.content(&user.content),
-            PromptEntry::Assistant(entry) => self.assistant(entry),
+            PromptEntry::User(user) => self.count_content(&user.content),
+            PromptEntry::Assistant(entry) => self.count_assistant(entry),
             PromptEntry::ToolResults(results) => {
-                let each =
-                    results.iter().map(|result| Ok(self.content(&result.content)? + PER_ENTRY));
+                let each = results
+                    .iter()
+                    .map(|result| Ok(self.count_content(&result.content)? + PER_ENTRY));
                 each.sum()
             }
         }
     }
 
-    fn assistant(&mut self, entry: &AssistantEntry) -> Result<u64, TokenError> {
-        let mut all = self.content(&entry.content)?;
+    fn count_assistant(&mut self, entry: &AssistantEntry) -> Result<u64, TokenError> {
+        let mut all = self.count_content(&entry.content)?;
         for thought in &entry.thoughts {
             all += match thought {
-                AssistantThought::Text(text) => self.text(text.as_str())?,
-                AssistantThought::Opaque(payload) => self.text(&payload.to_string())?,
+                AssistantThought::Text(text) => self.count_text(text.as_str())?,
+                AssistantThought::Opaque(payload) => self.count_text(&payload.to_string())?,
             };
         }
         for call in &entry.calls {
-            all += self.text(&call.wire_name)? + self.text(&call.args.to_json())? + PER_ENTRY;
+            all += self.count_text(&call.wire_name)?
+                + self.count_text(&call.args.to_json())?
+                + PER_ENTRY;
         }
         Ok(all)
     }
 
-    fn content(&mut self, content: &[ContentPart]) -> Result<u64, TokenError> {
+    fn count_content(&mut self, content: &[ContentPart]) -> Result<u64, TokenError> {
         let mut all = 0;
         for content in content {
             all += match content {
-                ContentPart::Text(text) => self.text(text.as_str())?,
+                ContentPart::Text(text) => self.count_text(text.as_str())?,
                 ContentPart::Media(media) => {
-                    let frame = self.text(media.frame.open.as_str())?
-                        + self.text(media.frame.close.as_str())?;
+                    let frame = self.count_text(media.frame.open.as_str())?
+                        + self.count_text(media.frame.close.as_str())?;
                     let base64 = media.base64.len() as u64;
                     frame + if media.kind == MediaKind::Image { PER_IMAGE } else { base64 / 4 }
                 }
@@ -142,9 +145,9 @@ impl TokenMeter<'_> {
         Ok(all)
     }
 
-    fn tool(&mut self, offered: &OfferedTool) -> Result<u64, TokenError> {
+    fn count_tool(&mut self, offered: &OfferedTool) -> Result<u64, TokenError> {
         let (tool, name) = (&offered.tool, &offered.wire_name);
-        let schema = self.text(tool.input_schema().json_schema_text())?;
-        Ok(schema + self.text(tool.description())? + self.text(name)? + PER_ENTRY)
+        let schema = self.count_text(tool.input_schema().json_schema_text())?;
+        Ok(schema + self.count_text(tool.description())? + self.count_text(name)? + PER_ENTRY)
     }
 }

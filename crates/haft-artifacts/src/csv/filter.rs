@@ -121,12 +121,12 @@ impl FilterRows {
 }
 
 impl RowVisitor for FilterRows {
-    fn columns(&mut self, columns: &Columns) -> Result<ControlFlow<()>, CsvError> {
+    fn visit_columns(&mut self, columns: &Columns) -> Result<ControlFlow<()>, CsvError> {
         self.place = columns.find(&self.filter.column)?;
         Ok(ControlFlow::Continue(()))
     }
 
-    fn row(&mut self, columns: &Columns, row: CsvRecord<'_>) -> ControlFlow<()> {
+    fn visit_row(&mut self, columns: &Columns, row: CsvRecord<'_>) -> ControlFlow<()> {
         match row.field(self.place) {
             Some(field) if self.matches(field) => {
                 self.listing.push(columns.row_object(row, &[]).root())

@@ -99,13 +99,13 @@ impl RowGroup {
 }
 
 impl RowVisitor for GroupRows {
-    fn columns(&mut self, columns: &Columns) -> Result<ControlFlow<()>, CsvError> {
+    fn visit_columns(&mut self, columns: &Columns) -> Result<ControlFlow<()>, CsvError> {
         self.by_places = self.by.iter().map(|it| columns.find(it)).collect::<Result<_, _>>()?;
         self.column_place = self.column.as_ref().map(|it| columns.find(it)).transpose()?;
         Ok(ControlFlow::Continue(()))
     }
 
-    fn row(&mut self, _: &Columns, row: CsvRecord<'_>) -> ControlFlow<()> {
+    fn visit_row(&mut self, _: &Columns, row: CsvRecord<'_>) -> ControlFlow<()> {
         let fields = self.by_places.iter().map(|at| row.field(*at).unwrap_or_default().into());
         let column_place = self.column_place;
         let Some(group) = self.group_of(fields.collect()) else { return ControlFlow::Break(()) };

@@ -14,12 +14,12 @@ use super::scan::{CsvRecord, RowVisitor};
 pub(super) struct ColumnNames(pub(super) Vec<Box<str>>);
 
 impl RowVisitor for ColumnNames {
-    fn columns(&mut self, columns: &Columns) -> Result<ControlFlow<()>, CsvError> {
+    fn visit_columns(&mut self, columns: &Columns) -> Result<ControlFlow<()>, CsvError> {
         self.0 = columns.names().to_vec();
         Ok(ControlFlow::Break(()))
     }
 
-    fn row(&mut self, _: &Columns, _: CsvRecord<'_>) -> ControlFlow<()> {
+    fn visit_row(&mut self, _: &Columns, _: CsvRecord<'_>) -> ControlFlow<()> {
         ControlFlow::Break(())
     }
 }
@@ -29,11 +29,11 @@ impl RowVisitor for ColumnNames {
 pub(super) struct CountRows(pub(super) u64);
 
 impl RowVisitor for CountRows {
-    fn columns(&mut self, _: &Columns) -> Result<ControlFlow<()>, CsvError> {
+    fn visit_columns(&mut self, _: &Columns) -> Result<ControlFlow<()>, CsvError> {
         Ok(ControlFlow::Continue(()))
     }
 
-    fn row(&mut self, _: &Columns, _: CsvRecord<'_>) -> ControlFlow<()> {
+    fn visit_row(&mut self, _: &Columns, _: CsvRecord<'_>) -> ControlFlow<()> {
         self.0 += 1;
         ControlFlow::Continue(())
     }
@@ -50,12 +50,12 @@ pub(super) struct ReadRows {
 }
 
 impl RowVisitor for ReadRows {
-    fn columns(&mut self, columns: &Columns) -> Result<ControlFlow<()>, CsvError> {
+    fn visit_columns(&mut self, columns: &Columns) -> Result<ControlFlow<()>, CsvError> {
         self.places = self.only.iter().map(|it| columns.find(it)).collect::<Result<_, _>>()?;
         Ok(ControlFlow::Continue(()))
     }
 
-    fn row(&mut self, columns: &Columns, row: CsvRecord<'_>) -> ControlFlow<()> {
+    fn visit_row(&mut self, columns: &Columns, row: CsvRecord<'_>) -> ControlFlow<()> {
         let at = self.at;
         self.at += 1;
         if at >= self.range.end {
@@ -77,12 +77,12 @@ pub(super) struct PluckColumn {
 }
 
 impl RowVisitor for PluckColumn {
-    fn columns(&mut self, columns: &Columns) -> Result<ControlFlow<()>, CsvError> {
+    fn visit_columns(&mut self, columns: &Columns) -> Result<ControlFlow<()>, CsvError> {
         self.place = columns.find(&self.column)?;
         Ok(ControlFlow::Continue(()))
     }
 
-    fn row(&mut self, _: &Columns, row: CsvRecord<'_>) -> ControlFlow<()> {
+    fn visit_row(&mut self, _: &Columns, row: CsvRecord<'_>) -> ControlFlow<()> {
         let mut out = JsonWriter::new();
         match row.field(self.place) {
             Some(field) => out.string(&String::from_utf8_lossy(field)),

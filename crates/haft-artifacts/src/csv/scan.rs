@@ -15,10 +15,10 @@ use crate::scan::{ContentScan, ReadRequest};
 /// Receives rows.
 pub(super) trait RowVisitor: Send + 'static {
     /// Visits the columns once, before any row; `Break` ends the scan.
-    fn columns(&mut self, columns: &Columns) -> Result<ControlFlow<()>, CsvError>;
+    fn visit_columns(&mut self, columns: &Columns) -> Result<ControlFlow<()>, CsvError>;
 
     /// Visits the next row; `Break` ends the scan.
-    fn row(&mut self, columns: &Columns, row: CsvRecord<'_>) -> ControlFlow<()>;
+    fn visit_row(&mut self, columns: &Columns, row: CsvRecord<'_>) -> ControlFlow<()>;
 }
 
 /// The fields of a row.
@@ -128,7 +128,7 @@ impl<V: RowVisitor> CsvScan<V> {
     pub(super) fn finish(mut self) -> Result<(V, TableIrregularities), CsvError> {
         if self.columns.is_none() && self.error.is_none() {
             // An empty table lacks the columns that were requested.
-            let _ = self.visitor.columns(&Columns::default())?;
+            let _ = self.visitor.visit_columns(&Columns::default())?;
         }
         match self.error {
             Some(error) => Err(error),
@@ -188,7 +188,7 @@ impl<V: RowVisitor> CsvScan<V> {
                     CsvHeader::Absent => Columns::unnamed(record.len()),
                 };
                 self.irregularities.columns = columns.names().len();
-                self.stopped = self.visitor.columns(&columns)?.is_break();
+                self.stopped = self.visitor.visit_columns(&columns)?.is_break();
                 let columns = self.columns.insert(columns);
                 if self.stopped || self.options.header == CsvHeader::FirstRow {
                     return Ok(());
@@ -196,7 +196,7 @@ impl<V: RowVisitor> CsvScan<V> {
                 columns
             }
         };
-        self.stopped = self.visitor.row(columns, record).is_break();
+        self.stopped = self.visitor.visit_row(columns, record).is_break();
         Ok(())
     }
 

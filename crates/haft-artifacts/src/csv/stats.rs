@@ -106,12 +106,12 @@ impl ColumnStats {
 }
 
 impl RowVisitor for ColumnStats {
-    fn columns(&mut self, columns: &Columns) -> Result<ControlFlow<()>, CsvError> {
+    fn visit_columns(&mut self, columns: &Columns) -> Result<ControlFlow<()>, CsvError> {
         self.place = columns.find(&self.column)?;
         Ok(ControlFlow::Continue(()))
     }
 
-    fn row(&mut self, _: &Columns, row: CsvRecord<'_>) -> ControlFlow<()> {
+    fn visit_row(&mut self, _: &Columns, row: CsvRecord<'_>) -> ControlFlow<()> {
         self.rows += 1;
         let field = row.field(self.place).unwrap_or_default();
         if field.is_empty() {

@@ -13,12 +13,12 @@ use crate::invariant;
 /// The text as JSON.
 pub(super) fn to_json(text: &str) -> Result<String, JsonFault> {
     let mut reader = Json5Reader { text, at: 0, out: String::with_capacity(text.len()) };
-    reader.space()?;
+    reader.skip_space()?;
     if reader.peek().is_none() {
         return Err(reader.fault(ParseErrorKind::Empty));
     }
-    reader.value(0)?;
-    reader.space()?;
+    reader.parse_value(0)?;
+    reader.skip_space()?;
     match reader.peek() {
         None => Ok(reader.out),
         Some(_) => Err(reader.fault(ParseErrorKind::TrailingText)),
@@ -33,19 +33,19 @@ struct Json5Reader<'a> {
 }
 
 impl<'a> Json5Reader<'a> {
-    fn value(&mut self, depth: usize) -> Result<(), JsonFault> {
+    fn parse_value(&mut self, depth: usize) -> Result<(), JsonFault> {
         match self.peek() {
-            Some('{') => self.object(depth),
-            Some('[') => self.array(depth),
+            Some('{') => self.parse_object(depth),
+            Some('[') => self.parse_array(depth),
             Some(quote @ ('"' | '\'')) => {
-                let text = self.string(quote)?;
+                let text = self.parse_string(quote)?;
                 self.write_string(&text);
                 Ok(())
             }
-            Some('+' | '-' | '.' | '0'..='9' | 'I' | 'N') => self.number(),
+            Some('+' | '-' | '.' | '0'..='9' | 'I' | 'N') => self.parse_number(),
             _ => {
                 for word in ["true", "false", "null"] {
-                    if self.word(word) {
+                    if self.eat_word(word) {
                         self.out.push_str(word);
                         return Ok(());
                     }
@@ -55,7 +55,7 @@ impl<'a> Json5Reader<'a> {
         }
     }
 
-    fn object(&mut self, depth: usize) -> Result<(), JsonFault> {
+    fn parse_object(&mut self, depth: usize) -> Result<(), JsonFault> {
         self.open(depth, '{')?;
         let mut first = true;
         while self.peek() != Some('}') {
@@ -64,26 +64,26 @@ impl<'a> Json5Reader<'a> {
             }
             first = false;
             let name = match self.peek() {
-                Some(quote @ ('"' | '\'')) => self.string(quote)?,
-                _ => self.identifier()?,
+                Some(quote @ ('"' | '\'')) => self.parse_string(quote)?,
+                _ => self.parse_identifier()?,
             };
             self.write_string(&name);
-            self.space()?;
+            self.skip_space()?;
             if self.peek() != Some(':') {
                 return Err(self.expected("`:`"));
             }
             self.at += 1;
             self.out.push(':');
-            self.space()?;
-            self.value(depth + 1)?;
-            self.comma('}', "`,` or `}`")?;
+            self.skip_space()?;
+            self.parse_value(depth + 1)?;
+            self.parse_comma('}', "`,` or `}`")?;
         }
         self.at += 1;
         self.out.push('}');
         Ok(())
     }
 
-    fn array(&mut self, depth: usize) -> Result<(), JsonFault> {
+    fn parse_array(&mut self, depth: usize) -> Result<(), JsonFault> {
         self.open(depth, '[')?;
         let mut first = true;
         while self.peek() != Some(']') {
@@ -91,8 +91,8 @@ impl<'a> Json5Reader<'a> {
                 self.out.push(',');
             }
             first = false;
-            self.value(depth + 1)?;
-            self.comma(']', "`,` or `]`")?;
+            self.parse_value(depth + 1)?;
+            self.parse_comma(']', "`,` or `]`")?;
         }
         self.at += 1;
         self.out.push(']');
@@ -105,23 +105,23 @@ impl<'a> Json5Reader<'a> {
         }
         self.at += 1;
         self.out.push(bracket);
-        self.space()
+        self.skip_space()
     }
 
     /// From after a value to the next one or to the closing bracket.
-    fn comma(&mut self, close: char, what: &'static str) -> Result<(), JsonFault> {
-        self.space()?;
+    fn parse_comma(&mut self, close: char, what: &'static str) -> Result<(), JsonFault> {
+        self.skip_space()?;
         match self.peek() {
             Some(',') => {
                 self.at += 1;
-                self.space()
+                self.skip_space()
             }
             Some(it) if it == close => Ok(()),
             _ => Err(self.expected(what)),
         }
     }
 
-    fn identifier(&mut self) -> Result<String, JsonFault> {
+    fn parse_identifier(&mut self) -> Result<String, JsonFault> {
         let mut name = String::new();
         loop {
             match self.peek() {
@@ -132,7 +132,7 @@ impl<'a> Json5Reader<'a> {
                         return Err(self.fault_at(ParseErrorKind::BadEscape, escape));
                     }
                     self.at += 1;
-                    name.push(self.unicode(escape)?);
+                    name.push(self.parse_unicode_escape(escape)?);
                 }
                 Some(it)
                     if it == '$'
@@ -151,13 +151,13 @@ impl<'a> Json5Reader<'a> {
         }
     }
 
-    fn string(&mut self, quote: char) -> Result<String, JsonFault> {
+    fn parse_string(&mut self, quote: char) -> Result<String, JsonFault> {
         self.at += 1;
         let mut text = String::new();
         loop {
             let Some(it) = self.peek() else { return Err(self.expected("a closing quote")) };
             match it {
-                '\\' => self.escape(&mut text)?,
+                '\\' => self.parse_escape(&mut text)?,
                 '\n' | '\r' => return Err(self.fault(ParseErrorKind::ControlCharacter)),
                 _ => {
                     self.at += it.len_utf8();
@@ -170,7 +170,7 @@ impl<'a> Json5Reader<'a> {
         }
     }
 
-    fn escape(&mut self, text: &mut String) -> Result<(), JsonFault> {
+    fn parse_escape(&mut self, text: &mut String) -> Result<(), JsonFault> {
         let escape = self.at;
         self.at += 1;
         let Some(it) = self.peek() else { return Err(self.expected("an escape")) };
@@ -185,10 +185,10 @@ impl<'a> Json5Reader<'a> {
             '0' if !self.peek().is_some_and(|it| it.is_ascii_digit()) => '\0',
             '0'..='9' => return Err(self.fault_at(ParseErrorKind::BadEscape, escape)),
             'x' => {
-                let unit = self.hex(2, escape)?;
+                let unit = self.parse_hex(2, escape)?;
                 char::from_u32(unit).unwrap_or(char::REPLACEMENT_CHARACTER)
             }
-            'u' => self.unicode(escape)?,
+            'u' => self.parse_unicode_escape(escape)?,
             // A line that goes on in the next one.
             '\r' => {
                 self.at += usize::from(self.peek() == Some('\n'));
@@ -201,23 +201,23 @@ impl<'a> Json5Reader<'a> {
     }
 
     /// After `\u`.
-    fn unicode(&mut self, escape: usize) -> Result<char, JsonFault> {
+    fn parse_unicode_escape(&mut self, escape: usize) -> Result<char, JsonFault> {
         let lone = self.fault_at(ParseErrorKind::LoneSurrogate, escape);
-        let high = self.hex(4, escape)?;
+        let high = self.parse_hex(4, escape)?;
         if let Some(it) = char::from_u32(high) {
             return Ok(it);
         }
-        if high >= 0xDC00 || !self.word("\\u") {
+        if high >= 0xDC00 || !self.eat_word("\\u") {
             return Err(lone);
         }
-        let low = self.hex(4, escape)?;
+        let low = self.parse_hex(4, escape)?;
         if !(0xDC00..0xE000).contains(&low) {
             return Err(lone);
         }
         char::from_u32(0x1_0000 + ((high - 0xD800) << 10) + (low - 0xDC00)).ok_or(lone)
     }
 
-    fn hex(&mut self, count: usize, escape: usize) -> Result<u32, JsonFault> {
+    fn parse_hex(&mut self, count: usize, escape: usize) -> Result<u32, JsonFault> {
         let mut unit = 0;
         for _ in 0..count {
             let Some(it) = self.peek() else { return Err(self.expected("an escape")) };
@@ -228,19 +228,19 @@ impl<'a> Json5Reader<'a> {
         Ok(unit)
     }
 
-    fn number(&mut self) -> Result<(), JsonFault> {
+    fn parse_number(&mut self) -> Result<(), JsonFault> {
         let start = self.at;
         let negative = self.peek() == Some('-');
         if let Some('+' | '-') = self.peek() {
             self.at += 1;
         }
-        if self.word("Infinity") || self.word("NaN") {
+        if self.eat_word("Infinity") || self.eat_word("NaN") {
             self.out.push_str("null");
             return Ok(());
         }
         let sign = if negative { "-" } else { "" };
-        if self.word("0x") || self.word("0X") {
-            let digits = self.digits(16);
+        if self.eat_word("0x") || self.eat_word("0X") {
+            let digits = self.take_digits(16);
             if digits.is_empty() {
                 return Err(self.expected("a hexadecimal digit"));
             }
@@ -250,11 +250,11 @@ impl<'a> Json5Reader<'a> {
             return Ok(());
         }
         let first = self.at;
-        let whole = self.digits(10);
+        let whole = self.take_digits(10);
         if whole.len() > 1 && whole.starts_with('0') {
             return Err(self.fault_at(ParseErrorKind::LeadingZero, first));
         }
-        let fraction = if self.word(".") { self.digits(10) } else { "" };
+        let fraction = if self.eat_word(".") { self.take_digits(10) } else { "" };
         if whole.is_empty() && fraction.is_empty() {
             return Err(self.expected("a digit"));
         }
@@ -264,12 +264,12 @@ impl<'a> Json5Reader<'a> {
         if fraction == "0" {
             literal = format!("{sign}{whole}");
         }
-        if self.word("e") || self.word("E") {
+        if self.eat_word("e") || self.eat_word("E") {
             let minus = self.peek() == Some('-');
             if let Some('+' | '-') = self.peek() {
                 self.at += 1;
             }
-            let exponent = self.digits(10);
+            let exponent = self.take_digits(10);
             if exponent.is_empty() {
                 return Err(self.expected("a digit"));
             }
@@ -283,7 +283,7 @@ impl<'a> Json5Reader<'a> {
         Ok(())
     }
 
-    fn digits(&mut self, radix: u32) -> &'a str {
+    fn take_digits(&mut self, radix: u32) -> &'a str {
         let start = self.at;
         while self.peek().is_some_and(|it| it.is_digit(radix)) {
             self.at += 1;
@@ -292,7 +292,7 @@ impl<'a> Json5Reader<'a> {
     }
 
     /// Skips white space and comments.
-    fn space(&mut self) -> Result<(), JsonFault> {
+    fn skip_space(&mut self) -> Result<(), JsonFault> {
         loop {
             let rest = self.rest();
             let space = |it: char| it.is_whitespace() && it != '\u{85}' || it == '\u{FEFF}';
@@ -313,7 +313,7 @@ impl<'a> Json5Reader<'a> {
         }
     }
 
-    fn word(&mut self, word: &str) -> bool {
+    fn eat_word(&mut self, word: &str) -> bool {
         let found = self.rest().starts_with(word);
         self.at += if found { word.len() } else { 0 };
         found

@@ -83,7 +83,7 @@ impl<'a> LineCursor<'a> {
     }
 
     /// A list marker after `outer` columns of indentation. A thematic break is not a list marker.
-    pub(super) fn list_marker(&mut self, outer: usize) -> Option<ListMarker> {
+    pub(super) fn eat_list_marker(&mut self, outer: usize) -> Option<ListMarker> {
         let width = marker_width(self.rest)?;
         if self.rest.len() <= self.break_within {
             match thematic_break(self.rest) {

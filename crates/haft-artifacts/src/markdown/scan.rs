@@ -180,7 +180,7 @@ impl BlockScanner {
                 cursor = save;
                 break;
             }
-            if let Some(marker) = cursor.list_marker(outer) {
+            if let Some(marker) = cursor.eat_list_marker(outer) {
                 self.steps += 1 + cursor.rest().len().min(64) as u64;
                 let fresh = cursor.is_blank();
                 self.open_container(ContainerBlock::Item { indent: marker.indent, fresh });
@@ -221,7 +221,7 @@ impl BlockScanner {
         } else if let Some((depth, content)) = syntax::atx_heading(text) {
             self.steps += content.len() as u64;
             self.outline.add_heading(depth, content, self.line, &self.nesting());
-        } else if let Some((fence, info)) = syntax::open_fence(text)
+        } else if let Some((fence, info)) = syntax::parse_opening_fence(text)
             && !(fence.byte == b'`' && tail.has_backtick)
         {
             self.outline.begin_code(self.line, Some(info), &self.nesting());

@@ -60,7 +60,7 @@ pub(super) fn setext_underline(text: &[u8]) -> Option<u8> {
 }
 
 /// The fence that opens a code block, and the info string after it.
-pub(super) fn open_fence(text: &[u8]) -> Option<(Fence, &[u8])> {
+pub(super) fn parse_opening_fence(text: &[u8]) -> Option<(Fence, &[u8])> {
     let &byte @ (b'`' | b'~') = text.first()? else {
         return None;
     };
@@ -94,7 +94,7 @@ pub(super) fn interrupts(text: &[u8], within: InterruptContext) -> bool {
     match text.first() {
         None | Some(b'>') => true,
         Some(b'#') => atx_heading(text).is_some(),
-        Some(b'`' | b'~') => open_fence(text).is_some(),
+        Some(b'`' | b'~') => parse_opening_fence(text).is_some(),
         Some(b'<') => html::opens(text, html::LoneTag::Refused).is_some(),
         Some(b'_') => is_thematic_break(text),
         Some(b'*' | b'-' | b'+' | b'0'..=b'9') => {

@@ -119,7 +119,7 @@ impl ElementVisitor for RootKeys {
         ControlFlow::Continue(())
     }
 
-    fn text(&mut self, text: &str, exact: bool) -> VisitFlow {
+    fn visit_text(&mut self, text: &str, exact: bool) -> VisitFlow {
         // One character of it is enough.
         if self.depth == 1 && !self.has_text && self.text_run.len() == 0 {
             if exact { self.text_run.push_exact(text) } else { self.text_run.push(text) }

@@ -254,7 +254,7 @@ impl ElementVisitor for Projection {
         ControlFlow::Continue(())
     }
 
-    fn text(&mut self, text: &str, exact: bool) -> VisitFlow {
+    fn visit_text(&mut self, text: &str, exact: bool) -> VisitFlow {
         let before = self.text_run.len();
         if exact {
             self.text_run.push_exact(text)

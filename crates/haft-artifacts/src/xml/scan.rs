@@ -24,7 +24,7 @@ pub(super) trait ElementVisitor: Send + 'static {
     }
 
     /// Visits text inside the root. `exact` says that its white space is significant.
-    fn text(&mut self, _text: &str, _exact: bool) -> VisitFlow {
+    fn visit_text(&mut self, _text: &str, _exact: bool) -> VisitFlow {
         ControlFlow::Continue(())
     }
 }
@@ -333,7 +333,7 @@ fn visit_text<V: ElementVisitor>(
     inside: bool,
 ) -> Result<VisitFlow, XmlFault> {
     if inside {
-        return Ok(visitor.text(text, exact));
+        return Ok(visitor.visit_text(text, exact));
     }
     if text.chars().all(is_space) {
         return Ok(ControlFlow::Continue(()));

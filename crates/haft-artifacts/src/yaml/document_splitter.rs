@@ -48,7 +48,7 @@ impl DocumentSplitter {
 
     /// The next document that is complete. `last` says that no more content comes.
     pub(super) fn next(&mut self, last: bool) -> Option<DocumentSlice> {
-        while let Some((end, next)) = self.line_end(last) {
+        while let Some((end, next)) = self.process_line_end(last) {
             let line = LineKind::of(invariant::slice(&self.data, self.line..end));
             let slice = match line {
                 LineKind::Start if self.started => {
@@ -104,7 +104,7 @@ impl DocumentSplitter {
     }
 
     /// Where the current line ends, without and with its line end; `None` if it may go on.
-    fn line_end(&mut self, last: bool) -> Option<(usize, usize)> {
+    fn process_line_end(&mut self, last: bool) -> Option<(usize, usize)> {
         let rest = invariant::slice(&self.data, self.searched..);
         let Some(found) = memchr2(b'\n', b'\r', rest) else {
             self.searched = self.data.len();

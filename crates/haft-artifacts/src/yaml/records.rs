@@ -20,7 +20,7 @@ pub(super) struct CountDocuments {
 }
 
 impl DocumentVisitor for CountDocuments {
-    fn document(&mut self, document: Document, _: bool) -> ControlFlow<()> {
+    fn visit_document(&mut self, document: Document, _: bool) -> ControlFlow<()> {
         self.documents += 1;
         let root = document.root();
         self.elements = (root.kind() == ValueKind::Array).then(|| root.len());
@@ -59,7 +59,7 @@ impl CollectKeys {
 }
 
 impl DocumentVisitor for CollectKeys {
-    fn document(&mut self, document: Document, _: bool) -> ControlFlow<()> {
+    fn visit_document(&mut self, document: Document, _: bool) -> ControlFlow<()> {
         let root = document.root();
         self.any_mapping |= root.kind() == ValueKind::Object;
         root.members().try_for_each(|(key, _)| {
@@ -101,7 +101,7 @@ impl SelectValues {
 }
 
 impl DocumentVisitor for SelectValues {
-    fn document(&mut self, document: Document, last: bool) -> ControlFlow<()> {
+    fn visit_document(&mut self, document: Document, last: bool) -> ControlFlow<()> {
         let selection = self.path.select_within(document.root(), &mut self.visits);
         self.cut_short |= selection.truncated().is_some();
         let before = self.listing.seen();
@@ -124,7 +124,7 @@ pub(super) struct Records<E> {
 
 /// Receives records.
 pub(super) trait RecordVisitor: Send + 'static {
-    fn record(&mut self, record: ValueRef<'_>) -> ControlFlow<()>;
+    fn visit_record(&mut self, record: ValueRef<'_>) -> ControlFlow<()>;
 }
 
 impl<E> Records<E> {
@@ -135,34 +135,34 @@ impl<E> Records<E> {
 }
 
 impl<E: RecordVisitor> Records<E> {
-    fn only(&mut self, document: &Document) -> ControlFlow<()> {
+    fn visit_only_document(&mut self, document: &Document) -> ControlFlow<()> {
         let root = document.root();
         if self.lists && root.kind() == ValueKind::Array {
-            return root.elements().try_for_each(|element| self.each.record(element));
+            return root.elements().try_for_each(|element| self.each.visit_record(element));
         }
-        self.each.record(root)
+        self.each.visit_record(root)
     }
 }
 
 impl<E: RecordVisitor> DocumentVisitor for Records<E> {
-    fn document(&mut self, document: Document, last: bool) -> ControlFlow<()> {
+    fn visit_document(&mut self, document: Document, last: bool) -> ControlFlow<()> {
         self.documents += 1;
         if self.documents == 1 {
             if last {
-                return self.only(&document);
+                return self.visit_only_document(&document);
             }
             self.first = Some(document);
             return ControlFlow::Continue(());
         }
         if let Some(first) = self.first.take() {
-            self.each.record(first.root())?;
+            self.each.visit_record(first.root())?;
         }
-        self.each.record(document.root())
+        self.each.visit_record(document.root())
     }
 
     fn end(&mut self) {
         if let Some(first) = self.first.take() {
-            let _ = self.only(&first);
+            let _ = self.visit_only_document(&first);
         }
     }
 }
@@ -188,7 +188,7 @@ impl FilterRecords {
 }
 
 impl RecordVisitor for FilterRecords {
-    fn record(&mut self, record: ValueRef<'_>) -> ControlFlow<()> {
+    fn visit_record(&mut self, record: ValueRef<'_>) -> ControlFlow<()> {
         match self.condition.holds(record, &mut self.visits) {
             Ok(true) => self.listing.push(record),
             Ok(false) => ControlFlow::Continue(()),
@@ -209,7 +209,7 @@ pub(super) struct SliceRecords {
 }
 
 impl RecordVisitor for SliceRecords {
-    fn record(&mut self, record: ValueRef<'_>) -> ControlFlow<()> {
+    fn visit_record(&mut self, record: ValueRef<'_>) -> ControlFlow<()> {
         let at = self.at;
         self.at += 1;
         if at >= self.range.end {

@@ -15,7 +15,7 @@ use crate::scan::{ContentScan, ReadRequest};
 pub(super) trait DocumentVisitor: Send + 'static {
     /// Visits the next document; `Break` ends the scan. `last` is true if it is known that no other
     /// document follows.
-    fn document(&mut self, document: Document, last: bool) -> ControlFlow<()>;
+    fn visit_document(&mut self, document: Document, last: bool) -> ControlFlow<()>;
 
     /// Called after the last document.
     fn end(&mut self) {}
@@ -92,7 +92,7 @@ impl<V: DocumentVisitor> YamlScan<V> {
 
     fn visit(&mut self, document: Document, last: bool) {
         self.documents += 1;
-        self.stopped = self.visitor.document(document, last).is_break();
+        self.stopped = self.visitor.visit_document(document, last).is_break();
     }
 
     fn too_large(&self, line: u64) -> YamlError {

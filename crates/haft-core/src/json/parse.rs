@@ -125,9 +125,9 @@ impl<'a, const LENIENT: bool> JsonParser<'a, LENIENT> {
             Some(b'f') => self.parse_word("false", Node::Bool(false)),
             Some(b'n') => self.parse_word("null", Node::Null),
             Some(quote @ b'\'') if LENIENT => self.parse_string(quote),
-            Some(b'T') if LENIENT => self.python_word("True", Node::Bool(true)),
-            Some(b'F') if LENIENT => self.python_word("False", Node::Bool(false)),
-            Some(b'N') if LENIENT => self.python_word("None", Node::Null),
+            Some(b'T') if LENIENT => self.parse_python_word("True", Node::Bool(true)),
+            Some(b'F') if LENIENT => self.parse_python_word("False", Node::Bool(false)),
+            Some(b'N') if LENIENT => self.parse_python_word("None", Node::Null),
             _ => Err(self.expected_fault("a value")),
         }
     }
@@ -236,9 +236,9 @@ impl<'a, const LENIENT: bool> JsonParser<'a, LENIENT> {
         let len = short_plain_len(rest, quote).unwrap_or_else(|| plain_len(rest, quote));
         self.at = start + len;
         if rest.get(len) != Some(&quote)
-            && let StringStop::Backslash = self.plain_text(quote)?
+            && let StringStop::Backslash = self.skip_plain_text(quote)?
         {
-            return self.escaped_string(quote, start);
+            return self.parse_escaped_string(quote, start);
         }
         let len = offset(self.at - start);
         self.at += 1;
@@ -248,14 +248,14 @@ impl<'a, const LENIENT: bool> JsonParser<'a, LENIENT> {
 
     /// Copies a string that has escapes; stands at the first backslash.
     #[cold]
-    fn escaped_string(&mut self, quote: u8, start: usize) -> Result<(), ParseFault> {
+    fn parse_escaped_string(&mut self, quote: u8, start: usize) -> Result<(), ParseFault> {
         let target = self.unescaped.len();
         let mut from = start;
         loop {
             self.unescaped.push_str(self.text.get(from..self.at).or_report_default(AT_BOUNDARY));
             self.parse_escape(quote)?;
             from = self.at;
-            if let StringStop::Quote = self.plain_text(quote)? {
+            if let StringStop::Quote = self.skip_plain_text(quote)? {
                 break;
             }
         }
@@ -268,7 +268,7 @@ impl<'a, const LENIENT: bool> JsonParser<'a, LENIENT> {
     }
 
     /// Moves to the next quote or backslash.
-    fn plain_text(&mut self, quote: u8) -> Result<StringStop, ParseFault> {
+    fn skip_plain_text(&mut self, quote: u8) -> Result<StringStop, ParseFault> {
         loop {
             let rest = self.bytes.get(self.at..).or_report_default(AT_BOUNDARY);
             let len = plain_len(rest, quote);
@@ -299,7 +299,7 @@ impl<'a, const LENIENT: bool> JsonParser<'a, LENIENT> {
             Some(b't') => '\t',
             Some(b'\'') if quote == b'\'' => '\'',
             Some(b'u') => {
-                let character = self.unicode_escape(backslash)?;
+                let character = self.parse_unicode_escape(backslash)?;
                 self.unescaped.push(character);
                 return Ok(());
             }
@@ -313,7 +313,7 @@ impl<'a, const LENIENT: bool> JsonParser<'a, LENIENT> {
         Ok(())
     }
 
-    fn unicode_escape(&mut self, backslash: usize) -> Result<char, ParseFault> {
+    fn parse_unicode_escape(&mut self, backslash: usize) -> Result<char, ParseFault> {
         let lone = ParseFault { kind: ParseErrorKind::LoneSurrogate, offset: backslash };
         let high = self.parse_hex4(backslash)?;
         if let Some(character) = char::from_u32(high) {
@@ -435,7 +435,7 @@ impl<'a, const LENIENT: bool> JsonParser<'a, LENIENT> {
         Err(self.expected_fault("a value"))
     }
 
-    fn python_word(&mut self, word: &'static str, node: Node) -> Result<(), ParseFault> {
+    fn parse_python_word(&mut self, word: &'static str, node: Node) -> Result<(), ParseFault> {
         self.repairs.note(Repair::PythonWord);
         self.parse_word(word, node)
     }

@@ -126,9 +126,9 @@ impl<'t> PathParser<'t> {
             let before = self.at;
             self.skip_blank();
             let segment = if self.eat_token("..") {
-                self.behind_dots()?
+                self.parse_after_dots()?
             } else if self.eat_token(".") {
-                Segment { reach: SegmentReach::Children, selectors: vec![self.behind_dot()?] }
+                Segment { reach: SegmentReach::Children, selectors: vec![self.parse_after_dot()?] }
             } else if self.eat_token("[") {
                 Segment { reach: SegmentReach::Children, selectors: self.parse_bracket()? }
             } else {
@@ -139,14 +139,14 @@ impl<'t> PathParser<'t> {
         }
     }
 
-    fn behind_dots(&mut self) -> Result<Segment, PathError> {
+    fn parse_after_dots(&mut self) -> Result<Segment, PathError> {
         let selectors =
-            if self.eat_token("[") { self.parse_bracket()? } else { vec![self.behind_dot()?] };
+            if self.eat_token("[") { self.parse_bracket()? } else { vec![self.parse_after_dot()?] };
         Ok(Segment { reach: SegmentReach::Descendants, selectors })
     }
 
     /// `*` or a name without quotes.
-    fn behind_dot(&mut self) -> Result<Selector, PathError> {
+    fn parse_after_dot(&mut self) -> Result<Selector, PathError> {
         if self.eat_token("*") {
             return Ok(Selector::Step(PathStep::Wildcard));
         }
@@ -189,7 +189,7 @@ impl<'t> PathParser<'t> {
                     it.parse_or().map(Selector::Filter)
                 })
             }
-            Some('-' | ':' | '0'..='9') => self.index_or_slice(),
+            Some('-' | ':' | '0'..='9') => self.parse_index_or_slice(),
             Some('(') if self.mode == PathSyntax::Lenient => self.parse_script(),
             _ => Err(self.error(
                 "a quoted name, an index, a slice, `*` or a filter",
@@ -198,8 +198,8 @@ impl<'t> PathParser<'t> {
         }
     }
 
-    fn index_or_slice(&mut self) -> Result<Selector, PathError> {
-        let start = self.optional_integer()?;
+    fn parse_index_or_slice(&mut self) -> Result<Selector, PathError> {
+        let start = self.parse_optional_integer()?;
         let behind = self.at;
         self.skip_blank();
         if !self.eat_token(":") {
@@ -212,14 +212,14 @@ impl<'t> PathParser<'t> {
             });
         }
         self.skip_blank();
-        let end = self.optional_integer()?;
+        let end = self.parse_optional_integer()?;
         let behind = self.at;
         self.skip_blank();
         let mut step = None;
         if self.eat_token(":") {
             let behind = self.at;
             self.skip_blank();
-            step = self.optional_integer()?;
+            step = self.parse_optional_integer()?;
             if step.is_none() {
                 self.at = behind;
             }
@@ -230,7 +230,7 @@ impl<'t> PathParser<'t> {
     }
 
     /// An integer as indexes are written: no `+`, no `-0`, no superfluous zero, at most 2^53 - 1.
-    fn optional_integer(&mut self) -> Result<Option<i64>, PathError> {
+    fn parse_optional_integer(&mut self) -> Result<Option<i64>, PathError> {
         let start = self.at;
         let negative = self.eat_token("-");
         let digits = self.take_while(|it| it.is_ascii_digit());

@@ -48,7 +48,7 @@ impl InlineGrammar for Gemma {
         if matches!(self.form, GemmaForm::Bare) && !before.is_none_or(is_free) {
             return GrammarReading::Declined(start + WORD.len());
         }
-        match (self.calls(&mut at, input), input) {
+        match (self.parse_calls(&mut at, input), input) {
             (Ok(calls), _) => GrammarReading::Calls(at.at, calls),
             (Err(ParseStop::Incomplete), Input::Partial) => GrammarReading::More,
             // What was read is no call of any kind, so that the search need not begin again before it.
@@ -66,7 +66,11 @@ impl InlineGrammar for Gemma {
 }
 
 impl Gemma {
-    fn calls(&mut self, at: &mut Cursor<'_>, input: Input) -> Result<Vec<TextCall>, ParseStop> {
+    fn parse_calls(
+        &mut self,
+        at: &mut Cursor<'_>,
+        input: Input,
+    ) -> Result<Vec<TextCall>, ParseStop> {
         let mut calls = Vec::new();
         match self.form {
             GemmaForm::Fenced => {
@@ -78,7 +82,7 @@ impl Gemma {
             GemmaForm::Named(_) => {}
         }
         loop {
-            let call = self.call(at, input)?;
+            let call = self.parse_call(at, input)?;
             let is_cut_off = call.is_cut_off;
             calls.push(call);
             if is_cut_off {
@@ -97,7 +101,7 @@ impl Gemma {
         }
     }
 
-    fn call(&mut self, at: &mut Cursor<'_>, input: Input) -> Result<TextCall, ParseStop> {
+    fn parse_call(&mut self, at: &mut Cursor<'_>, input: Input) -> Result<TextCall, ParseStop> {
         let name = at.name()?;
         at.skip_space();
         at.expect("{")?;

@@ -20,8 +20,8 @@ impl fmt::Display for ExpressionError {
 /// The value of an expression.
 pub(super) fn compute(text: &str) -> Result<Number, ExpressionError> {
     let mut parser = Parser { text: text.chars().collect(), at: 0, depth: 0 };
-    let value = parser.sum()?;
-    parser.space();
+    let value = parser.parse_sum()?;
+    parser.skip_space();
     match parser.peek() {
         None => Ok(value),
         Some(')') => parser.fail("there is no `(` for this `)`"),
@@ -38,22 +38,22 @@ struct Parser {
 type Value = Result<Number, ExpressionError>;
 
 impl Parser {
-    fn sum(&mut self) -> Value {
-        let mut value = self.product()?;
+    fn parse_sum(&mut self) -> Value {
+        let mut value = self.parse_product()?;
         loop {
-            match self.operator(&['+', '-', '−']) {
-                Some('+') => value = value.plus(self.product()?),
-                Some(_) => value = value.minus(self.product()?),
+            match self.eat_operator(&['+', '-', '−']) {
+                Some('+') => value = value.plus(self.parse_product()?),
+                Some(_) => value = value.minus(self.parse_product()?),
                 None => return self.finite(value),
             }
         }
     }
 
-    fn product(&mut self) -> Value {
-        let mut value = self.signed()?;
-        while let Some(operator) = self.operator(&['*', '/', '%', '×', '·', '÷']) {
+    fn parse_product(&mut self) -> Value {
+        let mut value = self.parse_signed()?;
+        while let Some(operator) = self.eat_operator(&['*', '/', '%', '×', '·', '÷']) {
             let start = self.at;
-            let other = self.signed()?;
+            let other = self.parse_signed()?;
             let result = match operator {
                 '/' | '÷' => value.divided_by(other),
                 '%' => value.modulo(other),
@@ -66,25 +66,25 @@ impl Parser {
     }
 
     /// A sign binds less tightly than a power: `-2^2` is -4.
-    fn signed(&mut self) -> Value {
-        match self.operator(&['-', '−', '+']) {
-            Some('+') => self.nested(Self::signed),
-            Some(_) => Ok(self.nested(Self::signed)?.negated()),
-            None => self.power(),
+    fn parse_signed(&mut self) -> Value {
+        match self.eat_operator(&['-', '−', '+']) {
+            Some('+') => self.nested(Self::parse_signed),
+            Some(_) => Ok(self.nested(Self::parse_signed)?.negated()),
+            None => self.parse_power(),
         }
     }
 
-    fn power(&mut self) -> Value {
-        let base = self.postfix()?;
+    fn parse_power(&mut self) -> Value {
+        let base = self.parse_postfix()?;
         let start = self.at;
         let starred = self.peek_at(0) == Some('*') && self.peek_at(1) == Some('*');
         if starred {
             self.at += 2;
-        } else if self.operator(&['^']).is_none() {
+        } else if self.eat_operator(&['^']).is_none() {
             return Ok(base);
         }
         // From the right: 2^3^2 is 2^9.
-        let exponent = self.nested(Self::signed)?;
+        let exponent = self.nested(Self::parse_signed)?;
         base.power(exponent).ok_or_else(|| ExpressionError {
             at: start + 1,
             what: format!("{base} to the power of {exponent} is not a number that can be told"),
@@ -92,9 +92,9 @@ impl Parser {
     }
 
     /// A value and the factorials behind it.
-    fn postfix(&mut self) -> Value {
-        let mut value = self.value()?;
-        while self.operator(&['!']).is_some() {
+    fn parse_postfix(&mut self) -> Value {
+        let mut value = self.parse_value()?;
+        while self.eat_operator(&['!']).is_some() {
             let error = || ExpressionError {
                 at: self.at,
                 what: "a factorial needs an integer from 0 to 170".to_owned(),
@@ -102,21 +102,21 @@ impl Parser {
             let count = value.as_whole().filter(|it| (0..=170).contains(it)).ok_or_else(error)?;
             value = (1..=count).fold(Number::whole(1), |all, it| all.times(Number::whole(it)));
         }
-        self.space();
+        self.skip_space();
         Ok(value)
     }
 
-    fn value(&mut self) -> Value {
-        self.space();
+    fn parse_value(&mut self) -> Value {
+        self.skip_space();
         match self.peek() {
             Some('(') => {
                 self.at += 1;
-                let value = self.nested(Self::sum)?;
+                let value = self.nested(Self::parse_sum)?;
                 self.close()?;
                 Ok(value)
             }
-            Some(it) if it.is_ascii_digit() || it == '.' => self.number(),
-            Some(it) if it.is_alphabetic() => self.name(),
+            Some(it) if it.is_ascii_digit() || it == '.' => self.parse_number(),
+            Some(it) if it.is_alphabetic() => self.parse_name(),
             Some(')') => self.fail("a value is missing before `)`"),
             Some(',') => self.fail(
                 "a value is missing before `,`; write decimals with a point and no separators",
@@ -126,7 +126,7 @@ impl Parser {
         }
     }
 
-    fn number(&mut self) -> Value {
+    fn parse_number(&mut self) -> Value {
         let start = self.at;
         let mut text = String::new();
         while let Some(it) = self.peek() {
@@ -153,23 +153,23 @@ impl Parser {
     }
 
     /// A constant, or a function and its arguments.
-    fn name(&mut self) -> Value {
+    fn parse_name(&mut self) -> Value {
         let start = self.at;
         let mut name = String::new();
         while let Some(it) = self.peek().filter(|it| it.is_alphanumeric() || *it == '_') {
             name.extend(it.to_lowercase());
             self.at += 1;
         }
-        self.space();
+        self.skip_space();
         if self.peek() != Some('(') {
             return constant(&name).ok_or_else(|| unknown(&name, start));
         }
         self.at += 1;
         let mut args = Vec::new();
-        self.space();
+        self.skip_space();
         while self.peek() != Some(')') {
-            args.push(self.nested(Self::sum)?);
-            self.space();
+            args.push(self.nested(Self::parse_sum)?);
+            self.skip_space();
             match self.peek() {
                 Some(',' | ';') if args.len() < MAX_ARGUMENTS => self.at += 1,
                 _ => break,
@@ -187,7 +187,7 @@ impl Parser {
     }
 
     fn close(&mut self) -> Result<(), ExpressionError> {
-        self.space();
+        self.skip_space();
         match self.peek() {
             Some(')') => {
                 self.at += 1;
@@ -209,8 +209,8 @@ impl Parser {
     }
 
     /// Consumes the next operator, if it is one of these. `**` is not `*`.
-    fn operator(&mut self, all: &[char]) -> Option<char> {
-        self.space();
+    fn eat_operator(&mut self, all: &[char]) -> Option<char> {
+        self.skip_space();
         let found = self.peek().filter(|it| all.contains(it))?;
         if found == '*' && self.peek_at(1) == Some('*') {
             return None;
@@ -219,7 +219,7 @@ impl Parser {
         Some(found)
     }
 
-    fn space(&mut self) {
+    fn skip_space(&mut self) {
         while self.peek().is_some_and(char::is_whitespace) {
             self.at += 1;
         }

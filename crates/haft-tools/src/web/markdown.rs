@@ -13,7 +13,7 @@ pub(super) fn html_to_markdown(html: &str, url: &str) -> String {
         match token {
             Token::StartTag(tag) => writer.start_tag(&tag),
             Token::EndTag(tag) => writer.end_tag(&String::from_utf8_lossy(&tag.name)),
-            Token::String(text) => writer.text(&String::from_utf8_lossy(&text)),
+            Token::String(text) => writer.push_text(&String::from_utf8_lossy(&text)),
             Token::Comment(_) | Token::Doctype(_) | Token::Error(_) => {}
         }
         if writer.out.len() > MAX_MARKDOWN_BYTES {
@@ -80,7 +80,7 @@ impl MarkdownWriter {
             }
             "base" => self.set_base(tag),
             "a" => self.start_link(tag),
-            "img" => self.image_text(tag),
+            "img" => self.push_image_text(tag),
             "br" => self.end_line(),
             "pre" => {
                 self.end_paragraph();
@@ -134,7 +134,7 @@ impl MarkdownWriter {
         }
     }
 
-    fn text(&mut self, text: &str) {
+    fn push_text(&mut self, text: &str) {
         if self.skipped.is_some() {
             return;
         }
@@ -145,13 +145,13 @@ impl MarkdownWriter {
         for part in text.split_inclusive(char::is_whitespace) {
             let word = part.trim();
             if !word.is_empty() {
-                self.word(word);
+                self.push_word(word);
             }
             self.has_pending_space |= part.ends_with(char::is_whitespace);
         }
     }
 
-    fn word(&mut self, word: &str) {
+    fn push_word(&mut self, word: &str) {
         if self.has_pending_space && !self.out.is_empty() && !self.out.ends_with(['\n', ' ']) {
             self.out.push(' ');
         }
@@ -222,11 +222,11 @@ impl MarkdownWriter {
     }
 
     /// The description of an image, where it is the text of a link.
-    fn image_text(&mut self, tag: &StartTag<()>) {
+    fn push_image_text(&mut self, tag: &StartTag<()>) {
         if !matches!(self.link, Link::None)
             && let Some(description) = attribute(tag, "alt")
         {
-            self.text(&description);
+            self.push_text(&description);
         }
     }
 

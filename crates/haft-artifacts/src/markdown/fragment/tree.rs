@@ -41,7 +41,7 @@ impl TreeBuilder {
         match event {
             Event::Start(tag) => self.start(tag, lines, target),
             Event::End(_) => self.end(),
-            event => self.leaf(event, lines),
+            event => self.push_leaf(event, lines),
         }
     }
 
@@ -106,7 +106,7 @@ impl TreeBuilder {
         }
     }
 
-    fn leaf(&mut self, event: &Event<'_>, lines: Lines) {
+    fn push_leaf(&mut self, event: &Event<'_>, lines: Lines) {
         let (name, text) = match event {
             Event::Text(text) => ("text", Some(text)),
             Event::Code(text) => ("inlineCode", Some(text)),

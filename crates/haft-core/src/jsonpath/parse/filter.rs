@@ -73,7 +73,7 @@ impl PathParser<'_> {
         if self.mode == PathSyntax::Lenient && self.eat_token("=~") {
             let text = self.to_operand(left, start)?;
             self.skip_blank();
-            return self.regex_operand(text);
+            return self.parse_regex_operand(text);
         }
         let Some(operator) = self.parse_operator() else {
             self.at = behind;
@@ -161,7 +161,7 @@ impl PathParser<'_> {
             }
             Some('a'..='z') => self.parse_word(),
             Some('/') if self.mode == PathSyntax::Lenient => {
-                self.regex_test().map(FilterTerm::Logical)
+                self.parse_regex_test().map(FilterTerm::Logical)
             }
             _ => Err(self.error("`@`, `$`, a literal or a function", self.hint_in_filter())),
         }
@@ -200,8 +200,8 @@ impl PathParser<'_> {
     fn parse_function_call(&mut self, name: &str, start: usize) -> Result<FilterTerm, PathError> {
         let term = match name {
             "length" => FilterTerm::Operand(Operand::Length(Box::new(self.parse_argument()?))),
-            "count" => FilterTerm::Operand(Operand::Count(self.query_argument()?)),
-            "value" => FilterTerm::Operand(Operand::Value(self.query_argument()?)),
+            "count" => FilterTerm::Operand(Operand::Count(self.parse_query_argument()?)),
+            "value" => FilterTerm::Operand(Operand::Value(self.parse_query_argument()?)),
             "match" => FilterTerm::Logical(self.parse_pattern_test(MatchExtent::Whole)?),
             "search" => FilterTerm::Logical(self.parse_pattern_test(MatchExtent::Part)?),
             _ => return Err(self.error_at(start, "a known function", hints::FUNCTIONS)),
@@ -251,7 +251,7 @@ impl PathParser<'_> {
         self.to_operand(term, start)
     }
 
-    fn query_argument(&mut self) -> Result<PathQuery, PathError> {
+    fn parse_query_argument(&mut self) -> Result<PathQuery, PathError> {
         self.skip_blank();
         let start = self.at;
         match self.parse_term()? {

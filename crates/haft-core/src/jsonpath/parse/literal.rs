@@ -44,7 +44,7 @@ impl PathParser<'_> {
             Some('/' | '\\') => escaped.unwrap_or_default(),
             Some('u') => {
                 self.at += 1;
-                return self.unicode_escape(start);
+                return self.parse_unicode_escape(start);
             }
             Some(found) if found == quote => found,
             _ => return Err(self.error_at(start, "a known escape", hints::ESCAPE)),
@@ -54,16 +54,16 @@ impl PathParser<'_> {
     }
 
     /// Four hexadecimal digits, or two times four that are a surrogate pair.
-    fn unicode_escape(&mut self, start: usize) -> Result<char, PathError> {
+    fn parse_unicode_escape(&mut self, start: usize) -> Result<char, PathError> {
         let wrong = |parser: &Self| parser.error_at(start, "a Unicode escape", hints::ESCAPE);
-        let first = self.four_digits().ok_or_else(|| wrong(self))?;
+        let first = self.take_four_digits().ok_or_else(|| wrong(self))?;
         if let Some(char) = char::from_u32(first) {
             return Ok(char);
         }
         if !(0xD800..0xDC00).contains(&first) || !self.eat_token("\\u") {
             return Err(wrong(self));
         }
-        let second = self.four_digits().ok_or_else(|| wrong(self))?;
+        let second = self.take_four_digits().ok_or_else(|| wrong(self))?;
         if !(0xDC00..0xE000).contains(&second) {
             return Err(wrong(self));
         }
@@ -71,7 +71,7 @@ impl PathParser<'_> {
         char::from_u32(code).ok_or_else(|| wrong(self))
     }
 
-    fn four_digits(&mut self) -> Option<u32> {
+    fn take_four_digits(&mut self) -> Option<u32> {
         let digits = self
             .remaining_text()
             .get(..4)

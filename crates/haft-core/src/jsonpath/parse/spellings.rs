@@ -13,7 +13,7 @@ impl PathParser<'_> {
         match self.peek() {
             Some('.' | '[') => Ok(()),
             Some(first) if is_name_first(first) || first == '*' => {
-                let selectors = vec![self.behind_dot()?];
+                let selectors = vec![self.parse_after_dot()?];
                 out.push(Segment { reach: SegmentReach::Children, selectors });
                 Ok(())
             }
@@ -30,7 +30,7 @@ impl PathParser<'_> {
             self.skip_blank();
             found
         }) {
-            position = self.optional_integer()?;
+            position = self.parse_optional_integer()?;
             self.skip_blank();
         }
         match position.and_then(|it| u64::try_from(it).ok()) {
@@ -42,7 +42,7 @@ impl PathParser<'_> {
     }
 
     /// `/x/i.test(@.s)`
-    pub(super) fn regex_test(&mut self) -> Result<FilterExpr, PathError> {
+    pub(super) fn parse_regex_test(&mut self) -> Result<FilterExpr, PathError> {
         let start = self.at;
         let source = self.parse_regex()?;
         if !self.eat_token(".test(") {
@@ -59,7 +59,7 @@ impl PathParser<'_> {
     }
 
     /// What stands behind `=~`.
-    pub(super) fn regex_operand(&mut self, text: Operand) -> Result<FilterExpr, PathError> {
+    pub(super) fn parse_regex_operand(&mut self, text: Operand) -> Result<FilterExpr, PathError> {
         if self.peek() != Some('/') {
             return Err(self.error("a regular expression such as `/x/i`", hints::REGEX));
         }

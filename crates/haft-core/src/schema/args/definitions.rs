@@ -36,7 +36,7 @@ impl ArgDefinitions {
         if let Some(name) = self.done.get(type_name) {
             return Schema::new(Shape::Ref(name.clone()));
         }
-        let name = self.free_name(name);
+        let name = self.unused_name(name);
         self.open.push(Open { type_name, name, recursive: false });
         let schema = build(self);
         match self.open.pop() {
@@ -59,7 +59,7 @@ impl ArgDefinitions {
     }
 
     /// `name`, or `name2`, `name3` … if another type has it.
-    fn free_name(&self, name: &str) -> String {
+    fn unused_name(&self, name: &str) -> String {
         let taken = |candidate: &str| {
             self.definitions.contains_key(candidate)
                 || self.open.iter().any(|open| open.name == candidate)

@@ -61,13 +61,13 @@ impl MessagesDecoder {
         }
     }
 
-    fn message_start(&mut self, message: ValueRef<'_>, report: Report<'_, '_>) {
+    fn decode_message_start(&mut self, message: ValueRef<'_>, report: Report<'_, '_>) {
         let text = |key| message.get(key).and_then(ValueRef::as_str);
         report(GenerationEvent::Start { id: text("id"), model: text("model") });
-        self.usage(message.get("usage"), report);
+        self.report_usage(message.get("usage"), report);
     }
 
-    fn block_start(&mut self, index: u32, block: ValueRef<'_>, report: Report<'_, '_>) {
+    fn decode_block_start(&mut self, index: u32, block: ValueRef<'_>, report: Report<'_, '_>) {
         let text = |key| block.get(key).and_then(ValueRef::as_str).unwrap_or_default();
         if !self.open.is_empty() {
             // Blocks that come at the same time have no order.
@@ -103,8 +103,8 @@ impl MessagesDecoder {
             }
         };
         self.open.insert(index, open);
-        self.more(index, "text", text("text"), report);
-        self.more(index, "thinking", text("thinking"), report);
+        self.append_piece(index, "text", text("text"), report);
+        self.append_piece(index, "thinking", text("thinking"), report);
     }
 
     fn block_delta(
@@ -116,8 +116,8 @@ impl MessagesDecoder {
         let text = |key| delta.get(key).and_then(ValueRef::as_str).unwrap_or_default();
         let known = self.open.contains_key(&index);
         match text("type") {
-            "text_delta" => self.more(index, "text", text("text"), report),
-            "thinking_delta" => self.more(index, "thinking", text("thinking"), report),
+            "text_delta" => self.append_piece(index, "text", text("text"), report),
+            "thinking_delta" => self.append_piece(index, "thinking", text("thinking"), report),
             "signature_delta" => {
                 if let Some(OpenBlock::Thinking { signature, .. }) = self.open.get_mut(&index) {
                     *signature = text("signature").to_owned();
@@ -146,7 +146,7 @@ impl MessagesDecoder {
     }
 
     /// More of a text or of a thought.
-    fn more(&mut self, index: u32, what: &str, piece: &str, report: Report<'_, '_>) {
+    fn append_piece(&mut self, index: u32, what: &str, piece: &str, report: Report<'_, '_>) {
         if piece.is_empty() {
             return;
         }
@@ -174,7 +174,7 @@ impl MessagesDecoder {
         self.thought = true;
     }
 
-    fn block_stop(&mut self, index: u32, report: Report<'_, '_>) {
+    fn decode_block_stop(&mut self, index: u32, report: Report<'_, '_>) {
         let kept = match self.open.remove(&index) {
             Some(OpenBlock::Thinking { thinking, signature }) if !signature.is_empty() => {
                 StoredThinking::Thinking { thinking, signature }
@@ -204,15 +204,15 @@ impl MessagesDecoder {
         }
     }
 
-    fn message_delta(&mut self, event: ValueRef<'_>, report: Report<'_, '_>) {
-        self.usage(event.get("usage"), report);
+    fn decode_message_delta(&mut self, event: ValueRef<'_>, report: Report<'_, '_>) {
+        self.report_usage(event.get("usage"), report);
         let reason = event.get("delta").and_then(|it| it.get("stop_reason"));
         if let Some(reason) = reason.and_then(ValueRef::as_str) {
             report(GenerationEvent::Finish { finish: finish(reason), reason });
         }
     }
 
-    fn message_stop(&mut self, report: Report<'_, '_>) {
+    fn decode_message_stop(&mut self, report: Report<'_, '_>) {
         self.over = true;
         if let Some(payload) = self.order.finish() {
             report(GenerationEvent::ReasoningPayload { channel: CHANNEL, payload, tag: TAG });
@@ -221,7 +221,7 @@ impl MessagesDecoder {
     }
 
     /// Takes over the counts that are told; those of the beginning hold until others come.
-    fn usage(&mut self, usage: Option<ValueRef<'_>>, report: Report<'_, '_>) {
+    fn report_usage(&mut self, usage: Option<ValueRef<'_>>, report: Report<'_, '_>) {
         let Some(usage) = usage else { return };
         let counts = &mut self.counts;
         for (key, count) in [
@@ -259,12 +259,14 @@ impl ResponseDecoder for MessagesDecoder {
         let part =
             |key| root.get(key).ok_or_else(|| malformed_response(&format!("`{key}` is missing")));
         match root.get("type").and_then(ValueRef::as_str).or(event.name).unwrap_or_default() {
-            "message_start" => self.message_start(part("message")?, report),
-            "content_block_start" => self.block_start(index()?, part("content_block")?, report),
+            "message_start" => self.decode_message_start(part("message")?, report),
+            "content_block_start" => {
+                self.decode_block_start(index()?, part("content_block")?, report)
+            }
             "content_block_delta" => self.block_delta(index()?, part("delta")?, report)?,
-            "content_block_stop" => self.block_stop(index()?, report),
-            "message_delta" => self.message_delta(root, report),
-            "message_stop" => self.message_stop(report),
+            "content_block_stop" => self.decode_block_stop(index()?, report),
+            "message_delta" => self.decode_message_delta(root, report),
+            "message_stop" => self.decode_message_stop(report),
             "error" => return Err(reported_error(root)),
             _ => {}
         }
@@ -286,15 +288,15 @@ impl ResponseDecoder for MessagesDecoder {
         }
         let content =
             root.get("content").ok_or_else(|| malformed_response("`content` is missing"))?;
-        self.message_start(root, report);
+        self.decode_message_start(root, report);
         for (index, block) in (0..).zip(content.elements()) {
-            self.block_start(index, block, report);
-            self.block_stop(index, report);
+            self.decode_block_start(index, block, report);
+            self.decode_block_stop(index, report);
         }
         if let Some(reason) = root.get("stop_reason").and_then(ValueRef::as_str) {
             report(GenerationEvent::Finish { finish: finish(reason), reason });
         }
-        self.message_stop(report);
+        self.decode_message_stop(report);
         Ok(())
     }
 }

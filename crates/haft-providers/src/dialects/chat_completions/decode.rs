@@ -36,7 +36,7 @@ impl ChatDecoder {
         Self { fields, begun: false, refused: false, slots: Vec::new() }
     }
 
-    fn chunk(&mut self, chunk: Chunk<'_>, report: Report<'_>) -> Result<(), DecodeError> {
+    fn decode_chunk(&mut self, chunk: Chunk<'_>, report: Report<'_>) -> Result<(), DecodeError> {
         if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
             return Err(provider_error(&error));
         }
@@ -48,14 +48,14 @@ impl ChatDecoder {
             report(GenerationEvent::Usage(usage));
         }
         match chunk.choices {
-            Some(choice) => self.choice(choice, report),
+            Some(choice) => self.decode_choice(choice, report),
             None => Ok(()),
         }
     }
 
-    fn choice(&mut self, choice: Choice<'_>, report: Report<'_>) -> Result<(), DecodeError> {
+    fn decode_choice(&mut self, choice: Choice<'_>, report: Report<'_>) -> Result<(), DecodeError> {
         if let Some(delta) = choice.delta {
-            self.delta(&delta, report)?;
+            self.decode_delta(&delta, report)?;
         }
         if let Some(reason) = choice.finish_reason.get() {
             for slot in 0..self.slots.len() {
@@ -74,7 +74,7 @@ impl ChatDecoder {
         Ok(())
     }
 
-    fn delta(&mut self, delta: &Delta<'_>, report: Report<'_>) -> Result<(), DecodeError> {
+    fn decode_delta(&mut self, delta: &Delta<'_>, report: Report<'_>) -> Result<(), DecodeError> {
         for field in self.fields.iter() {
             let text = match field {
                 ReasoningField::Reasoning => delta.reasoning.get(),
@@ -92,15 +92,15 @@ impl ChatDecoder {
             report(GenerationEvent::TextDelta(text));
         }
         for call in delta.tool_calls.iter().flatten() {
-            self.call(call, report)?;
+            self.decode_call(call, report)?;
         }
         match &delta.function_call {
-            Some(function) => self.call(&CallDelta::legacy(function), report),
+            Some(function) => self.decode_call(&CallDelta::legacy(function), report),
             None => Ok(()),
         }
     }
 
-    fn call(&mut self, call: &CallDelta<'_>, report: Report<'_>) -> Result<(), DecodeError> {
+    fn decode_call(&mut self, call: &CallDelta<'_>, report: Report<'_>) -> Result<(), DecodeError> {
         let id = call.id.get();
         let at = self.slot_of(call.index, id);
         let Some(slot) = self.slots.get_mut(at) else { return Ok(()) };
@@ -171,13 +171,13 @@ impl ResponseDecoder for ChatDecoder {
             let error = serde_json::from_str(data).unwrap_or_default();
             return Err(provider_error(&error));
         }
-        self.chunk(chunk, report)
+        self.decode_chunk(chunk, report)
     }
 
     fn decode_whole(&mut self, body: &[u8], report: Report<'_>) -> Result<(), DecodeError> {
         let chunk: Chunk<'_> =
             serde_json::from_slice(body).map_err(|error| malformed_response(&error))?;
-        self.chunk(chunk, report)?;
+        self.decode_chunk(chunk, report)?;
         report(GenerationEvent::End);
         Ok(())
     }

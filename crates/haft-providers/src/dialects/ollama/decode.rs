@@ -19,7 +19,7 @@ pub(super) struct OllamaDecoder {
 type Report<'t> = &'t mut dyn FnMut(GenerationEvent<'_>);
 
 impl OllamaDecoder {
-    fn line(&mut self, line: &Line, report: Report<'_>) -> Result<(), DecodeError> {
+    fn decode_line(&mut self, line: &Line, report: Report<'_>) -> Result<(), DecodeError> {
         if let Some(error) = &line.error {
             return Err(provider_error(error));
         }
@@ -28,7 +28,7 @@ impl OllamaDecoder {
             report(GenerationEvent::Start { id: None, model: line.model.as_deref() });
         }
         if let Some(message) = &line.message {
-            self.message(message, report)?;
+            self.decode_message(message, report)?;
         }
         if line.done == Some(true) {
             let tokens = |count: Option<u64>| count.unwrap_or_default();
@@ -49,7 +49,11 @@ impl OllamaDecoder {
         Ok(())
     }
 
-    fn message(&mut self, message: &MessageDelta, report: Report<'_>) -> Result<(), DecodeError> {
+    fn decode_message(
+        &mut self,
+        message: &MessageDelta,
+        report: Report<'_>,
+    ) -> Result<(), DecodeError> {
         let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
         if let Some(text) = given(&message.thinking) {
             report(GenerationEvent::ReasoningDelta { channel: "thinking", text: &text });
@@ -85,7 +89,7 @@ impl ResponseDecoder for OllamaDecoder {
             let reason = "a line has neither `message` nor `done` nor `error`";
             return Err(DecodeError::Malformed(reason.to_owned()));
         }
-        self.line(&line, report)
+        self.decode_line(&line, report)
     }
 }
 

@@ -71,7 +71,7 @@ impl ResponsesDecoder {
         }
     }
 
-    fn item_added(&mut self, index: u32, item: ValueRef<'_>, report: Report<'_, '_>) {
+    fn decode_item_added(&mut self, index: u32, item: ValueRef<'_>, report: Report<'_, '_>) {
         if self.items.contains_key(&index) {
             return;
         }
@@ -97,7 +97,7 @@ impl ResponsesDecoder {
     }
 
     /// More of a message.
-    fn text(&mut self, index: u32, part: u64, delta: &str, report: Report<'_, '_>) {
+    fn decode_text(&mut self, index: u32, part: u64, delta: &str, report: Report<'_, '_>) {
         let slot = self.items.entry(index).or_insert_with(|| ItemState::Message(BTreeSet::new()));
         let ItemState::Message(parts) = slot else { return };
         // A further part of a message goes on where the one before it ended.
@@ -111,14 +111,19 @@ impl ResponsesDecoder {
     }
 
     /// More of a refusal.
-    fn refusal(&mut self, index: u32, part: u64, delta: &str, report: Report<'_, '_>) {
+    fn decode_refusal(&mut self, index: u32, part: u64, delta: &str, report: Report<'_, '_>) {
         self.refused = true;
         self.order.discard();
-        self.text(index, part, delta, report);
+        self.decode_text(index, part, delta, report);
     }
 
     /// More of the reasoning.
-    fn reasoning(&mut self, at: (u32, &'static str, u64), delta: &str, report: Report<'_, '_>) {
+    fn decode_reasoning(
+        &mut self,
+        at: (u32, &'static str, u64),
+        delta: &str,
+        report: Report<'_, '_>,
+    ) {
         if delta.is_empty() {
             return;
         }
@@ -158,7 +163,7 @@ impl ResponsesDecoder {
     }
 
     /// The arguments as a whole: what of them has not come is told now.
-    fn arguments_done(&mut self, index: u32, whole: &str, report: Report<'_, '_>) {
+    fn decode_arguments_done(&mut self, index: u32, whole: &str, report: Report<'_, '_>) {
         if let Some(ItemState::Call { arguments }) = self.items.get_mut(&index)
             && let Some(rest) = whole.strip_prefix(arguments.as_str()).filter(|it| !it.is_empty())
         {
@@ -173,14 +178,14 @@ impl ResponsesDecoder {
     }
 
     /// An item as a whole: what of it has not come is told now.
-    fn item_done(&mut self, index: u32, item: ValueRef<'_>, report: Report<'_, '_>) {
-        self.item_added(index, item, report);
+    fn decode_item_done(&mut self, index: u32, item: ValueRef<'_>, report: Report<'_, '_>) {
+        self.decode_item_added(index, item, report);
         match self.items.get(&index) {
-            Some(ItemState::Message(_)) => self.message_done(index, item, report),
-            Some(ItemState::Call { .. }) => self.call_done(index, item, report),
+            Some(ItemState::Message(_)) => self.decode_message_done(index, item, report),
+            Some(ItemState::Call { .. }) => self.decode_call_done(index, item, report),
             Some(ItemState::Reasoning { told }) => {
                 if !told {
-                    self.reasoning_done(index, item, report);
+                    self.decode_reasoning_done(index, item, report);
                 }
                 self.order.push_opaque(reasoning_item(item));
             }
@@ -189,24 +194,24 @@ impl ResponsesDecoder {
         self.items.insert(index, ItemState::Done);
     }
 
-    fn message_done(&mut self, index: u32, item: ValueRef<'_>, report: Report<'_, '_>) {
+    fn decode_message_done(&mut self, index: u32, item: ValueRef<'_>, report: Report<'_, '_>) {
         let content = item.get("content");
         for (n, part) in (0..).zip(content.into_iter().flat_map(ValueRef::elements)) {
             let said =
                 matches!(self.items.get(&index), Some(ItemState::Message(it)) if it.contains(&n));
             let text = |key| part.get(key).and_then(ValueRef::as_str).unwrap_or_default();
             match text("type") {
-                "output_text" if !said => self.text(index, n, text("text"), report),
-                "refusal" if !said => self.refusal(index, n, text("refusal"), report),
+                "output_text" if !said => self.decode_text(index, n, text("text"), report),
+                "refusal" if !said => self.decode_refusal(index, n, text("refusal"), report),
                 "output_text" => {}
                 _ => self.order.discard(),
             }
         }
     }
 
-    fn call_done(&mut self, index: u32, item: ValueRef<'_>, report: Report<'_, '_>) {
+    fn decode_call_done(&mut self, index: u32, item: ValueRef<'_>, report: Report<'_, '_>) {
         let text = |key| item.get(key).and_then(ValueRef::as_str).unwrap_or_default();
-        self.arguments_done(index, text("arguments"), report);
+        self.decode_arguments_done(index, text("arguments"), report);
         let Some(ItemState::Call { arguments }) = self.items.get_mut(&index) else { return };
         let mut arguments = std::mem::take(arguments);
         if text("status") == "incomplete" {
@@ -221,12 +226,12 @@ impl ResponsesDecoder {
         self.order.push_call(text("name"), &arguments, known_by(item, &["id"]));
     }
 
-    fn reasoning_done(&mut self, index: u32, item: ValueRef<'_>, report: Report<'_, '_>) {
+    fn decode_reasoning_done(&mut self, index: u32, item: ValueRef<'_>, report: Report<'_, '_>) {
         for (key, kind) in [("summary", "summary"), ("content", "text")] {
             let parts = item.get(key).into_iter().flat_map(ValueRef::elements);
             for (n, part) in (0..).zip(parts) {
                 let text = part.get("text").and_then(ValueRef::as_str).unwrap_or_default();
-                self.reasoning((index, kind, n), text, report);
+                self.decode_reasoning((index, kind, n), text, report);
             }
         }
     }
@@ -248,7 +253,7 @@ impl ResponsesDecoder {
         let output = response.get("output");
         for (index, item) in (0..).zip(output.into_iter().flat_map(ValueRef::elements)) {
             if !matches!(self.items.get(&index), Some(ItemState::Done)) {
-                self.item_done(index, item, report);
+                self.decode_item_done(index, item, report);
             }
         }
         usage(response.get("usage"), report);
@@ -267,7 +272,7 @@ impl ResponsesDecoder {
             ("completed", _) => (Some(FinishReason::Stop), "completed"),
             (other, _) => (None, other),
         };
-        self.opaque(output, report);
+        self.report_opaque(output, report);
         report(GenerationEvent::Finish { finish, reason });
         report(GenerationEvent::End);
         self.over = true;
@@ -275,7 +280,7 @@ impl ResponsesDecoder {
     }
 
     /// Tells what the provider wants back. Encrypted reasoning may come only now.
-    fn opaque(&mut self, output: Option<ValueRef<'_>>, report: Report<'_, '_>) {
+    fn report_opaque(&mut self, output: Option<ValueRef<'_>>, report: Report<'_, '_>) {
         self.order.complete_opaque(|kept| {
             let id = kept.get("id").and_then(Value::as_str);
             let items = output.into_iter().flat_map(ValueRef::elements);
@@ -321,25 +326,35 @@ impl ResponseDecoder for ResponsesDecoder {
             "response.created" | "response.in_progress" | "response.queued" => {
                 self.begin(below("response")?, report);
             }
-            "response.output_item.added" => self.item_added(index()?, below("item")?, report),
-            "response.output_item.done" => self.item_done(index()?, below("item")?, report),
+            "response.output_item.added" => {
+                self.decode_item_added(index()?, below("item")?, report)
+            }
+            "response.output_item.done" => self.decode_item_done(index()?, below("item")?, report),
             "response.output_text.delta" => {
-                self.text(index()?, part("content_index"), text("delta"), report);
+                self.decode_text(index()?, part("content_index"), text("delta"), report);
             }
             "response.refusal.delta" => {
-                self.refusal(index()?, part("content_index"), text("delta"), report);
+                self.decode_refusal(index()?, part("content_index"), text("delta"), report);
             }
             "response.reasoning_summary_text.delta" => {
-                self.reasoning((index()?, "summary", part("summary_index")), text("delta"), report);
+                self.decode_reasoning(
+                    (index()?, "summary", part("summary_index")),
+                    text("delta"),
+                    report,
+                );
             }
             "response.reasoning_text.delta" => {
-                self.reasoning((index()?, "text", part("content_index")), text("delta"), report);
+                self.decode_reasoning(
+                    (index()?, "text", part("content_index")),
+                    text("delta"),
+                    report,
+                );
             }
             "response.function_call_arguments.delta" => {
                 self.arguments(index()?, text("delta"), report)?;
             }
             "response.function_call_arguments.done" => {
-                self.arguments_done(index()?, text("arguments"), report);
+                self.decode_arguments_done(index()?, text("arguments"), report);
             }
             "response.completed"
             | "response.incomplete"

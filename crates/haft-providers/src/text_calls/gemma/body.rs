@@ -33,7 +33,7 @@ impl<'a, 't> ArgumentsReader<'a, 't> {
     /// The arguments, and whether they were cut off. A call that was cut off before its first value is
     /// none: nothing is known about it but its name.
     pub(super) fn read(&mut self) -> Result<(RawArgs, bool), ParseStop> {
-        self.object(0)?;
+        self.rewrite_object(0)?;
         if self.is_cut_off && self.out == "{}" {
             return Err(ParseStop::Mismatch);
         }
@@ -76,7 +76,7 @@ impl<'a, 't> ArgumentsReader<'a, 't> {
         self.at.at += rest.len() - after.len();
     }
 
-    fn object(&mut self, depth: usize) -> Result<(), ParseStop> {
+    fn rewrite_object(&mut self, depth: usize) -> Result<(), ParseStop> {
         self.out.push('{');
         let empty = self.out.len();
         loop {
@@ -96,7 +96,7 @@ impl<'a, 't> ArgumentsReader<'a, 't> {
                 self.out.push(',');
             }
             let start = self.out.len();
-            if !self.member(depth)? {
+            if !self.rewrite_member(depth)? {
                 // Nothing but a key was there when the text ended.
                 self.out.truncate(start - usize::from(start > empty));
                 break;
@@ -107,7 +107,7 @@ impl<'a, 't> ArgumentsReader<'a, 't> {
     }
 
     /// False when the text ended before the value.
-    fn member(&mut self, depth: usize) -> Result<bool, ParseStop> {
+    fn rewrite_member(&mut self, depth: usize) -> Result<bool, ParseStop> {
         let key = match Quotes::opening(self)? {
             Some(quotes) => string(self, quotes, StringRole::Key)?,
             None => {
@@ -135,11 +135,11 @@ impl<'a, 't> ArgumentsReader<'a, 't> {
         if self.peek()?.is_none() {
             return Ok(false);
         }
-        self.value(depth, ValueContext::Object)?;
+        self.rewrite_value(depth, ValueContext::Object)?;
         Ok(true)
     }
 
-    fn value(&mut self, depth: usize, inside: ValueContext) -> Result<(), ParseStop> {
+    fn rewrite_value(&mut self, depth: usize, inside: ValueContext) -> Result<(), ParseStop> {
         if let Some(quotes) = Quotes::opening(self)? {
             let text = string(self, quotes, StringRole::Value)?;
             push_string(&mut self.out, &text);
@@ -149,17 +149,17 @@ impl<'a, 't> ArgumentsReader<'a, 't> {
             Some('{' | '[') if depth + 1 >= MAX_DEPTH => Err(ParseStop::Mismatch),
             Some('{') => {
                 self.at.bump('{');
-                self.object(depth + 1)
+                self.rewrite_object(depth + 1)
             }
             Some('[') => {
                 self.at.bump('[');
-                self.list(depth + 1)
+                self.rewrite_list(depth + 1)
             }
-            _ => self.scalar(inside),
+            _ => self.rewrite_scalar(inside),
         }
     }
 
-    fn list(&mut self, depth: usize) -> Result<(), ParseStop> {
+    fn rewrite_list(&mut self, depth: usize) -> Result<(), ParseStop> {
         self.out.push('[');
         let empty = self.out.len();
         loop {
@@ -177,7 +177,7 @@ impl<'a, 't> ArgumentsReader<'a, 't> {
             if self.out.len() > empty {
                 self.out.push(',');
             }
-            self.value(depth, ValueContext::List)?;
+            self.rewrite_value(depth, ValueContext::List)?;
         }
         self.out.push(']');
         Ok(())
@@ -185,7 +185,7 @@ impl<'a, 't> ArgumentsReader<'a, 't> {
 
     /// A value without quotes. In an object it may have commas and line breaks in it: it ends where the
     /// next key begins.
-    fn scalar(&mut self, inside: ValueContext) -> Result<(), ParseStop> {
+    fn rewrite_scalar(&mut self, inside: ValueContext) -> Result<(), ParseStop> {
         let start = self.at.at;
         loop {
             let rest = self.at.rest();
