@@ -35,6 +35,23 @@ fn a_signed_answer_holds_for_its_gate() {
 }
 
 #[test]
+fn a_signed_answer_says_who_answered_and_what() {
+    let asked = gate("g", "delete", r#"{"path":"a"}"#);
+    let (_, grant) = granted();
+    let edited = key().sign_edited(&asked, &json!({"path": "b"}), "ada", at(1));
+    assert_eq!(edited.edited.as_deref(), Some(r#"{"path":"b"}"#));
+    let always = key().sign_always(&asked, StandingApproval::for_agent(), "ada", at(1));
+    assert_eq!(always.always, Some(StandingApproval::for_agent()));
+    let by_grant = key().sign_granted(&asked, &grant, at(1));
+    assert_eq!(by_grant.grant, Some(grant.id));
+    for settlement in [yes(&asked), edited, always, by_grant] {
+        assert_eq!(settlement.by, "ada");
+        assert_eq!(settlement.decision, GateDecision::Resolved { value: json!(true) });
+        key().verify(&asked, &settlement).unwrap();
+    }
+}
+
+#[test]
 fn no_other_answer_holds() {
     let asked = gate("g", "delete", r#"{"path":"a"}"#);
     let mut forged = yes(&asked);

@@ -267,6 +267,8 @@ fn unions() {
         r#"{"kind":"point","r":1}"#,
         "- `/it/r`: this field does not exist; the fields are `kind`",
     );
+    let loose = union("kind").variant("point", object()).variant("note", object().allow_unknown());
+    check(loose, r#"{"kind":"note","whatever":1}"#, "");
 }
 
 /// A definition that contains itself is described in finitely many words.
