@@ -10,6 +10,7 @@ mod models;
 mod run;
 mod serve;
 mod store;
+mod suggestion;
 mod test;
 mod web;
 mod worker;
@@ -294,11 +295,21 @@ pub(crate) struct ApproveArgs {
 pub(crate) struct DenyArgs {
     /// Id of the gate, or a unique prefix of it
     pub(crate) gate: String,
-    /// Reason that the model receives
-    #[arg(long, value_name = "TEXT", default_value = "it was not allowed")]
-    pub(crate) reason: String,
+    /// Reason that the model receives [default: it was not allowed]
+    reason: Option<String>,
+    /// The same, as an option
+    #[arg(id = "reason_option", long = "reason", value_name = "TEXT", conflicts_with = "reason")]
+    reason_option: Option<String>,
     #[command(flatten)]
     pub(crate) decision: DecisionArgs,
+}
+
+impl DenyArgs {
+    /// The reason that the model receives.
+    pub(crate) fn reason(&self) -> &str {
+        let given = self.reason.as_deref().or(self.reason_option.as_deref());
+        given.unwrap_or("it was not allowed")
+    }
 }
 
 /// Options of the commands that decide a gate.

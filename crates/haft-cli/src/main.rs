@@ -27,7 +27,6 @@ mod user_error;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
 use tokio::task::JoinSet;
 
 use crate::args::{Cli, Command};
@@ -38,7 +37,7 @@ fn main() -> ExitCode {
     if let Some(code) = supervisor::run_if_supervisor() {
         return code;
     }
-    let cli = Cli::parse();
+    let cli = Cli::parse_or_exit();
     let verbosity = Verbosity::of(cli.verbose, cli.quiet);
     let terminal = Terminal::detect(cli.color, verbosity);
     if let Err(error) = logging::install() {

@@ -141,7 +141,7 @@ pub(super) async fn deny_gate(args: &DenyArgs, terminal: &Terminal) -> Result<Ex
     let stores = open_store(&args.decision.store.find_address()).await?;
     let gate = find_open_gate(&stores, &args.gate).await?;
     let user = read_user_name(&args.decision);
-    let rejected = Gatekeeper::of_stores(&stores).reject(&gate.id, &args.reason, &user).await;
+    let rejected = Gatekeeper::of_stores(&stores).reject(&gate.id, args.reason(), &user).await;
     rejected.map_err(|error| explain_decision_error(error, &gate))?;
     print_line(format_args!("{} {}", terminal.style_stderr(TextRole::Warning, "denied"), gate.id));
     Ok(ExitCode::SUCCESS)

@@ -38,7 +38,9 @@ fn another_process_approves_a_call() {
 fn another_process_denies_a_call() {
     let dir = tempfile::tempdir().unwrap();
     let (mut child, gate) = start_waiting_turn(dir.path());
-    assert!(run_haft(dir.path(), &["deny", &gate, "--reason", "not today"]).starts_with("exit 0"));
+    let twice = run_haft(dir.path(), &["deny", &gate, "not today", "--reason", "never"]);
+    assert!(twice.starts_with("exit 2"), "{twice}");
+    assert!(run_haft(dir.path(), &["deny", &gate, "not today"]).starts_with("exit 0"));
     assert!(child.wait().unwrap().success());
     assert!(!dir.path().join("a/made").exists());
     let turns = run_haft(dir.path(), &["turns", "--json"]);

@@ -40,6 +40,18 @@ fn arguments_come_from_a_file_or_from_standard_input() {
 }
 
 #[test]
+fn a_misspelled_command_is_recognised() {
+    let dir = tempfile::tempdir().unwrap();
+    for (word, meant) in [("rn", "run"), ("rnu", "run"), ("caht", "chat"), ("aprove", "approve")] {
+        let said = run_haft(dir.path(), &[word]);
+        assert!(said.contains(&format!("a similar subcommand exists: '{meant}'")), "{said}");
+    }
+    // `test` is nearer, but not a command of `haft mcp`.
+    let said = run_haft(dir.path(), &["mcp", "lst"]);
+    assert!(said.contains("a similar subcommand exists: 'list'"), "{said}");
+}
+
+#[test]
 fn what_is_wrong_is_said_with_a_hint() {
     let dir = tempfile::tempdir().unwrap();
     let cli = |words: &[&str]| run_haft(dir.path(), words);
