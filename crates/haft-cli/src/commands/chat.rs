@@ -1,5 +1,6 @@
 //! `haft chat`
 
+use std::collections::VecDeque;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -8,7 +9,7 @@ use haft::stores::{TurnQuery, TurnSummary};
 use haft::turn::TurnRunner;
 use uuid::Uuid;
 
-use super::conversations::{load_turns, own_messages};
+use super::conversations::own_messages;
 use super::elide;
 use super::run::{
     TurnSession, build_runner, build_turn_input, new_user_message, resume_when_released,
@@ -16,7 +17,7 @@ use super::run::{
 };
 use crate::agent::{Agent, OwnPaths};
 use crate::args::ChatArgs;
-use crate::conversations::find_conversation;
+use crate::conversations::{find_conversation, list_turns_of};
 use crate::keyboard::{Keyboard, KeyboardInput};
 use crate::stop_signals::{StopListener, StopSignal, StopSignals};
 use crate::store::open_or_create_store;
@@ -138,19 +139,27 @@ fn print_greeting(agent: &Agent, conversation: &str, terminal: &Terminal) {
     }
 }
 
-/// Prints the last messages of a conversation for a person at a terminal.
+/// Prints the last messages of a conversation for a person at a terminal. Only the turns that they are in are loaded.
 async fn print_history(stores: &OpenStores, conversation: &str, terminal: &Terminal) -> Result<()> {
     if !Keyboard::is_interactive() {
         return Ok(());
     }
-    let turns = load_turns(stores, conversation).await?;
-    let messages: Vec<_> = turns.iter().flat_map(own_messages).collect();
-    let left_out = messages.len().saturating_sub(MAX_HISTORY);
+    let mut turns = list_turns_of(stores, conversation).await?.into_iter();
+    let mut messages = VecDeque::new();
+    while messages.len() < MAX_HISTORY
+        && let Some(turn) = turns.next()
+    {
+        let turn = stores.turns().load(turn.id).await?;
+        for message in turn.iter().flat_map(own_messages).rev() {
+            messages.push_front(message);
+        }
+    }
     let muted = |text: &str| {
         print_line(format_args!("{}", terminal.style_stderr(TextRole::Muted, sanitize(text))));
     };
-    if left_out > 0 {
-        muted(&format!("({left_out} earlier messages: haft conversations export {conversation})"));
+    let left_out = messages.len().saturating_sub(MAX_HISTORY);
+    if left_out > 0 || turns.len() > 0 {
+        muted(&format!("(earlier messages: haft conversations export {conversation})"));
     }
     for (role, text) in messages.iter().skip(left_out) {
         let mark = if role == "user" { "> " } else { "" };

@@ -127,7 +127,7 @@ pub(super) fn own_messages(turn: &StoredTurn) -> Vec<(String, String)> {
 }
 
 /// Loads the turns of a conversation, from the oldest to the newest.
-pub(super) async fn load_turns(stores: &OpenStores, id: &str) -> Result<Vec<StoredTurn>> {
+async fn load_turns(stores: &OpenStores, id: &str) -> Result<Vec<StoredTurn>> {
     let mut turns = Vec::new();
     for summary in list_turns_of(stores, id).await?.into_iter().rev() {
         turns.extend(stores.turns().load(summary.id).await?);

@@ -41,16 +41,18 @@ impl TerminalSession {
         Self { child, keys, screen, seen: String::new() }
     }
 
-    /// Waits until new text on the screen contains this text.
+    /// Waits until new text on the screen contains this text, and returns what is before it.
     #[track_caller]
-    fn wait_for(&mut self, text: &str) {
+    fn wait_for(&mut self, text: &str) -> String {
         while !self.seen.contains(text) {
             let piece = self.screen.recv_timeout(Duration::from_secs(60));
             let piece = piece.unwrap_or_else(|_| panic!("no `{text}` in {}", self.seen));
             self.seen.push_str(&String::from_utf8_lossy(&piece));
         }
-        let (_, rest) = self.seen.split_once(text).unwrap();
-        self.seen = rest.to_owned();
+        let (before, rest) = self.seen.split_once(text).unwrap();
+        let (before, rest) = (before.to_owned(), rest.to_owned());
+        self.seen = rest;
+        before
     }
 
     fn type_keys(&mut self, keys: &str) {
@@ -189,6 +191,29 @@ fn a_conversation_outlives_its_turns() {
     assert!(shown.contains("2 earlier turns: ") && shown.contains("third"), "{shown}");
     let unknown = run_haft(dir.path(), &["chat", "a", "--conversation", "nope"]);
     assert!(unknown.starts_with("exit 3"), "{unknown}");
+}
+
+/// A conversation that is opened again shows its last messages, not all of them.
+#[test]
+fn a_conversation_shows_its_last_messages() {
+    let dir = tempfile::tempdir().unwrap();
+    write_scripted_agent(dir.path(), "", "steps:\n  - say: Noted.\n");
+    let words: String = (1..=7).map(|n| format!("message-{n}\n")).collect();
+    let input = dir.path().join("messages");
+    std::fs::write(&input, words).unwrap();
+    let mut first = haft(dir.path());
+    let first = first.args(["chat", "a"]).stdin(File::open(input).unwrap()).output().unwrap();
+    assert!(first.status.success());
+    let mut session = TerminalSession::new(dir.path(), &["chat", "a", "--continue"]);
+    session.wait_for("(earlier messages: haft conversations export ");
+    for n in 3..=7 {
+        let before = session.wait_for(&format!("> message-{n}"));
+        assert!(!before.contains("message-"), "{before}");
+        session.wait_for("Noted.");
+    }
+    session.wait_for("> ");
+    session.type_keys("\u{4}");
+    assert_eq!(session.wait_for_exit(), 0);
 }
 
 /// As in `haft run`. The conversation resumes the turn when it is opened again.
