@@ -61,7 +61,8 @@ impl TurnGates {
         let Some(grant) = found else { return Ok(()) };
         let settlement = self.runner.key.sign_granted(gate, &grant, self.runner.clock.now());
         // A decision that came first counts.
-        self.runner.store.settle(gate.id.clone(), to_json(&settlement)?).await?;
+        let settling = self.runner.store.settle(gate.id.clone(), to_json(&settlement)?);
+        self.recorder.count_failure(settling).await?;
         Ok(())
     }
 

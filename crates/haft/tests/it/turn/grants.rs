@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use haft::executors::{Step, StepContext, StepError};
 use haft::records::CallState;
-use haft::stores::{DirGrants, DirLedger, MemoryStore, RowKind, TurnStore as _};
+use haft::stores::{DirGrants, DirLedger, MemoryStore, RowKind, TurnStore};
 use haft::tools::ToolEffect;
 use haft::turn::{
     ApprovalScope, Clock as _, GateKey, GrantRefusal, GrantScope, ManualClock, StandingApproval,
@@ -17,6 +17,7 @@ use haft::{Args, Tool};
 use serde_json::{Value, json};
 
 use super::gates::SECRET;
+use super::points::{Fate, Guarded, Judge};
 use super::{Seen, call, input, pass, runner};
 
 const WAIT: Duration = Duration::from_secs(60);
@@ -65,6 +66,11 @@ impl Bench {
 
     /// A runner of turns that call `wipe` with these ids, one per step.
     fn runner(&self, ids: &'static [u32]) -> TurnRunner {
+        self.runner_on(Arc::clone(&self.store) as _, ids)
+    }
+
+    /// The same on another store.
+    fn runner_on(&self, store: Arc<dyn TurnStore>, ids: &'static [u32]) -> TurnRunner {
         let executor = move |ctx: StepContext| async move {
             let next = ids.get(ctx.dispatch().iteration() as usize);
             let args = next.map(|id| format!("{{\"id\":{id}}}"));
@@ -72,7 +78,7 @@ impl Bench {
                 args.map_or_else(Step::done, |it| Step::new().call(call("wipe", &it))),
             )
         };
-        let built = runner(executor).tool(self.tool()).store(Arc::clone(&self.store) as _);
+        let built = runner(executor).tool(self.tool()).store(store);
         let built = built.secret(self.secret).clock(Arc::clone(&self.clock) as _);
         let built = built.approval_ledger(Arc::new(DirLedger::new(self.dir.path().join("spent"))));
         let built = built.grants(Arc::new(self.grants())).agent(self.agent);
@@ -434,4 +440,20 @@ async fn a_runner_without_an_agent_or_without_grants_approves_one_call() {
         assert!(bench.warnings().contains(reason), "{}", bench.warnings());
         assert!(runner.gates().grants().await.unwrap().is_empty());
     }
+}
+
+/// A store that fails while a standing approval settles a gate leaves the turn resumable.
+#[tokio::test(start_paused = true)]
+async fn a_store_that_fails_does_not_end_a_turn_with_a_standing_approval() {
+    let bench = Bench::new();
+    bench.give(StandingApproval::for_agent()).await;
+    bench.ran.store(0, Ordering::SeqCst);
+    let judge: Judge =
+        Arc::new(|moment| if moment.what == "settle" { Fate::Fail } else { Fate::Pass });
+    let failing = bench.runner_on(Guarded::new(Arc::clone(&bench.store), judge), &[7]);
+    let report = failing.run(input().id("second")).await.unwrap();
+    assert!(report.is_resumable, "{:?}", report.error);
+    assert_eq!(bench.ran.load(Ordering::SeqCst), 0);
+    let (report, ran) = bench.resume("second", &[7]).await;
+    assert_eq!((report.unwrap().calls[0].state(), ran), (CallState::Succeeded, 1));
 }
