@@ -29,7 +29,7 @@ pub(crate) fn now<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
-/// Content in a shelf of its own, found again by key.
+/// Content that is found again by a key.
 #[derive(Debug)]
 pub(crate) struct Held {
     key: Option<&'static str>,

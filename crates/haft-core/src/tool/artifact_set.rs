@@ -1,7 +1,8 @@
 //! The artifacts of a turn.
 
-use crate::error::codes;
-use crate::invariant::OrReport as _;
+#[cfg(test)]
+mod tests;
+
 use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use indexmap::{IndexMap, IndexSet};
@@ -9,7 +10,8 @@ use indexmap::{IndexMap, IndexSet};
 use super::Tool;
 use crate::artifact::{ArtifactKind, SpooledArtifact};
 use crate::call::{CallId, Handle, HandleTable, RecordId, ToolCall, ToolResults};
-use crate::error::{Coded, ErrorCode};
+use crate::error::{Coded, ErrorCode, codes};
+use crate::invariant::OrReport as _;
 
 /// The artifacts that the model can query in a turn, by handle.
 ///
