@@ -1,6 +1,6 @@
 //! Stores for the parts under test. They answer what those ask, and yield to the scheduler before each answer.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::{fmt, io};
 
 use haft_core::BoxFuture;
@@ -95,6 +95,9 @@ impl<A: Answers> TurnStore for Answering<A> {
         gate(_gate: GateId) -> Option<GateRow>;
         settle(_gate: GateId, _settlement: String) -> SettleOutcome;
         load_memories(_scope: MemoryScope) -> Vec<MemoryRow>;
+        count_claimable(_filter: ClaimFilter) -> u64;
+        set_title(_tenant: String, _conversation: String, _title: Option<String>) -> ();
+        titles(_tenant: String, _conversations: Vec<String>) -> BTreeMap<String, String>;
         verify_secret(_fingerprint: [u8; 32]) -> ();
     }
 }

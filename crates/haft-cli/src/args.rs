@@ -233,6 +233,12 @@ pub(crate) struct TurnsArgs {
     /// List only turns of this agent, by the name or the end of the path of its directory
     #[arg(long, value_name = "AGENT")]
     pub(crate) agent: Option<String>,
+    /// List only turns that called this tool
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tool: Option<String>,
+    /// List only turns that used at least N tokens
+    #[arg(long, value_name = "N")]
+    pub(crate) min_tokens: Option<u64>,
     /// Maximum number of turns to list
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub(crate) limit: usize,

@@ -367,6 +367,19 @@ impl GateSettlement {
         let by = "runner".to_owned();
         Self { decision, edited: None, always: None, grant: None, by, at, signature: None }
     }
+
+    /// Whether it is this decision of this person, with these edited arguments. A request that is repeated because its
+    /// response was lost is recognized by that.
+    #[must_use]
+    pub fn repeats(&self, decision: &GateDecision, edited: Option<&Value>, by: &str) -> bool {
+        let stored = self.edited.as_deref().map(serde_json::from_str::<Value>);
+        let is_same_edit = match (stored, edited) {
+            (None, None) => true,
+            (Some(Ok(stored)), Some(edited)) => stored == *edited,
+            _ => false,
+        };
+        is_same_edit && self.decision == *decision && self.by == by && self.grant.is_none()
+    }
 }
 
 /// A gate that cannot be opened.

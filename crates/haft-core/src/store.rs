@@ -15,12 +15,14 @@ mod error;
 mod gate;
 mod lease;
 mod memory;
+mod outline;
 mod query;
 mod schedule;
 mod text;
 mod turn;
 mod write;
 
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
 use crate::BoxFuture;
@@ -31,6 +33,7 @@ pub use self::error::StoreError;
 pub use self::gate::{GateRow, SettleOutcome};
 pub use self::lease::{CancelOutcome, CancelRequest, ClaimFilter, Lease, LeaseRequest};
 pub use self::memory::{MemoryRow, MemoryScope, MemoryScopeKind};
+pub use self::outline::{NumberedRow, OutlineRow, TurnOutline};
 pub use self::query::TurnQuery;
 pub use self::schedule::TurnSchedule;
 pub use self::text::StoredText;
@@ -86,6 +89,10 @@ pub trait TurnStore: fmt::Debug + Send + Sync {
         holder: LeaseRequest,
     ) -> BoxFuture<'_, Result<Option<Lease>, StoreError>>;
 
+    /// How many of the selected turns can be claimed now ([`TurnSchedule::is_claimable`]), for operators who decide how many
+    /// workers they need. Turns that come after another one of their conversation are counted as well.
+    fn count_claimable(&self, filter: ClaimFilter) -> BoxFuture<'_, Result<u64, StoreError>>;
+
     /// Keeps a lease from running out, also one that has expired and that no other holder acquired. The returned lease says
     /// whether the end of the turn was asked for. Fails with [`StoreError::LeaseLost`] if it was taken over or given back,
     /// and with [`StoreError::Unknown`] if the turn was removed.
@@ -130,13 +137,43 @@ pub trait TurnStore: fmt::Debug + Send + Sync {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<JournalRow>, StoreError>>;
 
+    /// What a turn consists of, without its texts, as of one moment; nothing if there is no such turn.
+    ///
+    /// The default implementation loads the turn. A store that holds long turns reads less.
+    fn outline(&self, turn: TurnId) -> BoxFuture<'_, Result<Option<TurnOutline>, StoreError>> {
+        Box::pin(async move {
+            let Some(stored) = self.load(turn.clone()).await? else { return Ok(None) };
+            let journal = self.read_journal(turn, 0, usize::MAX).await?;
+            let numbers = journal.iter().map(|it| it.number).collect();
+            Ok(Some(TurnOutline::of(&stored, numbers)))
+        })
+    }
+
+    /// The rows of a turn behind a number, in order: at most `limit` of them. Number 0 stands before the first row. The
+    /// numbers are those of the [`outline`](Self::outline). There are none if there is no such turn.
+    ///
+    /// The default implementation loads the turn. A store that holds long turns reads only the window.
+    fn read_rows(
+        &self,
+        turn: TurnId,
+        after: u64,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<NumberedRow>, StoreError>> {
+        Box::pin(async move {
+            let stored = self.load(turn).await?;
+            let rows = (1..).zip(stored.into_iter().flat_map(|it| it.rows));
+            let window = rows.skip_while(|(number, _)| *number <= after).take(limit);
+            Ok(window.map(|(number, row)| NumberedRow::new(number, row)).collect())
+        })
+    }
+
     /// The turns, newest first: in the order in which they were created, whatever the clocks said.
     ///
     /// Fails with [`StoreError::Unknown`] if there is no turn [`TurnQuery::before`].
     fn turns(&self, query: TurnQuery) -> BoxFuture<'_, Result<Vec<TurnSummary>, StoreError>>;
 
-    /// Removes a turn and everything of it, also its gates. Says whether there was one. Fails with
-    /// [`StoreError::Held`] while a lease on it is active.
+    /// Removes a turn and everything of it, also its gates, and with the last turn of a conversation also its title. Says
+    /// whether there was one. Fails with [`StoreError::Held`] while a lease on it is active.
     fn remove(&self, turn: TurnId) -> BoxFuture<'_, Result<bool, StoreError>>;
 
     /// Removes a page of the turns that a query selects, and returns their ids; none when there are no more. Turns that have
@@ -154,6 +191,25 @@ pub trait TurnStore: fmt::Debug + Send + Sync {
 
     /// The gates that are open, oldest first: those of one turn, or all.
     fn open_gates(&self, turn: Option<TurnId>) -> BoxFuture<'_, Result<Vec<GateRow>, StoreError>>;
+
+    /// The open gates of all turns of a namespace, oldest first.
+    ///
+    /// The default implementation looks up the turn of every open gate.
+    fn open_gates_of(&self, tenant: String) -> BoxFuture<'_, Result<Vec<GateRow>, StoreError>> {
+        Box::pin(async move {
+            let mut gates = self.open_gates(None).await?;
+            let mut is_selected = HashMap::new();
+            for gate in &gates {
+                if !is_selected.contains_key(&gate.turn) {
+                    let summary = self.summary(gate.turn.clone()).await?;
+                    let selected = summary.is_some_and(|it| it.tenant == tenant);
+                    is_selected.insert(gate.turn.clone(), selected);
+                }
+            }
+            gates.retain(|gate| is_selected.get(&gate.turn) == Some(&true));
+            Ok(gates)
+        })
+    }
 
     /// Settles a gate. The first settlement or closing wins: every caller gets the settlement that holds,
     /// and whether it is its own. It needs no lease, because the process that decides is not the one that runs the turn.
@@ -174,6 +230,24 @@ pub trait TurnStore: fmt::Debug + Send + Sync {
         &self,
         scope: MemoryScope,
     ) -> BoxFuture<'_, Result<Vec<MemoryRow>, StoreError>>;
+
+    /// Gives a conversation of a namespace a title, or takes it away. The title of a conversation without turns is stored,
+    /// too. It needs no lease.
+    ///
+    /// Fails with [`StoreError::Invalid`] as [`check_title`] says.
+    fn set_title(
+        &self,
+        tenant: String,
+        conversation: String,
+        title: Option<String>,
+    ) -> BoxFuture<'_, Result<(), StoreError>>;
+
+    /// The titles of these conversations of a namespace; those without a title are left out.
+    fn titles(
+        &self,
+        tenant: String,
+        conversations: Vec<String>,
+    ) -> BoxFuture<'_, Result<BTreeMap<String, String>, StoreError>>;
 
     /// Listens to changes, by this and by other processes, from now on.
     fn listen(&self) -> Box<dyn ChangeListener>;
@@ -207,3 +281,30 @@ pub fn check_text(what: &'static str, text: &str) -> Result<(), StoreError> {
     }
     Ok(())
 }
+
+/// Checks what [`TurnStore::set_title`] is given, as every store does first.
+///
+/// # Errors
+///
+/// [`StoreError::Invalid`] if a text cannot be stored, or the title is empty or has more than [`MAX_TITLE_CHARS`]
+/// characters.
+pub fn check_title(
+    tenant: &str,
+    conversation: &str,
+    title: Option<&str>,
+) -> Result<(), StoreError> {
+    check_text("a tenant", tenant)?;
+    check_text("a conversation", conversation)?;
+    let Some(title) = title else { return Ok(()) };
+    check_text("a title", title)?;
+    match title.chars().count() {
+        0 => Err(StoreError::Invalid { what: "a title", reason: "it is empty" }),
+        1..=MAX_TITLE_CHARS => Ok(()),
+        _ => {
+            Err(StoreError::Invalid { what: "a title", reason: "it has more than 500 characters" })
+        }
+    }
+}
+
+/// The longest title of a conversation, in characters.
+pub const MAX_TITLE_CHARS: usize = 500;

@@ -17,6 +17,8 @@ use crate::wire::{
 
 /// The state of an object that says what its handler waits for.
 const WAITING: &str = "waiting";
+/// What the model is told if a denial has no guidance.
+const DENIAL: &str = "it was not approved";
 /// How long a turn is left alone that can be resumed.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 /// How long a handler waits for a decision before it looks at the gates again. A settlement that was not told is found then.
@@ -99,16 +101,44 @@ impl ConversationObject {
             GateChoice::ApproveEdited => gates.approve_edited(&id, &value()?, by).await,
             GateChoice::Resolve => gates.resolve(&id, value()?, by).await,
             GateChoice::Deny => {
-                let guidance = decision.guidance.as_deref().unwrap_or("it was not approved");
+                let guidance = decision.guidance.as_deref().unwrap_or(DENIAL);
                 gates.reject(&id, guidance, by).await
             }
         };
+        if let Err(SettleError::Closed { .. }) = &settled
+            && self.is_repeated(&id, &decision).await?
+        {
+            return Ok(());
+        }
         settled.map_err(|error| match &error {
             SettleError::Closed { .. } => refuse(409, &error),
             SettleError::Store(StoreError::Unknown { .. }) => refuse(404, &error),
             SettleError::Invalid { .. } | SettleError::Edit(_) => refuse(422, &error),
             _ => HandlerError::from(error),
         })
+    }
+}
+
+impl ConversationObject {
+    /// Whether a gate is settled with this decision of this person: a handler that died after it had settled the gate
+    /// runs again, and a client whose response was lost asks again.
+    async fn is_repeated(&self, id: &GateId, wanted: &GateDecision) -> Result<bool, HandlerError> {
+        let loaded = self.runner.gates().load_gate(id).await;
+        let loaded = loaded.map_err(|error| explain(error.into()))?;
+        let Some((_, Some(settlement))) = loaded else { return Ok(false) };
+        let yes = Value::Bool(true);
+        let (value, edited) = match wanted.choice {
+            GateChoice::Approve => (Some(yes), None),
+            GateChoice::ApproveEdited => (Some(yes), wanted.value.as_ref()),
+            GateChoice::Resolve => (wanted.value.clone(), None),
+            GateChoice::Deny => (None, None),
+        };
+        let reason = wanted.guidance.as_deref().unwrap_or(DENIAL).to_owned();
+        let decision = match value {
+            Some(value) => haft::turn::GateDecision::Resolved { value },
+            None => haft::turn::GateDecision::Rejected { reason },
+        };
+        Ok(settlement.repeats(&decision, edited, &wanted.by))
     }
 }
 

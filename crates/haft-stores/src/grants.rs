@@ -197,10 +197,10 @@ fn sync_dir(_: &Path) -> io::Result<()> {
 }
 
 /// The longest text of a grant. Only exact arguments can be long.
-const MAX_GRANT_BYTES: usize = 256 * 1024;
+pub(crate) const MAX_GRANT_BYTES: usize = 256 * 1024;
 
 /// The most grants. Each call that requires approval reads them all.
-const MAX_GRANTS: usize = 1000;
+pub(crate) const MAX_GRANTS: usize = 1000;
 
 /// The most entries of the directory that are looked at.
 const MAX_ENTRIES: usize = 10_000;

@@ -72,6 +72,6 @@ pub use self::store_url::{InvalidStoreUrl, SpoolUrl, StoreUrl};
 pub use self::turn_dir::TurnDir;
 pub use self::turns::MemoryStore;
 #[cfg(feature = "postgres")]
-pub use self::turns::{PostgresLedger, PostgresOptions, PostgresStore};
+pub use self::turns::{PostgresGrants, PostgresLedger, PostgresOptions, PostgresStore};
 #[cfg(feature = "sqlite")]
 pub use self::turns::{SqliteOptions, SqliteStore, Synchronous};

@@ -18,7 +18,7 @@ use crate::{
 #[cfg(feature = "object-store")]
 use crate::{ObjectOptions, ObjectSpoolStore};
 #[cfg(feature = "postgres")]
-use crate::{PostgresLedger, PostgresOptions, PostgresStore};
+use crate::{PostgresGrants, PostgresLedger, PostgresOptions, PostgresStore};
 
 /// How stores are opened.
 ///
@@ -241,7 +241,7 @@ impl OpenStores {
             turns: Arc::clone(&store) as _,
             spools: Arc::new(spools),
             ledger: Some(Arc::new(ledger.clone())),
-            grants: None,
+            grants: Some(Arc::new(PostgresGrants::of_ledger(&ledger, ""))),
             secret,
             envelope_secret: Some(derive_envelope_secret(&secret)),
             closing: Closing::Postgres(store, ledger),
@@ -313,10 +313,6 @@ impl OpenStores {
     pub fn for_tenant(&self, tenant: &str) -> Self {
         let turns = TenantStore::new(Arc::clone(&self.turns), tenant);
         let spools = TenantSpools::new(Arc::clone(&self.spools), &turns);
-        let of_dir = |dir: &PathBuf| {
-            let name = hex::encode(Sha256::digest(tenant));
-            Arc::new(DirGrants::new(dir.join(TENANT_GRANTS_DIR).join(name))) as Arc<dyn GrantStore>
-        };
         let is_unnamed = tenant.is_empty();
         Self {
             url: self.url.clone(),
@@ -324,7 +320,7 @@ impl OpenStores {
             spools: Arc::new(AnySpoolStore::new(Arc::new(spools))),
             ledger: self.ledger.clone(),
             dir: self.dir.clone(),
-            grants: if is_unnamed { self.grants.clone() } else { self.dir.as_ref().map(of_dir) },
+            grants: if is_unnamed { self.grants.clone() } else { self.tenant_grants(tenant) },
             secret: self.secret,
             // Conversations of two tenants can have the same name, and the names of envelopes follow from it: a tenant that
             // sees those of its own prompts must not know those of another tenant.
@@ -334,6 +330,17 @@ impl OpenStores {
             },
             closing: self.closing.clone(),
         }
+    }
+
+    /// The standing approvals of a tenant, if the store has them.
+    fn tenant_grants(&self, tenant: &str) -> Option<Arc<dyn GrantStore>> {
+        #[cfg(feature = "postgres")]
+        if let Closing::Postgres(_, ledger) = &self.closing {
+            return Some(Arc::new(PostgresGrants::of_ledger(ledger, tenant)));
+        }
+        let name = hex::encode(Sha256::digest(tenant));
+        let dir = self.dir.as_ref()?.join(TENANT_GRANTS_DIR).join(name);
+        Some(Arc::new(DirGrants::new(dir)))
     }
 
     /// The secret of gates. Every holder of the secret can approve calls.

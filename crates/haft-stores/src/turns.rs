@@ -9,6 +9,23 @@ mod sqlite;
 
 pub use self::memory::MemoryStore;
 #[cfg(feature = "postgres")]
-pub use self::postgres::{PostgresLedger, PostgresOptions, PostgresStore};
+pub use self::postgres::{PostgresGrants, PostgresLedger, PostgresOptions, PostgresStore};
 #[cfg(feature = "sqlite")]
 pub use self::sqlite::{SqliteOptions, SqliteStore, Synchronous};
+
+/// What stands before the name of a tool among the words by which a turn is found. Other words have only letters and digits,
+/// so that no search for a word finds it.
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+const TOOL_MARK: &str = "=";
+
+/// The word by which the turns that have called a tool are found.
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+fn tool_word(name: &str) -> String {
+    format!("{TOOL_MARK}{name}")
+}
+
+/// The names of tools in the list that a query has joined.
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+fn split_tools(list: Option<&str>) -> std::collections::BTreeSet<String> {
+    list.into_iter().flat_map(|it| it.split('\n')).map(str::to_owned).collect()
+}

@@ -8,10 +8,11 @@ pub use haft_core::spool::{
 #[doc(inline)]
 pub use haft_core::store::{
     CancelOutcome, CancelRequest, ChangeListener, ClaimFilter, GateId, GateRow, InvalidId,
-    JournalRow, Lease, LeaseRequest, MemoryRow, MemoryScope, MemoryScopeKind, NewTurn, Row,
-    RowKind, SettleOutcome, StoreChange, StoreChangeKind, StoreError, StoreWrite, StoredText,
-    StoredTurn, SummaryUpdate, TurnId, TurnQuery, TurnSchedule, TurnStatus, TurnStore, TurnSummary,
-    check_text, first_words, search_words,
+    JournalRow, Lease, LeaseRequest, MAX_TITLE_CHARS, MemoryRow, MemoryScope, MemoryScopeKind,
+    NewTurn, NumberedRow, OutlineRow, Row, RowKind, SettleOutcome, StoreChange, StoreChangeKind,
+    StoreError, StoreWrite, StoredText, StoredTurn, SummaryUpdate, TurnId, TurnOutline, TurnQuery,
+    TurnSchedule, TurnStatus, TurnStore, TurnSummary, check_text, check_title, first_words,
+    search_words,
 };
 #[cfg(feature = "sqlite")]
 #[doc(inline)]
@@ -27,7 +28,7 @@ pub use haft_stores::{InvalidStoreUrl, SpoolUrl, StoreUrl};
 pub use haft_stores::{ObjectOptions, ObjectSpoolStore};
 #[cfg(feature = "postgres")]
 #[doc(inline)]
-pub use haft_stores::{PostgresLedger, PostgresOptions, PostgresStore};
+pub use haft_stores::{PostgresGrants, PostgresLedger, PostgresOptions, PostgresStore};
 #[cfg(feature = "sqlite")]
 #[doc(inline)]
 pub use haft_stores::{SqliteOptions, SqliteStore, Synchronous, TurnDir};

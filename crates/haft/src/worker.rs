@@ -118,6 +118,15 @@ impl Worker {
         self.shared.counters.read()
     }
 
+    /// Counts the turns that this worker could claim now: those that wait for a worker.
+    ///
+    /// # Errors
+    ///
+    /// The store failed, or did not respond in time.
+    pub async fn count_claimable(&self) -> Result<u64, StoreError> {
+        self.shared.store.count_claimable(self.shared.filter.clone()).await
+    }
+
     async fn claim_and_run(&self, stop: Cancellation) -> Result<(), TurnError> {
         let mut running = RunningTurns { tasks: JoinSet::new(), shared: Arc::clone(&self.shared) };
         let mut listener = self.shared.store.listen();

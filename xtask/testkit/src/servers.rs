@@ -191,7 +191,8 @@ impl S3Server {
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
         let child = child.unwrap_or_else(|error| panic!("moto: {error}"));
         let server = Self { child, port };
-        assert!(wait_until(|| server.create_bucket().is_ok()), "moto does not start");
+        let has_bucket = || server.request("PUT", "/bucket").is_ok();
+        assert!(wait_until(has_bucket), "moto does not start");
         Some(server)
     }
 
@@ -201,22 +202,31 @@ impl S3Server {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    fn create_bucket(&self) -> io::Result<()> {
+    /// What the server responds to a request for a path, such as `/bucket?uploads`.
+    ///
+    /// # Errors
+    ///
+    /// The server cannot be reached, or refuses the request.
+    pub fn get(&self, path: &str) -> io::Result<String> {
+        self.request("GET", path)
+    }
+
+    fn request(&self, method: &str, path: &str) -> io::Result<String> {
         use std::io::{Read as _, Write as _};
         let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
         stream.set_read_timeout(Some(Duration::from_secs(5)))?;
         let request = format!(
-            "PUT /bucket HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nContent-Length: 0\r\nConnection: close\r\n\
+            "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nContent-Length: 0\r\nConnection: close\r\n\
              Authorization: AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/s3/aws4_request, \
              SignedHeaders=host, Signature=test\r\n\r\n",
             self.port
         );
         stream.write_all(request.as_bytes())?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer)?;
-        match answer.starts_with("HTTP/1.1 200") {
-            true => Ok(()),
-            false => Err(io::Error::other(answer)),
+        let mut response = String::new();
+        stream.read_to_string(&mut response)?;
+        match response.starts_with("HTTP/1.1 200") {
+            true => Ok(response),
+            false => Err(io::Error::other(response)),
         }
     }
 }

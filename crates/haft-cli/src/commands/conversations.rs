@@ -1,20 +1,20 @@
 //! `haft conversations`
 
-use std::collections::BTreeMap;
-use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use haft::stores::{OpenStores, RowKind, StoredTurn};
 use serde_json::{Value, json};
 
 use super::{count_noun, print_text};
 use crate::args::{ConversationsArgs, ConversationsCommand, ExportFormat, StoreArg};
-use crate::conversations::{Conversation, find_conversation, list_conversations, list_turns_of};
+use crate::conversations::{
+    Conversation, find_conversation, list_conversations, list_turns_of, load_titles,
+    rename_conversation,
+};
 use crate::store::{open_store, open_store_to_read};
 use crate::terminal::{Terminal, TextRole, print_line, sanitize};
 use crate::user_error::FailureCode;
-use crate::user_error::UserError;
 
 pub(super) async fn run_conversations_command(
     args: ConversationsArgs,
@@ -25,7 +25,8 @@ pub(super) async fn run_conversations_command(
         Some(ConversationsCommand::Rename { conversation, title, store }) => {
             let stores = open_store(&store.find_address()).await?;
             let id = find_conversation(&stores, &conversation).await?;
-            rename_conversation(&stores, id, title)
+            rename_conversation(&stores, id, title).await?;
+            Ok(ExitCode::SUCCESS)
         }
         Some(ConversationsCommand::Export { conversation, format, store }) => {
             let stores = open_store_to_read(&store.find_address()).await?;
@@ -35,42 +36,15 @@ pub(super) async fn run_conversations_command(
     }
 }
 
-/// The file with the titles of conversations, in the directory of the store.
-const TITLES: &str = "titles.json";
-
-fn read_titles(stores: &OpenStores) -> BTreeMap<String, String> {
-    let text = stores.dir().and_then(|dir| std::fs::read_to_string(dir.join(TITLES)).ok());
-    text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
-}
-
-fn rename_conversation(stores: &OpenStores, id: String, title: String) -> Result<ExitCode> {
-    let mut titles = read_titles(stores);
-    match title.is_empty() {
-        true => titles.remove(&id),
-        false => titles.insert(id, title),
-    };
-    let Some(dir) = stores.dir() else {
-        let error = UserError::new("titles are files next to the turns, and the store is a server");
-        return Err(error.into());
-    };
-    let path = dir.join(TITLES);
-    let cannot_write = || format!("cannot write `{}`", path.display());
-    let dir = path.parent().unwrap_or(Path::new("."));
-    let file = tempfile::NamedTempFile::new_in(dir).with_context(cannot_write)?;
-    std::fs::write(file.path(), serde_json::to_string_pretty(&titles)?)
-        .with_context(cannot_write)?;
-    file.persist(&path).with_context(cannot_write)?;
-    Ok(ExitCode::SUCCESS)
-}
-
 async fn print_conversations(
     store: &StoreArg,
     as_json: bool,
     terminal: &Terminal,
 ) -> Result<ExitCode> {
     let stores = open_store_to_read(&store.find_address()).await?;
-    let titles = read_titles(&stores);
     let all = list_conversations(&stores).await?;
+    let ids = all.iter().map(|it| it.id.clone()).collect();
+    let titles = load_titles(&stores, ids).await?;
     if all.is_empty() && !as_json {
         print_line(format_args!("no conversations"));
         return Ok(FailureCode::NotFound.into());
@@ -141,7 +115,7 @@ async fn export_conversation(
     format: ExportFormat,
 ) -> Result<ExitCode> {
     let turns = load_turns(stores, id).await?;
-    let title = read_titles(stores).remove(id);
+    let title = load_titles(stores, vec![id.to_owned()]).await?.remove(id);
     if format == ExportFormat::Json {
         let turns = turns.iter().map(|turn| {
             let records = turn.rows.iter().map(|row| {

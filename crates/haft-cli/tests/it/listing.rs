@@ -38,6 +38,8 @@ fn turns_are_found_by_words_agent_and_the_end_of_their_id() {
         4
     );
     assert!(cli(&["turns", "--search", "green"]).starts_with("exit 3"));
+    assert!(cli(&["turns", "--tool", "touch"]).starts_with("exit 3"));
+    assert!(cli(&["turns", "--min-tokens", "1"]).starts_with("exit 3"));
     assert!(cli(&["turns", "--agent", "b"]).starts_with("exit 3"));
     let json = cli(&["turns", "--json", "--limit", "1"]);
     let line: Value = serde_json::from_str(json.lines().nth(2).unwrap()).unwrap();
@@ -92,4 +94,34 @@ fn conversations_are_listed_renamed_continued_and_exported() {
     let exported: Value = serde_json::from_str(exported.split_once("out\n").unwrap().1).unwrap();
     assert_eq!(exported["turns"].as_array().unwrap().len(), 2);
     assert!(cli(&["conversations", "export", "nope"]).starts_with("exit 3"));
+}
+
+#[test]
+fn titles_of_an_earlier_version_are_imported_once() {
+    let dir = tempfile::tempdir().unwrap();
+    write_scripted_agent(dir.path(), "", "steps:\n  - say: Noted.\n");
+    let cli = |words: &[&str]| run_haft(dir.path(), words);
+    for said in ["hello", "goodbye"] {
+        assert!(chat(dir.path(), &[], said).starts_with("exit 0"));
+    }
+    let json = cli(&["conversations", "--json"]);
+    let id = |line: usize| {
+        let line: Value = serde_json::from_str(json.lines().nth(line).unwrap()).unwrap();
+        line["conversation"].as_str().unwrap().to_owned()
+    };
+    let (two, one) = (id(2), id(3));
+    let file = dir.path().join(".haft/titles.json");
+    let titles = format!(r#"{{"{one}": "First", "{two}": "", "gone": "x"}}"#);
+    std::fs::write(&file, titles).unwrap();
+    let listed = cli(&["conversations"]);
+    assert!(listed.contains("1 turn  First") && listed.contains("1 turn  goodbye"), "{listed}");
+    assert!(cli(&["conversations", "export", &one]).contains("# First"));
+    assert_eq!(cli(&["conversations", "rename", &two, "Second"]), "exit 0");
+    assert!(!file.exists() && dir.path().join(".haft/titles.json.imported").exists());
+    assert_eq!(cli(&["conversations", "rename", &one, ""]), "exit 0");
+    let listed = cli(&["conversations"]);
+    assert!(listed.contains("1 turn  Second") && listed.contains("1 turn  hello"), "{listed}");
+    let too_long = "x".repeat(501);
+    let refused = cli(&["conversations", "rename", &two, &too_long]);
+    assert!(refused.contains("more than 500 characters"), "{refused}");
 }

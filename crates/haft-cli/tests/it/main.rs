@@ -45,6 +45,8 @@ mod requests;
 #[cfg(test)]
 mod serve;
 #[cfg(test)]
+mod shared_stores;
+#[cfg(test)]
 mod shows;
 #[cfg(test)]
 mod stopping;

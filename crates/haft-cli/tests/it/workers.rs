@@ -3,7 +3,7 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, ChildStderr, Stdio};
+use std::process::{Child, ChildStderr, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -12,7 +12,7 @@ use super::support::{
 };
 
 /// A worker that does not outlive its test.
-struct WorkerProcess {
+pub(crate) struct WorkerProcess {
     child: Child,
     output: BufReader<ChildStderr>,
 }
@@ -21,7 +21,12 @@ impl WorkerProcess {
     /// Starts a worker, and waits until it claims turns.
     fn start(dir: &Path, words: &[&str]) -> (Self, String) {
         let mut command = haft(dir);
-        command.arg("worker").args(words).stdout(Stdio::null()).stderr(Stdio::piped());
+        command.arg("worker").args(words);
+        Self::start_command(command)
+    }
+
+    pub(crate) fn start_command(mut command: Command) -> (Self, String) {
+        command.stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut output = BufReader::new(child.stderr.take().unwrap());
         let mut said = String::new();
@@ -33,7 +38,7 @@ impl WorkerProcess {
     }
 
     /// Lets the worker end, and returns its exit code and what it has printed.
-    fn stop(mut self) -> (Option<i32>, String) {
+    pub(crate) fn stop(mut self) -> (Option<i32>, String) {
         kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
         let code = self.child.wait().unwrap().code();
         let mut said = String::new();
@@ -103,6 +108,7 @@ fn a_worker_runs_what_was_submitted_and_others_watch() {
         metrics.contains("\nhaft_worker_attempts_total{outcome=\"completed\"} 2\n"),
         "{metrics}"
     );
+    assert!(metrics.contains("\nhaft_worker_claimable_turns 0\n"), "{metrics}");
     assert!(metrics.contains("\nhaft_worker_claim_seconds_bucket{le=\"+Inf\"}"), "{metrics}");
     let (code, said) = worker.stop();
     assert_eq!(code, Some(0), "{said}");

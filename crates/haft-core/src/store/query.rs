@@ -36,6 +36,12 @@ pub struct TurnQuery {
     /// Only those that have all of these words, or words that begin with them, in their first words, their agent or their
     /// conversation.
     pub words: BTreeSet<String>,
+    /// Only those that have called a tool.
+    pub tool: Option<String>,
+    /// Only those that have used at least so many tokens.
+    pub min_tokens: Option<u64>,
+    /// Only those that have used at most so many tokens.
+    pub max_tokens: Option<u64>,
     /// Only those that were created at this time or later.
     pub created_from: Option<Timestamp>,
     /// Only those that were created before this time.
@@ -123,6 +129,27 @@ impl TurnQuery {
         self
     }
 
+    /// Only those that have called a tool.
+    #[must_use]
+    pub fn tool(mut self, tool: impl Into<String>) -> Self {
+        self.tool = Some(tool.into());
+        self
+    }
+
+    /// Only those that have used at least so many tokens.
+    #[must_use]
+    pub fn min_tokens(mut self, tokens: u64) -> Self {
+        self.min_tokens = Some(tokens);
+        self
+    }
+
+    /// Only those that have used at most so many tokens.
+    #[must_use]
+    pub fn max_tokens(mut self, tokens: u64) -> Self {
+        self.max_tokens = Some(tokens);
+        self
+    }
+
     /// Only those that were created at this time or later.
     #[must_use]
     pub fn created_from(mut self, time: Timestamp) -> Self {
@@ -155,6 +182,9 @@ impl TurnQuery {
             && self.tenant.as_ref().is_none_or(|it| *it == turn.tenant)
             && !(self.unfinished && turn.status.is_final())
             && (self.statuses.is_empty() || self.statuses.contains(&turn.status))
+            && self.tool.as_ref().is_none_or(|it| turn.tools.contains(it))
+            && self.min_tokens.is_none_or(|it| it <= turn.tokens.unwrap_or(0))
+            && self.max_tokens.is_none_or(|it| turn.tokens.unwrap_or(0) <= it)
             && self.created_from.is_none_or(|it| it <= turn.created_at)
             && self.created_before.is_none_or(|it| turn.created_at < it)
             && (self.words.is_empty() || has_words())

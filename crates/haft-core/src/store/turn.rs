@@ -332,9 +332,15 @@ pub struct TurnSummary {
     /// The code of the error that it ended with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_code: Option<String>,
+    /// The tools that it has called, at most [`TurnSummary::MAX_TOOLS`] of them.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub tools: BTreeSet<String>,
 }
 
 impl TurnSummary {
+    /// How many tools a summary names. Later ones are not found by their names.
+    pub const MAX_TOOLS: usize = 64;
+
     /// A running turn without a lease.
     #[must_use]
     pub fn new(id: TurnId, created_at: Timestamp) -> Self {
@@ -357,6 +363,7 @@ impl TurnSummary {
             updated_at: None,
             ended_at: None,
             error_code: None,
+            tools: BTreeSet::new(),
         }
     }
 
@@ -395,10 +402,15 @@ impl TurnSummary {
 
     /// Applies a change.
     pub fn update(&mut self, update: &SummaryUpdate) {
-        let SummaryUpdate { model, tokens, error_code } = update.clone();
-        self.model = model.or_else(|| self.model.take());
+        let SummaryUpdate { model, tokens, error_code, tools } = update;
+        self.model = model.clone().or_else(|| self.model.take());
         self.tokens = tokens.or(self.tokens);
-        self.error_code = error_code.or_else(|| self.error_code.take());
+        self.error_code = error_code.clone().or_else(|| self.error_code.take());
+        for tool in tools {
+            if self.tools.len() < Self::MAX_TOOLS && !self.tools.contains(tool) {
+                self.tools.insert(tool.clone());
+            }
+        }
     }
 }
 
@@ -416,6 +428,8 @@ pub struct SummaryUpdate {
     pub tokens: Option<u64>,
     /// The code of the error that it ended with.
     pub error_code: Option<String>,
+    /// Tools that the turn has called, in addition to those that it called before.
+    pub tools: BTreeSet<String>,
 }
 
 impl SummaryUpdate {
@@ -440,6 +454,23 @@ impl SummaryUpdate {
         self
     }
 
+    /// Adds a tool that the turn has called. A name that a summary cannot have is left out: one of more than 256 bytes, and
+    /// one with control characters, which a model can invent and no tool has.
+    ///
+    /// ```
+    /// use haft_core::store::SummaryUpdate;
+    ///
+    /// let update = SummaryUpdate::default().tool("read_file").tool("no\ntool");
+    /// assert_eq!(update.tools.into_iter().collect::<Vec<_>>(), ["read_file"]);
+    /// ```
+    #[must_use]
+    pub fn tool(mut self, name: &str) -> Self {
+        if is_tool_name(name) {
+            self.tools.insert(name.to_owned());
+        }
+        self
+    }
+
     /// Checks the texts, as every store does first.
     ///
     /// # Errors
@@ -447,6 +478,16 @@ impl SummaryUpdate {
     /// [`StoreError::Invalid`] if one of them cannot be stored.
     pub fn check(&self) -> Result<(), StoreError> {
         check_text("the name of a model", self.model.as_deref().unwrap_or_default())?;
-        check_text("the code of an error", self.error_code.as_deref().unwrap_or_default())
+        check_text("the code of an error", self.error_code.as_deref().unwrap_or_default())?;
+        if self.tools.iter().all(|name| is_tool_name(name)) {
+            return Ok(());
+        }
+        let reason = "it has more than 256 bytes or control characters";
+        Err(StoreError::Invalid { what: "the name of a tool", reason })
     }
+}
+
+/// Whether a summary can have the name of a tool.
+fn is_tool_name(name: &str) -> bool {
+    name.len() <= 256 && !name.contains(char::is_control)
 }

@@ -8,8 +8,9 @@ use std::time::Duration;
 use haft::executors::ScriptExecutor;
 use haft::stores::{OpenStores, StoreOptions};
 use haft::stores::{StoreUrl, TurnQuery};
-use haft::turn::{Deadlines, GatePolicy};
-use haft::{Tool, TurnInput, TurnRunner};
+use haft::tools::ToolEffect;
+use haft::turn::{Deadlines, GatePolicy, GateRequest};
+use haft::{Args, DispatchContext, Tool, TurnInput, TurnRunner};
 use haft_restate::{ConversationObject, GateChoice, GateDecision, TurnRequest, TurnResult};
 use haft_testkit::RestateServer;
 use restate_sdk::prelude::{Endpoint, HttpServer};
@@ -50,6 +51,28 @@ impl TestCase {
         let ledger = self.ledger.clone();
         let deploy = Tool::builder("deploy").description("Deploys.").requires_approval("May I?");
         let deploy = deploy.handler(move || append_line(&ledger)).build().unwrap();
+        self.build_runner(deploy)
+    }
+
+    /// Runs a tool that asks, and says so when its gate has expired.
+    fn runner_that_asks(&self) -> TurnRunner {
+        let ledger = self.ledger.clone();
+        let deploy = Tool::builder("deploy").description("Asks.").input(haft::schema::object());
+        let deploy = deploy.effect(ToolEffect::Idempotent);
+        let deploy = deploy.handler(async move |_: Args, ctx: DispatchContext| {
+            let request = GateRequest::new("Which color?").timeout(Duration::from_secs(2));
+            match ctx.wait_for(request).await {
+                Ok(color) => color.to_string(),
+                Err(error) => {
+                    append_line(&ledger);
+                    format!("no color: {error}")
+                }
+            }
+        });
+        self.build_runner(deploy.build().unwrap())
+    }
+
+    fn build_runner(&self, deploy: Tool) -> TurnRunner {
         TurnRunner::builder(ScriptExecutor::parse(SCRIPT).unwrap())
             .stores(&self.stores)
             .tool(deploy)
@@ -61,8 +84,12 @@ impl TestCase {
 
     /// A worker, which ends when it is dropped.
     async fn start_worker(&self) -> JoinSet<()> {
+        self.start_worker_with(self.runner()).await
+    }
+
+    async fn start_worker_with(&self, runner: TurnRunner) -> JoinSet<()> {
         let make_input = |message: &str| TurnInput::new("You deploy.").user(message);
-        let object = ConversationObject::new(self.runner(), make_input);
+        let object = ConversationObject::new(runner, make_input);
         let endpoint = Endpoint::builder().bind(object).build();
         let listener = tokio::net::TcpListener::bind(self.address).await.unwrap();
         let mut tasks = JoinSet::new();
@@ -186,8 +213,18 @@ async fn decisions_wake_turns_and_a_conversation_has_one_turn_at_a_time() {
         assert!(decide.send().await.unwrap().status().is_success());
         assert_eq!(join(&mut turns).await.status, "completed");
         assert_eq!(case.effects(), effects);
-        let decide = case.client.post(case.handler("talk", "decide")).json(&decision);
-        assert_eq!(decide.send().await.unwrap().status().as_u16(), 409, "it is settled");
+        // A request that is repeated because its response was lost gets the same response, and changes nothing.
+        let decide = async |decision: &GateDecision| {
+            let request = case.client.post(case.handler("talk", "decide")).json(decision);
+            request.send().await.unwrap().status().as_u16()
+        };
+        assert!((200..300).contains(&decide(&decision).await), "the same decision");
+        let mut other = decision.clone();
+        other.by = "Bob".to_owned();
+        assert_eq!(decide(&other).await, 409, "the gate was settled by another person");
+        other = GateDecision::new(decision.gate.as_str(), GateChoice::Deny, "Ada");
+        assert_eq!(decide(&other).await, 409, "the gate was settled in another way");
+        assert_eq!(case.effects(), effects);
     }
     // By another program that knows nothing of Restate.
     case.submit("elsewhere", &mut turns);
@@ -205,5 +242,27 @@ async fn decisions_wake_turns_and_a_conversation_has_one_turn_at_a_time() {
     let cancel = case.client.post(case.handler("cancelled", "cancel")).json(&request);
     assert!(cancel.send().await.unwrap().status().is_success());
     assert_eq!(join(&mut turns).await.status, "cancelled");
+    case.stores.close().await;
+}
+
+/// No decision comes, and no worker is alive when the gate expires: the durable timer of the handler wakes the turn.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_gate_that_expires_wakes_its_turn_by_a_durable_timer() {
+    let Some(case) = TestCase::start().await else { return };
+    let worker = case.start_worker_with(case.runner_that_asks()).await;
+    case.register().await;
+    let mut turns = JoinSet::new();
+    case.submit("quiet", &mut turns);
+    let gate = case.await_gate("quiet").await;
+    drop(worker);
+    let _worker = case.start_worker_with(case.runner_that_asks()).await;
+    let result = join(&mut turns).await;
+    assert_eq!(result.status, "completed");
+    assert!(result.text.starts_with("no color: "), "{}", result.text);
+    assert_eq!(case.effects(), 1);
+    // A decision that comes too late is refused.
+    let decision = GateDecision::new(gate, GateChoice::Approve, "Ada");
+    let decide = case.client.post(case.handler("quiet", "decide")).json(&decision);
+    assert_eq!(decide.send().await.unwrap().status().as_u16(), 409);
     case.stores.close().await;
 }

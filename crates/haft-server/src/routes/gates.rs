@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::State;
 use haft::stores::GateId;
-use haft::turn::{Gate, GrantScope, ListedGrant, StandingApproval};
+use haft::turn::{Gate, GateDecision, GateSettlement, GrantScope, ListedGrant, StandingApproval};
 use serde_json::Value;
 
 use super::Shared;
@@ -34,7 +34,7 @@ pub(super) async fn check_gate(
     PathParams(gate): PathParams<String>,
     JsonBody(proposal): JsonBody<GateProposal>,
 ) -> ApiResult<GateCheck> {
-    let gate = find_gate(&shared, &gate).await?;
+    let gate = find_gate(&shared, &parse_gate(&gate)?).await?;
     let problems = match (&proposal.arguments, &proposal.value) {
         (Some(arguments), _) => match gate.check_arguments(arguments) {
             Ok(()) => Vec::new(),
@@ -57,37 +57,83 @@ pub(super) async fn decide_gate(
 ) -> ApiResult<GateView> {
     shared.check_submit()?;
     let id = parse_gate(&gate)?;
-    let gate = find_gate(&shared, &gate).await?;
-    let (gates, by) = (shared.runner.gates(), &*actor);
-    let needs = |field: &str| ApiError::invalid(format!("this decision needs `{field}`"));
+    let settled = settle_gate(&shared, &id, &decision, &actor).await;
+    let (gate, settlement) = match (shared.runner.gates().load_gate(&id).await?, settled) {
+        (Some((gate, Some(settlement))), Ok(())) => (gate, settlement),
+        // A client that repeats a request whose response was lost gets the response.
+        (Some((gate, Some(settlement))), Err(_))
+            if is_repeated(&shared, &decision, &settlement, &actor) =>
+        {
+            (gate, settlement)
+        }
+        (_, Err(error)) => return Err(error),
+        (_, Ok(())) => return Err(closed_gate()),
+    };
+    super::actions::resume_after_decision(&shared, &gate.turn).await;
+    Ok(Json(gate_view(&gate, Some(&settlement), None)))
+}
+
+/// Settles a gate that is open.
+async fn settle_gate(
+    shared: &ApiShared,
+    id: &GateId,
+    decision: &GateDecisionRequest,
+    by: &str,
+) -> Result<(), ApiError> {
+    find_gate(shared, id).await?;
+    let gates = shared.runner.gates();
     match decision.choice {
         GateChoice::Approve => match &decision.always {
-            Some(always) => {
-                gates.approve_always(&id, standing_approval(&shared, always), by).await?
-            }
-            None => gates.resolve(&id, Value::Bool(true), by).await?,
+            Some(always) => gates.approve_always(id, standing_approval(shared, always), by).await?,
+            None => gates.resolve(id, Value::Bool(true), by).await?,
         },
         GateChoice::ApproveEdited => {
-            let arguments = decision.arguments.ok_or_else(|| needs("arguments"))?;
-            gates.approve_edited(&id, &arguments, by).await?;
+            gates
+                .approve_edited(id, required(decision.arguments.as_ref(), "arguments")?, by)
+                .await?
         }
         GateChoice::Resolve => {
-            let value = decision.value.ok_or_else(|| needs("value"))?;
-            gates.resolve(&id, value, by).await?;
+            let value = required(decision.value.as_ref(), "value")?.clone();
+            gates.resolve(id, value, by).await?;
         }
-        GateChoice::Deny => {
-            let guidance = decision.guidance.unwrap_or_default();
-            let reason =
-                if guidance.trim().is_empty() { "it was not approved" } else { guidance.trim() };
-            gates.reject(&id, reason, by).await?;
-        }
+        GateChoice::Deny => gates.reject(id, denial_reason(decision), by).await?,
     }
-    super::actions::resume_after_decision(&shared, &gate.turn).await;
-    let mut view = gate_view(&gate, None, None);
-    let is_denied = decision.choice == GateChoice::Deny;
-    view.decision = Some(if is_denied { "rejected" } else { "resolved" }.to_owned());
-    view.decided_by = Some(actor.to_string());
-    Ok(Json(view))
+    Ok(())
+}
+
+fn required<'v>(value: Option<&'v Value>, field: &str) -> Result<&'v Value, ApiError> {
+    value.ok_or_else(|| ApiError::invalid(format!("this decision needs `{field}`")))
+}
+
+fn denial_reason(decision: &GateDecisionRequest) -> &str {
+    let guidance = decision.guidance.as_deref().map(str::trim).unwrap_or_default();
+    if guidance.is_empty() { "it was not approved" } else { guidance }
+}
+
+/// Whether a gate is settled with this decision of this person.
+fn is_repeated(
+    shared: &ApiShared,
+    decision: &GateDecisionRequest,
+    settlement: &GateSettlement,
+    by: &str,
+) -> bool {
+    let wanted = match decision.choice {
+        GateChoice::Approve | GateChoice::ApproveEdited => {
+            GateDecision::Resolved { value: Value::Bool(true) }
+        }
+        GateChoice::Resolve => {
+            GateDecision::Resolved { value: decision.value.clone().unwrap_or_default() }
+        }
+        GateChoice::Deny => GateDecision::Rejected { reason: denial_reason(decision).to_owned() },
+    };
+    let is_edited = decision.choice == GateChoice::ApproveEdited;
+    let edited = decision.arguments.as_ref().filter(|_| is_edited);
+    let is_approval = decision.choice == GateChoice::Approve;
+    let always = decision.always.as_ref().filter(|_| is_approval);
+    let wanted_standing = always.map(|it| standing_approval(shared, it));
+    let standing = |it: &StandingApproval| (it.scope, it.any_arguments);
+    settlement.repeats(&wanted, edited, by)
+        && settlement.always.as_ref().map(standing) == wanted_standing.as_ref().map(standing)
 }
 
 /// How long an approval for all turns of an agent holds by default.
@@ -148,16 +194,15 @@ fn parse_gate(text: &str) -> Result<GateId, ApiError> {
     text.parse().map_err(|error| ApiError::invalid(format!("the id of the gate: {error}")))
 }
 
-async fn find_gate(shared: &ApiShared, id: &str) -> Result<Gate, ApiError> {
-    let id = parse_gate(id)?;
-    let open = shared.runner.gates().open_gates(None).await?;
-    let closed = || {
-        let status = axum::http::StatusCode::CONFLICT;
-        ApiError::new(
-            status,
-            "E_API_GATE_CLOSED",
-            "the gate was decided elsewhere, or its turn waits no longer",
-        )
-    };
-    open.into_iter().find(|gate| gate.id == id).ok_or_else(closed)
+/// Finds a gate that is open.
+async fn find_gate(shared: &ApiShared, id: &GateId) -> Result<Gate, ApiError> {
+    match shared.runner.gates().load_gate(id).await? {
+        Some((gate, None)) => Ok(gate),
+        _ => Err(closed_gate()),
+    }
+}
+
+fn closed_gate() -> ApiError {
+    let message = "the gate was decided elsewhere, or its turn waits no longer";
+    ApiError::new(axum::http::StatusCode::CONFLICT, "E_API_GATE_CLOSED", message)
 }

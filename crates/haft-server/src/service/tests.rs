@@ -49,6 +49,15 @@ impl TestService {
     async fn start(access: Access, limits: ServiceLimits) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let stores = open_stores(&dir).await;
+        Self::start_on(stores, dir, access, limits).await
+    }
+
+    async fn start_on(
+        stores: OpenStores,
+        dir: tempfile::TempDir,
+        access: Access,
+        limits: ServiceLimits,
+    ) -> Self {
         let tokens: Vec<NewToken> = TENANTS
             .iter()
             .map(|tenant| NewToken::generate(tenant, &format!("client of {tenant}")).unwrap())

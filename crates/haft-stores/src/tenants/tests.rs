@@ -7,8 +7,8 @@ use haft_core::gate::GrantId;
 use haft_core::record::SpoolResolver as _;
 use haft_core::spool::{SpoolKey, SpoolPage, SpoolStore as _};
 use haft_core::store::{
-    CancelRequest, ClaimFilter, GateId, Lease, LeaseRequest, MemoryScope, NewTurn, StoreChange,
-    StoreError, StoreWrite, TurnId, TurnQuery, TurnStatus,
+    CancelRequest, ClaimFilter, GateId, Lease, LeaseRequest, MemoryScope, NewTurn, Row, RowKind,
+    StoreChange, StoreError, StoreWrite, TurnId, TurnQuery, TurnStatus,
 };
 
 use crate::{OpenStores, StoreOptions};
@@ -40,6 +40,7 @@ async fn fill(stores: &OpenStores, name: &str) -> Lease {
     let scope = MemoryScope::conversation("talk");
     let writes = vec![
         StoreWrite::Journal(format!(r#"{{"of": "{name}"}}"#).into()),
+        StoreWrite::Put(Row::new(RowKind::Message, name, "{}")),
         StoreWrite::open_gate(gate(&format!("gate-{name}")), "{}"),
         StoreWrite::PutMemory { scope, id: "m".to_owned(), json: format!("\"{name}\"").into() },
         StoreWrite::Status(TurnStatus::Waiting),
@@ -64,6 +65,10 @@ async fn a_tenant_reads_its_own_turns_and_no_others() {
         assert!(turns.summary(turn(foreign)).await.unwrap().is_none());
         assert_eq!(turns.read_journal(turn(name), 0, 10).await.unwrap().len(), 1);
         assert!(turns.read_journal(turn(foreign), 0, 10).await.unwrap().is_empty());
+        assert!(turns.outline(turn(name)).await.unwrap().is_some());
+        assert!(turns.outline(turn(foreign)).await.unwrap().is_none());
+        assert!(!turns.read_rows(turn(name), 0, 10).await.unwrap().is_empty());
+        assert!(turns.read_rows(turn(foreign), 0, 10).await.unwrap().is_empty());
         for query in [
             TurnQuery::default(),
             TurnQuery::default().conversation("talk"),
@@ -77,6 +82,8 @@ async fn a_tenant_reads_its_own_turns_and_no_others() {
         let gates = turns.open_gates(None).await.unwrap();
         assert_eq!(gates.iter().map(|it| it.turn.as_str()).collect::<Vec<_>>(), [name]);
         assert!(turns.open_gates(Some(turn(foreign))).await.unwrap().is_empty());
+        assert_eq!(turns.open_gates_of(String::new()).await.unwrap(), gates);
+        assert!(turns.open_gates_of("other".to_owned()).await.unwrap().is_empty());
         assert!(turns.gate(gate(&format!("gate-{foreign}"))).await.unwrap().is_none());
         assert!(turns.gate(gate(&format!("gate-{name}"))).await.unwrap().is_some());
         let memories = turns.load_memories(MemoryScope::conversation("talk")).await.unwrap();
@@ -103,6 +110,16 @@ async fn a_tenant_changes_nothing_of_another_one() {
     let of_shop = NewTurn::new(turn("c")).tenant("shop");
     assert!(matches!(turns.enqueue(of_shop).await, Err(StoreError::Invalid { .. })));
     assert_eq!(stores.turns().load(turn("a")).await.unwrap(), before);
+    let title = |text: &str| Some(text.to_owned());
+    let talk = || "talk".to_owned();
+    shop.turns().set_title(String::new(), talk(), title("Ours")).await.unwrap();
+    let foreign = turns.set_title("shop".to_owned(), talk(), title("x")).await;
+    assert!(matches!(foreign, Err(StoreError::Invalid { .. })));
+    turns.set_title(String::new(), talk(), None).await.unwrap();
+    assert!(turns.titles("shop".to_owned(), vec![talk()]).await.unwrap().is_empty());
+    assert!(turns.titles(String::new(), vec![talk()]).await.unwrap().is_empty());
+    let titles = shop.turns().titles(String::new(), vec![talk()]).await.unwrap();
+    assert_eq!(titles.get("talk").map(String::as_str), Some("Ours"));
     // The owner can.
     shop.turns().release(lease).await.unwrap();
     assert!(shop.turns().settle(gate("gate-a"), "\"yes\"".to_owned()).await.unwrap().first);

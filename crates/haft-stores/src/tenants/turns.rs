@@ -1,24 +1,20 @@
 //! The turns, gates and memories of one tenant.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use haft_core::BoxFuture;
 use haft_core::spool::SpoolKey;
 use haft_core::store::{
     CancelOutcome, CancelRequest, ChangeListener, ClaimFilter, GateId, GateRow, JournalRow, Lease,
-    LeaseRequest, MemoryRow, MemoryScope, NewTurn, SettleOutcome, StoreChange, StoreError,
-    StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStatus, TurnStore, TurnSummary,
+    LeaseRequest, MemoryRow, MemoryScope, NewTurn, NumberedRow, SettleOutcome, StoreChange,
+    StoreError, StoreWrite, StoredTurn, TurnId, TurnOutline, TurnQuery, TurnStore, TurnSummary,
 };
 
 use super::TurnOwnership;
 
 /// What the stored ids of the memory scopes of a tenant begin with.
 const SCOPE_PREFIX: &str = "tenant:";
-/// How many turns are listed at a time to find their gates.
-const GATE_PAGE: usize = 200;
-/// The statuses of turns that can have open gates.
-const GATED: [TurnStatus; 4] =
-    [TurnStatus::Waiting, TurnStatus::Running, TurnStatus::Suspended, TurnStatus::CancelRequested];
 
 /// A store of turns as one tenant sees it.
 ///
@@ -49,9 +45,14 @@ impl TenantStore {
         tenant.is_some_and(|it| it != self.tenant())
     }
 
+    /// Whether a caller names another tenant. One that names none means the own.
+    fn is_foreign(&self, tenant: &str) -> bool {
+        !tenant.is_empty() && tenant != self.tenant()
+    }
+
     /// Gives a new turn to the tenant.
     fn adopt(&self, mut turn: NewTurn) -> Result<NewTurn, StoreError> {
-        if !turn.tenant.is_empty() && turn.tenant != self.tenant() {
+        if self.is_foreign(&turn.tenant) {
             let (what, reason) = ("a turn of another tenant", "the store shows one tenant");
             return Err(StoreError::Invalid { what, reason });
         }
@@ -106,28 +107,6 @@ impl TenantStore {
         let is_own = self.ownership.look_up(&row.turn).await? == Some(true);
         Ok(is_own.then_some(row))
     }
-
-    /// The open gates of all turns of the tenant. The store lists gates of all tenants or of one turn, so that the turns which
-    /// can have gates are listed first.
-    async fn list_open_gates(&self) -> Result<Vec<GateRow>, StoreError> {
-        let mut query = TurnQuery::default().tenant(self.tenant()).limit(GATE_PAGE);
-        query.statuses = GATED.to_vec();
-        let mut turns = Vec::new();
-        loop {
-            let page = self.inner.turns(query.clone()).await?;
-            let is_last = page.len() < GATE_PAGE;
-            turns.extend(page.into_iter().map(|it| it.id));
-            query.before = turns.last().cloned();
-            if is_last {
-                break;
-            }
-        }
-        let mut gates = Vec::new();
-        for turn in turns.into_iter().rev() {
-            gates.extend(self.inner.open_gates(Some(turn)).await?);
-        }
-        Ok(gates)
-    }
 }
 
 impl TurnStore for TenantStore {
@@ -164,6 +143,15 @@ impl TurnStore for TenantStore {
                 return Ok(None);
             }
             self.inner.claim_next(filter.tenant(self.tenant()), holder).await
+        })
+    }
+
+    fn count_claimable(&self, filter: ClaimFilter) -> BoxFuture<'_, Result<u64, StoreError>> {
+        Box::pin(async move {
+            if self.is_other(filter.tenant.as_deref()) {
+                return Ok(0);
+            }
+            self.inner.count_claimable(filter.tenant(self.tenant())).await
         })
     }
 
@@ -234,6 +222,29 @@ impl TurnStore for TenantStore {
         })
     }
 
+    fn outline(&self, turn: TurnId) -> BoxFuture<'_, Result<Option<TurnOutline>, StoreError>> {
+        Box::pin(async move {
+            match self.ownership.look_up(&turn).await? {
+                Some(true) => self.inner.outline(turn).await,
+                _ => Ok(None),
+            }
+        })
+    }
+
+    fn read_rows(
+        &self,
+        turn: TurnId,
+        after: u64,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<NumberedRow>, StoreError>> {
+        Box::pin(async move {
+            match self.ownership.look_up(&turn).await? {
+                Some(true) => self.inner.read_rows(turn, after, limit).await,
+                _ => Ok(Vec::new()),
+            }
+        })
+    }
+
     fn turns(&self, query: TurnQuery) -> BoxFuture<'_, Result<Vec<TurnSummary>, StoreError>> {
         Box::pin(async move {
             self.check_query(&query).await?;
@@ -277,12 +288,21 @@ impl TurnStore for TenantStore {
 
     fn open_gates(&self, turn: Option<TurnId>) -> BoxFuture<'_, Result<Vec<GateRow>, StoreError>> {
         Box::pin(async move {
-            let Some(turn) = turn else { return self.list_open_gates().await };
+            let Some(turn) = turn else {
+                return self.inner.open_gates_of(self.tenant().to_owned()).await;
+            };
             match self.ownership.look_up(&turn).await? {
                 Some(true) => self.inner.open_gates(Some(turn)).await,
                 _ => Ok(Vec::new()),
             }
         })
+    }
+
+    fn open_gates_of(&self, tenant: String) -> BoxFuture<'_, Result<Vec<GateRow>, StoreError>> {
+        if self.is_foreign(&tenant) {
+            return Box::pin(async { Ok(Vec::new()) });
+        }
+        self.open_gates(None)
     }
 
     fn settle(
@@ -303,6 +323,30 @@ impl TurnStore for TenantStore {
         scope: MemoryScope,
     ) -> BoxFuture<'_, Result<Vec<MemoryRow>, StoreError>> {
         Box::pin(async move { self.inner.load_memories(self.map_scope(scope)?).await })
+    }
+
+    fn set_title(
+        &self,
+        tenant: String,
+        conversation: String,
+        title: Option<String>,
+    ) -> BoxFuture<'_, Result<(), StoreError>> {
+        if self.is_foreign(&tenant) {
+            let (what, reason) = ("a title of another tenant", "the store shows one tenant");
+            return Box::pin(async move { Err(StoreError::Invalid { what, reason }) });
+        }
+        self.inner.set_title(self.tenant().to_owned(), conversation, title)
+    }
+
+    fn titles(
+        &self,
+        tenant: String,
+        conversations: Vec<String>,
+    ) -> BoxFuture<'_, Result<BTreeMap<String, String>, StoreError>> {
+        if self.is_foreign(&tenant) {
+            return Box::pin(async { Ok(BTreeMap::new()) });
+        }
+        self.inner.titles(self.tenant().to_owned(), conversations)
     }
 
     fn listen(&self) -> Box<dyn ChangeListener> {

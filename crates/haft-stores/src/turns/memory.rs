@@ -1,11 +1,14 @@
 //! Stores turns in memory.
 
 mod content_index;
+mod reads;
 mod rows;
 mod scope;
 mod state;
+mod titles;
 mod turn_state;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -14,8 +17,9 @@ use haft_core::clock::{Clock, SystemClock, Timestamp};
 use haft_core::spool::SpoolKey;
 use haft_core::store::{
     CancelOutcome, CancelRequest, ChangeListener, ClaimFilter, GateId, GateRow, JournalRow, Lease,
-    LeaseRequest, MemoryRow, MemoryScope, NewTurn, SettleOutcome, StoreError, StoreWrite,
-    StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary, check_text,
+    LeaseRequest, MemoryRow, MemoryScope, NewTurn, NumberedRow, SettleOutcome, StoreError,
+    StoreWrite, StoredTurn, TurnId, TurnOutline, TurnQuery, TurnStore, TurnSummary, check_text,
+    check_title,
 };
 
 use self::state::StoreState;
@@ -185,6 +189,10 @@ impl TurnStore for MemoryStore {
         })
     }
 
+    fn count_claimable(&self, filter: ClaimFilter) -> BoxFuture<'_, Result<u64, StoreError>> {
+        Box::pin(async move { Ok(self.lock_state().count_claimable(&filter, self.clock.now())) })
+    }
+
     fn renew(&self, lease: Lease) -> BoxFuture<'_, Result<Lease, StoreError>> {
         Box::pin(async move { self.change(|state, now| state.renew(lease, now)) })
     }
@@ -237,6 +245,19 @@ impl TurnStore for MemoryStore {
         Box::pin(async move { Ok(self.lock_state().read_journal(&turn, after, limit)) })
     }
 
+    fn outline(&self, turn: TurnId) -> BoxFuture<'_, Result<Option<TurnOutline>, StoreError>> {
+        Box::pin(async move { Ok(self.lock_state().outline(&turn)) })
+    }
+
+    fn read_rows(
+        &self,
+        turn: TurnId,
+        after: u64,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<NumberedRow>, StoreError>> {
+        Box::pin(async move { Ok(self.lock_state().read_rows(&turn, after, limit)) })
+    }
+
     fn turns(&self, query: TurnQuery) -> BoxFuture<'_, Result<Vec<TurnSummary>, StoreError>> {
         Box::pin(async move { self.lock_state().turns(&query) })
     }
@@ -264,6 +285,10 @@ impl TurnStore for MemoryStore {
         Box::pin(async move { Ok(self.lock_state().open_gates(turn.as_ref())) })
     }
 
+    fn open_gates_of(&self, tenant: String) -> BoxFuture<'_, Result<Vec<GateRow>, StoreError>> {
+        Box::pin(async move { Ok(self.lock_state().open_gates_of(&tenant)) })
+    }
+
     fn settle(
         &self,
         gate: GateId,
@@ -280,6 +305,27 @@ impl TurnStore for MemoryStore {
         scope: MemoryScope,
     ) -> BoxFuture<'_, Result<Vec<MemoryRow>, StoreError>> {
         Box::pin(async move { Ok(self.lock_state().load_memories(&scope)) })
+    }
+
+    fn set_title(
+        &self,
+        tenant: String,
+        conversation: String,
+        title: Option<String>,
+    ) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(async move {
+            check_title(&tenant, &conversation, title.as_deref())?;
+            self.lock_state().set_title((tenant, conversation), title);
+            Ok(())
+        })
+    }
+
+    fn titles(
+        &self,
+        tenant: String,
+        conversations: Vec<String>,
+    ) -> BoxFuture<'_, Result<BTreeMap<String, String>, StoreError>> {
+        Box::pin(async move { Ok(self.lock_state().titles.find(&tenant, conversations)) })
     }
 
     fn listen(&self) -> Box<dyn ChangeListener> {

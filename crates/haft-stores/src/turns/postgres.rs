@@ -2,6 +2,7 @@
 
 mod connection;
 mod error;
+mod grants;
 mod ledger;
 mod listener;
 mod queries;
@@ -9,6 +10,7 @@ mod schedule;
 mod schema;
 mod updates;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -16,13 +18,15 @@ use haft_core::BoxFuture;
 use haft_core::spool::SpoolKey;
 use haft_core::store::{
     CancelOutcome, CancelRequest, ChangeListener, ClaimFilter, GateId, GateRow, JournalRow, Lease,
-    LeaseRequest, MemoryRow, MemoryScope, NewTurn, SettleOutcome, StoreChangeKind, StoreError,
-    StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary, check_text,
+    LeaseRequest, MemoryRow, MemoryScope, NewTurn, NumberedRow, SettleOutcome, StoreChangeKind,
+    StoreError, StoreWrite, StoredTurn, TurnId, TurnOutline, TurnQuery, TurnStore, TurnSummary,
+    check_text, check_title,
 };
 use tokio_postgres::IsolationLevel;
 
 use self::connection::Database;
 use self::error::PostgresError;
+pub use self::grants::PostgresGrants;
 pub use self::ledger::PostgresLedger;
 use self::listener::{ListenTask, ServerListener, change_text};
 use self::schedule::ClaimAttempt;
@@ -234,6 +238,14 @@ impl TurnStore for PostgresStore {
         })
     }
 
+    fn count_claimable(&self, filter: ClaimFilter) -> BoxFuture<'_, Result<u64, StoreError>> {
+        Box::pin(async move {
+            query!(self, "count turns", database, transaction => {
+                schedule::count_claimable(database, transaction, &filter).await
+            })
+        })
+    }
+
     fn renew(&self, lease: Lease) -> BoxFuture<'_, Result<Lease, StoreError>> {
         Box::pin(async move {
             update!(self, "renew a lease", it => {
@@ -324,6 +336,27 @@ impl TurnStore for PostgresStore {
         })
     }
 
+    fn outline(&self, turn: TurnId) -> BoxFuture<'_, Result<Option<TurnOutline>, StoreError>> {
+        Box::pin(async move {
+            query!(self, "read a turn", database, transaction => {
+                queries::read_outline(database, transaction, &turn).await
+            })
+        })
+    }
+
+    fn read_rows(
+        &self,
+        turn: TurnId,
+        after: u64,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<NumberedRow>, StoreError>> {
+        Box::pin(async move {
+            query!(self, "read a turn", database, transaction => {
+                queries::read_rows(database, transaction, &turn, (after, limit)).await
+            })
+        })
+    }
+
     fn turns(&self, query: TurnQuery) -> BoxFuture<'_, Result<Vec<TurnSummary>, StoreError>> {
         Box::pin(async move {
             query!(self, "list turns", database, transaction => {
@@ -367,6 +400,14 @@ impl TurnStore for PostgresStore {
         })
     }
 
+    fn open_gates_of(&self, tenant: String) -> BoxFuture<'_, Result<Vec<GateRow>, StoreError>> {
+        Box::pin(async move {
+            query!(self, "list gates", database, transaction => {
+                queries::list_tenant_gates(database, transaction, &tenant).await
+            })
+        })
+    }
+
     fn settle(
         &self,
         gate: GateId,
@@ -391,6 +432,32 @@ impl TurnStore for PostgresStore {
         Box::pin(async move {
             query!(self, "load memories", database, transaction => {
                 queries::load_memories(database, transaction, &scope).await
+            })
+        })
+    }
+
+    fn set_title(
+        &self,
+        tenant: String,
+        conversation: String,
+        title: Option<String>,
+    ) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(async move {
+            check_title(&tenant, &conversation, title.as_deref())?;
+            update!(self, "set a title", it => {
+                it.set_title(&tenant, &conversation, title.as_deref()).await
+            })
+        })
+    }
+
+    fn titles(
+        &self,
+        tenant: String,
+        conversations: Vec<String>,
+    ) -> BoxFuture<'_, Result<BTreeMap<String, String>, StoreError>> {
+        Box::pin(async move {
+            query!(self, "load titles", database, transaction => {
+                queries::load_titles(database, transaction, &tenant, &conversations).await
             })
         })
     }

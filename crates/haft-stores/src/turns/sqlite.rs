@@ -18,6 +18,7 @@ mod write_queue;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,8 +28,9 @@ use haft_core::clock::{Clock, SystemClock};
 use haft_core::spool::SpoolKey;
 use haft_core::store::{
     CancelOutcome, CancelRequest, ChangeListener, ClaimFilter, GateId, GateRow, JournalRow, Lease,
-    LeaseRequest, MemoryRow, MemoryScope, NewTurn, SettleOutcome, StoreChangeKind, StoreError,
-    StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary, check_text,
+    LeaseRequest, MemoryRow, MemoryScope, NewTurn, NumberedRow, SettleOutcome, StoreChangeKind,
+    StoreError, StoreWrite, StoredTurn, TurnId, TurnOutline, TurnQuery, TurnStore, TurnSummary,
+    check_text, check_title,
 };
 use rusqlite::Connection;
 
@@ -245,6 +247,12 @@ impl TurnStore for SqliteStore {
         })
     }
 
+    fn count_claimable(&self, filter: ClaimFilter) -> BoxFuture<'_, Result<u64, StoreError>> {
+        let clock = Arc::clone(&self.clock);
+        let count = move |it: &Connection| schedule::count_claimable(it, &filter, clock.now());
+        Box::pin(self.read_pool.run("count turns", count))
+    }
+
     fn renew(&self, lease: Lease) -> BoxFuture<'_, Result<Lease, StoreError>> {
         let clock = Arc::clone(&self.clock);
         // A lost renewal matters only to processes on this machine, and a power failure ends those as well.
@@ -321,6 +329,22 @@ impl TurnStore for SqliteStore {
         )
     }
 
+    fn outline(&self, turn: TurnId) -> BoxFuture<'_, Result<Option<TurnOutline>, StoreError>> {
+        Box::pin(self.read_pool.run("read a turn", move |it| queries::read_outline(it, &turn)))
+    }
+
+    fn read_rows(
+        &self,
+        turn: TurnId,
+        after: u64,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<NumberedRow>, StoreError>> {
+        Box::pin(
+            self.read_pool
+                .run("read a turn", move |it| queries::read_rows(it, &turn, after, limit)),
+        )
+    }
+
     fn turns(&self, query: TurnQuery) -> BoxFuture<'_, Result<Vec<TurnSummary>, StoreError>> {
         Box::pin(self.read_pool.run("list turns", move |it| queries::list_turns(it, &query)))
     }
@@ -362,6 +386,12 @@ impl TurnStore for SqliteStore {
         )
     }
 
+    fn open_gates_of(&self, tenant: String) -> BoxFuture<'_, Result<Vec<GateRow>, StoreError>> {
+        Box::pin(
+            self.read_pool.run("list gates", move |it| queries::list_tenant_gates(it, &tenant)),
+        )
+    }
+
     fn settle(
         &self,
         gate: GateId,
@@ -385,6 +415,30 @@ impl TurnStore for SqliteStore {
         scope: MemoryScope,
     ) -> BoxFuture<'_, Result<Vec<MemoryRow>, StoreError>> {
         Box::pin(self.read_pool.run("load memories", move |it| queries::load_memories(it, &scope)))
+    }
+
+    fn set_title(
+        &self,
+        tenant: String,
+        conversation: String,
+        title: Option<String>,
+    ) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(async move {
+            check_title(&tenant, &conversation, title.as_deref())?;
+            let set = move |it: &Connection| {
+                updates::set_title(it, (&tenant, &conversation), title.as_deref())
+            };
+            self.write_queue.run("set a title", set).await
+        })
+    }
+
+    fn titles(
+        &self,
+        tenant: String,
+        conversations: Vec<String>,
+    ) -> BoxFuture<'_, Result<BTreeMap<String, String>, StoreError>> {
+        let load = move |it: &Connection| queries::load_titles(it, &tenant, conversations);
+        Box::pin(self.read_pool.run("load titles", load))
     }
 
     fn listen(&self) -> Box<dyn ChangeListener> {

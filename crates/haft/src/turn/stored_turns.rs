@@ -3,8 +3,8 @@
 use haft_core::cancel::{CancelReason, Cancellation};
 use haft_core::context::DispatchContext;
 use haft_core::store::{
-    CancelOutcome, CancelRequest, ChangeListener, JournalRow, StoreError, StoredTurn, TurnId,
-    TurnQuery, TurnStore as _, TurnSummary,
+    CancelOutcome, CancelRequest, ChangeListener, JournalRow, NumberedRow, StoreError, StoredTurn,
+    TurnId, TurnOutline, TurnQuery, TurnStore as _, TurnSummary,
 };
 
 use super::history::TurnHistory;
@@ -83,6 +83,46 @@ impl TurnRunner {
         limit: usize,
     ) -> Result<Vec<JournalRow>, StoreError> {
         self.shared.store.read_journal(turn.clone(), after, limit).await
+    }
+
+    /// Reads what a stored turn consists of, without its texts; nothing if there is no such turn.
+    ///
+    /// ```
+    /// use haft::executors::ScriptExecutor;
+    /// use haft::{TurnInput, TurnRunner};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
+    /// let runner = TurnRunner::builder(script).build()?;
+    /// let turn = runner.run(TurnInput::new("Be polite.").user("Hi")).await?.turn;
+    /// let outline = runner.read_outline(&turn).await?.ok_or("no turn")?;
+    /// let first = outline.rows.first().ok_or("no row")?;
+    /// let window = runner.read_rows(&turn, first.number, 10).await?;
+    /// assert_eq!(window.len(), outline.rows.len() - 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The store failed.
+    pub async fn read_outline(&self, turn: &TurnId) -> Result<Option<TurnOutline>, StoreError> {
+        self.shared.store.outline(turn.clone()).await
+    }
+
+    /// Reads the rows of a turn behind a number of its outline, at most `limit` of them. Number 0 stands before the first row.
+    ///
+    /// # Errors
+    ///
+    /// The store failed.
+    pub async fn read_rows(
+        &self,
+        turn: &TurnId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<NumberedRow>, StoreError> {
+        self.shared.store.read_rows(turn.clone(), after, limit).await
     }
 
     /// Listens to changes of stored turns, by this and by other processes, from now on.

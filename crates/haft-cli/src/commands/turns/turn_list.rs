@@ -42,10 +42,15 @@ pub(in crate::commands) async fn list_turns(
     let stores = open_store_to_read(&args.store.find_address()).await?;
     let mut query = TurnQuery::default().limit(PAGE.min(args.limit.max(1)));
     query.unfinished = args.unfinished;
+    (query.tool, query.min_tokens) = (args.tool, args.min_tokens);
     if let Some(name) = &args.conversation {
         query.conversation = Some(find_conversation(&stores, name).await?);
     }
-    let has_filter = args.unfinished || args.search.is_some() || args.agent.is_some();
+    let has_filter = args.unfinished
+        || args.search.is_some()
+        || args.agent.is_some()
+        || query.tool.is_some()
+        || query.min_tokens.is_some();
     let mut spoken = None;
     match &args.search {
         Some(text) if args.all_messages => spoken = Some(text.to_lowercase()),

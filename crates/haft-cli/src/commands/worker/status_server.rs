@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use axum::Router;
@@ -65,9 +66,21 @@ async fn show_readiness(State(served): State<ServedWorker>) -> impl IntoResponse
 }
 
 async fn show_metrics(State(served): State<ServedWorker>) -> impl IntoResponse {
-    let text = metrics_text(&served.worker.stats(), served.concurrency);
+    let claimable = tokio::time::timeout(MAX_COUNT_TIME, served.worker.count_claimable()).await;
+    let mut text = metrics_text(&served.worker.stats(), served.concurrency);
+    // Without the store the other numbers are shown, which say that it does not respond.
+    if let Ok(Ok(count)) = claimable {
+        text.push_str(
+            "# HELP haft_worker_claimable_turns Turns of the store that wait for a worker.\n",
+        );
+        text.push_str("# TYPE haft_worker_claimable_turns gauge\n");
+        let _ = writeln!(text, "haft_worker_claimable_turns {count}");
+    }
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text)
 }
+
+/// How long the store may take to count the turns that wait. Prometheus waits for ten seconds by default.
+const MAX_COUNT_TIME: Duration = Duration::from_secs(5);
 
 /// The counters in the text format of Prometheus.
 fn metrics_text(stats: &WorkerStats, concurrency: usize) -> String {

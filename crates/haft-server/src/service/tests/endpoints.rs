@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::http::{Method, StatusCode};
-use haft::stores::{StoredTurn, TurnQuery};
+use haft::stores::{ObjectOptions, OpenStores, StoreOptions, StoredTurn, TurnQuery};
 use serde_json::{Value, json};
 
 use super::{AGENT, TestService, marker, pause};
@@ -206,8 +206,7 @@ async fn give_standing_approval(service: &TestService, tenant: &str) {
     }
 }
 
-async fn check_all_endpoints(access: Access) {
-    let service = TestService::start(access, ServiceLimits::default()).await;
+async fn check_all_endpoints(access: Access, service: TestService) {
     give_standing_approval(&service, "shop").await;
     let turn = service.submit_and_run("shop").await;
     let other = service.submit_and_run("bank").await;
@@ -260,12 +259,37 @@ async fn check_all_endpoints(access: Access) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_opens_no_endpoint_of_another_tenant() {
-    check_all_endpoints(Access::Submit).await;
+    let service = TestService::start(Access::Submit, ServiceLimits::default()).await;
+    check_all_endpoints(Access::Submit, service).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_opens_no_endpoint_of_another_tenant_of_a_service_that_allows_everything() {
-    check_all_endpoints(Access::Act).await;
+    let service = TestService::start(Access::Act, ServiceLimits::default()).await;
+    check_all_endpoints(Access::Act, service).await;
+}
+
+/// The same on stores that machines share.
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_opens_no_endpoint_of_another_tenant_on_postgres_and_s3() {
+    let Some(postgres) = haft_testkit::PostgresServer::start() else { return };
+    let Some(s3) = haft_testkit::S3Server::start() else { return };
+    for access in [Access::Submit, Access::Act] {
+        let objects = ObjectOptions::default()
+            .setting("aws_endpoint", s3.endpoint())
+            .setting("aws_allow_http", "true")
+            .setting("aws_region", "us-east-1")
+            .setting("aws_access_key_id", "test")
+            .setting("aws_secret_access_key", "test");
+        let spools = format!("s3://bucket/{access:?}").to_lowercase().parse().unwrap();
+        let options = StoreOptions::default().spools(spools).objects(objects).secret([7; 32]);
+        let url = format!("{}&schema={access:?}", postgres.url()).to_lowercase();
+        let stores = OpenStores::open(&url.parse().unwrap(), options).await.unwrap();
+        let (dir, limits) = (tempfile::tempdir().unwrap(), ServiceLimits::default());
+        let service = TestService::start_on(stores, dir, access, limits).await;
+        check_all_endpoints(access, service).await;
+    }
 }
 
 /// What no path has: filters, cursors and keys.

@@ -204,3 +204,37 @@ async fn what_cannot_be_read_is_refused_with_a_code() {
     }
     service.stop().await;
 }
+
+/// A client whose connection was lost, or whose server died, does not know whether its decision was stored.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_decision_that_is_repeated_gets_the_same_response() {
+    for decision in [
+        json!({"choice": "approve"}),
+        json!({"choice": "approve", "always": {"scope": "turn"}}),
+        json!({"choice": "approve-edited", "arguments": {"text": "another order"}}),
+        json!({"choice": "deny", "guidance": " Ask first. "}),
+        json!({"choice": "deny"}),
+    ] {
+        let service = TestService::start(Access::Submit, ServiceLimits::default()).await;
+        service.submit_and_run("shop").await;
+        let gates = service.get("shop", "/gates").await;
+        let gate = gates[0]["id"].as_str().unwrap().replace('/', "%2F");
+        let path = format!("/gates/{gate}/decision");
+        let first = service.post("shop", &path, &decision).await;
+        assert_eq!(first.0, StatusCode::OK, "{decision}: {}", first.1);
+        assert_eq!(service.post("shop", &path, &decision).await, first, "{decision}");
+        // Also when the turn has gone on, and a different decision never.
+        service.run_next("shop").await;
+        assert_eq!(service.post("shop", &path, &decision).await, first, "{decision}");
+        for other in [
+            json!({"choice": "resolve", "value": false}),
+            json!({"choice": "approve-edited", "arguments": {"text": "something else"}}),
+            json!({"choice": "deny", "guidance": "Never."}),
+        ] {
+            let (status, refused) = service.post("shop", &path, &other).await;
+            assert_eq!(status, StatusCode::CONFLICT, "{other}: {refused}");
+            assert_eq!(refused["code"], "E_API_GATE_CLOSED");
+        }
+        service.stop().await;
+    }
+}

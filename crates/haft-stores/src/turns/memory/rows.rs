@@ -54,6 +54,13 @@ impl TurnRows {
         self.places.iter().flatten()
     }
 
+    /// The rows behind a number, with their numbers, in order. The number of a row is its place, counted from 1.
+    pub(super) fn behind(&self, number: u64) -> impl Iterator<Item = (u64, &Row)> {
+        let skipped = usize::try_from(number).unwrap_or(usize::MAX);
+        let places = self.places.iter().enumerate().skip(skipped);
+        places.filter_map(|(place, row)| Some((place as u64 + 1, row.as_ref()?)))
+    }
+
     fn find(&self, kind: RowKind, id: &str) -> Option<usize> {
         match &self.index {
             Some(index) => index.get(&(kind, id.to_owned())).copied(),

@@ -7,32 +7,34 @@ use std::sync::Arc;
 use haft_core::clock::Timestamp;
 use haft_core::spool::SpoolKey;
 use haft_core::store::{
-    CancelOutcome, CancelRequest, ClaimFilter, GateId, GateRow, JournalRow, Lease, LeaseRequest,
-    MemoryRow, MemoryScope, NewTurn, SettleOutcome, StoreChangeKind, StoreError, StoreWrite,
-    StoredTurn, TurnId, TurnQuery, TurnSchedule, TurnStatus, TurnSummary,
+    CancelOutcome, CancelRequest, ClaimFilter, GateId, GateRow, Lease, LeaseRequest, MemoryScope,
+    NewTurn, SettleOutcome, StoreChangeKind, StoreError, StoreWrite, TurnId, TurnQuery,
+    TurnSchedule, TurnStatus, TurnSummary,
 };
 
 use super::content_index::ContentIndex;
 use super::rows::TurnRows;
 use super::scope::ScopeMemories;
+use super::titles::{ConversationKey, ConversationTitles};
 use super::turn_state::TurnState;
 
 /// A method that fails changes nothing.
 #[derive(Default)]
 pub(super) struct StoreState {
     /// The turns by number, in the order of their creation.
-    turns: BTreeMap<u64, TurnState>,
-    numbers: HashMap<TurnId, u64>,
+    pub(super) turns: BTreeMap<u64, TurnState>,
+    pub(super) numbers: HashMap<TurnId, u64>,
     /// The gates by number, in the order of their opening.
-    gates: BTreeMap<u64, GateRow>,
-    gate_numbers: HashMap<GateId, u64>,
+    pub(super) gates: BTreeMap<u64, GateRow>,
+    pub(super) gate_numbers: HashMap<GateId, u64>,
     last_turn: u64,
     last_gate: u64,
-    memories: HashMap<MemoryScope, ScopeMemories>,
+    pub(super) memories: HashMap<MemoryScope, ScopeMemories>,
+    pub(super) titles: ConversationTitles,
     /// When open gates close by themselves, by their numbers.
     gate_expiries: HashMap<u64, Timestamp>,
     /// The turns that can be claimed some time, in the order in which they are claimed.
-    runnable: BTreeSet<(Reverse<i32>, Timestamp, u64)>,
+    pub(super) runnable: BTreeSet<(Reverse<i32>, Timestamp, u64)>,
     /// The numbers of the turns that have not ended, by tenant and conversation.
     unfinished: HashMap<(String, String), BTreeSet<u64>>,
     content: ContentIndex,
@@ -89,6 +91,7 @@ impl StoreState {
         }
         self.check_writes(&new.id, &new.writes)?;
         let summary = TurnSummary::of_new(&new, now);
+        self.titles.note_insertion(&summary);
         self.last_turn += 1;
         let number = self.last_turn;
         self.numbers.insert(new.id, number);
@@ -242,35 +245,10 @@ impl StoreState {
         Ok(outcome)
     }
 
-    pub(super) fn load(&self, id: &TurnId) -> Option<StoredTurn> {
-        let turn = self.turns.get(self.numbers.get(id)?)?;
-        let mut stored = StoredTurn::new(turn.summary.clone());
-        stored.rows = turn.rows.iter().cloned().collect();
-        stored.journal.clone_from(&turn.journal);
-        stored.gates = turn.gates.iter().filter_map(|it| self.gates.get(it)).cloned().collect();
-        Some(stored)
-    }
-
-    pub(super) fn summary(&self, id: &TurnId) -> Option<TurnSummary> {
-        Some(self.turns.get(self.numbers.get(id)?)?.summary.clone())
-    }
-
-    pub(super) fn read_journal(&self, id: &TurnId, after: u64, limit: usize) -> Vec<JournalRow> {
-        let turn = self.numbers.get(id).and_then(|number| self.turns.get(number));
-        let entries = turn.into_iter().flat_map(|turn| (1..).zip(&turn.journal));
-        let skipped = usize::try_from(after).unwrap_or(usize::MAX);
-        let entries = entries.skip(skipped).take(limit);
-        entries.map(|(number, json)| JournalRow::new(number, json.clone())).collect()
-    }
-
-    pub(super) fn turns(&self, query: &TurnQuery) -> Result<Vec<TurnSummary>, StoreError> {
-        let end = match &query.before {
-            Some(id) => *self.numbers.get(id).ok_or_else(|| StoreError::unknown_turn(id))?,
-            None => u64::MAX,
-        };
-        let summaries = self.turns.range(..end).rev().map(|(_, turn)| &turn.summary);
-        let wanted = summaries.filter(|it| query.selects(it));
-        Ok(wanted.take(query.limit.unwrap_or(TurnQuery::DEFAULT_LIMIT)).cloned().collect())
+    /// Gives a conversation a title, or takes it away.
+    pub(super) fn set_title(&mut self, key: ConversationKey, title: Option<String>) {
+        let summaries = self.turns.values().map(|turn| &turn.summary);
+        self.titles.set(key, title, summaries);
     }
 
     pub(super) fn remove(&mut self, id: &TurnId, now: Timestamp) -> Result<bool, StoreError> {
@@ -282,7 +260,9 @@ impl StoreState {
         });
         self.numbers.remove(id);
         self.content.remove(number);
-        for gate in self.turns.remove(&number).map(|turn| turn.gates).unwrap_or_default() {
+        let Some(removed) = self.turns.remove(&number) else { return Ok(false) };
+        self.titles.note_removal(&removed.summary);
+        for gate in removed.gates {
             if let Some(gate) = self.gates.remove(&gate) {
                 self.gate_numbers.remove(&gate.id);
             }
@@ -326,18 +306,6 @@ impl StoreState {
         }
     }
 
-    pub(super) fn gate(&self, id: &GateId) -> Option<GateRow> {
-        self.gates.get(self.gate_numbers.get(id)?).cloned()
-    }
-
-    pub(super) fn open_gates(&self, turn: Option<&TurnId>) -> Vec<GateRow> {
-        let is_open = |gate: &&GateRow| gate.settlement.is_none();
-        let Some(id) = turn else { return self.gates.values().filter(is_open).cloned().collect() };
-        let turn = self.numbers.get(id).and_then(|number| self.turns.get(number));
-        let gates = turn.into_iter().flat_map(|turn| &turn.gates);
-        gates.filter_map(|number| self.gates.get(number)).filter(is_open).cloned().collect()
-    }
-
     pub(super) fn settle(
         &mut self,
         id: &GateId,
@@ -358,11 +326,6 @@ impl StoreState {
             self.changes.push((turn, StoreChangeKind::GateSettled));
         }
         Ok(SettleOutcome::new(settlement, first))
-    }
-
-    pub(super) fn load_memories(&self, scope: &MemoryScope) -> Vec<MemoryRow> {
-        let memories = self.memories.get(scope);
-        memories.into_iter().flat_map(ScopeMemories::rows).cloned().collect()
     }
 
     fn gate_mut(&mut self, id: &GateId) -> Option<&mut GateRow> {

@@ -49,6 +49,10 @@ impl PostgresLedger {
         Ok(ledger)
     }
 
+    pub(super) fn database(&self) -> &Arc<Database> {
+        &self.database
+    }
+
     async fn create_table(&self) -> Result<(), PostgresError> {
         let client = self.database.client().await?;
         let find = "SELECT to_regclass($1) IS NOT NULL";

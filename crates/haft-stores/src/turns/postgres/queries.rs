@@ -1,11 +1,13 @@
 //! Queries.
 
+use std::collections::BTreeMap;
+
 use deadpool_postgres::Transaction;
 use haft_core::clock::Timestamp;
 use haft_core::spool::SpoolKey;
 use haft_core::store::{
-    GateId, GateRow, JournalRow, MemoryRow, MemoryScope, Row as Record, RowKind, StoreError,
-    StoredTurn, TurnId, TurnQuery, TurnSummary,
+    GateId, GateRow, JournalRow, MemoryRow, MemoryScope, NumberedRow, OutlineRow, Row as Record,
+    RowKind, StoreError, StoredTurn, TurnId, TurnOutline, TurnQuery, TurnSummary,
 };
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
@@ -14,7 +16,8 @@ use super::connection::Database;
 use super::error::{PostgresError, damaged};
 use super::schedule::{NOW, read_schedule, read_time};
 use super::schema::UNFINISHED;
-use super::updates::digest;
+use super::updates::{conversation_digest, digest};
+use crate::turns::{split_tools, tool_word};
 
 type Parameter = Box<dyn ToSql + Sync + Send>;
 
@@ -30,11 +33,8 @@ pub(super) async fn load_turn(
     let mut turn = StoredTurn::new(summary);
     let sql = "SELECT kind, id, json FROM {s}.records WHERE turn = $1 ORDER BY number";
     for row in query(database, transaction, sql, &[&number]).await? {
-        let (kind, id): (String, String) = (row.try_get(0)?, row.try_get(1)?);
-        let kind = RowKind::from_word(&kind);
-        let kind =
-            kind.ok_or_else(|| damaged(turn.summary.id.as_str(), "the kind of a row is unknown"))?;
-        turn.rows.push(Record::new(kind, id, row.try_get::<_, String>(2)?));
+        let (kind, name) = (read_kind(&row, 0, id)?, row.try_get::<_, String>(1)?);
+        turn.rows.push(Record::new(kind, name, row.try_get::<_, String>(2)?));
     }
     let sql = "SELECT json FROM {s}.journal WHERE turn = $1 ORDER BY number";
     for row in query(database, transaction, sql, &[&number]).await? {
@@ -68,13 +68,68 @@ pub(super) async fn read_journal(
                ORDER BY number LIMIT $3";
     let parameters: [&(dyn ToSql + Sync); 3] = [&id.as_str(), &after, &sql_limit(limit)];
     let rows = query(database, transaction, sql, &parameters).await?;
+    let rows = rows
+        .iter()
+        .map(|row| Ok(JournalRow::new(read_number(row, id)?, row.try_get::<_, String>(1)?)));
+    rows.collect()
+}
+
+/// Reads what a turn consists of. The texts are not read.
+pub(super) async fn read_outline(
+    database: &Database,
+    transaction: &Transaction<'_>,
+    id: &TurnId,
+) -> Result<Option<TurnOutline>, PostgresError> {
+    let Some((turn, summary)) = find_summary(database, transaction, id).await? else {
+        return Ok(None);
+    };
+    let mut outline = TurnOutline::new(summary);
+    let sql = "SELECT number, kind, id FROM {s}.records WHERE turn = $1 ORDER BY number";
+    for row in query(database, transaction, sql, &[&turn]).await? {
+        let kind = read_kind(&row, 1, id)?;
+        outline.rows.push(OutlineRow::new(
+            read_number(&row, id)?,
+            kind,
+            row.try_get::<_, String>(2)?,
+        ));
+    }
+    let sql = "SELECT number FROM {s}.journal WHERE turn = $1 ORDER BY number";
+    let entries = query(database, transaction, sql, &[&turn]).await?;
+    outline.journal = entries.iter().map(|row| read_number(row, id)).collect::<Result<_, _>>()?;
+    let condition = "WHERE gates.turn = $1 ORDER BY gates.number";
+    outline.gates = query_gates(database, transaction, condition, &[&turn]).await?;
+    Ok(Some(outline))
+}
+
+/// Reads a window of the rows of a turn.
+pub(super) async fn read_rows(
+    database: &Database,
+    transaction: &Transaction<'_>,
+    id: &TurnId,
+    (after, limit): (u64, usize),
+) -> Result<Vec<NumberedRow>, PostgresError> {
+    let Ok(after) = i64::try_from(after) else { return Ok(Vec::new()) };
+    let sql = "SELECT number, kind, id, json FROM {s}.records
+               WHERE turn = (SELECT number FROM {s}.turns WHERE id = $1) AND number > $2
+               ORDER BY number LIMIT $3";
+    let parameters: [&(dyn ToSql + Sync); 3] = [&id.as_str(), &after, &sql_limit(limit)];
+    let rows = query(database, transaction, sql, &parameters).await?;
     let rows = rows.iter().map(|row| {
-        let number = u64::try_from(row.try_get::<_, i64>(0)?);
-        let number =
-            number.map_err(|_| damaged(id.as_str(), "a number of its journal is negative"))?;
-        Ok(JournalRow::new(number, row.try_get::<_, String>(1)?))
+        let (name, json): (String, String) = (row.try_get(2)?, row.try_get(3)?);
+        Ok(NumberedRow::new(read_number(row, id)?, Record::new(read_kind(row, 1, id)?, name, json)))
     });
     rows.collect()
+}
+
+/// Reads a number from the first column.
+fn read_number(row: &Row, turn: &TurnId) -> Result<u64, PostgresError> {
+    let number = u64::try_from(row.try_get::<_, i64>(0)?);
+    Ok(number.map_err(|_| damaged(turn.as_str(), "a number of it is negative"))?)
+}
+
+fn read_kind(row: &Row, column: usize, turn: &TurnId) -> Result<RowKind, PostgresError> {
+    let kind = RowKind::from_word(row.try_get(column)?);
+    Ok(kind.ok_or_else(|| damaged(turn.as_str(), "the kind of a row is unknown"))?)
 }
 
 pub(super) async fn list_turns(
@@ -135,6 +190,15 @@ impl TurnsSql {
         this.add_optional("model =", wanted.model.clone());
         this.add_optional("created_at >=", wanted.created_from.map(Timestamp::as_micros));
         this.add_optional("created_at <", wanted.created_before.map(Timestamp::as_micros));
+        let tokens = |it: u64| i64::try_from(it).unwrap_or(i64::MAX);
+        this.add_optional("coalesce(tokens, 0) >=", wanted.min_tokens.map(tokens));
+        this.add_optional("coalesce(tokens, 0) <=", wanted.max_tokens.map(tokens));
+        if let Some(tool) = &wanted.tool {
+            let mark = this.mark(tool_word(tool));
+            this.sql.push_str(&format!(
+                " AND number IN (SELECT turn FROM {{s}}.turn_words WHERE word = {mark})"
+            ));
+        }
         if wanted.unfinished {
             this.sql.push_str(&format!(" AND {UNFINISHED}"));
         }
@@ -204,6 +268,30 @@ pub(super) async fn list_open_gates(
     let condition = "WHERE gates.settlement IS NULL AND ($1::text IS NULL OR turns.id = $1)
                      ORDER BY gates.number";
     query_gates(database, transaction, condition, &[&turn.map(TurnId::as_str)]).await
+}
+
+/// The open gates of all turns of a tenant.
+pub(super) async fn list_tenant_gates(
+    database: &Database,
+    transaction: &Transaction<'_>,
+    tenant: &str,
+) -> Result<Vec<GateRow>, PostgresError> {
+    let condition = "WHERE gates.settlement IS NULL AND turns.tenant = $1 ORDER BY gates.number";
+    query_gates(database, transaction, condition, &[&tenant]).await
+}
+
+/// The titles of those of these conversations that have one.
+pub(super) async fn load_titles(
+    database: &Database,
+    transaction: &Transaction<'_>,
+    tenant: &str,
+    conversations: &[String],
+) -> Result<BTreeMap<String, String>, PostgresError> {
+    let digests: Vec<Vec<u8>> =
+        conversations.iter().map(|id| conversation_digest(tenant, id)).collect();
+    let sql = "SELECT id, title FROM {s}.conversations WHERE digest = ANY ($1)";
+    let rows = query(database, transaction, sql, &[&digests]).await?;
+    rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
 }
 
 async fn query_gates(
@@ -286,8 +374,11 @@ fn read_summary(row: &Row) -> Result<TurnSummary, PostgresError> {
     summary.updated_at = read_time(row, "updated_at", &id)?;
     summary.ended_at = read_time(row, "ended_at", &id)?;
     summary.error_code = row.try_get("error_code")?;
+    summary.tools = split_tools(row.try_get("tools")?);
     Ok(summary)
 }
 
 const SUMMARY: &str = "number, id, conversation, tenant, status, created_at, holder, held_until, priority, \
-    runnable_at, take_overs, cancel, agent, model, first_words, tokens, updated_at, ended_at, error_code";
+    runnable_at, take_overs, cancel, agent, model, first_words, tokens, updated_at, ended_at, error_code, \
+    (SELECT string_agg(substr(word, 2), chr(10)) FROM {s}.turn_words \
+        WHERE turn_words.turn = turns.number AND word >= '=' AND word < '>') AS tools";

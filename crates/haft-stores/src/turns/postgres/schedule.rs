@@ -20,8 +20,8 @@ pub(super) struct LeaseRow {
     epoch: i64,
     holder: Option<Arc<str>>,
     pub(super) schedule: TurnSchedule,
-    conversation: Option<String>,
-    tenant: String,
+    pub(super) conversation: Option<String>,
+    pub(super) tenant: String,
     /// The time of the server.
     pub(super) now: Timestamp,
 }
@@ -200,6 +200,24 @@ pub(super) async fn claim_next_turn(
         return Ok(ClaimAttempt::Busy(turn.number));
     }
     Ok(ClaimAttempt::Claimed(Box::new(turn.lease_to(database, transaction, holder).await?)))
+}
+
+/// How many turns can be claimed now. The index has only turns that can be claimed some time.
+pub(super) async fn count_claimable(
+    database: &Database,
+    transaction: &Transaction<'_>,
+    filter: &ClaimFilter,
+) -> Result<u64, PostgresError> {
+    let sql = format!(
+        "SELECT count(*) FROM {{s}}.turns
+         WHERE runnable_at IS NOT NULL AND runnable_at <= {NOW}
+             AND (held_until IS NULL OR held_until <= {NOW})
+             AND ($1::text IS NULL OR tenant = $1)
+             AND (cardinality($2::text[]) = 0 OR agent = ANY ($2))"
+    );
+    let statement = transaction.prepare_cached(&database.sql(&sql)).await?;
+    let row = transaction.query_one(&statement, &[&filter.tenant, &filter.agents]).await?;
+    Ok(u64::try_from(row.try_get::<_, i64>(0)?).unwrap_or_default())
 }
 
 /// What came of looking for a turn.

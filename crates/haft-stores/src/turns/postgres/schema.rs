@@ -9,7 +9,7 @@ use super::error::PostgresError;
 ///
 /// Times are microseconds since 1970. Ids of records can have any length, which an index cannot: they are unique by their
 /// SHA-256. Conversations, agents and keys are found by hash indexes for the same reason.
-const MIGRATIONS: &[&str] = &[VERSION_1];
+const MIGRATIONS: &[&str] = &[VERSION_1, VERSION_2];
 
 const VERSION_1: &str = r#"
 CREATE TABLE {s}.turns (
@@ -97,6 +97,23 @@ CREATE TABLE {s}.memories (
     deleted boolean NOT NULL DEFAULT false,
     PRIMARY KEY (scope_kind, scope_digest, digest)
 );
+"#;
+
+/// Conversations have titles, windows of the records of a turn are found by an index, and turns by the tools that they
+/// called: words that begin with `=`.
+const VERSION_2: &str = r#"
+CREATE TABLE {s}.conversations (
+    digest bytea PRIMARY KEY, -- of the tenant and the id
+    tenant text COLLATE "C" NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    title text NOT NULL
+);
+CREATE INDEX records_by_turn ON {s}.records (turn, number);
+INSERT INTO {s}.turn_words (word, turn)
+    SELECT DISTINCT '=' || substring(json FROM '"tool":"([A-Za-z0-9_.-]{1,64})"'), turn
+    FROM {s}.records
+    WHERE kind = 'tool-call' AND json ~ '"tool":"[A-Za-z0-9_.-]{1,64}"'
+    ON CONFLICT DO NOTHING;
 "#;
 
 /// The condition of a turn that has not ended, as the indexes have it.

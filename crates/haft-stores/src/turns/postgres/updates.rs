@@ -1,10 +1,12 @@
 //! Updates. Each function runs in a transaction that is rolled back if it fails.
 
+use std::collections::BTreeSet;
+
 use deadpool_postgres::Transaction;
 use haft_core::clock::Timestamp;
 use haft_core::store::{
     GateId, Lease, LeaseRequest, MemoryScope, NewTurn, SettleOutcome, StoreError, StoreWrite,
-    TurnId, TurnQuery, TurnSchedule, TurnStatus,
+    TurnId, TurnQuery, TurnSchedule, TurnStatus, TurnSummary,
 };
 use sha2::{Digest as _, Sha256};
 use tokio_postgres::types::ToSql;
@@ -13,6 +15,7 @@ use super::connection::Database;
 use super::error::PostgresError;
 use super::queries::list_removable_turns;
 use super::schedule::{LeaseRow, NOW};
+use crate::turns::tool_word;
 
 /// A transaction in the schema of a store.
 pub(super) struct Update<'t> {
@@ -116,6 +119,13 @@ impl Update<'_> {
         turn.check_free()?;
         // The rows that belong to the turn are deleted by the foreign keys.
         self.execute("DELETE FROM {s}.turns WHERE number = $1", &[&turn.number]).await?;
+        if let Some(conversation) = &turn.conversation {
+            // A conversation loses its title with its last turn.
+            let sql = "DELETE FROM {s}.conversations WHERE digest = $1 AND NOT EXISTS
+                           (SELECT 1 FROM {s}.turns WHERE conversation = $2 AND tenant = $3)";
+            let digest = conversation_digest(&turn.tenant, conversation);
+            self.execute(sql, &[&digest, conversation, &turn.tenant]).await?;
+        }
         Ok(true)
     }
 
@@ -164,6 +174,25 @@ impl Update<'_> {
         let found = self.transaction.query_opt(&statement, &[&id.as_str()]).await?;
         let found = found.ok_or_else(|| StoreError::unknown_gate(id))?;
         Ok((SettleOutcome::new(found.try_get::<_, String>(0)?, false), turn_id))
+    }
+
+    /// Gives a conversation a title, or takes it away.
+    pub(super) async fn set_title(
+        &self,
+        tenant: &str,
+        conversation: &str,
+        title: Option<&str>,
+    ) -> Result<(), PostgresError> {
+        let digest = conversation_digest(tenant, conversation);
+        if let Some(title) = title {
+            let sql = "INSERT INTO {s}.conversations (digest, tenant, id, title)
+                       VALUES ($1, $2, $3, $4)
+                       ON CONFLICT (digest) DO UPDATE SET title = excluded.title";
+            self.execute(sql, &[&digest, &tenant, &conversation, &title]).await?;
+        } else {
+            self.execute("DELETE FROM {s}.conversations WHERE digest = $1", &[&digest]).await?;
+        }
+        Ok(())
     }
 
     pub(super) async fn verify_secret(&self, fingerprint: &str) -> Result<(), PostgresError> {
@@ -240,7 +269,10 @@ impl Update<'_> {
                            WHERE number = $1";
                 // More tokens than the integers of the server can hold are that many.
                 let tokens = update.tokens.map(|it| i64::try_from(it).unwrap_or(i64::MAX));
-                self.execute(sql, &[&turn, &update.model, &tokens, &update.error_code]).await?;
+                if update.model.is_some() || tokens.is_some() || update.error_code.is_some() {
+                    self.execute(sql, &[&turn, &update.model, &tokens, &update.error_code]).await?;
+                }
+                self.add_tools(turn, &update.tools).await?;
             }
             StoreWrite::OpenGate { id, json, expires_at } => {
                 self.open_gate(turn, (id, json), *expires_at).await?;
@@ -264,6 +296,24 @@ impl Update<'_> {
                 return Err(StoreError::Invalid { what: "a write", reason }.into());
             }
         }
+        Ok(())
+    }
+
+    /// Stores the tools that a turn has called, so that it is found by them.
+    async fn add_tools(&self, turn: i64, tools: &BTreeSet<String>) -> Result<(), PostgresError> {
+        if tools.is_empty() {
+            return Ok(());
+        }
+        let words: Vec<String> = tools.iter().map(|it| tool_word(it)).collect();
+        let sql = "INSERT INTO {s}.turn_words (word, turn)
+                   SELECT tool, $2 FROM unnest($1::text[]) AS tool
+                   WHERE NOT EXISTS (SELECT 1 FROM {s}.turn_words AS known
+                                     WHERE known.turn = $2 AND known.word = tool)
+                   LIMIT greatest(0, $3 - (SELECT count(*) FROM {s}.turn_words
+                                           WHERE turn = $2 AND word >= '=' AND word < '>'))
+                   ON CONFLICT DO NOTHING";
+        let limit = i64::try_from(TurnSummary::MAX_TOOLS).unwrap_or(i64::MAX);
+        self.execute(sql, &[&words, &turn, &limit]).await?;
         Ok(())
     }
 
@@ -330,6 +380,11 @@ impl Update<'_> {
         self.execute("SELECT pg_notify($1, $2)", &[&channel, &text]).await?;
         Ok(())
     }
+}
+
+/// The hash by which a conversation of a tenant is found. The length makes it unique for every pair.
+pub(super) fn conversation_digest(tenant: &str, conversation: &str) -> Vec<u8> {
+    digest(&format!("{}:{tenant}{conversation}", tenant.len()))
 }
 
 /// The hash by which a text of any length is found.

@@ -1,12 +1,13 @@
 //! Queries. Each function runs in a transaction, so it sees one snapshot.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use haft_core::clock::Timestamp;
 use haft_core::spool::SpoolKey;
 use haft_core::store::{
-    GateId, GateRow, JournalRow, MemoryRow, MemoryScope, Row as Record, RowKind, StoreError,
-    StoredTurn, TurnId, TurnQuery, TurnSummary,
+    GateId, GateRow, JournalRow, MemoryRow, MemoryScope, NumberedRow, OutlineRow, Row as Record,
+    RowKind, StoreError, StoredTurn, TurnId, TurnOutline, TurnQuery, TurnSummary,
 };
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Params, Row};
@@ -15,7 +16,10 @@ use super::checksum::{check_row, gate_checksum, row_checksum};
 use super::error::{SqliteError, damaged_error};
 use super::migration::{checksum_column, read_known_version};
 use super::schedule::read_schedule;
-use super::schema::{MEMORIES_VERSION, SUMMARY_VERSION, UNFINISHED, UNFINISHED_WORDS};
+use super::schema::{
+    MEMORIES_VERSION, SUMMARY_VERSION, TITLES_VERSION, UNFINISHED, UNFINISHED_WORDS,
+};
+use crate::turns::{split_tools, tool_word};
 
 pub(super) fn load_turn(
     connection: &Connection,
@@ -78,6 +82,57 @@ pub(super) fn read_journal(
         let number = number.map_err(|_| damaged_error(what(), "a number is negative"))?;
         Ok(JournalRow::new(number, json))
     })
+}
+
+/// Reads what a turn consists of. The index of the records has everything that is needed, so that no text is read.
+pub(super) fn read_outline(
+    connection: &Connection,
+    id: &TurnId,
+) -> Result<Option<TurnOutline>, SqliteError> {
+    let Some((turn, summary)) = find_summary(connection, id)? else { return Ok(None) };
+    let mut outline = TurnOutline::new(summary);
+    let sql = "SELECT number, kind, id FROM records WHERE turn = ?1 ORDER BY +number";
+    outline.rows = query_all(connection, sql, [turn], |row| {
+        let (kind, id): (String, String) = (row.get(1)?, row.get(2)?);
+        Ok(OutlineRow::new(read_number(row, &id)?, read_kind(&kind, &id)?, id))
+    })?;
+    let sql = "SELECT number FROM journal WHERE turn = ?1 ORDER BY number";
+    outline.journal = query_all(connection, sql, [turn], |row| read_number(row, id.as_str()))?;
+    outline.gates = query_gates(connection, "WHERE gates.turn = ?1 ORDER BY gates.number", [turn])?;
+    Ok(Some(outline))
+}
+
+/// Reads a window of the rows of a turn. The numbers are selected from an index; only the rows of the window are read.
+pub(super) fn read_rows(
+    connection: &Connection,
+    id: &TurnId,
+    after: u64,
+    limit: usize,
+) -> Result<Vec<NumberedRow>, SqliteError> {
+    let Some(turn) = find_number(connection, id)? else { return Ok(Vec::new()) };
+    let Ok(after) = i64::try_from(after) else { return Ok(Vec::new()) };
+    // The sign keeps the statement from walking over the rows of later turns.
+    let sql = format!(
+        "SELECT kind, id, json, {}, number FROM records WHERE number IN (
+             SELECT number FROM records WHERE turn = ?1 AND +number > ?2 ORDER BY +number LIMIT ?3)
+         ORDER BY number",
+        checksum_column(connection)?
+    );
+    query_all(connection, &sql, (turn, after, sql_limit(limit)), |row| {
+        let record = read_record(row)?;
+        let number = u64::try_from(row.get::<_, i64>(4)?);
+        let number = number.map_err(|_| negative_number(&record.id))?;
+        Ok(NumberedRow::new(number, record))
+    })
+}
+
+/// Reads a number from the first column.
+fn read_number(row: &Row<'_>, of: &str) -> Result<u64, SqliteError> {
+    Ok(u64::try_from(row.get::<_, i64>(0)?).map_err(|_| negative_number(of))?)
+}
+
+fn negative_number(of: &str) -> StoreError {
+    damaged_error(format!("`{of}`"), "a number is negative")
 }
 
 pub(super) fn list_turns(
@@ -161,6 +216,13 @@ impl TurnsSql {
         }
         this.add_optional("created_at >= ?", query.created_from.map(Timestamp::as_micros));
         this.add_optional("created_at < ?", query.created_before.map(Timestamp::as_micros));
+        let tokens = |it: u64| i64::try_from(it).unwrap_or(i64::MAX);
+        this.add_optional("coalesce(tokens, 0) >= ?", query.min_tokens.map(tokens));
+        this.add_optional("coalesce(tokens, 0) <= ?", query.max_tokens.map(tokens));
+        this.add_optional(
+            "number IN (SELECT turn FROM turn_words WHERE word = ?)",
+            query.tool.as_deref().map(tool_word),
+        );
         if query.unfinished {
             this.add(UNFINISHED, []);
         }
@@ -226,6 +288,39 @@ pub(super) fn list_open_gates(
     };
     let condition = "WHERE turns.id = ?1 AND gates.settlement IS NULL ORDER BY gates.number";
     query_gates(connection, condition, [id.as_str()])
+}
+
+/// The open gates of all turns of a tenant.
+pub(super) fn list_tenant_gates(
+    connection: &Connection,
+    tenant: &str,
+) -> Result<Vec<GateRow>, SqliteError> {
+    if read_known_version(connection)? < SUMMARY_VERSION {
+        // Turns of earlier versions have no tenant.
+        let all = || list_open_gates(connection, None);
+        return if tenant.is_empty() { all() } else { Ok(Vec::new()) };
+    }
+    let condition = "WHERE gates.settlement IS NULL AND turns.tenant = ?1 ORDER BY gates.number";
+    query_gates(connection, condition, [tenant])
+}
+
+/// The titles of those of these conversations that have one.
+pub(super) fn load_titles(
+    connection: &Connection,
+    tenant: &str,
+    conversations: Vec<String>,
+) -> Result<BTreeMap<String, String>, SqliteError> {
+    let mut titles = BTreeMap::new();
+    if read_known_version(connection)? < TITLES_VERSION {
+        return Ok(titles);
+    }
+    let sql = "SELECT title FROM conversations WHERE tenant = ?1 AND id = ?2";
+    let mut statement = connection.prepare_cached(sql)?;
+    for id in conversations {
+        let title = statement.query_row((tenant, &id), |row| row.get(0)).optional()?;
+        titles.extend(title.map(|title| (id, title)));
+    }
+    Ok(titles)
 }
 
 fn query_gates(
@@ -321,17 +416,22 @@ fn read_summary(row: &Row<'_>) -> Result<TurnSummary, SqliteError> {
     summary.updated_at = time("updated_at", "its last change is no valid time")?;
     summary.ended_at = time("ended_at", "its end is no valid time")?;
     summary.error_code = row.get("error_code")?;
+    let tools: Option<String> = row.get("tools")?;
+    summary.tools = split_tools(tools.as_deref());
     Ok(summary)
 }
 
 fn read_record(row: &Row<'_>) -> Result<Record, SqliteError> {
     let (kind, id): (String, String) = (row.get(0)?, row.get(1)?);
-    let known = RowKind::from_word(&kind).ok_or_else(|| {
-        damaged_error(format!("row `{id}`"), format!("its kind `{kind}` is unknown"))
-    })?;
+    let known = read_kind(&kind, &id)?;
     let json: Arc<str> = row.get(2)?;
     check_row(row.get(3)?, || row_checksum(&[&kind, &id, &json]), || format!("row `{id}`"))?;
     Ok(Record::new(known, id, json))
+}
+
+fn read_kind(kind: &str, id: &str) -> Result<RowKind, SqliteError> {
+    let unknown = || damaged_error(format!("row `{id}`"), format!("its kind `{kind}` is unknown"));
+    Ok(RowKind::from_word(kind).ok_or_else(unknown)?)
 }
 
 /// Reads the columns of `query_gates`.
@@ -350,7 +450,9 @@ fn read_gate(row: &Row<'_>) -> Result<GateRow, SqliteError> {
 /// How many columns of a schedule stand before the id in `SUMMARY`.
 const SCHEDULE_COLUMNS: usize = 5;
 const SUMMARY: &str = "status, runnable_at, held_until, take_overs, cancel, id, number, conversation, \
-    created_at, holder, tenant, agent, model, first_words, tokens, priority, updated_at, ended_at, error_code";
+    created_at, holder, tenant, agent, model, first_words, tokens, priority, updated_at, ended_at, error_code, \
+    (SELECT group_concat(substr(word, 2), char(10)) FROM turn_words \
+        WHERE turn_words.turn = turns.number AND word >= '=' AND word < '>') AS tools";
 const OLD_SUMMARY: &str = "status, NULL, held_until, 0, NULL, id, number, conversation, created_at, holder, \
     '' AS tenant, NULL AS agent, NULL AS model, NULL AS first_words, NULL AS tokens, 0 AS priority, \
-    NULL AS updated_at, NULL AS ended_at, NULL AS error_code";
+    NULL AS updated_at, NULL AS ended_at, NULL AS error_code, NULL AS tools";

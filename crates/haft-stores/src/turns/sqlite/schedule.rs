@@ -10,7 +10,8 @@ use haft_core::store::{
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::error::{SqliteError, damaged_error};
-use super::schema::UNFINISHED;
+use super::migration::read_known_version;
+use super::schema::{SUMMARY_VERSION, UNFINISHED};
 use super::updates::execute;
 
 /// The columns of a turn that decide who may run it.
@@ -161,6 +162,28 @@ pub(super) fn claim_next_turn(
     let found = statement.query_row(parameters, |row| Ok(LeaseRow::read(row)));
     let Some(turn) = found.optional()?.transpose()? else { return Ok(None) };
     turn.lease_to(connection, holder, now).map(Some)
+}
+
+/// How many turns can be claimed now. The index has only turns that can be claimed some time.
+pub(super) fn count_claimable(
+    connection: &Connection,
+    filter: &ClaimFilter,
+    now: Timestamp,
+) -> Result<u64, SqliteError> {
+    if read_known_version(connection)? < SUMMARY_VERSION {
+        return Ok(0);
+    }
+    let agents = serde_json::to_string(&filter.agents)
+        .map_err(|error| StoreError::backend("write a list of agents", error))?;
+    let sql = "SELECT count(*) FROM turns INDEXED BY turns_runnable
+               WHERE runnable_at IS NOT NULL AND runnable_at <= ?1
+                   AND (held_until IS NULL OR held_until <= ?1)
+                   AND (?2 IS NULL OR tenant = ?2)
+                   AND (?3 = '[]' OR agent IN (SELECT value FROM json_each(?3)))";
+    let mut statement = connection.prepare_cached(sql)?;
+    let count: i64 =
+        statement.query_row((now.as_micros(), &filter.tenant, &agents), |row| row.get(0))?;
+    Ok(u64::try_from(count).unwrap_or_default())
 }
 
 /// The query walks along the turns that can be claimed some time, in the order in which they are claimed.

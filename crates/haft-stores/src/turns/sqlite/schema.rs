@@ -5,7 +5,7 @@
 ///
 /// The numbers of rows give their order in time. SQLite may assign the number of a deleted row again, which changes
 /// no order.
-pub(super) const MIGRATIONS: &[&str] = &[VERSION_1, VERSION_2, VERSION_3, VERSION_4];
+pub(super) const MIGRATIONS: &[&str] = &[VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5];
 
 const VERSION_1: &str = "
 CREATE TABLE turns (
@@ -175,6 +175,20 @@ CREATE TABLE store ( -- facts of the store as a whole
 ) STRICT, WITHOUT ROWID;
 ";
 
+/// Conversations have titles, and turns are found by the tools that they called: words that begin with `=`.
+const VERSION_5: &str = r#"
+CREATE TABLE conversations (
+    tenant TEXT NOT NULL,
+    id TEXT NOT NULL,
+    title TEXT NOT NULL,
+    PRIMARY KEY (tenant, id)
+) STRICT, WITHOUT ROWID;
+INSERT OR IGNORE INTO turn_words (word, turn)
+    SELECT '=' || json_extract(json, '$.tool'), turn FROM records
+    WHERE kind = 'tool-call' AND iif(json_valid(json), json_type(json, '$.tool'), '') = 'text'
+        AND length(json_extract(json, '$.tool')) <= 64;
+"#;
+
 /// The condition of a turn that has not ended, as the indexes have it.
 pub(super) const UNFINISHED: &str =
     "status IN ('queued', 'running', 'waiting', 'suspended', 'cancel-requested')";
@@ -187,3 +201,5 @@ pub(super) const SUMMARY_VERSION: usize = 4;
 pub(super) const MEMORIES_VERSION: usize = 2;
 /// The first version whose rows have checksums.
 pub(super) const CHECKSUM_VERSION: usize = 3;
+/// The first version whose conversations have titles.
+pub(super) const TITLES_VERSION: usize = 5;

@@ -97,13 +97,20 @@ fn lists_walk_through_what_they_list() {
         let lines = statement.query_map(parameters, |row| row.get::<_, String>(3)).unwrap();
         lines.collect::<Result<Vec<_>, _>>().unwrap().join("; ")
     };
+    // Each turn that is listed looks its tools up in an index.
+    let tools = "; CORRELATED SCALAR SUBQUERY 1; \
+                 SEARCH turn_words USING COVERING INDEX turn_words_by_turn (turn=? AND word>? AND word<?)";
+    let check = |query: TurnQuery, expected: &str| {
+        assert_eq!(plan(query), format!("{expected}{tools}"));
+    };
     let all = TurnQuery::default();
-    assert_eq!(plan(all.clone()), "SEARCH turns USING INTEGER PRIMARY KEY (rowid<?)");
-    let open = plan(all.clone().unfinished());
-    assert_eq!(open, "SEARCH turns USING INDEX turns_unfinished (number<?)");
+    check(all.clone(), "SEARCH turns USING INTEGER PRIMARY KEY (rowid<?)");
+    check(all.clone().unfinished(), "SEARCH turns USING INDEX turns_unfinished (number<?)");
     let found = "SEARCH turns USING INDEX turns_by_conversation (conversation=? AND rowid<?)";
-    assert_eq!(plan(all.clone().conversation("a")), found);
-    assert_eq!(plan(all.clone().conversation("a").unfinished()), found);
+    check(all.clone().conversation("a"), found);
+    check(all.clone().conversation("a").unfinished(), found);
+    let by_tool = plan(all.clone().tool("read"));
+    assert!(by_tool.contains("SEARCH turn_words USING PRIMARY KEY (word=?"), "{by_tool}");
     let found = plan(all.matching("deploy"));
     let by_word = "SEARCH turn_words USING PRIMARY KEY (word>? AND word<?)";
     assert!(found.contains(by_word), "{found}");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use haft_core::clock::Timestamp;
 use haft_core::store::{
     GateId, Lease, LeaseRequest, MemoryScope, NewTurn, Row, SettleOutcome, StoreError, StoreWrite,
-    SummaryUpdate, TurnId, TurnQuery, TurnSchedule, TurnStatus,
+    SummaryUpdate, TurnId, TurnQuery, TurnSchedule, TurnStatus, TurnSummary,
 };
 use rusqlite::{Connection, ToSql};
 
@@ -14,6 +14,7 @@ use super::checksum::{gate_checksum, row_checksum};
 use super::error::SqliteError;
 use super::queries::{list_removable_turns, load_gate};
 use super::schedule::LeaseRow;
+use crate::turns::tool_word;
 
 pub(super) fn create_turn(
     connection: &Connection,
@@ -106,6 +107,12 @@ pub(super) fn remove_turn(
 ) -> Result<bool, SqliteError> {
     let Some(turn) = LeaseRow::find(connection, id)? else { return Ok(false) };
     turn.check_free(now)?;
+    // A conversation loses its title with its last turn.
+    let sql = "DELETE FROM conversations
+               WHERE (tenant, id) IN (SELECT tenant, conversation FROM turns WHERE number = ?1)
+                   AND NOT EXISTS (SELECT 1 FROM turns AS other WHERE other.conversation = conversations.id
+                       AND other.tenant = conversations.tenant AND other.number <> ?1)";
+    execute(connection, sql, &[&turn.number])?;
     // The rows that belong to the turn are deleted by the foreign keys.
     execute(connection, "DELETE FROM turns WHERE number = ?1", &[&turn.number])?;
     Ok(true)
@@ -121,6 +128,23 @@ pub(super) fn remove_turns(
         remove_turn(connection, id, now)?;
     }
     Ok(ids)
+}
+
+/// Gives a conversation a title, or takes it away.
+pub(super) fn set_title(
+    connection: &Connection,
+    (tenant, conversation): (&str, &str),
+    title: Option<&str>,
+) -> Result<(), SqliteError> {
+    let sql = match title {
+        Some(_) => {
+            "INSERT INTO conversations (tenant, id, title) VALUES (?1, ?2, ?3)
+             ON CONFLICT DO UPDATE SET title = excluded.title"
+        }
+        None => "DELETE FROM conversations WHERE tenant = ?1 AND id = ?2 AND ?3 IS NULL",
+    };
+    execute(connection, sql, &[&tenant, &conversation, &title])?;
+    Ok(())
 }
 
 /// Compares the fingerprint of a secret with the one that is stored, or stores it.
@@ -261,7 +285,16 @@ fn update_summary(
                    error_code = coalesce(?4, error_code) WHERE number = ?1";
     // More tokens than the integers of SQLite can hold are that many.
     let tokens = update.tokens.map(|it| i64::try_from(it).unwrap_or(i64::MAX));
-    execute(connection, sql, &[&turn, &update.model, &tokens, &update.error_code])?;
+    if update.model.is_some() || tokens.is_some() || update.error_code.is_some() {
+        execute(connection, sql, &[&turn, &update.model, &tokens, &update.error_code])?;
+    }
+    let sql = "INSERT INTO turn_words (word, turn) SELECT ?1, ?2
+               WHERE (SELECT count(*) FROM turn_words
+                      WHERE turn = ?2 AND word >= '=' AND word < '>') < ?3
+               ON CONFLICT DO NOTHING";
+    for tool in &update.tools {
+        execute(connection, sql, &[&tool_word(tool), &turn, &(TurnSummary::MAX_TOOLS as i64)])?;
+    }
     Ok(())
 }
 

@@ -11,6 +11,8 @@ mod rows;
 mod runners;
 mod summaries;
 mod texts;
+mod titles;
+mod windows;
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -54,6 +56,8 @@ pub async fn store(store: &dyn TurnStore) -> Result<(), ContractViolation> {
     gates::check(store).await?;
     lists::check(store).await?;
     summaries::check(store).await?;
+    windows::check(store).await?;
+    titles::check(store).await?;
     claims::check(store).await?;
     changes::check(store).await?;
     memories::check(store).await?;

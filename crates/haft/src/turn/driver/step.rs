@@ -220,7 +220,7 @@ impl TurnDriver {
         let records = thoughts.len() + messages.len() + calls.len();
         let mut writes = Vec::with_capacity(2 + records + 3 * usize::from(totals.is_some()));
         writes.push(JournalEntry::to_write(&entry));
-        if let Some(update) = summary_update(entry_model(&entry), tokens) {
+        if let Some(update) = summary_update(entry_model(&entry), tokens, &calls) {
             writes.push(update);
         }
         self.recorder.note_progress();
@@ -325,11 +325,17 @@ fn entry_model(entry: &JournalEntry) -> Option<String> {
 }
 
 /// What lists show of the turn after a step, unless nothing has changed.
-fn summary_update(model: Option<String>, tokens: u64) -> Option<StoreWrite> {
-    if model.is_none() && tokens == 0 {
+fn summary_update(
+    model: Option<String>,
+    tokens: u64,
+    calls: &[Arc<ToolCall>],
+) -> Option<StoreWrite> {
+    if model.is_none() && tokens == 0 && calls.is_empty() {
         return None;
     }
     let mut update = SummaryUpdate::default();
-    (update.model, update.tokens) = (model, Some(tokens));
+    update.tokens = (model.is_some() || tokens > 0).then_some(tokens);
+    update.model = model;
+    let update = calls.iter().fold(update, |update, call| update.tool(call.tool()));
     Some(StoreWrite::Summary(update))
 }

@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::grants::ListedGrant;
 use super::notifier::GateNotifier;
-use super::{read_gate, to_json};
+use super::{read_gate, read_settlement, to_json};
 
 /// Settles gates. It works in any process that has the store and the key, whether or not the turn runs.
 ///
@@ -141,6 +141,21 @@ impl Gatekeeper {
     pub async fn open_gates(&self, turn: Option<TurnId>) -> Result<Vec<Gate>, StoreError> {
         let rows = self.store.open_gates(turn).await?;
         rows.iter().map(read_gate).collect()
+    }
+
+    /// Loads a gate and its settlement, if it has one; nothing if there is no such gate. The settlement is what the store says,
+    /// and not verified.
+    ///
+    /// # Errors
+    ///
+    /// The store failed, or what it has cannot be read.
+    pub async fn load_gate(
+        &self,
+        id: &GateId,
+    ) -> Result<Option<(Gate, Option<GateSettlement>)>, StoreError> {
+        let Some(row) = self.store.gate(id.clone()).await? else { return Ok(None) };
+        let settlement = row.settlement.as_deref().map(|text| read_settlement(id, text));
+        Ok(Some((read_gate(&row)?, settlement.transpose()?)))
     }
 
     /// Settles a gate with a value, in the name of the person who decided.

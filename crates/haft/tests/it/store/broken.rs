@@ -1,14 +1,15 @@
 //! The checks find stores that do not keep the contract.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Mutex;
 use std::time::Duration;
 
 use haft::BoxFuture;
 use haft::stores::{
     CancelOutcome, CancelRequest, ChangeListener, ClaimFilter, GateId, GateRow, JournalRow, Lease,
-    LeaseRequest, MemoryRow, MemoryScope, MemoryStore, NewTurn, SettleOutcome, SpoolKey,
-    StoreError, StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary,
+    LeaseRequest, MemoryRow, MemoryScope, MemoryStore, NewTurn, NumberedRow, SettleOutcome,
+    SpoolKey, StoreError, StoreWrite, StoredTurn, TurnId, TurnOutline, TurnQuery, TurnStore,
+    TurnSummary,
 };
 use haft::testing::conformance;
 
@@ -47,6 +48,12 @@ enum Flaw {
     ForgetsReferences,
     AcceptsEverySecret,
     IgnoresWords,
+    IgnoresTools,
+    SkipsRows,
+    ForgetsRowsOfOutlines,
+    MixesTitles,
+    ListsGatesOfOthers,
+    CountsAllTurns,
 }
 
 /// A store in memory with a flaw.
@@ -181,6 +188,13 @@ impl TurnStore for Flawed {
         })
     }
 
+    fn count_claimable(&self, filter: ClaimFilter) -> BoxFuture<'_, Result<u64, StoreError>> {
+        self.store.count_claimable(match self.flaw {
+            Flaw::CountsAllTurns => ClaimFilter::default(),
+            _ => filter,
+        })
+    }
+
     fn renew(&self, mut lease: Lease) -> BoxFuture<'_, Result<Lease, StoreError>> {
         Box::pin(async move {
             if self.flaw == Flaw::LetsLeasesRunOutLater && lease.ttl.is_zero() {
@@ -299,6 +313,7 @@ impl TurnStore for Flawed {
                 Flaw::IgnoresTheConversation => query.conversation = None,
                 Flaw::IncludesFinishedTurns => query.unfinished = false,
                 Flaw::IgnoresWords => query.words.clear(),
+                Flaw::IgnoresTools => query.tool = None,
                 _ => {}
             }
             let mut turns = self.store.turns(query).await?;
@@ -351,6 +366,54 @@ impl TurnStore for Flawed {
         self.store.open_gates(turn)
     }
 
+    fn open_gates_of(&self, tenant: String) -> BoxFuture<'_, Result<Vec<GateRow>, StoreError>> {
+        match self.flaw {
+            Flaw::ListsGatesOfOthers => self.store.open_gates(None),
+            _ => self.store.open_gates_of(tenant),
+        }
+    }
+
+    fn outline(&self, turn: TurnId) -> BoxFuture<'_, Result<Option<TurnOutline>, StoreError>> {
+        Box::pin(async move {
+            let mut outline = self.store.outline(turn).await?;
+            if self.flaw == Flaw::ForgetsRowsOfOutlines
+                && let Some(outline) = &mut outline
+            {
+                outline.rows.pop();
+            }
+            Ok(outline)
+        })
+    }
+
+    fn read_rows(
+        &self,
+        turn: TurnId,
+        after: u64,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<NumberedRow>, StoreError>> {
+        let after = after + u64::from(self.flaw == Flaw::SkipsRows && after > 0);
+        self.store.read_rows(turn, after, limit)
+    }
+
+    fn set_title(
+        &self,
+        tenant: String,
+        conversation: String,
+        title: Option<String>,
+    ) -> BoxFuture<'_, Result<(), StoreError>> {
+        let tenant = if self.flaw == Flaw::MixesTitles { String::new() } else { tenant };
+        self.store.set_title(tenant, conversation, title)
+    }
+
+    fn titles(
+        &self,
+        tenant: String,
+        conversations: Vec<String>,
+    ) -> BoxFuture<'_, Result<BTreeMap<String, String>, StoreError>> {
+        let tenant = if self.flaw == Flaw::MixesTitles { String::new() } else { tenant };
+        self.store.titles(tenant, conversations)
+    }
+
     fn settle(
         &self,
         gate: GateId,
@@ -400,6 +463,7 @@ fn flaws_are_found() {
     let next = "of the turns that can run, the one with the highest priority that waits longest is claimed";
     check(Flaw::ClaimsNewestFirst, next);
     check(Flaw::IgnoresFilters, "turns that cannot run are not claimed");
+    check(Flaw::CountsAllTurns, "the turns that can be claimed are counted");
     check(Flaw::ForgetsTakeOvers, "each claim of a dead holder's turn counts");
     check(
         Flaw::HidesCancellation,
@@ -411,10 +475,70 @@ fn flaws_are_found() {
     check(Flaw::ForgetsReferences, "content is used while a record refers to it");
     check(Flaw::AcceptsEverySecret, "another secret is refused");
     check(Flaw::IgnoresWords, "a search finds the turns that it selects, newest first");
+    check(Flaw::IgnoresTools, "a search finds the turns that it selects, newest first");
+    let window = "a window has the rows behind its number, with the numbers of the outline";
+    check(Flaw::SkipsRows, window);
+    check(Flaw::ForgetsRowsOfOutlines, "an outline has the parts of the turn, in order");
+    check(Flaw::MixesTitles, "a conversation of a tenant has the title that was set last");
+    check(
+        Flaw::ListsGatesOfOthers,
+        "the open gates of a tenant are listed, oldest first, and no others",
+    );
     check(Flaw::MixesScopes, "memories of different scopes are different memories");
     check(Flaw::KeepsMemoriesByTurn, "memories stay when their turn is removed");
     check(
         Flaw::ReplacesAllMemories,
         "memories stand where they were first put, with the text that was put last",
     );
+}
+
+/// A store that implements what it must and leaves the rest to the contract.
+#[derive(Debug)]
+struct Minimal(MemoryStore);
+
+macro_rules! forwarded {
+    ($($method:ident($($arg:ident: $type:ty),*) -> $result:ty;)*) => {
+        impl TurnStore for Minimal {
+            $(
+                fn $method(&self, $($arg: $type),*) -> BoxFuture<'_, Result<$result, StoreError>> {
+                    self.0.$method($($arg),*)
+                }
+            )*
+
+            fn listen(&self) -> Box<dyn ChangeListener> {
+                self.0.listen()
+            }
+        }
+    };
+}
+
+forwarded! {
+    create(turn: NewTurn, holder: LeaseRequest) -> Lease;
+    enqueue(turn: NewTurn) -> ();
+    claim(turn: TurnId, holder: LeaseRequest) -> Lease;
+    claim_next(filter: ClaimFilter, holder: LeaseRequest) -> Option<Lease>;
+    count_claimable(filter: ClaimFilter) -> u64;
+    renew(lease: Lease) -> Lease;
+    release(lease: Lease) -> ();
+    commit(lease: Lease, writes: Vec<StoreWrite>) -> ();
+    request_cancel(turn: TurnId, request: CancelRequest) -> CancelOutcome;
+    load(turn: TurnId) -> Option<StoredTurn>;
+    summary(turn: TurnId) -> Option<TurnSummary>;
+    read_journal(turn: TurnId, after: u64, limit: usize) -> Vec<JournalRow>;
+    turns(query: TurnQuery) -> Vec<TurnSummary>;
+    remove(turn: TurnId) -> bool;
+    remove_turns(query: TurnQuery) -> Vec<TurnId>;
+    unreferenced_keys(keys: Vec<SpoolKey>) -> Vec<SpoolKey>;
+    gate(gate: GateId) -> Option<GateRow>;
+    open_gates(turn: Option<TurnId>) -> Vec<GateRow>;
+    settle(gate: GateId, settlement: String) -> SettleOutcome;
+    load_memories(scope: MemoryScope) -> Vec<MemoryRow>;
+    set_title(tenant: String, conversation: String, title: Option<String>) -> ();
+    titles(tenant: String, conversations: Vec<String>) -> BTreeMap<String, String>;
+    verify_secret(fingerprint: [u8; 32]) -> ();
+}
+
+#[test]
+fn a_store_with_the_default_methods_keeps_the_contract() {
+    run(conformance::store(&Minimal(MemoryStore::new()))).unwrap();
 }

@@ -10,7 +10,10 @@ use haft::stores::{
 };
 use haft::testing::conformance;
 use haft::tools::ToolEffect;
-use haft::turn::{ApprovalLedger as _, Cancellation, GatePolicy, Gatekeeper, Spending};
+use haft::turn::{
+    ApprovalLedger as _, Cancellation, GatePolicy, Gatekeeper, GrantRefusal, Spending,
+    StandingApproval,
+};
 use haft::{Tool, TurnInput, TurnRunner};
 use haft_testkit::PostgresServer;
 
@@ -136,6 +139,63 @@ fn an_approval_in_a_shared_store_is_spent_in_its_ledger() {
         assert_eq!(runner.resume(&waiting.turn).await.unwrap().text(), "done");
         let spent = server.run_sql("SELECT gate FROM shop_ledger.approvals_spent");
         assert_eq!(spent, gate.id.as_str());
+    });
+}
+
+#[test]
+fn standing_approvals_of_a_shared_store_are_signed_stored_and_revoked_for_good() {
+    let Some(server) = PostgresServer::start() else { return };
+    block_on(async {
+        let open = async || {
+            let options =
+                StoreOptions::default().spools("memory:".parse().unwrap()).secret([7; 32]);
+            let url = format!("{}&schema=shop", server.url()).parse().unwrap();
+            OpenStores::open(&url, options).await.unwrap()
+        };
+        // Two processes, and two tenants of one store.
+        let (ours, theirs) = (open().await, open().await);
+        let runner = |stores: &OpenStores| {
+            let deploy =
+                Tool::builder("deploy").description("Deploys.").requires_approval("May I?");
+            let script = r#"{"steps": [{"call": {"deploy": {}}}, {"say": "{{ last.deploy }}"}]}"#;
+            TurnRunner::builder(ScriptExecutor::parse(script).unwrap())
+                .stores(stores)
+                .agent("deployer")
+                .tool(deploy.handler(|| "done").build().unwrap())
+                .gate_policy(GatePolicy::Suspend)
+                .build()
+                .unwrap()
+        };
+        assert!(Gatekeeper::of_stores(&ours).grants().await.unwrap().is_empty());
+        let first = runner(&ours).run(TurnInput::new("You deploy.")).await.unwrap();
+        let keeper = Gatekeeper::of_stores(&theirs);
+        let gate = keeper.open_gates(None).await.unwrap().pop().unwrap();
+        let always = StandingApproval::for_agent();
+        keeper.approve_always(&gate.id, always, "Ada").await.unwrap();
+        assert_eq!(runner(&ours).resume(&first.turn).await.unwrap().text(), "done");
+        let granted = keeper.grants().await.unwrap();
+        assert!(granted.len() == 1 && granted[0].refusal.is_none(), "{granted:?}");
+        // Another process need not ask, another tenant must.
+        let second = runner(&theirs).run(TurnInput::new("You deploy.")).await.unwrap();
+        assert_eq!(second.text(), "done");
+        let bank = theirs.for_tenant("bank");
+        assert!(Gatekeeper::of_stores(&bank).grants().await.unwrap().is_empty());
+        let asked = runner(&bank).run(TurnInput::new("You deploy.")).await.unwrap();
+        let asked = bank.turns().summary(asked.turn).await.unwrap().unwrap();
+        assert_eq!(asked.status, TurnStatus::Waiting);
+        // One that was edited or put back after its revocation counts for nothing.
+        let backup = "CREATE TABLE public.backup AS SELECT * FROM shop_ledger.grants";
+        let _ = server.run_sql(backup);
+        let _ = server.run_sql("UPDATE shop_ledger.grants SET json = replace(json, 'Ada', 'Eve')");
+        let forged = keeper.grants().await.unwrap();
+        assert!(forged[0].grant.is_none() && forged[0].refusal.is_some(), "{forged:?}");
+        keeper.revoke_grant(granted[0].id).await.unwrap();
+        assert!(keeper.grants().await.unwrap().is_empty());
+        let _ = server.run_sql("INSERT INTO shop_ledger.grants SELECT * FROM public.backup");
+        assert_eq!(keeper.grants().await.unwrap()[0].refusal, Some(GrantRefusal::Revoked));
+        let third = runner(&ours).run(TurnInput::new("You deploy.")).await.unwrap();
+        let third = ours.turns().summary(third.turn).await.unwrap().unwrap();
+        assert_eq!(third.status, TurnStatus::Waiting);
     });
 }
 

@@ -1,5 +1,6 @@
 //! What crosses from one turn of a conversation to the next.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -575,6 +576,7 @@ impl TurnStore for CountingStore {
         enqueue(turn: NewTurn) -> (), 0;
         claim(turn: TurnId, holder: LeaseRequest) -> Lease, 0;
         claim_next(filter: ClaimFilter, holder: LeaseRequest) -> Option<Lease>, 0;
+        count_claimable(filter: ClaimFilter) -> u64, 0;
         renew(lease: Lease) -> Lease, 0;
         release(lease: Lease) -> (), 0;
         request_cancel(turn: TurnId, request: CancelRequest) -> CancelOutcome, 0;
@@ -589,6 +591,8 @@ impl TurnStore for CountingStore {
         open_gates(turn: Option<TurnId>) -> Vec<GateRow>, 1;
         settle(gate: GateId, settlement: String) -> SettleOutcome, 0;
         load_memories(scope: MemoryScope) -> Vec<MemoryRow>, 1;
+        set_title(tenant: String, conversation: String, title: Option<String>) -> (), 0;
+        titles(tenant: String, conversations: Vec<String>) -> BTreeMap<String, String>, 1;
         verify_secret(fingerprint: [u8; 32]) -> (), 0;
     }
 }

@@ -234,6 +234,7 @@ slow! {
     enqueue(turn: NewTurn) -> ();
     claim(turn: TurnId, holder: LeaseRequest) -> haft::stores::Lease;
     claim_next(filter: haft::stores::ClaimFilter, holder: LeaseRequest) -> Option<haft::stores::Lease>;
+    count_claimable(filter: haft::stores::ClaimFilter) -> u64;
     renew(lease: haft::stores::Lease) -> haft::stores::Lease;
     release(lease: haft::stores::Lease) -> ();
     commit(lease: haft::stores::Lease, writes: Vec<StoreWrite>) -> ();
@@ -249,6 +250,8 @@ slow! {
     open_gates(turn: Option<TurnId>) -> Vec<haft::stores::GateRow>;
     settle(gate: haft::stores::GateId, settlement: String) -> haft::stores::SettleOutcome;
     load_memories(scope: haft::stores::MemoryScope) -> Vec<haft::stores::MemoryRow>;
+    set_title(tenant: String, conversation: String, title: Option<String>) -> ();
+    titles(tenant: String, conversations: Vec<String>) -> std::collections::BTreeMap<String, String>;
     verify_secret(fingerprint: [u8; 32]) -> ();
 }
 

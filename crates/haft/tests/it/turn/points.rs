@@ -118,6 +118,7 @@ guarded! {
     enqueue(turn: NewTurn) -> (), true;
     claim(turn: TurnId, holder: LeaseRequest) -> Lease, true;
     claim_next(filter: ClaimFilter, holder: LeaseRequest) -> Option<Lease>, true;
+    count_claimable(filter: ClaimFilter) -> u64, false;
     renew(lease: Lease) -> Lease, true;
     release(lease: Lease) -> (), true;
     commit(lease: Lease, writes: Vec<StoreWrite>) -> (), true;
@@ -133,6 +134,8 @@ guarded! {
     open_gates(turn: Option<TurnId>) -> Vec<GateRow>, false;
     settle(gate: GateId, settlement: String) -> SettleOutcome, true;
     load_memories(scope: MemoryScope) -> Vec<MemoryRow>, false;
+    set_title(tenant: String, conversation: String, title: Option<String>) -> (), true;
+    titles(tenant: String, conversations: Vec<String>) -> std::collections::BTreeMap<String, String>, false;
     verify_secret(fingerprint: [u8; 32]) -> (), true;
 }
 

@@ -38,7 +38,7 @@ fn an_older_file_is_copied_and_migrated_once() {
     let old = store_with_turn(&path);
     let before = run(load(&old, "old"));
     let file = DatabaseFile::locate(&path, at_once()).unwrap();
-    let copy = directory.path().join("turns.sqlite.v4.bak");
+    let copy = directory.path().join("turns.sqlite.v5.bak");
     let mut copied = None;
     for _ in 0..2 {
         let connection = file.open(&newer(&[NOTE])).unwrap().connection;
@@ -46,15 +46,15 @@ fn an_older_file_is_copied_and_migrated_once() {
             .query_row("SELECT id, note FROM turns", [], |row| Ok((row.get(0)?, row.get(1)?)))
             .unwrap();
         assert_eq!(note, ("old".to_owned(), "new".to_owned()));
-        assert_eq!(version_of(&connection), 5);
+        assert_eq!(version_of(&connection), 6);
         // The second opening finds nothing to migrate and copies nothing.
         let bytes = std::fs::read(&copy).unwrap();
         assert_eq!(*copied.get_or_insert(bytes.clone()), bytes);
-        assert_eq!(other_files(&directory), ["turns.sqlite.v4.bak"]);
+        assert_eq!(other_files(&directory), ["turns.sqlite.v5.bak"]);
     }
     // The program that does not know the new version refuses the file, and can use the copy.
     let error = SqliteStore::open(&path).unwrap_err();
-    assert!(matches!(error, StoreError::NewerVersion { found: 5, known: 4 }), "{error:?}");
+    assert!(matches!(error, StoreError::NewerVersion { found: 6, known: 5 }), "{error:?}");
     let restored = SqliteStore::open(&copy).unwrap();
     assert_eq!(run(load(&restored, "old")), before);
 }
@@ -68,7 +68,7 @@ fn a_store_that_is_open_refuses_to_work_after_a_migration_by_a_newer_program() {
         let file = DatabaseFile::locate(&path, at_once()).unwrap();
         let connection = file.open(&newer(&[NOTE])).unwrap().connection;
         let is_newer =
-            |error: &StoreError| matches!(error, StoreError::NewerVersion { found: 5, known: 4 });
+            |error: &StoreError| matches!(error, StoreError::NewerVersion { found: 6, known: 5 });
         let error =
             old.commit(lease.clone(), vec![StoreWrite::Journal("1".into())]).await.unwrap_err();
         assert!(is_newer(&error), "{error:?}");
@@ -105,7 +105,7 @@ fn check_not_migrated(path: &Path, migrations: &[&str], expected: &str) {
     let error = file.open(migrations).unwrap_err();
     assert!(message(&error).contains(expected), "{}", message(&error));
     let connection = file.open(MIGRATIONS).unwrap().connection;
-    assert_eq!(version_of(&connection), 4);
+    assert_eq!(version_of(&connection), 5);
     let half = "SELECT count(*) FROM sqlite_schema WHERE name = 'half'";
     assert_eq!(connection.query_row(half, [], |row| row.get::<_, i64>(0)).unwrap(), 0);
     assert_eq!(run(load(&old, "old")), before);
@@ -124,7 +124,7 @@ fn a_copy_that_cannot_be_written_stops_the_migration() {
     let expected = "that a migration needs could not be written: ";
     let steps = newer(&["CREATE TABLE half (a)"]);
     // The draft cannot be created, and the finished copy cannot get its name.
-    for blocked in ["turns.sqlite.v4.bak.new", "turns.sqlite.v4.bak"] {
+    for blocked in ["turns.sqlite.v5.bak.new", "turns.sqlite.v5.bak"] {
         let (directory, path) = temp_db();
         std::fs::create_dir_all(directory.path().join(blocked).join("full")).unwrap();
         check_not_migrated(&path, &steps, expected);
@@ -136,15 +136,15 @@ fn a_copy_that_cannot_be_written_stops_the_migration() {
 fn the_draft_of_a_process_that_died_is_replaced() {
     let (directory, path) = temp_db();
     drop(store_with_turn(&path));
-    std::fs::write(directory.path().join("turns.sqlite.v4.bak.new"), "half of a copy").unwrap();
+    std::fs::write(directory.path().join("turns.sqlite.v5.bak.new"), "half of a copy").unwrap();
     drop(
         DatabaseFile::locate(&path, SqliteOptions::default())
             .unwrap()
             .open(&newer(&[NOTE]))
             .unwrap(),
     );
-    assert_eq!(other_files(&directory), ["turns.sqlite.v4.bak"]);
-    let copy = SqliteStore::open(directory.path().join("turns.sqlite.v4.bak")).unwrap();
+    assert_eq!(other_files(&directory), ["turns.sqlite.v5.bak"]);
+    let copy = SqliteStore::open(directory.path().join("turns.sqlite.v5.bak")).unwrap();
     assert_eq!(run(copy.turns(TurnQuery::default())).unwrap().len(), 1);
 }
 
@@ -156,10 +156,10 @@ fn only_the_newest_two_copies_are_kept() {
     let steps =
         ["CREATE TABLE a (x)", "CREATE TABLE b (x)", "CREATE TABLE c (x)", "CREATE TABLE d (x)"];
     let expected: [&[&str]; 4] = [
-        &["turns.sqlite.v4.bak"],
-        &["turns.sqlite.v4.bak", "turns.sqlite.v5.bak"],
+        &["turns.sqlite.v5.bak"],
         &["turns.sqlite.v5.bak", "turns.sqlite.v6.bak"],
         &["turns.sqlite.v6.bak", "turns.sqlite.v7.bak"],
+        &["turns.sqlite.v7.bak", "turns.sqlite.v8.bak"],
     ];
     for (count, expected) in (1..).zip(expected) {
         drop(file.open(&newer(steps.get(..count).unwrap())).unwrap());
@@ -176,10 +176,10 @@ fn processes_that_open_an_older_file_at_once_migrate_it_once() {
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| file.open(&steps).unwrap())).collect();
         for thread in threads {
-            assert_eq!(version_of(&thread.join().unwrap().connection), 5);
+            assert_eq!(version_of(&thread.join().unwrap().connection), 6);
         }
     });
-    assert_eq!(other_files(&directory), ["turns.sqlite.v4.bak"]);
+    assert_eq!(other_files(&directory), ["turns.sqlite.v5.bak"]);
 }
 
 #[cfg(unix)]
@@ -195,7 +195,7 @@ fn a_copy_is_private_whatever_its_store_is() {
             .open(&newer(&[NOTE]))
             .unwrap(),
     );
-    let copy = std::fs::metadata(directory.path().join("turns.sqlite.v4.bak")).unwrap();
+    let copy = std::fs::metadata(directory.path().join("turns.sqlite.v5.bak")).unwrap();
     assert_eq!(copy.permissions().mode() & 0o777, 0o600);
 }
 
@@ -239,7 +239,7 @@ fn files_of_others_are_refused_and_stay_as_they_are() {
     let newer = format!("PRAGMA application_id = {ours}; PRAGMA user_version = 1000");
     check_refused(
         |path| sql(path, &newer),
-        "the store has version 1000, and this program knows versions up to 4; use a newer program",
+        "the store has version 1000, and this program knows versions up to 5; use a newer program",
     );
     check_refused(
         |path| std::fs::write(path, "Dear diary, ".repeat(1000)).unwrap(),
@@ -366,4 +366,31 @@ fn turns_of_version_3_get_summaries_and_a_schedule() {
     };
     let times = ["ended", "running", "waiting", "settled"].map(runnable);
     assert_eq!(times, [None, Some(50), None, Some(60)]);
+}
+
+#[test]
+fn turns_of_version_4_are_found_by_their_tools() {
+    let (_dir, path) = temp_db();
+    let older = MIGRATIONS.get(..4).unwrap();
+    drop(DatabaseFile::locate(&path, at_once()).unwrap().open(older).unwrap());
+    let old = r#"
+        INSERT INTO turns (id, conversation, status, created_at, epoch) VALUES ('a', 'talk', 'completed', 1, 1);
+        INSERT INTO turns (id, status, created_at, epoch) VALUES ('b', 'completed', 2, 1);
+        INSERT INTO records (turn, kind, id, json) VALUES (1, 'tool-call', '1', '{"tool":"read"}');
+        INSERT INTO records (turn, kind, id, json) VALUES (1, 'tool-call', '2', '{"tool":"read"}');
+        INSERT INTO records (turn, kind, id, json) VALUES (1, 'tool-call', '3', '{"tool":7}');
+        INSERT INTO records (turn, kind, id, json) VALUES (2, 'tool-call', '1', 'no JSON');
+        INSERT INTO records (turn, kind, id, json) VALUES (2, 'message', '1', '{"tool":"read"}');"#;
+    sql(&path, old);
+    let read_only = SqliteStore::open_read_only(&path).unwrap();
+    let titles = run(read_only.titles(String::new(), vec!["talk".to_owned()])).unwrap();
+    assert!(titles.is_empty(), "a file that is only read is not migrated");
+    drop(read_only);
+    let store = SqliteStore::open(&path).unwrap();
+    let found = run(store.turns(TurnQuery::default().tool("read"))).unwrap();
+    let [turn] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!((turn.id.as_str(), turn.tools.len()), ("a", 1));
+    run(store.set_title(String::new(), "talk".to_owned(), Some("A title".to_owned()))).unwrap();
+    let titles = run(store.titles(String::new(), vec!["talk".to_owned()])).unwrap();
+    assert_eq!(titles.get("talk").map(String::as_str), Some("A title"));
 }

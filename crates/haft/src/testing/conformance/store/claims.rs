@@ -35,7 +35,8 @@ async fn queued_turns_are_claimed_in_order(store: &dyn TurnStore) -> Result<(), 
         &(TurnStatus::Queued, None, None),
     )?;
     let mut leases = Vec::new();
-    for id in ["b", "e", "a", "c", "d"] {
+    for (id, count) in [("b", 5), ("e", 4), ("a", 3), ("c", 2), ("d", 1)] {
+        expect_count(store, ClaimFilter::default(), count).await?;
         let lease = claim_next(store, ClaimFilter::default(), Some(id)).await?;
         let promise = "a queued turn that is claimed runs, with epoch 1";
         let status = summary_of(store, id).await?.status;
@@ -44,6 +45,7 @@ async fn queued_turns_are_claimed_in_order(store: &dyn TurnStore) -> Result<(), 
         leases.push(lease);
     }
     expect_no_work(store).await?;
+    expect_count(store, ClaimFilter::default(), 0).await?;
     for lease in leases {
         end_turn(store, lease).await?;
     }
@@ -183,14 +185,15 @@ async fn filters_select(store: &dyn TurnStore) -> Result<(), ContractViolation> 
     enqueue(store, NewTurn::new(turn_id("4")?)).await?;
     let all = ClaimFilter::default;
     let mut leases = Vec::new();
-    for (filter, expected) in [
-        (all().agent("none"), None),
-        (all().tenant("shop").agent("a"), None),
-        (all().tenant("shop"), Some("2")),
-        (all().agent("c").agent("x"), Some("3")),
-        (all().tenant(""), Some("1")),
-        (all(), Some("4")),
+    for (filter, count, expected) in [
+        (all().agent("none"), 0, None),
+        (all().tenant("shop").agent("a"), 0, None),
+        (all().tenant("shop"), 1, Some("2")),
+        (all().agent("c").agent("x"), 1, Some("3")),
+        (all().tenant(""), 2, Some("1")),
+        (all(), 1, Some("4")),
     ] {
+        expect_count(store, filter.clone(), count).await?;
         match expected {
             Some(id) => leases.push(claim_next(store, filter, Some(id)).await?),
             None => expect_no_work_of(store, filter).await?,
@@ -336,6 +339,16 @@ async fn expect_no_work_of(
     let claimed = store.claim_next(filter, lease_request("w")).await;
     let claimed = expect_ok("any process can look for work", claimed)?;
     ContractViolation::ensure_equal("turns that cannot run are not claimed", &claimed, &None)
+}
+
+async fn expect_count(
+    store: &dyn TurnStore,
+    filter: ClaimFilter,
+    expected: u64,
+) -> Result<(), ContractViolation> {
+    let count = expect_ok("turns can be counted", store.count_claimable(filter).await)?;
+    let promise = "the turns that can be claimed are counted";
+    ContractViolation::ensure_equal(promise, &count, &expected)
 }
 
 async fn summary_of(store: &dyn TurnStore, id: &str) -> Result<TurnSummary, ContractViolation> {

@@ -13,7 +13,8 @@ pub(super) async fn check(store: &dyn TurnStore) -> Result<(), ContractViolation
     a_commit_is_whole(store).await?;
     gates_open_once(store).await?;
     the_first_settlement_holds(store).await?;
-    gates_are_listed(store).await
+    gates_are_listed(store).await?;
+    gates_of_a_tenant_are_listed(store).await
 }
 
 async fn gates_open_once(store: &dyn TurnStore) -> Result<(), ContractViolation> {
@@ -130,6 +131,34 @@ async fn gates_are_listed(store: &dyn TurnStore) -> Result<(), ContractViolation
     }
     end_turn(store, first).await?;
     end_turn(store, second).await
+}
+
+async fn gates_of_a_tenant_are_listed(store: &dyn TurnStore) -> Result<(), ContractViolation> {
+    let (mut leases, mut all) = (Vec::new(), Vec::new());
+    // The names are in no order: gates are in the order of their opening.
+    for (tenant, name) in [("shop", "z"), ("", "m"), ("bank", "b"), ("shop", "a")] {
+        let new = NewTurn::new(turn_id(name)?).tenant(tenant).writes(vec![open(name, "1")?]);
+        let lease = expect_ok("a turn can begin", store.create(new, lease_request("a")).await)?;
+        all.push((tenant, gate(&lease, name, "1")?));
+        leases.push((tenant, lease));
+    }
+    for (tenant, lease) in &leases {
+        let (late, settled) = (format!("late {}", lease.turn), format!("settled {}", lease.turn));
+        commit_writes(store, lease, vec![open(&late, "2")?, open(&settled, "3")?]).await?;
+        expect_ok("a gate can be settled", store.settle(gate_id(&settled)?, "1".into()).await)?;
+        all.push((tenant, gate(lease, &late, "2")?));
+    }
+    for tenant in ["shop", "", "bank", "none"] {
+        let listed = store.open_gates_of(tenant.to_owned()).await;
+        let listed = expect_ok("the open gates of a tenant can be listed", listed)?;
+        let expected = all.iter().filter(|it| it.0 == tenant).map(|it| it.1.clone());
+        let promise = "the open gates of a tenant are listed, oldest first, and no others";
+        ContractViolation::ensure_equal(promise, &listed, &expected.collect())?;
+    }
+    for (_, lease) in leases {
+        end_turn(store, lease).await?;
+    }
+    Ok(())
 }
 
 async fn a_commit_is_whole(store: &dyn TurnStore) -> Result<(), ContractViolation> {

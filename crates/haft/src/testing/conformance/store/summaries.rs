@@ -4,6 +4,7 @@ use haft_core::clock::Timestamp;
 use haft_core::spool::SpoolKey;
 use haft_core::store::{
     NewTurn, Row, RowKind, StoreWrite, SummaryUpdate, TurnId, TurnQuery, TurnStatus, TurnStore,
+    TurnSummary,
 };
 
 use super::{
@@ -13,6 +14,7 @@ use super::{
 
 pub(super) async fn check(store: &dyn TurnStore) -> Result<(), ContractViolation> {
     summaries_are_shown(store).await?;
+    a_bounded_number_of_tools_is_shown(store).await?;
     turns_are_found(store).await?;
     ended_turns_are_removed_by_pages(store).await?;
     journals_are_read_by_pages(store).await?;
@@ -24,7 +26,9 @@ async fn summaries_are_shown(store: &dyn TurnStore) -> Result<(), ContractViolat
     let new = NewTurn::new(turn_id("summary")?).agent("support").model("small").said("Hello  you");
     let new = new.priority(-3).tenant("shop").conversation("talk");
     let lease = expect_ok("a turn can begin", store.create(new, lease_request("a")).await)?;
-    let update = SummaryUpdate::default().model("large").tokens(1234);
+    let update = SummaryUpdate::default().model("large").tokens(1234).tool("write").tool("read");
+    commit_writes(store, &lease, vec![StoreWrite::Summary(update)]).await?;
+    let update = SummaryUpdate::default().tool("read").tool("append");
     commit_writes(store, &lease, vec![StoreWrite::Summary(update)]).await?;
     let update = SummaryUpdate::default().error_code("E_STORE");
     let end = vec![StoreWrite::Summary(update), StoreWrite::Status(TurnStatus::Failed)];
@@ -40,6 +44,8 @@ async fn summaries_are_shown(store: &dyn TurnStore) -> Result<(), ContractViolat
     ContractViolation::ensure_equal(promise, &texts, &expected)?;
     let numbers = (summary.tokens, summary.priority, summary.tenant.as_str());
     ContractViolation::ensure_equal(promise, &numbers, &(Some(1234), -3, "shop"))?;
+    let tools: Vec<&str> = summary.tools.iter().map(String::as_str).collect();
+    ContractViolation::ensure_equal(promise, &tools, &vec!["append", "read", "write"])?;
     let is_ordered = Some(summary.created_at) <= summary.updated_at
         && summary.ended_at.is_some()
         && summary.ended_at <= summary.updated_at;
@@ -47,6 +53,23 @@ async fn summaries_are_shown(store: &dyn TurnStore) -> Result<(), ContractViolat
     let listed = expect_ok("turns can be listed", store.turns(TurnQuery::default()).await)?;
     let promise = "lists show the same summary";
     ContractViolation::ensure_equal(promise, &listed.first(), &Some(&summary))?;
+    end_turn(store, lease).await
+}
+
+async fn a_bounded_number_of_tools_is_shown(
+    store: &dyn TurnStore,
+) -> Result<(), ContractViolation> {
+    let lease = begin_turn(store, "tools", Vec::new()).await?;
+    for number in 0..TurnSummary::MAX_TOOLS + 8 {
+        let update = SummaryUpdate::default().tool(&format!("tool {number:03}"));
+        commit_writes(store, &lease, vec![StoreWrite::Summary(update)]).await?;
+    }
+    let summary = expect_ok("a turn can be asked for", store.summary(lease.turn.clone()).await)?;
+    let tools: Vec<String> = summary.into_iter().flat_map(|it| it.tools).collect();
+    let expected: Vec<String> =
+        (0..TurnSummary::MAX_TOOLS).map(|number| format!("tool {number:03}")).collect();
+    let promise = "a summary shows the tools that were called first";
+    ContractViolation::ensure_equal(promise, &tools, &expected)?;
     end_turn(store, lease).await
 }
 
@@ -58,7 +81,12 @@ async fn turns_are_found(store: &dyn TurnStore) -> Result<(), ContractViolation>
         new = if number % 3 == 0 { new.model("small") } else { new };
         new = if number % 4 == 0 { new.tenant("shop").conversation("Büro") } else { new };
         let status = TurnStatus::ALL.get(number % 9).copied().unwrap_or(TurnStatus::Running);
-        let new = new.writes(vec![StoreWrite::Status(status)]);
+        let mut update = SummaryUpdate::default();
+        if number > 1 {
+            update =
+                update.tokens(100 * number as u64).tool("read").tool(&format!("tool_{number}"));
+        }
+        let new = new.writes(vec![StoreWrite::Status(status), StoreWrite::Summary(update)]);
         leases.push(expect_ok("a turn can begin", store.create(new, lease_request("a")).await)?);
     }
     let all = expect_ok("turns can be listed", store.turns(TurnQuery::default()).await)?;
@@ -80,6 +108,15 @@ async fn turns_are_found(store: &dyn TurnStore) -> Result<(), ContractViolation>
         query().matching("100%"),
         query().matching("ünï").unfinished(),
         query().conversation("Büro").matching("deploy"),
+        query().tool("read"),
+        query().tool("tool_3").matching("ünï"),
+        query().tool("tool"),
+        query().matching("tool"),
+        query().matching("read"),
+        query().min_tokens(0).max_tokens(0),
+        query().min_tokens(300).max_tokens(600),
+        query().min_tokens(u64::MAX),
+        query().tool("read").min_tokens(500).agent("even"),
         query().created_from(middle),
         query().created_before(middle),
     ];

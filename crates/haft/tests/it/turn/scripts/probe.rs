@@ -1,5 +1,6 @@
 //! A store that counts what is journaled, and interrupts a turn at a chosen point.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -96,6 +97,7 @@ impl TurnStore for Probe {
         enqueue(turn: NewTurn) -> ();
         claim(turn: TurnId, holder: LeaseRequest) -> Lease;
         claim_next(filter: ClaimFilter, holder: LeaseRequest) -> Option<Lease>;
+        count_claimable(filter: ClaimFilter) -> u64;
         renew(lease: Lease) -> Lease;
         release(lease: Lease) -> ();
         request_cancel(turn: TurnId, request: CancelRequest) -> CancelOutcome;
@@ -110,6 +112,8 @@ impl TurnStore for Probe {
         open_gates(turn: Option<TurnId>) -> Vec<GateRow>;
         settle(gate: GateId, settlement: String) -> SettleOutcome;
         load_memories(scope: MemoryScope) -> Vec<MemoryRow>;
+        set_title(tenant: String, conversation: String, title: Option<String>) -> ();
+        titles(tenant: String, conversations: Vec<String>) -> BTreeMap<String, String>;
         verify_secret(fingerprint: [u8; 32]) -> ();
     }
 }

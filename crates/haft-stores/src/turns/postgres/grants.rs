@@ -1,0 +1,168 @@
+//! Standing approvals in tables next to the ledger.
+
+use std::fmt;
+use std::sync::Arc;
+
+use haft_core::BoxFuture;
+use haft_core::gate::{GrantId, GrantRow, GrantStore};
+use haft_core::store::StoreError;
+use tokio_postgres::types::ToSql;
+
+use super::PostgresLedger;
+use super::connection::Database;
+use super::error::PostgresError;
+use crate::grants::{MAX_GRANT_BYTES, MAX_GRANTS};
+
+/// Stores standing approvals in a PostgreSQL server, in the schema of the ledger of spent approvals: the role that writes
+/// turns need not have rights there.
+///
+/// The tables are created when the first grant is stored or revoked. A role that loads grants needs the right to select from
+/// `grants` and `grants_revoked`, one whose turns give grants the right to insert into `grants`, and one that revokes them
+/// the right to insert into `grants_revoked`. A mark of revocation is never removed, so that a row of `grants` that is put
+/// back approves nothing.
+#[derive(Clone)]
+pub struct PostgresGrants {
+    database: Arc<Database>,
+    tenant: Arc<str>,
+}
+
+impl PostgresGrants {
+    /// The grants of one tenant, next to a ledger; the empty name is that of programs without tenants.
+    #[must_use]
+    pub fn of_ledger(ledger: &PostgresLedger, tenant: impl Into<Arc<str>>) -> Self {
+        Self { database: Arc::clone(ledger.database()), tenant: tenant.into() }
+    }
+
+    async fn has_tables(&self) -> Result<bool, PostgresError> {
+        let client = self.database.client().await?;
+        let find = "SELECT to_regclass($1) IS NOT NULL AND to_regclass($2) IS NOT NULL";
+        let tables = ["{s}.grants", "{s}.grants_revoked"].map(|name| self.database.sql(name));
+        let [grants, revoked] = &tables;
+        Ok(client.query_one(find, &[grants, revoked]).await?.try_get(0)?)
+    }
+
+    async fn create_tables(&self) -> Result<(), PostgresError> {
+        // A role that may only use the tables must not try to create anything.
+        if self.has_tables().await? {
+            return Ok(());
+        }
+        let create = "BEGIN;
+            SELECT pg_advisory_xact_lock(hashtextextended('haft schema {s}', 0));
+            CREATE SCHEMA IF NOT EXISTS {s};
+            CREATE TABLE IF NOT EXISTS {s}.grants (
+                tenant text COLLATE \"C\" NOT NULL,
+                id text COLLATE \"C\" NOT NULL,
+                json text NOT NULL,
+                PRIMARY KEY (tenant, id)
+            );
+            CREATE TABLE IF NOT EXISTS {s}.grants_revoked (
+                tenant text COLLATE \"C\" NOT NULL,
+                id text COLLATE \"C\" NOT NULL,
+                revoked_at timestamptz NOT NULL DEFAULT now(),
+                PRIMARY KEY (tenant, id)
+            );
+            COMMIT;";
+        let client = self.database.client().await?;
+        let created = client.batch_execute(&self.database.sql(create)).await;
+        if created.is_err() {
+            // The connection goes back to the pool without an open transaction.
+            let _ = client.batch_execute("ROLLBACK").await;
+        }
+        Ok(created?)
+    }
+
+    async fn insert_grant(&self, id: GrantId, json: &str) -> Result<(), PostgresError> {
+        self.create_tables().await?;
+        let client = self.database.client().await?;
+        let (tenant, id) = (&*self.tenant, id.to_string());
+        let count = self.database.sql("SELECT count(*) FROM {s}.grants WHERE tenant = $1");
+        let count: i64 = client.query_one(&count, &[&tenant]).await?.try_get(0)?;
+        if usize::try_from(count).is_ok_and(|it| it >= MAX_GRANTS) {
+            let reason = "there are 1000 standing approvals; revoke some of them";
+            return Err(StoreError::Invalid { what: "another standing approval", reason }.into());
+        }
+        let insert = "INSERT INTO {s}.grants (tenant, id, json)
+                      SELECT $1, $2, $3 WHERE NOT EXISTS
+                          (SELECT 1 FROM {s}.grants_revoked WHERE tenant = $1 AND id = $2)
+                      ON CONFLICT DO NOTHING";
+        client.execute(&self.database.sql(insert), &[&tenant, &id, &json]).await?;
+        Ok(())
+    }
+
+    async fn load_grants(&self) -> Result<Vec<GrantRow>, PostgresError> {
+        if !self.has_tables().await? {
+            return Ok(Vec::new());
+        }
+        let client = self.database.client().await?;
+        // A grant that was revoked and then put back is listed as revoked.
+        let load = "SELECT id, json, EXISTS (SELECT 1 FROM {s}.grants_revoked AS revoked
+                        WHERE revoked.tenant = grants.tenant AND revoked.id = grants.id)
+                    FROM {s}.grants WHERE tenant = $1 ORDER BY id LIMIT $2";
+        let limit = i64::try_from(MAX_GRANTS).unwrap_or(i64::MAX);
+        let rows = client.query(&self.database.sql(load), &[&&*self.tenant, &limit]).await?;
+        let mut grants = Vec::with_capacity(rows.len());
+        for row in &rows {
+            let (id, json): (String, String) = (row.try_get(0)?, row.try_get(1)?);
+            // A row that is no grant approves nothing.
+            let Ok(id) = id.parse() else { continue };
+            // No signature fits an empty text.
+            let json = if json.len() > MAX_GRANT_BYTES { String::new() } else { json };
+            grants.push(GrantRow::new(id, json, row.try_get(2)?));
+        }
+        Ok(grants)
+    }
+
+    async fn revoke_grant(&self, id: GrantId) -> Result<bool, PostgresError> {
+        self.create_tables().await?;
+        let mut client = self.database.client().await?;
+        let (tenant, id) = (&*self.tenant, id.to_string());
+        let parameters: [&(dyn ToSql + Sync); 2] = [&tenant, &id];
+        let transaction = client.transaction().await?;
+        let find = "SELECT EXISTS (SELECT 1 FROM {s}.grants WHERE tenant = $1 AND id = $2)";
+        let found = transaction.query_one(&self.database.sql(find), &parameters).await?;
+        let mark = "INSERT INTO {s}.grants_revoked (tenant, id) VALUES ($1, $2)
+                    ON CONFLICT DO NOTHING";
+        let marked = transaction.execute(&self.database.sql(mark), &parameters).await?;
+        transaction.commit().await?;
+        // The mark counts; the row is only not listed any more, and a role that may not delete it leaves it there.
+        let delete = "DELETE FROM {s}.grants WHERE tenant = $1 AND id = $2";
+        let _ = client.execute(&self.database.sql(delete), &parameters).await;
+        Ok(found.try_get::<_, bool>(0)? && marked == 1)
+    }
+}
+
+impl GrantStore for PostgresGrants {
+    fn insert(&self, id: GrantId, json: String) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(async move {
+            if json.len() > MAX_GRANT_BYTES {
+                let reason = "it has more than 262144 bytes";
+                return Err(StoreError::Invalid { what: "a standing approval", reason });
+            }
+            let inserted = self.insert_grant(id, &json).await;
+            inserted.map_err(|error| error.into_store_error("store a standing approval"))
+        })
+    }
+
+    fn load(&self) -> BoxFuture<'_, Result<Vec<GrantRow>, StoreError>> {
+        Box::pin(async move {
+            let loaded = self.load_grants().await;
+            loaded.map_err(|error| error.into_store_error("load the standing approvals"))
+        })
+    }
+
+    fn revoke(&self, id: GrantId) -> BoxFuture<'_, Result<bool, StoreError>> {
+        Box::pin(async move {
+            let revoked = self.revoke_grant(id).await;
+            revoked.map_err(|error| error.into_store_error("revoke a standing approval"))
+        })
+    }
+}
+
+impl fmt::Debug for PostgresGrants {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PostgresGrants")
+            .field("schema", &self.database.schema)
+            .field("tenant", &self.tenant)
+            .finish_non_exhaustive()
+    }
+}
