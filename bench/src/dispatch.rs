@@ -6,6 +6,8 @@ mod payload;
 #[cfg(feature = "peers")]
 mod peers;
 
+#[cfg(feature = "peers")]
+pub(crate) use self::peers::rig::rig_tool;
 use std::{
     future::Future,
     pin::pin,
@@ -20,7 +22,7 @@ use crate::{
     measure::{self, Plan, UNIT, Variant},
     node::{self, Case, Outcome},
     ours,
-    report::{Entry, FLOOR, Row},
+    report::{Entry, FLOOR, OURS, Row},
 };
 pub(crate) use payload::{Forecast, Order};
 
@@ -55,8 +57,8 @@ pub(crate) fn run(plan: Plan, print: Sink<'_>) -> Result<(), String> {
     let cases = [("small", Forecast::TEXT), ("large", Order::TEXT)]
         .map(|(name, it)| Case { name, text: it.to_owned() });
     let node = node::measure("dispatch", &cases, plan);
-    print(&row::<Forecast>("small", &node, plan)?)?;
-    print(&row::<Order>("large", &node, plan)?)
+    print(&row::<Forecast>("small", &node, plan)?.aims([(OURS, 4.0)]))?;
+    print(&row::<Order>("large", &node, plan)?.aims([(OURS, 2.4)]))
 }
 
 #[cfg(feature = "peers")]

@@ -18,7 +18,7 @@ use crate::turns::table::{Bound, Entry, Table};
 pub(crate) struct Options {
     /// Whether only small sizes are measured.
     pub(crate) quick: bool,
-    /// Whether a store of a million turns is made, which takes long.
+    /// Whether a store of a million turns and the garbage of a hundred thousand are measured, which takes long.
     pub(crate) full: bool,
 }
 
@@ -34,6 +34,8 @@ struct Growth {
     exponent: f64,
     /// What the cost at the largest size should be at most.
     most: Option<f64>,
+    /// The sizes with `--full`, and what the cost at the largest of them should be at most.
+    full: Option<([usize; 4], Option<f64>)>,
     cost: fn(usize) -> Result<f64, String>,
 }
 
@@ -45,6 +47,7 @@ const ROWS: &[Growth] = &[
         sizes: [63, 125, 250, 500],
         exponent: 1.25,
         most: Some(50_000.0),
+        full: None,
         cost: turns::with_artifacts,
     },
     Growth {
@@ -54,6 +57,7 @@ const ROWS: &[Growth] = &[
         sizes: [50, 200, 800, 3200],
         exponent: 0.25,
         most: None,
+        full: None,
         cost: turns::with_tools,
     },
     Growth {
@@ -63,6 +67,7 @@ const ROWS: &[Growth] = &[
         sizes: [500, 1000, 2000, 4000],
         exponent: 1.25,
         most: None,
+        full: None,
         cost: turns::with_iterations,
     },
     Growth {
@@ -72,6 +77,7 @@ const ROWS: &[Growth] = &[
         sizes: [250, 500, 1000, 2000],
         exponent: 1.15,
         most: None,
+        full: None,
         cost: turns::with_stash,
     },
     Growth {
@@ -81,6 +87,7 @@ const ROWS: &[Growth] = &[
         sizes: [200, 400, 800, 1600],
         exponent: 1.25,
         most: None,
+        full: None,
         cost: requests::whole,
     },
     Growth {
@@ -90,7 +97,28 @@ const ROWS: &[Growth] = &[
         sizes: [200, 400, 800, 1600],
         exponent: 1.25,
         most: None,
+        full: None,
         cost: requests::shed,
+    },
+    Growth {
+        name: "growth/records rendered for a later request",
+        unit: "records",
+        of: "exchanges",
+        sizes: [200, 400, 800, 1600],
+        exponent: 0.1,
+        most: Some(2.0),
+        full: None,
+        cost: requests::rendered_later,
+    },
+    Growth {
+        name: "growth/later request of a turn",
+        unit: "µs of CPU time per iteration, its request written as a whole",
+        of: "exchanges",
+        sizes: [200, 400, 800, 1600],
+        exponent: 1.25,
+        most: None,
+        full: None,
+        cost: requests::later,
     },
     Growth {
         name: "growth/conversation of short exchanges",
@@ -99,6 +127,7 @@ const ROWS: &[Growth] = &[
         sizes: [50, 100, 200, 400],
         exponent: 1.1,
         most: Some(400.0 * 2048.0),
+        full: None,
         cost: stores::conversation,
     },
     Growth {
@@ -108,6 +137,7 @@ const ROWS: &[Growth] = &[
         sizes: [1000, 2000, 4000, 8000],
         exponent: 1.25,
         most: None,
+        full: Some(LARGE_GARBAGE),
         cost: stores::garbage_in_memory,
     },
     Growth {
@@ -117,6 +147,7 @@ const ROWS: &[Growth] = &[
         sizes: [500, 1000, 2000, 4000],
         exponent: 1.25,
         most: None,
+        full: Some(LARGE_GARBAGE),
         cost: stores::garbage_in_dir,
     },
     Growth {
@@ -126,12 +157,13 @@ const ROWS: &[Growth] = &[
         sizes: [1000, 3000, 9000, 27_000],
         exponent: 0.25,
         most: None,
+        full: Some(([1000, 10_000, 100_000, 1_000_000], None)),
         cost: stores::lookups,
     },
 ];
 
-/// The sizes of the store with `--full`.
-const LARGE_STORES: [usize; 4] = [1000, 10_000, 100_000, 1_000_000];
+/// The sizes of garbage with `--full`: a second for a hundred thousand turns.
+const LARGE_GARBAGE: ([usize; 4], Option<f64>) = ([12_500, 25_000, 50_000, 100_000], Some(1e6));
 
 /// Measures every row.
 ///
@@ -141,8 +173,8 @@ const LARGE_STORES: [usize; 4] = [1000, 10_000, 100_000, 1_000_000];
 pub(crate) fn run(options: Options, print: Sink<'_>) -> Result<(), String> {
     for row in ROWS {
         let mut row = *row;
-        if options.full && row.name.contains("SQLite") {
-            row.sizes = LARGE_STORES;
+        if let Some((sizes, most)) = row.full.filter(|_| options.full) {
+            (row.sizes, row.most) = (sizes, most);
         }
         if options.quick {
             (row.sizes, row.most) = (row.sizes.map(|size| (size / 5).max(5)), None);

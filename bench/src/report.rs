@@ -44,6 +44,14 @@ impl From<&Figure> for Entry {
     }
 }
 
+/// A row with the ratios to the floor that some of its entries should have at most.
+#[derive(Clone, Debug)]
+pub(crate) struct AimedRow {
+    row: Row,
+    /// By the name of the entry.
+    aims: Vec<(&'static str, f64)>,
+}
+
 /// The JSON form. `ratio` is ours to the floor, `null` while there is no such pair.
 #[derive(Serialize)]
 struct Line<'a> {
@@ -52,6 +60,10 @@ struct Line<'a> {
     unit: &'a str,
     peers: Map<String, Value>,
     ratio: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    target: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    met: Option<bool>,
 }
 
 /// Something with both forms.
@@ -66,27 +78,51 @@ pub(crate) trait Print {
 
 impl Print for Row {
     fn print(&self, format: Format, out: &mut dyn Write) -> io::Result<()> {
-        match format {
-            Format::Table => self.print_table(out),
-            Format::JsonLines => self.print_json(out),
-        }
+        self.print_with(&[], format, out)
+    }
+}
+
+impl Print for AimedRow {
+    fn print(&self, format: Format, out: &mut dyn Write) -> io::Result<()> {
+        self.row.print_with(&self.aims, format, out)
     }
 }
 
 impl Row {
-    fn print_table(&self, out: &mut dyn Write) -> io::Result<()> {
+    /// The same row with the largest ratios to the floor that entries should have, by their names.
+    pub(crate) fn aims(self, aims: impl IntoIterator<Item = (&'static str, f64)>) -> AimedRow {
+        AimedRow { row: self, aims: aims.into_iter().collect() }
+    }
+
+    fn print_with(
+        &self,
+        aims: &[(&str, f64)],
+        format: Format,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        match format {
+            Format::Table => self.print_table(aims, out),
+            Format::JsonLines => self.print_json(aims, out),
+        }
+    }
+
+    fn print_table(&self, aims: &[(&str, f64)], out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "{} ({})", self.name, self.unit)?;
         for entry in &self.entries {
             write!(out, "  {:<44} {:>14}", entry.name, grouped(entry.value))?;
-            match entry.ratio {
-                Some(ratio) => writeln!(out, " {ratio:>8.2} x")?,
-                None => writeln!(out)?,
+            if let Some(ratio) = entry.ratio {
+                write!(out, " {ratio:>8.2} x")?;
             }
+            if let (Some(aim), Some(ratio)) = (aim_of(aims, entry), entry.ratio) {
+                let met = if ratio <= aim { "met" } else { "MISSED" };
+                write!(out, "  (aim: at most {aim:.2} x: {met})")?;
+            }
+            writeln!(out)?;
         }
         writeln!(out)
     }
 
-    fn print_json(&self, out: &mut dyn Write) -> io::Result<()> {
+    fn print_json(&self, aims: &[(&str, f64)], out: &mut dyn Write) -> io::Result<()> {
         let is_ours = |it: &&Entry| it.name == OURS || it.name.starts_with(OURS_BESIDE);
         let peers = self.entries.iter().filter(|it| !is_ours(it));
         let peers: Map<_, _> =
@@ -94,11 +130,12 @@ impl Row {
         let floor: Map<_, _> =
             peers.get(FLOOR).map(|it| (FLOOR.to_owned(), it.clone())).into_iter().collect();
         let ours = self.entries.iter().find(|it| it.name == OURS);
-        print_line(out, &self.line(&self.name, ours, peers))?;
+        print_line(out, &self.line(&self.name, ours, peers).aimed(aims, ours))?;
         for entry in &self.entries {
             if let Some(way) = entry.name.strip_prefix(OURS_BESIDE) {
                 let name = format!("{}/{way}", self.name);
-                print_line(out, &self.line(&name, Some(entry), floor.clone()))?;
+                let line = self.line(&name, Some(entry), floor.clone());
+                print_line(out, &line.aimed(aims, Some(entry)))?;
             }
         }
         Ok(())
@@ -111,8 +148,22 @@ impl Row {
         peers: Map<String, Value>,
     ) -> Line<'a> {
         let ratio = ours.and_then(|it| it.ratio).map(rounded);
-        Line { name, ours: ours.map(|it| rounded(it.value)), unit: self.unit, peers, ratio }
+        let ours = ours.map(|it| rounded(it.value));
+        Line { name, ours, unit: self.unit, peers, ratio, target: None, met: None }
     }
+}
+
+impl Line<'_> {
+    fn aimed(self, aims: &[(&str, f64)], entry: Option<&Entry>) -> Self {
+        let target = entry.and_then(|it| aim_of(aims, it));
+        let met = target.zip(entry.and_then(|it| it.ratio)).map(|(aim, ratio)| ratio <= aim);
+        Self { target, met, ..self }
+    }
+}
+
+/// The aim of an entry.
+fn aim_of(aims: &[(&str, f64)], entry: &Entry) -> Option<f64> {
+    aims.iter().find(|(name, _)| *name == entry.name).map(|(_, aim)| *aim)
 }
 
 /// One JSON object on a line of its own.

@@ -50,11 +50,14 @@ pub(crate) fn run(options: Options, print: Sink<'_>) -> Result<(), String> {
     crate::note(&format!("{CHUNKS} chunks, {bytes} bytes, {} rounds", options.rounds));
     let expected = show(floor::read(&Framing::Events.cut(&events)));
     for (name, framing) in FRAMINGS {
-        print(&decode(name, framing, &events, &expected, plan)?)?;
+        print(&decode(name, framing, &events, &expected, plan)?.aims([(OURS, 1.3)]))?;
     }
     #[cfg(not(feature = "allocations"))]
     for row in http::measure(options.rounds, &expected)? {
-        print(&row)?;
+        // One and a half times as fast as the client that most programs use.
+        let peer = row.entries.iter().find(|it| it.name.starts_with("async-openai"));
+        let aim = peer.and_then(|it| it.ratio).map(|ratio| (OURS, ratio / 1.5));
+        print(&row.aims(aim))?;
     }
     print(&request::measure(Plan { counted: 10, ..plan })?)
 }

@@ -2,8 +2,9 @@
 //!
 //! The turn has three iterations; the first two ask for one call each, the third answers. Ours keeps the whole
 //! contract (a journal before every effect, records, leases, deadlines, cancellation, events), the floor is the
-//! same turn on bare Tokio (see [`workload`]). Both run on a runtime of two workers, whose times are *CPU time
-//! of the process*, because turns of one batch run on both; the ratio is the median of the ratios per round.
+//! same turn on bare Tokio (see [`workload`]), and peers run the same job by their own loops (see [`peers`]). All run on
+//! a runtime of two workers, whose times are *CPU time of the process*, because turns of one batch run on both; the
+//! ratio is the median of the ratios per round.
 //!
 //! What a waiting turn holds is the growth of the resident set of a process of its own (see [`job`]). Calls of
 //! `fsync` are counted by `strace`, from outside of such a process.
@@ -12,6 +13,8 @@ mod durable;
 mod idle;
 pub(crate) mod job;
 mod overhead;
+#[cfg(feature = "peers")]
+mod peers;
 pub(crate) mod table;
 mod workload;
 
@@ -22,7 +25,7 @@ use std::sync::Arc;
 
 use tokio::runtime::Runtime;
 
-use self::table::{Entry, Table};
+use self::table::{Bound, Entry, Table};
 use self::workload::{Floor, Listening, Turns};
 use crate::{Sink, report::FLOOR, report::OURS};
 
@@ -66,16 +69,28 @@ fn runtime() -> Result<Runtime, String> {
 /// One way of running turns.
 type Variant = (&'static str, fn() -> Result<Arc<dyn Turns>, String>);
 
-const VARIANTS: [Variant; 3] = [
+/// The floor is written by hand; the peers run the same job by their own loops.
+const VARIANTS: &[Variant] = &[
     (FLOOR, || Ok(Arc::new(Floor))),
     (OURS, || workload::in_memory(Listening::Counting)),
-    ("haft, nobody listens", || workload::in_memory(Listening::Nobody)),
+    (UNOBSERVED, || workload::in_memory(Listening::Nobody)),
+    #[cfg(feature = "peers")]
+    (peers::RIG, || Ok(peers::rig())),
+    #[cfg(feature = "peers")]
+    (peers::ADK, peers::adk),
 ];
+
+const UNOBSERVED: &str = "haft, nobody listens";
+
+/// Whether the aims are about a row.
+fn is_ours(name: &str) -> bool {
+    [OURS, UNOBSERVED].contains(&name)
+}
 
 #[cfg(not(feature = "allocations"))]
 fn in_memory(runtime: &Runtime, rounds: usize) -> Result<Vec<Table>, String> {
     use crate::measure::median;
-    let mut samples: [Vec<Sample>; 3] = Default::default();
+    let mut samples: Vec<Vec<Sample>> = vec![Vec::new(); VARIANTS.len()];
     for round in 0..=rounds {
         for ((_, make), samples) in VARIANTS.iter().zip(&mut samples) {
             // A store of its own each time: what is kept of earlier turns is no part of the cost.
@@ -89,7 +104,7 @@ fn in_memory(runtime: &Runtime, rounds: usize) -> Result<Vec<Table>, String> {
     let per_turn = |samples: &[Sample], what: fn(&Sample) -> f64| {
         median(samples.iter().map(what)) / BATCH as f64
     };
-    let [floor, ..] = &samples;
+    let floor = samples.first().map(Vec::as_slice).unwrap_or_default();
     let ratio = |samples: &[Sample], what: fn(&Sample) -> f64| {
         median(samples.iter().zip(floor).map(|(it, floor)| what(it) / what(floor)))
     };
@@ -97,10 +112,12 @@ fn in_memory(runtime: &Runtime, rounds: usize) -> Result<Vec<Table>, String> {
     let speed = rows().map(|(name, samples)| {
         let entry = Entry::new(name, 1.0 / per_turn(samples, |it| it.wall));
         let entry = entry.ratio(1.0 / ratio(samples, |it| it.wall));
-        if name == FLOOR { entry } else { entry.aim(table::Bound::AtLeast(100_000.0)) }
+        if is_ours(name) { entry.ratio_aim(Bound::AtLeast(0.25)) } else { entry }
     });
     let cpu = rows().map(|(name, samples)| {
-        Entry::new(name, per_turn(samples, |it| it.cpu) * 1e6).ratio(ratio(samples, |it| it.cpu))
+        let entry = Entry::new(name, per_turn(samples, |it| it.cpu) * 1e6);
+        let entry = entry.ratio(ratio(samples, |it| it.cpu));
+        if is_ours(name) { entry.ratio_aim(Bound::AtMost(5.0)) } else { entry }
     });
     Ok(vec![
         Table::new("turns/memory", "turns/s", speed.collect()),
@@ -112,14 +129,15 @@ fn in_memory(runtime: &Runtime, rounds: usize) -> Result<Vec<Table>, String> {
 #[cfg(feature = "allocations")]
 fn in_memory(runtime: &Runtime, _rounds: usize) -> Result<Vec<Table>, String> {
     let mut entries: Vec<Entry> = Vec::new();
-    for (name, make) in VARIANTS {
+    for &(name, make) in VARIANTS {
         workload::batch(runtime, &make()?, BATCH)?;
         let (turns, mut ran) = (make()?, Ok(()));
         let counted = crate::allocations::during(|| ran = workload::batch(runtime, &turns, BATCH));
         ran?;
         let value = counted / BATCH as f64;
         let floor = entries.first().map_or(value, |floor| floor.value);
-        entries.push(Entry::new(name, value).ratio(value / floor));
+        let entry = Entry::new(name, value).ratio(value / floor);
+        entries.push(if is_ours(name) { entry.aim(Bound::AtMost(80.0)) } else { entry });
     }
     Ok(vec![Table::new("turns/memory", "allocations per turn", entries)])
 }

@@ -127,11 +127,12 @@ fn items(out: &mut impl Write, bytes: u64) -> std::io::Result<u64> {
     while written < bytes {
         item.clear();
         let comma = if count == 0 { "" } else { ",\n" };
+        // Some are found by their price, however few there are.
+        let price = (random.below(1000), random.below(100));
+        let (whole, cents) = if count % 50_000 == 7 { (999, 99) } else { price };
         let _ = write!(
             item,
-            "{comma}  {{\"id\": {count}, \"name\": \"item {count}\", \"price\": {}.{:02}, \"tags\": [\"a{}\", \"b\\\"{}\"], \"note\": \"{}\"}}",
-            random.below(1000),
-            random.below(100),
+            "{comma}  {{\"id\": {count}, \"name\": \"item {count}\", \"price\": {whole}.{cents:02}, \"tags\": [\"a{}\", \"b\\\"{}\"], \"note\": \"{}\"}}",
             random.below(10),
             random.below(10),
             "x".repeat(200 + random.below(200) as usize),

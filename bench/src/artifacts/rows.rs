@@ -97,7 +97,7 @@ fn ranges(data: &Data) -> Vec<Spec> {
         ),
         row(
             "one random line, opened",
-            "<= 0.05 ms",
+            "<= 0.02 ms",
             Clock::Inside,
             vec![Variant::ours(OURS, lines(true)), Variant::ours("haft, no runtime", lines(false))],
         ),

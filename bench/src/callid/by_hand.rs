@@ -7,6 +7,9 @@ use sha2::{Digest, Sha256};
 use super::hex;
 use crate::measure::Variant;
 
+/// The row of the call id by hand.
+pub(super) const NAME: &str = "by hand over Value, with hex";
+
 /// Canonical text, hash and hex; then the same without canonical text, as what none can do without.
 pub(super) fn variants(call: &Value) -> [Variant; 2] {
     let (call, canonical) = (call.clone(), super::canonical(call));
@@ -17,10 +20,7 @@ pub(super) fn variants(call: &Value) -> [Variant; 2] {
         hex(Sha256::digest(&text).into())
     };
     let hash = move || Sha256::digest(&canonical);
-    [
-        Variant::new("by hand over Value, with hex", by_hand, |it| it),
-        Variant::new("sha2 alone", hash, |it| hex(it.into())),
-    ]
+    [Variant::new(NAME, by_hand, |it| it), Variant::new("sha2 alone", hash, |it| hex(it.into()))]
 }
 
 fn write(value: &Value, out: &mut String) {

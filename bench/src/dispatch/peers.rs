@@ -4,7 +4,7 @@
 
 mod adk;
 mod mcp;
-mod rig;
+pub(crate) mod rig;
 
 use super::{Measured, now};
 use crate::measure::Variant;

@@ -1,12 +1,16 @@
 //! Requests of turns with a long history.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
-use haft::Message;
+use haft::BoxFuture;
 use haft::providers::dialects::chat_completions::ChatCompletions;
+use haft::providers::transport::{Body, Request, Response, Transport, TransportError, response};
 use haft::providers::{Options, Provider};
-use haft::turn::{Timestamp, TurnInput, TurnOutcome, TurnRunner};
+use haft::tools::ToolEffect;
+use haft::turn::{Limits, Timestamp, TurnInput, TurnOutcome, TurnRunner};
+use haft::{Message, Tool};
 use serde_json::{Value, json};
 
 use super::{cpu_time, runtime, text};
@@ -28,14 +32,90 @@ fn measure(exchanges: usize, options: Value) -> Result<f64, String> {
     let model = Provider::builder(ChatCompletions::new(), "m").base_url("http://localhost");
     let model = model.transport(transport).options(Options::from(options)).build().map_err(text)?;
     let (runner, runtime) = (TurnRunner::builder(model).build().map_err(text)?, runtime()?);
-    cpu_time(|| {
-        let report = runtime.block_on(runner.run(input(exchanges)?)).map_err(text)?;
-        match report.outcome {
-            TurnOutcome::Completed => Ok(()),
-            outcome => Err(format!("the turn ended as {outcome:?}: {:?}", report.error)),
-        }
-    })
+    cpu_time(|| complete(&runtime, &runner, exchanges))
 }
+
+/// How many records a later request of a turn renders at most.
+pub(super) fn rendered_later(exchanges: usize) -> Result<f64, String> {
+    let most = Arc::new(AtomicUsize::new(0));
+    let seen = Arc::clone(&most);
+    let runner = calling_runner(LATER, move |iteration, rendered| {
+        if iteration > 0 {
+            seen.fetch_max(rendered, Ordering::Relaxed);
+        }
+    })?;
+    complete(&runtime()?, &runner, exchanges)?;
+    Ok(most.load(Ordering::Relaxed) as f64)
+}
+
+/// What a further iteration of a turn costs: the difference of turns with few and with many of them.
+pub(super) fn later(exchanges: usize) -> Result<f64, String> {
+    let runtime = runtime()?;
+    let cost = |calls: usize| {
+        let runner = calling_runner(calls, |_, _| {})?;
+        cpu_time(|| complete(&runtime, &runner, exchanges))
+    };
+    let (few, many) = (cost(LATER)?, cost(4 * LATER)?);
+    Ok((many - few).max(0.0) / (3 * LATER) as f64)
+}
+
+const LATER: usize = 10;
+
+/// A runner whose model calls a tool so many times before it answers.
+fn calling_runner(
+    calls: usize,
+    observer: impl Fn(u32, usize) + Send + Sync + 'static,
+) -> Result<TurnRunner, String> {
+    let transport = Arc::new(Calling { calls, asked: AtomicUsize::new(0) });
+    let model = Provider::builder(ChatCompletions::new(), "m").base_url("http://localhost");
+    let model = model.transport(transport);
+    let model = model.on_prompt(move |it| observer(it.iteration, it.rendered_parts));
+    let tool = Tool::builder("log").description("Says little.").effect(ToolEffect::ReadOnly);
+    let tool = tool.handler(|| "nothing").build().map_err(text)?;
+    let most = u32::try_from(calls + 1).map_err(text)?;
+    let limits = Limits::new().iterations(most).tool_calls(most).identical_calls(most);
+    let runner = TurnRunner::builder(model.build().map_err(text)?).tool(tool).limits(limits);
+    runner.build().map_err(text)
+}
+
+fn complete(
+    runtime: &tokio::runtime::Runtime,
+    runner: &TurnRunner,
+    exchanges: usize,
+) -> Result<(), String> {
+    let report = runtime.block_on(runner.run(input(exchanges)?)).map_err(text)?;
+    match report.outcome {
+        TurnOutcome::Completed => Ok(()),
+        outcome => Err(format!("the turn ended as {outcome:?}: {:?}", report.error)),
+    }
+}
+
+/// A model that calls a tool some times in each turn. Turns run one after the other.
+#[derive(Debug)]
+struct Calling {
+    calls: usize,
+    asked: AtomicUsize,
+}
+
+impl Transport for Calling {
+    fn send(&self, _: Request<Bytes>) -> BoxFuture<'_, Result<Response<Body>, TransportError>> {
+        let step = self.asked.fetch_add(1, Ordering::Relaxed) % (self.calls + 1);
+        let said = if step < self.calls { CALL } else { BRIEF };
+        Box::pin(async move {
+            let mut response =
+                response(200, Body::from_chunks([Bytes::from_static(said.as_bytes())]))?;
+            let kind = http::HeaderValue::from_static("text/event-stream");
+            response.headers_mut().insert("content-type", kind);
+            Ok(response)
+        })
+    }
+}
+
+const CALL: &str = concat!(
+    r#"data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","type":"function","#,
+    r#""function":{"name":"log","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}"#,
+    "\n\ndata: [DONE]\n\n"
+);
 
 fn input(exchanges: usize) -> Result<TurnInput, String> {
     let at = Timestamp::EPOCH;

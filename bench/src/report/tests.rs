@@ -46,3 +46,20 @@ fn table() {
          rig                                                    99.9\n\n",
     );
 }
+
+#[test]
+fn aims_are_printed_beside_what_they_are_about() {
+    let entries =
+        [(FLOOR, 2.0, Some(1.0)), (OURS, 3.0, Some(1.5)), ("haft, twice", 5.0, Some(2.5))];
+    let mut out = Vec::new();
+    let aimed = row(&entries).aims([(OURS, 1.5), ("haft, twice", 2.0)]);
+    aimed.print(Format::Table, &mut out).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    assert!(text.contains("1.50 x  (aim: at most 1.50 x: met)"), "{text}");
+    assert!(text.contains("2.50 x  (aim: at most 2.00 x: MISSED)"), "{text}");
+    let mut out = Vec::new();
+    aimed.print(Format::JsonLines, &mut out).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    assert!(text.contains(r#""ratio":1.5,"target":1.5,"met":true}"#), "{text}");
+    assert!(text.contains(r#""ratio":2.5,"target":2.0,"met":false}"#), "{text}");
+}

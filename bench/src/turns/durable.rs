@@ -24,7 +24,7 @@ pub(crate) fn measure(rounds: usize) -> Result<Table, String> {
         }
         let get = |what: &str| median(samples.iter().filter_map(|it| it.get(what)).copied());
         let speed = Entry::new(format!("haft, {name}"), get("speed")).unit("turns/s");
-        let speed = if at_once > 1 { speed.aim(Bound::AtLeast(500.0)) } else { speed };
+        let speed = if at_once > 1 { speed.aim(Bound::AtLeast(5000.0)) } else { speed };
         let transactions = Entry::new(format!("haft, {name}, transactions"), get("transactions"));
         entries.extend([speed, transactions.unit("per turn")]);
         if let Some(syncs) = syncs(turns, at_once)? {

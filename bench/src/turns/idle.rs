@@ -36,7 +36,7 @@ pub(crate) fn measure(full: bool) -> Result<Table, String> {
                 .aim(Bound::AtMost(8192.0)),
             Entry::new(format!("haft, {turns} waiting, peak"), get(&ours, "peak"))
                 .unit("MiB")
-                .aim(Bound::AtMost(1024.0)),
+                .aim(Bound::AtMost(850.0)),
             Entry::new(format!("haft, {turns} waiting, CPU"), get(&ours, "cpu")).unit("ms per s"),
             Entry::new(format!("haft, {turns} answered"), get(&ours, "answered")).unit("turns/s"),
         ]);

@@ -25,6 +25,8 @@ pub(crate) struct Entry {
     /// The unit, where it is not that of the table.
     unit: Option<&'static str>,
     aim: Option<Bound>,
+    /// What the ratio should be.
+    ratio_aim: Option<Bound>,
 }
 
 /// What a figure should be.
@@ -48,11 +50,18 @@ impl Bound {
             Self::AtMost(bound) => format!("at most {}", grouped(bound)),
         }
     }
+
+    fn ratio_text(self) -> String {
+        match self {
+            Self::AtLeast(bound) => format!("at least {bound:.2} x the floor"),
+            Self::AtMost(bound) => format!("at most {bound:.2} x the floor"),
+        }
+    }
 }
 
 impl Entry {
     pub(crate) fn new(name: impl Into<String>, value: f64) -> Self {
-        Self { name: name.into(), value, ratio: None, unit: None, aim: None }
+        Self { name: name.into(), value, ratio: None, unit: None, aim: None, ratio_aim: None }
     }
 
     pub(crate) fn ratio(self, ratio: f64) -> Self {
@@ -65,6 +74,18 @@ impl Entry {
 
     pub(crate) fn aim(self, aim: Bound) -> Self {
         Self { aim: Some(aim), ..self }
+    }
+
+    pub(crate) fn ratio_aim(self, aim: Bound) -> Self {
+        Self { ratio_aim: Some(aim), ..self }
+    }
+
+    /// The aims with what they are about, in words.
+    fn aims(&self) -> impl Iterator<Item = (String, bool)> {
+        let value = self.aim.map(|aim| (aim.text(), aim.is_met(self.value)));
+        let of_floor = self.ratio_aim.zip(self.ratio);
+        let of_floor = of_floor.map(|(aim, ratio)| (aim.ratio_text(), aim.is_met(ratio)));
+        value.into_iter().chain(of_floor)
     }
 }
 
@@ -84,9 +105,9 @@ impl Table {
             if let Some(unit) = entry.unit {
                 write!(out, "  {unit}")?;
             }
-            if let Some(aim) = entry.aim {
-                let met = if aim.is_met(entry.value) { "met" } else { "MISSED" };
-                write!(out, "  (aim: {}: {met})", aim.text())?;
+            for (aim, is_met) in entry.aims() {
+                let met = if is_met { "met" } else { "MISSED" };
+                write!(out, "  (aim: {aim}: {met})")?;
             }
             writeln!(out)?;
         }
@@ -106,8 +127,8 @@ impl Table {
                     unit: entry.unit.unwrap_or(self.unit),
                     peers: &peers,
                     ratio: entry.ratio.map(rounded),
-                    target: entry.aim.map(Bound::text),
-                    met: entry.aim.map(|aim| aim.is_met(entry.value)),
+                    target: entry.aims().map(|(aim, _)| aim).next(),
+                    met: entry.aims().map(|(_, is_met)| is_met).next(),
                 },
             )?;
         }

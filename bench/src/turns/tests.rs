@@ -18,6 +18,16 @@ fn floor_and_ours_have_the_same_events() {
     }
 }
 
+/// The loops of peers come to the same answer.
+#[cfg(feature = "peers")]
+#[test]
+fn peers_do_the_same_job() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    for turns in [super::peers::rig(), super::peers::adk().unwrap()] {
+        workload::batch(&runtime, &turns, 2).unwrap();
+    }
+}
+
 #[test]
 fn calls_in_a_summary_of_strace() {
     let summary = "\
@@ -46,4 +56,9 @@ fn aims() {
     check_aim(Bound::AtLeast(5.0), 5.0, "(aim: at least 5: met)");
     check_aim(Bound::AtLeast(5.0), 4.0, "(aim: at least 5: MISSED)");
     check_aim(Bound::AtMost(5.0), 6.0, "(aim: at most 5: MISSED)");
+    let entry = Entry::new("haft", 9.0).ratio(0.2).ratio_aim(Bound::AtLeast(0.25));
+    let mut out = Vec::new();
+    Table::new("t", "u", vec![entry]).print(Format::Table, &mut out).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    assert!(text.contains("(aim: at least 0.25 x the floor: MISSED)"), "{text}");
 }

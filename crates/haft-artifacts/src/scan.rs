@@ -5,6 +5,10 @@
 
 mod chunks;
 
+#[cfg(test)]
+mod tests;
+
+use std::cell::Cell;
 use std::io;
 use std::sync::Arc;
 
@@ -53,8 +57,14 @@ pub(crate) async fn run_scan<S: ContentScan>(
     mut scan: S,
 ) -> Result<S, SpoolError> {
     if let Some(local) = reader.local() {
+        check_cancelled(cancellation)?;
+        let mut window = INLINE_WINDOW.take();
+        let Some(retained) = run_inline(&*local, &mut scan, &mut window)? else {
+            INLINE_WINDOW.set(window);
+            return Ok(scan);
+        };
         let work =
-            move |token: &_| run_local_scan(&*local, token, scan, &mut AlignedBuffer::default());
+            move |token: &_| resume_local_scan(&*local, token, scan, (&mut window, retained));
         return run_cancellable(cancellation, work).await;
     }
     let (mut window, mut retained) = (AlignedBuffer::default(), 0);
@@ -86,14 +96,72 @@ pub(crate) async fn run_cancellable<T: Send + 'static>(
     run_blocking(move || work(&token).map_err(io::Error::from)).await.map_err(read_error)
 }
 
+thread_local! {
+    /// The window of scans that end before anything has to be waited for. It is as large as they may read.
+    static INLINE_WINDOW: Cell<AlignedBuffer> = Cell::default();
+}
+
+/// How many bytes a scan may read and process on an async worker: two blocks of the line index.
+const MAX_INLINE_BYTES: usize = 128 * 1024;
+
+/// Runs a scan on this thread as far as it is short and its reads do not wait. Returns how many bytes the window retains for
+/// the rest, or `None` if the scan is complete.
+fn run_inline<S: ContentScan>(
+    local: &dyn LocalRead,
+    scan: &mut S,
+    window: &mut AlignedBuffer,
+) -> Result<Option<usize>, SpoolError> {
+    let (mut left, mut retained) = (MAX_INLINE_BYTES, 0);
+    while let Some(request) = scan.next_read() {
+        left = match left.checked_sub(request.len) {
+            Some(left) => left,
+            None => return Ok(Some(retained)),
+        };
+        let buffer = window.next(retained, request.len);
+        if !fill_without_waiting(local, request.offset, buffer)? {
+            return Ok(Some(retained));
+        }
+        window.filled(request.len);
+        retained = scan.process(window.data());
+    }
+    Ok(None)
+}
+
+/// Fills the buffer with the bytes from `offset` on, which must exist. Returns false if that has to wait.
+fn fill_without_waiting(
+    local: &dyn LocalRead,
+    offset: u64,
+    buffer: &mut [u8],
+) -> Result<bool, SpoolError> {
+    let mut filled = 0;
+    while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        match local.read_at_without_waiting(offset + filled as u64, rest) {
+            None => return Ok(false),
+            Some(Ok(0)) => return Err(too_short()),
+            Some(Ok(read)) => filled += read,
+            Some(Err(error)) => return Err(read_error(error)),
+        }
+    }
+    Ok(true)
+}
+
 /// Runs a scan to its end on this thread, with a window that can be used again.
 pub(crate) fn run_local_scan<S: ContentScan>(
     local: &dyn LocalRead,
     cancellation: &Cancellation,
-    mut scan: S,
+    scan: S,
     window: &mut AlignedBuffer,
 ) -> Result<S, SpoolError> {
-    let mut retained = 0;
+    resume_local_scan(local, cancellation, scan, (window, 0))
+}
+
+/// Runs the rest of a scan whose window retains so many bytes.
+fn resume_local_scan<S: ContentScan>(
+    local: &dyn LocalRead,
+    cancellation: &Cancellation,
+    mut scan: S,
+    (window, mut retained): (&mut AlignedBuffer, usize),
+) -> Result<S, SpoolError> {
     while let Some(request) = scan.next_read() {
         check_cancelled(cancellation)?;
         let buffer = window.next(retained, request.len);

@@ -29,6 +29,7 @@ mod input;
 mod pattern;
 mod problem;
 mod rules;
+mod unchanged;
 mod wire;
 
 #[cfg(test)]

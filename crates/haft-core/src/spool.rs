@@ -69,15 +69,22 @@ pub trait SpoolReader: fmt::Debug + Send + Sync {
     }
 }
 
-/// Positioned reads that block. Called off the async workers only.
+/// Positioned reads that block.
 pub trait LocalRead: Send + Sync {
     /// Reads from `offset` into `buffer` and says how many bytes came; none only where the content
-    /// ends.
+    /// ends. Called off the async workers only.
     ///
     /// # Errors
     ///
     /// When the read fails. An error made of a [`SpoolError`] is handed on as that.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
+
+    /// Reads as [`read_at`](Self::read_at) does if that does not have to wait, for example because the bytes are in memory.
+    /// Returns `None` if it has to, or if that is not known, which is the default. Called on async workers.
+    fn read_at_without_waiting(&self, offset: u64, buffer: &mut [u8]) -> Option<io::Result<usize>> {
+        let _ = (offset, buffer);
+        None
+    }
 }
 
 /// Keeps results by key.

@@ -6,6 +6,7 @@
 
 mod media;
 mod media_cache;
+mod render_cache;
 mod results;
 mod system;
 mod timeline;
@@ -25,6 +26,8 @@ use haft_core::trust::{PromptRenderer, PromptText};
 use serde::{Deserialize, Serialize};
 
 pub use self::media_cache::MediaCache;
+pub use self::render_cache::RenderCache;
+use self::render_cache::{RenderScope, RenderedParts};
 use self::results::ArtifactQueries;
 use self::timeline::TimelineBuilder;
 use crate::dialect::{Dialect, RequestNote};
@@ -54,6 +57,8 @@ pub struct AssemblyOptions {
     pub summary: Option<PromptText>,
     /// A cache of encoded media; empty by default.
     pub media_cache: MediaCache,
+    /// A cache of rendered parts; empty by default.
+    pub render_cache: RenderCache,
 }
 
 impl Default for AssemblyOptions {
@@ -73,6 +78,7 @@ impl Default for AssemblyOptions {
             omissions: Omissions::default(),
             summary: None,
             media_cache: MediaCache::default(),
+            render_cache: RenderCache::default(),
         }
     }
 }
@@ -135,6 +141,8 @@ pub struct AssembledPrompt {
     /// For each entry of the timeline, the number of the record that it begins with; the largest number for an entry that
     /// belongs to the one before it.
     pub numbers: Vec<u64>,
+    /// How many records and sections of records were rendered for it; the others were rendered for an earlier request.
+    pub rendered_parts: usize,
 }
 
 /// A turn from which no prompt can be assembled.
@@ -205,30 +213,21 @@ pub async fn assemble_prompt<D: Dialect + ?Sized>(
         names: &names,
         queries: &queries,
     };
-    let mut notes = Vec::new();
-    let order = options.section_order.as_slice();
-    let at = order.iter().position(|it| *it == PromptSection::Timeline);
-    let parts = order.split_at_checked(at.unwrap_or(order.len()));
-    let (before, behind) = parts.or_report("a position lies within its list", (order, &[]));
-    let mut prompt = Prompt { system: funnel.system_prompt()?, ..Prompt::default() };
-    let first_late = at.map_or(u64::MAX, |_| system::first_late_number(ctx));
-    prompt.system.extend(funnel.sections(before, 0..first_late, &mut notes).await?);
-    // What was recorded while the model worked stands behind the timeline, whose cached beginning stays as it was.
-    prompt.trailing = funnel.sections(before, first_late..u64::MAX, &mut notes).await?;
-    prompt.trailing.extend(funnel.sections(behind, 0..u64::MAX, &mut notes).await?);
-    let mut numbers = Vec::new();
-    if at.is_some() {
-        let mut timeline = TimelineBuilder::new(&funnel, WireIds::default());
-        timeline.add_records(&mut notes).await?;
-        (prompt.timeline, numbers) = timeline.finish(&mut notes);
-    }
+    let scope = RenderScope {
+        renderer: renderer.fingerprint(),
+        self_identity: Arc::clone(&options.self_identity),
+    };
+    let mut rendered = options.render_cache.take(ctx.turn_id(), scope, queries.definitions());
+    let (prompt, notes, numbers) = funnel.assemble(&mut rendered).await?;
+    let rendered_parts = rendered.rendered();
+    options.render_cache.put_back(ctx.turn_id(), rendered);
     let offered = block.into_iter().map(|BlockTool { tool, added_at, .. }| OfferedTool {
         wire_name: names.wire_name(tool.name().as_str()),
         tool,
         added_at,
     });
-    prompt.tools = offered.collect();
-    Ok(AssembledPrompt { prompt, notes, names, numbers })
+    let prompt = Prompt { tools: offered.collect(), ..prompt };
+    Ok(AssembledPrompt { prompt, notes, names, numbers, rendered_parts })
 }
 
 /// The trust funnel: what every part of the assembly needs.
@@ -240,4 +239,34 @@ struct Funnel<'a> {
     replay_tags: &'a [&'a str],
     names: &'a WireNames,
     queries: &'a ArtifactQueries,
+}
+
+impl Funnel<'_> {
+    /// Assembles everything but the tools: the prompt, notes, and the numbers of its entries.
+    async fn assemble(
+        &self,
+        rendered: &mut RenderedParts,
+    ) -> Result<(Prompt, Vec<RequestNote>, Vec<u64>), AssembleError> {
+        let (ctx, options) = (self.ctx, self.options);
+        let mut notes = Vec::new();
+        let order = options.section_order.as_slice();
+        let at = order.iter().position(|it| *it == PromptSection::Timeline);
+        let parts = order.split_at_checked(at.unwrap_or(order.len()));
+        let (before, behind) = parts.or_report("a position lies within its list", (order, &[]));
+        let mut prompt = Prompt { system: self.system_prompt()?, ..Prompt::default() };
+        let first_late = at.map_or(u64::MAX, |_| system::first_late_number(ctx));
+        let early = self.sections(before, 0..first_late, rendered, &mut notes).await?;
+        prompt.system.extend(early);
+        // What was recorded while the model worked stands behind the timeline, whose cached beginning stays as it was.
+        prompt.trailing = self.sections(before, first_late..u64::MAX, rendered, &mut notes).await?;
+        let trailing = self.sections(behind, 0..u64::MAX, rendered, &mut notes).await?;
+        prompt.trailing.extend(trailing);
+        let mut numbers = Vec::new();
+        if at.is_some() {
+            let mut timeline = TimelineBuilder::new(self, WireIds::default(), rendered);
+            timeline.add_records(&mut notes).await?;
+            (prompt.timeline, numbers) = timeline.finish(&mut notes);
+        }
+        Ok((prompt, notes, numbers))
+    }
 }

@@ -80,8 +80,8 @@ pub use self::summary::RollingSummary;
 #[doc(hidden)]
 pub mod internals {
     pub use crate::assembly::{
-        AssembleError, AssembledPrompt, AssemblyOptions, MediaCache, Omissions, ThoughtSurfacing,
-        UnsupportedMedia, assemble_prompt,
+        AssembleError, AssembledPrompt, AssemblyOptions, MediaCache, Omissions, RenderCache,
+        ThoughtSurfacing, UnsupportedMedia, assemble_prompt,
     };
     pub use crate::reasoning::{
         ReasoningFilter, ReasoningFormat, ReasoningPiece, ReasoningSplit, UnpairedTags,

@@ -192,9 +192,9 @@ impl AssistantCall {
 #[non_exhaustive]
 pub enum CallArgs {
     /// The text of a JSON object.
-    Object(String),
+    Object(Arc<str>),
     /// A text that is not a JSON object.
-    Invalid(String),
+    Invalid(Arc<str>),
 }
 
 impl CallArgs {
@@ -203,15 +203,23 @@ impl CallArgs {
     #[must_use]
     pub fn of_call(call: &ToolCall) -> Self {
         match (Self::from_raw(call.raw()), &call.accepted) {
-            (Self::Invalid(_), Some(accepted)) => Self::Object(accepted.to_string()),
+            (Self::Invalid(_), Some(accepted)) => Self::Object(accepted.to_string().into()),
             (args, _) => args,
+        }
+    }
+
+    /// The text, be it an object or not.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Object(text) | Self::Invalid(text) => text,
         }
     }
 
     /// Raw arguments.
     #[must_use]
     pub fn from_raw(raw: &RawArgs) -> Self {
-        let text = raw.to_text().into_owned();
+        let text = raw.to_text().as_ref().into();
         match raw.parsed() {
             Ok(args) if args.root().kind() == ValueKind::Object => Self::Object(text),
             _ => Self::Invalid(text),
@@ -220,8 +228,8 @@ impl CallArgs {
 
     /// Returns the arguments with reserved tags and control tokens in their strings made inert, as the renderer does it.
     pub(crate) fn cleaned(self, renderer: &PromptRenderer) -> Self {
-        let clean = |text: String| match renderer.call_args(&text) {
-            Cow::Owned(clean) => clean,
+        let clean = |text: Arc<str>| match renderer.call_args(&text) {
+            Cow::Owned(clean) => clean.into(),
             Cow::Borrowed(_) => text,
         };
         match self {
@@ -235,8 +243,8 @@ impl CallArgs {
     #[must_use]
     pub fn to_json(&self) -> Cow<'_, str> {
         match self {
-            Self::Object(text) => text.into(),
-            Self::Invalid(text) => json!({ "invalid_arguments": text }).to_string().into(),
+            Self::Object(text) => Cow::Borrowed(text),
+            Self::Invalid(text) => json!({ "invalid_arguments": &**text }).to_string().into(),
         }
     }
 }

@@ -28,7 +28,7 @@ pub use self::builder::ProviderBuilder;
 pub use self::error::ProviderError;
 use self::exchange::Exchange;
 use self::response::FinishedResponse;
-use crate::assembly::MediaCache;
+use crate::assembly::{MediaCache, RenderCache};
 use crate::context_window::TokenCache;
 use crate::dialect::{AnswerRequest, Delivery, Dialect, ModelRequest, RequestNote};
 use crate::generation::{Generation, GenerationOutcome};
@@ -104,6 +104,7 @@ struct ProviderState<D> {
     observers: Observers,
     rolling_summary: Option<RollingSummary>,
     media_cache: MediaCache,
+    render_cache: RenderCache,
 }
 
 /// A request and its response.
@@ -156,6 +157,9 @@ pub struct PromptReport<'r> {
     pub body: &'r [u8],
     /// How the response is delivered.
     pub delivery: Delivery,
+    /// How many records and sections of records were rendered for it; the others were rendered for an earlier request of
+    /// the turn.
+    pub rendered_parts: usize,
 }
 
 /// A response that was read.
@@ -291,6 +295,7 @@ impl<D: Dialect> Provider<D> {
             iteration,
             body: &encoded.body,
             delivery: control.delivery,
+            rendered_parts: assembled.rendered_parts,
         });
         let sent = request::describe_request(&request, encoded.body.clone());
         let (request, is_observed) = (&request, true);

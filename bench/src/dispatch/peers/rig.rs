@@ -30,7 +30,13 @@ fn show(result: Result<ToolResult, String>) -> String {
     }
 }
 
-struct RigTool<T>(PhantomData<fn() -> T>);
+/// A tool of rig.
+pub(crate) struct RigTool<T>(PhantomData<fn() -> T>);
+
+/// The tool of a call.
+pub(crate) fn rig_tool<T>() -> RigTool<T> {
+    RigTool(PhantomData)
+}
 
 impl<T: Measured> Tool for RigTool<T> {
     const NAME: &'static str = T::TOOL;

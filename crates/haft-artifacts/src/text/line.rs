@@ -18,7 +18,11 @@ impl RawLine<'_> {
     /// The line with at most `cap` bytes of text.
     pub(super) fn to_line(self, cap: usize) -> TextLine {
         let start = if self.complete { strip_carriage_return(self.start) } else { self.start };
-        let mut text = String::from_utf8_lossy(start).into_owned();
+        // Nearly all lines are text, which is found out much faster than what is wrong with one.
+        let mut text = match str::from_utf8(start) {
+            Ok(text) => text.to_owned(),
+            Err(_) => String::from_utf8_lossy(start).into_owned(),
+        };
         let truncated = text.len() > cap;
         if truncated {
             let cut = (0..=cap).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);

@@ -211,7 +211,9 @@ impl<'s> Checker<'s> {
                 None => self.check_alias((key, value), rules, view, place),
             };
             match verdict {
-                Some((at, FieldVerdict::Fine)) => seen.insert(at),
+                Some((at, FieldVerdict::Fine)) => {
+                    seen.insert(at);
+                }
                 Some((_, FieldVerdict::Dropped)) => {}
                 Some((at, FieldVerdict::Refused)) => {
                     fine = false;
@@ -445,30 +447,36 @@ impl<'p> SchemaPosition<'p> {
 }
 
 /// Which fields have been seen; a machine word for all but very wide objects.
-struct SeenFields {
+pub(super) struct SeenFields {
     word: u64,
     wide: Vec<bool>,
     count: usize,
 }
 
 impl SeenFields {
-    fn new(fields: usize) -> Self {
+    pub(super) fn new(fields: usize) -> Self {
         let wide = if fields > 64 { vec![false; fields] } else { Vec::new() };
         Self { word: 0, wide, count: 0 }
     }
 
-    fn insert(&mut self, at: usize) {
+    /// Returns whether it was not seen before.
+    pub(super) fn insert(&mut self, at: usize) -> bool {
         if self.contains(at) {
-            return;
+            return false;
         }
         self.count += 1;
         match self.wide.get_mut(at) {
             Some(slot) => *slot = true,
             None => self.word |= 1 << (at & 63),
         }
+        true
     }
 
-    fn contains(&self, at: usize) -> bool {
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+
+    pub(super) fn contains(&self, at: usize) -> bool {
         match self.wide.get(at) {
             Some(slot) => *slot,
             None => self.word & (1 << (at & 63)) != 0,

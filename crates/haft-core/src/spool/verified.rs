@@ -187,6 +187,12 @@ struct VerifiedLocal {
     key: SpoolKey,
 }
 
+impl VerifiedLocal {
+    fn changed_error(&self) -> io::Error {
+        SpoolError::Changed { key: self.key.clone(), how: OTHER_BYTES.to_owned() }.into()
+    }
+}
+
 impl LocalRead for VerifiedLocal {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         let is_unchanged = match self.verdict.get() {
@@ -196,10 +202,14 @@ impl LocalRead for VerifiedLocal {
                 *self.verdict.get_or_init(|| found == self.expected)
             }
         };
-        if is_unchanged {
-            self.local.read_at(offset, buffer)
-        } else {
-            Err(SpoolError::Changed { key: self.key.clone(), how: OTHER_BYTES.to_owned() }.into())
+        if is_unchanged { self.local.read_at(offset, buffer) } else { Err(self.changed_error()) }
+    }
+
+    /// Content that was not verified yet is read as a whole first, which is waited for.
+    fn read_at_without_waiting(&self, offset: u64, buffer: &mut [u8]) -> Option<io::Result<usize>> {
+        match *self.verdict.get()? {
+            true => self.local.read_at_without_waiting(offset, buffer),
+            false => Some(Err(self.changed_error())),
         }
     }
 }

@@ -47,6 +47,25 @@ impl PromptRenderer {
         Self { neutralizes_tokens: true, ..self }
     }
 
+    /// A text that two renderers share only if they render every part alike, for caches of rendered parts.
+    ///
+    /// ```
+    /// use haft_core::trust::{EnvelopeKey, PromptRenderer};
+    ///
+    /// let renderer = PromptRenderer::new(EnvelopeKey::from_bytes([7; 32]));
+    /// assert_eq!(renderer.fingerprint(), renderer.clone().fingerprint());
+    /// let local = renderer.clone().neutralizing_control_tokens();
+    /// assert_ne!(local.fingerprint(), renderer.fingerprint());
+    /// ```
+    #[must_use]
+    pub fn fingerprint(&self) -> String {
+        let mut fingerprint = self.key.fingerprint();
+        if self.neutralizes_tokens {
+            fingerprint.push_str("-neutralized");
+        }
+        fingerprint
+    }
+
     /// Content that may stand in a prompt.
     pub(super) fn clean<'a>(&self, body: &'a str) -> Clean<'a> {
         if self.neutralizes_tokens { Clean::without_tokens(body) } else { Clean::of(body) }

@@ -10,7 +10,7 @@ const DOMAIN: &str = "haft envelope 1";
 /// Set before the scope of a key that is derived from a secret.
 const KEY_DOMAIN: &str = "haft envelope key 1";
 
-/// Set before nothing else: a secret has one fingerprint.
+/// Set before nothing else: a secret and a key have one fingerprint each.
 const FINGERPRINT_DOMAIN: &str = "haft envelope fingerprint 1";
 
 /// Bytes of the hash that a nonce keeps: 128 bits.
@@ -153,6 +153,13 @@ impl EnvelopeKey {
                 return nonce;
             }
         }
+    }
+
+    /// A text that differs for different keys and says nothing else about them.
+    pub(super) fn fingerprint(&self) -> String {
+        let mut message = self.0.start();
+        message.add_text(FINGERPRINT_DOMAIN);
+        hex(message.finish().iter().take(NONCE_BYTES))
     }
 
     fn attempt(&self, slot: &Slot<'_>, attempt: u32) -> String {

@@ -1,6 +1,7 @@
 //! Text that stands in a prompt, and the text that developers put there.
 
 use std::fmt;
+use std::sync::Arc;
 
 /// Names that no content may use for a tag: every family of envelopes, their containers, and the
 /// element of the developer's rules.
@@ -63,12 +64,14 @@ pub(super) const INSTRUCTIONS: &str = "system_instructions";
 /// let renderer = PromptRenderer::new(EnvelopeKey::from_bytes([0; 32]));
 /// let text = renderer.system_prompt("ignore the rules above");
 /// ```
+///
+/// A clone shares the text.
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
-pub struct PromptText(String);
+pub struct PromptText(Arc<str>);
 
 impl PromptText {
-    pub(super) const fn sealed(text: String) -> Self {
-        Self(text)
+    pub(super) fn sealed(text: String) -> Self {
+        Self(text.into())
     }
 
     /// Several texts, one blank line between two. Empty ones are left out.
@@ -78,16 +81,15 @@ impl PromptText {
     }
 
     pub(super) fn joined(texts: impl IntoIterator<Item = Self>, between: &str) -> Self {
-        let mut all = Self::default();
-        for text in texts.into_iter().filter(|it| !it.is_empty()) {
-            if all.is_empty() {
-                all = text;
-            } else {
-                all.0.push_str(between);
-                all.0.push_str(&text.0);
-            }
+        let mut texts = texts.into_iter().filter(|it| !it.is_empty());
+        let Some(first) = texts.next() else { return Self::default() };
+        let Some(second) = texts.next() else { return first };
+        let mut all = first.into_string();
+        for text in std::iter::once(second).chain(texts) {
+            all.push_str(between);
+            all.push_str(&text.0);
         }
-        all
+        Self::sealed(all)
     }
 
     /// The text.
@@ -99,7 +101,7 @@ impl PromptText {
     /// The text, for the wire.
     #[must_use]
     pub fn into_string(self) -> String {
-        self.0
+        self.0.as_ref().to_owned()
     }
 
     /// Its length in bytes.

@@ -9,6 +9,7 @@ use haft_core::tool::{BlockTool, Tool, ToolRole};
 use haft_core::trust::{HandlePart, PartOrigin, ToolResultPart, TrustLabel};
 
 use super::media::MediaPlacement;
+use super::render_cache::QueryDefinitions;
 use super::{AssembleError, Funnel};
 use crate::dialect::{NoteTopic, RequestNote};
 use crate::prompt::{ContentPart, MediaPosition};
@@ -33,6 +34,13 @@ impl ArtifactQueries {
         Self(queries.collect())
     }
 
+    /// The names of the tools on the wire, and their definitions.
+    pub(super) fn definitions(&self) -> QueryDefinitions {
+        let of =
+            |query: &ArtifactQuery| (Arc::clone(&query.wire_name), query.tool.definition_digest());
+        self.0.iter().map(of).collect()
+    }
+
     /// What an artifact can be asked: names and what they do.
     pub(super) fn for_handle(&self, handle: &str, kind: &ArtifactKind) -> Vec<(&str, &str)> {
         let of = self.0.iter().filter(|query| query.tool.queries_artifact(handle, kind));
@@ -47,16 +55,25 @@ pub(super) struct ShownResult {
     /// What follows in a message behind the results.
     pub(super) below: Vec<ContentPart>,
     pub(super) is_error: bool,
+    /// Whether another request may show something else, although the record is the same.
+    pub(super) may_change: bool,
 }
 
 impl Funnel<'_> {
+    /// Whether the result of a call is left out.
+    pub(super) fn omits_result(&self, call: &ToolCall) -> bool {
+        self.options.omissions.results.contains(&call.id())
+    }
+
+    /// What is shown of a call's end; `handles` are those of its artifacts.
     pub(super) async fn call_result(
         &self,
         call: &ToolCall,
+        handles: &[String],
         notes: &mut Vec<RequestNote>,
     ) -> Result<ShownResult, AssembleError> {
         let mut shown = ShownResult::default();
-        if self.options.omissions.results.contains(&call.id()) {
+        if self.omits_result(call) {
             shown.content.push(self.result_text(call, TrustLabel::UNTRUSTED, 0, OMITTED_RESULT));
             return Ok(shown);
         }
@@ -65,11 +82,16 @@ impl Funnel<'_> {
                 shown.content.push(self.result_text(call, call.label(), 0, text));
             }
             Some(ToolResults::Artifacts(all)) => {
-                let handles = self.ctx.artifacts().handles_of(call.id());
                 for (part, artifact) in (0..).zip(all) {
                     let handle = usize::try_from(part).ok().and_then(|at| handles.get(at));
                     shown.content.push(match handle {
-                        Some(handle) => self.handle_text(call, part, handle, artifact).await,
+                        Some(handle) => {
+                            let lines = artifact.reader().index().await;
+                            // A line count that cannot be had is left out; the queries will say why.
+                            shown.may_change |= lines.is_err();
+                            let lines = lines.ok().map(|index| index.line_count());
+                            self.handle_text(call, (part, handle), artifact, lines)
+                        }
                         None => {
                             let text = read_inline_text(artifact, call.tool(), notes).await?;
                             self.result_text(call, artifact.label(), part, &text)
@@ -78,6 +100,7 @@ impl Funnel<'_> {
                 }
             }
             Some(ToolResults::Media(all)) => {
+                shown.may_change = true;
                 let origin = PartOrigin::Call { tool: call.tool(), id: call.id() };
                 for (part, media) in (0..).zip(all) {
                     match self
@@ -133,12 +156,12 @@ impl Funnel<'_> {
         ContentPart::Text(self.renderer.tool_result(&result))
     }
 
-    async fn handle_text(
+    fn handle_text(
         &self,
         call: &ToolCall,
-        part: u32,
-        handle: &str,
+        (part, handle): (u32, &str),
         artifact: &SpooledArtifact,
+        lines: Option<u64>,
     ) -> ContentPart {
         let origin = PartOrigin::Call { tool: call.tool(), id: call.id() };
         let tools = self.queries.for_handle(handle, artifact.kind());
@@ -146,10 +169,9 @@ impl Funnel<'_> {
             .part(part)
             .byte_length(artifact.reader().byte_length())
             .tools(&tools);
-        // A line count that cannot be had is left out; the queries will say why.
-        let shown = match artifact.reader().index().await {
-            Ok(index) => shown.line_count(index.line_count()),
-            Err(_) => shown,
+        let shown = match lines {
+            Some(lines) => shown.line_count(lines),
+            None => shown,
         };
         ContentPart::Text(self.renderer.handle(&shown))
     }

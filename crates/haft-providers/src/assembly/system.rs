@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use haft_core::artifact::ArtifactKind;
 use haft_core::context::DispatchContext;
-use haft_core::record::{MessageRole, Retrievable, RetrievableContent};
+use haft_core::record::{Memory, MessageRole, Retrievable, RetrievableContent};
 use haft_core::trust::{
     DeveloperText, HandlePart, MemoryPart, PartOrigin, PromptText, RetrievedPart,
 };
 
+use super::render_cache::RenderedParts;
 use super::results::read_inline_text;
 use super::{AssembleError, Funnel};
 use crate::dialect::RequestNote;
@@ -28,6 +29,7 @@ impl Funnel<'_> {
         &self,
         sections: &[PromptSection],
         numbers: Range<u64>,
+        rendered: &mut RenderedParts,
         notes: &mut Vec<RequestNote>,
     ) -> Result<Vec<SystemPart>, AssembleError> {
         let mut parts = Vec::new();
@@ -35,8 +37,8 @@ impl Funnel<'_> {
             let text = match section {
                 PromptSection::StandingInstructions if numbers.start == 0 => self.instructions()?,
                 PromptSection::StandingInstructions => continue,
-                PromptSection::Memories => self.memories(&numbers),
-                PromptSection::Retrievables => self.retrievables(&numbers, notes).await?,
+                PromptSection::Memories => self.memories(&numbers, rendered),
+                PromptSection::Retrievables => self.retrievables(&numbers, rendered, notes).await?,
                 PromptSection::SystemPrompt | PromptSection::Timeline | PromptSection::Tools => {
                     continue;
                 }
@@ -53,14 +55,21 @@ impl Funnel<'_> {
         Ok(self.renderer.instructions(&rules, None))
     }
 
-    fn memories(&self, numbers: &Range<u64>) -> PromptText {
-        let memories = self.ctx.turn().memories().numbered();
-        let shown = memories
-            .iter()
+    fn memories(&self, numbers: &Range<u64>, rendered: &mut RenderedParts) -> PromptText {
+        let memories = self.ctx.turn().memories().numbered().into_iter();
+        let shown: Vec<Arc<Memory>> = memories
             .filter(|(number, _)| numbers.contains(number))
             .map(|(_, memory)| memory)
-            .filter(|it| !self.options.omissions.memories.contains(it.id().as_str()));
-        let parts = shown.map(|memory| {
+            .filter(|it| !self.options.omissions.memories.contains(it.id().as_str()))
+            .collect();
+        let at = (PromptSection::Memories, numbers.start == 0);
+        if shown.is_empty() {
+            return PromptText::default();
+        }
+        if let Some(known) = rendered.memories.get(at, shown.iter()) {
+            return known;
+        }
+        let parts = shown.iter().map(|memory| {
             let part =
                 MemoryPart::new(memory.id().as_str(), memory.trust(), memory.content().as_str());
             let part = part.created_at(memory.created_at());
@@ -69,20 +78,34 @@ impl Funnel<'_> {
                 None => part,
             }
         });
-        self.renderer.memories(&parts.collect::<Vec<_>>())
+        let text = self.renderer.memories(&parts.collect::<Vec<_>>());
+        rendered.memories.insert(at, shown.iter(), &text);
+        text
     }
 
     async fn retrievables(
         &self,
         numbers: &Range<u64>,
+        rendered: &mut RenderedParts,
         notes: &mut Vec<RequestNote>,
     ) -> Result<PromptText, AssembleError> {
-        let mut shown = Vec::new();
         let records = self.ctx.turn().retrievables().numbered().into_iter();
-        for (_, record) in records.filter(|(number, _)| numbers.contains(number)) {
-            if !self.options.omissions.retrievables.contains(record.id().as_str()) {
-                shown.push(self.shown_retrievable(record, notes).await?);
-            }
+        let records: Vec<Arc<Retrievable>> = records
+            .filter(|(number, _)| numbers.contains(number))
+            .map(|(_, record)| record)
+            .filter(|it| !self.options.omissions.retrievables.contains(it.id().as_str()))
+            .collect();
+        if records.is_empty() {
+            return Ok(PromptText::default());
+        }
+        let at = (PromptSection::Retrievables, numbers.start == 0);
+        if let Some(known) = rendered.retrievables.get(at, records.iter()) {
+            return Ok(known);
+        }
+        let known_notes = notes.len();
+        let mut shown = Vec::new();
+        for record in &records {
+            shown.push(self.shown_retrievable(Arc::clone(record), notes).await?);
         }
         let lists: Vec<Vec<(&str, &str)>> = shown
             .iter()
@@ -92,7 +115,12 @@ impl Funnel<'_> {
             })
             .collect();
         let parts = shown.iter().zip(&lists).map(|(it, tools)| it.part(tools));
-        Ok(self.renderer.retrieved(&parts.collect::<Vec<_>>()))
+        let text = self.renderer.retrieved(&parts.collect::<Vec<_>>());
+        // What needs a note is rendered again, with its note; a handle may come to have a count of lines.
+        if notes.len() == known_notes && shown.iter().all(ShownRetrievable::is_final) {
+            rendered.retrievables.insert(at, records.iter(), &text);
+        }
+        Ok(text)
     }
 
     async fn shown_retrievable(
@@ -149,6 +177,11 @@ enum RetrievableBody {
 }
 
 impl ShownRetrievable {
+    /// Whether another request shows the same as long as the record is the same.
+    fn is_final(&self) -> bool {
+        !matches!(self.body, RetrievableBody::Handle { lines: None, .. })
+    }
+
     /// The handle of content that can be queried, and its kind.
     fn queried(&self) -> Option<(&str, &ArtifactKind)> {
         match (&self.body, self.record.content()) {

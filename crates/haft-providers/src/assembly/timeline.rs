@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use haft_core::call::ToolCall;
+use haft_core::call::{ToolCall, ToolResults};
 use haft_core::record::{Identifier, Identity, Message, MessageRole, Thought};
-use haft_core::trust::{MessagePart, PartOrigin, PeerPart, ThoughtPart};
+use haft_core::trust::{MessagePart, PartOrigin, PeerPart, PromptText, ThoughtPart};
 
 use super::media::MediaPlacement;
+use super::render_cache::{RenderedCall, RenderedParts};
 use super::{AssembleError, Funnel, ThoughtSurfacing};
 use crate::dialect::{NoteTopic, RequestNote};
 use crate::prompt::{
@@ -21,6 +22,7 @@ const PLAIN_TEXT: &str = "plain-text";
 /// Puts the timeline together, entry by entry.
 pub(super) struct TimelineBuilder<'a, 'f> {
     funnel: &'a Funnel<'f>,
+    rendered: &'a mut RenderedParts,
     ids: WireIds,
     entries: Vec<PromptEntry>,
     numbers: Vec<u64>,
@@ -55,9 +57,13 @@ enum TimelineItem {
 }
 
 impl<'a, 'f> TimelineBuilder<'a, 'f> {
-    pub(super) fn new(funnel: &'a Funnel<'f>, ids: WireIds) -> Self {
+    pub(super) fn new(
+        funnel: &'a Funnel<'f>,
+        ids: WireIds,
+        rendered: &'a mut RenderedParts,
+    ) -> Self {
         let (entries, numbers, open) = (Vec::new(), Vec::new(), OpenGeneration::default());
-        Self { funnel, ids, entries, numbers, open }
+        Self { funnel, rendered, ids, entries, numbers, open }
     }
 
     /// Goes through all records in the order in which they were made.
@@ -136,41 +142,59 @@ impl<'a, 'f> TimelineBuilder<'a, 'f> {
         all
     }
 
-    fn add_thought(&mut self, number: u64, thought: &Thought) {
-        let renderer = self.funnel.renderer;
-        let (id, body) = (thought.id().as_str(), thought.content().as_str());
-        let from = thought.identity().representation();
+    fn add_thought(&mut self, number: u64, thought: &Arc<Thought>) {
         if !self.is_self(thought.identity()) {
-            if !body.is_empty() {
-                let part = ThoughtPart::peer(id, from, body).created_at(thought.created_at());
-                let text = renderer.thought(&part);
-                self.push_user_entry(
-                    number,
-                    UserEntry {
-                        name: Some(author_name(from)),
-                        content: vec![ContentPart::Text(text)],
-                    },
-                );
+            if !thought.content().as_str().is_empty() {
+                let name = Some(author_name(thought.identity().representation()));
+                let content = vec![ContentPart::Text(self.peer_thought(thought))];
+                self.push_user_entry(number, UserEntry { name, content });
             }
             return;
+        }
+        let shown = self.own_thought(thought);
+        self.generation_at(number, GenerationStage::Thinking).entry.thoughts.push(shown);
+    }
+
+    fn peer_thought(&mut self, thought: &Arc<Thought>) -> PromptText {
+        if let Some(known) = self.rendered.peer_thoughts.get(thought) {
+            return known.clone();
+        }
+        let (id, body) = (thought.id().as_str(), thought.content().as_str());
+        let part = ThoughtPart::peer(id, thought.identity().representation(), body);
+        let text = self.funnel.renderer.thought(&part.created_at(thought.created_at()));
+        self.rendered.peer_thoughts.insert(thought, Some((&text, text.len())));
+        text
+    }
+
+    fn own_thought(&mut self, thought: &Arc<Thought>) -> AssistantThought {
+        if let Some(known) = self.rendered.thoughts.get(thought) {
+            return known.clone();
         }
         let replays = |tag: &str| self.funnel.replay_tags.contains(&tag);
         let payload =
             thought.payload().filter(|_| thought.replay_compatibility().is_some_and(replays));
-        let shown = match payload {
-            Some(payload) => AssistantThought::Opaque(Arc::new(payload.clone())),
+        let (shown, length) = match payload {
+            // A payload is about as long as the text of the thought, or as a signature.
+            Some(payload) => {
+                let length = thought.content().as_str().len() + PAYLOAD_BYTES;
+                (AssistantThought::Opaque(Arc::new(payload.clone())), length)
+            }
             None => {
-                let part = ThoughtPart::own(id, from, body).created_at(thought.created_at());
-                AssistantThought::Text(renderer.thought(&part))
+                let (id, body) = (thought.id().as_str(), thought.content().as_str());
+                let part = ThoughtPart::own(id, thought.identity().representation(), body);
+                let text = self.funnel.renderer.thought(&part.created_at(thought.created_at()));
+                let length = text.len();
+                (AssistantThought::Text(text), length)
             }
         };
-        self.generation_at(number, GenerationStage::Thinking).entry.thoughts.push(shown);
+        self.rendered.thoughts.insert(thought, Some((&shown, length)));
+        shown
     }
 
     async fn add_message(
         &mut self,
         number: u64,
-        message: &Message,
+        message: &Arc<Message>,
         notes: &mut Vec<RequestNote>,
     ) -> Result<(), AssembleError> {
         let is_own = message.role() == MessageRole::Assistant && self.is_self(message.identity());
@@ -200,7 +224,16 @@ impl<'a, 'f> TimelineBuilder<'a, 'f> {
     }
 
     /// The text of a message, framed by who says it.
-    fn message_content(&self, message: &Message) -> Vec<ContentPart> {
+    fn message_content(&mut self, message: &Arc<Message>) -> Vec<ContentPart> {
+        if let Some(known) = self.rendered.messages.get(message) {
+            return known.clone();
+        }
+        let content = self.render_message(message);
+        self.rendered.messages.insert(message, Some((&content, text_length(&content))));
+        content
+    }
+
+    fn render_message(&self, message: &Message) -> Vec<ContentPart> {
         let Some(text) = message.content() else { return Vec::new() };
         let (id, text) = (message.id().as_str(), text.as_str());
         let (name, at) = (message.identity().representation(), message.created_at());
@@ -223,16 +256,13 @@ impl<'a, 'f> TimelineBuilder<'a, 'f> {
     async fn add_call(
         &mut self,
         number: u64,
-        call: &ToolCall,
+        call: &Arc<ToolCall>,
         notes: &mut Vec<RequestNote>,
     ) -> Result<(), AssembleError> {
-        let shown = self.funnel.call_result(call, notes).await?;
+        let (shown, below) = self.shown_call(call, notes).await?;
+        let RenderedCall { args, opaque, content, is_error, .. } = shown;
         let wire_id = self.ids.assign(call.id(), call.provider_id.as_deref());
         let wire_name = self.funnel.names.wire_name(call.tool());
-        let replays = |tag: &str| self.funnel.replay_tags.contains(&tag);
-        let payload = call.payload().filter(|_| call.replay_compatibility().is_some_and(replays));
-        let opaque = payload.map(|payload| Arc::new(payload.clone()));
-        let args = CallArgs::of_call(call).cleaned(self.funnel.renderer);
         let open =
             self.generation_at(number, GenerationStage::Calling { iteration: call.iteration });
         open.entry.calls.push(AssistantCall {
@@ -242,10 +272,45 @@ impl<'a, 'f> TimelineBuilder<'a, 'f> {
             args,
             opaque,
         });
-        let (content, is_error) = (shown.content, shown.is_error);
         open.results.push(CallResult { id: call.id(), wire_id, wire_name, is_error, content });
-        open.below.extend(shown.below);
+        open.below.extend(below);
         Ok(())
+    }
+
+    /// What is shown of a call and its end, and what follows behind the results.
+    async fn shown_call(
+        &mut self,
+        call: &Arc<ToolCall>,
+        notes: &mut Vec<RequestNote>,
+    ) -> Result<(RenderedCall, Vec<ContentPart>), AssembleError> {
+        let funnel = self.funnel;
+        let is_omitted = funnel.omits_result(call);
+        let known = if is_omitted { &mut self.rendered.omitted } else { &mut self.rendered.calls };
+        let handles = match &call.results {
+            Some(ToolResults::Artifacts(_)) if !is_omitted => {
+                funnel.ctx.artifacts().handles_of(call.id())
+            }
+            _ => Vec::new(),
+        };
+        if let Some(known) = known.get(call).filter(|it| it.handles == handles) {
+            return Ok((known.clone(), Vec::new()));
+        }
+        let known_notes = notes.len();
+        let shown = funnel.call_result(call, &handles, notes).await?;
+        let replays = |tag: &str| funnel.replay_tags.contains(&tag);
+        let payload = call.payload().filter(|_| call.replay_compatibility().is_some_and(replays));
+        let rendered = RenderedCall {
+            args: CallArgs::of_call(call).cleaned(funnel.renderer),
+            opaque: payload.map(|payload| Arc::new(payload.clone())),
+            content: shown.content,
+            is_error: shown.is_error,
+            handles,
+        };
+        let length = text_length(&rendered.content) + rendered.args.as_str().len() + PAYLOAD_BYTES;
+        // A note belongs to every request that shows the same.
+        let is_final = call.state().is_final() && !shown.may_change && notes.len() == known_notes;
+        known.insert(call, is_final.then_some((&rendered, length)));
+        Ok((rendered, shown.below))
     }
 
     fn push_user_entry(&mut self, number: u64, entry: UserEntry) {
@@ -313,6 +378,15 @@ impl OpenGeneration {
     }
 }
 
+/// The bytes of texts; media are not cached.
+fn text_length(content: &[ContentPart]) -> usize {
+    let length = |part: &ContentPart| match part {
+        ContentPart::Text(text) => text.len(),
+        ContentPart::Media(_) => 0,
+    };
+    content.iter().map(length).sum()
+}
+
 /// Whether a user has no name but his role.
 fn is_unnamed(message: &Message) -> bool {
     let word = message.role().as_str();
@@ -320,6 +394,9 @@ fn is_unnamed(message: &Message) -> bool {
 }
 
 const ASSISTANT: &str = "assistant";
+
+/// What the payload of a provider is taken to need in memory.
+const PAYLOAD_BYTES: usize = 256;
 
 /// Said when the model spoke last.
 const CONTINUE_TEXT: &str = "Please go on.";

@@ -157,7 +157,7 @@ impl Texts {
 
     /// Prompts with every kind of entry, and the texts that have to be in the request.
     fn prompts(&self) -> Result<Vec<Case>, ContractViolation> {
-        let call = call("call-1", "weather", CallArgs::Object(r#"{"city":"Paris"}"#.to_owned()));
+        let call = call("call-1", "weather", CallArgs::Object(r#"{"city":"Paris"}"#.into()));
         let broken = call_with_invalid_args();
         let tool = OfferedTool::new("weather", weather()?);
         let system = self.developer("marker-system You help.");
@@ -249,7 +249,7 @@ impl Texts {
                 prompt.timeline.push(self.user("after"));
             }
             MediaPosition::ToolResult => {
-                let call = call("call-1", "weather", CallArgs::Object("{}".to_owned()));
+                let call = call("call-1", "weather", CallArgs::Object("{}".into()));
                 let entry = AssistantEntry::default().with_calls(vec![call.clone()]);
                 prompt.timeline.push(PromptEntry::Assistant(entry));
                 let result = CallResult::new(&call, vec![part]);
@@ -266,7 +266,7 @@ fn call(wire_id: &str, name: &str, args: CallArgs) -> AssistantCall {
 }
 
 fn call_with_invalid_args() -> AssistantCall {
-    call("call-2", "weather", CallArgs::Invalid("{\"city\": ".to_owned()))
+    call("call-2", "weather", CallArgs::Invalid("{\"city\": ".into()))
 }
 
 fn weather() -> Result<Tool, ContractViolation> {

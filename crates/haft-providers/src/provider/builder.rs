@@ -9,7 +9,7 @@ use haft_core::trust::EnvelopeSecret;
 use super::{
     GenerationReport, KeyExposure, Observers, PromptReport, Provider, ProviderError, ProviderState,
 };
-use crate::assembly::MediaCache;
+use crate::assembly::{MediaCache, RenderCache};
 use crate::context_window::TokenCache;
 use crate::dialect::Dialect;
 use crate::options::{OptionSchema, Options};
@@ -34,6 +34,7 @@ pub struct ProviderBuilder<D> {
     observers: Observers,
     rolling: Option<RollingSummary>,
     media_cache_bytes: u64,
+    render_cache_bytes: u64,
 }
 
 impl<D: Dialect> ProviderBuilder<D> {
@@ -53,6 +54,7 @@ impl<D: Dialect> ProviderBuilder<D> {
             observers: Observers::default(),
             rolling: None,
             media_cache_bytes: 64 << 20,
+            render_cache_bytes: 64 << 20,
         }
     }
 
@@ -140,6 +142,13 @@ impl<D: Dialect> ProviderBuilder<D> {
         self
     }
 
+    /// Sets how many bytes of rendered records are cached from one iteration to the next, for all turns together; 64 MiB by
+    /// default. With zero, every request renders all its records again, to the same bytes.
+    pub fn render_cache_bytes(mut self, most: u64) -> Self {
+        self.render_cache_bytes = most;
+        self
+    }
+
     /// Sets 32 secret, random bytes from which the names of envelopes are derived in turns whose runner has no secret for
     /// envelopes; by default they are drawn for each provider. A runner that stores its secret (or has a directory) gives
     /// every turn its key, and these bytes are not used.
@@ -203,6 +212,7 @@ impl<D: Dialect> ProviderBuilder<D> {
             observers: self.observers,
             rolling_summary: self.rolling,
             media_cache: MediaCache::new(self.media_cache_bytes),
+            render_cache: RenderCache::new(self.render_cache_bytes),
         };
         state.check_key_exposure(&resolved.control)?;
         let (overrides, resolved) = (Options::new(), Arc::new(resolved));

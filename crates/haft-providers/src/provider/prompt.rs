@@ -51,6 +51,7 @@ impl<D: Dialect> Provider<D> {
         let (dispatch, renderer) = (ctx.dispatch(), state.turn_renderer(ctx, control));
         let mut options = control.assembly.clone();
         options.media_cache = state.media_cache.clone();
+        options.render_cache = state.render_cache.clone();
         options.omissions.replays_before = self.first_replayable(ctx);
         let stored_key = self.omissions_key();
         let stored = StoredOmissions::load(dispatch, &stored_key);
@@ -120,7 +121,9 @@ impl<D: Dialect> Provider<D> {
                 return Err(overflow());
             }
             shedder = Some(next);
+            let rendered_before = assembled.rendered_parts;
             assembled = assemble_prompt(dispatch, &state.dialect, &renderer, &options).await?;
+            assembled.rendered_parts += rendered_before;
         }
     }
 

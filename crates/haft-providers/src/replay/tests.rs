@@ -15,7 +15,7 @@ fn words(text: &str) -> PromptText {
 
 fn call(name: &str, args: &str) -> AssistantCall {
     let id = RecordId::first(CallId::of_text(name, args));
-    AssistantCall::new(id, format!("id-{name}"), name, CallArgs::Object(args.to_owned()))
+    AssistantCall::new(id, format!("id-{name}"), name, CallArgs::Object(args.into()))
 }
 
 fn own(text: &str, calls: Vec<AssistantCall>, payload: Value) -> AssistantEntry {

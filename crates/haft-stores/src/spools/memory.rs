@@ -266,4 +266,8 @@ impl LocalRead for MemoryContent {
         let start = clamp_offset(offset, self.0.len());
         self.0.slice(start..).as_ref().read(buffer)
     }
+
+    fn read_at_without_waiting(&self, offset: u64, buffer: &mut [u8]) -> Option<io::Result<usize>> {
+        Some(self.read_at(offset, buffer))
+    }
 }

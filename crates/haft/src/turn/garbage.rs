@@ -84,15 +84,27 @@ impl TurnRunner {
         &self,
         options: GarbageOptions,
     ) -> Result<GarbageReport, TurnError> {
-        let removed = match options.created_before {
-            Some(time) => remove_turns_before(&self.shared, time).await?,
-            None => HashSet::new(),
-        };
-        let turns = removed.len();
-        let removable = RemovableTurns { removed, unknown: options.unknown_turns };
-        let prefix = SpoolKey::PREFIX_OF_TURNS;
-        let report = remove_content(&self.shared, &removable, prefix).await?;
-        Ok(GarbageReport { turns, ..report })
+        let mut report = GarbageReport::default();
+        loop {
+            let removed = match options.created_before {
+                Some(time) => remove_turns_before(&self.shared, time).await?,
+                None => HashSet::new(),
+            };
+            let turns = removed.len();
+            let removable = RemovableTurns { removed, unknown: options.unknown_turns };
+            let prefix = SpoolKey::PREFIX_OF_TURNS;
+            let GarbageReport { content, unknown, .. } =
+                remove_content(&self.shared, &removable, prefix).await?;
+            // What is unknown stays, and the last pass counts all of it.
+            report = GarbageReport {
+                turns: report.turns + turns,
+                content: report.content + content,
+                unknown,
+            };
+            if turns < MAX_REMOVED {
+                return Ok(report);
+            }
+        }
     }
 
     /// Removes a turn, its gates and its content, and returns whether there was one. Content that other turns refer to
@@ -168,7 +180,8 @@ struct RemovableTurns {
     unknown: bool,
 }
 
-/// Removes the turns that were created before a time and have ended, page by page, and returns their ids.
+/// Removes turns that were created before a time and have ended, page by page, and returns their ids. More may be left if
+/// there are [`MAX_REMOVED`].
 async fn remove_turns_before(
     runner: &RunnerShared,
     time: Timestamp,
@@ -178,10 +191,11 @@ async fn remove_turns_before(
         // A turn that a process holds for a moment to report it is left out.
         let query = TurnQuery::default().ended().created_before(time);
         let page = runner.store.remove_turns(query).await?;
-        if page.is_empty() {
+        let is_last = page.is_empty();
+        removed.extend(page.iter().map(|id| id.as_str().to_owned()));
+        if is_last || removed.len() >= MAX_REMOVED {
             return Ok(removed);
         }
-        removed.extend(page.iter().map(|id| id.as_str().to_owned()));
     }
 }
 
@@ -195,16 +209,26 @@ async fn remove_content(
 ) -> Result<GarbageReport, TurnError> {
     let mut report = GarbageReport::default();
     let spools = runner.spooler.store();
-    let mut page = SpoolPage::new(PAGE).prefix(prefix);
+    let mut page = SpoolPage::new(LISTED_KEYS).prefix(prefix);
     loop {
         let keys = spools.list_page(page.clone()).await.map_err(RecordError::from)?;
-        let Some(last) = keys.last().cloned() else { return Ok(report) };
-        let (known, unknown) = select_candidates(runner, removable, keys).await?;
-        report.unknown += runner.store.unreferenced_keys(unknown).await?.len();
-        for key in runner.store.unreferenced_keys(known).await? {
-            report.content += usize::from(spools.delete(key).await.map_err(RecordError::from)?);
+        for keys in keys.chunks(PAGE) {
+            // Nearly all content is in use, which one query finds out for all turns of the page.
+            let unused = runner.store.unreferenced_keys(keys.to_vec()).await?;
+            if unused.is_empty() {
+                continue;
+            }
+            let (known, unknown) = select_candidates(runner, removable, unused).await?;
+            report.unknown += unknown.len();
+            // Once more: a turn may have stored the record and ended in between.
+            for key in runner.store.unreferenced_keys(known).await? {
+                report.content += usize::from(spools.delete(key).await.map_err(RecordError::from)?);
+            }
         }
-        page = page.after(last);
+        match keys.last() {
+            Some(last) if keys.len() == LISTED_KEYS => page = page.after(last.clone()),
+            _ => return Ok(report),
+        }
     }
 }
 
@@ -243,5 +267,11 @@ async fn load_status(runner: &RunnerShared, turn: &str) -> Result<Option<TurnSta
     }
 }
 
+/// How many keys are listed together. A directory is read as a whole for each list.
+const LISTED_KEYS: usize = 50_000;
+
 /// How many keys are looked at together.
 const PAGE: usize = 1000;
+
+/// How many removed turns are remembered until their content is removed.
+const MAX_REMOVED: usize = 50_000;

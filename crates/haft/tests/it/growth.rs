@@ -264,4 +264,58 @@ mod requests {
         let (first, all) = (after_first.load(Ordering::SeqCst), counted.load(Ordering::SeqCst));
         assert!(first > 0 && all < first * 3 / 2, "{first} bytes first, {all} after 21 requests");
     }
+
+    /// Runs a turn with a long history that calls a tool in each of 20 iterations: how many parts each request rendered, and
+    /// the bodies of the requests.
+    async fn rendered_requests(history_length: usize, cache: u64) -> (Vec<usize>, Vec<Vec<u8>>) {
+        let rendered = Arc::<Mutex<Vec<usize>>>::default();
+        let seen = Arc::clone(&rendered);
+        // Every third result is an artifact that is shown as a handle.
+        let replies = (0..20).map(|n| {
+            let name = if n % 3 == 0 { "log" } else { "small" };
+            stream(&[calls(name, &format!("{{\"n\":{n}}}")), ends("tool_calls")])
+        });
+        let transport = Scripted::new(replies.chain([says("Hi.")]));
+        let model = provider(&transport).envelope_secret([7; 32]).render_cache_bytes(cache);
+        let model = model.on_prompt(move |it| seen.lock().unwrap().push(it.rendered_parts));
+        let tool = |name: &str, text: &'static str, times: usize| {
+            let tool = Tool::builder(name).description("Reads.").effect(ToolEffect::ReadOnly);
+            tool.handler(move |it: Number| format!("{}: {}", it.n, text.repeat(times)))
+                .build()
+                .unwrap()
+        };
+        let tools =
+            [tool("log", "a line in which nothing happens\n", 500), tool("small", "fine", 1)];
+        let runner = builder(model.build().unwrap(), 30).tools(tools).build().unwrap();
+        run(&runner, history(history_length).id("turn-1")).await;
+        let bodies = transport.asked().iter().map(|it| it.body().to_vec()).collect();
+        (rendered.lock().unwrap().clone(), bodies)
+    }
+
+    #[derive(haft::ToolArgs)]
+    struct Number {
+        /// Makes the call another one.
+        n: u32,
+    }
+
+    /// A later iteration renders only what is new, and sends the same bytes as if it had rendered everything.
+    #[tokio::test]
+    async fn iterations_render_only_what_is_new() {
+        let (rendered, bodies) = rendered_requests(200, 64 << 20).await;
+        assert_eq!(rendered.len(), 21);
+        assert_eq!(rendered[0], 401, "the first request renders the history");
+        // The first artifact adds tools that its handle and later ones name.
+        assert!(rendered[1..].iter().all(|parts| *parts <= 2), "{rendered:?}");
+        let (all, same) = rendered_requests(200, 0).await;
+        assert_eq!(all[20], 421, "without a cache all is rendered: {all:?}");
+        assert!(bodies == same, "the cache changes requests");
+    }
+
+    /// A cache that is too small costs rendering, and nothing else.
+    #[tokio::test]
+    async fn a_turn_beyond_the_cache_is_rendered_anew() {
+        let (rendered, bodies) = rendered_requests(50, 2000).await;
+        assert_eq!(rendered, rendered_requests(50, 0).await.0);
+        assert!(bodies == rendered_requests(50, 64 << 20).await.1, "the cache changes requests");
+    }
 }

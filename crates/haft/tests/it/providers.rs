@@ -72,7 +72,7 @@ impl Scripted {
         Arc::new(Self { answers, asked: Mutex::default() })
     }
 
-    fn asked(&self) -> Vec<SentRequest> {
+    pub(crate) fn asked(&self) -> Vec<SentRequest> {
         self.asked.lock().unwrap().clone()
     }
 }

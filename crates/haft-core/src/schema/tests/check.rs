@@ -382,3 +382,42 @@ fn generated_values_are_accepted() {
         assert!(verdict.is_ok(), "{value}: {}", verdict.unwrap_err());
     }
 }
+
+/// Wherever it is, a key that occurs twice is found, also where any key is welcome.
+#[test]
+fn repeated_keys_are_found_by_the_short_way() {
+    let inner = || object().field("x", integer().required());
+    let root = object()
+        .field("a", inner())
+        .field("any", any())
+        .field("map", map(integer()))
+        .field("list", array(inner()))
+        .field("open", object().allow_unknown().field("x", integer()))
+        .field("shape", union("kind").variant("a", object().field("x", integer())));
+    let input = InputSchema::new(root).unwrap();
+    let fine = [
+        "{}",
+        r#"{"a":{"x":1},"map":{"k":1,"l":2},"any":{"k":[{"k":1}]}}"#,
+        r#"{"shape":{"kind":"a","x":1},"open":{"x":1,"y":{"x":1}},"list":[{"x":1},{"x":2}]}"#,
+        r#"{"list":[],"a":{"x":1}}"#,
+    ];
+    for text in fine {
+        assert!(input.accept_unchanged(&RawArgs::text(text)).is_some(), "{text}");
+    }
+    let repeated = [
+        r#"{"a":{"x":1},"a":{"x":1}}"#,
+        r#"{"a":{"x":1,"x":1}}"#,
+        r#"{"any":{"k":[{"k":1,"k":1}]}}"#,
+        r#"{"any":[{"k":1,"k":1}]}"#,
+        r#"{"map":{"k":1,"k":1}}"#,
+        r#"{"list":[{"x":1},{"x":2,"x":2}]}"#,
+        r#"{"open":{"x":1,"x":1}}"#,
+        r#"{"open":{"y":1,"y":1}}"#,
+        r#"{"open":{"y":{"z":1,"z":1}}}"#,
+        r#"{"shape":{"kind":"a","kind":"a"}}"#,
+    ];
+    for text in repeated {
+        let found = verdict(&input, text, Strictness::Coerce);
+        assert!(found.contains("this key is given twice"), "{text} gave {found}");
+    }
+}

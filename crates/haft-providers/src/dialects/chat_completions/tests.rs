@@ -387,7 +387,7 @@ fn extra_content_of_a_call_is_kept_for_the_way_back() {
         let (payload, tag) = call.opaque.clone().unwrap();
         assert_eq!((&payload, ChatCompletions::new().replay_tags()), (&extra, &[&*tag][..]));
         // It stands in the next request where it stood in the response.
-        let args = CallArgs::Object(call.arguments.clone());
+        let args = CallArgs::Object(call.arguments.as_str().into());
         let id = RecordId::first(CallId::of_text("weather", &call.arguments));
         let mut sent = AssistantCall::new(id, "a", "weather", args);
         sent.opaque = Some(Arc::new(payload));

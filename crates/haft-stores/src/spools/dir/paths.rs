@@ -64,14 +64,15 @@ pub(super) fn list_page(dir: &Path, page: &SpoolPage) -> io::Result<Vec<SpoolKey
 
 fn visit_keys(dir: &Path, mut visit: impl FnMut(SpoolKey)) -> io::Result<()> {
     for entry in fs::read_dir(dir)? {
-        let path = entry?.path();
-        if path.extension() != Some(OsStr::new(DATA)) {
+        let file_name = entry?.file_name();
+        let name = Path::new(&file_name);
+        if name.extension() != Some(OsStr::new(DATA)) {
             continue;
         }
-        let Some(file_stem) = path.file_stem().and_then(OsStr::to_str) else { continue };
+        let Some(file_stem) = name.file_stem().and_then(OsStr::to_str) else { continue };
         let key = match file_stem.strip_prefix(PLAIN) {
             Some(escaped) => unescape(escaped),
-            None => fs::read_to_string(path.with_extension(KEY)).ok(),
+            None => fs::read_to_string(dir.join(name).with_extension(KEY)).ok(),
         };
         if let Some(key) = key.filter(|key| stem(key) == file_stem) {
             visit(SpoolKey::from(key));

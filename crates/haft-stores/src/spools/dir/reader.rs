@@ -198,13 +198,39 @@ impl LocalRead for FileContent {
             true => read_file_at(&self.file, buffer, offset)?,
             false => 0,
         };
-        // After the read: if the stamp is unchanged now, the bytes are those of the content that was opened.
-        let stamp = FileStamp::of(&self.file)?;
-        if stamp == self.stamp { Ok(read) } else { Err(self.changed_error(stamp).into()) }
+        self.check_stamp().map(|()| read)
+    }
+
+    fn read_at_without_waiting(&self, offset: u64, buffer: &mut [u8]) -> Option<io::Result<usize>> {
+        let read = match offset < self.stamp.len {
+            true => read_cached_at(&self.file, buffer, offset)?,
+            false => 0,
+        };
+        Some(self.check_stamp().map(|()| read))
     }
 }
 
+/// Reads what the page cache of the system has; `None` if that is nothing.
+#[cfg(target_os = "linux")]
+fn read_cached_at(file: &File, buffer: &mut [u8], offset: u64) -> Option<usize> {
+    use rustix::io::{ReadWriteFlags, preadv2};
+    let mut buffers = [io::IoSliceMut::new(buffer)];
+    // Some file systems do not know the flag; the read is then made where it may wait, and reports its error there.
+    preadv2(file, &mut buffers, offset, ReadWriteFlags::NOWAIT).ok().filter(|read| *read > 0)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn read_cached_at(_: &File, _: &mut [u8], _: u64) -> Option<usize> {
+    None
+}
+
 impl FileContent {
+    /// Fails if the file has changed. After a read: the bytes are those of the content that was opened.
+    fn check_stamp(&self) -> io::Result<()> {
+        let stamp = FileStamp::of(&self.file)?;
+        if stamp == self.stamp { Ok(()) } else { Err(self.changed_error(stamp).into()) }
+    }
+
     /// Reads on a blocking thread.
     fn spawn_read<'r>(
         this: &Arc<Self>,

@@ -103,7 +103,7 @@ pub(crate) fn replayed(generation: &Generation) -> Prompt {
 
 fn call(call: &haft::providers::generation::GeneratedCall) -> AssistantCall {
     let id = RecordId::first(CallId::of_text(&call.name, &call.arguments));
-    let args = CallArgs::Object(call.arguments.clone());
+    let args = CallArgs::Object(call.arguments.as_str().into());
     AssistantCall::new(id, call.id.clone().unwrap(), call.name.as_str(), args)
 }
 
