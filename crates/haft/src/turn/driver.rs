@@ -58,6 +58,8 @@ struct TurnDriver {
     query_tools: QueryTools,
     watch: Stopwatch,
     occurrences: OccurrenceCounter,
+    /// The tools that the summary of the turn names, as far as this attempt has told it.
+    listed_tools: HashSet<String>,
     started_at: Timestamp,
     dispatch: StartTime,
     iteration: IterationScope,
@@ -311,6 +313,7 @@ impl TurnDriver {
             query_tools,
             watch,
             occurrences: OccurrenceCounter::default(),
+            listed_tools: HashSet::new(),
             started_at: not_started.started_at,
             dispatch: not_started,
             requests: RequestHistory::new(start.offered),

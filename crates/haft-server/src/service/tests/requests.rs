@@ -106,7 +106,8 @@ async fn a_denial_has_guidance_and_a_queued_turn_is_cancelled() {
     let path = format!("/gates/{gate}/decision");
     let denial = json!({"choice": "deny", "guidance": "Not on Sundays."});
     assert_eq!(service.post("shop", &path, &denial).await.0, StatusCode::OK);
-    assert_eq!(service.post("shop", &path, &denial).await.0, StatusCode::CONFLICT);
+    let approval = json!({"choice": "approve"});
+    assert_eq!(service.post("shop", &path, &approval).await.0, StatusCode::CONFLICT);
     service.run_next("shop").await;
     let detail = service.get("shop", &format!("/turns/{turn}")).await.to_string();
     assert!(detail.contains("Not on Sundays."), "{detail}");

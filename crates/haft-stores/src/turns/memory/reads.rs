@@ -57,13 +57,21 @@ impl StoreState {
     }
 
     pub(super) fn turns(&self, query: &TurnQuery) -> Result<Vec<TurnSummary>, StoreError> {
+        let limit = query.limit.unwrap_or(TurnQuery::DEFAULT_LIMIT);
+        Ok(self.select_turns(query)?.take(limit).cloned().collect())
+    }
+
+    /// All turns that a query selects, newest first. Only as many are looked at as are taken.
+    pub(super) fn select_turns(
+        &self,
+        query: &TurnQuery,
+    ) -> Result<impl Iterator<Item = &TurnSummary>, StoreError> {
         let end = match &query.before {
             Some(id) => *self.numbers.get(id).ok_or_else(|| StoreError::unknown_turn(id))?,
             None => u64::MAX,
         };
         let summaries = self.turns.range(..end).rev().map(|(_, turn)| &turn.summary);
-        let wanted = summaries.filter(|it| query.selects(it));
-        Ok(wanted.take(query.limit.unwrap_or(TurnQuery::DEFAULT_LIMIT)).cloned().collect())
+        Ok(summaries.filter(|it| query.selects(it)))
     }
 
     pub(super) fn gate(&self, id: &GateId) -> Option<GateRow> {

@@ -277,12 +277,9 @@ impl StoreState {
         now: Timestamp,
     ) -> Result<Vec<TurnId>, StoreError> {
         let limit = query.limit.unwrap_or(TurnQuery::DEFAULT_LIMIT);
-        let mut all = query.clone();
-        all.limit = Some(usize::MAX);
-        let found = self.turns(&all)?;
-        let free =
-            found.into_iter().filter(|it| it.status.is_final() && !it.schedule().is_held(now));
-        let ids: Vec<TurnId> = free.map(|it| it.id).take(limit).collect();
+        let selected = self.select_turns(query)?;
+        let free = selected.filter(|it| it.status.is_final() && !it.schedule().is_held(now));
+        let ids: Vec<TurnId> = free.map(|it| it.id.clone()).take(limit).collect();
         ids.iter().try_for_each(|id| self.remove(id, now).map(drop))?;
         Ok(ids)
     }

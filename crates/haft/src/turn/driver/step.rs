@@ -220,7 +220,7 @@ impl TurnDriver {
         let records = thoughts.len() + messages.len() + calls.len();
         let mut writes = Vec::with_capacity(2 + records + 3 * usize::from(totals.is_some()));
         writes.push(JournalEntry::to_write(&entry));
-        if let Some(update) = summary_update(entry_model(&entry), tokens, &calls) {
+        if let Some(update) = self.update_summary(entry_model(&entry), tokens, &calls) {
             writes.push(update);
         }
         self.recorder.note_progress();
@@ -231,6 +231,26 @@ impl TurnDriver {
             JournalEntry::push_end_writes(end, &mut writes);
         }
         StepCommit { thoughts, messages, calls, writes, entry, end }
+    }
+
+    /// What lists show of the turn after a step, unless nothing has changed.
+    fn update_summary(
+        &mut self,
+        model: Option<String>,
+        tokens: u64,
+        calls: &[Arc<ToolCall>],
+    ) -> Option<StoreWrite> {
+        let mut update = SummaryUpdate::default();
+        for call in calls {
+            // Each tool is told once.
+            if !self.listed_tools.contains(call.tool()) {
+                self.listed_tools.insert(call.tool().to_owned());
+                update = update.tool(call.tool());
+            }
+        }
+        update.tokens = (model.is_some() || tokens > 0).then_some(tokens);
+        update.model = model;
+        (update != SummaryUpdate::default()).then_some(StoreWrite::Summary(update))
     }
 
     /// The calls of a step that would exceed a limit: they end without having been made.
@@ -322,20 +342,4 @@ fn entry_model(entry: &JournalEntry) -> Option<String> {
         JournalEntry::Step { model, .. } => model.as_deref().map(str::to_owned),
         _ => None,
     }
-}
-
-/// What lists show of the turn after a step, unless nothing has changed.
-fn summary_update(
-    model: Option<String>,
-    tokens: u64,
-    calls: &[Arc<ToolCall>],
-) -> Option<StoreWrite> {
-    if model.is_none() && tokens == 0 && calls.is_empty() {
-        return None;
-    }
-    let mut update = SummaryUpdate::default();
-    update.tokens = (model.is_some() || tokens > 0).then_some(tokens);
-    update.model = model;
-    let update = calls.iter().fold(update, |update, call| update.tool(call.tool()));
-    Some(StoreWrite::Summary(update))
 }
