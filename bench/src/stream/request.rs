@@ -6,7 +6,7 @@ use std::sync::Arc;
 use haft::providers::Dialect as _;
 use haft::providers::dialect::ModelRequest;
 use haft::providers::dialects::chat_completions::ChatCompletions;
-use haft::providers::internals::{AssemblyOptions, assemble_prompt};
+use haft::providers::internals::{AssemblyOptions, RenderCache, assemble_prompt};
 use haft::records::{Memory, Message, Retrievable, Thought};
 use haft::stores::MemorySpoolStore;
 use haft::tools::Spooler;
@@ -26,13 +26,21 @@ pub(crate) fn measure(plan: Plan) -> Result<Row, String> {
     crate::note("a request of 1000 records");
     let runtime = super::current_thread()?;
     let ctx = Arc::new(runtime.block_on(records())?);
-    let body = write(&ctx)?;
+    let body = write(&ctx, &RenderCache::default())?;
     let tree: Value = serde_json::from_slice(&body).map_err(|error| error.to_string())?;
     let expected = body.len().to_string();
     let show = |body: Result<Vec<u8>, String>| body.map_or_else(|it| it, |it| it.len().to_string());
     let variants = vec![
         Variant::new(FLOOR, move || serde_json::to_vec(&tree).map_err(|it| it.to_string()), show),
-        Variant::new(OURS, move || write(&ctx), show),
+        {
+            let ctx = Arc::clone(&ctx);
+            Variant::new(OURS, move || write(&ctx, &RenderCache::default()), show)
+        },
+        // All its records were rendered for an earlier request.
+        {
+            let cache = RenderCache::new(64 << 20);
+            Variant::new("haft, later in the turn", move || write(&ctx, &cache), show)
+        },
     ];
     let figures = measure::compare(&expected, variants, plan)?;
     let name = format!("stream/request of 1000 records, {expected} bytes");
@@ -40,8 +48,9 @@ pub(crate) fn measure(plan: Plan) -> Result<Row, String> {
 }
 
 /// Assembles and encodes.
-fn write(ctx: &DispatchContext) -> Result<Vec<u8>, String> {
-    let (dialect, options) = (ChatCompletions::new(), AssemblyOptions::default());
+fn write(ctx: &DispatchContext, cache: &RenderCache) -> Result<Vec<u8>, String> {
+    let (dialect, mut options) = (ChatCompletions::new(), AssemblyOptions::default());
+    options.render_cache = cache.clone();
     let renderer = PromptRenderer::new(EnvelopeKey::from_bytes([7; 32]));
     let assembled = now(assemble_prompt(ctx, &dialect, &renderer, &options))?;
     let assembled = assembled.map_err(|it| it.to_string())?;
