@@ -64,7 +64,9 @@ fn is_within(rules: &IntegerRules, value: i64) -> bool {
     let wide = i128::from(value);
     rules.min.is_none_or(|min| wide >= min)
         && rules.max.is_none_or(|max| wide <= max)
-        && rules.multiple_of.is_none_or(|step| step != 0 && value.unsigned_abs() % step == 0)
+        && rules
+            .multiple_of
+            .is_none_or(|step| step != 0 && value.unsigned_abs().is_multiple_of(step))
 }
 
 fn is_listed_text(values: &[Value], view: ValueRef<'_>) -> bool {
