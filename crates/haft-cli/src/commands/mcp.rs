@@ -1,6 +1,7 @@
 //! `haft mcp`
 
 mod list;
+mod login;
 mod proxy;
 mod serve;
 
@@ -18,5 +19,7 @@ pub(super) async fn run_mcp(args: McpArgs, terminal: &Terminal) -> Result<ExitCo
         McpCommand::Proxy(args) => proxy::serve_proxy(args).await,
         McpCommand::List(args) => list::list_servers(&args, terminal).await,
         McpCommand::Pin(args) => list::pin_definitions(&args, terminal).await,
+        McpCommand::Login(args) => login::log_in(&args).await,
+        McpCommand::Logout(args) => login::log_out(&args),
     }
 }
