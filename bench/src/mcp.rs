@@ -1,7 +1,8 @@
 //! The MCP proxy in front of a server: what it adds to a small call, and what a large result takes.
 //!
 //! The server is this program itself, as a process that answers a small text or one of the asked size. The floor is the
-//! same server without the proxy: for a large result, the time until its whole message is read from the pipe.
+//! same server without the proxy: for a large result, the time until its whole message is read from the pipe, and, because
+//! the proxy stores it, the time until that is written to a file as well.
 
 use std::io::{self, BufRead, BufReader, Read as _, Write};
 use std::path::Path;
@@ -54,7 +55,10 @@ pub(crate) fn run(options: Options, print: Sink<'_>) -> Result<(), String> {
     })?;
     for bytes in [options.bytes / 5, options.bytes] {
         crate::note(&format!("mcp: a result of {bytes} bytes"));
-        let direct = Peer::start_server()?.read_large(bytes)?;
+        let direct = Peer::start_server()?.read_large(bytes, &mut io::sink())?;
+        let mut file = tempfile::tempfile_in(dir.path()).map_err(text)?;
+        let copied = Peer::start_server()?.read_large(bytes, &mut file)?;
+        drop(file);
         let mut proxy = Peer::start_proxy(dir.path())?;
         let (answered, found) = proxy.query_large(bytes)?;
         let memory = proxy.peak_memory()?;
@@ -64,6 +68,8 @@ pub(crate) fn run(options: Options, print: Sink<'_>) -> Result<(), String> {
             entries: vec![
                 entry(OURS, answered, Some(answered / direct)),
                 entry(FLOOR, direct, None),
+                entry("floor, written to a file", copied, Some(copied / direct)),
+                entry("haft, ratio to the file", answered, Some(answered / copied)),
                 entry("haft, search of the needle", found, None),
                 entry("haft, peak memory", memory, None),
             ],
@@ -144,15 +150,17 @@ impl Peer {
         answer.map(str::to_owned).ok_or_else(|| format!("no text: {line}"))
     }
 
-    /// Reads a large result without a look at it, in milliseconds.
+    /// Reads a large result without a look at it and writes it somewhere, in milliseconds.
     #[expect(clippy::disallowed_methods, reason = "this measures time")]
-    fn read_large(&mut self, bytes: u64) -> Result<f64, String> {
+    fn read_large(&mut self, bytes: u64, out: &mut dyn Write) -> Result<f64, String> {
         let began = Instant::now();
         self.send("large", &json!({"bytes": bytes}))?;
         let mut buffer = vec![0; 256 * 1024];
         loop {
             let count = self.output.read(&mut buffer).map_err(text)?;
-            if count == 0 || buffer.get(count - 1) == Some(&b'\n') {
+            let read = buffer.get(..count).unwrap_or_default();
+            out.write_all(read).map_err(text)?;
+            if count == 0 || read.last() == Some(&b'\n') {
                 return Ok(began.elapsed().as_secs_f64() * 1e3);
             }
         }
@@ -230,7 +238,8 @@ pub(crate) fn proxy(dir: Option<&str>) -> Result<(), String> {
         let mut child = command.spawn().map_err(text)?;
         let streams = child.stdout.take().zip(child.stdin.take());
         let (output, input) = streams.ok_or("the server has no streams")?;
-        let spools = DirSpoolStore::open(dir.ok_or("no directory")?).map_err(text)?;
+        // As `haft mcp proxy` does it.
+        let spools = DirSpoolStore::open(dir.ok_or("no directory")?).map_err(text)?.without_sync();
         let proxy =
             McpProxy::builder(Arc::new(spools)).upstream(Upstream::streams("bench", output, input));
         proxy.build().map_err(text)?.serve_stdio().await.map_err(text)

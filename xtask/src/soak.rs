@@ -10,6 +10,7 @@
 //!   (`HAFT_PROCESSES`).
 //! - A thousand turns of twenty calls on four workers and one PostgreSQL server, which are killed, stopped and restarted
 //!   (`HAFT_TURNS`, `HAFT_CALLS`).
+//! - Ten thousand random calls and queries through the MCP proxy, with a seed of their own.
 //! - Contents of one gibibyte (`HAFT_LARGE_BYTES`).
 //! - Every package, built from what would be published.
 //! - A sample of 300 mutants, of which nine in ten must be caught (`cargo xtask mutants`).
@@ -45,6 +46,9 @@ pub(crate) fn run(root: &Path) -> ExitCode {
     }
     let workers = Step::cargo(&format!("{TESTS} killed_workers_lose_and_double_nothing"));
     steps.push(workers.env("HAFT_TURNS", "1000").env("HAFT_CALLS", "20"));
+    let calls = Step::cargo(&format!("{TESTS} no_answer_exceeds_the_limits_of_the_client"));
+    let calls = calls.env("PROPTEST_RNG_SEED", new_seed().to_string());
+    steps.push(calls.env("HAFT_CASES_FACTOR", "60"));
     steps.push(Step::cargo(&format!("{TESTS} large")).env("HAFT_LARGE_BYTES", "1073741824"));
     steps.push(Step::cargo("publish --workspace --dry-run --locked --allow-dirty"));
     steps.push(Step::cargo("run --locked --quiet --package xtask -- mutants"));

@@ -24,7 +24,7 @@ use haft::Tool;
 use haft::executors::ScriptExecutor;
 use haft::stores::DirSpoolStore;
 use haft::turn::Limits;
-use haft_mcp::client::McpTools;
+use haft_mcp::client::{McpTools, OAuthClient};
 use tempfile::TempDir;
 
 use self::agent_dir::{openable_dir, read_text_file, resolve_inside};
@@ -210,6 +210,33 @@ impl Agent {
         &self.servers
     }
 
+    /// The client for the login of the user at an MCP server, and the port that the browser is sent to.
+    pub(crate) fn login_client(&self, server: &str) -> Result<(OAuthClient, u16)> {
+        let client = self.server_table(server)?.login_client(server, &self.dir);
+        Ok(client.map_err(|error| self.locate_in_server(error, server))?)
+    }
+
+    /// Removes the tokens of a login at an MCP server, and returns whether there were any.
+    pub(crate) fn remove_tokens(&self, server: &str) -> Result<bool> {
+        let removed = self.server_table(server)?.remove_tokens(server, &self.dir);
+        Ok(removed.map_err(|error| self.locate_in_server(error, server))?)
+    }
+
+    fn server_table(&self, server: &str) -> Result<&mcp::McpServerTable> {
+        self.file.tools.servers().get(server).ok_or_else(|| {
+            let names: Vec<_> = self.file.tools.servers().keys().map(String::as_str).collect();
+            let error = UserError::new(format!("the agent has no MCP server `{server}`"));
+            match names.is_empty() {
+                true => error.into(),
+                false => error.hint(format!("it has: {}", names.join(", "))).into(),
+            }
+        })
+    }
+
+    fn locate_in_server(&self, error: AgentFileError, server: &str) -> UserError {
+        self.source.locate(error.in_table(["tools", "mcp", server]))
+    }
+
     /// The definitions of tools that the user has accepted.
     pub(crate) fn read_pins(&self) -> Result<PinFile> {
         PinFile::read(&self.dir)
@@ -223,15 +250,14 @@ impl Agent {
         }
         let mut pins = self.read_pins()?;
         let spool_dir = tempfile::Builder::new().prefix("haft-mcp-").tempdir()?;
-        let spools = Arc::new(DirSpoolStore::open(spool_dir.path())?);
+        // The results of a call are copied to the store of its turn.
+        let spools = Arc::new(DirSpoolStore::open(spool_dir.path())?.without_sync());
         let (mut warnings, mut new_pins) = (Vec::new(), 0);
         let (mut tools, built) = (self.tools.clone(), self.tools.len());
         let mut servers = Vec::new();
         for (name, table) in self.file.tools.servers() {
             let connected = table.connect(name, &self.dir, Arc::clone(&spools), &pins).await;
-            let connected = connected.map_err(|error| {
-                self.source.locate(error.in_table(["tools", "mcp", name.as_str()]))
-            });
+            let connected = connected.map_err(|error| self.locate_in_server(error, name));
             let server = match connected {
                 Ok(server) => server,
                 Err(error) if table.is_optional() => {

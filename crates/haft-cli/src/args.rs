@@ -28,7 +28,8 @@ pub(crate) use self::cleanup::{CancelArgs, GcArgs, RmArgs};
 pub(crate) use self::conversations::{ConversationsArgs, ConversationsCommand, ExportFormat};
 pub(crate) use self::grants::{AlwaysArgs, GrantSelection, GrantsArgs, GrantsCommand};
 pub(crate) use self::mcp::{
-    McpArgs, McpCommand, McpListArgs, McpPinArgs, McpProxyArgs, McpServeArgs, ServerSpec,
+    McpArgs, McpCommand, McpListArgs, McpLoginArgs, McpLogoutArgs, McpPinArgs, McpProxyArgs,
+    McpServeArgs, ServerSpec,
 };
 pub(crate) use self::media::{MediaArgs, MediaCommand};
 pub(crate) use self::models::{ConfigArgs, ConfigCommand, DoctorArgs, ModelsArgs};

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use haft_core::context::{GateContext, Gates};
 use haft_core::gate::GateRequest;
 use haft_core::{BoxFuture, DispatchContext, Tool};
-use haft_mcp::client::{HttpServer, McpClientError, McpEndpoint, McpTools};
+use haft_mcp::client::{HttpServer, McpClientError, McpEndpoint, McpTools, OAuthClient};
 use haft_stores::MemorySpoolStore;
 use rmcp::transport::auth::{AuthorizationRequest, OAuthState};
 use serde_json::{Map, Value, json};
@@ -74,7 +74,10 @@ impl Scenario {
 
     async fn run(&self, url: &str, challenges: &[String]) -> Result<()> {
         let mut server = HttpServer::new(url);
-        if let Some(challenge) = challenges.last() {
+        if let Some((id, secret)) = self.program_credentials() {
+            let oauth = OAuthClient::client_credentials(url, id, secret);
+            server = server.authorization(oauth.authorize().await?);
+        } else if let Some(challenge) = challenges.last() {
             let scopes = scopes_of(challenges);
             server = server.authorization(self.authorize(url, challenge, &scopes).await?);
         }
@@ -92,6 +95,13 @@ impl Scenario {
             }
         }
         Ok(())
+    }
+
+    /// The id and the secret of a client that is a program.
+    fn program_credentials(&self) -> Option<(&str, &str)> {
+        let member = |name: &str| self.context.get(name).and_then(Value::as_str);
+        let pair = member("client_id").zip(member("client_secret"));
+        pair.filter(|_| self.name == "auth/client-credentials-basic")
     }
 
     /// The calls of the scenario: those of its context, or one of each tool.

@@ -42,6 +42,8 @@ mod elicitation;
 mod error;
 mod handler;
 mod inspection;
+#[cfg(feature = "oauth")]
+mod oauth;
 mod options;
 mod results;
 mod server;
@@ -53,6 +55,8 @@ mod tests;
 pub use self::definition::{InvalidDigest, ToolDigest};
 pub use self::error::McpClientError;
 pub use self::inspection::{DescriptionFinding, inspect_description};
+#[cfg(feature = "oauth")]
+pub use self::oauth::{OAuthClient, OAuthError, OAuthLogin, TokenStore};
 pub use self::options::{ApprovalRule, McpOptions, PrefixPolicy, ProtocolChoice, ToolRules};
 #[cfg(feature = "http")]
 pub use self::server::HttpServer;

@@ -1,7 +1,9 @@
 //! MCP servers whose tools the agent uses.
 
+mod oauth;
 mod pin_file;
 mod process;
+mod token_file;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,14 +14,16 @@ use haft::Tool;
 use haft::stores::DirSpoolStore;
 use haft::trust::TrustTier;
 use haft_mcp::client::{
-    ApprovalRule, HttpServer, McpClientError, McpEndpoint, McpOptions, McpTools, PrefixPolicy,
-    ProtocolChoice, ToolRules,
+    ApprovalRule, HttpServer, McpClientError, McpEndpoint, McpOptions, McpTools, OAuthClient,
+    PrefixPolicy, ProtocolChoice, ToolRules,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use self::oauth::{OAuthTable, token_error};
 pub(crate) use self::pin_file::PinFile;
 use self::process::ServerProcess;
+use self::token_file::TokenFile;
 use super::command::{INSTALL_HINT, find_program_problem, program_path, resolve_program};
 use super::source::AgentFileError;
 use super::tool_keys::{EffectKey, parse_timeout};
@@ -40,6 +44,8 @@ pub(crate) struct McpServerTable {
     url: Option<String>,
     /// Environment variable with the bearer token for `url`.
     token_env: Option<String>,
+    /// Access to `url` by OAuth 2.1; `oauth = {}` uses the tokens of `haft mcp login AGENT NAME`.
+    oauth: Option<OAuthTable>,
     /// Revision of the protocol; default: `auto`.
     #[serde(default)]
     protocol: ProtocolKey,
@@ -148,12 +154,15 @@ impl McpServerTable {
                 let error = AgentFileError::at(["token_env"], "a program has no bearer token");
                 Err(error.hint("pass it as an environment variable: env = [\"NAME\"]"))
             }
+            (Some(_), None) if self.oauth.is_some() => {
+                Err(AgentFileError::at(["oauth"], "a program is not reached by OAuth"))
+            }
             (Some(_), None) => Ok(()),
             (None, Some(url)) if !url.starts_with("https://") && !url.starts_with("http://") => {
                 let message = format!("`{url}` is neither http nor https");
                 Err(AgentFileError::at(["url"], message))
             }
-            (None, Some(_)) => Ok(()),
+            (None, Some(_)) => self.validate_access(),
             (Some(_), Some(_)) => {
                 let error = AgentFileError::at(["url"], "`argv` and `url` exclude each other");
                 Err(error.hint("keep one of them"))
@@ -163,6 +172,58 @@ impl McpServerTable {
                 Err(error.hint("add `argv = [\"PROGRAM\", …]` or `url = \"https://…\"`"))
             }
         }
+    }
+
+    /// Checks how requests to the address are authorized.
+    fn validate_access(&self) -> Result<(), AgentFileError> {
+        let Some(oauth) = &self.oauth else { return Ok(()) };
+        if self.token_env.is_some() {
+            let error = AgentFileError::at(["oauth"], "`token_env` and `oauth` exclude each other");
+            return Err(error.hint("keep one of them"));
+        }
+        oauth.validate().and_then(|()| self.check_encryption())
+    }
+
+    /// Refuses to send secrets to another machine without encryption.
+    fn check_encryption(&self) -> Result<(), AgentFileError> {
+        match &self.url {
+            Some(url) if url.starts_with("http://") && !is_this_machine(url) => {
+                let message = "the token would be sent over unencrypted HTTP";
+                Err(AgentFileError::at(["url"], message).hint("use https://"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The client for the login of the user, and the port that the browser is sent to.
+    pub(super) fn login_client(
+        &self,
+        name: &str,
+        agent_dir: &Path,
+    ) -> Result<(OAuthClient, u16), AgentFileError> {
+        let (oauth, url) = self.login_table()?;
+        let tokens = TokenFile::new(agent_dir, name, url).map_err(|error| token_error(&error))?;
+        Ok((oauth.client(url, tokens)?, oauth.redirect_port()))
+    }
+
+    /// Removes the tokens of the login, and returns whether there were any.
+    pub(super) fn remove_tokens(
+        &self,
+        name: &str,
+        agent_dir: &Path,
+    ) -> Result<bool, AgentFileError> {
+        let (_, url) = self.login_table()?;
+        let tokens = TokenFile::new(agent_dir, name, url);
+        tokens.and_then(|it| it.remove_file()).map_err(|error| token_error(&error))
+    }
+
+    /// What a login needs.
+    fn login_table(&self) -> Result<(&OAuthTable, &str), AgentFileError> {
+        let table = self.oauth.as_ref().filter(|it| it.has_login());
+        table.zip(self.url.as_deref()).ok_or_else(|| {
+            AgentFileError::whole_file("there is no login at this server")
+                .hint("add `oauth = {}` to its table if it is protected by OAuth")
+        })
     }
 
     /// Finds a program or a directory that this machine does not have.
@@ -182,6 +243,8 @@ impl McpServerTable {
     pub(super) fn find_unset_variable(&self) -> Option<AgentFileError> {
         let names = self.env.iter().map(|name| ("env", name));
         let names = names.chain(self.token_env.iter().map(|name| ("token_env", name)));
+        let secret = self.oauth.as_ref().and_then(OAuthTable::secret_variable);
+        let names = names.chain(secret.map(|name| ("oauth", name)));
         let (key, name) = names.into_iter().find(|(_, name)| std::env::var_os(name).is_none())?;
         Some(AgentFileError::at([key], format!("the environment variable `{name}` is not set")))
     }
@@ -221,7 +284,12 @@ impl McpServerTable {
             .map(|(tool, table)| (tool.clone(), rules(table.effect, table.approval.as_deref())));
         options.tool_rules = single.collect();
         options.pins = pins.of_server(name);
-        let (endpoint, process) = self.endpoint(agent_dir)?;
+        let (endpoint, process) = match (&self.url, &self.oauth) {
+            (Some(url), Some(oauth)) => {
+                (McpEndpoint::http(oauth.authorize((name, url), agent_dir).await?), None)
+            }
+            _ => self.endpoint(agent_dir)?,
+        };
         let connected = McpTools::connect_with(name, endpoint, spools, options).await;
         connected.map_err(|error| explain_failure(&error, process.as_ref()))
     }
@@ -238,10 +306,7 @@ impl McpServerTable {
                     let message = format!("the environment variable `{variable}` is not set");
                     AgentFileError::at(["token_env"], message)
                 })?;
-                if url.starts_with("http://") && !is_this_machine(url) {
-                    let message = "the token would be sent over unencrypted HTTP";
-                    return Err(AgentFileError::at(["url"], message).hint("use https://"));
-                }
+                self.check_encryption()?;
                 server = server.bearer_token(token);
             }
             return Ok((McpEndpoint::http(server), None));
@@ -290,7 +355,9 @@ fn explain_failure(error: &McpClientError, process: Option<&ServerProcess>) -> A
     let stderr = process.map(ServerProcess::stderr_tail).unwrap_or_default();
     match (error, stderr.trim()) {
         (McpClientError::Unauthorized { .. }, _) => {
-            explained.hint("set `token_env` to the name of a variable with a token")
+            explained.hint(
+                "set `token_env` to the name of a variable with a token, or add `oauth = {}` and log in",
+            )
         }
         (_, "") => explained,
         (_, stderr) => explained.hint(format!("it wrote: {stderr}")),

@@ -43,6 +43,34 @@ pub(crate) enum McpCommand {
     /// The hashes of accepted definitions are in the state directory of the user. A tool whose definition has changed is left
     /// out until it is accepted.
     Pin(McpPinArgs),
+    /// Log in at an MCP server that is protected by OAuth
+    ///
+    /// Prints the address of the login page and waits until the browser comes back. The tokens are stored in the state
+    /// directory of the user, readable for the user only, and are refreshed when they expire.
+    Login(McpLoginArgs),
+    /// Remove the tokens of a login at an MCP server
+    Logout(McpLogoutArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct McpLoginArgs {
+    #[command(flatten)]
+    pub(crate) agent: AgentArg,
+    /// Name of the server: NAME of the table [tools.mcp.NAME]
+    #[arg(value_name = "NAME")]
+    pub(crate) server: String,
+    /// How long to wait for the browser, such as 10m
+    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = parse_age)]
+    pub(crate) timeout: Duration,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct McpLogoutArgs {
+    #[command(flatten)]
+    pub(crate) agent: AgentArg,
+    /// Name of the server: NAME of the table [tools.mcp.NAME]
+    #[arg(value_name = "NAME")]
+    pub(crate) server: String,
 }
 
 #[derive(Debug, Args)]

@@ -10,7 +10,7 @@ use haft::testing::{ProofOptions, prove_schema};
 use serde_json::{Value, json};
 
 use super::count_noun;
-use super::mcp::server_findings;
+use super::mcp::{server_costs, server_findings};
 use super::run::{ExecutorUse, ModelExecutor};
 use super::tools::UNTRUSTED_SERVERS;
 use crate::agent::{Agent, AgentInspection, OwnPaths, ScriptErrors};
@@ -150,10 +150,14 @@ fn to_json(agent: Option<&Agent>, steps: Option<usize>, findings: &Findings) -> 
         Some(error) => error.to_json(),
         None => UserError::new(format!("{error:#}")).to_json(),
     };
+    let servers = agent.map(server_costs).unwrap_or_default().into_iter();
+    let servers =
+        servers.map(|it| json!({"server": it.server, "tools": it.tools, "tokens": it.tokens}));
     json!({
         "ok": findings.errors.is_empty(),
         "name": agent.map(Agent::name),
         "tools": agent.map(|it| it.tools.len()),
+        "mcpServers": servers.collect::<Vec<_>>(),
         "scriptSteps": steps,
         "errors": findings.errors.iter().map(error).collect::<Vec<_>>(),
         "warnings": findings.warnings.iter().map(UserError::to_json).collect::<Vec<_>>(),
@@ -185,7 +189,15 @@ fn print_summary(agent: &Agent, steps: Option<usize>, terminal: &Terminal) -> Re
     );
     let ok = terminal.style_stdout(TextRole::Success, "ok");
     let (name, tools) = (sanitize(&agent.name()), count_noun(agent.tools.len(), "tool"));
-    super::print_text(&format!("{ok}: {name} has {tools} and {script}\n"))
+    let mut text = format!("{ok}: {name} has {tools} and {script}\n");
+    for cost in server_costs(agent) {
+        let (server, tools) = (sanitize(&cost.server), count_noun(cost.tools, "tool"));
+        let tokens = cost.tokens;
+        text.push_str(&format!(
+            "MCP server {server}: {tools}, about {tokens} tokens in each request\n"
+        ));
+    }
+    super::print_text(&text)
 }
 
 /// Connects to the MCP servers, if that needs no program or the agent is trusted, and checks what they offer.

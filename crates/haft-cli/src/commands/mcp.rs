@@ -1,6 +1,7 @@
 //! `haft mcp`
 
 mod list;
+mod login;
 mod proxy;
 mod serve;
 
@@ -8,7 +9,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 
-pub(super) use self::list::server_findings;
+pub(super) use self::list::{server_costs, server_findings};
 use crate::args::{McpArgs, McpCommand};
 use crate::terminal::Terminal;
 
@@ -18,5 +19,7 @@ pub(super) async fn run_mcp(args: McpArgs, terminal: &Terminal) -> Result<ExitCo
         McpCommand::Proxy(args) => proxy::serve_proxy(args).await,
         McpCommand::List(args) => list::list_servers(&args, terminal).await,
         McpCommand::Pin(args) => list::pin_definitions(&args, terminal).await,
+        McpCommand::Login(args) => login::log_in(&args).await,
+        McpCommand::Logout(args) => login::log_out(&args),
     }
 }

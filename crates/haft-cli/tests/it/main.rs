@@ -29,6 +29,8 @@ mod http;
 #[cfg(test)]
 mod listing;
 #[cfg(test)]
+mod mcp_login;
+#[cfg(test)]
 mod mcp_servers;
 #[cfg(test)]
 mod mcp_serving;

@@ -24,7 +24,7 @@ fn write_files_agent(dir: &Path) {
 }
 
 /// A program that ends with the test.
-struct Running(Child);
+pub(crate) struct Running(pub(crate) Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
@@ -314,4 +314,99 @@ fn a_large_file_of_the_reference_server_is_queried_through_the_proxy() {
         (&recorded["tool"], &recorded["handles"]),
         (&json!("read_text_file"), &json!([callid]))
     );
+}
+
+/// A server that writes a text of any size without holding it: lines of a log with a needle in the middle.
+const LARGE_TEXT_SERVER: &str = r#"
+import json, sys
+size = int(sys.argv[1])
+line = b"an ordinary \\\"line\\\" of the log with an \\u00e4 and an \xc3\xa4\\n"
+block = line * 1000
+for text in sys.stdin:
+    message = json.loads(text)
+    if "id" not in message:
+        continue
+    out, id, method = sys.stdout.buffer, json.dumps(message["id"]).encode(), message["method"]
+    if method == "tools/call":
+        out.write(b'{"jsonrpc":"2.0","result":{"content":[{"type":"text","text":"')
+        blocks = size // len(block) + 1
+        for number in range(blocks):
+            out.write(block)
+            if number == blocks // 2:
+                out.write(b"the needle in the log\\n")
+        out.write(b'"}]},"id":' + id + b'}\n')
+    elif method == "tools/list":
+        tool = {"name": "log", "inputSchema": {"type": "object"}}
+        out.write(b'{"jsonrpc":"2.0","id":' + id + b',"result":' + json.dumps({"tools": [tool]}).encode() + b'}\n')
+    else:
+        info = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "log", "version": "1"}}
+        out.write(b'{"jsonrpc":"2.0","id":' + id + b',"result":' + json.dumps(info).encode() + b'}\n')
+    out.flush()
+"#;
+
+/// `cargo xtask soak` makes it a gibibyte.
+#[test]
+fn a_large_text_is_queried_through_the_proxy_in_little_memory() {
+    if !haft_testkit::has_program("python3") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let bytes = haft_testkit::large_bytes(50_000_000);
+    let mut command = haft(dir.path());
+    command.args(["mcp", "proxy", "--client", "codex", "--", "python3", "-c", LARGE_TEXT_SERVER]);
+    let mut client = LineClient::start({
+        command.arg(bytes.to_string());
+        command
+    });
+    let before = client.ask("tools/list", json!({}))["result"].clone();
+    let text = client.call("log", json!({}));
+    assert!(haft_mcp::ClientProfile::Codex.limits().fits(&text), "{}", text.len());
+    let callid = handle(&text).to_owned();
+    let found = client.call("artifact_grep", json!({"callId": callid, "pattern": "needle"}));
+    assert!(found.contains("the needle in the log"), "{found}");
+    let first = client.call("artifact_head", json!({"callId": callid, "n": 1}));
+    assert!(first.contains("an ordinary \"line\" of the log with an ä and an ä"), "{first}");
+    assert_eq!(client.ask("tools/list", json!({}))["result"].to_string(), before.to_string());
+    let peak = peak_memory(client.id());
+    assert!(peak <= 64 << 20, "{peak} bytes");
+}
+
+/// A program and an address behind one proxy: the reference server, and an agent that Haft serves.
+#[test]
+fn a_program_and_an_address_stand_behind_one_proxy() {
+    let Some(servers) = haft_testkit::server("mcp-filesystem", FILESYSTEM) else { return };
+    if haft_testkit::server("node", NODE).is_none() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    write_files_agent(dir.path());
+    let token = "a token of enough letters";
+    let (_server, address) = serve_http(dir.path(), Some(token));
+    let data = dir.path().canonicalize().unwrap().join("a/data");
+    let program = format!(
+        "reference='{}' '{}' '{}'",
+        servers.join(NODE).display(),
+        servers.join(FILESYSTEM).display(),
+        data.display()
+    );
+    let mut command = haft(dir.path());
+    command.args(["mcp", "proxy", "--server", &program, "--url", &format!("agent={address}")]);
+    command.args(["--token-env", "AGENT_TOKEN"]).env("AGENT_TOKEN", token);
+    let mut client = LineClient::start(command);
+    let list = client.ask("tools/list", json!({}));
+    let names: Vec<&str> = list["result"]["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["name"].as_str().unwrap())
+        .collect();
+    assert!(names.contains(&"read_file") && names.contains(&"agent_read_file"), "{names:?}");
+    let small = client.call("read_file", json!({"path": data.join("small.txt")}));
+    assert!(small.contains("a small file"), "{small}");
+    let small = client.call("agent_read_file", json!({"path": "small.txt"}));
+    assert!(small.contains("a small file"), "{small}");
+    let large = client.call("read_file", json!({"path": data.join("large.txt")}));
+    let callid = handle(&large).to_owned();
+    let found = client.call("artifact_grep", json!({"callId": callid, "pattern": "line 49999 "}));
+    assert!(found.contains("line 49999 of the file"), "{found}");
 }

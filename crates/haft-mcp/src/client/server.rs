@@ -187,8 +187,8 @@ impl HttpServer {
         self
     }
 
-    /// Gets access by OAuth: the manager has the credentials of the user and refreshes them. The program obtains them
-    /// before, as the documentation of `rmcp` describes.
+    /// Gets access by OAuth, with what [`OAuthClient::authorize`](super::OAuthClient::authorize) returns. The manager has
+    /// the credentials and refreshes them.
     #[cfg(feature = "oauth")]
     #[must_use]
     pub fn authorization(mut self, manager: rmcp::transport::AuthorizationManager) -> Self {

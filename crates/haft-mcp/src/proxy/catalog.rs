@@ -128,7 +128,10 @@ impl Catalog {
             return Ok(None);
         }
         let artifact = self.loader.load_artifact(entry.record).await;
-        Ok(artifact.ok().filter(|artifact| !artifact.is_lost()))
+        // A store that does not wait for the disk can have lost the end in a power failure.
+        let is_whole =
+            |it: &SpooledArtifact| !it.is_lost() && it.reader().byte_length() == entry.bytes;
+        Ok(artifact.ok().filter(is_whole))
     }
 
     /// Every stored result, the newest first.

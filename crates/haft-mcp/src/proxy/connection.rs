@@ -13,7 +13,7 @@ use crate::transport::{RawFailure, RawMessage, RawReader};
 pub(super) const MAX_WAITING: usize = 64;
 
 /// How many bytes are read at once.
-const MAX_READ: usize = 64 * 1024;
+const MAX_READ: usize = 256 * 1024;
 
 /// A server behind a proxy.
 pub struct Upstream {

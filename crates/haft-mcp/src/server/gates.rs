@@ -97,7 +97,9 @@ fn input_key(gate: &Gate) -> String {
 fn form(gate: &Gate) -> ElicitRequestParams {
     let message = match &gate.call {
         Some(call) if gate.approval => {
-            format!("{}\n\n{} {}", gate.reason, call.tool, call.accepted)
+            let preview = gate.preview.as_ref().map(|it| format!("\n\n{it}"));
+            let preview = preview.unwrap_or_default();
+            format!("{}{}\n\n{} {}", gate.reason, visible(&preview), call.tool, call.accepted)
         }
         _ => gate.reason.clone(),
     };
@@ -106,6 +108,20 @@ fn form(gate: &Gate) -> ElicitRequestParams {
         message,
         requested_schema: form_schema(gate),
     }
+}
+
+/// A text whose control characters, also those that change the direction of writing, are shown and have no effect.
+fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for ch in text.trim_end().chars() {
+        let is_direction = matches!(ch, '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        match ch {
+            '\n' | '\t' => shown.push(ch),
+            _ if ch.is_control() || is_direction => shown.extend(ch.escape_unicode()),
+            _ => shown.push(ch),
+        }
+    }
+    shown
 }
 
 /// The schema of the form: that of the gate if clients can show it, or one field for the whole decision.

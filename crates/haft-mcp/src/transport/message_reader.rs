@@ -102,8 +102,14 @@ impl RawReader {
                 self.received = None;
                 true
             }
-            ScanEvent::Bytes(bytes) => match &self.writer {
-                Some(open) => open.writer.write(bytes).await,
+            ScanEvent::Bytes(bytes) => match &mut self.writer {
+                Some(open) => {
+                    let is_taken = open.writer.write(bytes).await;
+                    if let Some(buffer) = open.writer.take_buffer() {
+                        self.scanner.reuse_buffer(buffer);
+                    }
+                    is_taken
+                }
                 None => false,
             },
             ScanEvent::Ended => self.end_part().await.is_some(),

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use super::base64_decoder::Base64Decoder;
-use super::json_string::{StringPiece, StringReader, push_raw, push_unescaped};
+use super::json_string::{
+    RawSink, StringPiece, StringReader, StringSink as _, TextSink, push_unescaped,
+};
 use super::number::NumberState;
 use super::part_path::PartPath;
 use super::scan_error::ScanError;
@@ -48,6 +50,8 @@ pub(super) struct MessageScanner {
     part_bytes: u64,
     /// Bytes of the part that were not passed on yet.
     pending: Vec<u8>,
+    /// An empty buffer for the next bytes.
+    spare: Option<Vec<u8>>,
     is_blank: bool,
     /// Whether the message has a method, so that its id is not one of ours.
     has_method: bool,
@@ -142,6 +146,7 @@ impl MessageScanner {
             parts: 0,
             part_bytes: 0,
             pending: Vec::new(),
+            spare: None,
             is_blank: true,
             has_method: false,
             failure: None,
@@ -173,6 +178,11 @@ impl MessageScanner {
         }
     }
 
+    /// Gives back the memory of bytes that were passed on.
+    pub(super) fn reuse_buffer(&mut self, buffer: Vec<u8>) {
+        self.spare = Some(buffer);
+    }
+
     /// Scans bytes.
     pub(super) fn push(&mut self, bytes: &[u8], events: &mut Vec<ScanEvent>) {
         let mut rest = bytes;
@@ -192,7 +202,6 @@ impl MessageScanner {
                 }
             }
         }
-        self.pass_on(events);
     }
 
     /// Ends the message and returns it without its large values.
@@ -400,19 +409,20 @@ impl MessageScanner {
         let (now, later) = bytes.split_at(bytes.len().min(MAX_PIECE));
         let Self { string, kept, key, part, pending, .. } = self;
         let mut is_decoded = true;
-        let ended = string.read(now, |piece| match part {
-            Some(Part { decoder: PartDecoder::Text, .. }) => push_unescaped(pending, piece),
-            Some(Part { decoder: PartDecoder::Base64(decoder), .. }) => {
-                is_decoded &= decoder.push_piece(piece, pending).is_ok();
+        let ended = match part.as_mut().map(|part| &mut part.decoder) {
+            Some(PartDecoder::Text) => string.read(now, &mut TextSink(pending)),
+            Some(PartDecoder::Json) => string.read(now, &mut RawSink(pending)),
+            Some(PartDecoder::Base64(decoder)) => {
+                string.read(now, &mut |piece: StringPiece<'_>| {
+                    is_decoded &= decoder.push_piece(piece, pending).is_ok();
+                })
             }
-            Some(Part { decoder: PartDecoder::Json, .. }) => push_raw(pending, piece),
-            None => {
-                push_raw(kept, piece);
-                if is_key {
-                    key.push(piece);
-                }
-            }
-        })?;
+            None if is_key => string.read(now, &mut |piece: StringPiece<'_>| {
+                RawSink(kept).push(piece);
+                key.push(piece);
+            }),
+            None => string.read(now, &mut RawSink(kept)),
+        }?;
         if !is_decoded {
             self.fail(ScanError::Base64);
         }
@@ -472,6 +482,8 @@ impl MessageScanner {
         }
         if self.pending.len() >= MAX_PENDING {
             self.pass_on(events);
+            self.pending = self.spare.take().unwrap_or_default();
+            self.pending.reserve(MAX_PENDING + 2 * MAX_PIECE);
         }
     }
 
@@ -506,12 +518,12 @@ impl MessageScanner {
                 PartDecoder::Json
             }
             PartEncoding::Text => {
-                StringReader::default().read(body, |piece| push_unescaped(pending, piece))?;
+                StringReader::default().read(body, &mut TextSink(pending))?;
                 PartDecoder::Text
             }
             PartEncoding::Bytes => {
                 let mut text = Vec::with_capacity(body.len());
-                StringReader::default().read(body, |piece| push_unescaped(&mut text, piece))?;
+                StringReader::default().read(body, &mut TextSink(&mut text))?;
                 let mut decoder = Base64Decoder::default();
                 decoder.push(&text, pending)?;
                 PartDecoder::Base64(decoder)

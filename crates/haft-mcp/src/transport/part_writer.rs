@@ -1,5 +1,6 @@
 //! Writes a large part into the spool while it is read.
 
+use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -15,6 +16,8 @@ use tokio::task::JoinSet;
 #[derive(Debug)]
 pub(super) struct PartWriter {
     chunks: mpsc::Sender<Chunk>,
+    /// Chunks that were sent, whose memory is used again when the store has written them.
+    sent: VecDeque<Bytes>,
     /// The task that writes, which ends with this value.
     task: JoinSet<Result<Arc<dyn SpoolReader>, SpoolError>>,
 }
@@ -32,12 +35,26 @@ impl PartWriter {
         let stream = ByteStream::new(ChunkStream(received));
         let mut task = JoinSet::new();
         task.spawn(async move { store.write(key, SpoolPayload::Stream(stream)).await });
-        Self { chunks, task }
+        Self { chunks, sent: VecDeque::new(), task }
     }
 
     /// Writes bytes. Says whether the store still takes them.
-    pub(super) async fn write(&self, bytes: Vec<u8>) -> bool {
-        self.chunks.send(Chunk::Bytes(bytes.into())).await.is_ok()
+    pub(super) async fn write(&mut self, bytes: Vec<u8>) -> bool {
+        let bytes = Bytes::from(bytes);
+        self.sent.push_back(bytes.clone());
+        self.chunks.send(Chunk::Bytes(bytes)).await.is_ok()
+    }
+
+    /// The memory of a chunk that the store has written; nothing if it still needs all of them.
+    pub(super) fn take_buffer(&mut self) -> Option<Vec<u8>> {
+        if !self.sent.front()?.is_unique() {
+            // A store that keeps what it was given needs no copies here.
+            self.sent.truncate(MAX_SENT);
+            return None;
+        }
+        let mut buffer = Vec::from(self.sent.pop_front()?);
+        buffer.clear();
+        Some(buffer)
     }
 
     /// Ends the part and returns a reader of it; nothing if it could not be stored.
@@ -68,3 +85,6 @@ impl Stream for ChunkStream {
 
 /// How many chunks wait for the store.
 const MAX_WAITING: usize = 8;
+
+/// How many chunks may be with the store, those that it writes included.
+const MAX_SENT: usize = 2 * MAX_WAITING;

@@ -180,6 +180,6 @@ async fn write_lines(mut writer: impl AsyncWrite + Unpin, mut lines: mpsc::Recei
 /// How many messages wait in each direction.
 const MAX_WAITING: usize = 64;
 /// How much is read at once, in bytes.
-const MAX_READ: usize = 64 * 1024;
+const MAX_READ: usize = 256 * 1024;
 /// How long a server may leave a message unread.
 const MAX_WRITE_TIME: Duration = Duration::from_secs(60);

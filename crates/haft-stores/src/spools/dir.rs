@@ -139,6 +139,28 @@ impl DirSpoolStore {
         self
     }
 
+    /// Leaves it to the operating system when content reaches the disk. Content then survives the end of this process and
+    /// not a power failure, and a large result is stored in about half the time. For results that can be obtained again.
+    ///
+    /// ```
+    /// use haft_core::spool::SpoolStore as _;
+    /// use haft_stores::DirSpoolStore;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// let cache = DirSpoolStore::open(dir.path())?.without_sync();
+    /// cache.write("page".into(), "text".into()).await?;
+    /// assert!(DirSpoolStore::open(dir.path())?.read("page".into()).await?.is_some());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn without_sync(mut self) -> Self {
+        Arc::make_mut(&mut self.config).disk.skips_sync = true;
+        self
+    }
+
     /// Removes the files that crashed writers left behind, and returns how many there were. Files of live writers,
     /// in this or in another process, are not touched.
     ///

@@ -71,8 +71,27 @@ struct ListedTool {
     tokens: u64,
 }
 
-impl<'s> ServerListing<'s> {
-    async fn new(agent: &Agent, server: &'s McpTools) -> Self {
+/// How many tools of a server an agent has, and how many tokens their definitions take in each request.
+pub(in crate::commands) struct ServerCost {
+    pub(in crate::commands) server: String,
+    pub(in crate::commands) tools: usize,
+    pub(in crate::commands) tokens: u64,
+}
+
+/// What the MCP servers of an agent cost.
+pub(in crate::commands) fn server_costs(agent: &Agent) -> Vec<ServerCost> {
+    let cost = |server: &McpTools| {
+        let tools = ListedTool::all(agent, server);
+        let used: Vec<_> = tools.iter().filter(|it| it.tool.is_some()).collect();
+        let tokens = used.iter().map(|it| it.tokens).sum();
+        ServerCost { server: server.name().to_owned(), tools: used.len(), tokens }
+    };
+    agent.servers().iter().map(cost).collect()
+}
+
+impl ListedTool {
+    /// What a server offers to an agent.
+    fn all(agent: &Agent, server: &McpTools) -> Vec<Self> {
         let prefixed = |tool: &OfferedTool| format!("{}_{}", server.name(), tool.name);
         let find = |tool: &OfferedTool| {
             let names = [prefixed(tool), tool.name.clone()];
@@ -85,9 +104,15 @@ impl<'s> ServerListing<'s> {
         let tools = server.offered().into_iter().map(|offered| {
             let tool = find(&offered).filter(|_| !offered.is_changed());
             let tokens = count_tokens(&offered);
-            ListedTool { offered, tool, tokens }
+            Self { offered, tool, tokens }
         });
-        let tools = tools.collect();
+        tools.collect()
+    }
+}
+
+impl<'s> ServerListing<'s> {
+    async fn new(agent: &Agent, server: &'s McpTools) -> Self {
+        let tools = ListedTool::all(agent, server);
         Self { server, description: server.server_description().await, tools }
     }
 

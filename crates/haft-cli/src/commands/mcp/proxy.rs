@@ -23,13 +23,19 @@ use crate::user_error::UserError;
 /// How long a server may take to end after its input has ended.
 const MAX_END_TIME: Duration = Duration::from_secs(2);
 
+/// How much a server may write before this program has read it: what Linux lets every user ask for.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+const PIPE_BYTES: usize = 1024 * 1024;
+
 /// Serves the client that started this program, before its servers.
 pub(super) async fn serve_proxy(args: McpProxyArgs) -> Result<ExitCode> {
     let servers = args.servers()?;
     let dir = args.spool.clone().map_or_else(|| default_spool_dir(&servers), Ok)?;
     let spools = DirSpoolStore::open(&dir);
     let spools = spools.with_context(|| format!("cannot store results in `{}`", dir.display()))?;
-    let mut proxy = McpProxy::builder(Arc::new(spools.max_bytes(args.max_bytes)))
+    // The server can be asked again for what a power failure takes.
+    let spools = spools.max_bytes(args.max_bytes).without_sync();
+    let mut proxy = McpProxy::builder(Arc::new(spools))
         .answer_limits(args.client.limits())
         .max_bytes(args.max_bytes)
         .lifetime(args.max_age);
@@ -84,6 +90,10 @@ fn start_server(name: String, command: &[String]) -> Result<(Upstream, Child)> {
     let mut child = started.with_context(|| format!("cannot start the server `{program}`"))?;
     let streams = child.stdout.take().zip(child.stdin.take());
     let (output, input) = streams.context("the server has no standard streams")?;
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    // A server that writes more than the pipe holds waits for this process after every piece. Where the pipe cannot grow,
+    // it stays as it is.
+    let _ = rustix::pipe::fcntl_setpipe_size(&output, PIPE_BYTES);
     Ok((Upstream::streams(name, output, input), child))
 }
 

@@ -151,6 +151,29 @@ async fn invalid_json_and_strange_results_fail_the_call_and_nothing_else() {
     assert_eq!(server.starts.load(Ordering::SeqCst), 1);
 }
 
+/// A task outlives the call. Haft does not say that it supports them, so that a server has no reason to answer with one.
+#[tokio::test]
+async fn a_task_is_refused_and_not_waited_for() {
+    let server =
+        ScriptedServer::new(json!([tool("slow"), tool("fine")]), |_, message| {
+            match message["params"]["name"].as_str() {
+                Some("slow") => Reply::Result(json!({
+                    "resultType": "task", "taskId": "t-1", "status": "working", "ttlMs": null,
+                    "createdAt": "2026-11-17T09:00:00Z", "lastUpdatedAt": "2026-11-17T09:00:00Z",
+                })),
+                _ => text("fine"),
+            }
+        });
+    let tools = connect(&server).await.unwrap();
+    let error = error_of(call(&tools, "slow", "{}").await);
+    assert!(error.contains("answered with a task, which Haft does not support"), "{error}");
+    assert_eq!(text_of(call(&tools, "fine", "{}").await), "fine");
+    assert!(!server.methods().iter().any(|it| it.starts_with("tasks/")), "{:?}", server.methods());
+    let hello = server.received.lock().unwrap()[0].clone();
+    assert_eq!(hello["method"], "initialize");
+    assert!(hello["params"]["capabilities"].get("tasks").is_none(), "{hello}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_server_that_cannot_be_started_is_tried_again_with_pauses() {
     use crate::client::{McpEndpoint, McpTools, ServerCommand};

@@ -1,0 +1,272 @@
+//! Access to servers by OAuth 2.1.
+
+mod credentials;
+
+use std::sync::Arc;
+use std::time::Duration;
+use std::{fmt, io};
+
+use haft_core::BoxFuture;
+use haft_http::Secret;
+use rmcp::transport::AuthorizationManager;
+use rmcp::transport::auth::{
+    AuthError, AuthorizationCallback, AuthorizationRequest, OAuthClientConfig, OAuthState,
+};
+use tokio::time::timeout;
+
+use self::credentials::{ProgramCredentials, UserCredentials};
+use super::connection::error_text;
+
+/// How access to a server is obtained by OAuth 2.1: a user logs in once, or a program has credentials of its own.
+///
+/// ```no_run
+/// use std::sync::Arc;
+///
+/// use haft_mcp::client::{HttpServer, McpEndpoint, McpTools, OAuthClient, TokenStore};
+///
+/// # async fn connect(tokens: Arc<dyn TokenStore>, callback: &str) -> Result<(), Box<dyn std::error::Error>> {
+/// let url = "https://tracker.example.com/mcp";
+/// let oauth = OAuthClient::login(url, tokens).scopes(["read"]);
+/// // Once: the user opens the page, which sends the browser to the redirect address.
+/// let login = oauth.start_login("http://127.0.0.1:8123/callback").await?;
+/// println!("{}", login.page());
+/// login.finish(callback).await?;
+/// // From then on: tokens are refreshed when they expire.
+/// let server = HttpServer::new(url).authorization(oauth.authorize().await?);
+/// # let spools = Arc::new(haft_stores::MemorySpoolStore::new());
+/// let tools = McpTools::connect("tracker", McpEndpoint::http(server), spools).await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct OAuthClient {
+    url: String,
+    grant: Grant,
+    scopes: Vec<String>,
+}
+
+#[derive(Clone)]
+enum Grant {
+    Login { tokens: Arc<dyn TokenStore>, registered: Option<(String, Option<Secret>)> },
+    ClientCredentials { id: String, secret: Secret },
+}
+
+/// Where the tokens of a login are stored, as a text that only this crate reads. It gives access in the name of the user,
+/// so that only the user may be able to read it.
+pub trait TokenStore: Send + Sync {
+    /// Reads the tokens; nothing if there are none.
+    fn load(&self) -> BoxFuture<'_, io::Result<Option<String>>>;
+
+    /// Replaces the tokens.
+    fn save(&self, tokens: String) -> BoxFuture<'_, io::Result<()>>;
+
+    /// Removes the tokens.
+    fn remove(&self) -> BoxFuture<'_, io::Result<()>>;
+
+    /// Keeps other processes from refreshing the tokens until the guard is dropped: servers may accept a refresh token
+    /// only once. By default there is no lock.
+    fn lock(&self) -> BoxFuture<'_, io::Result<Box<dyn Send>>> {
+        Box::pin(async { Ok(Box::new(()) as Box<dyn Send>) })
+    }
+}
+
+/// Access was not obtained.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OAuthError {
+    /// There are no tokens, or the server does not accept them any more.
+    #[error("the user has to log in")]
+    LoginRequired,
+    /// The user or the server refused.
+    #[error("access was refused: {0}")]
+    Refused(String),
+    /// The server does not answer as OAuth 2.1 requires.
+    #[error("the authorization failed: {0}")]
+    Failed(String),
+    /// The server did not respond in time.
+    #[error("the authorization server did not respond within {} seconds", .0.as_secs())]
+    Timeout(Duration),
+}
+
+impl OAuthClient {
+    /// Access of a user, who logs in once with [`start_login`](Self::start_login).
+    #[must_use]
+    pub fn login(url: impl Into<String>, tokens: Arc<dyn TokenStore>) -> Self {
+        let grant = Grant::Login { tokens, registered: None };
+        Self { url: url.into(), grant, scopes: Vec::new() }
+    }
+
+    /// Access of a program by the id and the secret that it was given. Tokens are only in memory, and a new one is
+    /// obtained before the old one expires.
+    #[must_use]
+    pub fn client_credentials(
+        url: impl Into<String>,
+        client_id: impl Into<String>,
+        secret: impl Into<Secret>,
+    ) -> Self {
+        let grant = Grant::ClientCredentials { id: client_id.into(), secret: secret.into() };
+        Self { url: url.into(), grant, scopes: Vec::new() }
+    }
+
+    /// The client that the operator has registered at the authorization server, for a login. By default the client
+    /// registers itself.
+    #[must_use]
+    pub fn registered(mut self, client_id: impl Into<String>, secret: Option<Secret>) -> Self {
+        if let Grant::Login { registered, .. } = &mut self.grant {
+            *registered = Some((client_id.into(), secret));
+        }
+        self
+    }
+
+    /// What access is asked for. By default it is what the server names.
+    #[must_use]
+    pub fn scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
+        self.scopes = scopes.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Begins a login. The page of the login sends the browser to the redirect address, which must be of this machine.
+    ///
+    /// # Errors
+    ///
+    /// The server has no login, or does not respond.
+    pub async fn start_login(&self, redirect_url: &str) -> Result<OAuthLogin, OAuthError> {
+        let Grant::Login { registered, .. } = &self.grant else {
+            return Err(OAuthError::Failed(
+                "a program with credentials does not log in".to_owned(),
+            ));
+        };
+        let mut request = AuthorizationRequest::new(redirect_url)
+            .with_client_name("haft")
+            .with_scopes(self.scopes.iter().cloned())
+            .with_initial_scope_selection();
+        if let Some((id, secret)) = registered {
+            request = request.with_preregistered_client(id);
+            if let Some(secret) = secret {
+                request = request.with_client_secret(secret.expose());
+            }
+        }
+        bound(Box::pin(async {
+            let mut state = OAuthState::Unauthorized(self.manager().await?);
+            state.start_authorization(request).await?;
+            let page = state.get_authorization_url().await?;
+            Ok(OAuthLogin { state, page })
+        }))
+        .await
+    }
+
+    /// Obtains access: with the tokens of the login, or with the credentials of the program.
+    ///
+    /// # Errors
+    ///
+    /// [`OAuthError::LoginRequired`] if the user has to log in first; or the server does not respond or refuses.
+    pub async fn authorize(&self) -> Result<AuthorizationManager, OAuthError> {
+        bound(Box::pin(async {
+            let mut manager = self.manager().await?;
+            if let Grant::Login { registered, .. } = &self.grant {
+                if !manager.initialize_from_store().await? {
+                    return Err(AuthError::AuthorizationRequired);
+                }
+                if let Some((id, Some(secret))) = registered {
+                    let config = OAuthClientConfig::new(id, UNUSED_REDIRECT);
+                    manager.configure_client(config.with_client_secret(secret.expose()))?;
+                }
+            }
+            // An expired token is refreshed now, so that a login that is over is noticed here.
+            manager.get_access_token().await?;
+            Ok(manager)
+        }))
+        .await
+    }
+
+    async fn manager(&self) -> Result<AuthorizationManager, AuthError> {
+        let mut manager = AuthorizationManager::new(self.url.as_str()).await?;
+        match &self.grant {
+            Grant::Login { tokens, .. } => {
+                manager.set_credential_store(UserCredentials(Arc::clone(tokens)));
+            }
+            Grant::ClientCredentials { id, secret } => {
+                let (url, scopes) = (self.url.clone(), self.scopes.clone());
+                let store = ProgramCredentials::new(url, (id.clone(), secret.clone()), scopes);
+                manager.set_credential_store(store);
+            }
+        }
+        Ok(manager)
+    }
+}
+
+impl fmt::Debug for OAuthClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OAuthClient")
+            .field("url", &self.url)
+            .field("scopes", &self.scopes)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A login that has begun.
+#[must_use = "the login ends with `finish`"]
+pub struct OAuthLogin {
+    state: OAuthState,
+    page: String,
+}
+
+impl OAuthLogin {
+    /// The address of the page where the user logs in.
+    #[must_use]
+    pub fn page(&self) -> &str {
+        &self.page
+    }
+
+    /// Ends the login with the address that the browser was sent to, and stores the tokens.
+    ///
+    /// # Errors
+    ///
+    /// The user did not agree, the address belongs to another login, or the server does not respond.
+    pub async fn finish(mut self, callback_url: &str) -> Result<(), OAuthError> {
+        if let Some(reason) = refusal(callback_url) {
+            return Err(OAuthError::Refused(reason));
+        }
+        AuthorizationCallback::from_redirect_url(callback_url).map_err(OAuthError::from)?;
+        bound(Box::pin(self.state.handle_callback_url(callback_url))).await
+    }
+}
+
+impl fmt::Debug for OAuthLogin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OAuthLogin")
+    }
+}
+
+/// What the server says in the address if the user did not agree.
+fn refusal(callback_url: &str) -> Option<String> {
+    let query = callback_url.split_once('?')?.1;
+    let error = query.split('&').find_map(|pair| pair.strip_prefix("error="))?;
+    let is_word = |ch: char| ch.is_ascii_alphanumeric() || ch == '_';
+    Some(error.chars().take_while(|ch| is_word(*ch)).take(64).collect())
+}
+
+impl From<AuthError> for OAuthError {
+    fn from(error: AuthError) -> Self {
+        match error {
+            AuthError::AuthorizationRequired | AuthError::TokenRefreshRejected(_) => {
+                Self::LoginRequired
+            }
+            error => Self::Failed(error_text(&error)),
+        }
+    }
+}
+
+/// Bounds the time of an exchange with the servers.
+async fn bound<T>(work: impl Future<Output = Result<T, AuthError>>) -> Result<T, OAuthError> {
+    match timeout(MAX_TIME, work).await {
+        Ok(done) => done.map_err(OAuthError::from),
+        Err(_) => Err(OAuthError::Timeout(MAX_TIME)),
+    }
+}
+
+/// How long the servers may take. Discovery asks several addresses.
+const MAX_TIME: Duration = Duration::from_secs(60);
+
+/// A client has a redirect address, also if nothing is sent there.
+const UNUSED_REDIRECT: &str = "http://127.0.0.1/callback";
