@@ -24,6 +24,7 @@ mod error;
 mod extract;
 mod feed;
 mod guard;
+mod open_artifacts;
 mod openapi;
 mod prices;
 mod request_parts;

@@ -1,6 +1,5 @@
 //! What the handlers share: the runner, the agents, and what is cached.
 
-use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -9,7 +8,6 @@ use axum::extract::FromRequestParts;
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use haft::TurnRunner;
-use haft::artifacts::SpooledArtifact;
 use haft::events::EventHub;
 use haft::stores::{ChangeListener, StoredTurn, TurnId, TurnSummary};
 use haft::turn::{Cancellation, Clock, Timestamp};
@@ -17,6 +15,7 @@ use haft::turn::{Cancellation, Clock, Timestamp};
 use crate::agents::AgentSource;
 use crate::error::ApiError;
 use crate::feed::{FeedFuture, FeedSource, Feeds};
+use crate::open_artifacts::{OpenArtifact, OpenArtifacts};
 use crate::prices::PriceList;
 use crate::timeline::{ReadTurn, state_of};
 use crate::turn_cache::{FactCache, TurnCache};
@@ -35,7 +34,7 @@ pub(crate) struct ApiShared {
     pub(crate) facts: FactCache,
     pub(crate) turns: TurnCache,
     pub(crate) feeds: Feeds,
-    pub(crate) artifacts: Mutex<VecDeque<(TurnId, String, SpooledArtifact)>>,
+    pub(crate) artifacts: OpenArtifacts,
     pub(crate) running: Mutex<Vec<(TurnId, Cancellation)>>,
     /// The tenant whose turns these are; empty if there is only one.
     pub(crate) tenant: String,
@@ -76,8 +75,6 @@ pub enum Access {
     Act,
 }
 
-/// How many opened artifacts are remembered.
-const MAX_OPEN_ARTIFACTS: usize = 16;
 /// How long a request may take that reads the store.
 const MAX_LOAD_TIME: Duration = Duration::from_secs(30);
 
@@ -187,22 +184,13 @@ impl ApiShared {
         &self,
         turn: &TurnId,
         handle: &str,
-    ) -> Result<SpooledArtifact, ApiError> {
-        let lock = || self.artifacts.lock().unwrap_or_else(PoisonError::into_inner);
-        let known =
-            lock().iter().find(|(id, name, _)| id == turn && name == handle).map(|it| it.2.clone());
-        if let Some(artifact) = known {
-            return Ok(artifact);
+    ) -> Result<OpenArtifact, ApiError> {
+        if let Some(known) = self.artifacts.get(turn, handle) {
+            return Ok(known);
         }
         let opened = self.runner.open_artifact(turn, handle).await?;
         let missing = || ApiError::not_found(format!("turn `{turn}` has no artifact `{handle}`"));
-        let artifact = opened.ok_or_else(missing)?;
-        let mut open = lock();
-        open.push_back((turn.clone(), handle.to_owned(), artifact.clone()));
-        if open.len() > MAX_OPEN_ARTIFACTS {
-            open.pop_front();
-        }
-        Ok(artifact)
+        Ok(self.artifacts.insert(turn, handle, opened.ok_or_else(missing)?))
     }
 
     /// Remembers a turn that this server runs, so that it can be cancelled here.

@@ -3,6 +3,7 @@
 mod calls;
 mod facts;
 mod gates;
+mod row_search;
 mod rows;
 
 use std::collections::HashMap;

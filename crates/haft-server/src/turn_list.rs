@@ -29,7 +29,7 @@ impl ApiShared {
         let limit = filter.limit.unwrap_or(PAGE).clamp(1, MAX_PAGE);
         let mut query = store_query(filter)?;
         let (mut turns, mut scanned) = (Vec::new(), 0);
-        let max_scanned = if filter.coerced == Some(true) { MAX_READ } else { MAX_SCANNED };
+        let max_scanned = if reads_turns(filter) { MAX_READ } else { MAX_SCANNED };
         // The id of a turn is not among the words that the store searches.
         if let Some(summary) = self.find_by_id(filter).await? {
             turns.push(self.to_row(&summary));
@@ -143,16 +143,24 @@ impl ApiShared {
     ) -> Result<bool, ApiError> {
         let has_state = filter.state.is_none_or(|state| state == state_of(summary, self.now()));
         let has_tokens = filter.min_tokens.is_none_or(|least| summary.tokens.unwrap_or(0) >= least);
-        if !has_state || !has_tokens || filter.coerced != Some(true) {
+        if !has_state || !has_tokens || !reads_turns(filter) {
             return Ok(has_state && has_tokens);
         }
-        Ok(self.load_facts(&summary.id).await.is_ok_and(|facts| facts.coerced_calls > 0))
+        let Ok(facts) = self.load_facts(&summary.id).await else { return Ok(false) };
+        let has_coerced = filter.coerced != Some(true) || facts.coerced_calls > 0;
+        let has_tool = filter.tool.as_ref().is_none_or(|tool| facts.tools.contains(tool));
+        Ok(has_coerced && has_tool)
     }
 }
 
 /// Whether the server looks at summaries that it may leave out.
 fn filters_summaries(filter: &TurnFilter) -> bool {
-    filter.min_tokens.is_some() || filter.state.is_some() || filter.coerced == Some(true)
+    filter.min_tokens.is_some() || filter.state.is_some() || reads_turns(filter)
+}
+
+/// Whether the server reads the turns themselves, because their summaries do not say enough.
+fn reads_turns(filter: &TurnFilter) -> bool {
+    filter.coerced == Some(true) || filter.tool.is_some()
 }
 
 /// The query of the store for a filter.

@@ -98,6 +98,9 @@ pub struct TurnFacts {
     pub coerced_calls: u32,
     /// How many of them had been made before with the same arguments.
     pub repeated_calls: u32,
+    /// The tools that it called, sorted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<String>,
     /// How many bytes of results are stored outside the prompt.
     pub artifact_bytes: u64,
     /// The tokens of all steps.
@@ -133,6 +136,8 @@ pub struct TurnFilter {
     pub conversation: Option<String>,
     /// Only turns with calls whose arguments were coerced. The turns themselves are read, so that a page looks at fewer turns.
     pub coerced: Option<bool>,
+    /// Only turns that called this tool. The turns themselves are read, so that a page looks at fewer turns.
+    pub tool: Option<String>,
     /// Only turns that began at this time or later, in UTC.
     pub since: Option<String>,
     /// Only turns with at least this many tokens.

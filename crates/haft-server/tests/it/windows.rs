@@ -107,3 +107,20 @@ async fn a_window_is_found_by_the_key_of_a_row() {
     let calls = get(&router, "/turns/long/calls?start=538").await;
     assert_eq!((calls["calls"].as_array().unwrap().len(), &calls["total"]), (2, &540.into()));
 }
+
+#[tokio::test]
+async fn rows_are_found_by_words_tools_and_keys() {
+    let (router, _) = long_turn().await;
+    let found = get(&router, "/turns/long/matches?search=SENSOR%20is%20broken").await;
+    assert_eq!(found["total"], 54, "{found}");
+    let first = found["places"][0].as_u64().unwrap();
+    let page = get(&router, &format!("/turns/long/rows?start={first}&count=1")).await;
+    let row = &page["rows"][0];
+    assert!(row["error"]["message"].as_str().unwrap().contains("broken"), "{row}");
+    let path = format!("/turns/long/matches?search={}", row["callKey"].as_str().unwrap());
+    let by_key = get(&router, &path).await;
+    assert_eq!((&by_key["total"], &by_key["places"][0]), (&1.into(), &first.into()));
+    let all = get(&router, "/turns/long/matches?search=read").await;
+    assert_eq!(all["total"], 541, "all calls of the tool, and the words of the user");
+    assert_eq!(get(&router, "/turns/long/matches?search=%20").await["total"], 0);
+}
