@@ -27,7 +27,7 @@ class Turn extends View {
       streams.set([]);
       store.forget(0);
       store.putPage(value.rows);
-      detail.set(value);
+      detail.set(withFacts(value));
     };
 
     const connect = () => {
@@ -43,13 +43,22 @@ class Turn extends View {
       });
     };
     // A turn that has ended needs no stream.
-    const first = load((abort) => read(["turns", id], window, abort));
+    const begin = (value) => isFinal(value.turn.state) || scope(() => connect());
+    const first = load((abort) => read(["turns", id], { ...window, partial: true }, abort));
     effect(() => {
       const result = first();
       if (result.state === "failed") failure.set(result.error);
       if (result.state !== "ready") return;
       reset(result.value);
-      if (!isFinal(result.value.turn.state)) scope(() => connect());
+      if (!result.value.partial) return begin(result.value);
+      // The beginning of a long turn is shown before the rest of it is read. Rows that are shown stay.
+      const whole = load((abort) => read(["turns", id], { count: 0 }, abort));
+      effect(() => {
+        if (whole().state === "failed") failure.set(whole().error);
+        if (whole().state !== "ready") return;
+        detail.set(whole().value);
+        begin(whole().value);
+      });
     });
     pageTitle(() => detail()?.turn.title ?? "");
     const tab = computed(() => route().words[2] ?? "timeline");
@@ -75,15 +84,20 @@ class Turn extends View {
     const tabs = [
       ["timeline", "Timeline", () => ""],
       ["request", "What the model saw", () => ""],
-      ["artifacts", "Artifacts", () => count(detail().artifacts.length)],
+      ["artifacts", "Artifacts", () => (detail().partial ? "" : count(detail().artifacts.length))],
       ["fork", "Compare and fork", () => ""],
     ];
     const pane = h("div", { class: "turn-pane", id: "turn-pane", role: "tabpanel", "aria-labelledby": () => `tab-${tab()}` });
     let stop = () => {};
+    const isPartial = computed(() => Boolean(detail().partial));
     effect(() => {
       const name = tab();
       stop();
       pane.replaceChildren();
+      if (name !== "timeline" && isPartial()) {
+        append(pane, skeleton(8));
+        return;
+      }
       const view = { timeline: timelineView, request: requestView, artifacts: artifactView, fork: forkView }[name] ?? timelineView;
       [, stop] = scope(() => append(pane, view({ turnId: id, ...live })));
     });
@@ -133,7 +147,7 @@ class Turn extends View {
         () => stateBadge(detail().turn.state),
         () => (isFinal(detail().turn.state) || detail().turn.state === "interrupted" ? null : h("span", { class: "live" }, h("span", { class: "dot", "aria-hidden": "true" }), connection() === "connected" ? "Live" : "Not live")),
         h("span", { class: "fact" }, h("b", { class: "ticking" }, () => duration(took()))),
-        () => fact(count(detail().turn.facts.steps), detail().turn.facts.steps === 1 ? "step" : "steps"),
+        () => (detail().partial ? null : fact(count(detail().turn.facts.steps), detail().turn.facts.steps === 1 ? "step" : "steps")),
         () => tokens(detail().turn.facts.usage),
         () => (detail().turn.facts.usage.prompt ? h("span", { class: "fact" }, dollars(detail().turn.facts.cost)) : null),
         () => h("span", { class: "fact" }, detail().turn.model ?? "no model"),
@@ -170,6 +184,12 @@ function cancelDialog(confirm) {
   document.body.append(dialog);
   dialog.addEventListener("close", () => dialog.remove());
   dialog.showModal();
+}
+
+/** A turn of which only the beginning was read has no facts yet. */
+function withFacts(detail) {
+  const unknown = { steps: 0, calls: 0, usage: { prompt: 0, completion: 0, cached: 0 } };
+  return detail.turn.facts ? detail : { ...detail, turn: { ...detail.turn, facts: unknown } };
 }
 
 export function isFinal(state) {

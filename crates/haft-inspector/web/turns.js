@@ -115,7 +115,7 @@ class Turns extends View {
     // What was seen stays, so that a filter can be changed to another value.
     const seen = { agent: new Set(), model: new Set(), tool: new Set() };
     const values = (name) => {
-      for (const row of rows()) for (const value of name === "tool" ? row.facts?.tools ?? [] : [row[name]]) if (value) seen[name].add(value);
+      for (const row of rows()) for (const value of name === "tool" ? row.tools ?? [] : [row[name]]) if (value) seen[name].add(value);
       if (filter()[name]) seen[name].add(filter()[name]);
       return [...seen[name]].sort();
     };

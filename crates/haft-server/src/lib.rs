@@ -34,6 +34,7 @@ mod service;
 mod shared;
 mod stored;
 mod timeline;
+mod turn_beginning;
 mod turn_cache;
 mod turn_list;
 pub mod wire;

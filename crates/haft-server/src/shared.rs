@@ -117,16 +117,23 @@ impl ApiShared {
         self.agents.as_ref().ok_or_else(error)
     }
 
+    /// Waits for a read of the store, but not for too long.
+    pub(crate) async fn limit_load<T, E: Into<ApiError>>(
+        &self,
+        read: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, ApiError> {
+        let loaded = tokio::time::timeout(MAX_LOAD_TIME, read).await;
+        loaded.map_err(|_| late())?.map_err(Into::into)
+    }
+
     /// Loads a turn.
     pub(crate) async fn load_turn(&self, id: &TurnId) -> Result<StoredTurn, ApiError> {
-        let loaded = tokio::time::timeout(MAX_LOAD_TIME, self.runner.load_turn(id)).await;
-        loaded.map_err(|_| late())??.ok_or_else(|| no_turn(id))
+        self.limit_load(self.runner.load_turn(id)).await?.ok_or_else(|| no_turn(id))
     }
 
     /// Loads the summary of a turn.
     pub(crate) async fn load_summary(&self, id: &TurnId) -> Result<TurnSummary, ApiError> {
-        let loaded = tokio::time::timeout(MAX_LOAD_TIME, self.runner.load_summary(id)).await;
-        let summary = loaded.map_err(|_| late())??;
+        let summary = self.limit_load(self.runner.load_summary(id)).await?;
         if summary.is_none() {
             self.turns.remove(id);
         }
@@ -156,7 +163,17 @@ impl ApiShared {
         id: &TurnId,
         range: &RowRange,
     ) -> Result<TurnDetail, ApiError> {
-        let read = self.read_turn(id).await?;
+        let summary = self.load_summary(id).await?;
+        let cached = self.turns.get(&summary);
+        if range.partial && cached.is_none() && range.at.is_none() && range.start == 0 {
+            if let Some(beginning) = self.load_beginning(id, range).await? {
+                return Ok(beginning);
+            }
+        }
+        let read = match cached {
+            Some(read) => read,
+            None => self.read_stored_turn(id).await?,
+        };
         Ok(read.to_detail(read.row_page(range), self.actions(&read), self.now()))
     }
 

@@ -3,6 +3,8 @@
 //! A row is built from the summary that the store has of a turn, so that a list costs the same for turns of any size. What
 //! only the turn itself says are its facts; those of turns that have ended never change and are cached.
 
+use std::collections::BTreeMap;
+
 use haft::stores::{TurnId, TurnQuery, TurnStatus, TurnSummary};
 use haft::turn::Timestamp;
 
@@ -29,7 +31,7 @@ impl ApiShared {
         let limit = filter.limit.unwrap_or(PAGE).clamp(1, MAX_PAGE);
         let mut query = store_query(filter)?;
         let (mut turns, mut scanned) = (Vec::new(), 0);
-        let max_scanned = if reads_turns(filter) { MAX_READ } else { MAX_SCANNED };
+        let max_scanned = if filter.coerced == Some(true) { MAX_READ } else { MAX_SCANNED };
         // The id of a turn is not among the words that the store searches.
         if let Some(summary) = self.find_by_id(filter).await? {
             turns.push(self.to_row(&summary));
@@ -55,7 +57,11 @@ impl ApiShared {
             }
         };
         self.add_questions(&mut turns).await?;
-        Ok(TurnPage { turns, next, scanned })
+        let conversation_title = match &filter.conversation {
+            Some(id) => self.load_titles(vec![id.clone()]).await?.remove(id),
+            None => None,
+        };
+        Ok(TurnPage { turns, next, scanned, conversation_title })
     }
 
     /// Groups the turns of a page by conversation.
@@ -93,7 +99,21 @@ impl ApiShared {
                 break None;
             }
         };
+        let mut titles = self.load_titles(rows.iter().map(|row| row.id.clone()).collect()).await?;
+        for row in &mut rows {
+            if let Some(title) = titles.remove(&row.id) {
+                row.title = title;
+            }
+        }
         Ok(ConversationPage { conversations: rows, next })
+    }
+
+    /// The titles that people gave to conversations.
+    async fn load_titles(
+        &self,
+        conversations: Vec<String>,
+    ) -> Result<BTreeMap<String, String>, ApiError> {
+        self.limit_load(self.runner.load_titles(&self.tenant, conversations)).await
     }
 
     /// The row of a summary, with its facts if they are known.
@@ -142,25 +162,16 @@ impl ApiShared {
         summary: &TurnSummary,
     ) -> Result<bool, ApiError> {
         let has_state = filter.state.is_none_or(|state| state == state_of(summary, self.now()));
-        let has_tokens = filter.min_tokens.is_none_or(|least| summary.tokens.unwrap_or(0) >= least);
-        if !has_state || !has_tokens || !reads_turns(filter) {
-            return Ok(has_state && has_tokens);
+        if !has_state || filter.coerced != Some(true) {
+            return Ok(has_state);
         }
-        let Ok(facts) = self.load_facts(&summary.id).await else { return Ok(false) };
-        let has_coerced = filter.coerced != Some(true) || facts.coerced_calls > 0;
-        let has_tool = filter.tool.as_ref().is_none_or(|tool| facts.tools.contains(tool));
-        Ok(has_coerced && has_tool)
+        Ok(self.load_facts(&summary.id).await.is_ok_and(|facts| facts.coerced_calls > 0))
     }
 }
 
 /// Whether the server looks at summaries that it may leave out.
 fn filters_summaries(filter: &TurnFilter) -> bool {
-    filter.min_tokens.is_some() || filter.state.is_some() || reads_turns(filter)
-}
-
-/// Whether the server reads the turns themselves, because their summaries do not say enough.
-fn reads_turns(filter: &TurnFilter) -> bool {
-    filter.coerced == Some(true) || filter.tool.is_some()
+    filter.state.is_some() || filter.coerced == Some(true)
 }
 
 /// The query of the store for a filter.
@@ -169,6 +180,8 @@ fn store_query(filter: &TurnFilter) -> Result<TurnQuery, ApiError> {
     query.conversation.clone_from(&filter.conversation);
     query.agent.clone_from(&filter.agent);
     query.model.clone_from(&filter.model);
+    query.tool.clone_from(&filter.tool);
+    query.min_tokens = filter.min_tokens;
     query.statuses = filter.state.map(statuses_of).unwrap_or_default();
     if let Some(before) = &filter.before {
         let id = before.parse().map_err(|error| ApiError::invalid(format!("`before`: {error}")))?;

@@ -40,7 +40,8 @@ async fn start_application(access: Access) -> Application {
     let sign_in = async || ([("set-cookie", "user=ada; Path=/; HttpOnly")], "welcome");
     let app = Router::new()
         .nest("/team/inspector", inspector.layer(middleware::from_fn(authenticate)))
-        .route("/sign-in", axum::routing::get(sign_in));
+        .route("/sign-in", axum::routing::get(sign_in))
+        .route("/favicon.ico", axum::routing::get(async || StatusCode::NO_CONTENT));
     let mut tasks = JoinSet::new();
     tasks.spawn(async move { axum::serve(listener, app).await.unwrap() });
     Application { address, _tasks: tasks, _dir: dir }

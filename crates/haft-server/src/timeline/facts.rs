@@ -1,7 +1,5 @@
 //! What a turn did, in numbers.
 
-use std::collections::BTreeSet;
-
 use super::ReadTurn;
 use crate::stored::{StoredCall, StoredRecord, one_line, token_usage};
 use crate::wire::TurnFacts;
@@ -9,16 +7,7 @@ use crate::wire::TurnFacts;
 /// How much of a reply stands in lists, in bytes.
 const MAX_REPLY: usize = 600;
 
-/// How many names of tools the facts of a turn have at most.
-const MAX_TOOLS: usize = 200;
-
 impl ReadTurn {
-    /// The tools that the turn called.
-    fn tool_names(&self) -> Vec<String> {
-        let names: BTreeSet<&str> = self.calls().map(|call| call.tool.as_str()).collect();
-        names.into_iter().take(MAX_TOOLS).map(str::to_owned).collect()
-    }
-
     pub(super) fn count_facts(&self) -> TurnFacts {
         let count = |test: &dyn Fn(&StoredCall) -> bool| {
             self.calls().filter(|call| test(call)).count() as u32
@@ -36,7 +25,6 @@ impl ReadTurn {
             failed_calls: count(&|call| call.error.is_some()),
             coerced_calls: count(&|call| !call.changes.is_empty()),
             repeated_calls: self.attempts.iter().filter(|it| **it > 1).count() as u32,
-            tools: self.tool_names(),
             artifact_bytes: self.artifacts().iter().map(|it| it.bytes).sum(),
             usage: token_usage(self.history.steps.iter().map(|step| step.usage).sum()),
             // A turn with a step whose price is not known has no price.

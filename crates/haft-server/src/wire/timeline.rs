@@ -86,6 +86,9 @@ pub struct RowRange {
     pub count: Option<usize>,
     /// The key of a row that the window is to contain, such as `step/12` or the key of an item. Then `start` does not count.
     pub at: Option<String>,
+    /// Whether the beginning of a long turn is enough: the response comes before the turn is read, and says if it is
+    /// `partial`.
+    pub partial: bool,
 }
 
 /// What to search for in a timeline.
