@@ -4,12 +4,13 @@
 mod tests;
 
 use crate::{
-    artifacts, conversation, growth, mcp, measure::Plan, report::Format, stream, turns, workers,
+    artifacts, conversation, growth, inspector, mcp, measure::Plan, report::Format, stream, turns,
+    workers,
 };
 
 /// What is printed when the command line is not understood.
 pub(crate) const USAGE: &str = "\
-usage: haft-bench <dispatch|validate|callid|agreement|artifacts|stream|turns|conversation|growth|mcp|workers> [--json] [--rounds N] [--quick]
+usage: haft-bench <dispatch|validate|callid|agreement|artifacts|stream|turns|conversation|growth|mcp|workers|inspector> [--json] [--rounds N] [--quick]
                   [--values N] [--bytes N] [--keep] [--full]
 
   dispatch    JSON text in, typed handler out: Haft, peers and the reference in node
@@ -23,6 +24,7 @@ usage: haft-bench <dispatch|validate|callid|agreement|artifacts|stream|turns|con
   growth      what grows with a turn, its history and its store, at four sizes, and the exponents
   mcp         the MCP proxy: what it adds to a small call, and a large result (--bytes) until its answer
   workers     workers on PostgreSQL: decisions, claims, commits, throughput, and a large result (--bytes) in S3
+  inspector   the page in a browser: size, a turn of 10000 events, and an artifact (--bytes) that is scrolled and searched
 
   --json      one JSON object per line: name, ours, unit, peers, ratio (ours to the floor)
   --rounds N  rounds per variant (31; 5 with --quick; of artifacts, stream and turns 7 and 3)
@@ -49,6 +51,7 @@ pub(crate) enum Bench {
     Growth,
     Mcp,
     Workers,
+    Inspector,
 }
 
 /// A parsed command line.
@@ -66,6 +69,7 @@ pub(crate) struct Args {
     pub(crate) growth: growth::Options,
     pub(crate) mcp: mcp::Options,
     pub(crate) workers: workers::Options,
+    pub(crate) inspector: inspector::Options,
 }
 
 impl Args {
@@ -93,6 +97,7 @@ impl Args {
                 "growth" if bench.is_none() => bench = Some(Bench::Growth),
                 "mcp" if bench.is_none() => bench = Some(Bench::Mcp),
                 "workers" if bench.is_none() => bench = Some(Bench::Workers),
+                "inspector" if bench.is_none() => bench = Some(Bench::Inspector),
                 "--json" => format = Format::JsonLines,
                 "--quick" => (plan, few, quick) = (Plan::QUICK, 3, true),
                 "--rounds" => rounds = Some(parse_count(&arg, args.next())?),
@@ -113,6 +118,7 @@ impl Args {
         let mcp = mcp::Options { calls: if quick { 500 } else { 5_000 }, bytes };
         let (count, waiting) = if quick { (100, 1_000) } else { (400, 10_000) };
         let workers = workers::Options { turns: count, waiting, bytes };
+        let inspector = inspector::Options { bytes };
         Ok(Self {
             bench,
             format,
@@ -125,6 +131,7 @@ impl Args {
             growth,
             mcp,
             workers,
+            inspector,
         })
     }
 }

@@ -11,6 +11,7 @@
 //! cargo run --release -p haft-bench --no-default-features -- growth --full
 //! cargo run --release -p haft-bench --no-default-features -- mcp --bytes 1G
 //! cargo run --release -p haft-bench --no-default-features -- workers --bytes 1G
+//! cargo run --release -p haft-bench --no-default-features -- inspector --bytes 1G
 //! cargo run --release -p haft-bench --features allocations -- dispatch
 //! ```
 //!
@@ -27,6 +28,7 @@ mod callid;
 mod conversation;
 mod dispatch;
 mod growth;
+mod inspector;
 mod mcp;
 mod measure;
 mod node;
@@ -100,6 +102,7 @@ fn run(args: Args) -> Result<(), String> {
         Bench::Turns => turns::run(args.turns, &mut print),
         Bench::Mcp => mcp::run(args.mcp, &mut print),
         Bench::Conversation => conversation::run(args.conversation, &mut print),
+        Bench::Inspector => inspector::run(args.inspector, &mut print),
         Bench::Workers => workers::run(args.workers, &mut print),
         Bench::Growth => growth::run(args.growth, &mut print),
     }

@@ -33,8 +33,8 @@ pub use self::buffer::AlignedBuffer;
 pub use self::error::SpoolError;
 pub use self::index::{BlockStart, LineIndex, LineIndexBuilder, count_newlines};
 pub use self::key::SpoolKey;
-pub use self::verified::{ContentDigest, ContentHasher};
-pub(crate) use self::verified::{LostReader, VerifiedReader};
+pub(crate) use self::verified::{ComparedReader, LostReader, Verification, VerifiedReader};
+pub use self::verified::{ContentDigest, ContentHasher, ContentState};
 
 /// Reads one stored result by position.
 ///

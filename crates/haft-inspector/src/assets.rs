@@ -31,6 +31,8 @@ assets!(
     "artifact.js",
     "conversations.js",
     "detail.js",
+    "find.js",
+    "finder.js",
     "fork.js",
     "form.js",
     "gate.js",
@@ -62,6 +64,18 @@ pub(crate) static SENT: LazyLock<Vec<SentAsset>> = LazyLock::new(|| {
         first.map(|asset| SentAsset::new(asset, script::join_modules(asset.name, &source)));
     others.chain(script).collect()
 });
+
+/// The page as it is sent for a path: the addresses of its files begin with the path.
+pub(crate) fn page_at(path: &str) -> String {
+    let page = SENT.iter().find(|asset| asset.name == PAGE).map(|it| &it.content);
+    let page = page.map(|it| String::from_utf8_lossy(it)).unwrap_or_default();
+    // A path has no characters that end an attribute, apart from the escape itself.
+    let base = path.trim_end_matches('/').replace('&', "&amp;").replace('"', "&quot;");
+    page.replace("{base}", &base)
+}
+
+/// The page itself.
+const PAGE: &str = "index.html";
 
 /// The module that imports all others.
 const SCRIPT: &str = "app.js";
@@ -101,7 +115,7 @@ impl Asset {
 mod tests {
     use std::io::Write as _;
 
-    use super::{ALL, SENT};
+    use super::{ALL, SENT, page_at};
 
     /// What a browser loads is at most 60 KB.
     #[test]
@@ -138,6 +152,19 @@ mod tests {
         let style = SENT.iter().find(|asset| asset.name == "style.css").unwrap();
         let text = std::str::from_utf8(&style.content).unwrap();
         assert!(text.contains("* { box-sizing"), "{text}");
+    }
+
+    #[test]
+    fn the_page_names_its_files_by_the_path_at_which_it_is_mounted() {
+        for (path, script) in [
+            ("/", "src=\"/web/app.js\""),
+            ("/team/inspector", "src=\"/team/inspector/web/app.js\""),
+            ("/team/inspector/", "src=\"/team/inspector/web/app.js\""),
+            ("/a&b", "src=\"/a&amp;b/web/app.js\""),
+        ] {
+            let page = page_at(path);
+            assert!(page.contains(script) && !page.contains('{'), "{path}: {page}");
+        }
     }
 
     #[test]

@@ -6,18 +6,47 @@
 //! ```
 //! use haft_inspector::Inspector;
 //! use haft_server::{Api, Guard};
-//! # use haft_server as _;
 //! # fn runner() -> Result<haft::TurnRunner, Box<dyn std::error::Error>> {
 //! #     let script = haft::executors::ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
 //! #     Ok(haft::TurnRunner::builder(script).build()?)
 //! # }
 //!
+//! // People may look. Their requests were authenticated by the application before they get here.
 //! let api = Api::builder(runner()?).build();
-//! // The application has authenticated the client before a request gets here.
 //! let guard = Guard::behind_own_authentication(["agents.example.com"]);
 //! let app: axum::Router = axum::Router::new().nest("/inspector", Inspector::new(&api, &guard).router());
 //! # let _ = app;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The page is at `/inspector`, and its API at `/inspector/api`. An inspector that may act also decides gates, cancels and
+//! resumes turns, and says in their records who did it. With the hub that observes the runners of this process, text appears
+//! while a model writes it. This one runs on loopback, behind a token of its own:
+//!
+//! ```no_run
+//! use haft::events::EventHub;
+//! use haft_inspector::Inspector;
+//! use haft_server::{Access, Api, Guard, TokenPrices};
+//! # fn runner(hub: EventHub) -> Result<haft::TurnRunner, Box<dyn std::error::Error>> {
+//! #     let script = haft::executors::ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
+//! #     Ok(haft::TurnRunner::builder(script).observer(hub).build()?)
+//! # }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let hub = EventHub::new();
+//! let api = Api::builder(runner(hub.clone())?)
+//!     .access(Access::Act)
+//!     .hub(hub)
+//!     .actor("Ada")
+//!     .prices("openai:gpt-5", TokenPrices::per_million(1.25, 10.0))
+//!     .build();
+//! let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
+//! let guard = Guard::loopback(listener.local_addr()?.port())?;
+//! println!("http://{}/#token={}", listener.local_addr()?, guard.token().unwrap_or_default());
+//! Inspector::new(&api, &guard).serve(listener).await?;
+//! # Ok(())
+//! # }
 //! ```
 //!
 //! The page is plain ES modules and custom elements, embedded in the program and joined into one script when it starts. It
@@ -31,13 +60,11 @@ use std::fmt;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::Path;
+use axum::extract::{OriginalUri, Path};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use haft_server::{Api, Guard};
-
-use self::assets::SentAsset;
 
 /// What the page may do: run its own modules, use its own style sheet, show pictures of its own server and talk to it.
 /// Trusted types without a policy make it impossible for a script to turn text into markup.
@@ -61,7 +88,7 @@ impl Inspector {
         Self { router }
     }
 
-    /// The routes, to be served or mounted. The page finds its API relative to its own address, which must end with `/`.
+    /// The routes, to be served or mounted at any path, where the page then is.
     pub fn router(self) -> Router {
         self.router
     }
@@ -83,8 +110,11 @@ impl fmt::Debug for Inspector {
     }
 }
 
-async fn send_page(headers: HeaderMap) -> Response {
-    send_asset("index.html", &headers)
+/// Sends the page, whose addresses begin with the path at which it is mounted.
+async fn send_page(OriginalUri(uri): OriginalUri) -> Response {
+    let mut response = Body::from(assets::page_at(uri.path())).into_response();
+    set_headers(&mut response, "text/html; charset=utf-8");
+    response
 }
 
 async fn send_file(Path(file): Path<String>, headers: HeaderMap) -> Response {
@@ -100,18 +130,18 @@ fn send_asset(name: &str, request: &HeaderMap) -> Response {
         true => StatusCode::NOT_MODIFIED.into_response(),
         false => Body::from(asset.content.clone()).into_response(),
     };
-    set_headers(&mut response, asset);
+    set_headers(&mut response, asset.media_type);
+    if let Ok(tag) = HeaderValue::from_str(&asset.tag) {
+        response.headers_mut().insert(header::ETAG, tag);
+    }
     response
 }
 
-fn set_headers(response: &mut Response, asset: &SentAsset) {
+fn set_headers(response: &mut Response, media_type: &'static str) {
     let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(asset.media_type));
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
     headers
         .insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(CONTENT_SECURITY_POLICY));
     // The file is asked for every time and sent again only if it changed: a new version of the program has new files.
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    if let Ok(tag) = HeaderValue::from_str(&asset.tag) {
-        headers.insert(header::ETAG, tag);
-    }
 }

@@ -1,10 +1,11 @@
 // The shell: top bar, rail, and the view that the address names.
 
 import { View, append, define, effect, h, scope, signal } from "./view.js";
-import { beginSession, connection, follow, read } from "./server.js";
+import { beginSession, connection, follow, home, read } from "./server.js";
 import { go, link, refreshRoute, route } from "./route.js";
 import { button, errorCard, icon, pageTitle, say, spokenRegion } from "./parts.js";
-import { keyDialog, keys, modifier } from "./keys.js";
+import { keyDialog, keys } from "./keys.js";
+import { findBox } from "./find.js";
 import { plural } from "./text.js";
 import { turnsView } from "./turns.js";
 import { turnView } from "./turn.js";
@@ -60,7 +61,7 @@ function shell() {
   followList();
   keys({
     ...Object.fromEntries(RAIL.map((item) => [item.key, [item.words.toLowerCase(), () => go(item.to)]])),
-    "mod k": ["find a turn", () => document.querySelector("#find")?.focus()],
+    "mod k": ["find anything", () => document.querySelector("#find")?.focus()],
     "?": ["all keys", () => keyDialog()],
   });
   effect(() => {
@@ -85,15 +86,10 @@ function followList() {
 }
 
 function topBar() {
-  const find = h("input", { id: "find", type: "search", placeholder: "Find a turn or an agent", "aria-label": "Find a turn or an agent", autocomplete: "off", spellcheck: "false" });
-  const submit = (event) => {
-    event.preventDefault();
-    go(["turns"], { search: find.value.trim() });
-  };
   return h("header", { class: "top" },
     h("a", { class: "brand", href: link(["turns"]), "aria-label": "Haft, list of turns" },
-      h("img", { src: "web/icon.svg", alt: "", width: "18", height: "18" }), h("span", {}, "Haft")),
-    h("form", { class: "find", role: "search", onsubmit: submit }, icon("search"), find, h("kbd", { "aria-hidden": "true" }, `${modifier} K`)),
+      h("img", { src: new URL("web/icon.svg", home).href, alt: "", width: "18", height: "18" }), h("span", {}, "Haft")),
+    findBox(),
     h("span", { class: "grow" }),
     () => openGates() ? h("a", { class: "waiting-pill", href: link(["waiting"]) }, icon("waiting"), `${openGates()} waiting`) : null,
     () => server().readOnly ? h("span", { class: "badge" }, "read-only") : null,

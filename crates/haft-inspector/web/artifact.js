@@ -1,9 +1,9 @@
 // The artifacts of a turn: what they are, what the model asked of them, and their content.
 
-import { View, computed, define, h, signal } from "./view.js";
+import { View, computed, define, each, effect, h, keyed, onEnd, signal } from "./view.js";
 import { act, load, read } from "./server.js";
 import { link, route, setQuery } from "./route.js";
-import { bytes, button, codeBox, loaded, stateCard, tierBadge } from "./parts.js";
+import { bytes, button, codeBox, icon, loaded, stateCard, tierBadge } from "./parts.js";
 import { count, duration, foreign, plural } from "./text.js";
 import { linesView } from "./lines.js";
 import { jsonView } from "./json.js";
@@ -13,19 +13,32 @@ class Artifact extends View {
   render() {
     const rows = () => this.detail().artifacts;
     const handle = computed(() => route().words[3] ?? rows().reduce((a, b) => (b.bytes > (a?.bytes ?? -1) ? b : a), null)?.handle ?? null);
-    return () => {
-      if (!rows().length) return stateCard({ icon: "artifact", title: "No artifacts", text: "No result of this turn was too large for the prompt." });
+    const made = signal({ calls: [], total: 0 });
+    // A running turn makes more queries.
+    const callCount = computed(() => this.detail().turn.facts.calls);
+    effect(() => {
       const current = handle();
+      callCount();
+      if (!current) return;
       const page = load((abort) => read(["turns", this.turnId, "calls"], { artifact: current, count: 200 }, abort));
-      const made = () => page().value ?? { calls: [], total: 0 };
-      return h("div", { class: "artifact" },
+      effect(() => page().value && made.set(page().value));
+    });
+    const artifactLink = (row) => h("li", {}, h("a", { href: link(["turns", this.turnId, "artifacts", row.peek().handle]), "aria-current": () => (handle() === row().handle ? "true" : null) },
+      h("b", {}, foreign(row.peek().name)), h("span", { class: "under" }, () => `${bytes(row().bytes)} ${row().kind} · `, h("code", {}, row.peek().handle))));
+    return keyed(() => (rows().length ? "some" : "none"), (state) => {
+      if (state === "none") return stateCard({ icon: "artifact", title: "No artifacts", text: "No result of this turn was too large for the prompt." });
+      const pane = h("div", { class: "artifact" },
         h("div", { class: "artifact-side", tabindex: "0", role: "region", "aria-label": "Artifacts and queries" },
           h("h2", {}, "Artifacts of this turn"),
-          h("ul", {}, rows().map((row) => h("li", {}, h("a", { href: link(["turns", this.turnId, "artifacts", row.handle]), "aria-current": current === row.handle ? "true" : null },
-            h("b", {}, foreign(row.name)), h("span", { class: "under" }, `${bytes(row.bytes)} ${row.kind} · `, h("code", {}, row.handle)))))),
+          h("ul", { ref: (it) => each(rows, (row) => row.handle, artifactLink).mount(it) }),
           queryList(made)),
-        current ? viewer(this.turnId, current, made) : null);
-    };
+        keyed(handle, (current) => {
+          // On a phone the content stands above the list from which it was chosen.
+          requestAnimationFrame(() => pane.scrollTo(0, 0));
+          return viewer(this.turnId, current, made);
+        }));
+      return pane;
+    });
   }
 }
 
@@ -58,8 +71,29 @@ function viewer(turnId, handle, made) {
     h("header", { class: "artifact-head" }, h("h2", {}, foreign(value.name)), tierBadge(value.tier),
       h("span", { class: "fact" }, h("b", {}, count(value.bytes)), " B"), value.lines !== undefined ? h("span", { class: "fact" }, h("b", {}, count(value.lines)), " lines") : null,
       value.step ? h("span", { class: "fact" }, "from ", h("a", { href: link(["turns", turnId, "timeline"], { at: `tool-call/${value.record}` }) }, `${value.tool}, step ${value.step}`)) : null),
-    value.lost ? h("p", { class: "problem pad" }, "The content is gone.") : content(turnId, value, made),
+    value.lost ? h("p", { class: "problem pad" }, "The content is gone.") : verified(turnId, value, made),
   ], 8));
+}
+
+/** The content, and whether it is the one that was stored. Content that turns out to be changed is shown no longer. */
+function verified(turnId, row, made) {
+  const state = signal({ content: row.content, problem: row.contentProblem });
+  const controller = new AbortController();
+  onEnd(() => controller.abort());
+  const follow = async () => {
+    while (state.peek().content === "unverified" && !state.peek().problem) {
+      const now = await read(["turns", turnId, "artifacts", row.handle], { wait: true }, controller.signal);
+      state.set({ content: now.content, problem: now.contentProblem });
+    }
+  };
+  follow().catch((error) => error.name !== "AbortError" && state.set({ content: "unverified", problem: error.message }));
+  return [
+    keyed(() => state().content === "unverified" && (state().problem ?? true), (problem) => h("p", { class: "verification", role: "status" },
+      problem === true ? "Not verified yet: its hash is being compared with the one that was stored." : ["Not verified: ", foreign(problem)])),
+    keyed(() => state().content === "changed", () => h("div", { class: "card error verification", role: "alert" },
+      h("h3", {}, icon("alert"), "This is not the content that was stored"), h("p", {}, foreign(state.peek().problem ?? "")), h("p", {}, "What was shown of it before is not what the model read."))),
+    keyed(() => state().content !== "changed", () => content(turnId, row, made)),
+  ];
 }
 
 function content(turnId, row, made) {
@@ -147,6 +181,11 @@ function outline(turnId, row) {
     h("div", { class: "viewer-body" }, () => linesView({ turnId, row, line: line() || null })));
 }
 
+/** Whether a column has numbers only, so that it stands at the right. */
+function isNumeric(page, column) {
+  return page.rows.every((fields) => fields[column] === "" || !Number.isNaN(Number(fields[column])));
+}
+
 function csvTable(turnId, row) {
   const start = signal(0);
   const size = 100;
@@ -155,9 +194,10 @@ function csvTable(turnId, row) {
       const from = start();
       const page = load((abort) => read(["turns", turnId, "artifacts", row.handle, "rows"], { start: from, count: size }, abort));
       return h("div", {}, loaded(page, (value) => [
-        h("table", { class: "data" }, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "#"), value.columns.map((name) => h("th", { scope: "col" }, foreign(name))))),
-          h("tbody", {}, value.rows.map((fields, at) => h("tr", {}, h("th", { scope: "row" }, count(from + at)), fields.map((text) => h("td", { class: text !== "" && !Number.isNaN(Number(text)) ? "number" : "" }, foreign(text))))))),
+        h("table", { class: "data" }, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "#"), value.columns.map((name, column) => h("th", { scope: "col", class: isNumeric(value, column) ? "number" : "" }, foreign(name))))),
+          h("tbody", {}, value.rows.map((fields, at) => h("tr", {}, h("th", { scope: "row" }, count(from + at + 1)), fields.map((text, column) => h("td", { class: isNumeric(value, column) ? "number" : "" }, foreign(text))))))),
         h("div", { class: "buttons pad" },
+          h("span", { class: "muted" }, value.rows.length ? `rows ${count(from + 1)} to ${count(from + value.rows.length)}` : "no rows"),
           from ? button("Rows before", { icon: "up", onclick: () => start.set(Math.max(0, from - size)) }) : null,
           value.more ? button("Next rows", { icon: "down", onclick: () => start.set(from + size) }) : null),
       ], 8));

@@ -1,9 +1,9 @@
 // Conversations as threads: what was said, turn by turn.
 
-import { View, define, effect, h, signal } from "./view.js";
+import { View, define, each, effect, h, keyed, signal } from "./view.js";
 import { load, read } from "./server.js";
 import { link } from "./route.js";
-import { button, count, dollars, errorCard, icon, loaded, pageTitle, skeleton, stateBadge, stateCard, when } from "./parts.js";
+import { button, count, dollars, errorCard, icon, pageTitle, skeleton, stateBadge, stateCard, when } from "./parts.js";
 import { keys, moveFocus } from "./keys.js";
 import { duration, foreign, plural, shortId } from "./text.js";
 
@@ -39,26 +39,26 @@ class Conversations extends View {
         if (status().state === "failed") return errorCard(status().error);
         if (status().state === "loading") return skeleton(6);
         if (!rows().length) return stateCard({ icon: "talk", title: "No conversations yet", text: "Turns that follow each other are a conversation.", children: h("code", { class: "code command" }, "haft chat my-agent") });
-        return [
-          h("ul", { class: "threads" }, rows().map(({ id, title, turns }) => h("li", { class: "card thread" },
-            h("a", { class: "thread-link", href: link(["conversations", id]) }, foreign(title)),
-            h("span", { class: "under" }, [turns[0].agent, plural(turns.length, "turn"), shortId(id)].filter(Boolean).join(" · "), " · ", when(turns[0].createdAt)),
-            h("span", {}, stateBadge(turns[0].state))))),
-          next() ? button("Show more", { onclick: () => loadPage(true) }) : null,
-        ];
-      }),
+        return null;
+      }, h("ul", { class: "threads", ref: (it) => each(rows, (row) => row.id, threadRow).mount(it) }),
+        keyed(() => next() !== null, () => button("Show more", { onclick: () => loadPage(true) }))),
     ];
   }
 
   thread() {
     const id = this.conversation;
-    const turns = load((abort) => read(["turns"], { conversation: id, limit: 200 }, abort));
+    const page = signal(null);
+    const failure = signal(null);
+    const refresh = () => read(["turns"], { conversation: id, limit: 200 }).then((value) => page.set(value), (error) => failure.set(error));
+    refresh();
+    // A turn of this conversation began, or went on.
+    effect(() => this.changes().some((row) => row.conversation === id) && refresh());
     return [
-      h("div", { class: "view-head" }, h("nav", { class: "crumbs", "aria-label": "Path" }, h("a", { href: link(["conversations"]) }, "Conversations"), " /"), h("h1", { title: id }, shortId(id))),
-      h("div", { class: "scroll pad", tabindex: "0", role: "region", "aria-label": "Thread" }, loaded(turns, (page) => [
-        page.next ? h("p", { class: "muted" }, "Earlier turns are in the ", h("a", { href: link(["turns"], { conversation: id }) }, "list of turns"), ".") : null,
-        h("ol", { class: "thread-turns" }, page.turns.toReversed().map((turn) => threadTurn(turn))),
-      ])),
+      h("div", { class: "view-head" }, h("nav", { class: "crumbs", "aria-label": "Path" }, h("a", { href: link(["conversations"]) }, "Conversations"), " /"), h("h1", { title: id }, () => foreign(page()?.conversationTitle ?? (page()?.next ? null : page()?.turns.at(-1)?.title) ?? shortId(id)))),
+      h("div", { class: "scroll pad", tabindex: "0", role: "region", "aria-label": "Thread" },
+        () => (failure() ? errorCard(failure()) : page() ? null : skeleton(6)),
+        keyed(() => Boolean(page()?.next), () => h("p", { class: "muted" }, "Earlier turns are in the ", h("a", { href: link(["turns"], { conversation: id }) }, "list of turns"), ".")),
+        h("ol", { class: "thread-turns", ref: (it) => each(() => (page()?.turns ?? []).toReversed(), (turn) => turn.id, threadTurn).mount(it) })),
     ];
   }
 }
@@ -73,15 +73,31 @@ export function joinPages(before, after) {
   return [...joined.values()];
 }
 
+function threadRow(row) {
+  const { id } = row.peek();
+  const last = () => row().turns[0];
+  return h("li", { class: "card thread" },
+    h("a", { class: "thread-link", href: link(["conversations", id]) }, () => foreign(row().title)),
+    h("span", { class: "under" }, () => [last().agent, plural(row().turns.length, "turn"), shortId(id)].filter(Boolean).join(" · "), " · ", keyed(() => last().createdAt, when)),
+    h("span", {}, () => stateBadge(last().state)));
+}
+
 function threadTurn(turn) {
-  const facts = turn.facts ? signal({ state: "ready", value: turn.facts }) : load((abort) => read(["turns", turn.id, "facts"], null, abort));
+  const { id, createdAt } = turn.peek();
+  const facts = signal(turn.peek().facts ?? null);
+  // What a turn did is known when it is read, and again when it has gone on.
+  effect(() => {
+    if (turn().facts) return facts.set(turn().facts);
+    const reading = load((abort) => read(["turns", id, "facts"], null, abort));
+    effect(() => reading().value && facts.set(reading().value));
+  });
   return h("li", {},
-    h("p", { class: "said user" }, icon("person"), foreign(turn.title)),
-    () => (facts().value?.reply ? h("p", { class: "said model" }, icon("message"), foreign(facts().value.reply)) : null),
-    h("p", { class: "facts" }, stateBadge(turn.state), () => (facts().value ? [
-      h("span", {}, plural(facts().value.steps, "step")), h("span", {}, plural(facts().value.calls, "call")),
-      turn.tokens ? h("span", {}, `${count(turn.tokens)} tokens`) : null, facts().value.usage.prompt ? dollars(facts().value.cost) : null,
-    ] : null), h("span", {}, duration(turn.durationMs)), when(turn.createdAt), h("a", { class: "thread-link", href: link(["turns", turn.id]) }, "Open the turn")));
+    h("p", { class: "said user" }, icon("person"), () => foreign(turn().title)),
+    () => (facts()?.reply ? h("p", { class: "said model" }, icon("message"), foreign(facts().reply)) : null),
+    h("p", { class: "facts" }, () => stateBadge(turn().state), () => (facts() ? [
+      h("span", {}, plural(facts().steps, "step")), h("span", {}, plural(facts().calls, "call")),
+      turn().tokens ? h("span", {}, `${count(turn().tokens)} tokens`) : null, facts().usage.prompt ? dollars(facts().cost) : null,
+    ] : null), h("span", {}, () => duration(turn().durationMs)), when(createdAt), h("a", { class: "thread-link", href: link(["turns", id]) }, "Open the turn")));
 }
 
 export const conversationsView = define("haft-conversations", Conversations);

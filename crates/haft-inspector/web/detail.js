@@ -1,9 +1,9 @@
 // The details of a row of the timeline: a step, a text, or a call with its arguments and its result.
 
-import { computed, effect, h, onEnd, signal } from "./view.js";
+import { computed, effect, h, keyed, onEnd, signal } from "./view.js";
 import { read } from "./server.js";
 import { go } from "./route.js";
-import { bytes, button, codeBox, copyButton, count, diffView, dollars, icon, idText, mediaView, skeleton, tierBadge } from "./parts.js";
+import { bytes, button, codeBox, copyTextButton, count, diffView, dollars, icon, idText, mediaView, previewView, skeleton, tierBadge } from "./parts.js";
 import { duration, foreign, plural, pretty } from "./text.js";
 import { gateForm } from "./gate.js";
 
@@ -84,7 +84,7 @@ function textDetail(row, ctx) {
   return [
     h("section", {}, h("h2", {}, title), tierBadge(item.role === "user" ? "user" : "model")),
     h("section", {}, codeBox(item.text, title), item.omittedBytes ? h("p", { class: "muted" }, `${bytes(item.omittedBytes)} more are stored.`) : null,
-      (item.media ?? []).map((it) => mediaView(ctx.turnId, it, new URL("api/", document.baseURI)))),
+      (item.media ?? []).map((it) => mediaView(ctx.turnId, it))),
   ];
 }
 
@@ -110,14 +110,16 @@ function callDetail(row, ctx) {
         h("dt", {}, "Took"), h("dd", {}, `${duration(row.item.durationMs ?? null)}, from ${duration(row.item.atMs)}`),
         view().call.attempt > 1 ? [h("dt", {}, "Repeated"), h("dd", {}, `call ${view().call.attempt} of this turn with the same arguments`)] : null,
         h("dt", {}, "Key"), h("dd", {}, idText(view().call.callKey, "the key"))) : skeleton(3))),
-    () => {
-      const open = gate() && ctx.detail.peek().gates.find((it) => it.id === gate());
-      return open ? gateForm({ gate: open }) : null;
-    },
+    keyed(gate, (id) => gateForm({ gate: ctx.detail.peek().gates.find((it) => it.id === id) })),
     () => (failure() ? h("section", { class: "problem" }, failure().message) : null),
-    () => (view() ? argumentsSection(view()) : null),
-    () => (view() ? resultSection(view(), ctx) : null),
+    // The record is read again when its row changes; what looks the same stays.
+    keyed(() => argumentsKey(view()), () => argumentsSection(view.peek())),
+    keyed(() => view() && JSON.stringify([view().call, view().result]), () => resultSection(view.peek(), ctx)),
   ];
+}
+
+function argumentsKey(view) {
+  return view && JSON.stringify([view.raw, view.accepted, view.edited, view.call.gate]);
 }
 
 function argumentsSection(view) {
@@ -128,6 +130,7 @@ function argumentsSection(view) {
     h("h3", {}, accepted && accepted !== raw ? "Arguments: as the model wrote them → as the tool received them" : "Arguments"),
     edited ? [h("h4", {}, "Edited before approval"), diffView(raw, edited)] : null,
     accepted && accepted !== (edited ?? raw) ? diffView(isJson(view.raw) || edited ? edited ?? raw : view.raw, accepted) : codeBox(edited ?? raw, "Arguments"),
+    view.preview && view.call.gate?.decision ? [h("h4", {}, "What would change, as it was said at the approval"), previewView(view.preview)] : null,
     view.coercions.length ? h("ul", { class: "coercions" }, view.coercions.map((it) => h("li", {}, h("span", { class: "badge coerced" }, icon("wand"), it.label), " ", foreign(it.text)))) : null);
 }
 
@@ -149,10 +152,10 @@ function resultSection(view, ctx) {
     view.result !== undefined ? codeBox(pretty(view.result), "Result") : null,
     view.omittedBytes ? h("p", { class: "muted" }, `${bytes(view.omittedBytes)} more are stored.`) : null,
     call.error?.cause ? [h("h4", {}, "Cause, which the model did not see"), codeBox(call.error.cause, "Cause")] : null,
-    (call.result?.media ?? []).map((it) => mediaView(ctx.turnId, it, new URL("api/", document.baseURI))),
+    (call.result?.media ?? []).map((it) => mediaView(ctx.turnId, it)),
     h("div", { class: "buttons" },
       handles.map((handle) => button("Open artifact", { icon: "artifact", onclick: () => go(["turns", ctx.turnId, "artifacts", handle]) })),
       view.isQuery && view.queriedHandle ? button("Run this query", { icon: "play", onclick: () => go(["turns", ctx.turnId, "artifacts", view.queriedHandle], { run: view.call.record }) }) : null,
-      h("span", { class: "copy-command" }, copyButton(`haft call . ${call.tool} '${view.raw.replaceAll("'", "'\\''")}'`, "as haft call"), h("span", { class: "muted" }, "copy as haft call"))));
+      copyTextButton("Copy as haft call", `haft call . ${call.tool} '${view.raw.replaceAll("'", "'\\''")}'`, "the command")));
 }
 

@@ -1,6 +1,6 @@
 // Compare a turn with another one, and fork it from a step.
 
-import { View, computed, define, h, signal } from "./view.js";
+import { View, computed, define, h, keyed, signal } from "./view.js";
 import { act, load, read } from "./server.js";
 import { go, route, setQuery } from "./route.js";
 import { button, errorCard, icon, idText, loaded, stateCard } from "./parts.js";
@@ -17,7 +17,7 @@ class ForkPane extends View {
     const step = computed(() => Math.max(1, Math.min(steps() || 1, Number(route().words[3]) || steps() || 1)));
     return h("div", { class: "fork" },
       h("div", { class: "fork-main", tabindex: "0", role: "region", "aria-label": "Comparison" }, this.comparison()),
-      h("aside", { class: "detail", "aria-label": "Fork", tabindex: "0" }, () => (this.detail().actions.fork ? this.form(step()) : stateCard({ icon: "fork", title: "No fork here", text: "A fork needs a turn whose agent this server knows, and a page that may act." }))));
+      h("aside", { class: "detail", "aria-label": "Fork", tabindex: "0" }, keyed(() => (this.detail().actions.fork ? step() : 0), (number) => (number ? this.form(number) : stateCard({ icon: "fork", title: "No fork here", text: "A fork needs a turn whose agent this server knows, and a page that may act." })))));
   }
 
   /** The calls of this turn beside those of another one. */
@@ -62,7 +62,7 @@ class ForkPane extends View {
       failure.set(null);
       try {
         const { turn } = await act(["turns", this.turnId, "fork"], { step, message: message.value, earlierCalls: earlier.peek(), laterCalls: later.peek() });
-        go(["turns", turn]);
+        go(["turns", turn], { with: this.turnId });
       } catch (error) {
         failure.set(error);
       }
@@ -75,14 +75,14 @@ class ForkPane extends View {
     return h("form", { class: "fork-form", onsubmit: submit },
       h("section", {}, h("h2", {}, icon("fork"), `Fork from step ${step}`),
         h("p", { class: "muted" }, step > 1 ? `A new turn repeats ${step === 2 ? "step 1" : `steps 1 to ${step - 1}`}. This one stays as it is.` : "A new turn begins anew. This one stays as it is."),
-        h("div", { class: "pair" }, button("Step before", { disabled: step <= 1, onclick: () => go(["turns", this.turnId, "fork", String(step - 1)]) }), button("Next step", { disabled: step >= this.detail().turn.facts.steps, onclick: () => go(["turns", this.turnId, "fork", String(step + 1)]) }))),
+        h("div", { class: "pair" }, button("Step before", { disabled: step <= 1, onclick: () => go(["turns", this.turnId, "fork", String(step - 1)]) }), button("Next step", { disabled: () => step >= this.detail().turn.facts.steps, onclick: () => go(["turns", this.turnId, "fork", String(step + 1)]) }))),
       h("section", {}, h("div", { class: "field" }, h("label", { for: "fork-message" }, `Say something more before step ${step}`), message, h("p", { class: "hint" }, "A message of the user. Leave it empty to ask again as it was."))),
       h("section", {}, h("div", { class: "field", role: "radiogroup", "aria-label": "Calls before the fork" }, h("span", { class: "label" }, "Calls before the fork"), radio("earlier", earlier, "from-record", "Return the recorded results"), radio("earlier", earlier, "run-again", "Run again")),
         h("div", { class: "field", role: "radiogroup", "aria-label": "Calls from the fork on" }, h("span", { class: "label" }, "Calls from the fork on"), radio("later", later, "from-record", "From the record only: no tool runs"), radio("later", later, "run", "Run what only reads, ask for the rest"))),
       h("section", {}, h("h3", {}, "What will happen"),
         h("ul", { class: "plan" },
           before ? h("li", {}, h("span", {}, `${plural(before, "call")} before the fork`), h("span", { class: "badge" }, () => (earlier() === "from-record" ? "from the record" : "runs again"))) : null,
-          h("li", {}, h("span", {}, `Step ${step} on: ${this.detail().turn.model ?? "its executor"}`), h("span", { class: "badge warn" }, "asks the model"))),
+          h("li", {}, h("span", {}, `Step ${step} on: ${this.detail.peek().turn.model ?? "its executor"}`), h("span", { class: "badge warn" }, "asks the model"))),
         h("p", { class: "muted" }, () => (least() ? `At least ${count(least())} tokens for step ${step}. ` : ""), "No tool runs before you start.")),
       () => (failure() ? errorCard(failure()) : null),
       h("div", { class: "buttons sticky" }, h("button", { class: "button primary", disabled: () => isBusy() }, icon("fork"), "Start the fork")));

@@ -80,7 +80,7 @@ function field(form, path, schema, name, isRequired) {
   const control = controlFor(schema, current);
   if (control === "group") {
     const required = schema.required ?? [];
-    const rank = ([key]) => (required.includes(key) ? 0 : 1);
+    const rank = ([key]) => (required.includes(key) ? required.indexOf(key) : required.length);
     const fields = Object.entries(schema.properties).sort((a, b) => rank(a) - rank(b)).map(([key, it]) => field(form, [...path, key], it, key, required.includes(key)));
     return name ? h("fieldset", {}, h("legend", {}, name), fields) : fields;
   }

@@ -1,9 +1,9 @@
 // Gates: what waits for a decision, and the form that decides it.
 
-import { View, computed, define, each, effect, h, signal } from "./view.js";
+import { View, computed, define, each, effect, h, keyed, signal } from "./view.js";
 import { act, load, read } from "./server.js";
 import { link } from "./route.js";
-import { button, codeBox, diffView, errorCard, icon, idText, pageTitle, say, stateCard, when } from "./parts.js";
+import { button, codeBox, diffView, errorCard, icon, idText, pageTitle, previewView, say, stateCard, when } from "./parts.js";
 import { keys } from "./keys.js";
 import { foreign, plural, pretty, shortId } from "./text.js";
 import { schemaForm } from "./form.js";
@@ -18,12 +18,11 @@ class Waiting extends View {
     effect(() => { this.openGates(); refresh(); });
     return [
       h("div", { class: "view-head" }, h("h1", {}, "Waiting for a decision")),
-      h("div", { class: "scroll pad", tabindex: "0", role: "region", "aria-label": "Open gates" }, () => {
-        if (failure()) return errorCard(failure());
-        if (!gates()) return null;
-        if (!gates().length) return stateCard({ icon: "ok", title: "Nothing waits", text: "Calls that require approval appear here, from every process that uses this store." });
-        return h("div", { class: "gate-list", ref: (it) => each(() => gates(), (gate) => gate.id, (gate) => gateEntry(gate, refresh)).mount(it) });
-      }, () => { gates(); return grantList(this.server); }),
+      h("div", { class: "scroll pad", tabindex: "0", role: "region", "aria-label": "Open gates" },
+        () => (failure() ? errorCard(failure()) : null),
+        keyed(() => gates()?.length === 0, () => stateCard({ icon: "ok", title: "Nothing waits", text: "Calls that require approval appear here, from every process that uses this store." })),
+        h("div", { class: "gate-list", ref: (it) => each(() => gates() ?? [], (gate) => gate.id, (gate) => gateEntry(gate, refresh)).mount(it) }),
+        keyed(() => (gates() ? gates().map((gate) => gate.id).join() || "none" : null), () => grantList(this.server))),
     ];
   }
 }
@@ -125,29 +124,42 @@ class GateForm extends View {
       x: ["in a gate: to guidance", () => guidance.focus()],
     });
     const isReadOnly = () => server().value?.readOnly ?? false;
-    return () => {
-      if (decided()) return h("section", {}, h("p", { class: "decided" }, icon("ok"), decided().decision === "rejected" ? "Denied." : "Approved.", " The turn continues."));
+    const mayAct = keyed(() => !isReadOnly(), () => actions());
+    const actions = () => [
+      form
+        ? h("form", { class: "gate-fields", id: `gate-${gate.id}`, onsubmit: submit, novalidate: true },
+          h("section", {}, form.node),
+          keyed(() => Boolean(always) && !edits(), () => always.node),
+          () => (edits() ? h("section", {}, h("h3", {}, "What you changed"), diffView(JSON.stringify(gate.arguments, null, 2), JSON.stringify(form.value(), null, 2))) : null))
+        : null,
+      h("div", { class: "sticky gate-actions" },
+        h("div", { class: "buttons" },
+          form
+            ? h("button", { class: "button primary approve", form: `gate-${gate.id}`, disabled: () => isBusy() || !isValid(), title: () => why() || null }, icon("ok"), () => (asksForValue ? "Send this value" : edits() ? `Approve with ${plural(edits(), "edit")}` : always?.value() ? "Approve, also later calls" : "Approve"))
+            : h("button", { type: "button", class: "button primary approve", disabled: () => isBusy(), onclick: approve }, icon("ok"), "Approve"),
+          keyed(() => edits() > 0, () => button("Approve as asked", { disabled: () => isBusy(), onclick: () => decide({ choice: "approve" }, "Approved as asked.") }))),
+        denyForm()),
+    ];
+    const denyForm = () => h("form", { class: "deny", onsubmit: (event) => { event.preventDefault(); decide({ choice: "deny", guidance: guidance.value }, "Denied."); } },
+      h("label", { for: `guidance-${gate.id}` }, "Or deny, and say what to do instead"),
+      h("div", { class: "deny-row" }, guidance, h("button", { class: "button danger", disabled: () => isBusy() }, icon("cross"), "Deny")));
+    return keyed(() => (decided() ? "decided" : "open"), (state) => {
+      if (state === "decided") return h("section", {}, h("p", { class: "decided" }, icon("ok"), decided().decision === "rejected" ? "Denied." : "Approved.", " The turn continues."));
       return [
         h("section", {},
           h("h2", {}, icon("waiting"), foreign(gate.question)),
           h("dl", { class: "pairs" }, gate.tool ? [h("dt", {}, "Tool"), h("dd", {}, h("code", {}, foreign(gate.tool)))] : null,
             gate.record ? [h("dt", {}, "Key"), h("dd", {}, idText(gate.record.split("#")[0], "the key"))] : null,
+            h("dt", {}, "Asked"), h("dd", {}, when(gate.openedAt)),
             gate.expiresAt ? [h("dt", {}, "Expires"), h("dd", {}, gate.expiresAt.replace("T", " ").slice(0, 19), " UTC")] : null),
           gate.payload && !gate.approval ? codeBox(pretty(JSON.stringify(gate.payload)), "What is asked") : null),
-        failure() ? h("section", {}, failure().status === 409 ? h("div", { class: "card warn", role: "alert" }, h("h3", {}, icon("alert"), "Decided elsewhere"), h("p", {}, foreign(failure().message))) : errorCard(failure())) : null,
-        form ? h("form", { class: "gate-fields", onsubmit: submit, novalidate: true },
-          h("section", {}, form.node),
-          () => (always && !edits() && !isReadOnly() ? always.node : null),
-          () => (edits() ? h("section", {}, h("h3", {}, "What you changed"), diffView(JSON.stringify(gate.arguments, null, 2), JSON.stringify(form.value(), null, 2))) : null),
-          isReadOnly() ? null : h("div", { class: "buttons sticky" },
-            h("button", { class: "button primary approve", disabled: () => isBusy() || !isValid(), title: () => why() || null }, icon("ok"), () => (asksForValue ? "Send this value" : edits() ? `Approve with ${plural(edits(), "edit")}` : always?.value() ? "Approve, also later calls" : "Approve")),
-            () => (edits() ? button("Approve as asked", { disabled: () => isBusy(), onclick: () => decide({ choice: "approve" }, "Approved as asked.") }) : null)))
-          : isReadOnly() ? null : h("div", { class: "buttons" }, h("button", { type: "button", class: "button primary approve", disabled: () => isBusy(), onclick: approve }, icon("ok"), "Approve")),
-        isReadOnly() ? h("p", { class: "muted" }, "This page is read-only.") : h("form", { class: "deny", onsubmit: (event) => { event.preventDefault(); decide({ choice: "deny", guidance: guidance.value }, "Denied."); } },
-          h("label", { for: `guidance-${gate.id}` }, "Or deny, and say what to do instead"),
-          h("div", { class: "deny-row" }, guidance, h("button", { class: "button danger", disabled: () => isBusy() }, icon("cross"), "Deny"))),
+        gate.preview ? h("section", { class: "preview-of-call" }, h("h3", {}, "What would change"), previewView(gate.preview),
+          () => (edits() ? h("p", { class: "hint" }, "This is the call as the model asked for it, without your edits.") : null)) : null,
+        () => (failure() ? h("section", {}, failure().status === 409 ? h("div", { class: "card warn", role: "alert" }, h("h3", {}, icon("alert"), "Decided elsewhere"), h("p", {}, foreign(failure().message))) : errorCard(failure())) : null),
+        mayAct,
+        keyed(() => isReadOnly(), () => [form ? h("section", {}, codeBox(pretty(JSON.stringify(gate.arguments ?? null)), "Arguments")) : null, h("p", { class: "muted pad" }, "This page is read-only.")]),
       ];
-    };
+    });
   }
 }
 

@@ -47,6 +47,7 @@ class Lines extends View {
     const chunks = new Map();
     const loading = new Map();
     const version = signal(0);
+    const failure = signal(null);
     let map = new ScrollMap(total, 600);
     let slots = [];
     let isOwnScroll = false;
@@ -66,8 +67,9 @@ class Lines extends View {
         chunks.delete(index);
         chunks.set(index, page.lines);
         if (chunks.size > MAX_CHUNKS) chunks.delete(chunks.keys().next().value);
+        failure.set(null);
         version.update((it) => it + 1);
-      }, () => {}).finally(() => loading.delete(index));
+      }, (error) => error.name !== "AbortError" && failure.set(error)).finally(() => loading.delete(index));
     };
     const fetchAround = () => {
       const first = Math.floor(top.peek() / CHUNK);
@@ -170,6 +172,7 @@ class Lines extends View {
         () => (search.isRunning() ? h("button", { type: "button", class: "button", onclick: () => search.stop() }, icon("stop"), "Stop") : null),
         h("span", { class: "pair" }, iconButton("Previous match (N)", "up", () => jump(-1)), iconButton("Next match (n)", "down", () => jump(1))),
         h("form", { class: "go-to", onsubmit: (event) => { event.preventDefault(); if (lineInput.value !== "") goTo(Math.max(0, Math.min(total - 1, Number(lineInput.value) - 1))); scroller.focus(); } }, h("label", { for: "go-to-line" }, "Line"), lineInput)),
+      () => (failure() ? h("p", { class: "problem pad", role: "alert" }, foreign(failure().message)) : null),
       h("div", { class: "viewer" }, scroller, minimap(search, total, top, () => slots.length, setTop, reads)),
       h("div", { class: "viewer-foot" }, h("span", {}, "Lines count from 1, as the model counts them"), () => (reads().length ? h("span", {}, "◂ the model read this line") : null), h("span", { class: "grow" }),
         () => (search.end() ? h("span", {}, search.end().error ? foreign(search.end().error) : `searched ${bytes(row.bytes)} in ${duration(search.end().durationMs)}`) : h("span", {}, `from line ${count(top() + 1)} of ${count(total)}`))),

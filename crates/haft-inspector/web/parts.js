@@ -1,7 +1,8 @@
 // Small parts that views share: icons, badges, tiers, ids, times and states.
 
 import { effect, h, onEnd, signal, svg } from "./view.js";
-import { ago, bytes, count, foreign, lineDiff, plural, shortId } from "./text.js";
+import { address } from "./server.js";
+import { ago, bytes, count, foreign, lineDiff, plural, shortId, unifiedDiff } from "./text.js";
 
 const PATHS = {
   turns: "M2.5 4h11M2.5 8h11M2.5 12h7",
@@ -105,14 +106,13 @@ export function spokenRegion() {
   return h("div", { class: "visually-hidden", "aria-live": "polite", role: "status" }, () => spoken());
 }
 
-/** A button that copies a text. */
-export function copyButton(text, what) {
-  const isDone = signal(false);
-  const copy = async (event) => {
+/** Copies a text, and shows for a moment that it is done. */
+function copier(text, what, isDone) {
+  return async (event) => {
     event.stopPropagation();
     event.preventDefault();
     try {
-      await navigator.clipboard.writeText(typeof text === "function" ? text() : text);
+      await navigator.clipboard.writeText(text);
     } catch {
       say("The browser does not allow copying.");
       return;
@@ -121,6 +121,18 @@ export function copyButton(text, what) {
     say(`Copied ${what}.`);
     setTimeout(() => isDone.set(false), 1500);
   };
+}
+
+/** A button with words that copies a text. */
+export function copyTextButton(words, text, what) {
+  const isDone = signal(false);
+  return h("button", { type: "button", class: "button", onclick: copier(text, what, isDone) }, () => icon(isDone() ? "ok" : "copy"), h("span", {}, words));
+}
+
+/** A button that copies a text. */
+export function copyButton(text, what) {
+  const isDone = signal(false);
+  const copy = copier(text, what, isDone);
   return h("button", { type: "button", class: "icon-button small", title: `Copy ${what}`, "aria-label": `Copy ${what}`, onclick: copy },
     () => icon(isDone() ? "ok" : "copy"));
 }
@@ -187,14 +199,27 @@ export function loaded(result, render, rows) {
   };
 }
 
+const SIGNS = { same: " ", removed: "−", added: "+", place: " " };
+
 /** A difference of two texts, with signs. */
 export function diffView(before, after, head) {
   const rows = lineDiff(before, after);
   const changed = rows.filter(([kind]) => kind === "added").length || rows.filter(([kind]) => kind === "removed").length;
-  const signs = { same: " ", removed: "−", added: "+" };
   return h("div", { class: "code diff", tabindex: "0", role: "group", "aria-label": "Difference" },
     h("div", { class: "diff-head" }, head ?? (changed ? `${plural(changed, "line")} changed` : "unchanged")),
-    rows.map(([kind, text]) => h("div", { class: kind }, h("span", { class: "sign" }, signs[kind]), foreign(text || " "))));
+    rows.map(([kind, text]) => h("div", { class: kind }, h("span", { class: "sign" }, SIGNS[kind]), foreign(text || " "))));
+}
+
+/** What a call would change, as its tool says: a unified diff with its signs, or words. */
+export function previewView(preview) {
+  const label = "What the call would change";
+  const cut = preview.cut ? h("p", { class: "muted" }, "Further lines are left out.") : null;
+  if (preview.kind !== "diff") return [codeBox(preview.text, label), cut];
+  const rows = unifiedDiff(preview.text);
+  const number = (kind) => rows.filter((row) => row.kind === kind).length;
+  return [h("div", { class: "code diff", tabindex: "0", role: "group", "aria-label": label },
+    h("div", { class: "diff-head" }, `${plural(number("added"), "line")} added, ${number("removed")} removed`),
+    rows.map((row) => h("div", { class: row.kind }, h("span", { class: "sign" }, SIGNS[row.kind]), foreign(row.text || " ")))), cut];
 }
 
 /** Text in a box that scrolls. */
@@ -203,9 +228,9 @@ export function codeBox(text, label) {
 }
 
 /** A medium: a picture, or its name. A picture of others is shown when it is asked for. */
-export function mediaView(turn, media, base) {
+export function mediaView(turn, media) {
   const isShown = signal(media.tier === "first-party");
-  const source = () => new URL(`turns/${encodeURIComponent(turn)}/media/${encodeURIComponent(media.id)}`, base).href;
+  const source = () => address(["turns", turn, "media", media.id]).href;
   return h("figure", { class: `media tier-edge tier-${media.tier}` },
     media.previewable
       ? () => (isShown() ? h("img", { src: source(), alt: media.filename, loading: "lazy" }) : button("Show this picture", { onclick: () => isShown.set(true) }))

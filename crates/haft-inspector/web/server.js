@@ -2,7 +2,10 @@
 
 import { onEnd, signal } from "./view.js";
 
-const base = new URL("api/", document.baseURI);
+/** Where the page is mounted: its script is in `web` below it. */
+export const home = new URL("../", import.meta.url);
+
+const base = new URL("api/", home);
 
 /** Whether live streams are connected: "connected", "lost" or "closed". */
 export const connection = signal("connected");

@@ -140,3 +140,18 @@ export function lineDiff(before, after) {
   while (j < right.length) rows.push(["added", right[j++]]);
   return rows;
 }
+
+/** The lines of a unified diff: `added`, `removed`, `same`, or `place` for the names of files and the numbers of lines. */
+export function unifiedDiff(text) {
+  const lines = text.split("\n");
+  if (lines.at(-1) === "") lines.pop();
+  let isHead = true;
+  return lines.map((line) => {
+    // Names of files stand before the first hunk; behind it, a line that begins with three signs is content.
+    if (line.startsWith("@@")) isHead = false;
+    if (line.startsWith("@@") || line.startsWith("diff ") || (isHead && /^(---|\+\+\+) /.test(line))) return { kind: "place", text: line };
+    if (line.startsWith("+")) return { kind: "added", text: line.slice(1) };
+    if (line.startsWith("-")) return { kind: "removed", text: line.slice(1) };
+    return { kind: "same", text: line.replace(/^ /, "") };
+  });
+}

@@ -1,11 +1,12 @@
 // The timeline of a turn: steps with what happened in them, and a waterfall. Only rows in view are in the document.
 
-import { View, computed, define, each, effect, h, onEnd, signal, svg } from "./view.js";
+import { View, computed, define, each, effect, h, keyed, onEnd, signal, svg } from "./view.js";
 import { route, setQuery } from "./route.js";
-import { bytes, button, count, dollars, icon, iconButton, media } from "./parts.js";
+import { bytes, button, count, dollars, icon, iconButton, media, ticking } from "./parts.js";
 import { keys } from "./keys.js";
 import { duration, foreign, plural } from "./text.js";
 import { lowerBound, placeOfStep, rowOffsets, shownPlaces, stepAt } from "./rows.js";
+import { createFinder, findBar } from "./finder.js";
 import { callBadges, detailHint, detailOf, isOpenGate, tellingArguments } from "./detail.js";
 
 /** From this many rows on, only those in view are in the document, and all rows have known heights. */
@@ -31,7 +32,12 @@ class Timeline extends View {
     const wide = media("(min-width: 48rem)");
 
     const select = (key) => setQuery({ at: selected.peek() === key ? null : key });
-    const ctx = { detail, store, turnId: this.turnId, selected, select, range, closed, zoom, total, kinds };
+    // Calls that run get longer four times a second.
+    const sinceStart = () => Math.max(0, Date.now() - Date.parse(detail.peek().turn.createdAt));
+    const now = signal(sinceStart());
+    ticking(() => ["running", "waiting"].includes(detail.peek().turn.state) && now.set(sinceStart()));
+    const finder = createFinder(this.turnId, (place) => goTo(place));
+    const ctx = { detail, store, turnId: this.turnId, selected, select, range, closed, zoom, total, kinds, finder, now };
     const list = h("div", { class: () => `rows ${isVirtual() ? "fixed" : ""}` });
     const follow = signal(true);
     const news = signal(0);
@@ -97,6 +103,22 @@ class Timeline extends View {
       else if (row) select(row.key);
       scrollTo(place);
     };
+    // A row that was found is selected as soon as it is read.
+    const wanted = signal(null);
+    const goTo = (place) => {
+      const step = stepAt(kinds.peek(), place);
+      if (closed.peek().has(step)) closed.update((all) => new Set([...all].filter((it) => it !== step)));
+      store.fetch(place, place + 1);
+      wanted.set(place);
+      requestAnimationFrame(() => scrollTo(place));
+    };
+    effect(() => {
+      store.version();
+      const row = wanted() === null ? null : store.get(wanted());
+      if (!row) return;
+      wanted.set(null);
+      if (selected.peek() !== row.key) select(row.key);
+    });
     const move = (by) => {
       const all = places.peek();
       const at = all.indexOf(placeOfKey(selected.peek()));
@@ -114,11 +136,21 @@ class Timeline extends View {
       k: ["previous row", () => move(-1)],
       "[": ["step before", () => step(-1)],
       "]": ["next step", () => step(1)],
+      "/": ["find in this turn", () => finder.open()],
+      n: ["next match", () => finder.jump(1)],
+      N: ["previous match", () => finder.jump(-1)],
       z: ["zoom to the selected row", () => zoomToRow(ctx, store.get(placeOfKey(selected.peek())))],
       0: ["the whole turn", () => zoom.set(null)],
       c: ["close or open all steps", () => toggleAll(ctx)],
       y: ["copy the key of the call", () => navigator.clipboard?.writeText(store.get(placeOfKey(selected.peek()))?.item?.callKey ?? "")],
-      Escape: ["close details", () => (selected.peek() ? select(selected.peek()) : false)],
+      Escape: ["close details", () => (finder.isOpen.peek() ? finder.close() : selected.peek() ? select(selected.peek()) : false)],
+    });
+    // An address with words begins with what they find.
+    effect(() => {
+      const text = route().query.get("find");
+      if (!text || text === finder.words.peek()) return;
+      finder.isOpen.set(true);
+      finder.start(text);
     });
     // An address with a row begins there.
     requestAnimationFrame(() => isVirtual.peek() && selected.peek() && scrollTo(placeOfKey(selected.peek())));
@@ -132,7 +164,7 @@ class Timeline extends View {
       return [h("button", { type: "button", class: "icon-button sheet-close", "aria-label": "Close details", title: "Close details (Esc)", onclick: () => select(row.key) }, icon("cross")), detailOf(row, ctx)];
     });
     return h("div", { class: "timeline" },
-      h("div", { class: "timeline-main" }, scroller,
+      h("div", { class: "timeline-main" }, findBar(finder), scroller,
         () => (news() && !follow() ? h("button", { type: "button", class: "button news", onclick: () => { scroller.scrollTop = scroller.scrollHeight; } }, icon("down"), plural(news(), "new event")) : null)),
       detailPane);
   }
@@ -147,6 +179,7 @@ function legend(ctx) {
   return h("div", { class: "legend" },
     h("span", { class: "keys-of-colour", "aria-hidden": "true" }, ["model", "tool", "step", "failed"].map((name) => h("span", {}, h("i", { class: `swatch ${name}` }), name))),
     h("span", { class: "zoom" },
+      iconButton("Find in this turn (/)", "search", () => ctx.finder.open()),
       iconButton("Close or open all steps (c)", "fold", () => toggleAll(ctx)),
       iconButton("Zoom in", "plus", () => zoomBy(ctx, 0.5)), iconButton("Zoom out", "minus", () => zoomBy(ctx, 2)),
       iconButton("Whole turn (0)", "fit", () => ctx.zoom.set(null))),
@@ -205,6 +238,9 @@ function zoomToRow(ctx, row) {
   ctx.zoom.set([Math.max(0, at - edge), at + Math.max(ms, 1) + edge]);
 }
 
+/** The least width of a bar, in thousandths of the waterfall: two pixels where it is narrow. */
+const LEAST_BAR = 12;
+
 /** A bar of the waterfall. */
 function bar(ctx, spans) {
   const place = (span) => {
@@ -212,7 +248,7 @@ function bar(ctx, spans) {
     const scale = 1000 / Math.max(to - from, 0.001);
     const x = Math.max(-10, Math.min(1010, (span.at - from) * scale));
     const end = Math.max(-10, Math.min(1010, (span.at + span.ms - from) * scale));
-    return { x, width: Math.max(end - x, end > 0 && x < 1000 ? 4 : 0) };
+    return { x, width: Math.max(end - x, end > 0 && x < 1000 ? LEAST_BAR : 0) };
   };
   return svg("svg", { class: "waterfall", viewBox: "0 0 1000 20", preserveAspectRatio: "none", "aria-hidden": "true" },
     [0.25, 0.5, 0.75].map((at) => svg("path", { class: "grid", d: `M${at * 1000} 0V20` })),
@@ -231,7 +267,7 @@ function timelineRow(row, ctx) {
 function rowProperties(row, ctx, classes) {
   const key = row.peek().key;
   return {
-    class: () => `${typeof classes === "function" ? classes() : classes} ${ctx.selected() === key ? "selected" : ""}`,
+    class: () => `${typeof classes === "function" ? classes() : classes} ${ctx.selected() === key ? "selected" : ""} ${ctx.finder.places().has(row().at) ? "found" : ""}`,
     "data-at": () => row().at,
     "data-step": row.peek().step,
     "aria-current": () => (ctx.selected() === key ? "true" : null),
@@ -281,16 +317,25 @@ function callRow(row, ctx) {
         () => callBadges(call())),
       h("div", { class: "line result" }, () => resultLine(call())),
       () => (call().error ? h("div", { class: "refusal" }, foreign(problemLines(call().error.message)[0] ?? "")) : null),
-      () => (isOpenGate(call()) ? gateNotice(call(), ctx, row.peek().key) : null)),
-    bar(ctx, () => [{ kind: call().error ? "failed" : "tool", at: call().atMs, ms: call().durationMs ?? 0 }]),
-    h("span", { class: "took" }, () => (call().durationMs !== undefined ? duration(call().durationMs) : isOpenGate(call()) ? "waits" : call().state === "running" ? "runs" : "")),
+      keyed(() => openGate(call(), ctx)?.id, (id) => gateNotice(id, ctx, row.peek().key))),
+    bar(ctx, () => [{ kind: call().error ? "failed" : "tool", at: call().atMs, ms: call().durationMs ?? (runs(call(), ctx) ? ctx.now() - call().atMs : 0) }]),
+    h("span", { class: "took" }, () => (call().durationMs !== undefined ? duration(call().durationMs) : isOpenGate(call()) ? "waits" : runs(call(), ctx) ? duration(ctx.now() - call().atMs) : "")),
     h("button", { type: "button", class: "row-button", "aria-label": `Details of a call of ${row.peek().item.tool}`, onclick: () => ctx.select(row.peek().key) }));
 }
 
+/** Whether a call has begun and not ended. */
+function runs(call, ctx) {
+  return call.durationMs === undefined && !isOpenGate(call) && ["running", "waiting"].includes(ctx.detail().turn.state);
+}
+
+/** The open gate of a call. */
+function openGate(call, ctx) {
+  return isOpenGate(call) ? ctx.detail().gates.find((it) => it.id === call.gate.id) : null;
+}
+
 /** The question of an open gate, in the timeline. */
-function gateNotice(call, ctx, key) {
-  const gate = ctx.detail().gates.find((it) => it.id === call.gate.id);
-  if (!gate) return null;
+function gateNotice(id, ctx, key) {
+  const gate = ctx.detail.peek().gates.find((it) => it.id === id);
   return h("div", { class: "card warn gate-card" },
     h("h3", {}, icon("waiting"), foreign(gate.question)),
     h("p", {}, "The call has not run. The turn continues when the gate is decided, here or by ", h("code", {}, "haft approve"), "."),

@@ -1,6 +1,6 @@
 // One turn: its facts, its tabs, and the live stream that keeps them true.
 
-import { View, append, computed, define, effect, h, scope, signal } from "./view.js";
+import { View, append, computed, define, effect, h, keyed, scope, signal } from "./view.js";
 import { act, connection, follow, load, read } from "./server.js";
 import { go, link, route } from "./route.js";
 import { button, count, errorCard, fact, icon, idText, pageTitle, say, skeleton, stateBadge, dollars, ticking, tokens, when } from "./parts.js";
@@ -27,7 +27,7 @@ class Turn extends View {
       streams.set([]);
       store.forget(0);
       store.putPage(value.rows);
-      detail.set(value);
+      detail.set(withFacts(value));
     };
 
     const connect = () => {
@@ -43,13 +43,22 @@ class Turn extends View {
       });
     };
     // A turn that has ended needs no stream.
-    const first = load((abort) => read(["turns", id], window, abort));
+    const begin = (value) => isFinal(value.turn.state) || scope(() => connect());
+    const first = load((abort) => read(["turns", id], { ...window, partial: true }, abort));
     effect(() => {
       const result = first();
       if (result.state === "failed") failure.set(result.error);
       if (result.state !== "ready") return;
       reset(result.value);
-      if (!isFinal(result.value.turn.state)) scope(() => connect());
+      if (!result.value.partial) return begin(result.value);
+      // The beginning of a long turn is shown before the rest of it is read. Rows that are shown stay.
+      const whole = load((abort) => read(["turns", id], { count: 0 }, abort));
+      effect(() => {
+        if (whole().state === "failed") failure.set(whole().error);
+        if (whole().state !== "ready") return;
+        detail.set(whole().value);
+        begin(whole().value);
+      });
     });
     pageTitle(() => detail()?.turn.title ?? "");
     const tab = computed(() => route().words[2] ?? "timeline");
@@ -62,29 +71,33 @@ class Turn extends View {
       const selected = document.querySelector("[data-step][aria-current='true'], [data-step]:focus");
       return Number(selected?.dataset.step ?? route.peek().words[3] ?? 0) || Math.max(1, detail.peek()?.turn.facts.steps ?? 1);
     };
-    return () => {
-      if (failure()) return h("div", { class: "pad" }, errorCard(failure(), button("Turns", { onclick: () => go(["turns"]) })));
-      if (!detail()) return skeleton(8);
-      return this.body({ detail, streams, notices, store }, tab, lostSince);
-    };
+    // The views of a turn are built once, and follow the turn themselves.
+    return keyed(() => (failure() ? "failed" : detail() ? "ready" : "loading"), (state) => {
+      if (state === "failed") return h("div", { class: "pad" }, errorCard(failure.peek(), button("Turns", { onclick: () => go(["turns"]) })));
+      return state === "ready" ? this.body({ detail, streams, notices, store }, tab, lostSince) : skeleton(8);
+    });
   }
 
   body(live, tab, lostSince) {
     const id = this.turnId;
     const { detail } = live;
-    // The parts below follow `detail` themselves; this function runs once.
     const tabs = [
       ["timeline", "Timeline", () => ""],
       ["request", "What the model saw", () => ""],
-      ["artifacts", "Artifacts", () => count(detail().artifacts.length)],
+      ["artifacts", "Artifacts", () => (detail().partial ? "" : count(detail().artifacts.length))],
       ["fork", "Compare and fork", () => ""],
     ];
     const pane = h("div", { class: "turn-pane", id: "turn-pane", role: "tabpanel", "aria-labelledby": () => `tab-${tab()}` });
     let stop = () => {};
+    const isPartial = computed(() => Boolean(detail().partial));
     effect(() => {
       const name = tab();
       stop();
       pane.replaceChildren();
+      if (name !== "timeline" && isPartial()) {
+        append(pane, skeleton(8));
+        return;
+      }
       const view = { timeline: timelineView, request: requestView, artifacts: artifactView, fork: forkView }[name] ?? timelineView;
       [, stop] = scope(() => append(pane, view({ turnId: id, ...live })));
     });
@@ -92,7 +105,7 @@ class Turn extends View {
       this.head(detail, lostSince),
       h("div", { class: "tabs", role: "tablist", "aria-label": "Views of the turn", onkeydown: moveTab },
         tabs.map(([name, words, number]) => h("a", {
-          role: "tab", id: `tab-${name}`, href: link(["turns", id, name]), "aria-controls": "turn-pane",
+          role: "tab", id: `tab-${name}`, href: () => link(["turns", id, name], { with: route().query.get("with") }), "aria-controls": "turn-pane",
           "aria-selected": () => String(tab() === name), tabindex: () => (tab() === name ? "0" : "-1"),
         }, words, () => (number() ? h("span", { class: "muted" }, ` ${number()}`) : null)))),
       pane,
@@ -122,19 +135,19 @@ class Turn extends View {
       isBusy.set(false);
     };
     return h("header", { class: "turn-head" },
-      h("nav", { class: "crumbs", "aria-label": "Path" }, h("a", { href: link(["turns"]) }, "Turns"), () => (detail().turn.agent ? [" / ", h("a", { href: link(["turns"], { agent: detail().turn.agent }) }, detail().turn.agent)] : null),
-        () => (detail().turn.conversation ? [" / ", h("a", { href: link(["conversations", detail().turn.conversation]) }, "conversation")] : null)),
+      h("nav", { class: "crumbs", "aria-label": "Path" }, h("a", { href: link(["turns"]) }, "Turns"), keyed(() => detail().turn.agent, (agent) => [" / ", h("a", { href: link(["turns"], { agent }) }, foreign(agent))]),
+        keyed(() => detail().turn.conversation, (conversation) => [" / ", h("a", { href: link(["conversations", conversation]) }, "conversation")])),
       h("div", { class: "title-row" },
         h("h1", {}, () => foreign(detail().turn.title)),
         h("div", { class: "actions" },
-          () => (detail().actions.resume ? button("Resume", { icon: "resume", kind: "primary", disabled: () => isBusy(), onclick: () => perform("resume", {}, "The turn is resumed.") }) : null),
-          () => (detail().actions.cancel ? button("Cancel turn", { kind: "danger", disabled: () => isBusy(), onclick: () => cancelDialog((reason) => perform("cancel", { reason }, "The turn is cancelled.")) }) : null),
-          () => (detail().actions.fork ? button("Fork", { icon: "fork", key: "f", onclick: () => go(["turns", id, "fork"]) }) : null))),
+          keyed(() => detail().actions.resume, () => button("Resume", { icon: "resume", kind: "primary", disabled: () => isBusy(), onclick: () => perform("resume", {}, "The turn is resumed.") })),
+          keyed(() => detail().actions.cancel, () => button("Cancel turn", { kind: "danger", disabled: () => isBusy(), onclick: () => cancelDialog((reason) => perform("cancel", { reason }, "The turn is cancelled.")) })),
+          keyed(() => detail().actions.fork, () => button("Fork", { icon: "fork", key: "f", onclick: () => go(["turns", id, "fork"]) })))),
       h("p", { class: "facts" },
         () => stateBadge(detail().turn.state),
         () => (isFinal(detail().turn.state) || detail().turn.state === "interrupted" ? null : h("span", { class: "live" }, h("span", { class: "dot", "aria-hidden": "true" }), connection() === "connected" ? "Live" : "Not live")),
         h("span", { class: "fact" }, h("b", { class: "ticking" }, () => duration(took()))),
-        () => fact(count(detail().turn.facts.steps), detail().turn.facts.steps === 1 ? "step" : "steps"),
+        () => (detail().partial ? null : fact(count(detail().turn.facts.steps), detail().turn.facts.steps === 1 ? "step" : "steps")),
         () => tokens(detail().turn.facts.usage),
         () => (detail().turn.facts.usage.prompt ? h("span", { class: "fact" }, dollars(detail().turn.facts.cost)) : null),
         () => h("span", { class: "fact" }, detail().turn.model ?? "no model"),
@@ -143,7 +156,7 @@ class Turn extends View {
         idText(id)),
       () => (problem() ? errorCard(problem()) : null),
       () => (lostSince() ? h("div", { class: "card warn", role: "status" }, h("h3", {}, icon("alert"), `Not live since ${lostSince().toTimeString().slice(0, 8)}`), h("p", {}, "The page reconnects by itself and continues after the last event.")) : null),
-      () => failureCard(detail()));
+      keyed(() => (detail().error ? JSON.stringify([detail().turn.state, detail().error]) : null), () => failureCard(detail.peek())));
   }
 }
 
@@ -171,6 +184,12 @@ function cancelDialog(confirm) {
   document.body.append(dialog);
   dialog.addEventListener("close", () => dialog.remove());
   dialog.showModal();
+}
+
+/** A turn of which only the beginning was read has no facts yet. */
+function withFacts(detail) {
+  const unknown = { steps: 0, calls: 0, usage: { prompt: 0, completion: 0, cached: 0 } };
+  return detail.turn.facts ? detail : { ...detail, turn: { ...detail.turn, facts: unknown } };
 }
 
 export function isFinal(state) {

@@ -1,6 +1,6 @@
 // The list of turns.
 
-import { View, computed, define, each, effect, h, onEnd, signal } from "./view.js";
+import { View, computed, define, each, effect, h, keyed, onEnd, signal } from "./view.js";
 import { act, read } from "./server.js";
 import { go, link, route, setQuery } from "./route.js";
 import { STATES, button, dollars, errorCard, icon, pageTitle, skeleton, stateBadge, stateCard, when } from "./parts.js";
@@ -17,18 +17,21 @@ class Turns extends View {
     const status = signal({ state: "loading" });
     const now = signal(Date.now());
     let generation = 0;
+    let scanned = 0; // how many turns were looked at
 
     const filter = computed(() => {
       const { query } = route();
-      return Object.fromEntries(["search", "state", "agent", "model", "since", "minTokens", "coerced", "conversation"]
+      return Object.fromEntries(["search", "state", "agent", "model", "since", "minTokens", "coerced", "tool", "conversation"]
         .map((name) => [name, query.get(name)]).filter(([, value]) => value));
     });
     const loadPage = async (isMore) => {
       const own = isMore ? generation : (generation += 1);
       if (!isMore) status.set({ state: rows.peek().length ? "ready" : "loading" });
       try {
+        scanned = isMore ? scanned : 0;
         const page = await read(["turns"], { ...filter.peek(), limit: PAGE, before: isMore ? next.peek() : null });
         if (own !== generation) return;
+        scanned += page.scanned;
         rows.set(isMore ? [...rows.peek(), ...page.turns] : page.turns);
         next.set(page.next ?? null);
         status.set({ state: "ready" });
@@ -69,7 +72,7 @@ class Turns extends View {
       const { state, error } = status();
       if (state === "failed") return errorCard(error, button("Try again", { onclick: () => loadPage(false) }));
       if (state === "loading") return skeleton(8);
-      if (!rows().length) return this.emptyCard(filter());
+      if (!rows().length) return this.emptyCard(filter(), next() ? scanned : 0);
       return null;
     }));
     const table = h("div", { role: "table", "aria-label": "Turns", class: "table", hidden: () => !rows().length }, this.tableHead());
@@ -83,7 +86,8 @@ class Turns extends View {
       this.filters(filter, rows),
       h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "List of turns" }, list,
         h("div", { class: "list-foot" },
-          () => (next() ? button("Show more", { onclick: () => loadPage(true) }) : null),
+          keyed(() => next() !== null, () => button("Show more", { onclick: () => loadPage(true) })),
+          h("span", { class: "key-hints", "aria-hidden": "true" }, [[["j", "k"], "move"], [["Enter"], "open"], [["/"], "search"], [["g", "w"], "what waits"], [["?"], "all keys"]].map(([keyNames, words]) => h("span", {}, keyNames.map((key) => h("kbd", {}, key)), words))),
           h("span", { class: "grow" }), () => (rows().length ? h("span", { class: "muted" }, `${plural(rows().length, "turn")} shown · store `, h("code", {}, this.server().store)) : null))),
     ];
   }
@@ -109,15 +113,15 @@ class Turns extends View {
       onclick: () => setQuery({ [name]: filter.peek()[name] === value ? null : value }),
     }, iconName ? icon(iconName) : null, words);
     // What was seen stays, so that a filter can be changed to another value.
-    const seen = { agent: new Set(), model: new Set() };
+    const seen = { agent: new Set(), model: new Set(), tool: new Set() };
     const values = (name) => {
-      for (const row of rows()) if (row[name]) seen[name].add(row[name]);
+      for (const row of rows()) for (const value of name === "tool" ? row.tools ?? [] : [row[name]]) if (value) seen[name].add(value);
+      if (filter()[name]) seen[name].add(filter()[name]);
       return [...seen[name]].sort();
     };
     const select = (words, name) => h("select", {
       class: () => `chip ${filter()[name] ? "on" : ""}`, "aria-label": words, onchange: (event) => setQuery({ [name]: event.target.value }),
-    }, h("option", { value: "" }, words), () => values(name).concat(filter()[name] && !values(name).includes(filter()[name]) ? [filter()[name]] : [])
-      .map((value) => h("option", { value, selected: filter()[name] === value }, value)));
+    }, h("option", { value: "" }, words), keyed(() => JSON.stringify(values(name)), (list) => JSON.parse(list).map((value) => h("option", { value, selected: () => filter()[name] === value }, value))));
     const since = (hours) => new Date(Date.now() - hours * 3_600_000).toISOString();
     return h("div", { class: "filters", role: "group", "aria-label": "Filters" },
       h("div", { class: "field-search" }, icon("search"), search, h("kbd", { "aria-hidden": "true" }, "/")),
@@ -130,16 +134,17 @@ class Turns extends View {
           h("option", { value: "" }, "Outcome"), Object.entries(STATES).map(([value, it]) => h("option", { value, selected: () => filter().state === value }, it.words))),
         select("Agent", "agent"),
         select("Model", "model"),
+        select("Tool", "tool"),
         h("select", { class: () => `chip ${filter().since ? "on" : ""}`, "aria-label": "Time", onchange: (event) => setQuery({ since: event.target.value ? since(Number(event.target.value)) : null }) },
           h("option", { value: "" }, "Any time"), h("option", { value: "1" }, "Last hour"), h("option", { value: "24" }, "Last day"), h("option", { value: "168" }, "Last week")),
         h("select", { class: () => `chip ${filter().minTokens ? "on" : ""}`, "aria-label": "Tokens", onchange: (event) => setQuery({ minTokens: event.target.value }) },
           h("option", { value: "" }, "Any tokens"), ["1000", "10000", "100000", "1000000"].map((value) => h("option", { value, selected: filter.peek().minTokens === value }, `${count(Number(value))} tokens or more`)))));
   }
 
-  emptyCard(filter) {
+  emptyCard(filter, scanned) {
     const names = Object.entries(filter).map(([name, value]) => (name === "search" ? `“${value}”` : name === "state" ? STATES[value]?.words.toLowerCase() ?? value : name === "coerced" ? "coerced calls" : name === "since" ? "recent" : value));
     if (names.length) {
-      return stateCard({ icon: "search", title: "No turn matches", text: names.join(", "), children: button("Clear filters", { onclick: () => go(route.peek().words) }) });
+      return stateCard({ icon: "search", title: scanned ? `None of the last ${plural(scanned, "turn")} matches` : "No turn matches", text: names.join(", "), children: button("Clear filters", { onclick: () => go(route.peek().words) }) });
     }
     return stateCard({ icon: "turns", title: "No turns yet", text: "Run an agent, and its turns appear here at once.", children: h("code", { class: "code command" }, "haft new hello && haft run hello") });
   }

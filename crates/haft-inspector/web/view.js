@@ -199,6 +199,21 @@ function mountRegion(parent, body) {
   });
 }
 
+/**
+ * A region that is built again only when its key is another one: a text, a number or a boolean; nothing is shown for a key that
+ * is none. What a person uses, such as a button or a field, belongs in such a region: a node that is replaced between pressing
+ * and releasing the pointer gets no click, and a field that is replaced loses its text and the focus.
+ */
+export function keyed(keyOf, render) {
+  return () => {
+    const key = computed(keyOf);
+    return [() => {
+      const value = key();
+      return value === null || value === undefined || value === false ? null : untracked(() => render(value));
+    }];
+  };
+}
+
 /** A list whose elements keep their nodes by key. `render` gets a signal with the item. */
 export function each(list, keyOf, render) {
   return {

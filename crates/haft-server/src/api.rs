@@ -12,6 +12,7 @@ use tokio::sync::Semaphore;
 
 use crate::agents::AgentSource;
 use crate::feed::Feeds;
+use crate::open_artifacts::OpenArtifacts;
 use crate::prices::{PriceList, TokenPrices};
 use crate::shared::{Access, ApiShared};
 use crate::turn_cache::{FactCache, TurnCache};
@@ -60,7 +61,7 @@ impl Api {
             facts: FactCache::default(),
             turns: TurnCache::default(),
             feeds: Feeds::default(),
-            artifacts: Mutex::default(),
+            artifacts: OpenArtifacts::default(),
             running: Mutex::default(),
             tenant: String::new(),
             max_unfinished_turns: DEFAULT_UNFINISHED_TURNS,

@@ -56,7 +56,7 @@ impl Operation {
 }
 
 /// Every operation.
-pub(crate) const OPERATIONS: [Operation; 37] = [
+pub(crate) const OPERATIONS: [Operation; 38] = [
     get("/", "Describes the server.", Body::Json(of::<wire::ServerInfo>)),
     get("/openapi.json", "Returns this document.", Body::Json(of::<Value>)),
     get(
@@ -83,6 +83,8 @@ pub(crate) const OPERATIONS: [Operation; 37] = [
     get("/turns/{turn}/facts", "Returns the facts of a turn.", Body::Json(of::<wire::TurnFacts>)),
     get("/turns/{turn}/rows", "Reads rows of the timeline.", Body::Json(of::<wire::RowPage>))
         .query(of::<wire::RowRange>),
+    get("/turns/{turn}/matches", "Finds rows by words.", Body::Json(of::<wire::RowMatches>))
+        .query(of::<wire::RowSearch>),
     get("/turns/{turn}/steps", "Lists steps.", Body::Json(of::<wire::StepPage>))
         .query(of::<LineQuery>),
     get("/turns/{turn}/calls", "Lists calls.", Body::Json(of::<wire::CallPage>))
@@ -112,7 +114,8 @@ pub(crate) const OPERATIONS: [Operation; 37] = [
         "/turns/{turn}/artifacts/{handle}",
         "Returns an artifact.",
         Body::Json(of::<wire::ArtifactRow>),
-    ),
+    )
+    .query(of::<wire::ArtifactOptions>),
     get(
         "/turns/{turn}/artifacts/{handle}/content",
         "Returns bytes, whole or by range.",

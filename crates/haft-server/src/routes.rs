@@ -8,6 +8,7 @@ mod events;
 mod gates;
 mod requests;
 mod submit;
+mod table_row;
 mod turns;
 
 use std::sync::Arc;
@@ -46,6 +47,7 @@ pub(crate) fn router(shared: Arc<ApiShared>) -> Router {
         .route("/events", get(events::follow_turn))
         .route("/facts", get(turns::show_facts))
         .route("/rows", get(turns::read_rows))
+        .route("/matches", get(turns::find_rows))
         .route("/steps", get(turns::list_steps))
         .route("/calls", get(turns::list_calls))
         .route("/calls/{record}", get(turns::show_call))

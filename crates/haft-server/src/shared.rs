@@ -1,6 +1,5 @@
 //! What the handlers share: the runner, the agents, and what is cached.
 
-use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -9,7 +8,6 @@ use axum::extract::FromRequestParts;
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use haft::TurnRunner;
-use haft::artifacts::SpooledArtifact;
 use haft::events::EventHub;
 use haft::stores::{ChangeListener, StoredTurn, TurnId, TurnSummary};
 use haft::turn::{Cancellation, Clock, Timestamp};
@@ -17,6 +15,7 @@ use haft::turn::{Cancellation, Clock, Timestamp};
 use crate::agents::AgentSource;
 use crate::error::ApiError;
 use crate::feed::{FeedFuture, FeedSource, Feeds};
+use crate::open_artifacts::{OpenArtifact, OpenArtifacts};
 use crate::prices::PriceList;
 use crate::timeline::{ReadTurn, state_of};
 use crate::turn_cache::{FactCache, TurnCache};
@@ -35,7 +34,7 @@ pub(crate) struct ApiShared {
     pub(crate) facts: FactCache,
     pub(crate) turns: TurnCache,
     pub(crate) feeds: Feeds,
-    pub(crate) artifacts: Mutex<VecDeque<(TurnId, String, SpooledArtifact)>>,
+    pub(crate) artifacts: OpenArtifacts,
     pub(crate) running: Mutex<Vec<(TurnId, Cancellation)>>,
     /// The tenant whose turns these are; empty if there is only one.
     pub(crate) tenant: String,
@@ -76,8 +75,6 @@ pub enum Access {
     Act,
 }
 
-/// How many opened artifacts are remembered.
-const MAX_OPEN_ARTIFACTS: usize = 16;
 /// How long a request may take that reads the store.
 const MAX_LOAD_TIME: Duration = Duration::from_secs(30);
 
@@ -120,16 +117,23 @@ impl ApiShared {
         self.agents.as_ref().ok_or_else(error)
     }
 
+    /// Waits for a read of the store, but not for too long.
+    pub(crate) async fn limit_load<T, E: Into<ApiError>>(
+        &self,
+        read: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, ApiError> {
+        let loaded = tokio::time::timeout(MAX_LOAD_TIME, read).await;
+        loaded.map_err(|_| late())?.map_err(Into::into)
+    }
+
     /// Loads a turn.
     pub(crate) async fn load_turn(&self, id: &TurnId) -> Result<StoredTurn, ApiError> {
-        let loaded = tokio::time::timeout(MAX_LOAD_TIME, self.runner.load_turn(id)).await;
-        loaded.map_err(|_| late())??.ok_or_else(|| no_turn(id))
+        self.limit_load(self.runner.load_turn(id)).await?.ok_or_else(|| no_turn(id))
     }
 
     /// Loads the summary of a turn.
     pub(crate) async fn load_summary(&self, id: &TurnId) -> Result<TurnSummary, ApiError> {
-        let loaded = tokio::time::timeout(MAX_LOAD_TIME, self.runner.load_summary(id)).await;
-        let summary = loaded.map_err(|_| late())??;
+        let summary = self.limit_load(self.runner.load_summary(id)).await?;
         if summary.is_none() {
             self.turns.remove(id);
         }
@@ -159,7 +163,17 @@ impl ApiShared {
         id: &TurnId,
         range: &RowRange,
     ) -> Result<TurnDetail, ApiError> {
-        let read = self.read_turn(id).await?;
+        let summary = self.load_summary(id).await?;
+        let cached = self.turns.get(&summary);
+        if range.partial && cached.is_none() && range.at.is_none() && range.start == 0 {
+            if let Some(beginning) = self.load_beginning(id, range).await? {
+                return Ok(beginning);
+            }
+        }
+        let read = match cached {
+            Some(read) => read,
+            None => self.read_stored_turn(id).await?,
+        };
         Ok(read.to_detail(read.row_page(range), self.actions(&read), self.now()))
     }
 
@@ -187,22 +201,13 @@ impl ApiShared {
         &self,
         turn: &TurnId,
         handle: &str,
-    ) -> Result<SpooledArtifact, ApiError> {
-        let lock = || self.artifacts.lock().unwrap_or_else(PoisonError::into_inner);
-        let known =
-            lock().iter().find(|(id, name, _)| id == turn && name == handle).map(|it| it.2.clone());
-        if let Some(artifact) = known {
-            return Ok(artifact);
+    ) -> Result<OpenArtifact, ApiError> {
+        if let Some(known) = self.artifacts.get(turn, handle) {
+            return Ok(known);
         }
         let opened = self.runner.open_artifact(turn, handle).await?;
         let missing = || ApiError::not_found(format!("turn `{turn}` has no artifact `{handle}`"));
-        let artifact = opened.ok_or_else(missing)?;
-        let mut open = lock();
-        open.push_back((turn.clone(), handle.to_owned(), artifact.clone()));
-        if open.len() > MAX_OPEN_ARTIFACTS {
-            open.pop_front();
-        }
-        Ok(artifact)
+        Ok(self.artifacts.insert(turn, handle, opened.ok_or_else(missing)?))
     }
 
     /// Remembers a turn that this server runs, so that it can be cancelled here.

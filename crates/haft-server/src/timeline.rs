@@ -3,6 +3,7 @@
 mod calls;
 mod facts;
 mod gates;
+mod row_search;
 mod rows;
 
 use std::collections::HashMap;
@@ -101,6 +102,7 @@ impl ReadTurn {
             gates: self.gate_views(&turn.title),
             turn,
             kinds: self.kinds(),
+            partial: false,
             rows,
             end_ms: self.end_ms(),
             artifacts: self.artifacts(),
@@ -194,6 +196,7 @@ pub(crate) fn summary_row(summary: &TurnSummary, now: Timestamp) -> TurnRow {
         created_at: summary.created_at.to_string(),
         duration_ms: milliseconds(summary.created_at, until),
         tokens: summary.tokens.filter(|it| *it > 0),
+        tools: summary.tools.iter().cloned().collect(),
         question: None,
         error_code: summary.error_code.clone(),
         facts: None,

@@ -3,6 +3,8 @@
 //! A row is built from the summary that the store has of a turn, so that a list costs the same for turns of any size. What
 //! only the turn itself says are its facts; those of turns that have ended never change and are cached.
 
+use std::collections::BTreeMap;
+
 use haft::stores::{TurnId, TurnQuery, TurnStatus, TurnSummary};
 use haft::turn::Timestamp;
 
@@ -55,7 +57,11 @@ impl ApiShared {
             }
         };
         self.add_questions(&mut turns).await?;
-        Ok(TurnPage { turns, next, scanned })
+        let conversation_title = match &filter.conversation {
+            Some(id) => self.load_titles(vec![id.clone()]).await?.remove(id),
+            None => None,
+        };
+        Ok(TurnPage { turns, next, scanned, conversation_title })
     }
 
     /// Groups the turns of a page by conversation.
@@ -93,7 +99,21 @@ impl ApiShared {
                 break None;
             }
         };
+        let mut titles = self.load_titles(rows.iter().map(|row| row.id.clone()).collect()).await?;
+        for row in &mut rows {
+            if let Some(title) = titles.remove(&row.id) {
+                row.title = title;
+            }
+        }
         Ok(ConversationPage { conversations: rows, next })
+    }
+
+    /// The titles that people gave to conversations.
+    async fn load_titles(
+        &self,
+        conversations: Vec<String>,
+    ) -> Result<BTreeMap<String, String>, ApiError> {
+        self.limit_load(self.runner.load_titles(&self.tenant, conversations)).await
     }
 
     /// The row of a summary, with its facts if they are known.
@@ -142,9 +162,8 @@ impl ApiShared {
         summary: &TurnSummary,
     ) -> Result<bool, ApiError> {
         let has_state = filter.state.is_none_or(|state| state == state_of(summary, self.now()));
-        let has_tokens = filter.min_tokens.is_none_or(|least| summary.tokens.unwrap_or(0) >= least);
-        if !has_state || !has_tokens || filter.coerced != Some(true) {
-            return Ok(has_state && has_tokens);
+        if !has_state || filter.coerced != Some(true) {
+            return Ok(has_state);
         }
         Ok(self.load_facts(&summary.id).await.is_ok_and(|facts| facts.coerced_calls > 0))
     }
@@ -152,7 +171,7 @@ impl ApiShared {
 
 /// Whether the server looks at summaries that it may leave out.
 fn filters_summaries(filter: &TurnFilter) -> bool {
-    filter.min_tokens.is_some() || filter.state.is_some() || filter.coerced == Some(true)
+    filter.state.is_some() || filter.coerced == Some(true)
 }
 
 /// The query of the store for a filter.
@@ -161,6 +180,8 @@ fn store_query(filter: &TurnFilter) -> Result<TurnQuery, ApiError> {
     query.conversation.clone_from(&filter.conversation);
     query.agent.clone_from(&filter.agent);
     query.model.clone_from(&filter.model);
+    query.tool.clone_from(&filter.tool);
+    query.min_tokens = filter.min_tokens;
     query.statuses = filter.state.map(statuses_of).unwrap_or_default();
     if let Some(before) = &filter.before {
         let id = before.parse().map_err(|error| ApiError::invalid(format!("`before`: {error}")))?;

@@ -19,12 +19,12 @@ pub use self::agent::{
     ToolCallRequest, ToolRow,
 };
 pub use self::artifact::{
-    ArtifactQuery, ArtifactRow, CsvPage, LinePage, LineRow, MediaRow, OutlineRow, QueryResult,
-    SearchEnd, SearchHit, SearchPage,
+    ArtifactOptions, ArtifactQuery, ArtifactRow, ArtifactState, CsvPage, LinePage, LineRow,
+    MediaRow, OutlineRow, QueryResult, SearchEnd, SearchHit, SearchPage,
 };
 pub use self::gate::{
-    AlwaysRequest, GateCheck, GateChoice, GateDecisionRequest, GateProposal, GateView, GrantRow,
-    GrantedScope,
+    AlwaysRequest, GateCheck, GateChoice, GateDecisionRequest, GatePreview, GateProposal, GateView,
+    GrantRow, GrantedScope,
 };
 pub use self::request::{
     PartChange, PartKind, PromptPart, RequestView, ResponseView, Segment, SegmentKind, SourceTier,
@@ -32,7 +32,8 @@ pub use self::request::{
 pub use self::submit::SubmitRequest;
 pub use self::timeline::{
     CallFilter, CallPage, CallRow, CallView, ChangedRow, CoercionRow, GateMark, ItemContent,
-    KindsChange, ResultRow, RowPage, RowRange, StepPage, StepRow, TimelineItem, TimelineRow,
+    KindsChange, ResultRow, RowMatches, RowPage, RowRange, RowSearch, StepPage, StepRow,
+    TimelineItem, TimelineRow,
 };
 pub use self::turn::{
     ConversationPage, ConversationRow, ErrorView, ListChange, Notice, SentSummary, TextDelta,

@@ -2,8 +2,9 @@
 
 #[doc(inline)]
 pub use haft_core::spool::{
-    AlignedBuffer, BlockStart, LineIndex, LineIndexBuilder, LocalRead, ReaderDescriptor,
-    SpoolError, SpoolKey, SpoolPage, SpoolPayload, SpoolReader, SpoolStore, count_newlines,
+    AlignedBuffer, BlockStart, ContentState, LineIndex, LineIndexBuilder, LocalRead,
+    ReaderDescriptor, SpoolError, SpoolKey, SpoolPage, SpoolPayload, SpoolReader, SpoolStore,
+    count_newlines,
 };
 #[doc(inline)]
 pub use haft_core::store::{

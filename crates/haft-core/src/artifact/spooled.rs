@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use super::ArtifactKind;
 use crate::error::{Coded, ErrorCode};
 use crate::spool::{
-    ContentDigest, LostReader, ReaderDescriptor, SpoolError, SpoolKey, SpoolPayload, SpoolReader,
-    VerifiedReader,
+    ComparedReader, ContentDigest, ContentState, LostReader, ReaderDescriptor, SpoolError,
+    SpoolKey, SpoolPayload, SpoolReader, Verification, VerifiedReader,
 };
 use crate::trust::TrustLabel;
 
@@ -31,9 +31,18 @@ struct Shared {
     reader: Arc<dyn SpoolReader>,
     /// The digest of the content, as it was when it was stored.
     digest: Option<ContentDigest>,
+    integrity: Integrity,
     is_lost: bool,
     /// What a format has found out about the content: one value, of the type the format likes.
     memo: Mutex<Option<Arc<dyn Any + Send + Sync>>>,
+}
+
+/// What is known about the content of an artifact.
+enum Integrity {
+    /// Its state, which does not change.
+    Known(ContentState),
+    /// Its hash is compared before the first read.
+    Lazy(Arc<Verification>),
 }
 
 impl SpooledArtifact {
@@ -51,8 +60,18 @@ impl SpooledArtifact {
         label: TrustLabel,
         digest: Option<ContentDigest>,
     ) -> Self {
+        let state = if digest.is_some() { ContentState::Verified } else { ContentState::NoDigest };
+        Self::with_integrity((kind, reader), label, digest, Integrity::Known(state))
+    }
+
+    fn with_integrity(
+        (kind, reader): (ArtifactKind, Arc<dyn SpoolReader>),
+        label: TrustLabel,
+        digest: Option<ContentDigest>,
+        integrity: Integrity,
+    ) -> Self {
         let (memo, is_lost) = (Mutex::default(), false);
-        Self { shared: Arc::new(Shared { kind, reader, digest, is_lost, memo }), label }
+        Self { shared: Arc::new(Shared { kind, reader, digest, integrity, is_lost, memo }), label }
     }
 
     /// How it is queried.
@@ -65,6 +84,43 @@ impl SpooledArtifact {
     #[must_use]
     pub fn reader(&self) -> &Arc<dyn SpoolReader> {
         &self.shared.reader
+    }
+
+    /// Whether the content is the one that was stored, as far as it is known. A length that differs is noticed when the
+    /// artifact is loaded, other bytes when its hash is compared: before the first read through
+    /// [`reader`](Self::reader), or by [`verify`](Self::verify).
+    #[must_use]
+    pub fn content_state(&self) -> ContentState {
+        match &self.shared.integrity {
+            Integrity::Known(state) => *state,
+            Integrity::Lazy(verification) => verification.state(),
+        }
+    }
+
+    /// Compares the hash of the content with that of what was stored, which reads all of it once. Does nothing if that
+    /// was done before.
+    ///
+    /// # Errors
+    ///
+    /// The content was changed, or it could not be read.
+    pub async fn verify(&self) -> Result<(), SpoolError> {
+        match &self.shared.integrity {
+            // The reader says how it was changed.
+            Integrity::Known(ContentState::Changed) => self.reader().read_at(0, 1).await.map(drop),
+            Integrity::Known(_) => Ok(()),
+            Integrity::Lazy(verification) => verification.verify().await,
+        }
+    }
+
+    /// Its bytes, without waiting until their hash is compared: to show the beginning of large content at once. A program
+    /// that uses it also calls [`verify`](Self::verify), says until then that the content is unverified, and says so
+    /// if it turns out to be changed. It has the length of what was stored.
+    #[must_use]
+    pub fn unverified_reader(&self) -> &Arc<dyn SpoolReader> {
+        match &self.shared.integrity {
+            Integrity::Known(_) => self.reader(),
+            Integrity::Lazy(verification) => verification.unverified_reader(),
+        }
     }
 
     /// All of it as text, if it has at most `limit` bytes. Bytes that are not UTF-8 become U+FFFD.
@@ -194,11 +250,18 @@ impl ArtifactRecord {
     /// stored, queries fail: a wrong length is noticed at once, other bytes are noticed before the first read.
     #[must_use]
     pub fn load(self, reader: Arc<dyn SpoolReader>) -> SpooledArtifact {
-        let reader = match self.content {
-            Some(digest) => VerifiedReader::open(reader, digest),
-            None => reader,
+        let (reader, integrity): (Arc<dyn SpoolReader>, _) = match self.content {
+            None => (reader, Integrity::Known(ContentState::NoDigest)),
+            Some(digest) => match ComparedReader::new(reader, digest) {
+                ComparedReader::Bound(reader) => (reader, Integrity::Known(ContentState::Verified)),
+                ComparedReader::Changed(lost) => (lost, Integrity::Known(ContentState::Changed)),
+                ComparedReader::Unverified(verification) => {
+                    let reader = Arc::new(VerifiedReader(Arc::clone(&verification)));
+                    (reader, Integrity::Lazy(verification))
+                }
+            },
         };
-        SpooledArtifact::with_digest(self.kind, reader, self.label, self.content)
+        SpooledArtifact::with_integrity((self.kind, reader), self.label, self.content, integrity)
     }
 
     /// The artifact if its content is not there any more. Queries fail and say so.
@@ -207,7 +270,8 @@ impl ArtifactRecord {
         let bytes = self.content.map_or(0, |digest| digest.byte_length());
         let reader = LostReader::open(Some(self.reader), bytes, "it is gone".to_owned());
         let (kind, digest, memo) = (self.kind, self.content, Mutex::default());
-        let shared = Shared { kind, reader, digest, is_lost: true, memo };
+        let integrity = Integrity::Known(ContentState::Changed);
+        let shared = Shared { kind, reader, digest, integrity, is_lost: true, memo };
         SpooledArtifact { shared: Arc::new(shared), label: self.label }
     }
 }

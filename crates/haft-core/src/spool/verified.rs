@@ -86,146 +86,180 @@ impl ContentHasher {
     }
 }
 
-/// A reader of content that another process may have changed since it was stored.
-///
-/// The length is compared at once. The hash is compared before the first read, which therefore reads everything once; from
-/// then on the reader below answers for its snapshot. A reader that is bound to its content needs neither.
-pub(crate) struct VerifiedReader {
-    reader: Arc<dyn SpoolReader>,
-    expected: ContentDigest,
-    /// Whether the content is the one that was stored; nothing before the first read.
-    verdict: Arc<OnceLock<bool>>,
+/// Whether stored content is the content whose digest its record has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ContentState {
+    /// It is: the hashes were compared, this process wrote it, or its reader is bound to it.
+    Verified,
+    /// It has the right length, and its hash has not been compared yet.
+    Unverified,
+    /// It is not: it was changed, cut, or is gone. Every read of it fails.
+    Changed,
+    /// Its record has no digest, so that nothing can be compared. Records of version 0.1 have none.
+    NoDigest,
 }
 
-impl VerifiedReader {
-    /// Compares a reader with the digest of what was stored.
-    pub(crate) fn open(
-        reader: Arc<dyn SpoolReader>,
-        expected: ContentDigest,
-    ) -> Arc<dyn SpoolReader> {
+/// Stored content and the digest that it is compared with.
+pub(crate) struct Verification {
+    reader: Arc<dyn SpoolReader>,
+    expected: ContentDigest,
+    /// Whether the content is the one that was stored; nothing until its hash was compared.
+    verdict: OnceLock<bool>,
+}
+
+impl Verification {
+    /// The content, also while its hash has not been compared.
+    pub(crate) const fn unverified_reader(&self) -> &Arc<dyn SpoolReader> {
+        &self.reader
+    }
+
+    pub(crate) fn state(&self) -> ContentState {
+        match self.verdict.get() {
+            Some(true) => ContentState::Verified,
+            Some(false) => ContentState::Changed,
+            None => ContentState::Unverified,
+        }
+    }
+
+    /// Compares the hash, unless that was done before. A verification that runs elsewhere at the same time ends this one.
+    pub(crate) async fn verify(&self) -> Result<(), SpoolError> {
+        let mut hasher = ContentHasher::new();
+        while self.verdict.get().is_none() {
+            let chunk = match hasher.bytes < self.expected.bytes {
+                true => self.reader.read_at(hasher.bytes, CHUNK).await?,
+                false => Bytes::new(),
+            };
+            if chunk.is_empty() {
+                self.set_verdict(std::mem::take(&mut hasher));
+            }
+            hasher.update(&chunk);
+        }
+        self.check()
+    }
+
+    /// Compares the hash with reads that block.
+    fn verify_blocking(&self, local: &dyn LocalRead) -> io::Result<()> {
+        let mut hasher = ContentHasher::new();
+        let mut buffer = Vec::new();
+        while self.verdict.get().is_none() {
+            buffer.resize(CHUNK, 0);
+            let count = match hasher.bytes < self.expected.bytes {
+                true => local.read_at(hasher.bytes, &mut buffer)?,
+                false => 0,
+            };
+            match buffer.get(..count) {
+                Some(chunk) if !chunk.is_empty() => hasher.update(chunk),
+                _ => self.set_verdict(std::mem::take(&mut hasher)),
+            }
+        }
+        self.check().map_err(io::Error::from)
+    }
+
+    fn set_verdict(&self, hasher: ContentHasher) {
+        let found = hasher.finish();
+        let _ = self.verdict.set(found == self.expected);
+    }
+
+    fn check(&self) -> Result<(), SpoolError> {
+        match self.state() {
+            ContentState::Changed => {
+                let (key, how) = (key_of(self.reader.describe().as_ref()), OTHER_BYTES.to_owned());
+                Err(SpoolError::Changed { key, how })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// How a reader stands to the digest of what was stored.
+pub(crate) enum ComparedReader {
+    /// It is bound to the content, so that nothing needs to be compared.
+    Bound(Arc<dyn SpoolReader>),
+    /// The length is right, and the hash is still to be compared.
+    Unverified(Arc<Verification>),
+    /// The length is wrong. Every read fails.
+    Changed(Arc<dyn SpoolReader>),
+}
+
+impl ComparedReader {
+    /// Compares a reader with the digest of what was stored, as far as that needs no reading.
+    pub(crate) fn new(reader: Arc<dyn SpoolReader>, expected: ContentDigest) -> Self {
         if reader.byte_length() != expected.bytes {
             let how = format!(
                 "it has {} bytes, and {} were stored",
                 reader.byte_length(),
                 expected.bytes
             );
-            return LostReader::open(reader.describe(), expected.bytes, how);
+            return Self::Changed(LostReader::open(reader.describe(), expected.bytes, how));
         }
         if reader.is_content_bound() {
-            return reader;
+            return Self::Bound(reader);
         }
-        Arc::new(Self { reader, expected, verdict: Arc::default() })
-    }
-
-    fn judge(&self, found: ContentDigest) -> Result<(), SpoolError> {
-        if *self.verdict.get_or_init(|| found == self.expected) {
-            Ok(())
-        } else {
-            Err(changed(self.reader.describe().as_ref()))
-        }
-    }
-
-    async fn verify(&self) -> Result<(), SpoolError> {
-        match self.verdict.get() {
-            Some(true) => return Ok(()),
-            Some(false) => return Err(changed(self.reader.describe().as_ref())),
-            None => {}
-        }
-        let mut hasher = ContentHasher::new();
-        while hasher.bytes < self.expected.bytes {
-            let chunk = self.reader.read_at(hasher.bytes, CHUNK).await?;
-            if chunk.is_empty() {
-                break;
-            }
-            hasher.update(&chunk);
-        }
-        self.judge(hasher.finish())
+        let verdict = OnceLock::new();
+        Self::Unverified(Arc::new(Verification { reader, expected, verdict }))
     }
 }
 
+/// A reader of content that another process may have changed since it was stored.
+///
+/// The hash is compared before the first read, which therefore reads everything once; from then on the reader below answers
+/// for its snapshot.
+pub(crate) struct VerifiedReader(pub(crate) Arc<Verification>);
+
 impl SpoolReader for VerifiedReader {
     fn byte_length(&self) -> u64 {
-        self.expected.bytes
+        self.0.expected.bytes
     }
 
     fn read_at(&self, offset: u64, len: usize) -> BoxFuture<'_, Result<Bytes, SpoolError>> {
         Box::pin(async move {
-            self.verify().await?;
-            self.reader.read_at(offset, len).await
+            self.0.verify().await?;
+            self.0.reader.read_at(offset, len).await
         })
     }
 
     /// The index does not wait for the verification: it is asked for with every prompt, and what it leads to is verified
     /// when it is read.
     fn index(&self) -> BoxFuture<'_, Result<Arc<LineIndex>, SpoolError>> {
-        self.reader.index()
+        self.0.reader.index()
     }
 
     fn describe(&self) -> Option<ReaderDescriptor> {
-        self.reader.describe()
+        self.0.reader.describe()
     }
 
     fn local(&self) -> Option<Arc<dyn LocalRead>> {
-        let local = self.reader.local()?;
-        let (expected, verdict) = (self.expected, Arc::clone(&self.verdict));
-        let key = key_of(self.reader.describe().as_ref());
-        Some(Arc::new(VerifiedLocal { local, expected, verdict, key }))
+        let local = self.0.reader.local()?;
+        Some(Arc::new(VerifiedLocal { local, verification: Arc::clone(&self.0) }))
     }
 }
 
 impl fmt::Debug for VerifiedReader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("VerifiedReader").field(&self.reader).finish()
+        f.debug_tuple("VerifiedReader").field(&self.0.reader).finish()
     }
 }
 
 /// The same for reads that block.
 struct VerifiedLocal {
     local: Arc<dyn LocalRead>,
-    expected: ContentDigest,
-    verdict: Arc<OnceLock<bool>>,
-    key: SpoolKey,
-}
-
-impl VerifiedLocal {
-    fn changed_error(&self) -> io::Error {
-        SpoolError::Changed { key: self.key.clone(), how: OTHER_BYTES.to_owned() }.into()
-    }
+    verification: Arc<Verification>,
 }
 
 impl LocalRead for VerifiedLocal {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        let is_unchanged = match self.verdict.get() {
-            Some(verdict) => *verdict,
-            None => {
-                let found = self.hash_content()?;
-                *self.verdict.get_or_init(|| found == self.expected)
-            }
-        };
-        if is_unchanged { self.local.read_at(offset, buffer) } else { Err(self.changed_error()) }
+        self.verification.verify_blocking(&*self.local)?;
+        self.local.read_at(offset, buffer)
     }
 
     /// Content that was not verified yet is read as a whole first, which is waited for.
     fn read_at_without_waiting(&self, offset: u64, buffer: &mut [u8]) -> Option<io::Result<usize>> {
-        match *self.verdict.get()? {
-            true => self.local.read_at_without_waiting(offset, buffer),
-            false => Some(Err(self.changed_error())),
+        match self.verification.state() {
+            ContentState::Verified => self.local.read_at_without_waiting(offset, buffer),
+            ContentState::Changed => Some(Err(self.verification.check().err()?.into())),
+            _ => None,
         }
-    }
-}
-
-impl VerifiedLocal {
-    fn hash_content(&self) -> io::Result<ContentDigest> {
-        let mut hasher = ContentHasher::new();
-        let mut buffer = vec![0; CHUNK];
-        while hasher.bytes < self.expected.bytes {
-            let count = self.local.read_at(hasher.bytes, &mut buffer)?;
-            match buffer.get(..count) {
-                Some(chunk) if !chunk.is_empty() => hasher.update(chunk),
-                _ => break,
-            }
-        }
-        Ok(hasher.finish())
     }
 }
 
@@ -270,10 +304,6 @@ impl SpoolReader for LostReader {
     }
 }
 
-fn changed(descriptor: Option<&ReaderDescriptor>) -> SpoolError {
-    SpoolError::Changed { key: key_of(descriptor), how: OTHER_BYTES.to_owned() }
-}
-
 /// The key of what a descriptor describes, as far as an error needs it.
 fn key_of(descriptor: Option<&ReaderDescriptor>) -> SpoolKey {
     let key = descriptor.and_then(|it| it.locator.get("key")).and_then(|it| it.as_str());
@@ -282,8 +312,8 @@ fn key_of(descriptor: Option<&ReaderDescriptor>) -> SpoolKey {
 
 const OTHER_BYTES: &str = "its bytes are not the ones that were stored";
 
-/// How much is hashed at once.
-const CHUNK: usize = 1024 * 1024;
+/// How much is hashed at once: little enough that a task which verifies lets others run.
+const CHUNK: usize = 256 * 1024;
 
 /// Hashes as hexadecimal digits.
 mod hex {

@@ -82,6 +82,7 @@ main(async (browser, url) => {
   await page.locator(".tree .leaf").first().waitFor();
   await page.locator(".artifact-side a", { hasText: "get_prices" }).click();
   await page.locator(".data td", { hasText: "Lamp, 3 W" }).first().waitFor();
+  check((await page.locator(".data thead th").allInnerTexts()).join() === "#,sku,name,price,stock", "the columns are in the order of the table");
   await page.locator(".artifact-side a", { hasText: "read_manual" }).click();
   await page.locator(".outline .link", { hasText: "Chapter 7" }).click();
   await page.locator(".line.current").getByText("## Chapter 7").waitFor();
@@ -89,6 +90,10 @@ main(async (browser, url) => {
   // A gate: an edit is validated, counted, and runs.
   await visit(page, "#/waiting");
   await page.locator("haft-gate-form textarea").first().waitFor();
+  // What the call would change is a diff of text.
+  const preview = page.locator(".preview-of-call .diff");
+  check((await preview.locator(".removed").allInnerTexts()).join().includes("- milk") && (await preview.locator(".added").allInnerTexts()).join().includes("- coffee"), "the preview of the call");
+  check((await page.locator(".gate-fields label").first().innerText()).startsWith("path"), "required fields come in the order of the schema");
   await page.locator("haft-gate-form textarea").first().fill("# Shopping list\n\n- bread\n- coffee, ground\n");
   await page.getByRole("button", { name: "Approve with 1 edit" }).waitFor();
   await page.locator("haft-gate-form input[type=text]").first().fill("list.md");
@@ -99,16 +104,17 @@ main(async (browser, url) => {
   await page.locator(".badge", { hasText: "approved with edits" }).first().waitFor();
   await page.locator(".event.call", { hasText: "write_file" }).locator(".row-button").click();
   await page.getByText("Edited before approval").waitFor();
+  await page.getByText("as it was said at the approval").waitFor();
 
   // A fork from step 2: the calls before it come from the record.
   await visit(page, "#/turns/0199-log-detective/fork/3");
   await page.fill("#fork-message", "Put a backslash before a bracket that stands for itself.");
   await page.getByRole("button", { name: "Start the fork" }).click();
-  await page.waitForFunction(() => location.hash.startsWith("#/turns/") && !location.hash.includes("0199-log"));
+  await page.waitForFunction(() => location.hash.startsWith("#/turns/") && !location.hash.startsWith("#/turns/0199-log"));
   await page.locator(".facts .state-completed").waitFor({ timeout: 20_000 });
   await page.locator(".event", { hasText: "Put a backslash" }).first().waitFor();
+  // It is compared with the turn that it was forked from.
   await page.locator("#tab-fork").click();
-  await page.locator(".compare-head select").selectOption("0199-log-detective");
   await page.locator(".compare td", { hasText: "same key" }).first().waitFor();
 
   // Try a tool, which asks for approval, and deny it with guidance.

@@ -59,6 +59,7 @@ export async function openPage(browser, url, options = {}) {
   });
   if (options.time) await page.clock.setFixedTime(new Date(options.time));
   await page.goto(url);
+  if (options.next) await page.goto(options.next);
   await page.waitForSelector(".top");
   return page;
 }

@@ -1,5 +1,6 @@
 // Figures of large content: how many nodes the page has, which is checked, and times, which are printed.
 
+import zlib from "node:zlib";
 import { check, main, openPage, visit } from "./driver.mjs";
 
 const PATIENCE = 900_000;
@@ -25,9 +26,18 @@ function scrollThrough(selector) {
   });
 }
 
+/** The size of everything that the page loaded, as a server would compress it. */
+async function measurePage(page) {
+  const names = await page.evaluate(() => [location.pathname, ...performance.getEntriesByType("resource").map((it) => it.name).filter((it) => it.includes("/web/"))]);
+  const texts = await page.evaluate((all) => Promise.all([...new Set(all)].map((it) => fetch(it).then((response) => response.text()))), names);
+  return texts.reduce((sum, text) => sum + zlib.gzipSync(text, { level: 9 }).length, 0);
+}
+
 main(async (browser, url) => {
   const page = await openPage(browser, url);
   await page.waitForSelector(".turn-link");
+  const figures = { pageBytes: await measurePage(page) };
+  console.log(`page: ${figures.pageBytes} bytes, compressed`);
   const client = await page.context().newCDPSession(page);
   const heap = async () => {
     await client.send("HeapProfiler.collectGarbage");
@@ -63,19 +73,26 @@ main(async (browser, url) => {
   }, events);
   const median = views.toSorted((a, b) => a - b)[2];
   console.log(`first view of a turn of ${events} events: ${median.toFixed(0)} ms (${views.map((it) => it.toFixed(0)).join(", ")}), ${(size / 1000).toFixed(0)} kB read; a plain list of as many rows without their data: ${plain.toFixed(0)} ms (ratio ${(median / plain).toFixed(2)})`);
+  Object.assign(figures, { firstViewMs: median, plainViewMs: plain });
   const nodes = await page.locator(".rows .event").count();
   check(nodes <= 200, `the timeline has ${nodes} rows in the document`);
   const timeline = await page.evaluate(scrollThrough, ".timeline-scroll");
   await page.locator(".event", { hasText: "All sensors are read." }).first().waitFor();
   console.log(`scrolling its timeline: ${timeline.rate.toFixed(0)} frames/s, longest frame ${timeline.longest.toFixed(0)} ms, ${nodes} row nodes, JS heap ${(await heap()).toFixed(1)} MB`);
 
+  figures.timelineRate = timeline.rate;
+
   // Scrolling the artifact from its beginning to its end.
-  await visit(page, "#/turns/0199-log-detective/artifacts");
   const opened = Date.now();
+  await page.evaluate(() => { location.hash = "#/turns/0199-log-detective/artifacts"; });
   await page.locator(".line.ready").first().waitFor({ timeout: PATIENCE });
   const bytes = Number((await page.locator(".artifact-head .fact b").first().innerText()).replace(/\D/g, ""));
   const total = Number((await page.locator(".artifact-head .fact b").nth(1).innerText()).replace(/\D/g, ""));
-  console.log(`first lines of ${(bytes / 2 ** 20).toFixed(0)} MiB with ${total} lines: ${Date.now() - opened} ms`);
+  figures.firstLinesMs = Date.now() - opened;
+  await page.locator("p.verification").waitFor({ state: "detached", timeout: PATIENCE });
+  figures.verifiedMs = Date.now() - opened;
+  check((await page.locator(".card.verification").count()) === 0, "the content is the one that was stored");
+  console.log(`first lines of ${(bytes / 2 ** 20).toFixed(0)} MiB with ${total} lines: ${figures.firstLinesMs} ms, verified after ${figures.verifiedMs} ms`);
   const lines = await page.evaluate(scrollThrough, ".line-scroll");
   await page.waitForFunction(() => [...document.querySelectorAll("haft-lines .line")].every((it) => !it.classList.contains("loading")), null, { timeout: PATIENCE });
   const last = await page.locator(".line.ready .line-number").last().innerText();
@@ -97,6 +114,8 @@ main(async (browser, url) => {
   await page.evaluate(() => document.querySelector(".plain-list").remove());
   console.log(`scrolling ${(bytes / 2 ** 20).toFixed(0)} MiB: ${lines.rate.toFixed(0)} frames/s, longest frame ${lines.longest.toFixed(0)} ms, ${lineNodes} line nodes, JS heap ${ownHeap.toFixed(1)} MB; a plain list of ${plainLines} lines: ${plainScroll.rate.toFixed(0)} frames/s, longest frame ${plainScroll.longest.toFixed(0)} ms, JS heap ${plainHeap.toFixed(1)} MB (ratio of frames ${(lines.rate / plainScroll.rate).toFixed(2)}, of the heap ${(ownHeap / plainHeap).toFixed(2)})`);
 
+  Object.assign(figures, { scrollRate: lines.rate, plainRate: plainScroll.rate, heapMb: ownHeap, plainHeapMb: plainHeap });
+
   // A search is stopped, and another one runs to its end.
   const search = async (pattern) => {
     await page.fill("#line-search", pattern);
@@ -113,6 +132,8 @@ main(async (browser, url) => {
   const first = Date.now() - begun;
 
   await stop.waitFor({ state: "detached", timeout: PATIENCE });
-  console.log(`searching ${(bytes / 2 ** 20).toFixed(0)} MiB: first match after ${first} ms, ${await page.locator(".search-state").innerText()} after ${Date.now() - begun} ms; JS heap ${(await heap()).toFixed(1)} MB`);
+  figures.searchMs = Date.now() - begun;
+  console.log(`searching ${(bytes / 2 ** 20).toFixed(0)} MiB: first match after ${first} ms, ${await page.locator(".search-state").innerText()} after ${figures.searchMs} ms; JS heap ${(await heap()).toFixed(1)} MB`);
   check((await heap()) <= 50, `the JS heap has ${(await heap()).toFixed(1)} MB after a search`);
+  console.log(`FIGURES ${JSON.stringify(figures)}`);
 });

@@ -1,4 +1,4 @@
-// Pictures of the page at three widths in both themes, compared with committed ones, and axe at each of them.
+// Pictures of the page at three widths in the theme that the argument names, compared with committed ones, and axe at each of them.
 
 import fs from "node:fs";
 import path from "node:path";
@@ -9,19 +9,15 @@ const here = path.dirname(new URL(import.meta.url).pathname);
 // The book shows some of them.
 const expected = [path.join(here, "pictures"), path.join(here, "../../../../docs/book/src/pictures")];
 const actual = process.env.HAFT_PICTURES ?? path.join(process.env.HAFT_NODE_MODULES, "../inspector-pictures");
+const colorScheme = process.argv[3];
 const isUpdate = process.env.HAFT_UPDATE_PICTURES === "1";
 /** How many pixels may differ, as a share. */
 const TOLERANCE = 0.004;
 const NOW = "2026-03-02T11:05:00Z";
 
-/** Opens the form of a gate. A click that meets a page in motion is repeated, as a person would. */
 async function openGate(page) {
-  const field = page.locator(".gate-form textarea").first();
-  for (let attempt = 0; attempt < 4 && !(await field.isVisible()); attempt += 1) {
-    await page.locator(".gate-card .button").click();
-    await field.waitFor({ timeout: 10_000 }).catch(() => {});
-  }
-  await field.waitFor();
+  await page.locator(".gate-card .button").click();
+  await page.locator(".gate-form textarea").first().waitFor();
 }
 
 const VIEWS = [
@@ -47,29 +43,42 @@ const VIEWS = [
   ["agent", "#/agents/approval%20flow", ".tool-card", async (page) => page.locator(".tool-card summary").nth(1).click()],
 ];
 
+/** Views of a turn that runs, which is not there while the others are taken. */
+const RUNNING = [
+  ["running", "#/turns/0199-parallel", ".gate-card", async (page) => page.locator(".event.call", { hasText: "room 11" }).waitFor()],
+  ["found", "#/turns/0199-parallel?find=room", ".event.selected.found"],
+];
+
 main(async (browser, url) => {
   fs.mkdirSync(actual, { recursive: true });
-  for (const [width, height] of [[360, 740], [768, 1024], [1280, 900]]) {
-    for (const colorScheme of ["light", "dark"]) {
-      const page = await openPage(browser, url, { viewport: { width, height }, colorScheme, time: NOW, bypassCSP: false });
-      for (const [name, hash, ready, prepare] of VIEWS) {
-        await visit(page, hash);
-        await page.locator(ready).first().waitFor();
-        await prepare?.(page);
-        await page.waitForTimeout(150);
-        const title = `${name}-${width}-${colorScheme}`;
-        // The time that a search or query took is not the same every time.
-        await page.evaluate(() => { for (const it of document.querySelectorAll(".viewer-foot > span:last-child")) it.textContent = ""; document.activeElement?.blur(); });
-        await compare(await page.screenshot({ animations: "disabled", caret: "hide" }), title);
-        await audit(page, title);
-        const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-        check(overflow <= 0, `${title}: the page scrolls sideways by ${overflow} px`);
-      }
-      await checkViolations(page, `${width} ${colorScheme}`);
-      await page.context().close();
-    }
-  }
+  await takeAll(browser, url, VIEWS);
+  await fetch(`${new URL(url).origin}/test/start-parallel`);
+  await takeAll(browser, url, RUNNING);
 });
+
+/** Takes the pictures of some views at all widths. */
+async function takeAll(browser, url, views) {
+  for (const [width, height] of [[360, 740], [768, 1024], [1280, 900]]) {
+    const page = await openPage(browser, url, { viewport: { width, height }, colorScheme, time: NOW, bypassCSP: false });
+    for (const [name, hash, ready, prepare] of views) {
+      await visit(page, hash);
+      await page.locator(ready).first().waitFor();
+      await prepare?.(page);
+      // Content that is not verified yet says so.
+      await page.locator("p.verification").waitFor({ state: "detached" });
+      await page.waitForTimeout(150);
+      const title = `${name}-${width}-${colorScheme}`;
+      // The time that a search or query took is not the same every time.
+      await page.evaluate(() => { for (const it of document.querySelectorAll(".viewer-foot > span:last-child")) it.textContent = ""; document.activeElement?.blur(); });
+      await compare(await page.screenshot({ animations: "disabled", caret: "hide" }), title);
+      await audit(page, title);
+      const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      check(overflow <= 0, `${title}: the page scrolls sideways by ${overflow} px`);
+    }
+    await checkViolations(page, `${width} ${colorScheme}`);
+    await page.context().close();
+  }
+}
 
 /** Serious findings of axe. The script of axe is injected by the debugger, not by the page. */
 async function audit(page, title) {

@@ -25,6 +25,13 @@ main(async (browser, url) => {
   check((await turns()) === 1, "turns with coerced calls");
   check((await page.locator(".c7", { hasText: "est." }).count()) >= 1, "the cost of a turn");
 
+  await page.getByRole("button", { name: "All", exact: true }).click();
+  await page.waitForFunction(() => document.querySelectorAll("select[aria-label=Tool] option[value=write_file]").length === 1);
+  await page.locator("select[aria-label=Tool]").selectOption("artifact_grep");
+  await page.waitForFunction(() => document.querySelectorAll(".turn-link").length === 1);
+  await page.locator("select[aria-label=Tool]").selectOption("read_file");
+  await page.waitForFunction(() => document.querySelectorAll(".turn-link").length === 3);
+
   // A conversation is one row that opens into its turns.
   await visit(page, "#/conversations");
   await page.locator(".thread-link").first().waitFor();
@@ -70,6 +77,23 @@ main(async (browser, url) => {
   await visit(page, "#/turns/0199-log-detective/request/3");
   await page.locator(".part .diff .added").first().waitFor();
 
+  // Words are found in the whole turn, also in what is not shown.
+  await visit(page, "#/turns/0199-log-detective");
+  await page.locator(".event.step").first().waitFor();
+  await page.keyboard.press("/");
+  await page.keyboard.type("bracket");
+  await page.keyboard.press("Enter");
+  await page.locator(".event.text.selected", { hasText: "open bracket" }).waitFor();
+  check((await page.locator(".find-bar .search-state").innerText()) === "1 of 1", "what was found");
+  await page.fill("#find-row", "artifact_grep");
+  await page.keyboard.press("Enter");
+  await page.locator(".event.call.selected.found").waitFor();
+  await page.locator(".timeline-scroll").focus();
+  await page.keyboard.press("n");
+  await page.locator(".search-state", { hasText: "2 of 3" }).waitFor();
+  await page.keyboard.press("Escape");
+  await page.locator(".find-bar").waitFor({ state: "detached" });
+
   // A query of the model runs again with other arguments.
   await visit(page, "#/turns/0199-log-detective/artifacts?line=9999");
   await page.locator(".line.read.ready").first().waitFor();
@@ -96,7 +120,7 @@ main(async (browser, url) => {
   await page.getByText("Run what only reads, ask for the rest").click();
   await page.fill("#fork-message", "And add tea.");
   await page.getByRole("button", { name: "Start the fork" }).click();
-  await page.waitForFunction(() => location.hash.startsWith("#/turns/") && !location.hash.includes("0199-approval"));
+  await page.waitForFunction(() => location.hash.startsWith("#/turns/") && !location.hash.startsWith("#/turns/0199-approval"));
   await page.locator(".gate-card").waitFor({ timeout: 20_000 });
   check((await page.locator(".event.call", { hasText: "read_file" }).count()) === 1, "the call before the fork");
   await page.locator(".gate-card .button").first().click();

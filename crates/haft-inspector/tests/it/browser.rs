@@ -13,7 +13,7 @@ use super::example;
 const MAX_TIME: Duration = Duration::from_secs(1200);
 
 /// Runs a script against a server. Its output is the message of a failure.
-async fn run_script(name: &str, url: &str, arguments: &[&str]) {
+pub(crate) async fn run_script(name: &str, url: &str, arguments: &[&str]) {
     let Some(servers) = find_browser() else { return };
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser");
     let mut command = Command::new("node");
@@ -59,9 +59,21 @@ async fn people_can_read_threads_replay_and_fork_with_tools() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_page_is_accessible_and_looks_as_it_should() {
+async fn what_is_used_stays_while_calls_run() {
+    let server = example::start_server(Access::Act, 1 << 16).await;
+    run_script("parallel.mjs", &server.url, &[]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_light_page_is_accessible_and_looks_as_it_should() {
     let server = example::start_server(Access::Act, LOG_BYTES).await;
-    run_script("pictures.mjs", &server.url, &[]).await;
+    run_script("pictures.mjs", &server.url, &["light"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_dark_page_is_accessible_and_looks_as_it_should() {
+    let server = example::start_server(Access::Act, LOG_BYTES).await;
+    run_script("pictures.mjs", &server.url, &["dark"]).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -161,14 +161,11 @@ pub(crate) async fn start_server(access: Access, log_bytes: u64) -> ExampleServe
     start_server_on(example, access, dir).await
 }
 
-pub(crate) async fn start_server_on(
-    example: Example,
-    access: Access,
-    dir: tempfile::TempDir,
-) -> ExampleServer {
+/// The API of the example turns.
+pub(crate) fn api(example: &Example, access: Access) -> Api {
     let no_step = |_: StepContext| async { Err::<Step, _>(StepError::new("nothing runs here")) };
     let runner = example.configure(TurnRunner::builder(no_step), Vec::new()).build().unwrap();
-    let api = Api::builder(runner)
+    Api::builder(runner)
         .hub(example.hub.clone())
         .agents(Arc::new(ExampleAgents(example.clone())))
         .access(access)
@@ -176,7 +173,15 @@ pub(crate) async fn start_server_on(
         .store_name("example")
         .prices("openai:stand-in", TokenPrices::per_million(3.0, 15.0).cached(0.3))
         .actor("Ada")
-        .build();
+        .build()
+}
+
+pub(crate) async fn start_server_on(
+    example: Example,
+    access: Access,
+    dir: tempfile::TempDir,
+) -> ExampleServer {
+    let api = api(&example, access);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let guard = Guard::loopback(address.port()).unwrap();
@@ -191,13 +196,13 @@ pub(crate) async fn start_server_on(
 
 /// Routes by which a test lets things happen.
 fn controls(example: &Example) -> axum::Router {
-    let start = {
+    let start = |agent: &'static str, id: &'static str, words: &'static str| {
         let example = example.clone();
         async move || {
-            let (executor, tools) = agents::parts(&example, "live");
+            let (executor, tools) = agents::parts(&example, agent);
             let runner = example.configure(TurnRunner::builder(executor), tools).build().unwrap();
-            let input = agents::input("live").id("0199-live").user("Tell me what you see.");
-            let mut events = example.hub.subscribe(EventFilter::turn("0199-live"));
+            let input = agents::input(agent).id(id).user(words);
+            let mut events = example.hub.subscribe(EventFilter::turn(id));
             example.background.lock().unwrap().spawn(async move {
                 runner.run(input).await.unwrap();
             });
@@ -205,6 +210,8 @@ fn controls(example: &Example) -> axum::Router {
             "started"
         }
     };
+    let start_live = start("live", "0199-live", "Tell me what you see.");
+    let start_parallel = start("parallel", "0199-parallel", "Is it warm everywhere?");
     let record = {
         let example = example.clone();
         async move || example.record_turn("data desk").await
@@ -219,7 +226,8 @@ fn controls(example: &Example) -> axum::Router {
     };
     axum::Router::new()
         .route("/test/recording", axum::routing::get(record))
-        .route("/test/start-live", axum::routing::get(start))
+        .route("/test/start-live", axum::routing::get(start_live))
+        .route("/test/start-parallel", axum::routing::get(start_parallel))
         .route("/test/next-piece", axum::routing::get(next))
 }
 

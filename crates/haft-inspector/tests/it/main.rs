@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod browser;
 #[cfg(test)]
+mod embedding;
+#[cfg(test)]
 mod example;
 #[cfg(test)]
 mod protection;

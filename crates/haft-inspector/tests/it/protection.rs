@@ -8,7 +8,7 @@ use haft_server::Access;
 use super::example;
 
 /// Sends a request with these headers and returns the response.
-fn send(address: &str, head: &str, body: &str) -> String {
+pub(crate) fn send(address: &str, head: &str, body: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     let length = body.len();
     write!(stream, "{head}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}")
@@ -18,7 +18,7 @@ fn send(address: &str, head: &str, body: &str) -> String {
     response
 }
 
-fn status(response: &str) -> u16 {
+pub(crate) fn status(response: &str) -> u16 {
     response.split(' ').nth(1).unwrap().parse().unwrap()
 }
 

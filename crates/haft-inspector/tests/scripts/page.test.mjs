@@ -4,7 +4,7 @@ import "./document.mjs";
 import assert from "node:assert/strict";
 import test from "node:test";
 import { signal } from "../../web/view.js";
-import { bytes, count, duration, lineDiff, shortId, splitHidden } from "../../web/text.js";
+import { bytes, count, duration, lineDiff, shortId, splitHidden, unifiedDiff } from "../../web/text.js";
 import { ScrollMap } from "../../web/lines.js";
 import { axisTicks } from "../../web/timeline.js";
 import { tellingArguments } from "../../web/detail.js";
@@ -12,6 +12,8 @@ import { RowStore, lowerBound, placeOfStep, rowOffsets, shownPlaces, stepAt } fr
 import { joinPages } from "../../web/conversations.js";
 import { addDelta, applyUpdate, createApplier } from "../../web/turn.js";
 import { controlFor, countChanges } from "../../web/form.js";
+import { findResults } from "../../web/find.js";
+import { foundWords } from "../../web/finder.js";
 import { matchCalls } from "../../web/fork.js";
 import { parseValues } from "../../web/json.js";
 
@@ -32,6 +34,21 @@ test("a difference has every line once", () => {
   const rows = lineDiff(before, after);
   assert.equal(rows.filter(([kind]) => kind !== "added").map(([, text]) => text).join("\n"), before);
   assert.equal(rows.filter(([kind]) => kind !== "removed").map(([, text]) => text).join("\n"), after);
+});
+
+test("a unified diff has signs, and content that looks like a head is content", () => {
+  const rows = unifiedDiff("--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n same\n--- gone\n+++ new\n\n");
+  assert.deepEqual(rows.map((row) => row.kind), ["place", "place", "place", "same", "removed", "added", "same"]);
+  assert.deepEqual(rows.slice(3, 6).map((row) => row.text), ["same", "-- gone", "++ new"]);
+});
+
+test("the field of the top bar leads to turns, conversations, agents and words", () => {
+  const found = { turns: [{ id: "t1", title: "Where is the shop?" }], conversations: [{ id: "c1", title: "The shop", turns: [1, 2] }], agents: [{ name: "shopkeeper" }, { name: "gardener" }] };
+  const keys = (turn) => findResults("shop", found, turn).map((row) => row.key);
+  assert.deepEqual(keys(null), ["agent/shopkeeper", "talk/c1", "turn/t1", "all"]);
+  assert.deepEqual(keys("t9")[0], "in");
+  assert.equal(findResults("a b", found, null).at(-1).to, "#/turns?search=a+b");
+  assert.deepEqual([foundWords(null, -1), foundWords({ total: 0 }, -1), foundWords({ total: 12 }, 2)], ["", "no match", "3 of 12"]);
 });
 
 test("a scroll position and a line belong together for any number of lines", () => {

@@ -3,7 +3,7 @@
 import "./document.mjs";
 import assert from "node:assert/strict";
 import test from "node:test";
-import { append, computed, each, effect, flush, h, onEnd, scope, signal, untracked } from "../../web/view.js";
+import { append, computed, each, effect, flush, h, keyed, onEnd, scope, signal, untracked } from "../../web/view.js";
 
 test("an effect runs at once and once per batch of changes", () => {
   const count = signal(1);
@@ -128,4 +128,21 @@ test("untracked reads follow nothing", () => {
   value.set(2);
   flush();
   assert.equal(runs, 1);
+});
+
+test("a keyed region keeps its nodes until its key is another one", () => {
+  const turn = signal({ gate: "g1", calls: 1 });
+  const element = h("p", {}, keyed(() => turn().gate, (id) => h("button", {}, id, () => ` ${turn().calls}`)));
+  const node = () => element.childNodes.find((it) => it.tagName === "button");
+  const before = node();
+  turn.set({ gate: "g1", calls: 2 });
+  flush();
+  assert.ok(node() === before, "the node under a pressed pointer stays");
+  assert.equal(element.textContent, "g1 2", "what stands in it follows");
+  turn.set({ gate: "g2", calls: 2 });
+  flush();
+  assert.ok(node() !== before);
+  turn.set({ gate: null, calls: 3 });
+  flush();
+  assert.equal(element.textContent, "");
 });

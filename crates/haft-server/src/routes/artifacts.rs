@@ -19,14 +19,16 @@ use serde::Deserialize;
 use tokio::time::Instant;
 
 use super::events::{EventResponse, EventSender, stream_events};
+use super::table_row::TableRow;
 use super::{Shared, parse_turn};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{JsonBody, PathParams, QueryParams};
+use crate::open_artifacts::OpenArtifact;
 use crate::shared::ApiShared;
 use crate::stored::is_previewable;
 use crate::wire::{
-    ArtifactQuery, ArtifactRow, CsvPage, LinePage, LineRow, OutlineRow, QueryResult, SearchEnd,
-    SearchHit, SearchPage,
+    ArtifactOptions, ArtifactQuery, ArtifactRow, ArtifactState, CsvPage, LinePage, LineRow,
+    OutlineRow, QueryResult, SearchEnd, SearchHit, SearchPage,
 };
 
 /// How much of a line is sent, in bytes.
@@ -41,6 +43,9 @@ const MAX_MATCHES: u64 = 100_000;
 const SEARCH_CHUNK: u64 = 64 << 20;
 /// How long a query may take.
 const MAX_QUERY_TIME: Duration = Duration::from_secs(120);
+/// How long the response waits for the verification of the content, by default and if a client asks for it.
+const SHORT_WAIT: Duration = Duration::from_millis(100);
+const MAX_WAIT: Duration = Duration::from_secs(20);
 /// How large a Markdown artifact with an outline may be, in bytes.
 const MAX_OUTLINE: u64 = 64 << 20;
 /// How many headings an outline has at most.
@@ -58,12 +63,14 @@ fn budget(lines: u64) -> Budget {
 async fn open(
     shared: &ApiShared,
     (turn, handle): (String, String),
-) -> Result<SpooledArtifact, ApiError> {
-    shared.open_artifact(&parse_turn(&turn)?, &handle).await
+) -> Result<OpenArtifact, ApiError> {
+    let opened = shared.open_artifact(&parse_turn(&turn)?, &handle).await?;
+    opened.start_verification();
+    Ok(opened)
 }
 
-fn view(artifact: &SpooledArtifact, lines: u64) -> TextView {
-    TextView::new(Arc::clone(artifact.reader())).budget(budget(lines))
+fn view(opened: &OpenArtifact, lines: u64) -> TextView {
+    TextView::new(Arc::clone(opened.reader())).budget(budget(lines))
 }
 
 pub(super) async fn list_artifacts(
@@ -73,21 +80,32 @@ pub(super) async fn list_artifacts(
     Ok(Json(shared.read_turn(&parse_turn(&turn)?).await?.artifacts()))
 }
 
-/// One artifact, with its number of lines.
+/// One artifact, with its number of lines and the state of its content.
 pub(super) async fn show_artifact(
     State(shared): Shared,
     PathParams(path): ArtifactPath,
+    QueryParams(options): QueryParams<ArtifactOptions>,
 ) -> ApiResult<ArtifactRow> {
     let rows = shared.read_turn(&parse_turn(&path.0)?).await?.artifacts();
     let missing = || ApiError::not_found(format!("turn `{}` has no artifact `{}`", path.0, path.1));
     let row = rows.into_iter().find(|row| row.handle == path.1).ok_or_else(missing)?;
-    let artifact = open(&shared, path).await?;
-    if artifact.is_lost() {
+    let opened = open(&shared, path).await?;
+    if opened.artifact.is_lost() {
         return Ok(Json(ArtifactRow { lost: true, ..row }));
     }
-    let lines = view(&artifact, 1).count_lines().await?;
-    let bytes = artifact.reader().byte_length();
-    Ok(Json(ArtifactRow { lines: Some(lines), bytes, ..row }))
+    let lines = view(&opened, 1).count_lines().await.ok();
+    // A small artifact is verified before a client has drawn it.
+    opened.await_verification(if options.wait { MAX_WAIT } else { SHORT_WAIT }).await;
+    let (content, problem) = opened.state();
+    let content_problem = match content {
+        // A length that differs is known without a verification, which says it in words.
+        ArtifactState::Changed if problem.is_none() => {
+            opened.artifact.verify().await.err().map(|error| error.to_string())
+        }
+        _ => problem,
+    };
+    let bytes = opened.artifact.reader().byte_length();
+    Ok(Json(ArtifactRow { lines, bytes, content: Some(content), content_problem, ..row }))
 }
 
 #[derive(Debug, Deserialize)]
@@ -152,7 +170,7 @@ pub(super) async fn search_lines(
 }
 
 async fn search(
-    artifact: &SpooledArtifact,
+    artifact: &OpenArtifact,
     options: &SearchOptions,
     sender: &EventSender,
 ) -> SearchEnd {
@@ -240,24 +258,13 @@ pub(super) async fn read_rows(
     let rows = view.read_rows(range.start..range.start.saturating_add(count), &[], 0);
     let rows = rows.await.map_err(|error| ApiError::unavailable(error.to_string()))?;
     // The result is a list; a note about what was omitted may follow it.
-    let mut values = serde_json::Deserializer::from_str(rows.as_str()).into_iter::<Vec<Row>>();
-    let objects: Vec<Row> = values.next().and_then(Result::ok).unwrap_or_default();
-    let columns: Vec<String> =
-        objects.first().map(|row| row.keys().cloned().collect()).unwrap_or_default();
-    let cell = |row: &Row, column: &String| match row.get(column) {
-        Some(serde_json::Value::String(text)) => text.clone(),
-        Some(other) => other.to_string(),
-        None => String::new(),
-    };
-    let rows: Vec<Vec<String>> = objects
-        .iter()
-        .map(|row| columns.iter().map(|column| cell(row, column)).collect())
-        .collect();
+    let mut values = serde_json::Deserializer::from_str(rows.as_str()).into_iter::<Vec<TableRow>>();
+    let rows: Vec<TableRow> = values.next().and_then(Result::ok).unwrap_or_default();
+    let columns: Vec<String> = rows.first().map(TableRow::columns).unwrap_or_default();
+    let rows: Vec<Vec<String>> = rows.iter().map(|row| row.cells(&columns)).collect();
     let more = rows.len() as u64 == count;
     Ok(Json(CsvPage { columns, rows, start: range.start, more }))
 }
-
-type Row = serde_json::Map<String, serde_json::Value>;
 
 /// Runs a query as a model does, with a larger budget.
 pub(super) async fn run_query(
@@ -265,7 +272,7 @@ pub(super) async fn run_query(
     PathParams(path): ArtifactPath,
     JsonBody(query): JsonBody<ArtifactQuery>,
 ) -> ApiResult<QueryResult> {
-    let artifact = open(&shared, path).await?;
+    let artifact = open(&shared, path).await?.artifact;
     Ok(Json(run_tool(&artifact, &query.tool, query.arguments).await?))
 }
 

@@ -30,7 +30,7 @@ pub(super) async fn read_content(
     PathParams((turn, handle)): PathParams<(String, String)>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let artifact = shared.open_artifact(&parse_turn(&turn)?, &handle).await?;
+    let artifact = shared.open_artifact(&parse_turn(&turn)?, &handle).await?.artifact;
     if artifact.is_lost() {
         return Err(ApiError::not_found("the content of the artifact is lost"));
     }

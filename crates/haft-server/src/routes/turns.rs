@@ -8,8 +8,8 @@ use super::{Shared, parse_turn};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{PathParams, QueryParams};
 use crate::wire::{
-    CallFilter, CallPage, CallView, ConversationPage, RowPage, RowRange, StepPage, TurnDetail,
-    TurnFacts, TurnFilter, TurnPage,
+    CallFilter, CallPage, CallView, ConversationPage, RowMatches, RowPage, RowRange, RowSearch,
+    StepPage, TurnDetail, TurnFacts, TurnFilter, TurnPage,
 };
 
 pub(super) async fn list_turns(
@@ -47,6 +47,14 @@ pub(super) async fn read_rows(
     QueryParams(range): QueryParams<RowRange>,
 ) -> ApiResult<RowPage> {
     Ok(Json(shared.read_turn(&parse_turn(&turn)?).await?.row_page(&range)))
+}
+
+pub(super) async fn find_rows(
+    State(shared): Shared,
+    PathParams(turn): PathParams<String>,
+    QueryParams(search): QueryParams<RowSearch>,
+) -> ApiResult<RowMatches> {
+    Ok(Json(shared.read_turn(&parse_turn(&turn)?).await?.find_rows(&search.search)))
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -1,5 +1,8 @@
 //! The calls of a turn, their results and their artifacts.
 
+use haft::turn::{Gate, GateSettlement};
+
+use super::gates::preview_view;
 use super::{ReadTurn, as_call};
 use crate::stored::{
     StoredCall, StoredResults, coercion_labels, coercion_row, one_line, shorten, tier_of,
@@ -42,8 +45,7 @@ impl ReadTurn {
     }
 
     pub(super) fn call_row(&self, call: &StoredCall, attempt: u32) -> CallRow {
-        let gate = self.gate_of_call.get(&call.id).and_then(|at| self.gates.get(*at));
-        let gate = gate.map(|(gate, settlement)| GateMark {
+        let gate = self.gate_of(call).map(|(gate, settlement)| GateMark {
             id: gate.id.to_string(),
             decision: settlement.as_ref().map(|it| it.decision.as_str().to_owned()),
         });
@@ -67,6 +69,11 @@ impl ReadTurn {
             gate,
             edited: call.edited.is_some(),
         }
+    }
+
+    /// The newest gate of a call.
+    fn gate_of(&self, call: &StoredCall) -> Option<&(Gate, Option<GateSettlement>)> {
+        self.gate_of_call.get(&call.id).and_then(|at| self.gates.get(*at))
     }
 
     fn result_row(&self, call: &StoredCall, results: &StoredResults) -> ResultRow {
@@ -109,6 +116,8 @@ impl ReadTurn {
                     step: Some(call.iteration + 1),
                     tool: Some(call.tool.clone()),
                     lost: false,
+                    content: None,
+                    content_problem: None,
                 });
             }
         }
@@ -137,6 +146,10 @@ impl ReadTurn {
             edited: call.edited.clone(),
             accepted: call.accepted.clone(),
             coercions: call.changes.iter().map(coercion_row).collect(),
+            preview: self
+                .gate_of(call)
+                .and_then(|(gate, _)| gate.preview.as_ref())
+                .map(preview_view),
             result,
             omitted_bytes,
             tier: match &call.error {

@@ -1,10 +1,11 @@
 //! The gates of a turn.
 
 use haft::stores::GateRow;
+use haft::tools::{CallPreview, PreviewKind};
 use haft::turn::{Gate, GateDecision, GateSettlement, Timestamp};
 
 use super::ReadTurn;
-use crate::wire::GateView;
+use crate::wire::{GatePreview, GateView};
 
 impl ReadTurn {
     /// The gates of the turn.
@@ -45,10 +46,20 @@ pub(crate) fn gate_view(
         record: gate.call.as_ref().map(|call| call.record.to_string()),
         tool: gate.call.as_ref().map(|call| call.tool.clone()),
         arguments: gate.call.as_ref().and_then(|call| serde_json::from_str(&call.accepted).ok()),
+        preview: gate.preview.as_ref().filter(|_| settlement.is_none()).map(preview_view),
         opened_at: gate.opened_at.to_string(),
         expires_at: gate.expires_at.map(|it| it.to_string()),
         decision: settlement.map(|it| it.decision.as_str().to_owned()),
         decided_by: settlement.map(|it| it.by.clone()),
         guidance,
     }
+}
+
+/// A preview on the wire.
+pub(super) fn preview_view(preview: &CallPreview) -> GatePreview {
+    let kind = match preview.kind {
+        PreviewKind::Diff => "diff",
+        _ => "text",
+    };
+    GatePreview { kind: kind.to_owned(), text: preview.text.clone(), cut: preview.is_cut }
 }

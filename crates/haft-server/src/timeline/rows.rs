@@ -1,6 +1,6 @@
 //! The rows of a timeline: which there are, and each of them when it is asked for.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use haft::stores::RowKind;
 use haft::turn::{StepHistory, Timestamp};
@@ -8,6 +8,7 @@ use haft::turn::{StepHistory, Timestamp};
 use super::{DEFAULT_ROWS, MAX_ROWS, ReadTurn, as_call, milliseconds};
 use crate::prices::PriceList;
 use crate::stored::{StoredMedia, StoredRecord, shorten, token_usage};
+use crate::turn_beginning::WholeRows;
 use crate::wire::{
     ItemContent, RowPage, RowRange, SentSummary, StepPage, StepRow, TimelineItem, TimelineRow,
     TokenUsage,
@@ -140,6 +141,25 @@ impl ReadTurn {
             },
         });
         kinds.collect()
+    }
+
+    /// The rows at the beginning of a turn of which only the beginning was read, as far as their steps are whole.
+    pub(crate) fn whole_rows(&self) -> WholeRows {
+        let read: HashSet<(RowKind, &str)> =
+            self.records.iter().map(|(kind, id, _)| (*kind, id.as_str())).collect();
+        let is_whole = |step: &&StepHistory| {
+            step.records().all(|(kind, id)| read.contains(&(kind, id.as_str())))
+        };
+        let last = self.history.steps.iter().take_while(is_whole).last();
+        let last = last.map_or(0, |step| step.iteration + 1);
+        let is_within = |place: &&RowPlace| match place {
+            RowPlace::Step(step) | RowPlace::Item { step, .. } => *step <= last,
+        };
+        let rows = self.rows.iter().take_while(is_within);
+        let (count, records) = rows.fold((0, 0), |(count, records), place| {
+            (count + 1, records + usize::from(matches!(place, RowPlace::Item { .. })))
+        });
+        WholeRows { count, records }
     }
 
     /// When the last step ended.

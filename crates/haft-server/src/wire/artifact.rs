@@ -35,6 +35,36 @@ pub struct ArtifactRow {
     pub tool: Option<String>,
     /// Whether its content is gone.
     pub lost: bool,
+    /// Whether its content is the one that was stored. Lists do not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<ArtifactState>,
+    /// How its content was changed, or why it could not be compared with what was stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content_problem: Option<String>,
+}
+
+/// Whether the content of an artifact is the one that was stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum ArtifactState {
+    /// It is.
+    Verified,
+    /// Its hash is being compared. Until then its content can be read, and must be shown as unverified.
+    Unverified,
+    /// It is not. Reads fail, and what was read before is not what was stored.
+    Changed,
+    /// The record of the artifact has no hash to compare.
+    NoDigest,
+}
+
+/// How to read an artifact.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
+pub struct ArtifactOptions {
+    /// Whether to wait until its content is verified, for at most 20 seconds.
+    pub wait: bool,
 }
 
 /// A line.

@@ -39,6 +39,9 @@ pub struct GateView {
     /// The arguments that its handler would get.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Value>,
+    /// What the call would change, if its tool can say; nothing once the gate was decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preview: Option<GatePreview>,
     /// When it was opened, in UTC.
     pub opened_at: String,
     /// When it closes by itself, in UTC.
@@ -53,6 +56,20 @@ pub struct GateView {
     /// The guidance of a denial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guidance: Option<String>,
+}
+
+/// What a call would change, in a form to read. The text may contain content of any author.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct GatePreview {
+    /// What the text is: `diff`, which is a unified diff, or `text`.
+    pub kind: String,
+    /// The text.
+    pub text: String,
+    /// Whether lines at the end were left out.
+    #[serde(default)]
+    pub cut: bool,
 }
 
 /// The kinds of decisions.

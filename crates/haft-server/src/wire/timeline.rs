@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ErrorView, MediaRow, SentSummary, SourceTier, TokenUsage};
+use super::{ErrorView, GatePreview, MediaRow, SentSummary, SourceTier, TokenUsage};
 
 /// A step of a turn.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -86,6 +86,30 @@ pub struct RowRange {
     pub count: Option<usize>,
     /// The key of a row that the window is to contain, such as `step/12` or the key of an item. Then `start` does not count.
     pub at: Option<String>,
+    /// Whether the beginning of a long turn is enough: the response comes before the turn is read, and says if it is
+    /// `partial`.
+    pub partial: bool,
+}
+
+/// What to search for in a timeline.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
+pub struct RowSearch {
+    /// Words of a message, a thought, a tool, its arguments, its result or its error, or the key of a call. The case of
+    /// letters does not matter.
+    pub search: String,
+}
+
+/// The rows of a timeline that a search found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct RowMatches {
+    /// The places of the first ones, counted from 0.
+    pub places: Vec<usize>,
+    /// How many rows match.
+    pub total: usize,
 }
 
 /// How the layout of a timeline changed.
@@ -277,6 +301,9 @@ pub struct CallView {
     pub accepted: Option<String>,
     /// What coercion changed.
     pub coercions: Vec<CoercionRow>,
+    /// What the person who approved the call was told that it would change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preview: Option<GatePreview>,
     /// The text that went back to the model, or the beginning of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,

@@ -72,6 +72,9 @@ pub struct TurnRow {
     /// How many tokens it has used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
+    /// The tools that it called, sorted; of very many the first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<String>,
     /// The question of its first open gate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<String>,
@@ -133,6 +136,8 @@ pub struct TurnFilter {
     pub conversation: Option<String>,
     /// Only turns with calls whose arguments were coerced. The turns themselves are read, so that a page looks at fewer turns.
     pub coerced: Option<bool>,
+    /// Only turns that called this tool.
+    pub tool: Option<String>,
     /// Only turns that began at this time or later, in UTC.
     pub since: Option<String>,
     /// Only turns with at least this many tokens.
@@ -155,6 +160,9 @@ pub struct TurnPage {
     pub next: Option<String>,
     /// How many turns were looked at.
     pub scanned: usize,
+    /// The title of the conversation, if only its turns were asked for and it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation_title: Option<String>,
 }
 
 /// A conversation in a list.
@@ -164,7 +172,7 @@ pub struct TurnPage {
 pub struct ConversationRow {
     /// Its id.
     pub id: String,
-    /// The first words of the oldest of these turns.
+    /// Its title, or the first words of the oldest of these turns.
     pub title: String,
     /// Its turns that were looked at, newest first. `/turns` with the conversation lists all.
     pub turns: Vec<TurnRow>,
@@ -241,6 +249,10 @@ pub struct TurnDetail {
     /// The kinds of all rows of the timeline, one letter for each: `s` a step, `t` text, `c` a call, `r` a call that was
     /// refused or failed.
     pub kinds: String,
+    /// Whether only the beginning of the turn was read: the first rows are right, `kinds` has the right letters for them,
+    /// and facts, artifacts and the error are left out.
+    #[serde(default)]
+    pub partial: bool,
     /// A window of the rows. `/turns/{turn}/rows` reads others.
     pub rows: RowPage,
     /// When the last step ended, in milliseconds since the turn began.

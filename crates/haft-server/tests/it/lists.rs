@@ -65,6 +65,20 @@ async fn every_page_of_a_filter_continues_the_one_before() {
 }
 
 #[tokio::test]
+async fn conversations_have_their_titles() {
+    let store = store_of_summaries().await;
+    let title = Some("All about apples".to_owned());
+    store.set_title(String::new(), "talk-5".to_owned(), title).await.unwrap();
+    let router = server(&store, Access::ReadOnly);
+    let page = get(&router, "/conversations?limit=2").await;
+    assert_eq!(page["conversations"][0]["title"], "Question 360 about pears");
+    assert_eq!(page["conversations"][1]["title"], "All about apples");
+    let thread = get(&router, "/turns?conversation=talk-5&limit=1").await;
+    assert_eq!(thread["conversationTitle"], "All about apples");
+    assert!(get(&router, "/turns?limit=1").await.get("conversationTitle").is_none());
+}
+
+#[tokio::test]
 async fn conversations_are_threads_with_the_newest_first() {
     let router = server(&store_of_summaries().await, Access::ReadOnly);
     let page = get(&router, "/conversations?limit=2").await;

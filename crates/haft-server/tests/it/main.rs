@@ -9,4 +9,6 @@ mod lists;
 #[cfg(test)]
 mod live;
 #[cfg(test)]
+mod verification;
+#[cfg(test)]
 mod windows;

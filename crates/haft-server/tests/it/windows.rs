@@ -1,15 +1,19 @@
 //! A timeline is a layout of all rows, and windows of them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
 use haft::executors::{ProposedCall, Step, StepContext, StepError};
 use haft::schema::{integer, object};
-use haft::stores::MemoryStore;
+use haft::stores::{LeaseRequest, MemoryStore, StoreWrite, TurnStore as _};
 use haft::turn::Limits;
 use haft::{Args, Tool, ToolFailure, TurnInput, TurnRunner};
 use haft_server::Access;
 use serde_json::Value;
+use tower::ServiceExt as _;
 
 use super::client::{escape, get, server};
 
@@ -18,15 +22,22 @@ const CALLS: u32 = 9;
 
 /// A turn of 60 steps with a message and nine calls each; every tenth call of a step fails.
 async fn long_turn() -> (Router, Value) {
+    let router = server(&run_turn(STEPS).await, Access::ReadOnly);
+    let detail = get(&router, "/turns/long").await;
+    (router, detail)
+}
+
+/// Runs a turn of so many steps.
+async fn run_turn(steps: u32) -> Arc<MemoryStore> {
     let store = Arc::new(MemoryStore::new());
     let tool = Tool::builder("read").description("Reads.").input(object().field("n", integer()));
     let tool = tool.handler(|args: Args| match args.to_value()["n"].as_u64() {
         Some(n) if n % 10 == 3 => Err(ToolFailure::new("the sensor is broken")),
         _ => Ok("21 degrees"),
     });
-    let executor = |ctx: StepContext| async move {
+    let executor = move |ctx: StepContext| async move {
         let step = ctx.dispatch().iteration();
-        if step == STEPS {
+        if step == steps {
             return Ok(Step::done().say(ctx.message("Done.")?));
         }
         let calls = (0..CALLS).map(|n| {
@@ -43,9 +54,7 @@ async fn long_turn() -> (Router, Value) {
         .build()
         .unwrap();
     runner.run(TurnInput::new("Read.").id("long").user("Read all sensors.")).await.unwrap();
-    let router = server(&store, Access::ReadOnly);
-    let detail = get(&router, "/turns/long").await;
-    (router, detail)
+    store
 }
 
 fn key(row: &Value) -> String {
@@ -106,4 +115,41 @@ async fn a_window_is_found_by_the_key_of_a_row() {
     assert_eq!((numbers, &steps["total"]), (vec![59, 60, 61], &61.into()));
     let calls = get(&router, "/turns/long/calls?start=538").await;
     assert_eq!((calls["calls"].as_array().unwrap().len(), &calls["total"]), (2, &540.into()));
+}
+
+#[tokio::test]
+async fn rows_are_found_by_words_tools_and_keys() {
+    let (router, _) = long_turn().await;
+    let found = get(&router, "/turns/long/matches?search=SENSOR%20is%20broken").await;
+    assert_eq!(found["total"], 54, "{found}");
+    let first = found["places"][0].as_u64().unwrap();
+    let page = get(&router, &format!("/turns/long/rows?start={first}&count=1")).await;
+    let row = &page["rows"][0];
+    assert!(row["error"]["message"].as_str().unwrap().contains("broken"), "{row}");
+    let path = format!("/turns/long/matches?search={}", row["callKey"].as_str().unwrap());
+    let by_key = get(&router, &path).await;
+    assert_eq!((&by_key["total"], &by_key["places"][0]), (&1.into(), &first.into()));
+    let all = get(&router, "/turns/long/matches?search=read").await;
+    assert_eq!(all["total"], 541, "all calls of the tool, and the words of the user");
+    assert_eq!(get(&router, "/turns/long/matches?search=%20").await["total"], 0);
+}
+
+#[tokio::test]
+async fn the_beginning_of_a_long_turn_is_read_without_the_rest() {
+    let store = run_turn(150).await;
+    let whole = get(&server(&store, Access::ReadOnly), "/turns/long?count=100").await;
+    // Behind its end stands an entry that cannot be read, so that nothing but its beginning can be.
+    let holder = LeaseRequest::new("a test", Duration::from_secs(60));
+    let lease = store.claim("long".parse().unwrap(), holder).await.unwrap();
+    store.commit(lease, vec![StoreWrite::Journal("no entry".into())]).await.unwrap();
+    let router = server(&store, Access::ReadOnly);
+    let beginning = get(&router, "/turns/long?count=100&partial=true").await;
+    assert_eq!(beginning["partial"], true);
+    assert_eq!(beginning["rows"]["rows"], whole["rows"]["rows"], "the first rows are the same");
+    let (kinds, all) = (beginning["kinds"].as_str().unwrap(), whole["kinds"].as_str().unwrap());
+    assert_eq!(kinds.get(..200), all.get(..200));
+    assert!(kinds.len() > 1400, "the rest has a length: {}", kinds.len());
+    assert!(beginning["turn"].get("facts").is_none(), "what only the whole turn says is left out");
+    let request = Request::get("/turns/long").body(Body::empty()).unwrap();
+    assert_ne!(router.oneshot(request).await.unwrap().status(), StatusCode::OK);
 }

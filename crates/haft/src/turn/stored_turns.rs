@@ -1,5 +1,7 @@
 //! Listing, loading and cancelling stored turns.
 
+use std::collections::BTreeMap;
+
 use haft_core::cancel::{CancelReason, Cancellation};
 use haft_core::context::DispatchContext;
 use haft_core::store::{
@@ -123,6 +125,19 @@ impl TurnRunner {
         limit: usize,
     ) -> Result<Vec<NumberedRow>, StoreError> {
         self.shared.store.read_rows(turn.clone(), after, limit).await
+    }
+
+    /// Loads the titles of conversations of a namespace; those without a title are left out. The default namespace is empty.
+    ///
+    /// # Errors
+    ///
+    /// The store failed.
+    pub async fn load_titles(
+        &self,
+        tenant: &str,
+        conversations: Vec<String>,
+    ) -> Result<BTreeMap<String, String>, StoreError> {
+        self.shared.store.titles(tenant.to_owned(), conversations).await
     }
 
     /// Listens to changes of stored turns, by this and by other processes, from now on.

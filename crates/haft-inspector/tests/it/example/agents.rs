@@ -103,6 +103,7 @@ pub(super) fn parts(example: &Example, agent: &str) -> (SharedExecutor, Vec<Tool
         }
         "live" => Arc::new(live(example)),
         "many" => Arc::new(many(example)),
+        "parallel" => Arc::new(parallel(example)),
         _ => Arc::new(|_: StepContext| async {
             Err::<Step, _>(StepError::new(
                 "no connection to 127.0.0.1:8979 in 3 attempts: connection refused (os error 111)",
@@ -172,6 +173,29 @@ fn live(example: &Example) -> impl DispatchExecutor + use<> {
             Step::done()
         };
         Ok::<_, StepError>(step.say(message))
+    }
+}
+
+/// How many sensors the agent `parallel` waits for at once.
+const PARALLEL: u32 = 12;
+
+/// Waits for many sensors and for an approval at the same time.
+fn parallel(example: &Example) -> impl DispatchExecutor + use<> {
+    let example = example.clone();
+    move |ctx: StepContext| async move {
+        example.pass_time(150);
+        if ctx.dispatch().iteration() > 0 {
+            return Ok(Step::done().say(ctx.message("All rooms are warm.")?));
+        }
+        let write = ProposedCall::new(
+            "write_file",
+            "{\"path\": \"rooms.md\", \"content\": \"- cellar\\n- roof\\n\"}",
+        );
+        let rooms = (0..PARALLEL).map(|n| {
+            ProposedCall::new("wait_for_sensor", format!("{{\"room\": \"room {n}\"}}").as_str())
+        });
+        let step = rooms.fold(Step::new().call(write), Step::call);
+        Ok::<_, StepError>(step.say(ctx.message("I ask all sensors at once.")?))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_core::Stream;
@@ -9,7 +10,7 @@ use haft::artifacts::{ArtifactDraft, ArtifactKind};
 use haft::media::{Media, MediaFile, MediaKind};
 use haft::schema::{boolean, integer, object, string};
 use haft::stores::SpoolPayload;
-use haft::tools::{ByteStream, ToolEffect};
+use haft::tools::{ByteStream, CallPreview, ToolEffect};
 use haft::{Args, Tool, ToolFailure, ToolOutput};
 
 use super::Example;
@@ -22,6 +23,7 @@ pub(super) fn all(example: &Example, agent: &str) -> Vec<Tool> {
         "hostile" => vec![fetch_page(), fetch_log()],
         "naughty" => vec![fetch_naughty()],
         "live" | "many" => vec![read_sensor(example)],
+        "parallel" => vec![write_file(), wait_for_sensor(example)],
         _ => Vec::new(),
     }
 }
@@ -58,7 +60,7 @@ fn read_file(example: &Example) -> Tool {
                     let draft = ArtifactDraft::new(ArtifactKind::TEXT, log(example.log_bytes));
                     Ok(ToolOutput::Artifacts(vec![draft]))
                 }
-                "list.md" => Ok(small("# Shopping list\n\n- milk\n- bread\n- two onions\n")),
+                "list.md" => Ok(small(LIST)),
                 "README.md" => Ok(small("# shop.log\n\nA day of the shop. A line is an event: the time in UTC, the level, the service, and what it says.\n")),
                 _ => Err(ToolFailure::new(format!("there is no file `{path}`"))),
             }
@@ -73,8 +75,11 @@ fn small(text: &str) -> ToolOutput {
 
 fn write_file() -> Tool {
     let input = object()
-        .field("path", string().description("The path of the file, below the root"))
-        .field("content", string().max_length(2_000_000).description("All of the new content"))
+        .field("path", string().required().description("The path of the file, below the root"))
+        .field(
+            "content",
+            string().required().max_length(2_000_000).description("All of the new content"),
+        )
         .field(
             "if_exists",
             haft::schema::one_of(["replace", "refuse"])
@@ -86,11 +91,30 @@ fn write_file() -> Tool {
         .input(input)
         .effect(ToolEffect::Idempotent)
         .requires_approval("May this file be written?")
+        .preview(|args: Args| Ok(CallPreview::diff(change_diff(&args))))
         .handler(|args: Args| {
             format!("wrote {} bytes", args.to_value()["content"].as_str().unwrap_or_default().len())
         })
         .build()
         .unwrap()
+}
+
+const LIST: &str = "# Shopping list\n\n- milk\n- bread\n- two onions\n";
+
+/// What a call of `write_file` changes.
+fn change_diff(args: &Args) -> String {
+    let args = args.to_value();
+    let text = |name: &str| args[name].as_str().unwrap_or_default().to_owned();
+    let (path, content) = (text("path"), text("content"));
+    let before = if path == "list.md" { LIST } else { "" };
+    let has = |text: &str, line: &str| text.lines().any(|it| it == line);
+    let kept = before
+        .lines()
+        .map(|line| format!("{}{line}\n", if has(&content, line) { ' ' } else { '-' }));
+    let added = content.lines().filter(|line| !has(before, line)).map(|line| format!("+{line}\n"));
+    let lines: String = kept.chain(added).collect();
+    let (old, new) = (before.lines().count(), content.lines().count());
+    format!("--- a/{path}\n+++ b/{path}\n@@ -1,{old} +1,{new} @@\n{lines}")
 }
 
 /// Lines of a log, of about 100 bytes each.
@@ -258,6 +282,26 @@ fn fetch_log() -> Tool {
     let text: String =
         (0..600).map(|n| format!("{n} {}\n", hostile_text().replace('\n', " "))).collect();
     data_tool("fetch_log", "Fetches a log.", ArtifactKind::TEXT, text)
+}
+
+/// Returns when the test allows it.
+fn wait_for_sensor(example: &Example) -> Tool {
+    let example = example.clone();
+    Tool::builder("wait_for_sensor")
+        .description("Waits for the temperature of a room.")
+        .input(object().field("room", string().required().description("The room")))
+        .effect(ToolEffect::ReadOnly)
+        .handler(move |_: Args| {
+            let example = example.clone();
+            async move {
+                let wait = tokio::time::timeout(Duration::from_secs(60), example.pieces.acquire());
+                let permit = wait.await.map_err(|_| ToolFailure::new("the test did not go on"))?;
+                permit.map_err(|_| ToolFailure::new("closed"))?.forget();
+                Ok::<_, ToolFailure>("21 degrees")
+            }
+        })
+        .build()
+        .unwrap()
 }
 
 fn read_sensor(example: &Example) -> Tool {

@@ -124,12 +124,12 @@ pub(super) async fn read_rows(
 /// Reads a number from the first column.
 fn read_number(row: &Row, turn: &TurnId) -> Result<u64, PostgresError> {
     let number = u64::try_from(row.try_get::<_, i64>(0)?);
-    Ok(number.map_err(|_| damaged(turn.as_str(), "a number of it is negative"))?)
+    number.map_err(|_| damaged(turn.as_str(), "a number of it is negative"))
 }
 
 fn read_kind(row: &Row, column: usize, turn: &TurnId) -> Result<RowKind, PostgresError> {
     let kind = RowKind::from_word(row.try_get(column)?);
-    Ok(kind.ok_or_else(|| damaged(turn.as_str(), "the kind of a row is unknown"))?)
+    kind.ok_or_else(|| damaged(turn.as_str(), "the kind of a row is unknown"))
 }
 
 pub(super) async fn list_turns(
