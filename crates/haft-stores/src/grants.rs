@@ -12,6 +12,7 @@ use haft_core::gate::{GrantId, GrantRow, GrantStore};
 use haft_core::store::StoreError;
 
 use crate::blocking::run_blocking;
+use crate::grant_limits::{MAX_GRANT_BYTES, MAX_GRANTS};
 use crate::private_file::{create_private_dir, private_file_options};
 
 /// A directory with one file per standing approval, and one empty file per revoked one. A mark of revocation is never
@@ -195,12 +196,6 @@ fn sync_dir(dir: &Path) -> io::Result<()> {
 fn sync_dir(_: &Path) -> io::Result<()> {
     Ok(())
 }
-
-/// The longest text of a grant. Only exact arguments can be long.
-pub(crate) const MAX_GRANT_BYTES: usize = 256 * 1024;
-
-/// The most grants. Each call that requires approval reads them all.
-pub(crate) const MAX_GRANTS: usize = 1000;
 
 /// The most entries of the directory that are looked at.
 const MAX_ENTRIES: usize = 10_000;

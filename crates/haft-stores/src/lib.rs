@@ -43,6 +43,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod blocking;
+mod grant_limits;
 mod grants;
 mod ledger;
 #[cfg(feature = "sqlite")]

@@ -11,7 +11,7 @@ use tokio_postgres::types::ToSql;
 use super::PostgresLedger;
 use super::connection::Database;
 use super::error::PostgresError;
-use crate::grants::{MAX_GRANT_BYTES, MAX_GRANTS};
+use crate::grant_limits::{MAX_GRANT_BYTES, MAX_GRANTS};
 
 /// Stores standing approvals in a PostgreSQL server, in the schema of the ledger of spent approvals: the role that writes
 /// turns need not have rights there.
