@@ -47,7 +47,7 @@ use std::future::Future;
 use std::hash::Hash;
 use std::sync::Arc;
 
-use crate::store::{Row, RowKind, StoredText};
+use crate::store::{Row, RowKind, StoredForm, StoredText};
 
 pub(crate) use self::error::RecordFaults;
 pub use self::error::{InvalidRecord, LoadError, NotStorable, RecordFault};
@@ -105,9 +105,7 @@ pub trait Record: fmt::Debug + Send + Sync + Sized + 'static {
     /// As [`to_stored`](Self::to_stored).
     fn to_row(self: &Arc<Self>) -> Result<Row, NotStorable> {
         let json = if self.is_plain() {
-            StoredText::of(Arc::clone(self), |it| {
-                it.to_stored().unwrap_or_else(|_| StoredText::UNWRITABLE.to_owned())
-            })
+            StoredText::of(Arc::clone(self))
         } else {
             self.to_stored()?.into()
         };
@@ -138,5 +136,11 @@ pub trait Record: fmt::Debug + Send + Sync + Sized + 'static {
             }
             Ok(record)
         }
+    }
+}
+
+impl<T: Record> StoredForm for T {
+    fn write_text(&self) -> String {
+        self.to_stored().unwrap_or_else(|_| StoredText::UNWRITABLE.to_owned())
     }
 }

@@ -429,12 +429,15 @@ impl Step {
 
     /// Says.
     pub fn say(mut self, message: Message) -> Self {
+        // Nearly always it is the only one, and thousands of turns run at once.
+        self.messages.reserve_exact(usize::from(self.messages.is_empty()));
         self.messages.push(message);
         self
     }
 
     /// Asks for a call.
     pub fn call(mut self, call: ProposedCall) -> Self {
+        self.calls.reserve_exact(usize::from(self.calls.is_empty()));
         self.calls.push(call);
         self
     }

@@ -36,7 +36,7 @@ pub use self::memory::{MemoryRow, MemoryScope, MemoryScopeKind};
 pub use self::outline::{NumberedRow, OutlineRow, TurnOutline};
 pub use self::query::TurnQuery;
 pub use self::schedule::TurnSchedule;
-pub use self::text::StoredText;
+pub use self::text::{StoredForm, StoredText};
 pub use self::turn::{
     NewTurn, StoredTurn, SummaryUpdate, TurnStatus, TurnSummary, first_words, search_words,
 };

@@ -25,7 +25,7 @@ pub struct WorkScopes(Option<Arc<[Arc<dyn WorkScope>]>>);
 impl WorkScopes {
     /// Runs work inside of the scopes.
     pub fn run<T>(&self, work: impl FnOnce() -> T) -> T {
-        let _entered = self.enter();
+        let _entered = self.0.is_some().then(|| self.enter());
         work()
     }
 
@@ -80,7 +80,7 @@ impl<F: Future + Unpin> Future for ScopedFuture<F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let Self { scopes, work } = self.get_mut();
-        let _entered = scopes.enter();
+        let _entered = scopes.0.is_some().then(|| scopes.enter());
         Pin::new(work).poll(cx)
     }
 }

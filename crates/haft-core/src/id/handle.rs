@@ -94,6 +94,8 @@ impl HandleTable {
             Some(n) => format!("{prefix}#{n}").into(),
             None => prefix.into(),
         });
+        // Nearly always there are one or two, and thousands of turns run at once.
+        self.handles.reserve_exact(if self.handles.is_empty() { 2 } else { 0 });
         self.handles.insert(place, (record, handle.clone()));
         handle
     }

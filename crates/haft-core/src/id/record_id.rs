@@ -1,6 +1,5 @@
 //! The name of one record, and how repeats get theirs.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::marker::PhantomData;
 use std::num::NonZeroU32;
@@ -8,6 +7,7 @@ use std::str::FromStr;
 
 use super::call_id::FromText;
 use super::{CallId, ParseIdError};
+use crate::small_map::SmallMap;
 
 /// The name of one call record, unique in its turn: the call id, and which occurrence it is.
 ///
@@ -131,14 +131,14 @@ impl<'de> serde::Deserialize<'de> for RecordId {
 /// assert_eq!(seen.count(id), 2);
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct OccurrenceCounter(HashMap<CallId, NonZeroU32>);
+pub struct OccurrenceCounter(SmallMap<CallId, NonZeroU32>);
 
 impl OccurrenceCounter {
     /// Counts one more call and names its record.
     pub fn next(&mut self, id: CallId) -> RecordId {
-        let count = self.0.entry(id);
-        let count = count.and_modify(|it| *it = it.saturating_add(1)).or_insert(NonZeroU32::MIN);
-        RecordId::new(id, *count)
+        let count = self.0.get(&id).map_or(NonZeroU32::MIN, |it| it.saturating_add(1));
+        self.0.insert(id, count);
+        RecordId::new(id, count)
     }
 
     /// Takes over a record that already has its name, as when a turn is resumed: later names come
@@ -153,13 +153,13 @@ impl OccurrenceCounter {
     /// assert_eq!(counter.next(id).occurrence().get(), 2);
     /// ```
     pub fn restore(&mut self, record: RecordId) {
-        let count = self.0.entry(record.id).or_insert(record.occurrence);
-        *count = record.occurrence.max(*count);
+        let known = self.0.get(&record.id).copied().unwrap_or(record.occurrence);
+        self.0.insert(record.id, record.occurrence.max(known));
     }
 
     /// Takes over everything that another counter has counted.
     pub fn restore_all(&mut self, other: &Self) {
-        for (id, occurrence) in &other.0 {
+        for (id, occurrence) in other.0.iter() {
             self.restore(RecordId::new(*id, *occurrence));
         }
     }

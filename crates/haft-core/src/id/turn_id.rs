@@ -49,6 +49,12 @@ macro_rules! text_ids {
             }
         }
 
+        impl From<&$name> for Arc<str> {
+            fn from(id: &$name) -> Self {
+                Self::clone(&id.0)
+            }
+        }
+
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.pad(&self.0)

@@ -6,9 +6,8 @@ use std::hash::Hash;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use indexmap::IndexMap;
-
 use super::Record;
+use crate::small_map::SmallMap;
 
 /// Numbers the records of a turn, of all kinds, in the order in which they were first put on a list.
 /// Cheap to clone; clones count on together.
@@ -63,8 +62,7 @@ pub struct RecordList<T: Record> {
     sequence: RecordSequence,
 }
 
-/// Nothing until the first record is put: a turn has a list for every kind, and uses two or three.
-type RecordMap<T> = Option<Box<IndexMap<<T as Record>::Id, NumberedRecord<T>>>>;
+type RecordMap<T> = SmallMap<<T as Record>::Id, NumberedRecord<T>>;
 
 struct NumberedRecord<T> {
     number: u64,
@@ -100,13 +98,13 @@ impl<T: Record> RecordList<T> {
     /// ```
     pub fn put(&self, record: impl Into<Arc<T>>) -> Option<Arc<T>> {
         let record = record.into();
+        let key = record.key();
         let mut records = self.write();
-        let records = records.get_or_insert_default();
-        match records.get_mut(&record.key()) {
+        match records.get_mut(&key) {
             Some(placed) => Some(std::mem::replace(&mut placed.record, record)),
             None => {
                 let number = self.sequence.next();
-                records.insert(record.key(), NumberedRecord { number, record });
+                records.insert(key, NumberedRecord { number, record });
                 None
             }
         }
@@ -119,16 +117,12 @@ impl<T: Record> RecordList<T> {
             return;
         }
         let mut records = self.write();
-        let before = records.take().map(|it| *it).unwrap_or_default();
-        let mut merged = IndexMap::with_capacity(before.len() + earlier.len());
-        let (known, own): (Vec<_>, Vec<_>) =
-            before.into_iter().partition(|(_, placed)| placed.is_earlier());
-        merged.extend(known);
+        let before = std::mem::take(&mut *records).into_entries().into_iter();
+        let (known, own): (Vec<_>, Vec<_>) = before.partition(|(_, placed)| placed.is_earlier());
         let numbered =
             |(number, record): (u64, Arc<T>)| (record.key(), NumberedRecord { number, record });
-        merged.extend(earlier.into_iter().map(numbered));
-        merged.extend(own);
-        *records = Some(Box::new(merged));
+        let earlier = earlier.into_iter().map(numbered);
+        *records = known.into_iter().chain(earlier).chain(own).collect();
     }
 
     /// Takes a record away and gives it back, if there is one of this id.
@@ -137,7 +131,7 @@ impl<T: Record> RecordList<T> {
         T::Id: Borrow<Q>,
         Q: Hash + Eq + ?Sized,
     {
-        self.write().as_mut()?.shift_remove(id).map(|placed| placed.record)
+        self.write().remove(id).map(|placed| placed.record)
     }
 
     /// The record of this id.
@@ -147,7 +141,7 @@ impl<T: Record> RecordList<T> {
         T::Id: Borrow<Q>,
         Q: Hash + Eq + ?Sized,
     {
-        self.read().as_ref()?.get(id).map(|placed| Arc::clone(&placed.record))
+        self.read().get(id).map(|placed| Arc::clone(&placed.record))
     }
 
     /// All records as they are now, in order.
@@ -167,27 +161,24 @@ impl<T: Record> RecordList<T> {
     #[must_use]
     pub fn matching(&self, mut matches: impl FnMut(&T) -> bool) -> Vec<Arc<T>> {
         let records = self.read();
-        let records = records.iter().flat_map(|records| records.values());
-        records.filter(|it| matches(&it.record)).map(|it| Arc::clone(&it.record)).collect()
+        let matching = records.values().filter(|it| matches(&it.record));
+        matching.map(|it| Arc::clone(&it.record)).collect()
     }
 
     /// Whether a record matches. The list is locked meanwhile.
     pub fn any(&self, mut matches: impl FnMut(&T) -> bool) -> bool {
-        let records = self.read();
-        records.iter().flat_map(|records| records.values()).any(|it| matches(&it.record))
+        self.read().values().any(|it| matches(&it.record))
     }
 
     /// Whether a record of the turn itself matches. The list is locked meanwhile.
     pub fn any_of_turn(&self, mut matches: impl FnMut(&T) -> bool) -> bool {
-        let records = self.read();
-        let mut records = records.iter().flat_map(|records| records.values());
-        records.any(|it| !it.is_earlier() && matches(&it.record))
+        self.read().values().any(|it| !it.is_earlier() && matches(&it.record))
     }
 
     /// The last record.
     #[must_use]
     pub fn last(&self) -> Option<Arc<T>> {
-        self.read().as_ref()?.last().map(|(_, placed)| Arc::clone(&placed.record))
+        self.read().last().map(|(_, placed)| Arc::clone(&placed.record))
     }
 
     /// How many records of the turn itself there are, without those of earlier turns.
@@ -195,18 +186,15 @@ impl<T: Record> RecordList<T> {
     pub fn len_of_turn(&self) -> usize {
         let records = self.read();
         // Records of earlier turns come first.
-        records.as_ref().map_or(0, |records| {
-            let earlier = records.as_slice().partition_point(|_, placed| placed.is_earlier());
-            records.len() - earlier
-        })
+        records.len() - records.partition_point(NumberedRecord::is_earlier)
     }
 
     /// The records of the turn itself as they are now, in order, without those of earlier turns.
     #[must_use]
     pub fn of_turn(&self) -> Vec<Arc<T>> {
         let records = self.read();
-        let records = records.iter().flat_map(|records| records.values());
-        records.filter(|it| !it.is_earlier()).map(|it| Arc::clone(&it.record)).collect()
+        let own = records.values().filter(|it| !it.is_earlier());
+        own.map(|it| Arc::clone(&it.record)).collect()
     }
 
     /// Whether the record of this id belongs to an earlier turn of the conversation.
@@ -216,14 +204,13 @@ impl<T: Record> RecordList<T> {
         T::Id: Borrow<Q>,
         Q: Hash + Eq + ?Sized,
     {
-        let records = self.read();
-        records.as_ref().and_then(|it| it.get(id)).is_some_and(NumberedRecord::is_earlier)
+        self.read().get(id).is_some_and(NumberedRecord::is_earlier)
     }
 
     /// How many there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.read().as_ref().map_or(0, |records| records.len())
+        self.read().len()
     }
 
     /// Whether there are none.
@@ -235,12 +222,11 @@ impl<T: Record> RecordList<T> {
     /// How many keys of the turn itself match.
     pub(crate) fn count_keys(&self, matches: impl Fn(&T::Id) -> bool) -> usize {
         let records = self.read();
-        let records = records.iter().flat_map(|records| records.iter());
-        records.filter(|(key, placed)| !placed.is_earlier() && matches(key)).count()
+        records.iter().filter(|(key, placed)| !placed.is_earlier() && matches(key)).count()
     }
 
     fn each<R>(&self, of: impl Fn(&NumberedRecord<T>) -> R) -> Vec<R> {
-        self.read().as_ref().map_or_else(Vec::new, |it| it.values().map(of).collect())
+        self.read().values().map(of).collect()
     }
 
     fn read(&self) -> RwLockReadGuard<'_, RecordMap<T>> {
@@ -261,6 +247,6 @@ impl<T: Record> Default for RecordList<T> {
 
 impl<T: Record> fmt::Debug for RecordList<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.read().iter().flat_map(|records| records.keys())).finish()
+        f.debug_set().entries(self.read().keys()).finish()
     }
 }

@@ -10,14 +10,22 @@ use super::{StoreError, check_text};
 ///
 /// The loop keeps what it does step by step, and a store in memory is seldom asked for any of it. So the
 /// loop hands over values that never change, and their text is made where it is needed: by a store that
-/// has a disk, or by the process that loads the turn. From then on there are both, the value and its text.
+/// has a disk, or by the process that loads the turn. From then on there are both, the value and its text. A
+/// clone that was made before has the value alone.
 ///
 /// ```
-/// use haft_core::store::StoredText;
+/// use std::sync::Arc;
+/// use haft_core::store::{StoredForm, StoredText};
 ///
-/// let written = StoredText::from("[1,2]");
-/// let unwritten = StoredText::of(vec![1, 2], |list| format!("{list:?}").replace(' ', ""));
-/// assert_eq!(unwritten, written);
+/// struct Pair(u32, u32);
+///
+/// impl StoredForm for Pair {
+///     fn write_text(&self) -> String {
+///         format!("[{},{}]", self.0, self.1)
+///     }
+/// }
+///
+/// assert_eq!(StoredText::of(Arc::new(Pair(1, 2))), StoredText::from("[1,2]"));
 /// ```
 #[derive(Clone)]
 pub struct StoredText(Form);
@@ -25,30 +33,19 @@ pub struct StoredText(Form);
 #[derive(Clone)]
 enum Form {
     Written(Arc<str>),
-    Unwritten(Arc<dyn Unwritten>),
+    Unwritten { value: Arc<dyn StoredForm>, text: OnceLock<Arc<str>> },
 }
 
-/// A value and its text, once that was asked for.
-trait Unwritten: Send + Sync {
-    fn text(&self) -> &str;
-
-    /// The text, if it was serialized already.
-    fn written(&self) -> Option<&str>;
+/// A value that a store keeps as a text.
+pub trait StoredForm: Send + Sync {
+    /// The text: JSON, so that it cannot contain U+0000, or [`StoredText::UNWRITABLE`].
+    fn write_text(&self) -> String;
 }
 
-struct Value<T> {
-    value: T,
-    write: fn(&T) -> String,
-    text: OnceLock<Box<str>>,
-}
-
-impl<T: Send + Sync> Unwritten for Value<T> {
-    fn text(&self) -> &str {
-        self.text.get_or_init(|| (self.write)(&self.value).into())
-    }
-
-    fn written(&self) -> Option<&str> {
-        self.text.get().map(|text| &**text)
+/// A text that is JSON already.
+impl StoredForm for String {
+    fn write_text(&self) -> String {
+        self.clone()
     }
 }
 
@@ -56,10 +53,9 @@ impl StoredText {
     /// What stands for a text that could not be written: U+0000, which no store keeps and nothing reads.
     pub const UNWRITABLE: &'static str = "\0";
 
-    /// The text of a value, which `write` makes when it is first read: JSON, so that it cannot contain U+0000, or
-    /// [`UNWRITABLE`](Self::UNWRITABLE).
-    pub fn of<T: Send + Sync + 'static>(value: T, write: fn(&T) -> String) -> Self {
-        Self(Form::Unwritten(Arc::new(Value { value, write, text: OnceLock::new() })))
+    /// The text of a value, which is serialized when the text is first read.
+    pub fn of<T: StoredForm + 'static>(value: Arc<T>) -> Self {
+        Self(Form::Unwritten { value, text: OnceLock::new() })
     }
 
     /// Returns the text, and serializes it first if necessary.
@@ -67,7 +63,7 @@ impl StoredText {
     pub fn as_str(&self) -> &str {
         match &self.0 {
             Form::Written(text) => text,
-            Form::Unwritten(value) => value.text(),
+            Form::Unwritten { value, text } => text.get_or_init(|| value.write_text().into()),
         }
     }
 
@@ -80,10 +76,9 @@ impl StoredText {
     pub fn check(&self, what: &'static str) -> Result<(), StoreError> {
         match &self.0 {
             Form::Written(text) => check_text(what, text),
-            Form::Unwritten(value) => match value.written() {
-                Some(text) => check_text(what, text),
-                None => Ok(()),
-            },
+            Form::Unwritten { text, .. } => {
+                text.get().map_or(Ok(()), |text| check_text(what, text))
+            }
         }
     }
 }

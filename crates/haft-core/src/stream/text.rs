@@ -3,18 +3,18 @@
 use std::mem;
 use std::sync::Arc;
 
-use indexmap::IndexMap;
-
 use super::{MAX_STREAM_BYTES, StreamError, StreamPart, check_id};
 use crate::clock::Timestamp;
 use crate::event::{EventKind, StreamDelta, StreamState};
+use crate::small_map::SmallMap;
 
 /// The streams of one channel, in the order in which they began.
 #[derive(Debug, Default)]
-pub(super) struct Texts(IndexMap<Arc<str>, StreamText>);
+pub(super) struct Texts(SmallMap<Arc<str>, StreamText>);
 
 #[derive(Debug)]
 struct StreamText {
+    id: Arc<str>,
     /// What came so far; empty once the stream has ended.
     text: String,
     created_at: Timestamp,
@@ -79,9 +79,9 @@ impl Texts {
         delta: &'d str,
         (part, at): (StreamPart, Timestamp),
     ) -> Result<StreamReport<'d>, StreamError> {
-        let (id, text) = self.open(id, at)?;
+        let text = self.open(id, at)?;
         if text.text.len().saturating_add(delta.len()) > MAX_STREAM_BYTES {
-            return Err(StreamError::TooLong { id: id.as_ref().to_owned() });
+            return Err(StreamError::TooLong { id: id.to_owned() });
         }
         let offset = text.text.len();
         text.text.push_str(delta);
@@ -89,7 +89,7 @@ impl Texts {
             StreamPart::More => StreamState::Open,
             StreamPart::Last => StreamState::Sealed,
         };
-        Ok(StreamReport { delta, offset, ..text.become_(state, channel, id, at) })
+        Ok(StreamReport { delta, offset, ..text.become_(state, channel, at) })
     }
 
     pub(super) fn close(
@@ -99,11 +99,10 @@ impl Texts {
         state: StreamState,
         at: Timestamp,
     ) -> Result<EventKind, StreamError> {
-        let found = self.0.get_full_mut(id).filter(|(_, _, text)| text.is_open());
-        let Some((_, id, text)) = found else {
-            return Err(StreamError::NotOpen { id: id.to_owned() });
-        };
-        Ok(text.become_(state, channel, Arc::clone(id), at).into())
+        match self.0.get_mut(id).filter(|text| text.is_open()) {
+            Some(text) => Ok(text.become_(state, channel, at).into()),
+            None => Err(StreamError::NotOpen { id: id.to_owned() }),
+        }
     }
 
     pub(super) fn close_all(
@@ -112,8 +111,8 @@ impl Texts {
         (state, at): (StreamState, Timestamp),
         events: &mut Vec<EventKind>,
     ) {
-        for (id, text) in self.0.iter_mut().filter(|(_, text)| text.is_open()) {
-            events.push(text.become_(state, channel, Arc::clone(id), at).into());
+        for (_, text) in self.0.iter_mut().filter(|(_, text)| text.is_open()) {
+            events.push(text.become_(state, channel, at).into());
         }
     }
 
@@ -122,34 +121,28 @@ impl Texts {
     }
 
     /// The open stream of that id: the one there is, or a new one.
-    fn open(
-        &mut self,
-        id: &str,
-        at: Timestamp,
-    ) -> Result<(Arc<str>, &mut StreamText), StreamError> {
-        let at = match self.0.get_full_mut(id) {
-            Some((index, _, text)) => {
-                match text.state {
-                    StreamState::Open => {}
-                    StreamState::Superseded => *text = StreamText::new(at),
-                    StreamState::Sealed | StreamState::Aborted => {
-                        return Err(StreamError::Ended { id: id.to_owned() });
-                    }
-                }
-                index
-            }
-            None => self.0.insert_full(check_id(id)?.into(), StreamText::new(at)).0,
-        };
-        match self.0.get_index_mut(at) {
-            Some((id, text)) => Ok((Arc::clone(id), text)),
-            None => Err(StreamError::NotOpen { id: id.to_owned() }),
+    fn open(&mut self, id: &str, at: Timestamp) -> Result<&mut StreamText, StreamError> {
+        if self.0.get(id).is_none() {
+            let name: Arc<str> = check_id(id)?.into();
+            self.0.insert(Arc::clone(&name), StreamText::new(name, at));
         }
+        let Some(text) = self.0.get_mut(id) else {
+            return Err(StreamError::NotOpen { id: id.to_owned() });
+        };
+        match text.state {
+            StreamState::Open => {}
+            StreamState::Superseded => *text = StreamText::new(Arc::clone(&text.id), at),
+            StreamState::Sealed | StreamState::Aborted => {
+                return Err(StreamError::Ended { id: id.to_owned() });
+            }
+        }
+        Ok(text)
     }
 }
 
 impl StreamText {
-    fn new(created_at: Timestamp) -> Self {
-        Self { text: String::new(), created_at, state: StreamState::Open }
+    fn new(id: Arc<str>, created_at: Timestamp) -> Self {
+        Self { id, text: String::new(), created_at, state: StreamState::Open }
     }
 
     fn is_open(&self) -> bool {
@@ -162,11 +155,10 @@ impl StreamText {
         &mut self,
         state: StreamState,
         channel: Channel,
-        id: Arc<str>,
         at: Timestamp,
     ) -> StreamReport<'d> {
         self.state = state;
-        let offset = self.text.len();
+        let (id, offset) = (Arc::clone(&self.id), self.text.len());
         let full = match state {
             StreamState::Open => None,
             StreamState::Sealed | StreamState::Aborted => Some(mem::take(&mut self.text)),

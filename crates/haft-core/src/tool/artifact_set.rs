@@ -12,6 +12,7 @@ use crate::artifact::{ArtifactKind, SpooledArtifact};
 use crate::call::{CallId, Handle, HandleTable, RecordId, ToolCall, ToolResults};
 use crate::error::{Coded, ErrorCode, codes};
 use crate::invariant::OrReport as _;
+use crate::small_map::SmallMap;
 
 /// The artifacts that the model can query in a turn, by handle.
 ///
@@ -37,7 +38,7 @@ pub(crate) struct ForgedTools {
 #[derive(Debug, Default)]
 struct Live {
     handles: HandleTable,
-    calls: IndexMap<RecordId, Vec<ArtifactEntry>>,
+    calls: SmallMap<RecordId, Vec<ArtifactEntry>>,
     /// By handle.
     retrieved: IndexMap<String, Retrieved>,
     /// Every kind that an artifact of the set has had, in order of appearance.
@@ -143,7 +144,7 @@ impl ArtifactSet {
     /// Forgets the artifacts of a call.
     pub fn remove_call(&self, id: RecordId) {
         let mut live = self.write();
-        if live.calls.shift_remove(&id).is_some() {
+        if live.calls.remove(&id).is_some() {
             live.revision += 1;
         }
     }

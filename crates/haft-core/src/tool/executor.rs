@@ -84,6 +84,12 @@ struct ValidatedCall {
     began: ClockReading,
 }
 
+/// How a handler ended.
+struct HandlerEnd {
+    outcome: Result<ToolOutput, ToolError>,
+    duration: Duration,
+}
+
 impl AcceptedCall {
     /// The arguments that the handler will get.
     #[must_use]
@@ -94,7 +100,9 @@ impl AcceptedCall {
     /// Runs the handler with these very arguments; the call begins now.
     pub async fn run(mut self) -> Invocation {
         self.validated.began = self.executor.ctx.clock().read();
-        self.executor.finish(self.validated, Ok(self.accepted)).await
+        let accepted = Ok(self.accepted);
+        let end = self.executor.run_handler(&self.validated, &accepted).await;
+        self.executor.invocation(self.validated, accepted, end)
     }
 }
 
@@ -139,7 +147,11 @@ impl ToolExecutor {
         let (validated, accepted) = self.check_args(args.into());
         match self.run_validators(accepted).await {
             Ok(accepted) => Ok(AcceptedCall { executor: self.clone(), validated, accepted }),
-            Err(problems) => Err(Box::new(self.finish(validated, Err(problems)).await)),
+            Err(problems) => {
+                let refused = Err(problems);
+                let end = self.run_handler(&validated, &refused).await;
+                Err(Box::new(self.invocation(validated, refused, end)))
+            }
         }
     }
 
@@ -148,7 +160,8 @@ impl ToolExecutor {
         if !self.tool.0.validators.is_empty() {
             accepted = Box::pin(self.run_validators(accepted)).await;
         }
-        self.finish(validated, accepted).await
+        let end = self.run_handler(&validated, &accepted).await;
+        self.invocation(validated, accepted, end)
     }
 
     /// Validates the arguments by the schema.
@@ -180,38 +193,63 @@ impl ToolExecutor {
         accepted
     }
 
-    async fn finish(
+    /// Runs the handler, unless the arguments were refused, and tells observers. What it works on is borrowed, so that
+    /// nothing is copied into the future.
+    async fn run_handler(
+        &self,
+        validated: &ValidatedCall,
+        accepted: &Result<AcceptedArgs, Problems>,
+    ) -> HandlerEnd {
+        let outcome = match accepted {
+            Ok(accepted) => match self.start_handler(validated, accepted) {
+                (_, Ok(HandlerFuture::Ready(result))) => {
+                    self.execution(validated).outcome(Ok(result))
+                }
+                (scopes, Ok(HandlerFuture::Running(future))) => {
+                    let caught = Guarded(scopes.wrap(future)).await;
+                    self.execution(validated).outcome(caught)
+                }
+                (_, Err(error)) => Err(error),
+            },
+            Err(problems) => Err(self.execution(validated).rejection(problems)),
+        };
+        let ended = self.ctx.clock().monotonic();
+        let duration = ended.saturating_sub(validated.began.monotonic);
+        self.execution(validated).emit_ended(&outcome, validated.began.wall, duration);
+        HandlerEnd { outcome, duration }
+    }
+
+    /// Tells observers that the handler starts, and runs it or the part of it before its first await.
+    fn start_handler(
+        &self,
+        validated: &ValidatedCall,
+        accepted: &AcceptedArgs,
+    ) -> (WorkScopes, Result<HandlerFuture, ToolError>) {
+        let execution = self.execution(validated);
+        let scopes = execution.emit_started(accepted, validated.began.wall);
+        let started = scopes.run(|| execution.run(&accepted.args));
+        (scopes, started)
+    }
+
+    fn execution(&self, validated: &ValidatedCall) -> CallExecution<'_> {
+        let (call_id, ordinal) = (validated.call_id, validated.ordinal);
+        let record = self.place.map(|(record, _)| record);
+        CallExecution { ctx: &self.ctx, tool: &self.tool, call_id, record, ordinal }
+    }
+
+    fn invocation(
         &self,
         validated: ValidatedCall,
         accepted: Result<AcceptedArgs, Problems>,
+        end: HandlerEnd,
     ) -> Invocation {
-        let Self { tool, ctx, .. } = self;
-        // Taken apart only at the end, so that nothing is copied before the handler runs.
-        let ValidatedCall { call_id, ordinal, began, .. } = &validated;
-        let (call_id, ordinal, began) = (*call_id, *ordinal, *began);
-        let started_at = began.wall;
-        let record = self.place.map(|(record, _)| record);
-        let scope = CallExecution { ctx, tool, call_id, record, ordinal };
-        let outcome = match &accepted {
-            Ok(accepted) => {
-                let scopes = scope.emit_started(accepted, started_at);
-                match scopes.run(|| scope.run(&accepted.args)) {
-                    Ok(HandlerFuture::Ready(result)) => scope.outcome(Ok(result)),
-                    Ok(HandlerFuture::Running(future)) => {
-                        scope.outcome(Guarded(scopes.wrap(future)).await)
-                    }
-                    Err(error) => Err(error),
-                }
-            }
-            Err(problems) => Err(scope.rejection(problems)),
-        };
-        let duration = ctx.clock().monotonic().saturating_sub(began.monotonic);
-        scope.emit_ended(&outcome, started_at, duration);
+        let ValidatedCall { raw, call_id, ordinal, began } = validated;
         let (accepted, changes) = match accepted {
             Ok(AcceptedArgs { args, changes }) => (Some(args), changes),
             Err(_) => (None, Vec::new()),
         };
-        let (tool, raw) = (tool.clone(), validated.raw);
+        let (tool, started_at, HandlerEnd { outcome, duration }) =
+            (self.tool.clone(), began.wall, end);
         Invocation { tool, call_id, ordinal, raw, accepted, changes, outcome, started_at, duration }
     }
 

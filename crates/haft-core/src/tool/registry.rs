@@ -8,7 +8,7 @@ mod merge;
 mod tests;
 
 use crate::error::codes;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use indexmap::IndexMap;
 use indexmap::map::Entry as MapEntry;
@@ -19,7 +19,7 @@ use crate::tool::context::{AckSubscription, DispatchContext};
 use crate::tool::error::{MAX_LISTED, MAX_NEAREST};
 use crate::tool::{Tool, ToolError, ToolName, Unavailability};
 
-use self::block::{BlockPlace, RestoredTools};
+use self::block::{BlockPlace, FirstOffer, RestoredTools};
 pub use self::block::{BlockTool, OfferPoint};
 pub use self::changes::{AppendedTool, RegisteredTool, ToolChanges};
 
@@ -47,6 +47,7 @@ struct Entries {
     first_offered: u32,
     /// What an earlier process has journaled about tools.
     restored: Option<Arc<RestoredTools>>,
+    first_offer: FirstOffer,
 }
 
 #[derive(Clone, Debug)]
@@ -367,9 +368,15 @@ impl ToolRegistry {
         self.entries.read().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn write(&self) -> RwLockWriteGuard<'_, Arc<Entries>> {
+        self.entries.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn change<T>(&self, change: impl FnOnce(&mut Entries) -> T) -> T {
-        let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
-        change(Arc::make_mut(&mut entries))
+        let mut entries = self.write();
+        let entries = Arc::make_mut(&mut entries);
+        entries.first_offer = FirstOffer::default();
+        change(entries)
     }
 }
 

@@ -17,9 +17,13 @@ impl ChangeHub {
         Self { sender: broadcast::channel(MAX_WAITING).0 }
     }
 
+    pub(super) fn has_listeners(&self) -> bool {
+        self.sender.receiver_count() > 0
+    }
+
     /// Tells a change. Without listeners nothing happens.
     pub(super) fn notify(&self, turn: &TurnId, kind: StoreChangeKind) {
-        if self.sender.receiver_count() > 0 {
+        if self.has_listeners() {
             let _ = self.sender.send(StoreChange::Turn { turn: turn.clone(), kind });
         }
     }

@@ -19,6 +19,10 @@ pub(super) fn check_answer(ctx: &DispatchContext, step: Step) -> Step {
     if step.then != NextAction::Done || !step.calls.is_empty() || ctx.signal().is_some() {
         return step;
     }
+    // Most turns have no stash, and need no path into it.
+    if ctx.stash().is_empty() {
+        return step;
+    }
     let Some(stored) = ctx.stash().get(AnswerFormat::STASH_KEY) else { return step };
     let checked = match AnswerFormat::from_stored(stored) {
         Ok(format) => correct_answer(ctx, step, &format),

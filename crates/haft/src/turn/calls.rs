@@ -22,7 +22,7 @@ use tokio::time::Instant;
 use self::concurrency::{CallQueue, ConcurrencyClass};
 use self::tasks::{CallTasks, StepCall};
 use super::deadline::{CatchUnwind, Stopwatch, Task, WaitError, with_deadline};
-use super::gates::{Approval, TurnGates};
+use super::gates::{Approval, OpenGate, TurnGates};
 use super::report::LogTopic;
 use super::runner::RunnerShared;
 
@@ -214,11 +214,14 @@ impl CallRunner {
                 return Ok(Arc::new(self.end_spent_call(&attempt.call)));
             }
         }
-        let work = match accepted {
-            Some(accepted) => attempt.run_accepted(accepted),
-            None => attempt.run_whole(),
+        let ended = match accepted {
+            // Boxed, because calls without an approval need no room for it.
+            Some(accepted) => {
+                let work = attempt.run_accepted(accepted);
+                Box::pin(attempt.run_timed(work, WorkKind::Handler)).await
+            }
+            None => attempt.run_timed(attempt.run_whole(), WorkKind::Handler).await,
         };
-        let ended = attempt.run_timed(work, WorkKind::Handler).await;
         drop(slot);
         Ok(ended.unwrap_or_else(|ended| ended))
     }
@@ -244,8 +247,10 @@ impl CallRunner {
         let approval = loop {
             let call = &attempt.call;
             let bound = BoundCall::new(call.id(), call.tool(), accepted.args());
-            let asking = self.await_approval(&attempt.tool, question, bound, attempts);
-            match Box::pin(asking).await {
+            // Both are boxed, so that the wait holds nothing of what opened the gate.
+            let tool = (&attempt.tool, question);
+            let opening = self.gates.open_approval_gate(&self.ctx, tool, bound, attempts);
+            match Box::pin(self.await_approval(Box::pin(opening))).await {
                 Ok(Some(approval)) => break approval,
                 Ok(None) if attempts < MAX_APPROVAL_ATTEMPTS => attempts += 1,
                 Ok(None) => {
@@ -287,16 +292,12 @@ impl CallRunner {
         Ok(())
     }
 
-    /// Opens a gate for the approval of a call, and awaits the decision. `None` if the call needs another gate.
+    /// Awaits the decision at the gate for the approval of a call. `None` if the call needs another gate.
     async fn await_approval(
         &self,
-        tool: &Tool,
-        question: &str,
-        call: BoundCall,
-        attempt: u32,
+        opening: BoxFuture<'_, Result<OpenGate, GateError>>,
     ) -> Result<Option<Approval>, GateError> {
-        let opening = self.gates.open_approval_gate(&self.ctx, (tool, question), call, attempt);
-        let gate = Box::pin(opening).await?;
+        let gate = opening.await?;
         self.gates.await_approval(&self.ctx, &gate).await
     }
 
@@ -342,22 +343,27 @@ impl<'c> CallAttempt<'c> {
     }
 
     /// The call from its raw arguments to its record.
-    fn run_whole(&self) -> CallFuture<Arc<ToolCall>> {
-        let (executor, raw) = (self.executor(), self.call.proposed().clone());
-        let recorder = self.recorder();
-        Box::pin(async move { recorder.record(executor.call(raw).await).await })
+    fn run_whole(&self) -> impl Future<Output = Arc<ToolCall>> + Send + use<> {
+        let (executor, recorder) = (self.executor(), self.recorder());
+        async move {
+            let done = executor.call(recorder.requested.proposed().clone()).await;
+            recorder.record(done).await
+        }
     }
 
     /// The call from its accepted arguments to its record.
-    fn run_accepted(&self, accepted: Box<AcceptedCall>) -> CallFuture<Arc<ToolCall>> {
+    fn run_accepted(
+        &self,
+        accepted: Box<AcceptedCall>,
+    ) -> impl Future<Output = Arc<ToolCall>> + Send + use<> {
         let recorder = self.recorder();
-        Box::pin(async move { recorder.record(accepted.run().await).await })
+        async move { recorder.record(accepted.run().await).await }
     }
 
     /// Validates the arguments: those that the handler will get, or the record of the call that ended without them.
     async fn accept_arguments(&self) -> Result<Box<AcceptedCall>, Arc<ToolCall>> {
         let (executor, raw) = (self.executor(), self.call.proposed().clone());
-        let work: CallFuture<_> = Box::pin(async move { executor.accept(raw).await });
+        let work = async move { executor.accept(raw).await };
         match self.run_timed(work, WorkKind::Preparation).await? {
             Ok(accepted) => Ok(Box::new(accepted)),
             Err(refused) => Err(self.recorder().record(*refused).await),
@@ -371,18 +377,30 @@ impl<'c> CallAttempt<'c> {
     }
 
     /// Runs work within the time of the call. Time spent at gates does not count.
-    async fn run_timed<T: Send + 'static>(
+    ///
+    /// The work starts here and not in the future that is returned, which would have to make room for it.
+    fn run_timed<F: Future<Output: Send + 'static> + Send + 'static>(
         &self,
-        work: CallFuture<T>,
+        work: F,
         kind: WorkKind,
-    ) -> Result<T, Arc<ToolCall>> {
+    ) -> impl Future<Output = Result<F::Output, Arc<ToolCall>>> + use<'_, 'c, F> {
         let watch = Stopwatch::start();
-        let _timed = TimedCall::new(&self.calls.gates, self.call.id(), &watch);
+        let timed = TimedCall::new(&self.calls.gates, self.call.id(), &watch);
         let task = if kind == WorkKind::Handler && self.tool.blocks() {
             Task::start_blocking(work)
         } else {
             Task::start(work)
         };
+        self.await_task(task, (watch, timed), kind)
+    }
+
+    /// Waits for work that was started, as long as the call may take.
+    async fn await_task<T>(
+        &self,
+        task: Task<T>,
+        (watch, _timed): (Stopwatch, TimedCall<'_>),
+        kind: WorkKind,
+    ) -> Result<T, Arc<ToolCall>> {
         let Self { calls, call, tool, limit, .. } = self;
         let (grace, token) = (calls.runner.deadlines.grace, calls.ctx.cancellation());
         let joined = with_deadline(task, &watch, *limit, token, grace).await;
@@ -410,7 +428,7 @@ struct CallRecorder {
 }
 
 impl CallRecorder {
-    async fn record(self, done: Invocation) -> Arc<ToolCall> {
+    async fn record(&self, done: Invocation) -> Arc<ToolCall> {
         let requested = ToolCall::clone(&self.requested);
         let spooler = self.turn.spooler().unwrap_or(&self.runner.spooler);
         let call = match spooler.complete_small_call(requested, done) {
@@ -451,8 +469,6 @@ enum WorkKind {
     Handler,
 }
 
-type CallFuture<T> = BoxFuture<'static, T>;
-
 /// Lets gates pause the stopwatch of a call while the call waits at them.
 struct TimedCall<'g> {
     gates: &'g TurnGates,
@@ -476,9 +492,5 @@ impl Drop for TimedCall<'_> {
     fn drop(&mut self) {
         let mut calls = self.gates.calls.lock().unwrap_or_else(PoisonError::into_inner);
         calls.retain(|(id, _)| *id != self.id);
-        if calls.is_empty() {
-            // No memory is used for calls while none runs.
-            *calls = Vec::new();
-        }
     }
 }

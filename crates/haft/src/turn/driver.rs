@@ -12,7 +12,6 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use haft_core::BoxFuture;
 use haft_core::call::{OccurrenceCounter, ToolCall};
 use haft_core::cancel::{CancelReason, Cancellation};
 use haft_core::clock::Timestamp;
@@ -32,7 +31,6 @@ pub(super) use self::resume::{
 use self::step::ProposedStep;
 use super::TurnReport;
 use super::deadline::Stopwatch;
-use super::earlier_turns::TurnHistoryReader;
 use super::envelopes::{NonceOrigin, derive_envelope_key};
 use super::gates::{GatePolicy, GateScope, GateWaits, TurnGates};
 use super::journal::RequestHistory;
@@ -113,14 +111,6 @@ struct TurnStart {
     gates: Vec<GateRow>,
 }
 
-/// The result of an effect: at once, or after a wait.
-enum PerformedEffect<'d> {
-    Now(Option<TurnEntry>),
-    Later(EffectFuture<'d>),
-}
-
-type EffectFuture<'d> = BoxFuture<'d, EffectReply>;
-
 /// The entries that answer an effect.
 enum EffectReply {
     None,
@@ -168,20 +158,16 @@ impl RunningTurn {
             announced.for_each(|effect| driver.announce(effect));
             effects = driver.apply(machine, Interruption::failed(*error).into());
         }
-        while let Effects { before, last: Some(last) } = effects {
+        while let Some((before, last)) = effects.split_last() {
             // Only the last effect has an answer. The list is gone while that is awaited, which may take days.
             for effect in before {
-                let scopes = driver.scopes.clone();
-                if let PerformedEffect::Later(work) = driver.perform(effect) {
-                    scopes.wrap(work).await;
-                }
+                driver.perform_unanswered(effect).await;
             }
-            let scopes = driver.scopes.clone();
-            let reply = match driver.perform(last) {
-                PerformedEffect::Now(entry) => {
-                    Ok(entry.map_or(EffectReply::None, EffectReply::One))
-                }
-                PerformedEffect::Later(work) => {
+            let reply = match driver.perform_now(last) {
+                Ok(reply) => Ok(reply),
+                Err(last) => {
+                    let scopes = driver.scopes.clone();
+                    let work = std::pin::pin!(driver.perform(last));
                     let mut work = scopes.wrap(work);
                     loop {
                         tokio::select! {
@@ -220,7 +206,7 @@ impl RunnerShared {
         parts: &ContextParts<'_>,
     ) -> DispatchContextBuilder {
         let ContextParts { id, conversation, nonce } = *parts;
-        let builder = DispatchContext::builder(id.as_str())
+        let builder = DispatchContext::builder(id)
             .dispatch([id.as_str(), "/dispatch"].concat())
             .clock(Arc::clone(&self.clock));
         let builder = match conversation {
@@ -273,15 +259,12 @@ impl TurnDriver {
             .system_prompt(start.system_prompt)
             .stash(start.stash)
             .tools(Arc::new(tools))
-            .observers(runner.observers.iter().cloned())
+            .observers(Arc::clone(&runner.observers))
             .cancellation(cancellation)
             .recorder(Arc::clone(&recorder) as _)
             .gates(Arc::clone(&gates) as _)
             .spooler(spooler)
-            .history(Arc::new(TurnHistoryReader {
-                history: Arc::clone(&runner.earlier_turns),
-                recorder: Arc::clone(&recorder),
-            }));
+            .history(Arc::clone(&gates) as _);
         let builder = match &runner.tool_source {
             Some(source) => builder.tool_source(Arc::clone(source)),
             None => builder,
@@ -351,41 +334,63 @@ impl TurnDriver {
         })
     }
 
-    fn perform(&mut self, effect: Effect) -> PerformedEffect<'_> {
-        match effect {
-            Effect::SpoolInput => self.spool_input(),
-            Effect::RunStage(stage) => self.run_stage(stage),
-            Effect::CheckIteration => PerformedEffect::Now(Some(self.check_iteration())),
+    /// Performs an effect that is done at once, or gives back one that has to wait.
+    fn perform_now(&mut self, effect: Effect) -> Result<EffectReply, Effect> {
+        Ok(match effect {
+            Effect::SpoolInput if self.ctx.turn().retrievables().is_empty() => {
+                TurnEntry::InputSpooled.into()
+            }
+            Effect::RunStage(stage) if self.skips_stage(stage) => self.skip_stage(stage).into(),
+            Effect::CheckIteration => self.check_iteration().into(),
             Effect::OpenIteration { iteration, usage } => {
-                PerformedEffect::Now(Some(self.open_iteration(iteration, usage)))
+                self.open_iteration(iteration, usage).into()
             }
-            Effect::AskExecutor => PerformedEffect::Later(Box::pin(self.ask_executor())),
-            Effect::StoreStep(verdict) => {
-                PerformedEffect::Later(Box::pin(self.store_step(verdict)))
-            }
-            Effect::ExecuteCalls => PerformedEffect::Later(Box::pin(self.execute_calls())),
-            Effect::FinishCalls => PerformedEffect::Later(Box::pin(self.finish_stored_calls())),
-            Effect::SignalDispatch(signal) => {
-                PerformedEffect::Now(Some(self.signal_dispatch(signal)))
-            }
+            Effect::SignalDispatch(signal) => self.signal_dispatch(signal).into(),
             Effect::JournalIteration { iteration, done } => {
-                PerformedEffect::Now(Some(self.journal_iteration(iteration, done)))
+                self.journal_iteration(iteration, done).into()
             }
-            Effect::StoreEnd { conclusion, totals } => {
-                PerformedEffect::Later(Box::pin(self.store_end(conclusion, totals)))
-            }
-            Effect::FlushDeferred => {
-                self.recorder.defer_changes(self.ctx.turn());
-                match self.recorder.has_deferred() {
-                    true => PerformedEffect::Later(Box::pin(self.flush_deferred())),
-                    false => PerformedEffect::Now(None),
-                }
-            }
-            Effect::ReleaseLease => PerformedEffect::Later(Box::pin(self.release_lease())),
+            Effect::SpoolInput
+            | Effect::RunStage(_)
+            | Effect::AskExecutor
+            | Effect::StoreStep(_)
+            | Effect::ExecuteCalls
+            | Effect::FinishCalls
+            | Effect::StoreEnd { .. } => return Err(effect),
             effect => {
                 self.announce(effect);
-                PerformedEffect::Now(None)
+                EffectReply::None
             }
+        })
+    }
+
+    /// Performs an effect that has to wait. The rare ones are boxed, so that turns which wait need no room for them.
+    async fn perform(&mut self, effect: Effect) -> EffectReply {
+        match effect {
+            Effect::AskExecutor => self.ask_executor().await,
+            Effect::StoreStep(verdict) => self.store_step(verdict).await,
+            Effect::ExecuteCalls => self.execute_calls().await,
+            Effect::FinishCalls => Box::pin(self.finish_stored_calls()).await,
+            Effect::SpoolInput => Box::pin(self.spool_input()).await,
+            Effect::RunStage(stage) => Box::pin(self.run_stage(stage)).await,
+            Effect::StoreEnd { conclusion, totals } => {
+                Box::pin(self.store_end(&conclusion, totals)).await
+            }
+            _ => EffectReply::None,
+        }
+    }
+
+    /// Performs an effect that has no answer.
+    async fn perform_unanswered(&mut self, effect: Effect) {
+        let scopes = self.scopes.clone();
+        match effect {
+            Effect::FlushDeferred => {
+                self.recorder.defer_changes(self.ctx.turn());
+                if self.recorder.has_deferred() {
+                    scopes.wrap(Box::pin(self.flush_deferred())).await;
+                }
+            }
+            Effect::ReleaseLease => scopes.wrap(Box::pin(self.release_lease())).await,
+            effect => self.announce(effect),
         }
     }
 

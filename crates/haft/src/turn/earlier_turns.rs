@@ -18,8 +18,8 @@ use haft_core::store::{
 };
 use serde::Deserialize;
 
+use super::gates::TurnGates;
 use super::journal::JournalEntry;
-use super::recorder::LeasedRecorder;
 use super::timed::TimedStore;
 
 /// Reads earlier turns from the store of a runner.
@@ -147,26 +147,22 @@ impl HistoryReader for StoredHistory {
     }
 }
 
-/// Reads earlier turns for a turn, and counts for it when the store fails.
-pub(super) struct TurnHistoryReader {
-    pub(super) history: Arc<StoredHistory>,
-    pub(super) recorder: Arc<LeasedRecorder>,
-}
-
-impl HistoryReader for TurnHistoryReader {
+/// Reads earlier turns for a turn, and counts for it when the store fails. The object that opens gates does it, because it
+/// knows the runner and the recorder of the turn.
+impl HistoryReader for TurnGates {
     fn list_turns(&self, query: TurnQuery) -> BoxFuture<'_, Result<Vec<TurnSummary>, StoreError>> {
-        Box::pin(self.recorder.count_failure(self.history.list_turns(query)))
+        Box::pin(self.recorder.count_failure(self.runner.earlier_turns.list_turns(query)))
     }
 
     fn load_turn(&self, turn: TurnId) -> BoxFuture<'_, Result<Option<EarlierTurn>, HistoryError>> {
-        Box::pin(self.recorder.count_failure(self.history.load(turn)))
+        Box::pin(self.recorder.count_failure(self.runner.earlier_turns.load(turn)))
     }
 
     fn load_memories(
         &self,
         scope: MemoryScope,
     ) -> BoxFuture<'_, Result<Vec<Memory>, HistoryError>> {
-        Box::pin(self.recorder.count_failure(self.history.load_scope(scope)))
+        Box::pin(self.recorder.count_failure(self.runner.earlier_turns.load_scope(scope)))
     }
 }
 

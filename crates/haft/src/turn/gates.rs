@@ -250,12 +250,12 @@ impl TurnGates {
         let settled = {
             let _turn = self.watch.pause();
             let _call = ctx.record_id().and_then(|id| self.call_stopwatch(id)).map(|it| it.pause());
-            let polled = self.poll_gate(gate, ctx.cancellation());
             if self.runner.approver.is_some() || self.runner.gate_policy == GatePolicy::Suspend {
                 // Boxed, so that gates without either of them take no room for it.
+                let polled = self.poll_gate(gate, ctx.cancellation());
                 Box::pin(self.await_with_approver(ctx, gate, polled)).await?
             } else {
-                polled.await?
+                self.poll_gate(gate, ctx.cancellation()).await?
             }
         };
         self.verify_decision(ctx, gate, &settled)

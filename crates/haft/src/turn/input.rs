@@ -44,7 +44,7 @@ pub struct TurnInput {
 /// A message of the input.
 #[derive(Clone, Debug)]
 enum InputMessage {
-    Whole(Box<Message>),
+    Whole(Arc<Message>),
     /// Text of the user, which becomes a message when the turn begins.
     UserText(Text),
 }
@@ -197,7 +197,7 @@ impl TurnInput {
     /// # }
     /// ```
     pub fn message(mut self, message: Message) -> Self {
-        self.messages.push(InputMessage::Whole(Box::new(message)));
+        self.messages.push(InputMessage::Whole(Arc::new(message)));
         self
     }
 
@@ -303,12 +303,12 @@ impl TurnInput {
         &mut self,
         turn: &TurnId,
         at: Timestamp,
-    ) -> Result<Vec<Message>, TurnError> {
+    ) -> Result<Vec<Arc<Message>>, TurnError> {
         let messages = std::mem::take(&mut self.messages).into_iter().enumerate();
         let whole = messages.map(|(n, message)| match message {
-            InputMessage::Whole(message) => Ok(*message),
+            InputMessage::Whole(message) => Ok(message),
             InputMessage::UserText(text) => {
-                Message::user_at(format!("{turn}/input/message-{n}"), text, at)
+                Message::user_at(format!("{turn}/input/message-{n}"), text, at).map(Arc::new)
             }
         });
         whole.collect::<Result<_, _>>().map_err(|error| TurnError::invalid("messages", error))

@@ -12,7 +12,9 @@ use haft_core::context::Hydration;
 use haft_core::event::ErrorReport;
 use haft_core::record::RecordName;
 use haft_core::step::{ExecutorDescription, NextAction};
-use haft_core::store::{MemoryScope, StoreError, StoreWrite, StoredText, SummaryUpdate, TurnId};
+use haft_core::store::{
+    MemoryScope, StoreError, StoreWrite, StoredForm, StoredText, SummaryUpdate, TurnId,
+};
 use haft_core::tool::ToolChanges;
 use haft_core::usage::Usage;
 use serde::{Deserialize, Serialize};
@@ -146,10 +148,7 @@ impl JournalEntry {
 
     /// The write that adds an entry to the journal which the machine takes, too.
     pub(super) fn to_write(entry: &Arc<Self>) -> StoreWrite {
-        // Nothing in an entry has a form that JSON has not.
-        StoreWrite::Journal(StoredText::of(Arc::clone(entry), |it| {
-            serde_json::to_string(it).unwrap_or_else(|_| StoredText::UNWRITABLE.to_owned())
-        }))
+        StoreWrite::Journal(StoredText::of(Arc::clone(entry)))
     }
 
     /// Adds the writes that add the last entry to the journal, and give the turn its last status.
@@ -165,6 +164,13 @@ impl JournalEntry {
             }
             writes.push(StoreWrite::Status(outcome.status()));
         }
+    }
+}
+
+impl StoredForm for JournalEntry {
+    fn write_text(&self) -> String {
+        // Nothing in an entry has a form that JSON has not.
+        serde_json::to_string(self).unwrap_or_else(|_| StoredText::UNWRITABLE.to_owned())
     }
 }
 

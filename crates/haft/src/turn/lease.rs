@@ -166,6 +166,11 @@ impl ActiveLease {
         self.state.lock().clone()
     }
 
+    /// How often the turn was taken over from a process that died, since it last made progress.
+    pub(crate) fn take_overs(&self) -> u32 {
+        self.state.lock().take_overs
+    }
+
     /// Gives the lease back. One that cannot be given back expires by itself.
     pub(crate) async fn release(&self) -> Result<(), StoreError> {
         let lease = self.state.lock().clone();

@@ -13,6 +13,8 @@ mod transition;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use haft_core::event::ErrorReport;
 use haft_core::record::RecordName;
 use haft_core::step::NextAction;
@@ -99,7 +101,7 @@ impl TurnMachine {
         let effects = match self.state {
             TurnState::Dispatch { .. } => Effects::from([
                 Effect::CloseIteration { totals },
-                Effect::CloseDispatch { conclusion: conclusion.clone(), totals },
+                Effect::CloseDispatch { conclusion: Arc::new(conclusion.clone()), totals },
             ]),
             _ => Effects::none(),
         };
@@ -122,7 +124,9 @@ impl TurnMachine {
     /// How the turn, or this attempt to run it, ended.
     pub(super) fn into_conclusion(self) -> Conclusion {
         match self.state {
-            TurnState::Ended { conclusion } | TurnState::Suspended { conclusion } => conclusion,
+            TurnState::Ended { conclusion } | TurnState::Suspended { conclusion } => {
+                Arc::unwrap_or_clone(conclusion)
+            }
             state => {
                 let text = format!("the driver stopped while the turn was {}", state.name());
                 let error = ErrorReport::reason(text).at(FailurePoint::Turn.as_str());

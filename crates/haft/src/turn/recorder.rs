@@ -64,7 +64,11 @@ impl LeasedRecorder {
 
     /// Commits a write together with the next commit.
     pub(super) fn defer(&self, write: StoreWrite) {
-        self.lock().writes.push(write);
+        let mut deferred = self.lock();
+        // Nearly always it is the only one.
+        let is_first = usize::from(deferred.writes.is_empty());
+        deferred.writes.reserve_exact(is_first);
+        deferred.writes.push(write);
     }
 
     /// Journals the stash and the tools of the turn together with the next commit, if they have changed.
@@ -170,7 +174,7 @@ impl LeasedRecorder {
 
     /// Says that the turn got further than the processes before this one, if one of them died.
     pub(super) fn note_progress(&self) {
-        if self.lease.current().take_overs > 0 {
+        if self.lease.take_overs() > 0 {
             let mut deferred = self.lock();
             if !deferred.writes.contains(&StoreWrite::Progress) {
                 deferred.writes.push(StoreWrite::Progress);

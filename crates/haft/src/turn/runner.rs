@@ -88,7 +88,7 @@ pub(super) struct RunnerShared {
     pub(super) ledger: Option<Arc<dyn ApprovalLedger>>,
     pub(super) grants: Option<Arc<dyn GrantStore>>,
     pub(super) agent: Option<Arc<str>>,
-    pub(super) observers: Vec<Arc<dyn Observer>>,
+    pub(super) observers: Arc<[Arc<dyn Observer>]>,
     pub(super) name: Arc<str>,
     pub(super) leases: Arc<LeaseRenewer>,
     /// The fingerprint of the secret, which all processes that share the store must have.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 use super::Tokenizable;
 use super::records::Records;
 use super::signal::Signals;
-use super::turn::Turn;
+use super::turn::{EventCounter, Turn};
 use super::{
     Dispatch, DispatchContext, Gates, HistoryReader, RecordWriter, ToolSource, TurnContext,
     TurnSource,
@@ -32,7 +32,7 @@ pub struct DispatchContextBuilder {
     stash: Option<Stash>,
     tools: Option<Arc<ToolRegistry>>,
     artifacts: Option<Arc<ArtifactSet>>,
-    observers: Vec<Arc<dyn Observer>>,
+    observers: Option<Arc<[Arc<dyn Observer>]>>,
     sequence: Option<Arc<AtomicU64>>,
     cancellation: Option<Cancellation>,
     clock: Option<Arc<dyn Clock>>,
@@ -58,7 +58,7 @@ impl DispatchContextBuilder {
             stash: None,
             tools: None,
             artifacts: None,
-            observers: Vec::new(),
+            observers: None,
             sequence: None,
             cancellation: None,
             clock: None,
@@ -164,8 +164,12 @@ impl DispatchContextBuilder {
     }
 
     /// Adds observers that are shared with others.
-    pub fn observers(mut self, observers: impl IntoIterator<Item = Arc<dyn Observer>>) -> Self {
-        self.observers.extend(observers);
+    pub fn observers(mut self, observers: impl Into<Arc<[Arc<dyn Observer>]>>) -> Self {
+        let added = observers.into();
+        self.observers = Some(match self.observers {
+            Some(before) => before.iter().chain(&*added).cloned().collect(),
+            None => added,
+        });
         self
     }
 
@@ -213,7 +217,7 @@ impl DispatchContextBuilder {
             artifacts: self.artifacts.unwrap_or_default(),
             records: Records::default(),
             observers: self.observers,
-            sequence: self.sequence.unwrap_or_default(),
+            sequence: EventCounter::new(self.sequence),
             cancellation: self.cancellation.unwrap_or_default(),
             clock: self.clock.unwrap_or_else(default_clock),
             recorder: self.recorder,

@@ -256,7 +256,26 @@ impl TurnContext {
         &self,
         call: impl Into<Arc<ToolCall>> + Send,
     ) -> Result<(), RecordError> {
-        self.store_step(Vec::new(), Vec::new(), vec![call.into()], Vec::new()).await
+        let mut call = call.into();
+        let write = self.prepare_call(&mut call)?;
+        self.commit(write.into_iter().collect()).await?;
+        self.show_call(call)
+    }
+
+    /// The write that stores a call, whose media have names from now on.
+    fn prepare_call(&self, call: &mut Arc<ToolCall>) -> Result<Option<StoreWrite>, RecordError> {
+        if call.has_unnamed_media() {
+            Arc::make_mut(call).name_media();
+        }
+        self.artifacts().check_call(call.id())?;
+        Ok(self.put(call)?)
+    }
+
+    /// Makes a call that is stored visible.
+    fn show_call(&self, call: Arc<ToolCall>) -> Result<(), RecordError> {
+        self.artifacts().put_call(&call)?;
+        self.records().tool_calls.put(call);
+        Ok(())
     }
 
     /// Restores a call that is already stored, as when a turn is resumed.
@@ -296,19 +315,15 @@ impl TurnContext {
         mut calls: Vec<Arc<ToolCall>>,
         mut writes: Vec<StoreWrite>,
     ) -> Result<(), RecordError> {
-        for call in calls.iter_mut().filter(|call| call.has_unnamed_media()) {
-            Arc::make_mut(call).name_media();
-        }
-        writes.reserve(thoughts.len() + messages.len() + calls.len());
+        writes.reserve_exact(thoughts.len() + messages.len() + calls.len());
         for thought in &thoughts {
             writes.extend(self.put(thought)?);
         }
         for message in &messages {
             writes.extend(self.put(message)?);
         }
-        for call in &calls {
-            self.artifacts().check_call(call.id())?;
-            writes.extend(self.put(call)?);
+        for call in &mut calls {
+            writes.extend(self.prepare_call(call)?);
         }
         self.commit(writes).await?;
         // In the order in which they were stored: it is the order of the transcript.
@@ -318,10 +333,6 @@ impl TurnContext {
         for message in messages {
             self.records().messages.put(message);
         }
-        for call in calls {
-            self.artifacts().put_call(&call)?;
-            self.records().tool_calls.put(call);
-        }
-        Ok(())
+        calls.into_iter().try_for_each(|call| self.show_call(call))
     }
 }

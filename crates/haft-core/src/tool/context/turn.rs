@@ -47,8 +47,8 @@ pub(super) struct Turn {
     pub(super) tools: Arc<ToolRegistry>,
     pub(super) artifacts: Arc<ArtifactSet>,
     pub(super) records: Records,
-    pub(super) observers: Vec<Arc<dyn Observer>>,
-    pub(super) sequence: Arc<AtomicU64>,
+    pub(super) observers: Option<Arc<[Arc<dyn Observer>]>>,
+    pub(super) sequence: EventCounter,
     pub(super) cancellation: Cancellation,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) recorder: Option<Arc<dyn RecordWriter>>,
@@ -58,6 +58,28 @@ pub(super) struct Turn {
     pub(super) source: Option<Arc<dyn TurnSource>>,
     pub(super) history: Option<Arc<dyn HistoryReader>>,
     pub(super) memory_scope: Option<MemoryScope>,
+}
+
+impl Turn {
+    fn observers(&self) -> &[Arc<dyn Observer>] {
+        self.observers.as_deref().unwrap_or_default()
+    }
+}
+
+/// Numbers the events of a turn. Only dispatches that share a number need a counter of their own.
+pub(super) struct EventCounter {
+    own: AtomicU64,
+    shared: Option<Arc<AtomicU64>>,
+}
+
+impl EventCounter {
+    pub(super) fn new(shared: Option<Arc<AtomicU64>>) -> Self {
+        Self { own: AtomicU64::new(0), shared }
+    }
+
+    fn next(&self) -> u64 {
+        self.shared.as_deref().unwrap_or(&self.own).fetch_add(1, Ordering::Relaxed)
+    }
 }
 
 /// Keeps what a turn writes. The loop gives one that writes under the turn's lease.
@@ -321,7 +343,7 @@ impl TurnContext {
     /// Whether there is an observer.
     #[must_use]
     pub fn is_observed(&self) -> bool {
-        self.turn.observers.iter().any(|observer| !observer.is_idle())
+        self.turn.observers().iter().any(|observer| !observer.is_idle())
     }
 
     /// Emits the event that begins work, and returns the scopes that the work runs in.
@@ -343,7 +365,7 @@ impl TurnContext {
         let scope = |observer: &Arc<dyn Observer>| {
             catch_unwind(AssertUnwindSafe(|| observer.scope(&event))).ok().flatten()
         };
-        self.turn.observers.iter().filter_map(scope).collect()
+        self.turn.observers().iter().filter_map(scope).collect()
     }
 
     pub(super) fn emit_in(
@@ -367,14 +389,14 @@ impl TurnContext {
             turn: Arc::clone(&self.turn.id),
             dispatch: Arc::clone(dispatch),
             iteration,
-            sequence: self.turn.sequence.fetch_add(1, Ordering::Relaxed),
+            sequence: self.turn.sequence.next(),
             at: self.turn.clock.now(),
             kind: kind(),
         }
     }
 
     fn observe(&self, event: &Event) {
-        for observer in &self.turn.observers {
+        for observer in self.turn.observers() {
             // An observer that panics loses this event and breaks nothing.
             let _ = catch_unwind(AssertUnwindSafe(|| observer.observe(event)));
         }

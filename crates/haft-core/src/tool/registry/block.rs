@@ -4,7 +4,7 @@
 mod tests;
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use indexmap::map::Entry as MapEntry;
 
@@ -50,6 +50,18 @@ impl OfferPoint {
     pub fn has_reasoned(mut self, has_reasoned: bool) -> Self {
         self.has_reasoned = has_reasoned;
         self
+    }
+}
+
+/// The same tools after the first request of a turn has offered them. All turns of a runner begin with the same tools, so
+/// that they share this, too.
+#[derive(Debug, Default)]
+pub(super) struct FirstOffer(OnceLock<Arc<Entries>>);
+
+/// A copy is made to be changed.
+impl Clone for FirstOffer {
+    fn clone(&self) -> Self {
+        Self::default()
     }
 }
 
@@ -112,9 +124,17 @@ impl ToolRegistry {
     /// Marks the visible tools as offered to the model: from now on their place in the block is fixed. The loop does so
     /// before each step.
     pub fn offer_tools(&self, point: OfferPoint) {
-        if self.has_new_tools() {
-            self.change(|entries| entries.offer(point));
+        if !self.has_new_tools() {
+            return;
         }
+        let is_first = |entries: &Entries| entries.offered == 0 && entries.restored.is_none();
+        let mut entries = self.write();
+        if point == OfferPoint::new() && is_first(&entries) {
+            *entries = entries.offer_first();
+            return;
+        }
+        drop(entries);
+        self.change(|entries| entries.offer(point));
     }
 
     /// Whether there are tools that the next request offers for the first time.
@@ -203,6 +223,16 @@ impl Entries {
 
     fn has_unoffered_restore(&self) -> bool {
         self.restored.as_ref().is_some_and(|it| !it.is_offered)
+    }
+
+    /// The tools as the first request of a turn offers them.
+    fn offer_first(&self) -> Arc<Self> {
+        let offered = self.first_offer.0.get_or_init(|| {
+            let mut offered = self.clone();
+            offered.offer(OfferPoint::new());
+            Arc::new(offered)
+        });
+        Arc::clone(offered)
     }
 
     fn offer(&mut self, point: OfferPoint) {

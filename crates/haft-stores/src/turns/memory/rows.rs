@@ -29,6 +29,10 @@ impl TurnRows {
         if let Some(index) = &mut self.index {
             index.insert((row.kind, row.id.clone()), self.places.len());
         }
+        if self.places.capacity() == 0 {
+            // The message of the user and a call: a turn that waits for an approval has no more.
+            self.places.reserve_exact(2);
+        }
         self.places.push(Some(row));
         if self.index.is_none() && self.places.len() > Self::FEW {
             self.rebuild();

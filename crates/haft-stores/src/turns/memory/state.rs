@@ -42,8 +42,7 @@ pub(super) struct StoreState {
     max_ended: Option<usize>,
     /// The numbers of turns in the order in which they ended, if not all are stored.
     ended: VecDeque<u64>,
-    /// What was changed, until listeners are told.
-    changes: Vec<(TurnId, StoreChangeKind)>,
+    changes: NotedChanges,
     /// The fingerprint of the secret that the first process used.
     secret: Option<[u8; 32]>,
 }
@@ -53,9 +52,14 @@ impl StoreState {
         self.turns.len()
     }
 
+    /// Notes what is changed from now on, if there are listeners to be told.
+    pub(super) fn note_changes(&mut self, has_listeners: bool) {
+        self.changes.has_listeners = has_listeners;
+    }
+
     /// What was changed since the last call, for listeners.
     pub(super) fn take_changes(&mut self) -> Vec<(TurnId, StoreChangeKind)> {
-        std::mem::take(&mut self.changes)
+        std::mem::take(&mut self.changes.noted)
     }
 
     pub(super) fn create(
@@ -75,7 +79,7 @@ impl StoreState {
     pub(super) fn enqueue(&mut self, new: NewTurn, now: Timestamp) -> Result<(), StoreError> {
         let (id, from) = (new.id.clone(), now.saturating_add(new.start_after));
         self.insert(new, TurnSchedule::queued(from), now)?;
-        self.changes.push((id, StoreChangeKind::Claimable));
+        self.changes.note(&id, StoreChangeKind::Claimable);
         Ok(())
     }
 
@@ -213,7 +217,7 @@ impl StoreState {
         if let Some(turn) = self.turns.get_mut(&number) {
             turn.summary.holder = None;
         }
-        self.changes.push((lease.turn.clone(), StoreChangeKind::Claimable));
+        self.changes.note(&lease.turn, StoreChangeKind::Claimable);
         self.remove_surplus(now);
     }
 
@@ -240,7 +244,7 @@ impl StoreState {
         let change = |schedule: &mut TurnSchedule| schedule.request_cancel(request, now);
         let outcome = self.change_schedule(number, change).ok_or_else(unknown)?;
         if outcome == CancelOutcome::Requested {
-            self.changes.push((id.clone(), StoreChangeKind::CancelRequested));
+            self.changes.note(id, StoreChangeKind::CancelRequested);
         }
         Ok(outcome)
     }
@@ -320,7 +324,7 @@ impl StoreState {
             if let Some(number) = self.numbers.get(&turn).copied() {
                 self.change_schedule(number, |schedule| schedule.settle_gate(now));
             }
-            self.changes.push((turn, StoreChangeKind::GateSettled));
+            self.changes.note(&turn, StoreChangeKind::GateSettled);
         }
         Ok(SettleOutcome::new(settlement, first))
     }
@@ -431,7 +435,7 @@ impl StoreState {
             self.content.note_change(number);
         }
         if turn.note_write(&schedule, now) {
-            self.changes.push((turn.summary.id.clone(), StoreChangeKind::Ended));
+            self.changes.note(&turn.summary.id, StoreChangeKind::Ended);
             if self.max_ended.is_some() {
                 self.ended.push_back(number);
             }
@@ -462,6 +466,21 @@ impl StoreState {
                 }
             }
             self.ended.pop_front();
+        }
+    }
+}
+
+/// What was changed, until listeners are told.
+#[derive(Default)]
+struct NotedChanges {
+    has_listeners: bool,
+    noted: Vec<(TurnId, StoreChangeKind)>,
+}
+
+impl NotedChanges {
+    fn note(&mut self, turn: &TurnId, kind: StoreChangeKind) {
+        if self.has_listeners {
+            self.noted.push((turn.clone(), kind));
         }
     }
 }

@@ -149,6 +149,7 @@ impl DatabaseFile {
         // The statement journal of savepoints stays in memory.
         connection.pragma_update(None, "temp_store", "MEMORY")?;
         connection.pragma_update(None, "journal_size_limit", MAX_LOG_BYTES)?;
+        connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
         if let Some(limit) = self.options.max_bytes {
             let page: u32 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
             let pages = u32::try_from(limit / u64::from(page).max(1));
@@ -271,3 +272,6 @@ const MAX_PAGE_COUNT: u32 = 4_294_967_294;
 const NO_MUTEX: OpenFlags = OpenFlags::SQLITE_OPEN_NO_MUTEX;
 /// The log is truncated to this size after a checkpoint.
 const MAX_LOG_BYTES: i64 = 64 << 20;
+/// How many pages of 4 KiB the log has before they are brought into the file, which needs two fsyncs. Pages that change
+/// often are written once for many commits.
+const CHECKPOINT_PAGES: u32 = 15_000;

@@ -53,7 +53,7 @@ fn index_turn(
 
 /// Stores which content the records of a turn refer to, and returns the first words of what the user said last.
 fn index_records(connection: &Connection, turn: i64) -> Result<Option<String>, SqliteError> {
-    let sql = "SELECT kind, id, json FROM records WHERE turn = ?1 ORDER BY number";
+    let sql = "SELECT kind, id, json, number FROM records WHERE turn = ?1 ORDER BY number";
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query([turn])?;
     let mut said = None;
@@ -61,7 +61,7 @@ fn index_records(connection: &Connection, turn: i64) -> Result<Option<String>, S
         let (kind, id, json): (String, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
         let Some(kind) = RowKind::from_word(&kind) else { continue };
         let record = Row::new(kind, id, json);
-        store_content_keys(connection, turn, &record)?;
+        store_content_keys(connection, row.get(3)?, &record)?;
         if kind == RowKind::Message {
             // Turns of version 1 begin with the messages of the turns before them.
             said = user_text(&record.json).or(said);

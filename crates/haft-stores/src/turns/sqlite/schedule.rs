@@ -30,6 +30,17 @@ impl LeaseRow {
         statement.query_row([id.as_str()], |row| Ok(Self::read(row))).optional()?.transpose()
     }
 
+    /// The columns of a turn that was just inserted.
+    pub(super) fn created(
+        number: i64,
+        id: &TurnId,
+        holder: Option<&Arc<str>>,
+        schedule: TurnSchedule,
+    ) -> Self {
+        let (id, epoch) = (id.clone(), u64::from(holder.is_some()));
+        Self { number, id, epoch, holder: holder.cloned(), schedule }
+    }
+
     /// Finds the turn of a valid lease.
     pub(super) fn find_leased(connection: &Connection, lease: &Lease) -> Result<Self, SqliteError> {
         let turn = Self::find(connection, &lease.turn)?;

@@ -71,8 +71,7 @@ fn insert_turn(
     }
     let number = connection.last_insert_rowid();
     insert_words(connection, number, &new.search_words())?;
-    let turn = LeaseRow::find(connection, &new.id)?;
-    let turn = turn.ok_or_else(|| StoreError::unknown_turn(&new.id))?;
+    let turn = LeaseRow::created(number, &new.id, holder, schedule.clone());
     apply_writes(connection, turn, &new.writes, now).map(drop)
 }
 
@@ -302,26 +301,25 @@ fn update_summary(
 fn put_record(connection: &Connection, turn: i64, row: &Row) -> Result<(), SqliteError> {
     let sql = "INSERT INTO records (turn, kind, id, json, checksum) VALUES (?1, ?2, ?3, ?4, ?5)
                ON CONFLICT (turn, kind, id) DO UPDATE SET
-                   json = excluded.json, checksum = excluded.checksum";
+                   json = excluded.json, checksum = excluded.checksum
+               RETURNING number";
     let (kind, json) = (row.kind.as_str(), row.json.as_str());
     let checksum = row_checksum(&[kind, &row.id, json]);
-    execute(connection, sql, &[&turn, &kind, &row.id, &json, &checksum])?;
-    store_content_keys(connection, turn, row)
+    let mut statement = connection.prepare_cached(sql)?;
+    let record = statement.query_row((turn, kind, &row.id, json, checksum), |row| row.get(0))?;
+    store_content_keys(connection, record, row)
 }
 
 /// Stores which content a record refers to.
 pub(super) fn store_content_keys(
     connection: &Connection,
-    turn: i64,
+    record: i64,
     row: &Row,
 ) -> Result<(), SqliteError> {
-    let sql = "DELETE FROM content WHERE record =
-                   (SELECT number FROM records WHERE turn = ?1 AND kind = ?2 AND id = ?3)";
-    execute(connection, sql, &[&turn, &row.kind.as_str(), &row.id])?;
-    let sql = "INSERT INTO content (key, record)
-               SELECT ?4, number FROM records WHERE turn = ?1 AND kind = ?2 AND id = ?3";
+    execute(connection, "DELETE FROM content WHERE record = ?1", &[&record])?;
+    let sql = "INSERT INTO content (key, record) VALUES (?1, ?2)";
     for key in row.content_keys() {
-        execute(connection, sql, &[&turn, &row.kind.as_str(), &row.id, &key.as_str()])?;
+        execute(connection, sql, &[&key.as_str(), &record])?;
     }
     Ok(())
 }

@@ -216,8 +216,8 @@ fn collect_waiting(
 
 /// Runs a group of writes in one transaction, in which each succeeds or fails on its own.
 ///
-/// Some errors end the whole transaction. Then each write gets its own transaction, so that none fails because of
-/// another one.
+/// Nearly always all of them succeed, so that savepoints are only used if one has failed. Some errors end the whole
+/// transaction. Then each write gets its own transaction, so that none fails because of another one.
 fn write_group(opened: &OpenFile, group: &mut [Box<dyn WriteJob>]) {
     if let [job] = group {
         return write_one(opened, &mut **job);
@@ -228,6 +228,19 @@ fn write_group(opened: &OpenFile, group: &mut [Box<dyn WriteJob>]) {
         return group.iter_mut().for_each(|job| job.fail(error.clone().into()));
     }
     let is_written = check_file(opened).is_ok()
+        && group.iter_mut().all(|job| job.run(connection))
+        && execute(connection, "COMMIT").is_ok();
+    if !is_written {
+        roll_back(connection);
+        write_in_savepoints(opened, group);
+    }
+}
+
+/// Runs the writes of a group again, one of which has failed.
+fn write_in_savepoints(opened: &OpenFile, group: &mut [Box<dyn WriteJob>]) {
+    let connection = &opened.connection;
+    let is_written = begin(opened).is_ok()
+        && check_file(opened).is_ok()
         && group.iter_mut().all(|job| write_in_savepoint(connection, &mut **job).is_ok())
         && execute(connection, "COMMIT").is_ok();
     if !is_written {

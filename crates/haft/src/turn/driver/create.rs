@@ -60,7 +60,7 @@ struct PreparedTurn {
 
 fn prepare_turn(runner: &RunnerShared, mut input: TurnInput) -> Result<PreparedTurn, TurnError> {
     let id = input.turn_id()?;
-    let messages = share(input.take_messages(&id, runner.clock.now())?);
+    let messages = input.take_messages(&id, runner.clock.now())?;
     input.add_answer_format()?;
     let stash = input.parse_stash()?;
     let system_prompt = input.prompt_text()?;
@@ -96,12 +96,14 @@ fn prepare_turn(runner: &RunnerShared, mut input: TurnInput) -> Result<PreparedT
     (new.conversation, new.agent) = (conversation, input.agent);
     (new.tenant, new.priority) = (input.tenant, input.priority);
     new.start_after = input.start_after;
+    let records = instructions.len() + messages.len() + memories.len();
+    new.writes.reserve_exact(1 + records + thoughts.len() + retrievables.len());
     new.writes.push(JournalEntry::to_write(&started));
-    new.writes.extend(rows("instructions", &instructions)?);
-    new.writes.extend(rows("messages", &messages)?);
-    new.writes.extend(rows("memories", &memories)?);
-    new.writes.extend(rows("thoughts", &thoughts)?);
-    new.writes.extend(rows("retrievables", &retrievables)?);
+    push_rows("instructions", &instructions, &mut new.writes)?;
+    push_rows("messages", &messages, &mut new.writes)?;
+    push_rows("memories", &memories, &mut new.writes)?;
+    push_rows("thoughts", &thoughts, &mut new.writes)?;
+    push_rows("retrievables", &retrievables, &mut new.writes)?;
     let system_prompt = input.system_prompt;
     Ok(PreparedTurn {
         new,
@@ -173,17 +175,20 @@ fn share<T>(records: Vec<T>) -> Vec<Arc<T>> {
     records.into_iter().map(Arc::new).collect()
 }
 
-/// The writes that store records of the input, of which no two may have the same id.
-fn rows<T: Record>(field: &'static str, records: &[Arc<T>]) -> Result<Vec<StoreWrite>, TurnError> {
-    if records.is_empty() {
-        return Ok(Vec::new());
-    }
+/// Adds the writes that store records of the input, of which no two may have the same id.
+fn push_rows<T: Record>(
+    field: &'static str,
+    records: &[Arc<T>],
+    writes: &mut Vec<StoreWrite>,
+) -> Result<(), TurnError> {
     // One record needs no set.
     let mut ids = HashSet::with_capacity(if records.len() > 1 { records.len() } else { 0 });
     let mut is_twice = |record: &&Arc<T>| records.len() > 1 && !ids.insert(record.key());
     if let Some(twice) = records.iter().find(|it| is_twice(it)) {
         return Err(TurnError::invalid(field, format_args!("two have the id `{}`", twice.key())));
     }
-    let rows = records.iter().map(|record| record.to_row().map(StoreWrite::Put));
-    rows.collect::<Result<_, _>>().map_err(|error| RecordError::from(error).into())
+    for record in records {
+        writes.push(StoreWrite::Put(record.to_row().map_err(RecordError::from)?));
+    }
+    Ok(())
 }

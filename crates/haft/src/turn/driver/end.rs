@@ -16,10 +16,10 @@ impl TurnDriver {
     /// Stores the end of the turn, and with it the end of every call that has none and of gates that stayed open.
     pub(super) async fn store_end(
         &self,
-        conclusion: Conclusion,
+        conclusion: &Conclusion,
         totals: TurnTotals,
     ) -> EffectReply {
-        let entry = Arc::new(self.make_end_entry(&conclusion, totals));
+        let entry = Arc::new(self.make_end_entry(conclusion, totals));
         let mut writes = self.gates.close_open_gates();
         JournalEntry::push_end_writes(&entry, &mut writes);
         let open = self.ctx.turn().tool_calls().matching(|it| !it.state().is_final());
@@ -46,20 +46,18 @@ impl TurnDriver {
     }
 
     /// Stores what was noted after the end of the turn was stored. If that fails, the turn has ended all the same.
-    pub(super) async fn flush_deferred(&self) -> EffectReply {
+    pub(super) async fn flush_deferred(&self) {
         // A gate that closed meanwhile has deferred that the turn runs; the last status is that it has ended.
         let last = vec![StoreWrite::Status(TurnStatus::Completed)];
         if let Err(error) = self.ctx.turn().commit(last).await {
             let text = format!("what was noted at the end of the turn was not kept: {error}");
             self.ctx.log(LogLevel::Warn, LogTopic::TurnEnd.as_str(), &text, None);
         }
-        EffectReply::None
     }
 
     /// Releases the lease. One that cannot be released expires by itself.
-    pub(super) async fn release_lease(&self) -> EffectReply {
+    pub(super) async fn release_lease(&self) {
         let _ = self.recorder.release().await;
-        EffectReply::None
     }
 
     /// Ends a call that its turn ends with.

@@ -16,7 +16,7 @@ use super::super::limits::Deadlines;
 use super::super::machine::{Interruption, TurnEntry};
 use super::super::recorder::MaybeStoreFailure as _;
 use super::super::report::FailurePoint;
-use super::{EffectReply, PerformedEffect, TurnDriver};
+use super::{EffectReply, TurnDriver};
 
 /// A pipeline did not come to its end.
 struct StageFailure {
@@ -38,15 +38,11 @@ fn is_caused_by_store(error: &(dyn Error + 'static)) -> bool {
 
 impl TurnDriver {
     /// Stores long texts that the turn began with, unless an earlier process did.
-    pub(super) fn spool_input(&self) -> PerformedEffect<'_> {
-        if self.ctx.turn().retrievables().is_empty() {
-            return PerformedEffect::Now(Some(TurnEntry::InputSpooled));
+    pub(super) async fn spool_input(&self) -> EffectReply {
+        match self.spool_retrievables().await {
+            Ok(()) => TurnEntry::InputSpooled.into(),
+            Err(interruption) => interruption.into(),
         }
-        PerformedEffect::Later(Box::pin(async {
-            self.spool_retrievables()
-                .await
-                .map_or_else(EffectReply::from, |()| EffectReply::One(TurnEntry::InputSpooled))
-        }))
     }
 
     async fn spool_retrievables(&self) -> Result<(), Interruption> {
@@ -73,44 +69,57 @@ impl TurnDriver {
         Ok(())
     }
 
+    /// Whether no member of a pipeline runs: there is none, or the turn is cancelled.
+    pub(super) fn skips_stage(&self, stage: Stage) -> bool {
+        let runner = &self.runner;
+        let is_empty = match stage {
+            Stage::TurnInput => runner.turn_input.is_empty(),
+            Stage::DispatchInput => runner.dispatch_input.is_empty(),
+            Stage::DispatchOutput => runner.dispatch_output.is_empty(),
+            Stage::TurnOutput => runner.turn_output.is_empty(),
+        };
+        is_empty || self.ctx.cancellation().is_cancelled()
+    }
+
+    /// Passes a stage of which no member runs.
+    pub(super) fn skip_stage(&self, stage: Stage) -> TurnEntry {
+        self.gates.enter(GateScope::Stage(stage));
+        self.pass_stage()
+    }
+
     /// Runs the pipeline of a stage.
-    pub(super) fn run_stage(&self, stage: Stage) -> PerformedEffect<'_> {
+    pub(super) async fn run_stage(&self, stage: Stage) -> EffectReply {
         let Self { runner, ctx, iteration, .. } = self;
         self.gates.enter(GateScope::Stage(stage));
         match stage {
-            Stage::TurnInput => self.run_pipeline(&runner.turn_input, ctx.turn()),
-            Stage::DispatchInput => self.run_pipeline(&runner.dispatch_input, &iteration.ctx),
-            Stage::DispatchOutput => self.run_pipeline(&runner.dispatch_output, &iteration.ctx),
-            Stage::TurnOutput => self.run_pipeline(&runner.turn_output, ctx.turn()),
+            Stage::TurnInput => self.run_pipeline(&runner.turn_input, ctx.turn()).await,
+            Stage::DispatchInput => self.run_pipeline(&runner.dispatch_input, &iteration.ctx).await,
+            Stage::DispatchOutput => {
+                self.run_pipeline(&runner.dispatch_output, &iteration.ctx).await
+            }
+            Stage::TurnOutput => self.run_pipeline(&runner.turn_output, ctx.turn()).await,
         }
     }
 
-    fn run_pipeline<'d, C: PipelineContext>(
-        &'d self,
-        pipeline: &'d Pipeline<C>,
-        ctx: &'d C,
-    ) -> PerformedEffect<'d> {
-        // Members of a pipeline do not begin in a turn that is cancelled.
-        if pipeline.is_empty() || self.ctx.cancellation().is_cancelled() {
-            return PerformedEffect::Now(Some(self.pass_stage()));
-        }
-        PerformedEffect::Later(Box::pin(async move {
-            let failures = self.recorder.failures();
-            match self.run_members(pipeline, ctx).await {
-                Err(failure) if !self.ctx.cancellation().is_cancelled() => {
-                    // If the store failed, it was not the fault of the middleware.
-                    let has_store_failed = self.recorder.failures() > failures;
-                    let resumable = failure.is_of_store || has_store_failed;
-                    return Interruption::Failed { error: Box::new(failure.error), resumable }
-                        .into();
-                }
-                Ok(true) if pipeline.stage() == Stage::DispatchOutput => {
-                    self.iteration.is_checked.store(true, Ordering::Release);
-                }
-                _ => {}
+    async fn run_pipeline<C: PipelineContext>(
+        &self,
+        pipeline: &Pipeline<C>,
+        ctx: &C,
+    ) -> EffectReply {
+        let failures = self.recorder.failures();
+        match self.run_members(pipeline, ctx).await {
+            Err(failure) if !self.ctx.cancellation().is_cancelled() => {
+                // If the store failed, it was not the fault of the middleware.
+                let has_store_failed = self.recorder.failures() > failures;
+                let resumable = failure.is_of_store || has_store_failed;
+                return Interruption::Failed { error: Box::new(failure.error), resumable }.into();
             }
-            self.pass_stage().into()
-        }))
+            Ok(true) if pipeline.stage() == Stage::DispatchOutput => {
+                self.iteration.is_checked.store(true, Ordering::Release);
+            }
+            _ => {}
+        }
+        self.pass_stage().into()
     }
 
     /// Runs the members of a pipeline. Returns whether all of them ran, or what went wrong.

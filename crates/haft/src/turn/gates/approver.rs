@@ -245,10 +245,6 @@ impl Drop for RunningCall {
             if counts.calls.remove(&self.call) == Some(0) {
                 counts.active = counts.active.saturating_sub(1);
             }
-            if counts.calls.is_empty() {
-                // No memory is used for calls while none runs.
-                counts.calls = HashMap::new();
-            }
         });
     }
 }

@@ -1,5 +1,7 @@
 //! What a turn asks its driver to do.
 
+use std::sync::Arc;
+
 use haft_core::context::Signal;
 use haft_core::event::ErrorReport;
 use haft_core::pipeline::Stage;
@@ -34,7 +36,7 @@ pub(in crate::turn) enum Effect {
     JournalIteration { iteration: u32, done: bool },
     /// Store the end of the turn, and the end of every call that has none. Answer: the journal entry of the end, or
     /// `EndNotStored`.
-    StoreEnd { conclusion: Conclusion, totals: TurnTotals },
+    StoreEnd { conclusion: Arc<Conclusion>, totals: TurnTotals },
 
     /// Tell observers that the turn starts.
     AnnounceTurn,
@@ -49,7 +51,7 @@ pub(in crate::turn) enum Effect {
     /// Tell observers that the iteration has ended.
     CloseIteration { totals: TurnTotals },
     /// Tell those who wait for it, and observers, that the dispatch has ended.
-    CloseDispatch { conclusion: Conclusion, totals: TurnTotals },
+    CloseDispatch { conclusion: Arc<Conclusion>, totals: TurnTotals },
     /// Tell observers about an error.
     ReportError(Box<ErrorReport>),
     /// Cancel what runs, because the turn has worked for as long as it may.
@@ -59,51 +61,68 @@ pub(in crate::turn) enum Effect {
     /// Release the lease on the turn.
     ReleaseLease,
     /// Tell observers that the turn has ended.
-    AnnounceEnd { conclusion: Conclusion, totals: TurnTotals },
+    AnnounceEnd { conclusion: Arc<Conclusion>, totals: TurnTotals },
 }
 
 /// The effects of one transition, in order.
 ///
-/// Most transitions have one effect, which takes no memory of its own. Only the last one can be answered, and it may
-/// wait for long; the others are performed before it.
+/// Most transitions have one or two effects, which take no memory of their own. Only the last one can be answered, and it
+/// may wait for long; the others are performed before it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(in crate::turn) struct Effects {
-    pub(in crate::turn) before: Vec<Effect>,
-    pub(in crate::turn) last: Option<Effect>,
+    /// The first effect, if it is not the last one.
+    first: Option<Effect>,
+    /// Those between the first and the last effect.
+    middle: Vec<Effect>,
+    last: Option<Effect>,
 }
 
 impl Effects {
     /// No effects.
     pub(super) const fn none() -> Self {
-        Self { before: Vec::new(), last: None }
+        Self { first: None, middle: Vec::new(), last: None }
     }
 
     /// Adds an effect behind the others.
     pub(super) fn push(&mut self, effect: Effect) {
-        self.before.extend(self.last.replace(effect));
+        match self.last.replace(effect) {
+            Some(before) if self.first.is_none() => self.first = Some(before),
+            before => self.middle.extend(before),
+        }
     }
 
     /// Adds effects behind the others.
     pub(in crate::turn) fn append(&mut self, effects: Self) {
-        effects.into_iter().for_each(|effect| self.push(effect));
+        if self.last.is_none() {
+            *self = effects;
+        } else {
+            effects.into_iter().for_each(|effect| self.push(effect));
+        }
+    }
+
+    /// The effects before the last one, and the last one; nothing if there are none.
+    pub(in crate::turn) fn split_last(self) -> Option<(EffectsIter, Effect)> {
+        let Self { first, middle, last } = self;
+        last.map(|last| (first.into_iter().chain(middle), last))
     }
 
     pub(in crate::turn) fn iter(&self) -> impl Iterator<Item = &Effect> {
-        self.before.iter().chain(&self.last)
+        self.first.iter().chain(&self.middle).chain(&self.last)
     }
 }
 
+/// The effects before the last one.
+type EffectsIter = std::iter::Chain<std::option::IntoIter<Effect>, std::vec::IntoIter<Effect>>;
+
 impl From<Effect> for Effects {
     fn from(effect: Effect) -> Self {
-        Self { before: Vec::new(), last: Some(effect) }
+        Self { last: Some(effect), ..Self::none() }
     }
 }
 
 impl<const N: usize> From<[Effect; N]> for Effects {
     fn from(effects: [Effect; N]) -> Self {
-        let mut all = Self { before: Vec::with_capacity(N.saturating_sub(1)), last: None };
-        effects.into_iter().for_each(|effect| all.push(effect));
-        all
+        effects.into_iter().collect()
     }
 }
 
@@ -117,10 +136,10 @@ impl FromIterator<Effect> for Effects {
 
 impl IntoIterator for Effects {
     type Item = Effect;
-    type IntoIter = std::iter::Chain<std::vec::IntoIter<Effect>, std::option::IntoIter<Effect>>;
+    type IntoIter = std::iter::Chain<EffectsIter, std::option::IntoIter<Effect>>;
 
     fn into_iter(self) -> Self::IntoIter {
-        self.before.into_iter().chain(self.last)
+        self.first.into_iter().chain(self.middle).chain(self.last)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Where a turn stands.
 
+use std::sync::Arc;
+
 use haft_core::step::NextAction;
 
 use super::super::limits::Limit;
@@ -23,11 +25,11 @@ pub(in crate::turn) enum TurnState {
     /// The turn-output pipeline runs.
     Output,
     /// The end of the turn is being stored.
-    Ending { conclusion: Conclusion },
+    Ending { conclusion: Arc<Conclusion> },
     /// The end of the turn is stored.
-    Ended { conclusion: Conclusion },
+    Ended { conclusion: Arc<Conclusion> },
     /// This attempt to run the turn ended before the turn did. The turn can be resumed.
-    Suspended { conclusion: Conclusion },
+    Suspended { conclusion: Arc<Conclusion> },
 }
 
 /// Where a turn continues once its input is ready: what its journal says.

@@ -1,5 +1,7 @@
 //! The transitions of a turn.
 
+use std::sync::Arc;
+
 use haft_core::context::Signal;
 use haft_core::pipeline::Stage;
 use haft_core::step::NextAction;
@@ -29,7 +31,7 @@ impl TurnMachine {
             TurnEntry::Signalled(signal) => self.settle_dispatch(signal),
             TurnEntry::EndNotStored(error) => {
                 let TurnState::Ending { conclusion } = &self.state else { return None };
-                let conclusion = conclusion.clone().not_stored(error.clone());
+                let conclusion = Conclusion::clone(conclusion).not_stored(error.clone());
                 Some(self.suspend_with(Effect::ReportError(error).into(), conclusion))
             }
             TurnEntry::Interrupted(interruption) => self.interrupt(interruption),
@@ -304,7 +306,8 @@ impl TurnMachine {
 
     fn end_dispatch(&mut self, mut effects: Effects, conclusion: Conclusion) -> Effects {
         let totals = self.totals;
-        effects.push(Effect::CloseDispatch { conclusion: conclusion.clone(), totals });
+        let closed = Arc::new(conclusion.clone());
+        effects.push(Effect::CloseDispatch { conclusion: closed, totals });
         if conclusion.is_completed() {
             effects.push(Effect::RunStage(Stage::TurnOutput));
             return self.enter(TurnState::Output, effects);
@@ -352,11 +355,14 @@ impl TurnMachine {
         if !conclusion.is_final {
             return self.suspend_with(effects, conclusion);
         }
-        effects.push(Effect::StoreEnd { conclusion: conclusion.clone(), totals: self.totals });
+        let conclusion = Arc::new(conclusion);
+        let stored = Arc::clone(&conclusion);
+        effects.push(Effect::StoreEnd { conclusion: stored, totals: self.totals });
         self.enter(TurnState::Ending { conclusion }, effects)
     }
 
     fn take_end(&mut self, conclusion: Conclusion, totals: TurnTotals) -> Transition {
+        let conclusion = Arc::new(conclusion);
         let mut effects = match &self.state {
             TurnState::Stored { .. } => {
                 (self.totals, self.pending) = (totals, None);
@@ -365,7 +371,7 @@ impl TurnMachine {
             TurnState::Dispatch { phase: Phase::Completing, .. } => Effects::from([
                 Effect::Acknowledge,
                 Effect::CloseIteration { totals },
-                Effect::CloseDispatch { conclusion: conclusion.clone(), totals },
+                Effect::CloseDispatch { conclusion: Arc::clone(&conclusion), totals },
                 Effect::FlushDeferred,
             ]),
             TurnState::Ending { .. } => Effects::none(),
@@ -373,13 +379,14 @@ impl TurnMachine {
         };
         self.totals = totals;
         effects.push(Effect::ReleaseLease);
-        effects.push(Effect::AnnounceEnd { conclusion: conclusion.clone(), totals });
+        effects.push(Effect::AnnounceEnd { conclusion: Arc::clone(&conclusion), totals });
         Some(self.enter(TurnState::Ended { conclusion }, effects))
     }
 
     pub(super) fn suspend_with(&mut self, mut effects: Effects, conclusion: Conclusion) -> Effects {
+        let (conclusion, totals) = (Arc::new(conclusion), self.totals);
         effects.push(Effect::ReleaseLease);
-        effects.push(Effect::AnnounceEnd { conclusion: conclusion.clone(), totals: self.totals });
+        effects.push(Effect::AnnounceEnd { conclusion: Arc::clone(&conclusion), totals });
         self.enter(TurnState::Suspended { conclusion }, effects)
     }
 

@@ -514,7 +514,7 @@ impl TurnRunnerBuilder {
             ledger: self.ledger,
             grants: self.grants,
             agent: self.agent,
-            observers: self.observers,
+            observers: self.observers.into(),
             name: self.name.unwrap_or_else(|| format!("process {}", std::process::id())).into(),
             leases,
             fingerprint: secret_fingerprint(&secret),

@@ -60,7 +60,7 @@ fn a_text_that_could_not_be_written_is_not_kept() {
     run(async {
         let store = SqliteStore::open(folder.path()).unwrap();
         let lease = begin(&store, "a", Vec::new()).await;
-        let unwritable = StoredText::of((), |()| StoredText::UNWRITABLE.to_owned());
+        let unwritable = StoredText::of(std::sync::Arc::new(StoredText::UNWRITABLE.to_owned()));
         let row = Row::new(RowKind::Message, "m", unwritable.clone());
         for write in [StoreWrite::Journal(unwritable), StoreWrite::Put(row)] {
             let refused = store.commit(lease.clone(), vec![entry("1"), write]).await;

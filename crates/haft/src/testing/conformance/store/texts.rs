@@ -1,5 +1,7 @@
 //! Texts come out as they went in.
 
+use std::sync::Arc;
+
 use haft_core::store::{
     CancelRequest, ClaimFilter, GateRow, NewTurn, Row, RowKind, StoreError, StoreWrite, StoredText,
     TurnQuery, TurnStore,
@@ -29,7 +31,7 @@ async fn texts_are_kept(store: &dyn TurnStore, texts: &[&str]) -> Result<(), Con
         let writes = vec![
             StoreWrite::Put(row.clone()),
             // A text is kept as it is whether it was written before or is now.
-            StoreWrite::Journal(StoredText::of((*text).to_owned(), String::clone)),
+            StoreWrite::Journal(StoredText::of(Arc::new((*text).to_owned()))),
             StoreWrite::open_gate(gate.clone(), (*text).to_owned()),
         ];
         commit_writes(store, &lease, writes).await?;

@@ -54,9 +54,9 @@ fn states() -> Vec<(&'static str, TurnState)> {
         ),
         ("acknowledging", TurnState::Acknowledging),
         ("output", TurnState::Output),
-        ("ending", TurnState::Ending { conclusion: completed() }),
-        ("ended", TurnState::Ended { conclusion: completed() }),
-        ("suspended", TurnState::Suspended { conclusion: completed() }),
+        ("ending", TurnState::Ending { conclusion: completed().into() }),
+        ("ended", TurnState::Ended { conclusion: completed().into() }),
+        ("suspended", TurnState::Suspended { conclusion: completed().into() }),
     ]
 }
 
@@ -502,7 +502,7 @@ fn cancelled_work_has_reached_the_wall_time() {
     assert!(!machine.is_working(), "the time is reached once");
     let cancelled = TurnEntry::Interrupted(Interruption::cancelled("deadline"));
     machine.apply(cancelled).unwrap();
-    let conclusion = Conclusion::limit_reached(Limit::WallTime);
+    let conclusion = Conclusion::limit_reached(Limit::WallTime).into();
     assert_eq!(machine.state, TurnState::Ending { conclusion });
 }
 
@@ -510,7 +510,7 @@ fn cancelled_work_has_reached_the_wall_time() {
 #[test]
 fn an_end_that_is_not_stored_suspends_the_turn() {
     let mut machine = machine(Limits::new(), false);
-    machine.state = TurnState::Ending { conclusion: Conclusion::completed() };
+    machine.state = TurnState::Ending { conclusion: Conclusion::completed().into() };
     machine.apply(TurnEntry::EndNotStored(failure().into())).unwrap();
     assert!(machine.end().is_none());
     let conclusion = machine.into_conclusion();
