@@ -253,7 +253,7 @@ impl LineIndexBuilder {
 #[must_use]
 pub fn count_newlines(bytes: &[u8]) -> u64 {
     // It chooses the widest instructions of the processor at run time.
-    bytecount::count(bytes, b'\n') as u64
+    memchr::memchr_iter(b'\n', bytes).count() as u64
 }
 
 fn take<const N: usize>(bytes: &[u8]) -> Option<([u8; N], &[u8])> {
