@@ -24,6 +24,7 @@ use crate::wire::{
 
 pub(crate) use self::gates::gate_view;
 use self::rows::RowPlace;
+pub(crate) use self::rows::WholeRows;
 
 /// A stored turn that was read: what its views need, without the stored texts.
 pub(crate) struct ReadTurn {

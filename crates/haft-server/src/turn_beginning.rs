@@ -8,7 +8,7 @@ use haft::stores::{RowKind, StoredTurn, TurnId, TurnOutline};
 
 use crate::error::ApiError;
 use crate::shared::ApiShared;
-use crate::timeline::ReadTurn;
+use crate::timeline::{ReadTurn, WholeRows};
 use crate::wire::{RowRange, TurnDetail};
 
 /// From how many records on a turn is read in parts.
@@ -53,15 +53,6 @@ impl ApiShared {
 /// Whether a record of this kind is a row of the timeline.
 const fn is_shown(kind: RowKind) -> bool {
     matches!(kind, RowKind::Message | RowKind::Thought | RowKind::ToolCall)
-}
-
-/// The rows at the beginning of a part whose steps are in it as a whole.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct WholeRows {
-    /// How many rows.
-    pub(crate) count: usize,
-    /// How many of them are records, and not heads of steps.
-    pub(crate) records: usize,
 }
 
 /// Leaves out everything of which only the beginning is known.

@@ -8,7 +8,6 @@ use haft::turn::{StepHistory, Timestamp};
 use super::{DEFAULT_ROWS, MAX_ROWS, ReadTurn, as_call, milliseconds};
 use crate::prices::PriceList;
 use crate::stored::{StoredMedia, StoredRecord, shorten, token_usage};
-use crate::turn_beginning::WholeRows;
 use crate::wire::{
     ItemContent, RowPage, RowRange, SentSummary, StepPage, StepRow, TimelineItem, TimelineRow,
     TokenUsage,
@@ -286,4 +285,13 @@ fn ended_at(record: &StoredRecord) -> Option<Timestamp> {
 /// What the model wrote took the time of its step.
 fn model_time(step: Option<&StepRow>, at_ms: f64) -> (f64, Option<f64>) {
     step.map_or((at_ms, None), |step| (step.start_ms, Some(step.model_ms)))
+}
+
+/// The rows at the beginning of a part whose steps are in it as a whole.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WholeRows {
+    /// How many rows.
+    pub(crate) count: usize,
+    /// How many of them are records, and not heads of steps.
+    pub(crate) records: usize,
 }
