@@ -19,11 +19,17 @@ class Timeline extends View {
     const zoom = signal(null); // [from, to] in milliseconds
     const selected = computed(() => route().query.get("at"));
     const kinds = computed(() => detail().kinds);
+    // Calls that run get longer four times a second.
+    const sinceStart = () => Math.max(0, Date.now() - Date.parse(detail.peek().turn.createdAt));
+    const now = signal(sinceStart());
+    ticking(() => ["running", "waiting"].includes(detail.peek().turn.state) && now.set(sinceStart()));
+    const hasRunning = signal(false);
     const total = computed(() => {
       const { turn, endMs } = detail();
-      const all = Math.max(endMs, turn.state === "running" ? turn.durationMs : 0, 1);
+      const isLive = turn.state === "running" || hasRunning();
+      const all = Math.max(endMs, isLive ? Math.max(turn.durationMs, now()) : 0, 1);
       // The axis of a running turn doubles instead of creeping.
-      return turn.state === "running" ? 1000 * 2 ** Math.ceil(Math.log2(all / 1000)) : all;
+      return isLive ? 1000 * 2 ** Math.ceil(Math.log2(all / 1000)) : all;
     });
     const range = computed(() => zoom() ?? [0, total()]);
     const places = computed(() => shownPlaces(kinds(), closed()));
@@ -32,10 +38,6 @@ class Timeline extends View {
     const wide = media("(min-width: 48rem)");
 
     const select = (key) => setQuery({ at: selected.peek() === key ? null : key });
-    // Calls that run get longer four times a second.
-    const sinceStart = () => Math.max(0, Date.now() - Date.parse(detail.peek().turn.createdAt));
-    const now = signal(sinceStart());
-    ticking(() => ["running", "waiting"].includes(detail.peek().turn.state) && now.set(sinceStart()));
     const finder = createFinder(this.turnId, (place) => goTo(place));
     const ctx = { detail, store, turnId: this.turnId, selected, select, range, closed, zoom, total, kinds, finder, now };
     const list = h("div", { class: () => `rows ${isVirtual() ? "fixed" : ""}` });
@@ -74,6 +76,7 @@ class Timeline extends View {
       store.version();
       return inView().map((at) => store.get(at) ?? { at, key: `at/${at}`, kind: kinds()[at], step: 0 });
     });
+    effect(() => hasRunning.set(rows().some((row) => row.kind === "call" && row.item && runs(row.item, ctx))));
     // Rows that are missing are read when the scroll position stays, not for every position on the way.
     let timer = 0;
     effect(() => {
