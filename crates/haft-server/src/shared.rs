@@ -165,10 +165,12 @@ impl ApiShared {
     ) -> Result<TurnDetail, ApiError> {
         let summary = self.load_summary(id).await?;
         let cached = self.turns.get(&summary);
-        if range.partial && cached.is_none() && range.at.is_none() && range.start == 0 {
-            if let Some(beginning) = self.load_beginning(id, range).await? {
-                return Ok(beginning);
-            }
+        let is_first_view = range.partial && range.at.is_none() && range.start == 0;
+        if is_first_view
+            && cached.is_none()
+            && let Some(beginning) = self.load_beginning(id, range).await?
+        {
+            return Ok(beginning);
         }
         let read = match cached {
             Some(read) => read,
