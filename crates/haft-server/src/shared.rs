@@ -165,10 +165,9 @@ impl ApiShared {
     ) -> Result<TurnDetail, ApiError> {
         let summary = self.load_summary(id).await?;
         let cached = self.turns.get(&summary);
-        if range.partial
+        let is_first_view = range.partial && range.at.is_none() && range.start == 0;
+        if is_first_view
             && cached.is_none()
-            && range.at.is_none()
-            && range.start == 0
             && let Some(beginning) = self.load_beginning(id, range).await?
         {
             return Ok(beginning);
