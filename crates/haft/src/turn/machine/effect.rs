@@ -74,7 +74,7 @@ pub(in crate::turn) struct Effects {
     first: Option<Effect>,
     /// Those between the first and the last effect.
     middle: Vec<Effect>,
-    last: Option<Effect>,
+    pub(super) last: Option<Effect>,
 }
 
 impl Effects {
