@@ -72,6 +72,7 @@ pub(crate) enum What {
     Ended,
     Called { tool: &'static str, args: &'static str },
     Answered { tool: &'static str, result: Arc<str> },
+    Said { text: &'static str },
 }
 
 type Said = Pin<Box<dyn Future<Output = Option<&'static str>> + Send>>;
@@ -109,6 +110,7 @@ pub(crate) async fn floor(
         emit(n, What::Started);
         let Some(args) = model(n).await else {
             history.push(ANSWER.into());
+            emit(n, What::Said { text: ANSWER });
             emit(n, What::Ended);
             break;
         };
@@ -128,7 +130,7 @@ pub(crate) async fn floor(
 }
 
 /// How many events a turn has, the floor's and ours.
-pub(crate) const EVENTS: u64 = 18;
+pub(crate) const EVENTS: u64 = 19;
 
 /// Who sees the events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
