@@ -107,7 +107,7 @@ fn an_upload_to_s3_that_breaks_off_or_is_dropped_leaves_nothing() {
         while server.get("/bucket?uploads").unwrap().contains("<UploadId>") {
             assert!(looks < 600, "parts are left");
             looks += 1;
-            tokio::time::sleep(Duration::from_millis(100)).await;
+            crate::turn::pass(Duration::from_millis(100)).await;
         }
         let listed = server.get("/bucket?list-type=2").unwrap();
         assert!(listed.contains("<KeyCount>0</KeyCount>"), "{listed}");
