@@ -87,23 +87,32 @@ class Lines extends View {
         for (let at = 0; at < slots.length; at += 1) drawSlot(slots[at], top.peek() + at, total, lineOf, search, current.peek(), isRead(top.peek() + at));
       });
     };
+    // The line that somebody went to: it keeps its place while the height changes, until somebody scrolls.
+    let placed = null;
     const setTop = (line) => {
+      placed = null;
       const next = Math.max(0, Math.min(map.lastTop, Math.round(line)));
       top.set(next);
-      isOwnScroll = true;
+      const before = scroller.scrollTop;
       scroller.scrollTop = map.positionOf(next);
+      // A position that stays as it is makes no event.
+      if (scroller.scrollTop !== before) isOwnScroll = true;
       draw();
+    };
+    const place = (line) => {
+      setTop(line - Math.floor(slots.length / 3));
+      placed = line;
     };
     const goTo = (line) => {
       current.set(line);
-      setTop(line - Math.floor(slots.length / 3));
-      draw();
+      place(line);
     };
     scroller.addEventListener("scroll", () => {
       if (isOwnScroll) {
         isOwnScroll = false;
         return;
       }
+      placed = null;
       top.set(Math.max(0, Math.min(map.lastTop, map.lineAt(scroller.scrollTop))));
       draw();
     }, { passive: true });
@@ -132,6 +141,7 @@ class Lines extends View {
         layer.append(slot.node);
       }
       while (slots.length > wanted) slots.pop().node.remove();
+      if (placed !== null) place(placed);
       draw();
     };
     const observer = new ResizeObserver(resize);
