@@ -10,7 +10,9 @@ use haft::stores::{
     ClaimFilter, LeaseRequest, MemorySpoolStore, MemoryStore, NewTurn, SqliteStore, StoreWrite,
     TurnDir, TurnQuery, TurnStatus, TurnStore,
 };
-use haft::turn::{Timestamp, TurnInput, TurnOutcome, TurnRunner, TurnRunnerBuilder};
+use haft::turn::{
+    Timestamp, TurnError, TurnInput, TurnOutcome, TurnReport, TurnRunner, TurnRunnerBuilder,
+};
 use haft::{Message, Tool};
 use tempfile::TempDir;
 use tokio::task::JoinSet;
@@ -88,11 +90,23 @@ fn collect_garbage(
     })
 }
 
-type Ended = Result<haft::turn::TurnReport, haft::turn::TurnError>;
+type Ended = Result<TurnReport, TurnError>;
 
 async fn finish_next(running: &mut JoinSet<Ended>) -> Result<(), String> {
     match running.join_next().await {
-        Some(ended) => finish(ended.map_err(text)?.map_err(text)?.outcome),
+        Some(ended) => {
+            let report = ended.map_err(text)?.map_err(text)?;
+            check_calls(&report)?;
+            finish(report.outcome)
+        }
+        None => Ok(()),
+    }
+}
+
+/// A call that failed leaves nothing that could be collected.
+fn check_calls(report: &TurnReport) -> Result<(), String> {
+    match report.calls.iter().find_map(|call| call.error.as_ref()) {
+        Some(error) => Err(format!("a call of {} failed: {}", report.turn, error.message)),
         None => Ok(()),
     }
 }

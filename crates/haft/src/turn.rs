@@ -29,6 +29,7 @@ mod rendering;
 mod report;
 mod runner;
 mod stored_turns;
+mod task;
 mod timed;
 
 #[doc(inline)]

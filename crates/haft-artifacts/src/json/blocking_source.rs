@@ -16,7 +16,7 @@ use crate::scan::{
     CancelOnDrop, check_cancelled, read_error, read_exact_local, saturating_len, too_short,
 };
 
-/// Content that is read from a thread for blocking work.
+/// Content that is read from a thread that may block.
 pub(super) struct BlockingSource {
     reads: SourceKind,
     cancellation: Cancellation,
@@ -93,10 +93,9 @@ pub(super) async fn run<T: Send + 'static>(
         *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(worked);
         drop(done);
     };
-    match tokio::runtime::Handle::try_current() {
-        Ok(runtime) => drop(runtime.spawn_blocking(thread_work)),
-        Err(_) => drop(thread::Builder::new().spawn(thread_work).map_err(read_error)?),
-    }
+    // Not a blocking thread of the runtime: their number is limited, and the reads that this one waits for may need them.
+    let thread = thread::Builder::new().name("haft-query".to_owned());
+    drop(thread.spawn(thread_work).map_err(read_error)?);
     while let Some((offset, len)) = bridge.wanted().await {
         let read = content.reader.read_at(offset, len).await;
         bridge.answer(read);

@@ -21,10 +21,11 @@ use tokio::time::Instant;
 
 use self::concurrency::{CallQueue, ConcurrencyClass};
 use self::tasks::{CallTasks, StepCall};
-use super::deadline::{CatchUnwind, Stopwatch, Task, WaitError, with_deadline};
+use super::deadline::{CatchUnwind, Stopwatch, WaitError, with_deadline};
 use super::gates::{Approval, OpenGate, TurnGates};
 use super::report::LogTopic;
 use super::runner::RunnerShared;
+use super::task::Task;
 
 /// How often a call is asked for again because the grant behind its approval was revoked or changed. Each attempt needs a
 /// grant that was valid when the attempt began, so more of them are no accident.
@@ -395,7 +396,7 @@ impl<'c> CallAttempt<'c> {
     }
 
     /// Waits for work that was started, as long as the call may take.
-    async fn await_task<T>(
+    async fn await_task<T: Send + 'static>(
         &self,
         task: Task<T>,
         (watch, _timed): (Stopwatch, TimedCall<'_>),

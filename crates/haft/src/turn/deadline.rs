@@ -9,11 +9,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use haft_core::cancel::{CancelReason, Cancellation};
-use tokio::runtime::Handle;
-use tokio::sync::{Notify, oneshot};
-use tokio::task::JoinHandle;
+use tokio::sync::Notify;
 use tokio::time::Instant;
-use tracing::instrument::{Instrument as _, WithSubscriber as _};
 
 use crate::sync::sleep;
 
@@ -117,60 +114,6 @@ impl Drop for Pause {
             }
         });
         self.0.0.resumed.notify_waiters();
-    }
-}
-
-/// Work on a task or a thread of its own, without a result if it panics. Dropping this ends the task. A thread cannot
-/// be stopped, but the future that it polls is dropped.
-#[derive(Debug)]
-pub(super) struct Task<T> {
-    handle: JoinHandle<Option<T>>,
-    /// Tells a thread, by being dropped, that its result is not wanted any more.
-    _wanted: Option<oneshot::Sender<()>>,
-}
-
-impl<T: Send + 'static> Task<T> {
-    /// Starts work on a task.
-    #[expect(clippy::disallowed_methods, reason = "what is started ends when this is dropped")]
-    pub(super) fn start(work: impl Future<Output = T> + Send + 'static) -> Self {
-        let work = in_current_trace(async { Some(work.await) });
-        Self { handle: tokio::spawn(work), _wanted: None }
-    }
-
-    /// Starts work on a thread for work that blocks.
-    pub(super) fn start_blocking(work: impl Future<Output = T> + Send + 'static) -> Self {
-        let (wanted, given_up) = oneshot::channel();
-        let runtime = Handle::current();
-        let work = async {
-            tokio::select! {
-                biased;
-                done = work => Some(done),
-                _ = given_up => None,
-            }
-        };
-        let work = in_current_trace(work);
-        let handle = tokio::task::spawn_blocking(move || runtime.block_on(work));
-        Self { handle, _wanted: Some(wanted) }
-    }
-}
-
-/// Work that continues the trace of its caller on another task: in the span that is current now, with the collector that
-/// is current now.
-pub(super) fn in_current_trace<F: Future>(work: F) -> impl Future<Output = F::Output> + use<F> {
-    work.in_current_span().with_current_subscriber()
-}
-
-impl<T> Future for Task<T> {
-    type Output = Option<T>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        Pin::new(&mut self.handle).poll(cx).map(|joined| joined.ok().flatten())
-    }
-}
-
-impl<T> Drop for Task<T> {
-    fn drop(&mut self) {
-        self.handle.abort();
     }
 }
 

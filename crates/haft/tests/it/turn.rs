@@ -2,6 +2,8 @@
 
 mod always_resume;
 mod approvals;
+#[cfg(feature = "sqlite")]
+mod blocking;
 mod calls;
 pub(crate) mod conversations;
 #[cfg(all(unix, feature = "sqlite"))]

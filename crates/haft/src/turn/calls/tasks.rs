@@ -10,8 +10,8 @@ use tokio::sync::Semaphore;
 use tokio::task::{self, JoinSet};
 use tokio::time::{Instant, timeout_at};
 
-use super::super::deadline::in_current_trace;
 use super::super::gates::RunningCall;
+use super::super::task::in_current_trace;
 use super::CallRunner;
 
 /// A call of a step, and its tool if there is one.

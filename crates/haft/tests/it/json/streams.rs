@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
 use haft::BoxFuture;
@@ -89,6 +90,43 @@ fn a_query_stops_when_it_is_cancelled_or_dropped() {
         }
     });
 }
+
+/// A reader whose reads need a thread for blocking work.
+#[derive(Debug)]
+struct Threaded(Arc<dyn SpoolReader>);
+
+impl SpoolReader for Threaded {
+    fn byte_length(&self) -> u64 {
+        self.0.byte_length()
+    }
+
+    fn read_at(&self, offset: u64, len: usize) -> BoxFuture<'_, Result<Bytes, SpoolError>> {
+        Box::pin(async move {
+            tokio::task::spawn_blocking(|| ()).await.unwrap();
+            self.0.read_at(offset, len).await
+        })
+    }
+
+    fn index(&self) -> BoxFuture<'_, Result<Arc<LineIndex>, SpoolError>> {
+        self.0.index()
+    }
+}
+
+/// A thread of the runtime that waited for the reads would keep them from running.
+#[test]
+fn a_query_holds_no_thread_that_its_reads_need() {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    let runtime = builder.enable_all().max_blocking_threads(1).build().unwrap();
+    let total = async {
+        let reader = Threaded(reader_of(items(100).as_bytes()).await);
+        JsonView::new(Arc::new(reader)).get("$.meta.total", 0).await.unwrap().into_string()
+    };
+    let total = runtime.block_on(async { tokio::time::timeout(MAX_WAIT, total).await });
+    assert_eq!(total.expect("the query waits for itself"), "[\n  100\n]");
+}
+
+/// Long enough for any query of these tests, also on a busy machine.
+const MAX_WAIT: Duration = Duration::from_secs(60);
 
 /// Never answers.
 #[derive(Debug)]
