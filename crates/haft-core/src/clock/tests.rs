@@ -95,6 +95,39 @@ fn only_the_one_form_is_read() {
 }
 
 #[test]
+fn every_form_of_rfc_3339_is_the_same_moment() {
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        let moment = Timestamp::parse_rfc3339(text);
+        assert_eq!(moment.map(|it| it.to_string()).as_deref(), Ok(expected), "{text}");
+    }
+    check("2026-01-31T12:00:00Z", "2026-01-31T12:00:00.000000Z");
+    check("2026-01-31t12:00:00z", "2026-01-31T12:00:00.000000Z");
+    check("2026-01-31 12:00:00Z", "2026-01-31T12:00:00.000000Z");
+    check("2026-01-31T12:00:00.5Z", "2026-01-31T12:00:00.500000Z");
+    check("2026-01-31T12:00:00.1234567899Z", "2026-01-31T12:00:00.123456Z");
+    check("2026-01-01T00:30:00+01:00", "2025-12-31T23:30:00.000000Z");
+    check("2025-12-31T20:30:00.000-03:30", "2026-01-01T00:00:00.000000Z");
+    check("9999-12-31T23:59:59.999999-00:00", "9999-12-31T23:59:59.999999Z");
+    for text in [
+        "",
+        "2026-01-31",
+        "2026-01-31T12:00Z",
+        "2026-01-31T12:00:00",
+        "2026-01-31T12:00:00.Z",
+        "2026-01-31T12:00:00+1:00",
+        "2026-01-31T12:00:00+24:00",
+        "2026-01-31T12:00:00Z ",
+        "2026-02-29T12:00:00Z",
+        "2026-01-31T12:00:60Z",
+        "9999-12-31T23:59:59-00:01",
+        "0000-01-01T00:00:00+00:01",
+    ] {
+        assert_eq!(Timestamp::parse_rfc3339(text), Err(InvalidTimestamp), "{text}");
+    }
+}
+
+#[test]
 fn the_range_is_the_one_that_has_a_text() {
     for outside in
         [i64::MIN, Timestamp::MIN.as_micros() - 1, Timestamp::MAX.as_micros() + 1, i64::MAX]

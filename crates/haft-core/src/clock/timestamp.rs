@@ -1,6 +1,7 @@
 //! A moment in time and its text.
 
 use std::fmt;
+use std::iter;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -64,6 +65,26 @@ impl Timestamp {
             return Err(InvalidTimestamp);
         }
         Ok(Self(micros))
+    }
+
+    /// Parses a time of RFC 3339 as people and other programs write it: with any fraction or none, and in UTC or with an
+    /// offset. Digits below a microsecond are dropped.
+    ///
+    /// ```
+    /// use haft_core::clock::Timestamp;
+    ///
+    /// let noon: Timestamp = "2026-01-31T12:00:00.000000Z".parse()?;
+    /// assert_eq!(Timestamp::parse_rfc3339("2026-01-31T12:00:00Z")?, noon);
+    /// assert_eq!(Timestamp::parse_rfc3339("2026-01-31T14:00:00.000+02:00")?, noon);
+    /// assert!(Timestamp::parse_rfc3339("2026-01-31").is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Another text, or a moment outside [`Timestamp::MIN`] to [`Timestamp::MAX`].
+    pub fn parse_rfc3339(text: &str) -> Result<Self, InvalidTimestamp> {
+        parse_any(text).ok_or(InvalidTimestamp)
     }
 
     /// Microseconds since the Unix epoch; negative before it.
@@ -163,38 +184,94 @@ impl FromStr for Timestamp {
     type Err = InvalidTimestamp;
 
     fn from_str(text: &str) -> Result<Self, InvalidTimestamp> {
-        read(text).ok_or(InvalidTimestamp)
+        parse_canonical(text).ok_or(InvalidTimestamp)
     }
 }
 
-fn read(text: &str) -> Option<Timestamp> {
+/// Parses the only form that is written.
+fn parse_canonical(text: &str) -> Option<Timestamp> {
     let mut rest = text.as_bytes();
-    let year = number(&mut rest, 4, b'-')?;
-    let month = number(&mut rest, 2, b'-').filter(|month| (1..=12).contains(month))?;
-    let day = number(&mut rest, 2, b'T')?;
-    let hour = number(&mut rest, 2, b':').filter(|hour| *hour < 24)?;
-    let minute = number(&mut rest, 2, b':').filter(|minute| *minute < 60)?;
-    let second = number(&mut rest, 2, b'.').filter(|second| *second < 60)?;
-    let micros = number(&mut rest, 6, b'Z')?;
-    let days = days_from_civil(year, month, day);
-    // A day that the month does not have comes back as another one.
-    if !rest.is_empty() || civil_from_days(days) != (year, month, day) {
-        return None;
-    }
-    let seconds = days * SECONDS_PER_DAY + hour * 3600 + minute * 60 + second;
+    let seconds = parse_seconds(&mut rest, b"T")?;
+    skip_one_of(&mut rest, b".")?;
+    let micros = parse_digits(&mut rest, 6)?;
+    skip_one_of(&mut rest, b"Z")?;
+    rest.is_empty().then_some(())?;
     Timestamp::from_micros(seconds * MICROS_PER_SECOND + micros).ok()
 }
 
-/// Reads exactly `digits` digits and the byte `end` after them.
-fn number(rest: &mut &[u8], digits: usize, end: u8) -> Option<i64> {
-    let (number, tail) = rest.split_at_checked(digits)?;
-    let (after, tail) = tail.split_first()?;
-    let all_digits = number.iter().all(u8::is_ascii_digit);
-    if !all_digits || *after != end {
-        return None;
-    }
+/// Parses every form of RFC 3339.
+fn parse_any(text: &str) -> Option<Timestamp> {
+    let mut rest = text.as_bytes();
+    let seconds = parse_seconds(&mut rest, b"Tt ")?;
+    let micros =
+        if skip_one_of(&mut rest, b".").is_some() { parse_fraction(&mut rest)? } else { 0 };
+    let offset = parse_offset(&mut rest)?;
+    rest.is_empty().then_some(())?;
+    Timestamp::from_micros((seconds - offset) * MICROS_PER_SECOND + micros).ok()
+}
+
+/// Parses a date and a time without a fraction, as seconds since the Unix epoch. One of the separators is between them.
+fn parse_seconds(rest: &mut &[u8], separators: &[u8]) -> Option<i64> {
+    let year = parse_digits(rest, 4)?;
+    skip_one_of(rest, b"-")?;
+    let month = parse_digits(rest, 2).filter(|month| (1..=12).contains(month))?;
+    skip_one_of(rest, b"-")?;
+    let day = parse_digits(rest, 2)?;
+    skip_one_of(rest, separators)?;
+    let minutes = parse_hours_and_minutes(rest)?;
+    skip_one_of(rest, b":")?;
+    let second = parse_digits(rest, 2).filter(|second| *second < 60)?;
+    let days = days_from_civil(year, month, day);
+    // A day that the month does not have comes back as another one.
+    (civil_from_days(days) == (year, month, day)).then_some(())?;
+    Some(days * SECONDS_PER_DAY + minutes * 60 + second)
+}
+
+/// Parses `hh:mm`, as minutes.
+fn parse_hours_and_minutes(rest: &mut &[u8]) -> Option<i64> {
+    let hour = parse_digits(rest, 2).filter(|hour| *hour < 24)?;
+    skip_one_of(rest, b":")?;
+    let minute = parse_digits(rest, 2).filter(|minute| *minute < 60)?;
+    Some(hour * 60 + minute)
+}
+
+/// Parses the digits of a fraction, as microseconds.
+fn parse_fraction(rest: &mut &[u8]) -> Option<i64> {
+    let count = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let (digits, tail) = rest.split_at_checked(count).filter(|(digits, _)| !digits.is_empty())?;
     *rest = tail;
-    Some(number.iter().fold(0, |sum, digit| sum * 10 + i64::from(digit - b'0')))
+    let digits = digits.iter().map(|digit| i64::from(digit - b'0')).chain(iter::repeat(0));
+    Some(digits.take(6).fold(0, |sum, digit| sum * 10 + digit))
+}
+
+/// Parses how much a time is ahead of UTC, as seconds.
+fn parse_offset(rest: &mut &[u8]) -> Option<i64> {
+    if skip_one_of(rest, b"Zz").is_some() {
+        return Some(0);
+    }
+    let sign = if skip_one_of(rest, b"-").is_some() {
+        -1
+    } else {
+        skip_one_of(rest, b"+")?;
+        1
+    };
+    Some(sign * parse_hours_and_minutes(rest)? * 60)
+}
+
+/// Parses exactly this many digits.
+fn parse_digits(rest: &mut &[u8], count: usize) -> Option<i64> {
+    let (digits, tail) = rest.split_at_checked(count)?;
+    digits.iter().all(u8::is_ascii_digit).then_some(())?;
+    *rest = tail;
+    Some(digits.iter().fold(0, |sum, digit| sum * 10 + i64::from(digit - b'0')))
+}
+
+/// Skips the next byte if it is one of these.
+fn skip_one_of(rest: &mut &[u8], bytes: &[u8]) -> Option<()> {
+    let (first, tail) = rest.split_first()?;
+    bytes.contains(first).then_some(())?;
+    *rest = tail;
+    Some(())
 }
 
 impl Serialize for Timestamp {
