@@ -65,6 +65,7 @@ impl Api {
             running: Mutex::default(),
             tenant: String::new(),
             max_unfinished_turns: DEFAULT_UNFINISHED_TURNS,
+            document: openapi::document,
             submissions: Semaphore::new(1),
         };
         ApiBuilder { shared }
@@ -157,6 +158,7 @@ impl ApiBuilder {
     pub(crate) fn of_tenant(mut self, tenant: &str, max_unfinished_turns: usize) -> Self {
         tenant.clone_into(&mut self.shared.tenant);
         self.shared.max_unfinished_turns = max_unfinished_turns;
+        self.shared.document = openapi::service_document;
         self
     }
 

@@ -62,8 +62,10 @@ impl ApiError {
 
     fn of(error: &(impl Coded + std::error::Error)) -> Self {
         let code: ErrorCode = error.code();
-        let status =
-            StatusCode::from_u16(error.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        // The statuses of codes are more than those of HTTP: 529 says that something of the operator is wrong.
+        let status = StatusCode::from_u16(error.status()).ok();
+        let status = status.filter(|it| it.canonical_reason().is_some());
+        let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut message = error.to_string();
         let mut cause = error.source();
         while let Some(next) = cause {
@@ -90,6 +92,9 @@ impl From<TurnError> for ApiError {
     fn from(error: TurnError) -> Self {
         match error {
             TurnError::Store(error) => error.into(),
+            error @ TurnError::Invalid { .. } => {
+                Self { status: StatusCode::BAD_REQUEST, ..Self::of(&error) }
+            }
             error @ TurnError::OtherExecutor { .. } => {
                 Self { status: StatusCode::CONFLICT, ..Self::of(&error) }
             }

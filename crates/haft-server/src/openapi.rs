@@ -1,7 +1,8 @@
 //! The OpenAPI document, generated from the wire types.
 
 use schemars::generate::SchemaSettings;
-use schemars::{JsonSchema, SchemaGenerator};
+use schemars::transform::RecursiveTransform;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use crate::wire;
@@ -23,8 +24,8 @@ type Type = fn(&mut SchemaGenerator) -> Value;
 /// What a response has.
 enum Body {
     Json(Type),
-    /// Server-sent events with data of this type.
-    Events(Type),
+    /// Server-sent events: their names, and the types of their data.
+    Events(&'static [(&'static str, Type)]),
     /// Bytes.
     Bytes,
     /// Nothing.
@@ -62,7 +63,7 @@ pub(crate) const OPERATIONS: [Operation; 38] = [
     get(
         "/events",
         "Streams the changes of the newest turns.",
-        Body::Events(of::<wire::ListChange>),
+        Body::Events(&[("list", of::<wire::ListChange>)]),
     ),
     get("/turns", "Lists turns, newest first.", Body::Json(of::<wire::TurnPage>))
         .query(of::<wire::TurnFilter>),
@@ -92,7 +93,11 @@ pub(crate) const OPERATIONS: [Operation; 38] = [
     get(
         "/turns/{turn}/events",
         "Streams the changes of a turn.",
-        Body::Events(of::<wire::TurnChange>),
+        Body::Events(&[
+            ("change", of::<wire::TurnChange>),
+            ("reset", of::<wire::TurnDetail>),
+            ("end", of::<Value>),
+        ]),
     ),
     get("/turns/{turn}/calls/{record}", "Returns a call.", Body::Json(of::<wire::CallView>)),
     get(
@@ -126,7 +131,7 @@ pub(crate) const OPERATIONS: [Operation; 38] = [
     get(
         "/turns/{turn}/artifacts/{handle}/search",
         "Searches lines.",
-        Body::Events(of::<wire::SearchPage>),
+        Body::Events(&[("matches", of::<wire::SearchPage>), ("end", of::<wire::SearchEnd>)]),
     )
     .query(of::<SearchQuery>),
     get(
@@ -231,6 +236,7 @@ pub(crate) fn service_document() -> Value {
     let mut document = document();
     let parts = document.as_object_mut();
     if let Some(parts) = parts {
+        // The document is also served above the prefix.
         parts.insert("servers".to_owned(), json!([{ "url": "/v1" }]));
         parts.insert("security".to_owned(), json!([{ "token": [] }]));
         if let Some(paths) = parts.get_mut("paths").and_then(Value::as_object_mut) {
@@ -249,7 +255,8 @@ pub(crate) const SESSION: &str = "/session";
 
 /// The document.
 pub(crate) fn document() -> Value {
-    let mut generator = SchemaSettings::openapi3().into_generator();
+    let settings = SchemaSettings::openapi3().with_transform(RecursiveTransform(bound_integers));
+    let mut generator = settings.into_generator();
     let problem = of::<wire::ApiProblem>(&mut generator);
     let mut paths = Map::new();
     for operation in &OPERATIONS {
@@ -267,6 +274,8 @@ pub(crate) fn document() -> Value {
             "version": env!("CARGO_PKG_VERSION"),
             "description": "Turns of agents: their timelines, requests, artifacts and gates.",
         },
+        // Relative to the address of this document.
+        "servers": [{ "url": "." }],
         "paths": paths,
         "components": { "schemas": schemas },
     })
@@ -279,9 +288,9 @@ impl Operation {
             Body::Json(schema) => json!({
                 "description": "The result.", "content": content("application/json", &schema(generator)),
             }),
-            Body::Events(schema) => json!({
-                "description": "Server-sent events. The data of each event is JSON of this type. A client that sends `Last-Event-ID` continues after that event.",
-                "content": content("text/event-stream", &schema(generator)),
+            Body::Events(events) => json!({
+                "description": "Server-sent events. A client that sends `Last-Event-ID` continues after that event.",
+                "content": content("text/event-stream", &describe_events(events, generator)),
             }),
             Body::Bytes => json!({
                 "description": "The bytes.",
@@ -315,13 +324,16 @@ impl Operation {
     fn parameters(&self, generator: &mut SchemaGenerator) -> Vec<Value> {
         let in_path = self.path.split('/').filter_map(|it| it.strip_prefix('{')?.strip_suffix('}'));
         let mut parameters: Vec<Value> = in_path
-            .map(|name| json!({"name": name, "in": "path", "required": true, "schema": {"type": "string"}}))
+            .map(|name| json!({"name": name, "in": "path", "required": true, "schema": path_schema(name)}))
             .collect();
         let Some(query) = self.query else { return parameters };
         let schema = query(generator);
         let name = schema.get("$ref").and_then(Value::as_str).and_then(|it| it.rsplit('/').next());
         let schema =
             name.and_then(|name| generator.definitions().get(name)).cloned().unwrap_or(schema);
+        let mut schema = Schema::try_from(schema).unwrap_or_default();
+        // What becomes parameters is not among the schemas that the generator transforms at the end.
+        generator.transforms_mut().for_each(|it| it.transform(&mut schema));
         let required = schema.get("required").cloned().unwrap_or_default();
         let is_required =
             |name: &str| required.as_array().is_some_and(|all| all.iter().any(|it| it == name));
@@ -331,6 +343,53 @@ impl Operation {
             parameters.push(json!({"name": name, "in": "query", "required": is_required(name), "schema": field}));
         }
         parameters
+    }
+}
+
+/// The schema of a parameter in the path.
+fn path_schema(name: &str) -> Value {
+    match name {
+        "turn" | "gate" => json!({
+            "type": "string", "minLength": 1, "maxLength": wire::MAX_ID_CHARS, "pattern": wire::ID_PATTERN,
+        }),
+        "step" => {
+            json!({ "type": "integer", "format": "uint32", "minimum": 1, "maximum": u32::MAX })
+        }
+        _ => json!({ "type": "string", "minLength": 1 }),
+    }
+}
+
+/// The schema of one event. Its data is text, so the type of what the text says is an extension for readers.
+fn describe_events(events: &[(&str, Type)], generator: &mut SchemaGenerator) -> Value {
+    let names: Vec<&str> = events.iter().map(|(name, _)| *name).collect();
+    let data: Map<String, Value> =
+        events.iter().map(|(name, data)| ((*name).to_owned(), data(generator))).collect();
+    json!({
+        "type": "object",
+        "required": ["event", "data"],
+        "properties": {
+            "event": { "type": "string", "enum": names },
+            "id": { "type": "string" },
+            "data": { "type": "string", "description": "JSON of the type that `x-data` names for the event." },
+        },
+        "x-data": data,
+    })
+}
+
+/// Says how large integers can be: the formats of Rust's types are no limits to other languages.
+fn bound_integers(schema: &mut Schema) {
+    let bounds = match schema.get("format").and_then(Value::as_str) {
+        Some("uint8") => (0, u64::from(u8::MAX)),
+        Some("uint16") => (0, u64::from(u16::MAX)),
+        Some("uint32") => (0, u64::from(u32::MAX)),
+        Some("int32") => (i64::from(i32::MIN), i32::MAX.unsigned_abs().into()),
+        Some("int64") => (i64::MIN, i64::MAX.unsigned_abs()),
+        Some("uint" | "uint64") => (0, u64::MAX),
+        _ => return,
+    };
+    if let Some(schema) = schema.as_object_mut() {
+        schema.entry("minimum").or_insert_with(|| bounds.0.into());
+        schema.entry("maximum").or_insert_with(|| bounds.1.into());
     }
 }
 

@@ -20,7 +20,6 @@ use haft::stores::TurnId;
 use serde_json::Value;
 
 use crate::error::ApiError;
-use crate::openapi;
 use crate::shared::{Access, ApiShared};
 use crate::wire::ServerInfo;
 
@@ -32,7 +31,7 @@ const MAX_BODY: usize = 4 << 20;
 /// The longest recording, in bytes.
 const MAX_RECORDING: usize = 64 << 20;
 
-/// All routes. [`openapi::OPERATIONS`] lists them too, and a test compares the two.
+/// All routes. [`OPERATIONS`](crate::openapi::OPERATIONS) lists them too, and a test compares the two.
 pub(crate) fn router(shared: Arc<ApiShared>) -> Router {
     let artifact = Router::new()
         .route("/", get(artifacts::show_artifact))
@@ -92,8 +91,8 @@ async fn show_server(State(shared): Shared) -> Json<ServerInfo> {
     })
 }
 
-async fn show_openapi() -> Json<Value> {
-    Json(openapi::document())
+async fn show_openapi(State(shared): Shared) -> Json<Value> {
+    Json((shared.document)())
 }
 
 /// Parses the id of a turn.

@@ -39,6 +39,8 @@ pub(crate) struct ApiShared {
     /// The tenant whose turns these are; empty if there is only one.
     pub(crate) tenant: String,
     pub(crate) max_unfinished_turns: usize,
+    /// Describes the API.
+    pub(crate) document: fn() -> serde_json::Value,
     /// One permit, which a request has while it submits a turn.
     pub(crate) submissions: tokio::sync::Semaphore,
 }

@@ -188,9 +188,9 @@ fn store_query(filter: &TurnFilter) -> Result<TurnQuery, ApiError> {
         query.before = Some(id);
     }
     if let Some(since) = &filter.since {
-        let time: Timestamp =
-            since.parse().map_err(|error| ApiError::invalid(format!("`since`: {error}")))?;
-        query.created_from = Some(time);
+        let time = Timestamp::parse_rfc3339(since);
+        query.created_from =
+            Some(time.map_err(|error| ApiError::invalid(format!("`since`: {error}")))?);
     }
     Ok(query.matching(filter.search.as_deref().unwrap_or_default()))
 }

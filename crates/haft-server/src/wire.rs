@@ -30,6 +30,7 @@ pub use self::request::{
     PartChange, PartKind, PromptPart, RequestView, ResponseView, Segment, SegmentKind, SourceTier,
 };
 pub use self::submit::SubmitRequest;
+pub(crate) use self::submit::{MAX_CONVERSATION_CHARS, MIN_PRIORITY};
 pub use self::timeline::{
     CallFilter, CallPage, CallRow, CallView, ChangedRow, CoercionRow, GateMark, ItemContent,
     KindsChange, ResultRow, RowMatches, RowPage, RowRange, RowSearch, StepPage, StepRow,
@@ -40,6 +41,11 @@ pub use self::turn::{
     TokenUsage, TurnActions, TurnChange, TurnDetail, TurnFacts, TurnFilter, TurnPage, TurnRow,
     TurnState, TurnUpdate,
 };
+
+/// The longest id of a turn or gate, in characters.
+pub(crate) const MAX_ID_CHARS: usize = 200;
+/// The characters of such an id: no control characters.
+pub(crate) const ID_PATTERN: &str = r"^[^\u0000-\u001f\u007f-\u009f]*$";
 
 /// What the server is and what a client may do.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

@@ -105,7 +105,11 @@ fn one_command_is_a_service_that_runs_turns() {
     let body = json!({"agent": "hello", "message": "Hi!"});
     let (status, submitted) = service.send("POST", "/turns", &token, &body);
     assert_eq!(status, 200, "{submitted}");
-    service.await_end(submitted["turn"].as_str().unwrap(), &token);
+    let turn = submitted["turn"].as_str().unwrap();
+    service.await_end(turn, &token);
+    let request = format!("/turns/{turn}/steps/{}/request", u32::MAX);
+    let (status, refused) = service.send("GET", &request, &token, &Value::Null);
+    assert_eq!((status, &refused["code"]), (404, &json!("E_API_NOT_FOUND")), "{refused}");
     assert_eq!(service.send("POST", "/turns", "haft_0_0", &body).0, 401);
     let (status, agents) = service.send("GET", "/agents", &token, &Value::Null);
     assert_eq!((status, &agents[0]["name"]), (200, &json!("hello")), "{agents}");
@@ -160,4 +164,45 @@ fn a_signal_ends_the_service() {
     let pid = service.child.id().to_string();
     assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
     assert_eq!(service.child.wait().unwrap().code(), Some(0));
+}
+
+/// A client that nobody here wrote reads the OpenAPI document, and makes requests of all kinds from it: valid ones, and ones
+/// that are wrong in every way it knows. Requests have a fixed seed.
+#[test]
+fn a_client_that_knows_only_the_document_is_answered_as_it_says() {
+    let Some(servers) = haft_testkit::server("schemathesis", "python/schemathesis/__init__.py")
+    else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    assert!(haft(&["new", "hello"], dir.path()).status.success());
+    let desk = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/data-desk");
+    let mut service = ServeProcess::start(dir.path(), &[desk.to_str().unwrap(), "--trust"]);
+    let token = read_line(&mut service.output);
+    let body = json!({"agent": "data-desk", "message": "Which orders are open?"});
+    let (_, submitted) = service.send("POST", "/turns", &token, &body);
+    let turn = submitted["turn"].as_str().unwrap();
+    service.await_end(turn, &token);
+    let path = format!("/turns/{turn}/artifacts");
+    let (_, artifacts) = service.send("GET", &path, &token, &Value::Null);
+    let handle = artifacts[0]["handle"].as_str().unwrap();
+
+    let config = format!(
+        "[parameters]\n\"path.turn\" = \"{turn}\"\n\"path.handle\" = \"{handle}\"\n\"path.agent\" = \"data-desk\"\n"
+    );
+    std::fs::write(dir.path().join("client.toml"), config).unwrap();
+    let mut client = Command::new("python3");
+    client.args(["-m", "schemathesis.cli", "--config-file", "client.toml", "run"]);
+    client.arg(format!("http://{}/v1/openapi.json", service.address));
+    client.args(["--header", &format!("Authorization: Bearer {token}")]);
+    client.args(["--seed", "1", "--generation-deterministic", "--max-examples", "8"]);
+    client.args(["--phases", "coverage,fuzzing", "--continue-on-failure", "--no-color"]);
+    // Streams of events do not end by themselves, and a cancelled turn is another one than the client knows.
+    client.args(["--exclude-path-regex", "(events|cancel)$"]);
+    // What the document cannot say, such as which tools an artifact has, is refused although the document allows it. And the
+    // client takes an id for invalid that the configuration has replaced by a valid one.
+    client.args(["--exclude-checks", "positive_data_acceptance,negative_data_rejection"]);
+    client.env("PYTHONPATH", servers.join("python")).env("PYTHONDONTWRITEBYTECODE", "1");
+    let output = client.current_dir(dir.path()).stdin(Stdio::null()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
 }

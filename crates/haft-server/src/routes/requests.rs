@@ -5,7 +5,7 @@ use axum::extract::State;
 use haft::TurnRunner;
 use haft::executors::NextAction;
 use haft::stores::TurnId;
-use haft::turn::RenderedRequest;
+use haft::turn::{RenderedRequest, TurnError};
 use serde_json::Value;
 
 use super::{Shared, parse_turn};
@@ -66,7 +66,10 @@ async fn render(
     id: &TurnId,
     iteration: u32,
 ) -> Result<Option<RenderedRequest>, ApiError> {
-    Ok(runner.render_request(id, iteration).await?)
+    match runner.render_request(id, iteration).await {
+        Err(TurnError::Invalid { reason, .. }) => Err(ApiError::not_found(reason)),
+        rendered => Ok(rendered?),
+    }
 }
 
 /// The runner that renders a step: that of the agent of the turn with the executor that took the step, else the runner of

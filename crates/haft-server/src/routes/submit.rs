@@ -16,12 +16,10 @@ use crate::agents::{ExecutorPurpose, SharedExecutor};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::JsonBody;
 use crate::shared::ApiShared;
-use crate::wire::{StartedTurn, SubmitRequest};
+use crate::wire::{MAX_CONVERSATION_CHARS, MIN_PRIORITY, StartedTurn, SubmitRequest};
 
-/// The longest name of a conversation and the longest key, in bytes.
-const MAX_NAME: usize = 200;
-/// The lowest priority. The highest is 0, so that no client overtakes the others.
-const MIN_PRIORITY: i32 = -100;
+/// The longest idempotency key, in bytes.
+const MAX_KEY_BYTES: usize = 200;
 
 /// Stores a turn for the workers and returns its id.
 pub(super) async fn submit_turn(
@@ -54,8 +52,10 @@ impl SubmitRequest {
         if self.message.trim().is_empty() {
             return Err(ApiError::invalid("`message` is empty"));
         }
-        if self.conversation.as_ref().is_some_and(|it| it.is_empty() || it.len() > MAX_NAME) {
-            return Err(ApiError::invalid(format!("`conversation` has 1 to {MAX_NAME} bytes")));
+        let chars = self.conversation.as_ref().map(|it| it.chars().count());
+        if chars.is_some_and(|it| !(1..=MAX_CONVERSATION_CHARS).contains(&it)) {
+            let limit = MAX_CONVERSATION_CHARS;
+            return Err(ApiError::invalid(format!("`conversation` has 1 to {limit} characters")));
         }
         if !(MIN_PRIORITY..=0).contains(&self.priority) {
             return Err(ApiError::invalid(format!("`priority` is from {MIN_PRIORITY} to 0")));
@@ -67,8 +67,9 @@ impl SubmitRequest {
 /// Reads the key by which a client recognizes a request that it repeats.
 fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
     let Some(key) = headers.get("idempotency-key") else { return Ok(None) };
-    let key = key.to_str().ok().filter(|it| !it.is_empty() && it.len() <= MAX_NAME);
-    let error = || ApiError::invalid(format!("`Idempotency-Key` has 1 to {MAX_NAME} characters"));
+    let key = key.to_str().ok().filter(|it| !it.is_empty() && it.len() <= MAX_KEY_BYTES);
+    let error =
+        || ApiError::invalid(format!("`Idempotency-Key` has 1 to {MAX_KEY_BYTES} characters"));
     key.map(Some).ok_or_else(error)
 }
 

@@ -94,6 +94,7 @@ pub enum ForkTools {
 #[non_exhaustive]
 pub struct ForkRequest {
     /// The first step that is taken anew, counted from 1.
+    #[schemars(range(min = 1))]
     pub step: u32,
     /// A message of the user before that step.
     #[serde(default)]

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ArtifactRow, ChangedRow, GateView, KindsChange, RowPage};
+use super::{ArtifactRow, ChangedRow, GateView, ID_PATTERN, KindsChange, MAX_ID_CHARS, RowPage};
 
 /// How far a turn has got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -138,11 +138,13 @@ pub struct TurnFilter {
     pub coerced: Option<bool>,
     /// Only turns that called this tool.
     pub tool: Option<String>,
-    /// Only turns that began at this time or later, in UTC.
+    /// Only turns that began at this time or later, as RFC 3339 writes it.
+    #[schemars(extend("format" = "date-time"))]
     pub since: Option<String>,
     /// Only turns with at least this many tokens.
     pub min_tokens: Option<u64>,
     /// Only turns that began before this one.
+    #[schemars(length(min = 1, max = MAX_ID_CHARS), regex(pattern = ID_PATTERN))]
     pub before: Option<String>,
     /// At most this many.
     pub limit: Option<usize>,

@@ -45,6 +45,14 @@ async fn turns_are_searched_filtered_and_paged_without_reading_them() {
     assert!(ids(&get(&router, "/turns?state=failed").await).is_empty());
     assert!(ids(&get(&router, "/turns?minTokens=1").await).is_empty());
     assert_eq!(ids(&get(&router, "/turns?state=queued&limit=200").await).len(), 200);
+    for (since, count) in [
+        ("1999-12-31T23:59:59Z", 50),
+        ("1999-12-31T23:59:59.125%2B01:00", 50),
+        ("9999-01-01T00:00:00.000Z", 0),
+    ] {
+        let page = get(&router, &format!("/turns?limit=50&since={since}")).await;
+        assert_eq!(ids(&page).len(), count, "{since}");
+    }
 }
 
 #[tokio::test]

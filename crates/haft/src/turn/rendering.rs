@@ -127,8 +127,8 @@ pub(super) async fn render_stored_request(
             (None, Default::default())
         }
         None => {
-            let reason =
-                format!("the turn has {steps} steps, and this is number {}", iteration + 1);
+            let number = iteration.saturating_add(1);
+            let reason = format!("the turn has {steps} steps, and this is number {number}");
             return Err(TurnError::invalid("step", reason));
         }
     };
