@@ -97,6 +97,34 @@ fn conversations_are_listed_renamed_continued_and_exported() {
 }
 
 #[test]
+fn a_message_that_cannot_be_read_is_not_left_out_of_an_export() {
+    let dir = tempfile::tempdir().unwrap();
+    write_scripted_agent(dir.path(), "", "steps:\n  - say: Noted.\n");
+    assert!(chat(dir.path(), &[], "hello").starts_with("exit 0"));
+    let base = rusqlite::Connection::open(dir.path().join(".haft/haft.sqlite")).unwrap();
+    let damage = "UPDATE records SET json = '{', checksum = NULL WHERE json LIKE '%hello%'";
+    assert_eq!(base.execute(damage, []).unwrap(), 1);
+    drop(base);
+    for format in ["markdown", "json"] {
+        let export = ["conversations", "export", "last", "--format", format];
+        let said = run_haft(dir.path(), &export);
+        assert!(said.starts_with("exit 1") && said.contains("is damaged: EOF"), "{said}");
+    }
+}
+
+#[test]
+fn titles_that_cannot_be_read_are_reported_and_stay() {
+    let dir = tempfile::tempdir().unwrap();
+    write_scripted_agent(dir.path(), "", "steps:\n  - say: Noted.\n");
+    assert!(chat(dir.path(), &[], "hello").starts_with("exit 0"));
+    let file = dir.path().join(".haft/titles.json");
+    std::fs::write(&file, "{").unwrap();
+    let renamed = run_haft(dir.path(), &["conversations", "rename", "last", "Notes"]);
+    assert!(renamed.starts_with("exit 0") && renamed.contains("cannot be read: EOF"), "{renamed}");
+    assert!(file.exists());
+}
+
+#[test]
 fn titles_of_an_earlier_version_are_imported_once() {
     let dir = tempfile::tempdir().unwrap();
     write_scripted_agent(dir.path(), "", "steps:\n  - say: Noted.\n");

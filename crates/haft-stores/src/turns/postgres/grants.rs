@@ -98,7 +98,7 @@ impl PostgresGrants {
         let load = "SELECT id, json, EXISTS (SELECT 1 FROM {s}.grants_revoked AS revoked
                         WHERE revoked.tenant = grants.tenant AND revoked.id = grants.id)
                     FROM {s}.grants WHERE tenant = $1 ORDER BY id LIMIT $2";
-        let limit = i64::try_from(MAX_GRANTS).unwrap_or(i64::MAX);
+        let limit = MAX_GRANTS as i64;
         let rows = client.query(&self.database.sql(load), &[&&*self.tenant, &limit]).await?;
         let mut grants = Vec::with_capacity(rows.len());
         for row in &rows {

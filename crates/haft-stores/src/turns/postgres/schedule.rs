@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use deadpool_postgres::Transaction;
 use haft_core::clock::Timestamp;
+use haft_core::invariant::OrReport as _;
 use haft_core::store::{
     CancelOutcome, CancelRequest, ClaimFilter, Lease, LeaseRequest, StoreError, TurnId,
     TurnSchedule, TurnStatus,
@@ -113,7 +114,9 @@ impl LeaseRow {
             cancel.map_err(|error| StoreError::backend("write a request to cancel", error))?;
         let sql = "UPDATE {s}.turns SET epoch = $2, holder = $3, status = $4, runnable_at = $5,
                        held_until = $6, take_overs = $7, cancel = $8 WHERE number = $1";
-        let take_overs = i32::try_from(*take_overs).unwrap_or(i32::MAX);
+        let take_overs = i32::try_from(*take_overs);
+        let take_overs =
+            take_overs.or_report("a turn is taken over fewer than 2^31 times", i32::MAX);
         let statement = transaction.prepare_cached(&database.sql(sql)).await?;
         transaction
             .execute(
@@ -140,12 +143,12 @@ pub(super) fn read_schedule(row: &Row, id: &str) -> Result<TurnSchedule, Postgre
     let status = TurnStatus::from_word(&status);
     let cancel: Option<String> = row.try_get("cancel")?;
     let cancel = cancel.map(|it| serde_json::from_str(&it)).transpose();
-    let take_overs: i32 = row.try_get("take_overs")?;
+    let take_overs = u32::try_from(row.try_get::<_, i32>("take_overs")?);
     Ok(TurnSchedule {
         status: status.ok_or_else(|| damaged(id, "its status is unknown"))?,
         runnable_at: read_time(row, "runnable_at", id)?,
         held_until: read_time(row, "held_until", id)?,
-        take_overs: u32::try_from(take_overs).unwrap_or_default(),
+        take_overs: take_overs.map_err(|_| damaged(id, "its count of take-overs is negative"))?,
         cancel: cancel.map_err(|_| damaged(id, "its request to cancel cannot be read"))?,
     })
 }
@@ -217,7 +220,8 @@ pub(super) async fn count_claimable(
     );
     let statement = transaction.prepare_cached(&database.sql(&sql)).await?;
     let row = transaction.query_one(&statement, &[&filter.tenant, &filter.agents]).await?;
-    Ok(u64::try_from(row.try_get::<_, i64>(0)?).unwrap_or_default())
+    let count: i64 = row.try_get(0)?;
+    Ok(u64::try_from(count).or_report_default("a count is not negative"))
 }
 
 /// What came of looking for a turn.

@@ -1,5 +1,6 @@
 //! The tables, and their migrations.
 
+use haft_core::invariant::OrReport as _;
 use haft_core::store::StoreError;
 
 use super::connection::Database;
@@ -133,7 +134,8 @@ pub(super) async fn migrate(database: &Database) -> Result<(), PostgresError> {
     let found = transaction.query_opt(&read, &[]).await?;
     let found: String = found.map_or_else(|| Ok("0".to_owned()), |row| row.try_get(0))?;
     let version = found.parse::<u32>().unwrap_or(u32::MAX);
-    let known = u32::try_from(MIGRATIONS.len()).unwrap_or(u32::MAX);
+    let known = u32::try_from(MIGRATIONS.len());
+    let known = known.or_report("there are fewer than 2^32 migrations", u32::MAX);
     if version > known {
         return Err(StoreError::NewerVersion { found: version, known }.into());
     }

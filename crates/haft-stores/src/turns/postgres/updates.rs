@@ -15,7 +15,7 @@ use super::connection::Database;
 use super::error::PostgresError;
 use super::queries::list_removable_turns;
 use super::schedule::{LeaseRow, NOW};
-use crate::turns::tool_word;
+use crate::turns::{saturating_i64, tool_word};
 
 /// A transaction in the schema of a store.
 pub(super) struct Update<'t> {
@@ -267,8 +267,7 @@ impl Update<'_> {
                 let sql = "UPDATE {s}.turns SET model = coalesce($2, model),
                                tokens = coalesce($3, tokens), error_code = coalesce($4, error_code)
                            WHERE number = $1";
-                // More tokens than the integers of the server can hold are that many.
-                let tokens = update.tokens.map(|it| i64::try_from(it).unwrap_or(i64::MAX));
+                let tokens = update.tokens.map(saturating_i64);
                 if update.model.is_some() || tokens.is_some() || update.error_code.is_some() {
                     self.execute(sql, &[&turn, &update.model, &tokens, &update.error_code]).await?;
                 }
@@ -312,7 +311,7 @@ impl Update<'_> {
                    LIMIT greatest(0, $3 - (SELECT count(*) FROM {s}.turn_words
                                            WHERE turn = $2 AND word >= '=' AND word < '>'))
                    ON CONFLICT DO NOTHING";
-        let limit = i64::try_from(TurnSummary::MAX_TOOLS).unwrap_or(i64::MAX);
+        let limit = TurnSummary::MAX_TOOLS as i64;
         self.execute(sql, &[&words, &turn, &limit]).await?;
         Ok(())
     }
@@ -330,8 +329,9 @@ impl Update<'_> {
         let statement = self.transaction.prepare_cached(&self.database.sql(sql)).await?;
         let first: Option<i64> =
             self.transaction.query_one(&statement, &[&turn]).await?.try_get(0)?;
-        // A time beyond the range is as good as none.
-        Ok(first.and_then(|it| Timestamp::from_micros(it).ok()))
+        let first = first.map(Timestamp::from_micros).transpose();
+        let (what, reason) = ("an open gate".to_owned(), "its expiry is no valid time".to_owned());
+        Ok(first.map_err(|_| StoreError::Damaged { what, reason })?)
     }
 
     async fn open_gate(
