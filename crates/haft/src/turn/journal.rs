@@ -121,7 +121,7 @@ impl JournalEntry {
 
     /// The version that a program must know to read the journal of a turn: a turn that belongs to a conversation can
     /// show records of earlier turns, and one with a scope stores memories there.
-    pub(super) fn version_of(conversation: Option<&str>, scope: Option<&MemoryScope>) -> u32 {
+    pub(super) fn required_version(conversation: Option<&str>, scope: Option<&MemoryScope>) -> u32 {
         if conversation.is_some() || scope.is_some() { VERSION } else { Self::first_version() }
     }
 

@@ -340,7 +340,7 @@ async fn query(
     sql: &str,
     parameters: &[&(dyn ToSql + Sync)],
 ) -> Result<Vec<Row>, PostgresError> {
-    let statement = transaction.prepare_cached(&database.sql(sql)).await?;
+    let statement = transaction.prepare_cached(&database.qualify_tables(sql)).await?;
     Ok(transaction.query(&statement, parameters).await?)
 }
 

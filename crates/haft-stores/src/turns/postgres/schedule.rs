@@ -35,7 +35,7 @@ impl LeaseRow {
         id: &TurnId,
     ) -> Result<Option<Self>, PostgresError> {
         let sql = format!("SELECT {COLUMNS} FROM {{s}}.turns WHERE id = $1 FOR UPDATE");
-        let statement = transaction.prepare_cached(&database.sql(&sql)).await?;
+        let statement = transaction.prepare_cached(&database.qualify_tables(&sql)).await?;
         let row = transaction.query_opt(&statement, &[&id.as_str()]).await?;
         row.map(|row| Self::read(&row)).transpose()
     }
@@ -117,7 +117,7 @@ impl LeaseRow {
         let take_overs = i32::try_from(*take_overs);
         let take_overs =
             take_overs.or_report("a turn is taken over fewer than 2^31 times", i32::MAX);
-        let statement = transaction.prepare_cached(&database.sql(sql)).await?;
+        let statement = transaction.prepare_cached(&database.qualify_tables(sql)).await?;
         transaction
             .execute(
                 &statement,
@@ -193,7 +193,7 @@ pub(super) async fn claim_next_turn(
              AND (conversation IS NULL OR NOT EXISTS ({BUSY}))
          ORDER BY priority DESC, runnable_at, number LIMIT 1 FOR UPDATE SKIP LOCKED"
     );
-    let statement = transaction.prepare_cached(&database.sql(&sql)).await?;
+    let statement = transaction.prepare_cached(&database.qualify_tables(&sql)).await?;
     let found =
         transaction.query_opt(&statement, &[&filter.tenant, &filter.agents, &skipped]).await?;
     let Some(turn) = found.map(|row| LeaseRow::read(&row)).transpose()? else {
@@ -218,7 +218,7 @@ pub(super) async fn count_claimable(
              AND ($1::text IS NULL OR tenant = $1)
              AND (cardinality($2::text[]) = 0 OR agent = ANY ($2))"
     );
-    let statement = transaction.prepare_cached(&database.sql(&sql)).await?;
+    let statement = transaction.prepare_cached(&database.qualify_tables(&sql)).await?;
     let row = transaction.query_one(&statement, &[&filter.tenant, &filter.agents]).await?;
     let count: i64 = row.try_get(0)?;
     Ok(u64::try_from(count).or_report_default("a count is not negative"))
@@ -247,7 +247,7 @@ async fn lock_conversation(
         return Ok(false);
     }
     let sql = format!("SELECT NOT EXISTS ({BUSY}) FROM {{s}}.turns WHERE number = $1");
-    let statement = transaction.prepare_cached(&database.sql(&sql)).await?;
+    let statement = transaction.prepare_cached(&database.qualify_tables(&sql)).await?;
     Ok(transaction.query_one(&statement, &[&turn.number]).await?.try_get(0)?)
 }
 

@@ -30,7 +30,7 @@ impl Update<'_> {
         sql: &str,
         parameters: &[&(dyn ToSql + Sync)],
     ) -> Result<u64, PostgresError> {
-        let statement = self.transaction.prepare_cached(&self.database.sql(sql)).await?;
+        let statement = self.transaction.prepare_cached(&self.database.qualify_tables(sql)).await?;
         Ok(self.transaction.execute(&statement, parameters).await?)
     }
 
@@ -155,7 +155,7 @@ impl Update<'_> {
         // The turn first, as in every other transaction, so that no two wait for each other.
         let sql = "SELECT turns.id FROM {s}.gates JOIN {s}.turns ON turns.number = gates.turn
                    WHERE gates.id = $1";
-        let statement = self.transaction.prepare_cached(&self.database.sql(sql)).await?;
+        let statement = self.transaction.prepare_cached(&self.database.qualify_tables(sql)).await?;
         let found = self.transaction.query_opt(&statement, &[&id.as_str()]).await?;
         let found = found.ok_or_else(|| StoreError::unknown_gate(id))?;
         let turn: String = found.try_get(0)?;
@@ -169,7 +169,7 @@ impl Update<'_> {
             row.store(self.database, self.transaction).await?;
             return Ok((SettleOutcome::new(settlement, true), turn_id));
         }
-        let sql = self.database.sql("SELECT settlement FROM {s}.gates WHERE id = $1");
+        let sql = self.database.qualify_tables("SELECT settlement FROM {s}.gates WHERE id = $1");
         let statement = self.transaction.prepare_cached(&sql).await?;
         let found = self.transaction.query_opt(&statement, &[&id.as_str()]).await?;
         let found = found.ok_or_else(|| StoreError::unknown_gate(id))?;
@@ -198,7 +198,8 @@ impl Update<'_> {
     pub(super) async fn verify_secret(&self, fingerprint: &str) -> Result<(), PostgresError> {
         let sql = "INSERT INTO {s}.store (key, value) VALUES ('secret', $1) ON CONFLICT DO NOTHING";
         self.execute(sql, &[&fingerprint]).await?;
-        let sql = self.database.sql("SELECT value = $1 FROM {s}.store WHERE key = 'secret'");
+        let sql =
+            self.database.qualify_tables("SELECT value = $1 FROM {s}.store WHERE key = 'secret'");
         let row = self.transaction.query_one(&sql, &[&fingerprint]).await?;
         match row.try_get(0)? {
             true => Ok(()),
@@ -326,7 +327,7 @@ impl Update<'_> {
             return Ok(None);
         }
         let sql = "SELECT min(expires_at) FROM {s}.gates WHERE turn = $1 AND settlement IS NULL";
-        let statement = self.transaction.prepare_cached(&self.database.sql(sql)).await?;
+        let statement = self.transaction.prepare_cached(&self.database.qualify_tables(sql)).await?;
         let first: Option<i64> =
             self.transaction.query_one(&statement, &[&turn]).await?.try_get(0)?;
         let first = first.map(Timestamp::from_micros).transpose();
@@ -347,7 +348,7 @@ impl Update<'_> {
             return Ok(());
         }
         let sql = "SELECT turn = $2 AND json = $3 FROM {s}.gates WHERE id = $1";
-        let statement = self.transaction.prepare_cached(&self.database.sql(sql)).await?;
+        let statement = self.transaction.prepare_cached(&self.database.qualify_tables(sql)).await?;
         let found = self.transaction.query_opt(&statement, &[&id.as_str(), &turn, &json]).await?;
         match found.map(|row| row.try_get::<_, bool>(0)).transpose()? {
             Some(true) => Ok(()),
@@ -376,7 +377,7 @@ impl Update<'_> {
 
     /// Tells other processes about a change when the transaction is committed.
     pub(super) async fn notify(&self, text: &str) -> Result<(), PostgresError> {
-        let channel = self.database.channel();
+        let channel = self.database.channel_name();
         self.execute("SELECT pg_notify($1, $2)", &[&channel, &text]).await?;
         Ok(())
     }
