@@ -112,6 +112,20 @@ fn a_message_that_cannot_be_read_is_not_left_out_of_an_export() {
     }
 }
 
+/// The list is made from summaries: a record that is damaged would fail the turn that is loaded.
+#[test]
+fn a_list_of_turns_loads_none_of_them() {
+    let dir = tempfile::tempdir().unwrap();
+    write_scripted_agent(dir.path(), "", "steps:\n  - say: Noted.\n");
+    assert!(run_haft(dir.path(), &["run", "a", "a question"]).starts_with("exit 0"));
+    let base = rusqlite::Connection::open(dir.path().join(".haft/haft.sqlite")).unwrap();
+    base.execute("UPDATE records SET json = '{}'", []).unwrap();
+    drop(base);
+    let listed = run_haft(dir.path(), &["turns"]);
+    assert!(listed.starts_with("exit 0") && listed.contains("a question"), "{listed}");
+    assert!(run_haft(dir.path(), &["show", "last"]).contains("is damaged"));
+}
+
 #[test]
 fn titles_that_cannot_be_read_are_reported_and_stay() {
     let dir = tempfile::tempdir().unwrap();
