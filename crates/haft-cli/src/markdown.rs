@@ -168,18 +168,8 @@ impl MarkdownStream {
             ('\\', Some(escaped)) if escaped.is_ascii_punctuation() => {
                 self.write_character(escaped, after_next, out)
             }
-            ('*', Some('*')) => {
-                if after_next.is_empty() && !is_end {
-                    return None;
-                }
-                if !self.can_toggle(self.is_bold, after_next.chars().next()) {
-                    out.push_str("**");
-                    return Some(after_next);
-                }
-                self.is_bold = !self.is_bold;
-                self.restyle(out);
-                Some(after_next)
-            }
+            ('*', Some('*')) if after_next.is_empty() && !is_end => None,
+            ('*', Some('*')) => Some(self.toggle_bold(after_next, out)),
             ('*' | '_', next) => {
                 let is_word = |it: Option<char>| it.is_some_and(char::is_alphanumeric);
                 let is_inside_word = first == '_' && is_word(self.previous) && is_word(next);
@@ -192,6 +182,17 @@ impl MarkdownStream {
             }
             _ => self.write_character(first, after, out),
         }
+    }
+
+    /// Begins or ends bold text, or writes the two stars where neither is possible.
+    fn toggle_bold<'t>(&mut self, after: &'t str, out: &mut String) -> &'t str {
+        if self.can_toggle(self.is_bold, after.chars().next()) {
+            self.is_bold = !self.is_bold;
+            self.restyle(out);
+        } else {
+            out.push_str("**");
+        }
+        after
     }
 
     /// Whether emphasis can end behind the last character, or begin before the next one.
