@@ -7,6 +7,7 @@ use haft::stores::{OpenStores, Row, RowKind, StoreError, StoredTurn};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::cleanup::{build_idle_runner, explain_held_turn};
 use super::{count_noun, print_text};
 use crate::args::{ConversationsArgs, ConversationsCommand, ExportFormat, StoreArg};
 use crate::conversations::{
@@ -29,12 +30,35 @@ pub(super) async fn run_conversations_command(
             rename_conversation(&stores, id, title).await?;
             Ok(ExitCode::SUCCESS)
         }
+        Some(ConversationsCommand::Remove { conversation, store }) => {
+            let stores = open_store(&store.find_address()).await?;
+            let id = find_conversation(&stores, &conversation).await?;
+            remove_conversation(&stores, &id, terminal).await
+        }
         Some(ConversationsCommand::Export { conversation, format, store }) => {
             let stores = open_store_to_read(&store.find_address()).await?;
             let id = find_conversation(&stores, &conversation).await?;
             export_conversation(&stores, &id, format).await
         }
     }
+}
+
+/// Removes the turns of a conversation, and with the last one its title. The newest goes first: if a process still runs it,
+/// nothing is removed.
+async fn remove_conversation(
+    stores: &OpenStores,
+    id: &str,
+    terminal: &Terminal,
+) -> Result<ExitCode> {
+    let turns = list_turns_of(stores, id).await?;
+    let runner = build_idle_runner(stores)?;
+    for turn in &turns {
+        runner.remove_turn(&turn.id).await.map_err(explain_held_turn)?;
+    }
+    let (label, turns) =
+        (terminal.style_stderr(TextRole::Warning, "removed"), count_noun(turns.len(), "turn"));
+    print_line(format_args!("{label} {}: {turns}", sanitize(id)));
+    Ok(ExitCode::SUCCESS)
 }
 
 async fn print_conversations(

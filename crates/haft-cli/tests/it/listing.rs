@@ -94,6 +94,11 @@ fn conversations_are_listed_renamed_continued_and_exported() {
     let exported: Value = serde_json::from_str(exported.split_once("out\n").unwrap().1).unwrap();
     assert_eq!(exported["turns"].as_array().unwrap().len(), 2);
     assert!(cli(&["conversations", "export", "nope"]).starts_with("exit 3"));
+    assert!(cli(&["run", "a", "alone"]).starts_with("exit 0"));
+    let removed = cli(&["conversations", "remove", prefix]);
+    assert!(removed.starts_with("exit 0") && removed.contains(": 2 turns"), "{removed}");
+    assert!(cli(&["conversations"]).starts_with("exit 3"));
+    assert!(cli(&["turns"]).contains("alone"));
 }
 
 #[test]
