@@ -412,6 +412,23 @@ pub(crate) struct ResumeArgs {
 pub(crate) struct NewArgs {
     /// Directory to create
     pub(crate) name: PathBuf,
+    /// What the agent begins with
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) template: AgentTemplate,
+}
+
+/// What a new agent begins with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AgentTemplate {
+    /// Two commands of this machine
+    #[default]
+    Hello,
+    /// Files and tables
+    Data,
+    /// The Git repository that the directory is in
+    Git,
+    /// A service on the network; needs a model
+    Http,
 }
 
 #[derive(Debug, Args)]

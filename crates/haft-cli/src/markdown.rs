@@ -68,11 +68,11 @@ impl MarkdownStream {
 
     /// Writes the marker of a line, and returns what follows; nothing if more text is needed to decide.
     fn start_line<'t>(&mut self, rest: &'t str, is_end: bool, out: &mut String) -> Option<&'t str> {
-        let line_end = rest.find('\n');
-        let line = line_end.map_or(rest, |end| rest.get(..end).unwrap_or(rest));
-        let is_whole = is_end || line_end.is_some();
-        let body = line.trim_start_matches(' ');
-        let indent = line.get(..line.len() - body.len()).unwrap_or_default();
+        let (line, is_whole) = match rest.split_once('\n') {
+            Some((line, _)) => (line, true),
+            None => (rest, is_end),
+        };
+        let (indent, body) = line.split_at(line.find(|it| it != ' ').unwrap_or(line.len()));
         let could_be_marker = |it: char| "#>-*+`~_ .)0123456789".contains(it);
         if !is_whole && body.chars().all(could_be_marker) && line.len() < MAX_MARKER {
             return None;
@@ -144,6 +144,7 @@ impl MarkdownStream {
         let first = characters.next()?;
         let after = characters.as_str();
         let next = characters.next();
+        let after_next = characters.as_str();
         if first == '\n' {
             out.push_str(&self.end_line_style());
             out.push('\n');
@@ -165,22 +166,10 @@ impl MarkdownStream {
             }
             _ if self.is_code => self.write_character(first, after, out),
             ('\\', Some(escaped)) if escaped.is_ascii_punctuation() => {
-                let after = after.get(1..).unwrap_or_default();
-                self.write_character(escaped, after, out)
+                self.write_character(escaped, after_next, out)
             }
-            ('*', Some('*')) => {
-                let behind = after.get(1..).unwrap_or_default();
-                if behind.is_empty() && !is_end {
-                    return None;
-                }
-                if !self.can_toggle(self.is_bold, behind.chars().next()) {
-                    out.push_str("**");
-                    return Some(behind);
-                }
-                self.is_bold = !self.is_bold;
-                self.restyle(out);
-                Some(behind)
-            }
+            ('*', Some('*')) if after_next.is_empty() && !is_end => None,
+            ('*', Some('*')) => Some(self.toggle_bold(after_next, out)),
             ('*' | '_', next) => {
                 let is_word = |it: Option<char>| it.is_some_and(char::is_alphanumeric);
                 let is_inside_word = first == '_' && is_word(self.previous) && is_word(next);
@@ -193,6 +182,17 @@ impl MarkdownStream {
             }
             _ => self.write_character(first, after, out),
         }
+    }
+
+    /// Begins or ends bold text, or writes the two stars where neither is possible.
+    fn toggle_bold<'t>(&mut self, after: &'t str, out: &mut String) -> &'t str {
+        if self.can_toggle(self.is_bold, after.chars().next()) {
+            self.is_bold = !self.is_bold;
+            self.restyle(out);
+        } else {
+            out.push_str("**");
+        }
+        after
     }
 
     /// Whether emphasis can end behind the last character, or begin before the next one.

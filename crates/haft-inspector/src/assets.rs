@@ -91,7 +91,7 @@ pub(crate) struct SentAsset {
 impl SentAsset {
     fn new(asset: &Asset, content: String) -> Self {
         let hash = hex::encode(Sha256::digest(&content));
-        let tag = format!("\"{}\"", hash.get(..16).unwrap_or_default());
+        let tag = format!("\"{hash:.16}\"");
         Self { name: asset.name, media_type: asset.media_type(), content: content.into(), tag }
     }
 }

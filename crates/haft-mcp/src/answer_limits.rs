@@ -153,7 +153,7 @@ pub(crate) fn start_of(text: &str, bytes: usize) -> &str {
         return text;
     }
     let end = (0..=bytes).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    text.get(..end).unwrap_or_default()
+    text.split_at(end).0
 }
 
 /// Estimates the tokens of a text from above: what looks like words costs a token per three letters, everything else

@@ -255,7 +255,8 @@ fn first_expiry(gates: &[Gate]) -> Option<u64> {
     let now = SystemClock::new().now();
     let left = |gate: &Gate| {
         let micros = gate.expires_at?.as_micros().saturating_sub(now.as_micros());
-        Some(u64::try_from(micros).unwrap_or(0).div_ceil(1000))
+        // A gate that has expired closes at once.
+        Some(micros.max(0).unsigned_abs().div_ceil(1000))
     };
     gates.iter().filter_map(left).min()
 }

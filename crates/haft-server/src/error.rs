@@ -13,18 +13,17 @@ use crate::wire::{ApiProblem, FieldProblem};
 /// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
-#[non_exhaustive]
-pub struct ApiError {
+pub(crate) struct ApiError {
     /// The status of the response.
-    pub status: StatusCode,
+    pub(crate) status: StatusCode,
     /// The stable code.
-    pub code: String,
+    pub(crate) code: String,
     /// What failed.
-    pub message: String,
+    pub(crate) message: String,
     /// What can be done about it.
-    pub hint: Option<String>,
+    pub(crate) hint: Option<String>,
     /// Every problem of a value that breaks a schema.
-    pub problems: Vec<FieldProblem>,
+    pub(crate) problems: Vec<FieldProblem>,
 }
 
 /// What handlers return.
@@ -32,8 +31,11 @@ pub(crate) type ApiResult<T> = Result<Json<T>, ApiError>;
 
 impl ApiError {
     /// A failure with a status, a code and a message.
-    #[must_use]
-    pub fn new(status: StatusCode, code: impl Into<String>, message: impl Into<String>) -> Self {
+    pub(crate) fn new(
+        status: StatusCode,
+        code: impl Into<String>,
+        message: impl Into<String>,
+    ) -> Self {
         let (code, message) = (code.into(), message.into());
         Self { status, code, message, hint: None, problems: Vec::new() }
     }
@@ -54,13 +56,13 @@ impl ApiError {
     }
 
     /// Adds what can be done about it.
-    #[must_use]
-    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    fn of(error: &(impl Coded + std::error::Error)) -> Self {
+    /// The failure that an error with a code is, with its causes.
+    fn from_coded(error: &(impl Coded + std::error::Error)) -> Self {
         let code: ErrorCode = error.code();
         // The statuses of codes are more than those of HTTP: 529 says that something of the operator is wrong.
         let status = StatusCode::from_u16(error.status()).ok();
@@ -80,10 +82,17 @@ impl ApiError {
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         match &error {
-            StoreError::Unknown { .. } => Self { status: StatusCode::NOT_FOUND, ..Self::of(&error) },
-            StoreError::Held { .. } => Self { status: StatusCode::CONFLICT, ..Self::of(&error) }
-                .hint("another process runs the turn; stop it there, or wait until its lease has expired"),
-            _ => Self::of(&error),
+            StoreError::Unknown { .. } => {
+                Self { status: StatusCode::NOT_FOUND, ..Self::from_coded(&error) }
+            }
+            StoreError::Held { .. } => Self {
+                status: StatusCode::CONFLICT,
+                ..Self::from_coded(&error)
+            }
+            .hint(
+                "another process runs the turn; stop it there, or wait until its lease has expired",
+            ),
+            _ => Self::from_coded(&error),
         }
     }
 }
@@ -93,12 +102,12 @@ impl From<TurnError> for ApiError {
         match error {
             TurnError::Store(error) => error.into(),
             error @ TurnError::Invalid { .. } => {
-                Self { status: StatusCode::BAD_REQUEST, ..Self::of(&error) }
+                Self { status: StatusCode::BAD_REQUEST, ..Self::from_coded(&error) }
             }
             error @ TurnError::OtherExecutor { .. } => {
-                Self { status: StatusCode::CONFLICT, ..Self::of(&error) }
+                Self { status: StatusCode::CONFLICT, ..Self::from_coded(&error) }
             }
-            error => Self::of(&error),
+            error => Self::from_coded(&error),
         }
     }
 }
@@ -115,13 +124,13 @@ impl From<SettleError> for ApiError {
             SettleError::Invalid { .. } | SettleError::Edit(_) => StatusCode::UNPROCESSABLE_ENTITY,
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         };
-        Self { status, problems, ..Self::of(&error) }
+        Self { status, problems, ..Self::from_coded(&error) }
     }
 }
 
 impl From<SpoolError> for ApiError {
     fn from(error: SpoolError) -> Self {
-        Self::of(&error)
+        Self::from_coded(&error)
     }
 }
 

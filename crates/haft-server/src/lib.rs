@@ -1,7 +1,8 @@
 //! The HTTP API of Haft: turns, their live events, the requests that a model saw, artifacts and gates, as JSON.
 //!
 //! An [`Api`] serves the store of a [`TurnRunner`](haft::TurnRunner). Its routes can be mounted anywhere; a [`Guard`]
-//! protects them on loopback. The types that travel are in [`wire`], and [`Api::openapi`] describes all of it.
+//! protects them on loopback. [`Api::openapi`] describes what travels: clients are written against that document, not against
+//! Rust types.
 //!
 //! | route | what it returns |
 //! |---|---|
@@ -37,11 +38,10 @@ mod timeline;
 mod turn_beginning;
 mod turn_cache;
 mod turn_list;
-pub mod wire;
+mod wire;
 
 pub use self::agents::{AgentError, AgentSource, ExecutorPurpose, HostedAgent, SharedExecutor};
 pub use self::api::{Api, ApiBuilder};
-pub use self::error::ApiError;
 pub use self::guard::{Guard, NoRandomNumbers};
 pub use self::prices::TokenPrices;
 #[cfg(feature = "service")]

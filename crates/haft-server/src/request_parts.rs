@@ -218,10 +218,10 @@ pub(crate) fn compare_parts(
     let previous = before.unwrap_or_default();
     let same =
         parts.iter().zip(previous).take_while(|(now, before)| now.source == before.source).count();
-    let size = |parts: &[BodyPart]| parts.iter().map(|it| it.source.len() as u64).sum::<u64>();
+    let sizes = || previous.iter().map(|it| it.source.len() as u64);
     let mut reuse = CacheReuse {
-        kept: size(previous.get(..same).unwrap_or_default()),
-        lost: size(previous.get(same..).unwrap_or_default()),
+        kept: sizes().take(same).sum(),
+        lost: sizes().skip(same).sum(),
         lost_because: None,
     };
     if reuse.lost > 0 {

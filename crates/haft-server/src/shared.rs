@@ -255,7 +255,7 @@ fn no_turn(id: &TurnId) -> ApiError {
 impl TurnState {
     /// Whether nothing more happens in a turn.
     #[must_use]
-    pub const fn is_final(self) -> bool {
+    pub(crate) const fn is_final(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled | Self::LimitReached)
     }
 }

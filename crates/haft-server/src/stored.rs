@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use haft::records::{HandleTable, RecordId};
 use haft::schema::{Change, ChangeKind};
-use haft::stores::{RowKind, StoredTurn};
+use haft::stores::{Row, RowKind, StoredTurn};
 use haft::turn::{Timestamp, TurnOutcome};
 use serde::Deserialize;
 use serde_json::Value;
@@ -115,20 +115,49 @@ pub(crate) enum StoredRecord {
 
 impl StoredRecord {
     /// Reads the records of a turn that stand in its timeline, with their kinds and ids. A record that cannot be read is
-    /// left out: a page about the rest is better than none.
-    pub(crate) fn read_all(turn: &StoredTurn) -> Vec<(RowKind, String, Self)> {
-        let read = turn.rows.iter().filter_map(|row| {
-            let text: &str = &row.json;
-            let record = match row.kind {
-                RowKind::Message => Self::Message(serde_json::from_str(text).ok()?),
-                RowKind::Thought => Self::Thought(serde_json::from_str(text).ok()?),
-                RowKind::ToolCall => Self::Call(Box::new(serde_json::from_str(text).ok()?)),
-                _ => return None,
-            };
-            Some((row.kind, row.id.clone(), record))
-        });
-        read.collect()
+    /// left out, because a page about the rest is better than none, and `unreadable` says so.
+    pub(crate) fn read_all(
+        turn: &StoredTurn,
+        unreadable: &mut Vec<String>,
+    ) -> Vec<(RowKind, String, Self)> {
+        let mut read = Vec::new();
+        for row in &turn.rows {
+            match Self::read(row) {
+                Ok(Some(record)) => read.push((row.kind, row.id.clone(), record)),
+                Ok(None) => {}
+                Err(error) => {
+                    unreadable.push(format!("{} `{}`: {error}", row.kind.as_str(), row.id));
+                }
+            }
+        }
+        read
     }
+
+    /// Reads a record; nothing if it does not stand in the timeline.
+    fn read(row: &Row) -> serde_json::Result<Option<Self>> {
+        let text: &str = &row.json;
+        Ok(Some(match row.kind {
+            RowKind::Message => Self::Message(serde_json::from_str(text)?),
+            RowKind::Thought => Self::Thought(serde_json::from_str(text)?),
+            RowKind::ToolCall => Self::Call(Box::new(serde_json::from_str(text)?)),
+            _ => return Ok(None),
+        }))
+    }
+}
+
+/// The error of a turn of which something cannot be read, behind the error that the turn ended with.
+pub(crate) fn add_unreadable(error: Option<ErrorView>, unreadable: &[String]) -> Option<ErrorView> {
+    let Some(first) = unreadable.first() else { return error };
+    let note = match unreadable.len() {
+        1 => format!("the store is damaged: {first}"),
+        count => {
+            format!("the store is damaged: {count} records cannot be read, the first is {first}")
+        }
+    };
+    Some(match error {
+        Some(error) => ErrorView { message: format!("{}; {note}", error.message), ..error },
+        None => ErrorView { code: None, message: note, cause: None, stage: None, retryable: false },
+    })
 }
 
 /// Reads the system prompt from the first entry of a journal.
@@ -330,8 +359,8 @@ pub(crate) fn shorten(text: &str, limit: usize) -> (String, u64) {
         return (text.to_owned(), 0);
     }
     let cut = (0..=limit).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    let shown = text.get(..cut).unwrap_or_default();
-    (shown.to_owned(), (text.len() - cut) as u64)
+    let (shown, left_out) = text.split_at(cut);
+    (shown.to_owned(), left_out.len() as u64)
 }
 
 /// A text in one line, cut.
@@ -342,4 +371,33 @@ pub(crate) fn one_line(text: &str, limit: usize) -> String {
         .map(|it| if it == '\n' || it == '\r' || it == '\t' { ' ' } else { it })
         .collect();
     if left > 0 { format!("{line}…") } else { line }
+}
+
+#[cfg(test)]
+mod tests {
+    use haft::stores::{Row, RowKind, StoredTurn, TurnSummary};
+    use haft::turn::Timestamp;
+
+    use super::{StoredRecord, add_unreadable};
+
+    #[test]
+    fn a_record_that_cannot_be_read_is_reported() {
+        let summary = TurnSummary::new("t".parse().unwrap(), Timestamp::EPOCH);
+        let mut turn = StoredTurn::new(summary);
+        let text =
+            r#"{"role": "user", "content": "hi", "createdAt": "1970-01-01T00:00:00.000000Z"}"#;
+        turn.rows = vec![
+            Row::new(RowKind::Message, "m1", text),
+            Row::new(RowKind::Message, "m2", "{"),
+            Row::new(RowKind::Memory, "m3", "{"),
+        ];
+        let mut unreadable = Vec::new();
+        assert_eq!(StoredRecord::read_all(&turn, &mut unreadable).len(), 1);
+        assert_eq!(unreadable.len(), 1);
+        let error = add_unreadable(None, &unreadable).unwrap();
+        assert!(error.message.starts_with("the store is damaged: message `m2`: EOF"), "{error:?}");
+        let both = add_unreadable(Some(error), &unreadable).unwrap();
+        assert_eq!(both.message.matches("m2").count(), 2);
+        assert_eq!(add_unreadable(None, &[]), None);
+    }
 }

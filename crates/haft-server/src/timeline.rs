@@ -14,7 +14,7 @@ use haft::turn::{Gate, GateSettlement, StepHistory, Timestamp, TurnHistory};
 
 use crate::prices::PriceList;
 use crate::stored::{
-    CallHandles, StoredCall, StoredRecord, count_earlier_turns, one_line, read_end,
+    CallHandles, StoredCall, StoredRecord, add_unreadable, count_earlier_turns, one_line, read_end,
     read_system_prompt,
 };
 use crate::wire::{
@@ -37,6 +37,8 @@ pub(crate) struct ReadTurn {
     /// For each record, which call with its key it is.
     attempts: Vec<u32>,
     gates: Vec<(Gate, Option<GateSettlement>)>,
+    /// The records and gates that cannot be read, each with the reason.
+    unreadable: Vec<String>,
     /// The newest gate of each call, by the record of the call.
     gate_of_call: HashMap<String, usize>,
     /// The steps, by their numbers from 1 on.
@@ -61,10 +63,11 @@ impl ReadTurn {
         prices: &PriceList,
     ) -> Result<Self, StoreError> {
         let history = TurnHistory::read(stored)?;
-        let records = StoredRecord::read_all(stored);
+        let mut unreadable = Vec::new();
+        let records = StoredRecord::read_all(stored, &mut unreadable);
         let calls: Vec<&StoredCall> = records.iter().filter_map(|(_, _, it)| as_call(it)).collect();
         let handles = CallHandles::of(&calls);
-        let gates: Vec<_> = stored.gates.iter().filter_map(gates::read_gate).collect();
+        let gates = gates::read_gates(&stored.gates, &mut unreadable);
         let gate_of_call = gates.iter().enumerate().filter_map(|(at, (gate, _))| {
             gate.call.as_ref().map(|bound| (bound.record.to_string(), at))
         });
@@ -85,6 +88,7 @@ impl ReadTurn {
                 + stored.journal.iter().map(|entry| entry.len()).sum::<usize>(),
             history,
             records,
+            unreadable,
         };
         read.place_rows(prices);
         read.facts = read.count_facts();
@@ -134,7 +138,8 @@ impl ReadTurn {
 
     /// What went wrong.
     pub(crate) fn error(&self) -> Option<ErrorView> {
-        self.end.as_ref().and_then(|(_, error)| error.clone())
+        let error = self.end.as_ref().and_then(|(_, error)| error.clone());
+        add_unreadable(error, &self.unreadable)
     }
 
     /// The last words of the user that no step added.

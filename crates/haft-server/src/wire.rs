@@ -14,29 +14,29 @@ mod turn;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use self::agent::{
+pub(crate) use self::agent::{
     AgentDetail, AgentRow, ForkCalls, ForkRequest, ForkTools, ReplayRequest, StartedTurn,
     ToolCallRequest, ToolRow,
 };
-pub use self::artifact::{
+pub(crate) use self::artifact::{
     ArtifactOptions, ArtifactQuery, ArtifactRow, ArtifactState, CsvPage, LinePage, LineRow,
     MediaRow, OutlineRow, QueryResult, SearchEnd, SearchHit, SearchPage,
 };
-pub use self::gate::{
+pub(crate) use self::gate::{
     AlwaysRequest, GateCheck, GateChoice, GateDecisionRequest, GatePreview, GateProposal, GateView,
     GrantRow, GrantedScope,
 };
-pub use self::request::{
+pub(crate) use self::request::{
     PartChange, PartKind, PromptPart, RequestView, ResponseView, Segment, SegmentKind, SourceTier,
 };
-pub use self::submit::SubmitRequest;
+pub(crate) use self::submit::SubmitRequest;
 pub(crate) use self::submit::{MAX_CONVERSATION_CHARS, MIN_PRIORITY};
-pub use self::timeline::{
+pub(crate) use self::timeline::{
     CallFilter, CallPage, CallRow, CallView, ChangedRow, CoercionRow, GateMark, ItemContent,
     KindsChange, ResultRow, RowMatches, RowPage, RowRange, RowSearch, StepPage, StepRow,
     TimelineItem, TimelineRow,
 };
-pub use self::turn::{
+pub(crate) use self::turn::{
     ConversationPage, ConversationRow, ErrorView, ListChange, Notice, SentSummary, TextDelta,
     TokenUsage, TurnActions, TurnChange, TurnDetail, TurnFacts, TurnFilter, TurnPage, TurnRow,
     TurnState, TurnUpdate,
@@ -50,60 +50,55 @@ pub(crate) const ID_PATTERN: &str = r"^[^\u0000-\u001f\u007f-\u009f]*$";
 /// What the server is and what a client may do.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct ServerInfo {
+pub(crate) struct ServerInfo {
     /// The version of Haft.
-    pub version: String,
+    pub(crate) version: String,
     /// Whether actions are refused.
-    pub read_only: bool,
+    pub(crate) read_only: bool,
     /// The name of the store, for people.
-    pub store: String,
+    pub(crate) store: String,
     /// Whether the server knows agents, so that it can fork turns, replay recordings and call tools.
-    pub has_agents: bool,
+    pub(crate) has_agents: bool,
 }
 
 /// Why a request failed.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct ApiProblem {
+pub(crate) struct ApiProblem {
     /// The stable code.
-    pub code: String,
+    pub(crate) code: String,
     /// What failed.
-    pub message: String,
+    pub(crate) message: String,
     /// What can be done about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hint: Option<String>,
+    pub(crate) hint: Option<String>,
     /// Every problem of a value that breaks a schema, by its JSON pointer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub problems: Vec<FieldProblem>,
+    pub(crate) problems: Vec<FieldProblem>,
 }
 
 /// What is wrong with one field of a value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct FieldProblem {
+pub(crate) struct FieldProblem {
     /// The JSON pointer to the field; empty for the whole value.
-    pub pointer: String,
+    pub(crate) pointer: String,
     /// What is wrong.
-    pub message: String,
+    pub(crate) message: String,
 }
 
 /// A reason in words.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-#[non_exhaustive]
-pub struct ReasonRequest {
+pub(crate) struct ReasonRequest {
     /// The reason.
-    pub reason: Option<String>,
+    pub(crate) reason: Option<String>,
 }
 
 /// The token of a session.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct SessionRequest {
+pub(crate) struct SessionRequest {
     /// The token.
-    pub token: String,
+    pub(crate) token: String,
 }

@@ -24,6 +24,12 @@ fn tool_word(name: &str) -> String {
     format!("{TOOL_MARK}{name}")
 }
 
+/// A number as the signed integers of the databases have it. No limit and no count of tokens reaches the largest one.
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+fn saturating_i64(value: u64) -> i64 {
+    value.min(i64::MAX as u64) as i64
+}
+
 /// The names of tools in the list that a query has joined.
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 fn split_tools(list: Option<&str>) -> std::collections::BTreeSet<String> {

@@ -143,7 +143,7 @@ pub(super) fn slice_records(
             return Ok(listing.finish());
         }
     };
-    let (from, until) = range(start, end, container.count);
+    let (from, until) = slice_bounds(start, end, container.count);
     let mut at = from;
     while at < until && listing.skips_next() {
         let _ = listing.push_start_of("", 0);
@@ -174,7 +174,7 @@ fn slice_tree(
         let _ = listing.push(root);
         return listing.finish();
     }
-    let (from, until) = range(start, end, root.len() as u64);
+    let (from, until) = slice_bounds(start, end, root.len() as u64);
     let mut elements =
         root.elements().skip(saturating_len(from)).take(saturating_len(until - from));
     let _ = elements.try_for_each(|it| listing.push(it));
@@ -182,7 +182,7 @@ fn slice_tree(
 }
 
 /// Positions as ECMAScript's `slice` has them: negative ones count from the end.
-fn range(start: Option<i64>, end: Option<i64>, count: u64) -> (u64, u64) {
+fn slice_bounds(start: Option<i64>, end: Option<i64>, count: u64) -> (u64, u64) {
     let absolute = |it: i64| match u64::try_from(it) {
         Ok(at) => at.min(count),
         Err(_) => count.saturating_sub(it.unsigned_abs()),

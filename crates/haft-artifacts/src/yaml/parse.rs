@@ -244,7 +244,7 @@ impl EventReader {
         let (start, len) = (invariant::to_u32(self.flat.text.len()), invariant::to_u32(text.len()));
         let line = invariant::to_u32(span.start.line());
         // Only errors name the column, and a column beyond 65535 is as hard to find as that one.
-        let column = u16::try_from(span.start.col()).unwrap_or(u16::MAX);
+        let column = span.start.col().min(u16::MAX.into()) as u16;
         self.flat.text.push_str(text);
         self.flat.entries.push(FlatNode::Scalar { form, column, line, start, len });
         Ok(())

@@ -130,7 +130,7 @@ impl Argument {
             return schema::string().valid(values.iter().cloned()).into();
         }
         // Negative lengths were refused before. A length beyond `usize` is one that no string reaches.
-        let length = |it: i64| usize::try_from(it).unwrap_or(usize::MAX);
+        let length = |it: i64| it.unsigned_abs().min(usize::MAX as u64) as usize;
         let mut text = schema::string();
         if let Some(min) = self.min {
             text = text.min_length(length(min));

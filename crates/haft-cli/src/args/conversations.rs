@@ -26,6 +26,14 @@ pub(crate) enum ConversationsCommand {
         #[command(flatten)]
         store: StoreArg,
     },
+    /// Remove all turns of a conversation and their stored content
+    #[command(visible_alias = "rm")]
+    Remove {
+        /// Id of the conversation, a unique beginning of it, or `last`
+        conversation: String,
+        #[command(flatten)]
+        store: StoreArg,
+    },
     /// Print a conversation
     Export {
         /// Id of the conversation, a unique beginning of it, or `last`

@@ -342,7 +342,10 @@ async fn print_links(
     let queries = FileQueries::new(reader, ArtifactKind::MARKDOWN)?;
     let result = queries.run_query("artifact_md_links", json!({})).await?;
     // Without links the result is a sentence for a model instead of JSON.
-    let links: Vec<Map<String, Value>> = serde_json::from_str(&result).unwrap_or_default();
+    let links: Vec<Map<String, Value>> = match result.starts_with('[') {
+        true => serde_json::from_str(&result)?,
+        false => Vec::new(),
+    };
     let mut text = String::new();
     for link in links {
         let line = link.get("line").and_then(Value::as_u64).unwrap_or_default();

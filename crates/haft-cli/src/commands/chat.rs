@@ -9,7 +9,7 @@ use haft::stores::{TurnQuery, TurnSummary};
 use haft::turn::TurnRunner;
 use uuid::Uuid;
 
-use super::conversations::own_messages;
+use super::conversations::read_messages;
 use super::elide;
 use super::run::{
     TurnSession, build_runner, build_turn_input, new_user_message, resume_when_released,
@@ -149,9 +149,8 @@ async fn print_history(stores: &OpenStores, conversation: &str, terminal: &Termi
     while messages.len() < MAX_HISTORY
         && let Some(turn) = turns.next()
     {
-        let turn = stores.turns().load(turn.id).await?;
-        for message in turn.iter().flat_map(own_messages).rev() {
-            messages.push_front(message);
+        if let Some(turn) = stores.turns().load(turn.id).await? {
+            read_messages(&turn)?.into_iter().rev().for_each(|it| messages.push_front(it));
         }
     }
     let muted = |text: &str| {

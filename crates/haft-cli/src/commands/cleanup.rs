@@ -72,13 +72,13 @@ pub(super) async fn collect_garbage(args: &GcArgs) -> Result<ExitCode> {
 }
 
 /// Builds a runner that takes no steps.
-fn build_idle_runner(stores: &OpenStores) -> Result<TurnRunner> {
+pub(super) fn build_idle_runner(stores: &OpenStores) -> Result<TurnRunner> {
     let no_step = |_: StepContext| async { Err::<Step, _>(StepError::new("no turn runs here")) };
     Ok(TurnRunner::builder(no_step).stores(stores).build()?)
 }
 
 /// Adds advice to the error of a turn that a process runs.
-fn explain_held_turn(error: TurnError) -> anyhow::Error {
+pub(super) fn explain_held_turn(error: TurnError) -> anyhow::Error {
     match error {
         TurnError::Store(held @ StoreError::Held { .. }) => UserError::new(held.to_string())
             .hint(

@@ -3,9 +3,11 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use haft::stores::{OpenStores, RowKind, StoredTurn};
+use haft::stores::{OpenStores, Row, RowKind, StoreError, StoredTurn};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::cleanup::{build_idle_runner, explain_held_turn};
 use super::{count_noun, print_text};
 use crate::args::{ConversationsArgs, ConversationsCommand, ExportFormat, StoreArg};
 use crate::conversations::{
@@ -28,12 +30,35 @@ pub(super) async fn run_conversations_command(
             rename_conversation(&stores, id, title).await?;
             Ok(ExitCode::SUCCESS)
         }
+        Some(ConversationsCommand::Remove { conversation, store }) => {
+            let stores = open_store(&store.find_address()).await?;
+            let id = find_conversation(&stores, &conversation).await?;
+            remove_conversation(&stores, &id, terminal).await
+        }
         Some(ConversationsCommand::Export { conversation, format, store }) => {
             let stores = open_store_to_read(&store.find_address()).await?;
             let id = find_conversation(&stores, &conversation).await?;
             export_conversation(&stores, &id, format).await
         }
     }
+}
+
+/// Removes the turns of a conversation, and with the last one its title. The newest goes first: if a process still runs it,
+/// nothing is removed.
+async fn remove_conversation(
+    stores: &OpenStores,
+    id: &str,
+    terminal: &Terminal,
+) -> Result<ExitCode> {
+    let turns = list_turns_of(stores, id).await?;
+    let runner = build_idle_runner(stores)?;
+    for turn in &turns {
+        runner.remove_turn(&turn.id).await.map_err(explain_held_turn)?;
+    }
+    let (label, turns) =
+        (terminal.style_stderr(TextRole::Warning, "removed"), count_noun(turns.len(), "turn"));
+    print_line(format_args!("{label} {}: {turns}", sanitize(id)));
+    Ok(ExitCode::SUCCESS)
 }
 
 async fn print_conversations(
@@ -83,21 +108,32 @@ async fn first_message(conversation: &Conversation, stores: &OpenStores) -> Resu
     }
     // Turns of earlier versions may have no summary.
     let turn = stores.turns().load(oldest.id.clone()).await?;
-    let messages = turn.map(|turn| own_messages(&turn)).unwrap_or_default();
+    let messages = turn.map(|turn| read_messages(&turn)).transpose()?.unwrap_or_default();
     let text = messages.into_iter().find(|(role, _)| role == "user").map(|(_, text)| text);
     let words = text.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
     Ok(words.chars().take(60).collect())
 }
 
-/// The messages that a turn has stored, with their roles.
-pub(super) fn own_messages(turn: &StoredTurn) -> Vec<(String, String)> {
+/// Reads the messages that a turn has stored, with their roles.
+pub(super) fn read_messages(turn: &StoredTurn) -> Result<Vec<(String, String)>> {
+    #[derive(Deserialize)]
+    struct StoredMessage {
+        role: String,
+        content: String,
+    }
     let rows = turn.rows.iter().filter(|row| row.kind == RowKind::Message);
-    let messages = rows.filter_map(|row| {
-        let record: Value = serde_json::from_str(&row.json).ok()?;
-        let field = |name: &str| record.get(name).and_then(Value::as_str).map(str::to_owned);
-        Some((field("role")?, field("content")?))
+    let messages = rows.map(|row| {
+        let message: StoredMessage =
+            serde_json::from_str(&row.json).map_err(|error| damaged_record(turn, row, &error))?;
+        Ok((message.role, message.content))
     });
     messages.collect()
+}
+
+/// A stored record that cannot be read.
+fn damaged_record(turn: &StoredTurn, row: &Row, error: &serde_json::Error) -> StoreError {
+    let what = format!("{} `{}` of turn `{}`", row.kind.as_str(), row.id, turn.summary.id);
+    StoreError::Damaged { what, reason: error.to_string() }
 }
 
 /// Loads the turns of a conversation, from the oldest to the newest.
@@ -119,12 +155,13 @@ async fn export_conversation(
     if format == ExportFormat::Json {
         let turns = turns.iter().map(|turn| {
             let records = turn.rows.iter().map(|row| {
-                let record: Value = serde_json::from_str(&row.json).unwrap_or_default();
-                json!({"kind": row.kind.as_str(), "id": row.id, "record": record})
+                let record: Value = serde_json::from_str(&row.json)
+                    .map_err(|error| damaged_record(turn, row, &error))?;
+                Ok(json!({"kind": row.kind.as_str(), "id": row.id, "record": record}))
             });
             Ok(json!({
                 "turn": serde_json::to_value(&turn.summary)?,
-                "records": records.collect::<Vec<_>>(),
+                "records": records.collect::<Result<Vec<_>>>()?,
             }))
         });
         let turns = turns.collect::<Result<Vec<_>>>()?;
@@ -137,7 +174,7 @@ async fn export_conversation(
             "\n<!-- turn {}, {} -->\n",
             turn.summary.id, turn.summary.created_at
         ));
-        for (role, content) in own_messages(turn) {
+        for (role, content) in read_messages(turn)? {
             let name = match role.as_str() {
                 "user" => "User",
                 "assistant" => "Assistant",

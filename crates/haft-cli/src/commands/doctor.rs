@@ -211,7 +211,7 @@ async fn check_answer(executor: ModelExecutor) -> Result<String> {
         return Err(UserError::new("the model said nothing").into());
     }
     let text: String = text.chars().take(40).collect();
-    let tokens = count_noun(usize::try_from(report.usage.total).unwrap_or(usize::MAX), "token");
+    let tokens = count_noun(report.usage.total.min(usize::MAX as u64) as usize, "token");
     Ok(format!("{text:?} in {}, {tokens}", format_duration(report.duration)))
 }
 

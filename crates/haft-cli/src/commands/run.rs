@@ -39,7 +39,7 @@ pub(super) use self::turn_input::{
     agent_name, build_turn_input, load_agent_path, new_user_message, origin_agent,
 };
 pub(super) use self::turn_printer::{TurnOutput, TurnPrinter};
-use self::typed_answer::{print_answer, read_answer_format, stored_answer_format};
+use self::typed_answer::{print_answer, read_answer_format, read_stored_format};
 use crate::agent::{Agent, OwnPaths};
 use crate::args::{ResumeArgs, RunArgs, RunOptions};
 use crate::stop_signals::StopSignals;
@@ -238,7 +238,7 @@ pub(super) async fn resume_turn(
     let stores = open_store(&address).await?;
     let id = find_turn(&stores, &args.turn).await?;
     let stored = stores.turns().load(id.clone()).await?;
-    let format = stored.as_ref().and_then(stored_answer_format);
+    let format = stored.as_ref().map(read_stored_format).transpose()?.flatten();
     let mut options = session_options(&args.options, terminal);
     options.output = options.output.of_answer(format.is_some());
     if let Some(report) = load_ended_turn(&stores, &id).await? {

@@ -22,7 +22,7 @@ use self::served_agents::ServedAgents;
 use super::worker::{AgentRunners, RunnerSettings, SharedRunners, TenantHubs};
 use crate::args::{LimitArgs, ServeArgs, ServeCommand};
 use crate::config::UserConfig;
-use crate::stop_signals::StopSignals;
+use crate::stop_signals::{StopListener, StopSignals};
 use crate::store::open_or_create_store;
 use crate::store_address::show_url;
 use crate::terminal::{Terminal, TextRole, print_line};
@@ -68,6 +68,8 @@ pub(super) async fn run_serve(
     let listen = SocketAddr::new(args.address, args.port);
     let listener =
         TcpListener::bind(listen).with_context(|| format!("cannot listen on {listen}"))?;
+    // Before the address is printed: its reader may send a signal at once.
+    let stop = signals.listen();
     super::print_text(&format!("http://{}/v1\n", listener.local_addr()?))?;
     if let Some(token) = &fixed {
         super::print_text(&format!("{}\n", token.token()))?;
@@ -78,7 +80,7 @@ pub(super) async fn run_serve(
         runners.names().join(", "),
         show_url(&address.url)
     ));
-    serve_until_stopped(&service.build(), listener, worker(&stores, runners, &args), signals).await
+    serve_until_stopped(&service.build(), listener, worker(&stores, runners, &args), stop).await
 }
 
 /// The token of this run, if the file has none. Without tokens in the file, only this machine is served.
@@ -136,9 +138,8 @@ async fn serve_until_stopped(
     service: &TenantService,
     listener: TcpListener,
     worker: Option<Worker>,
-    signals: &StopSignals,
+    mut stop: StopListener,
 ) -> Result<ExitCode> {
-    let mut stop = signals.listen();
     let ending = Cancellation::new();
     let until = ending.clone();
     let serve = service.serve(listener, async move {

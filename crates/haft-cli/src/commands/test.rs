@@ -4,6 +4,7 @@ mod baseline;
 mod case;
 mod junit;
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -112,9 +113,14 @@ fn find_tests(agent: &Agent, args: &TestArgs) -> Result<Vec<AgentTest>> {
         tests.push(AgentTest { name: script.display().to_string(), kind });
     }
     let dir = agent.dir.join("tests");
-    let mut files: Vec<PathBuf> = match std::fs::read_dir(&dir) {
-        Ok(entries) => entries.filter_map(|it| Some(it.ok()?.path())).collect(),
-        Err(_) => Vec::new(),
+    let files = std::fs::read_dir(&dir)
+        .and_then(|entries| entries.map(|it| Ok(it?.path())).collect::<io::Result<Vec<_>>>());
+    let mut files = match files {
+        Ok(files) => files,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        Err(error) => {
+            return Err(error).with_context(|| format!("cannot read `{}`", dir.display()));
+        }
     };
     files.sort();
     for file in files {

@@ -31,7 +31,8 @@ pub(super) async fn watch_turn(args: &WatchArgs, terminal: &Terminal) -> Result<
     }
     let Some(report) = follower.report() else { return Ok(ExitCode::SUCCESS) };
     let store = show_url(&address.url);
-    if let (TurnOutcome::Waiting { gates }, false) = (&report.outcome, args.json) {
+    if matches!(report.outcome, TurnOutcome::Waiting { .. }) && !args.json {
+        let gates = runner.gates().open_gates(Some(id.clone())).await?;
         gates.iter().for_each(|gate| printer.print_waiting_gate(gate, &store));
     }
     printer.print_outcome(report, &format!("haft watch {id} --store {store}"));

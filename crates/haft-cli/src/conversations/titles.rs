@@ -6,15 +6,18 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use haft::stores::{MAX_TITLE_CHARS, OpenStores};
 
+use crate::terminal::{print_line, sanitize};
+
 /// The file with the titles that an earlier version wrote, in the directory of the store.
 const TITLES_FILE: &str = "titles.json";
 /// What the file is called when the store has its titles.
 const IMPORTED_FILE: &str = "titles.json.imported";
 
-/// Moves the titles of an earlier version into the store. Titles that the store has stay as they are.
+/// Moves the titles of an earlier version into the store. Titles that the store has stay as they are, and a file that cannot
+/// be read stays where it is.
 pub(crate) async fn import_titles(stores: &OpenStores) -> Result<()> {
     let Some(file) = titles_file(stores).filter(|file| file.exists()) else { return Ok(()) };
-    let titles = read_titles(&file);
+    let Some(titles) = read_titles(&file) else { return Ok(()) };
     let ids = titles.keys().cloned().collect();
     let known = stores.turns().titles(String::new(), ids).await?;
     for (id, title) in titles {
@@ -31,7 +34,8 @@ pub(crate) async fn load_titles(
     stores: &OpenStores,
     ids: Vec<String>,
 ) -> Result<BTreeMap<String, String>> {
-    let mut titles = titles_file(stores).map(|file| read_titles(&file)).unwrap_or_default();
+    let file = titles_file(stores).filter(|file| file.exists());
+    let mut titles = file.and_then(|file| read_titles(&file)).unwrap_or_default();
     titles.extend(stores.turns().titles(String::new(), ids).await?);
     Ok(titles)
 }
@@ -51,11 +55,24 @@ fn titles_file(stores: &OpenStores) -> Option<PathBuf> {
     stores.dir().map(|dir| dir.join(TITLES_FILE))
 }
 
-/// Reads the file of an earlier version. One that cannot be read has no titles.
-fn read_titles(file: &Path) -> BTreeMap<String, String> {
-    let text = std::fs::read_to_string(file).ok();
-    let titles: Option<BTreeMap<String, String>> =
-        text.and_then(|text| serde_json::from_str(&text).ok());
-    let titles = titles.unwrap_or_default().into_iter().filter(|(_, title)| !title.is_empty());
-    titles.map(|(id, title)| (id, title.chars().take(MAX_TITLE_CHARS).collect())).collect()
+/// Reads the file of an earlier version. Warns about one that cannot be read: no command needs the titles.
+fn read_titles(file: &Path) -> Option<BTreeMap<String, String>> {
+    let text = std::fs::read_to_string(file).map_err(|error| error.to_string());
+    let titles = text.and_then(|text| {
+        serde_json::from_str::<BTreeMap<String, String>>(&text).map_err(|error| error.to_string())
+    });
+    match titles {
+        Ok(titles) => {
+            let titles = titles.into_iter().filter(|(_, title)| !title.is_empty());
+            let cut = |title: String| title.chars().take(MAX_TITLE_CHARS).collect();
+            Some(titles.map(|(id, title)| (id, cut(title))).collect())
+        }
+        Err(error) => {
+            let file = sanitize(&file.display().to_string());
+            print_line(format_args!(
+                "warning: the titles of conversations in `{file}` cannot be read: {error}"
+            ));
+            None
+        }
+    }
 }

@@ -105,3 +105,22 @@ fn a_value_is_one_word_and_no_option() {
     assert_eq!(call("secret", "{}"), "exit 0\n--- out\n[]");
     assert!(call("nothing", "{}").contains("its tools: fail, say, secret"));
 }
+
+#[test]
+fn every_template_is_an_agent() {
+    let dir = tempfile::tempdir().unwrap();
+    let cli = |words: &[&str]| run_haft(dir.path(), words);
+    for (template, tool) in [
+        ("hello", "list_files"),
+        ("data", "group_rows"),
+        ("git", "git_tag"),
+        ("http", "get_repository"),
+    ] {
+        let made = cli(&["new", template, "--template", template]);
+        assert!(made.starts_with("exit 0") && made.contains("haft run"), "{made}");
+        assert!(cli(&["tools", template]).contains(tool));
+        assert!(cli(&["check", template]).starts_with("exit 0"), "{template}");
+    }
+    let run = cli(&["run", "data"]);
+    assert!(run.starts_with("exit 0") && run.contains("The south sold the most"), "{run}");
+}

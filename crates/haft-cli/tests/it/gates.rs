@@ -70,6 +70,10 @@ fn a_turn_is_parked_at_its_gate() {
     write_asking_agent(dir.path(), "May I make this file?");
     let parked = cli(&["run", "a", "--gates", "park"]);
     assert!(parked.starts_with("exit 4") && parked.contains("waits at 1 gate"), "{parked}");
+    assert!(
+        parked.contains("May I make this file?") && parked.contains("haft approve"),
+        "{parked}"
+    );
     let turns = cli(&["turns", "--unfinished", "--json"]);
     let id = json_string(&turns, "id");
     assert!(turns.contains(r#""status":"waiting""#), "{turns}");

@@ -94,6 +94,53 @@ fn conversations_are_listed_renamed_continued_and_exported() {
     let exported: Value = serde_json::from_str(exported.split_once("out\n").unwrap().1).unwrap();
     assert_eq!(exported["turns"].as_array().unwrap().len(), 2);
     assert!(cli(&["conversations", "export", "nope"]).starts_with("exit 3"));
+    assert!(cli(&["run", "a", "alone"]).starts_with("exit 0"));
+    let removed = cli(&["conversations", "remove", prefix]);
+    assert!(removed.starts_with("exit 0") && removed.contains(": 2 turns"), "{removed}");
+    assert!(cli(&["conversations"]).starts_with("exit 3"));
+    assert!(cli(&["turns"]).contains("alone"));
+}
+
+#[test]
+fn a_message_that_cannot_be_read_is_not_left_out_of_an_export() {
+    let dir = tempfile::tempdir().unwrap();
+    write_scripted_agent(dir.path(), "", "steps:\n  - say: Noted.\n");
+    assert!(chat(dir.path(), &[], "hello").starts_with("exit 0"));
+    let base = rusqlite::Connection::open(dir.path().join(".haft/haft.sqlite")).unwrap();
+    let damage = "UPDATE records SET json = '{', checksum = NULL WHERE json LIKE '%hello%'";
+    assert_eq!(base.execute(damage, []).unwrap(), 1);
+    drop(base);
+    for format in ["markdown", "json"] {
+        let export = ["conversations", "export", "last", "--format", format];
+        let said = run_haft(dir.path(), &export);
+        assert!(said.starts_with("exit 1") && said.contains("is damaged: EOF"), "{said}");
+    }
+}
+
+/// The list is made from summaries: a record that is damaged would fail the turn that is loaded.
+#[test]
+fn a_list_of_turns_loads_none_of_them() {
+    let dir = tempfile::tempdir().unwrap();
+    write_scripted_agent(dir.path(), "", "steps:\n  - say: Noted.\n");
+    assert!(run_haft(dir.path(), &["run", "a", "a question"]).starts_with("exit 0"));
+    let base = rusqlite::Connection::open(dir.path().join(".haft/haft.sqlite")).unwrap();
+    base.execute("UPDATE records SET json = '{}'", []).unwrap();
+    drop(base);
+    let listed = run_haft(dir.path(), &["turns"]);
+    assert!(listed.starts_with("exit 0") && listed.contains("a question"), "{listed}");
+    assert!(run_haft(dir.path(), &["show", "last"]).contains("is damaged"));
+}
+
+#[test]
+fn titles_that_cannot_be_read_are_reported_and_stay() {
+    let dir = tempfile::tempdir().unwrap();
+    write_scripted_agent(dir.path(), "", "steps:\n  - say: Noted.\n");
+    assert!(chat(dir.path(), &[], "hello").starts_with("exit 0"));
+    let file = dir.path().join(".haft/titles.json");
+    std::fs::write(&file, "{").unwrap();
+    let renamed = run_haft(dir.path(), &["conversations", "rename", "last", "Notes"]);
+    assert!(renamed.starts_with("exit 0") && renamed.contains("cannot be read: EOF"), "{renamed}");
+    assert!(file.exists());
 }
 
 #[test]

@@ -19,7 +19,7 @@ const EXACT: u64 = 1 << 53;
 /// of a double. Digits of long integers go to the end of `buf`, which stands at `base` in the
 /// finished document.
 pub(super) fn literal_node(literal: &str, buf: &mut String, base: usize) -> Option<Node> {
-    let decimal = DecimalLiteral::read(literal);
+    let decimal = DecimalLiteral::parse(literal);
     let nearest: f64 = literal.parse().ok().filter(|it: &f64| it.is_finite())?;
     if decimal.is_zero() {
         return Some(Node::Int(0));
@@ -30,7 +30,7 @@ pub(super) fn literal_node(literal: &str, buf: &mut String, base: usize) -> Opti
     if let Some(node) = decimal.in_64_bits(zeros) {
         return Some(node);
     }
-    if DecimalLiteral::read(ryu_js::Buffer::new().format_finite(nearest)) == decimal {
+    if DecimalLiteral::parse(ryu_js::Buffer::new().format_finite(nearest)) == decimal {
         return Some(Node::Float(nearest));
     }
     let start = buf.len();
@@ -95,7 +95,7 @@ struct DecimalLiteral<'a> {
 }
 
 impl<'a> DecimalLiteral<'a> {
-    fn read(literal: &'a str) -> Self {
+    fn parse(literal: &'a str) -> Self {
         let (negative, literal) =
             literal.strip_prefix('-').map_or((false, literal), |it| (true, it));
         let (mantissa, exponent) = literal.split_once(['e', 'E']).unwrap_or((literal, "0"));

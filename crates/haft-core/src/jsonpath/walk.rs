@@ -335,7 +335,8 @@ impl<'p, 'd> SelectorCursor<'p, 'd> {
         let size = |it: i64| {
             usize::try_from(it.max(0)).or_report_default("a position in a list fits memory")
         };
-        let step = usize::try_from(slice.step.unsigned_abs()).unwrap_or(usize::MAX);
+        // A step that does not fit memory is longer than every list.
+        let step = slice.step.unsigned_abs().min(usize::MAX as u64) as usize;
         if slice.step > 0 {
             let start = start.unwrap_or(0).clamp(0, len);
             let end = end.unwrap_or(len).clamp(0, len);

@@ -174,7 +174,6 @@ pub(super) async fn drain(
     if reader.byte_length().is_some_and(|length| length > limit) {
         return Err(too_large());
     }
-    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let mut stream = reader.open();
     let mut only = Bytes::new();
     let mut all = Vec::new();
@@ -183,7 +182,7 @@ pub(super) async fn drain(
             filename: filename.to_owned(),
             failure: failure.into(),
         })?;
-        if chunk.len() > limit.saturating_sub(only.len().max(all.len())) {
+        if chunk.len() as u64 > limit.saturating_sub(only.len().max(all.len()) as u64) {
             return Err(too_large());
         }
         if only.is_empty() && all.is_empty() {

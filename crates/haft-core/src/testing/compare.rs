@@ -1,7 +1,7 @@
 //! Whether a value survived decoding and encoding, as far as its schema promises.
 
 use crate::json::ValueRef;
-use crate::schema::{Definitions, Schema, Shape, UnknownFields};
+use crate::schema::{Definitions, ObjectRules, Schema, Shape, UnknownFields};
 
 /// Whether `encoded` is `accepted` again. Numbers may have been singles, lists without repeats may
 /// have been sets, and a type need not keep keys that its schema does not name.
@@ -21,14 +21,7 @@ pub(super) fn is_same_after_round_trip(
             _ => false,
         },
         Shape::Array(rules) if rules.unique => {
-            let mut left: Vec<_> = encoded.elements().collect();
-            let mut matched = accepted.elements().filter(|element| {
-                let found = left.iter().position(|it| {
-                    is_same_after_round_trip(&rules.items, definitions, *element, *it)
-                });
-                found.map(|at| left.swap_remove(at)).is_some()
-            });
-            accepted.len() == encoded.len() && matched.by_ref().count() == accepted.len()
+            is_same_set(&rules.items, definitions, accepted, encoded)
         }
         Shape::Array(rules) => {
             accepted.len() == encoded.len()
@@ -52,20 +45,7 @@ pub(super) fn is_same_after_round_trip(
                     })
                 })
         }
-        Shape::Object(rules) => {
-            let named = rules.fields.iter().all(|(name, field)| {
-                match (accepted.get(name), encoded.get(name)) {
-                    (Some(accepted), Some(encoded)) => {
-                        is_same_after_round_trip(&field.schema, definitions, accepted, encoded)
-                    }
-                    (None, None) => true,
-                    _ => false,
-                }
-            });
-            let invented = |(key, _): (&str, ValueRef<'_>)| accepted.get(key).is_none();
-            let allowed = rules.unknown == UnknownFields::Allow || accepted.len() == encoded.len();
-            named && allowed && !encoded.members().any(invented)
-        }
+        Shape::Object(rules) => is_same_object(rules, definitions, accepted, encoded),
         Shape::Union(rules) => {
             let tag = accepted.get(&rules.tag).and_then(ValueRef::as_str).unwrap_or_default();
             let variant = rules.variants.get(tag);
@@ -75,6 +55,42 @@ pub(super) fn is_same_after_round_trip(
         }
         _ => false,
     }
+}
+
+/// Whether two lists have the same elements in any order.
+fn is_same_set(
+    items: &Schema,
+    definitions: &Definitions,
+    accepted: ValueRef<'_>,
+    encoded: ValueRef<'_>,
+) -> bool {
+    let mut left: Vec<_> = encoded.elements().collect();
+    let mut matched = accepted.elements().filter(|element| {
+        let is_same =
+            |it: &ValueRef<'_>| is_same_after_round_trip(items, definitions, *element, *it);
+        left.iter().position(is_same).map(|at| left.swap_remove(at)).is_some()
+    });
+    accepted.len() == encoded.len() && matched.by_ref().count() == accepted.len()
+}
+
+/// Whether two objects have the same fields, and no key was added.
+fn is_same_object(
+    rules: &ObjectRules,
+    definitions: &Definitions,
+    accepted: ValueRef<'_>,
+    encoded: ValueRef<'_>,
+) -> bool {
+    let is_named_same =
+        rules.fields.iter().all(|(name, field)| match (accepted.get(name), encoded.get(name)) {
+            (Some(accepted), Some(encoded)) => {
+                is_same_after_round_trip(&field.schema, definitions, accepted, encoded)
+            }
+            (None, None) => true,
+            _ => false,
+        });
+    let is_added = |(key, _): (&str, ValueRef<'_>)| accepted.get(key).is_none();
+    let may_lose = rules.unknown == UnknownFields::Allow || accepted.len() == encoded.len();
+    is_named_same && may_lose && !encoded.members().any(is_added)
 }
 
 /// Equal once both are rounded to single precision.

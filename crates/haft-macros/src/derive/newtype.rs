@@ -2,7 +2,7 @@
 
 use proc_macro2::{Span, TokenStream};
 use quote::quote_spanned;
-use syn::{DeriveInput, FieldsUnnamed};
+use syn::{DeriveInput, FieldsUnnamed, Type};
 
 use super::DerivedType;
 use super::schema_rules::{ANNOTATION_KEYS, LIMIT_KEYS, SchemaRules};
@@ -35,9 +35,7 @@ pub(super) fn expand_newtype(
     let mut entries = AttributeEntries::from_attributes(&field.attrs, &UNNAMED_FIELD, &mut errors);
     let inner = SchemaRules::new(&field.attrs, &mut entries, &mut errors);
 
-    let (span, ty, root, name) =
-        (Span::mixed_site(), &field.ty, &container.root, container.type_name());
-    let value = quote_spanned!(mixed_site_span(ty)=> <#ty as #root::ArgValue>);
+    let (span, ty, root) = (Span::mixed_site(), &field.ty, &container.root);
     let (schema, place) = (quote_spanned!(span=> schema), quote_spanned!(span=> field.schema));
     let of_schema =
         [inner.schema_statements(&schema, ty, root), outer.schema_statements(&schema, ty, root)];
@@ -45,9 +43,22 @@ pub(super) fn expand_newtype(
         inner.unchecked_schema_statements(&place, ty, root),
         outer.unchecked_schema_statements(&place, ty, root),
     ];
-    let changed = of_schema.iter().any(|it| !it.is_empty());
-    let mutable = changed.then(|| quote_spanned!(span=> mut));
-    let body = container.implement_arg_value(&quote_spanned! {span=>
+    let methods = newtype_methods(&container, ty, &of_schema, &of_field);
+    errors.into_result(container.implement_arg_value(&methods))
+}
+
+/// The methods of a newtype: those of its field, with the statements that apply the rules of both.
+fn newtype_methods(
+    container: &DerivedType<'_>,
+    ty: &Type,
+    of_schema: &[TokenStream],
+    of_field: &[TokenStream],
+) -> TokenStream {
+    let (span, root, name) = (Span::mixed_site(), &container.root, container.type_name());
+    let value = quote_spanned!(mixed_site_span(ty)=> <#ty as #root::ArgValue>);
+    let is_changed = of_schema.iter().any(|it| !it.is_empty());
+    let mutable = is_changed.then(|| quote_spanned!(span=> mut));
+    quote_spanned! {span=>
         fn schema(definitions: &mut #root::ArgDefinitions) -> #root::Schema {
             definitions.named::<Self>(#name, |definitions| {
                 let #mutable schema = #value::schema(definitions);
@@ -89,6 +100,5 @@ pub(super) fn expand_newtype(
         ) -> ::core::result::Result<(), #root::UnrepresentableValue> {
             #value::encode_field(&self.0, name, out)
         }
-    });
-    errors.into_result(body)
+    }
 }

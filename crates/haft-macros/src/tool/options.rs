@@ -62,7 +62,7 @@ fn take_builder_calls(
         all.extend(quote_spanned!(span=> .effect(#root::ToolEffect::#effect)));
     }
     if let Some(entry) = entries.take("artifact") {
-        all.extend(artifact_call(entry, root, errors));
+        all.extend(artifact_builder_call(entry, root, errors));
     }
     if let Some(it) =
         entries.take("on_collision").and_then(|it| it.require_choice(&COLLISIONS, errors))
@@ -92,8 +92,8 @@ fn take_builder_calls(
     all
 }
 
-/// A built-in kind by its name, or a custom kind by its path.
-fn artifact_call(
+/// The builder call `.artifact(…)` for a built-in kind by its name, or for a custom kind by its path.
+fn artifact_builder_call(
     entry: AttributeEntry,
     root: &Path,
     errors: &mut MacroErrors,

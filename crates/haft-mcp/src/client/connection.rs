@@ -76,15 +76,15 @@ impl Connection {
 
     /// The open connection, which is opened if there is none.
     pub(super) async fn live(&self) -> Result<Arc<LiveConnection>, McpClientError> {
-        if let Some(live) = self.open_connection() {
+        if let Some(live) = self.find_open_connection() {
             return Ok(live);
         }
         // The semaphore is never closed.
         let _permit = self.connecting.acquire().await;
-        if let Some(live) = self.open_connection() {
+        if let Some(live) = self.find_open_connection() {
             return Ok(live);
         }
-        let is_again = self.state().take().is_some();
+        let is_again = self.lock_live().take().is_some();
         let failures = self.failures.load(Ordering::Acquire);
         if failures > 0 || is_again {
             sleep_until(Instant::now() + pause_after(failures)).await;
@@ -99,7 +99,7 @@ impl Connection {
                 self.failures.store(0, Ordering::Release);
                 self.is_stale.fetch_or(is_again, Ordering::AcqRel);
                 let live = Arc::new(live);
-                *self.state() = Some(Arc::clone(&live));
+                *self.lock_live() = Some(Arc::clone(&live));
                 Ok(live)
             }
             Err(error) => {
@@ -109,17 +109,17 @@ impl Connection {
         }
     }
 
-    fn open_connection(&self) -> Option<Arc<LiveConnection>> {
-        self.state().clone().filter(|live| live.is_open())
+    fn find_open_connection(&self) -> Option<Arc<LiveConnection>> {
+        self.lock_live().clone().filter(|live| live.is_open())
     }
 
     /// Ends the connection. The next call opens another one.
     pub(super) fn disconnect(&self) {
-        let live = self.state().take();
+        let live = self.lock_live().take();
         drop(live);
     }
 
-    fn state(&self) -> MutexGuard<'_, Option<Arc<LiveConnection>>> {
+    fn lock_live(&self) -> MutexGuard<'_, Option<Arc<LiveConnection>>> {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -158,7 +158,7 @@ impl Connection {
             }
             #[cfg(feature = "http")]
             EndpointKind::Http(server) => {
-                (self.serve_http(server, handler, &parts, lifecycle).await?, None)
+                (self.connect_http(server, handler, &parts, lifecycle).await?, None)
             }
         };
         let service = served.map_err(|error| self.handshake_error(&error))?;
@@ -167,7 +167,7 @@ impl Connection {
     }
 
     #[cfg(feature = "http")]
-    async fn serve_http(
+    async fn connect_http(
         &self,
         server: &super::server::HttpServer,
         handler: ConnectionHandler,

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use haft_core::invariant::OrReport as _;
 use haft_core::json::{Document, canonical_text};
 use sha2::{Digest as _, Sha256};
 
@@ -15,7 +16,7 @@ impl ToolDigest {
     pub(super) fn of(tool: &rmcp::model::Tool) -> Self {
         let mut tool = tool.clone();
         tool.icons = None;
-        let value = serde_json::to_value(&tool).unwrap_or_default();
+        let value = serde_json::to_value(&tool).or_report_default("a definition is JSON");
         // The order of members does not matter, but every other difference does.
         let text = match Document::from_value(&value) {
             Ok(document) => canonical_text(document.root()),

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use bytes::Bytes;
+use haft_core::invariant::OrReport as _;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -91,13 +92,13 @@ async fn read_messages(
     loop {
         let bytes = match stream.read(&mut buffer).await {
             Ok(0) | Err(_) => break,
-            Ok(count) => buffer.get(..count).unwrap_or_default(),
+            Ok(count) => buffer.get(..count).or_report_default("a read stays within its buffer"),
         };
         let mut rest = bytes;
         while let Some(end) = memchr::memchr(b'\n', rest) {
             let (line, after) = rest.split_at(end);
             reader.push(line).await;
-            rest = after.get(1..).unwrap_or_default();
+            rest = after.split_first().map_or(&[], |(_, after)| after);
             if let Some(message) = finish(&mut reader)
                 && received.send(message).await.is_err()
             {

@@ -65,7 +65,7 @@ impl Session {
     async fn list_results(&self, args: &Value) -> QueryAnswer {
         let shared = self.shared();
         let skip = args.get("skip").and_then(Value::as_u64).unwrap_or(0);
-        let skip = usize::try_from(skip).unwrap_or(usize::MAX);
+        let skip = skip.min(usize::MAX as u64) as usize;
         let results = match shared.catalog.list().await {
             Ok(results) => results,
             Err(error) => return shared.queries.refuse(&error.to_string()),

@@ -2,6 +2,8 @@
 
 use std::str;
 
+use haft_core::invariant::OrReport as _;
+
 use super::scan_error::ScanError;
 
 /// A piece of a string body, decoded as far as it has to be.
@@ -88,7 +90,8 @@ impl StringReader {
     ) -> Result<Option<usize>, ScanError> {
         let end = self.read_pieces(bytes, sink)?;
         // Once for all pieces: a backslash or a quote inside of a character is as wrong as any other byte there.
-        self.check_text(bytes.get(..end.unwrap_or(bytes.len())).unwrap_or_default())?;
+        let read = bytes.get(..end.unwrap_or(bytes.len()));
+        self.check_text(read.or_report("a string ends within the bytes that were read", bytes))?;
         Ok(end)
     }
 
@@ -206,7 +209,7 @@ impl PartialChar {
             *self.bytes.get_mut(self.len).ok_or(ScanError::Utf8)? = *byte;
             self.len += 1;
             run = rest;
-            match str::from_utf8(self.bytes.get(..self.len).unwrap_or_default()) {
+            match str::from_utf8(self.bytes.get(..self.len).ok_or(ScanError::Utf8)?) {
                 Ok(_) => self.len = 0,
                 Err(error) if error.error_len().is_none() => {}
                 Err(_) => return Err(ScanError::Utf8),
@@ -233,7 +236,10 @@ fn copy_plain<'b, const RAW: bool>(bytes: &'b [u8], out: &mut Vec<u8>) -> &'b [u
     loop {
         let start = out.len();
         out.resize(start + WINDOW, 0);
-        let filled = fill_window::<RAW>(rest, out.get_mut(start..).unwrap_or_default());
+        let filled = fill_window::<RAW>(
+            rest,
+            out.get_mut(start..).or_report_default("the output was extended"),
+        );
         out.truncate(out.len() - filled.room);
         rest = filled.rest;
         if filled.is_last {
@@ -255,20 +261,23 @@ struct Filled<'b> {
 fn fill_window<'b, const RAW: bool>(bytes: &'b [u8], window: &mut [u8]) -> Filled<'b> {
     let (mut rest, mut window) = (bytes, window);
     while let Some(place) = window.first_chunk_mut::<{ WORD + ESCAPE }>() {
-        let plain = match (rest.first_chunk::<WORD>(), place.first_chunk_mut::<WORD>()) {
-            (Some(word), Some(place)) => {
+        let split = rest.split_first_chunk::<WORD>();
+        let plain = match (split, place.first_chunk_mut::<WORD>()) {
+            (Some((word, _)), Some(place)) => {
                 *place = *word;
                 count_plain(u128::from_le_bytes(*word))
             }
             _ => copy_tail(rest, place),
         };
-        if plain == WORD {
+        if plain == WORD
+            && let Some((_, behind)) = split
+        {
             // By a number that is known, so that the processor reads the next word before it has looked at this one.
-            rest = rest.get(WORD..).unwrap_or_default();
-            window = window.get_mut(WORD..).unwrap_or_default();
+            rest = behind;
+            window = window.get_mut(WORD..).or_report_default("a window has room for a word");
             continue;
         }
-        let after = rest.get(plain..).unwrap_or_default();
+        let after = rest.get(plain..).or_report_default("plain bytes are a part of the rest");
         let escape = match after {
             [b'\\', sign, behind @ ..] => unescape(*sign).map(|it| (*sign, it, behind)),
             _ => None,
@@ -280,7 +289,8 @@ fn fill_window<'b, const RAW: bool>(bytes: &'b [u8], window: &mut [u8]) -> Fille
             place.copy_from_slice(&if RAW { [b'\\', sign] } else { [meaning, 0] });
         }
         rest = behind;
-        window = window.get_mut(plain + if RAW { ESCAPE } else { 1 }..).unwrap_or_default();
+        let written = plain + if RAW { ESCAPE } else { 1 };
+        window = window.get_mut(written..).or_report_default("a window has room for a word");
     }
     Filled { rest, room: window.len(), is_last: false }
 }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use haft_core::invariant::OrReport as _;
+
 use super::base64_decoder::Base64Decoder;
 use super::json_string::{
     RawSink, StringPiece, StringReader, StringSink as _, TextSink, push_unescaped,
@@ -389,7 +391,8 @@ impl MessageScanner {
         if depth == 1
             && let Some(start) = self.id_start.take()
         {
-            self.id = self.kept.get(start..).unwrap_or_default().to_vec();
+            let id = self.kept.get(start..).or_report_default("an id begins in the kept bytes");
+            self.id = id.to_vec();
         }
         if self.part.as_ref().is_some_and(|part| part.depth == depth) {
             self.end_part(events);

@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+use haft_core::invariant::OrReport as _;
 use rmcp::RoleClient;
 use rmcp::model::{ClientJsonRpcMessage, ClientNotification, JsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
@@ -126,7 +127,7 @@ async fn read_messages(
             Ok(0) | Err(_) => break,
             Ok(read) => read,
         };
-        let mut rest = buffer.get(..read).unwrap_or_default();
+        let mut rest = buffer.get(..read).or_report_default("a read stays within its buffer");
         while let Some(end) = memchr::memchr(b'\n', rest) {
             let (line, after) = rest.split_at(end);
             messages.push(line).await;

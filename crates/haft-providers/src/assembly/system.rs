@@ -35,9 +35,11 @@ impl Funnel<'_> {
         let mut parts = Vec::new();
         for section in sections {
             let text = match section {
-                PromptSection::StandingInstructions if numbers.start == 0 => self.instructions()?,
+                PromptSection::StandingInstructions if numbers.start == 0 => {
+                    self.render_instructions()?
+                }
                 PromptSection::StandingInstructions => continue,
-                PromptSection::Memories => self.memories(&numbers, rendered),
+                PromptSection::Memories => self.render_memories(&numbers, rendered),
                 PromptSection::Retrievables => self.retrievables(&numbers, rendered, notes).await?,
                 PromptSection::SystemPrompt | PromptSection::Timeline | PromptSection::Tools => {
                     continue;
@@ -48,14 +50,14 @@ impl Funnel<'_> {
         Ok(parts)
     }
 
-    fn instructions(&self) -> Result<PromptText, AssembleError> {
+    fn render_instructions(&self) -> Result<PromptText, AssembleError> {
         let rules = self.ctx.turn().instructions().all();
         let rules = rules.iter().map(|rule| rule.render(Some(self.ctx)));
         let rules = rules.collect::<Result<Vec<_>, _>>()?;
         Ok(self.renderer.instructions(&rules, None))
     }
 
-    fn memories(&self, numbers: &Range<u64>, rendered: &mut RenderedParts) -> PromptText {
+    fn render_memories(&self, numbers: &Range<u64>, rendered: &mut RenderedParts) -> PromptText {
         let memories = self.ctx.turn().memories().numbered().into_iter();
         let shown: Vec<Arc<Memory>> = memories
             .filter(|(number, _)| numbers.contains(number))

@@ -46,7 +46,7 @@ impl<'t> Cursor<'t> {
     }
 
     /// The next character.
-    pub(super) fn need(&self) -> Result<char, ParseStop> {
+    pub(super) fn peek_required(&self) -> Result<char, ParseStop> {
         self.peek().ok_or(ParseStop::Incomplete)
     }
 
@@ -78,7 +78,10 @@ impl<'t> Cursor<'t> {
 
     /// The longest text of such characters, which has to end before the text does and within
     /// [`MAX_NAME`]; may be empty.
-    pub(super) fn run(&mut self, is_part: impl Fn(char) -> bool) -> Result<&'t str, ParseStop> {
+    pub(super) fn read_while(
+        &mut self,
+        is_part: impl Fn(char) -> bool,
+    ) -> Result<&'t str, ParseStop> {
         let rest = self.rest();
         let len = rest.char_indices().take(MAX_NAME + 1).find(|(_, it)| !is_part(*it));
         let Some((len, _)) = len else {
@@ -92,14 +95,14 @@ impl<'t> Cursor<'t> {
     }
 
     /// The name of a tool: letters, digits, `_`, `-` and `.`, not empty.
-    pub(super) fn name(&mut self) -> Result<&'t str, ParseStop> {
-        let name = self.run(is_name_part)?;
+    pub(super) fn read_name(&mut self) -> Result<&'t str, ParseStop> {
+        let name = self.read_while(is_name_part)?;
         if name.is_empty() { Err(ParseStop::Mismatch) } else { Ok(name) }
     }
 
     /// The text of a JSON value that begins with `open`, which is `{` or `[`.
-    pub(super) fn json(&mut self, open: char) -> Result<&'t str, ParseStop> {
-        if self.need()? != open {
+    pub(super) fn read_json(&mut self, open: char) -> Result<&'t str, ParseStop> {
+        if self.peek_required()? != open {
             return Err(ParseStop::Mismatch);
         }
         let start = self.at;

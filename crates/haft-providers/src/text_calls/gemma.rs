@@ -102,7 +102,7 @@ impl Gemma {
     }
 
     fn parse_call(&mut self, at: &mut Cursor<'_>, input: Input) -> Result<TextCall, ParseStop> {
-        let name = at.name()?;
+        let name = at.read_name()?;
         at.skip_space();
         at.expect("{")?;
         let mut body = ArgumentsReader::new(at, input, &mut self.endless);

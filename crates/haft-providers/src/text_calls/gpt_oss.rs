@@ -42,7 +42,7 @@ fn call(mut at: Cursor<'_>) -> Result<(usize, Vec<TextCall>), ParseStop> {
     let name = recipient(&mut at)?.or(name);
     header(&mut at)?;
     at.skip_space();
-    let object = at.json('{')?;
+    let object = at.read_json('{')?;
     at.skip_space();
     at.expect(CALL)?;
     let name = name.ok_or(ParseStop::Mismatch)?;
@@ -55,19 +55,19 @@ fn recipient<'t>(at: &mut Cursor<'t>) -> Result<Option<&'t str>, ParseStop> {
     let before = at.at;
     at.skip_space();
     if at.at == before || !at.eat(RECIPIENT)? {
-        at.need()?;
+        at.peek_required()?;
         at.at = before;
         return Ok(None);
     }
-    let name = at.run(is_name_part)?;
+    let name = at.read_while(is_name_part)?;
     if name.is_empty() { Err(ParseStop::Mismatch) } else { Ok(Some(name)) }
 }
 
 /// Passes the rest of a header, which is short and has no other tokens than `<|constrain|>`.
 fn header(at: &mut Cursor<'_>) -> Result<(), ParseStop> {
-    at.run(|it| it != '<' && it != '\n')?;
+    at.read_while(|it| it != '<' && it != '\n')?;
     if at.eat(CONSTRAIN)? {
-        at.run(|it| it != '<' && it != '\n')?;
+        at.read_while(|it| it != '<' && it != '\n')?;
     }
     at.expect(MESSAGE)
 }

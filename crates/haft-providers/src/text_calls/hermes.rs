@@ -25,7 +25,7 @@ impl InlineGrammar for Hermes {
 
 fn call(mut at: Cursor<'_>) -> Result<(usize, Vec<TextCall>), ParseStop> {
     at.skip_space();
-    let object = at.json('{')?;
+    let object = at.read_json('{')?;
     at.skip_space();
     at.expect(CLOSE)?;
     let call = call_of(object, ARGUMENTS).ok_or(ParseStop::Mismatch)?;

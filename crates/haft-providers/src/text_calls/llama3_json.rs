@@ -24,9 +24,9 @@ impl Llama3Json {
         let mut at = Cursor::new(text, 0);
         let mut calls = Vec::new();
         at.skip_space();
-        at.need()?;
+        at.peek_required()?;
         while at.peek().is_some() {
-            let object = at.json('{')?;
+            let object = at.read_json('{')?;
             let call = call_of(object, ARGUMENTS_OR_PARAMETERS).ok_or(ParseStop::Mismatch)?;
             if call.arguments == RawArgs::none() && !self.is_call_without_arguments(object, &call) {
                 return Err(ParseStop::Mismatch);

@@ -26,7 +26,7 @@ impl InlineGrammar for Mistral {
 /// A list of calls.
 pub(super) fn list(mut at: Cursor<'_>, keys: &[&str]) -> Result<(usize, Vec<TextCall>), ParseStop> {
     at.skip_space();
-    let list = at.json('[')?;
+    let list = at.read_json('[')?;
     Ok((at.at, calls_of(list, keys).ok_or(ParseStop::Mismatch)?))
 }
 

@@ -45,7 +45,7 @@ fn calls(text: &str) -> Result<(usize, Vec<TextCall>), ParseStop> {
 
 /// `f(a=1, b="x")`: only keyword arguments, only literals.
 pub(super) fn call(at: &mut Cursor<'_>) -> Result<TextCall, ParseStop> {
-    let name = at.name()?;
+    let name = at.read_name()?;
     if name.starts_with(|it: char| !it.is_alphabetic() && it != '_') {
         return Err(ParseStop::Mismatch);
     }
@@ -59,7 +59,7 @@ pub(super) fn call(at: &mut Cursor<'_>) -> Result<TextCall, ParseStop> {
         if members.len() > 1 {
             members.push(',');
         }
-        push_string(&mut members, at.name()?);
+        push_string(&mut members, at.read_name()?);
         members.push(':');
         at.skip_space();
         at.expect("=")?;

@@ -96,7 +96,7 @@ impl Qwen3Coder {
 /// The name in `<function=name>` or `<parameter=name>`.
 fn tag<'t>(at: &mut Cursor<'t>, open: &str) -> Result<&'t str, ParseStop> {
     at.expect(open)?;
-    let name = at.run(|it| !matches!(it, '<' | '>' | '\n'))?.trim();
+    let name = at.read_while(|it| !matches!(it, '<' | '>' | '\n'))?.trim();
     at.expect(">")?;
     if name.is_empty() { Err(ParseStop::Mismatch) } else { Ok(name) }
 }

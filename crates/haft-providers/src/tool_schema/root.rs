@@ -55,8 +55,8 @@ fn resolve_reference<'v>(schema: &'v Value, whole: &'v Value) -> &'v Value {
 /// Adds the keywords that apply next to the root.
 fn conjoin(root: &mut Map<String, Value>, part: &Value) {
     let alone = !root.contains_key("properties");
-    for (name, schema) in members(part, "properties") {
-        declare(root, name, || schema.clone());
+    for (name, schema) in object_members(part, "properties") {
+        add_property(root, name, || schema.clone());
     }
     // It restricts the properties next to it, which have to be all properties.
     let open = root.contains_key("additionalProperties") || part.get("patternProperties").is_some();
@@ -66,7 +66,7 @@ fn conjoin(root: &mut Map<String, Value>, part: &Value) {
     {
         root.insert("additionalProperties".to_owned(), rest.clone());
     }
-    require(root, required(part));
+    add_required(root, required_names(part));
     if let Some(text) = part.get("description") {
         root.entry("description").or_insert_with(|| text.clone());
     }
@@ -75,24 +75,25 @@ fn conjoin(root: &mut Map<String, Value>, part: &Value) {
 /// Adds what any of the alternatives accepts.
 fn widen(root: &mut Map<String, Value>, all: &[&Value]) {
     let names: Vec<&String> =
-        all.iter().flat_map(|it| members(it, "properties").map(|(name, _)| name)).collect();
+        all.iter().flat_map(|it| object_members(it, "properties").map(|(name, _)| name)).collect();
     for name in names {
-        declare(root, name, || any_of(name, all));
+        add_property(root, name, || merged_property(name, all));
     }
     if !root.contains_key("additionalProperties") && !all.is_empty() && all.iter().all(is_closed) {
         root.insert("additionalProperties".to_owned(), Value::Bool(false));
     }
     if let Some((first, others)) = all.split_first() {
-        let everywhere = |name: &&str| others.iter().all(|it| required(it).any(|it| it == *name));
-        require(root, required(first).filter(everywhere));
+        let everywhere =
+            |name: &&str| others.iter().all(|it| required_names(it).any(|it| it == *name));
+        add_required(root, required_names(first).filter(everywhere));
     }
 }
 
 /// What a property may be in any of the alternatives.
-fn any_of(name: &str, all: &[&Value]) -> Value {
+fn merged_property(name: &str, all: &[&Value]) -> Value {
     let mut choices: Vec<&Value> = Vec::new();
     for part in all {
-        match members(part, "properties").find(|(it, _)| *it == name) {
+        match object_members(part, "properties").find(|(it, _)| *it == name) {
             Some((_, schema)) if !choices.contains(&schema) => choices.push(schema),
             Some(_) => {}
             None if is_closed(part) => {}
@@ -111,7 +112,7 @@ fn is_closed(part: &&Value) -> bool {
         && part.get("patternProperties").is_none()
 }
 
-fn require<'n>(root: &mut Map<String, Value>, names: impl Iterator<Item = &'n str>) {
+fn add_required<'n>(root: &mut Map<String, Value>, names: impl Iterator<Item = &'n str>) {
     for name in names {
         let list = root.entry("required").or_insert_with(|| json!([]));
         if let Some(list) = list.as_array_mut()
@@ -122,16 +123,16 @@ fn require<'n>(root: &mut Map<String, Value>, names: impl Iterator<Item = &'n st
     }
 }
 
-fn required(part: &Value) -> impl Iterator<Item = &str> {
+fn required_names(part: &Value) -> impl Iterator<Item = &str> {
     part.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
 }
 
-fn members<'v>(part: &'v Value, key: &str) -> impl Iterator<Item = (&'v String, &'v Value)> {
+fn object_members<'v>(part: &'v Value, key: &str) -> impl Iterator<Item = (&'v String, &'v Value)> {
     part.get(key).and_then(Value::as_object).into_iter().flatten()
 }
 
 /// Adds a property that the root does not have.
-fn declare(root: &mut Map<String, Value>, name: &str, schema: impl FnOnce() -> Value) {
+fn add_property(root: &mut Map<String, Value>, name: &str, schema: impl FnOnce() -> Value) {
     let properties = root.entry("properties").or_insert_with(|| json!({}));
     if let Some(properties) = properties.as_object_mut() {
         properties.entry(name).or_insert_with(schema);

@@ -68,8 +68,8 @@ fn kinds_change(before: &str, now: &str) -> Option<KindsChange> {
     if before == now {
         return None;
     }
-    let from = before.bytes().zip(now.bytes()).take_while(|(a, b)| a == b).count();
-    Some(KindsChange { from, kinds: now.get(from..).unwrap_or_default().to_owned() })
+    let from = before.chars().zip(now.chars()).take_while(|(a, b)| a == b).count();
+    Some(KindsChange { from, kinds: now.chars().skip(from).collect() })
 }
 
 #[cfg(test)]

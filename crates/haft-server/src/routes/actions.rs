@@ -129,12 +129,12 @@ pub(super) async fn fork_turn(
     let agent = shared.agent_source()?.load_agent(&name).await?;
     let later = match request.later_calls {
         ForkTools::Run => LaterCalls::Run,
-        _ => LaterCalls::FromRecord,
+        ForkTools::FromRecord => LaterCalls::FromRecord,
     };
     let fork = Fork::load(&shared.runner, &id, request.step - 1).await?.later_calls(later);
     let fork = match request.earlier_calls {
         ForkCalls::RunAgain => fork.run_earlier_calls(),
-        _ => fork,
+        ForkCalls::FromRecord => fork,
     };
     let fork = match request.message.filter(|it| !it.trim().is_empty()) {
         Some(message) => fork.message(message),

@@ -56,7 +56,8 @@ const MAX_MEDIA: u64 = 32 << 20;
 type ArtifactPath = PathParams<(String, String)>;
 
 fn budget(lines: u64) -> Budget {
-    let lines = NonZeroUsize::new(usize::try_from(lines).unwrap_or(1)).unwrap_or(NonZeroUsize::MIN);
+    let lines = lines.min(usize::MAX as u64) as usize;
+    let lines = NonZeroUsize::new(lines).unwrap_or(NonZeroUsize::MIN);
     Budget::new().lines(lines).bytes(MAX_PAGE_BYTES).line_bytes(MAX_LINE)
 }
 

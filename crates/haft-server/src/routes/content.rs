@@ -71,7 +71,7 @@ pub(super) async fn read_content(
 fn entity_tag(turn: &str, handle: &str) -> String {
     let hash = Sha256::new().chain_update(turn).chain_update([0]).chain_update(handle).finalize();
     let hash = hex::encode(hash);
-    format!("\"{}\"", hash.get(..32).unwrap_or_default())
+    format!("\"{hash:.32}\"")
 }
 
 fn refuse_range(length: u64) -> Response {
@@ -124,8 +124,8 @@ fn stream_content(reader: Arc<dyn SpoolReader>, range: Range<u64>) -> Body {
     tokio::spawn(async move {
         let mut at = range.start;
         while at < range.end {
-            let wanted = CHUNK.min(range.end - at);
-            let chunk = reader.read_at(at, usize::try_from(wanted).unwrap_or(usize::MAX)).await;
+            let wanted = CHUNK.min(range.end - at) as usize;
+            let chunk = reader.read_at(at, wanted).await;
             let is_last = match &chunk {
                 Ok(bytes) => {
                     at += bytes.len() as u64;

@@ -15,13 +15,28 @@ impl ReadTurn {
     }
 }
 
-pub(super) fn read_gate(row: &GateRow) -> Option<(Gate, Option<GateSettlement>)> {
-    let gate = serde_json::from_str(&row.json).ok()?;
+/// Reads the gates of a turn. One that cannot be read is left out, and `unreadable` says so.
+pub(super) fn read_gates(
+    rows: &[GateRow],
+    unreadable: &mut Vec<String>,
+) -> Vec<(Gate, Option<GateSettlement>)> {
+    let mut gates = Vec::new();
+    for row in rows {
+        match read_gate(row) {
+            Ok(gate) => gates.push(gate),
+            Err(error) => unreadable.push(format!("gate `{}`: {error}", row.id)),
+        }
+    }
+    gates
+}
+
+fn read_gate(row: &GateRow) -> serde_json::Result<(Gate, Option<GateSettlement>)> {
+    let gate = serde_json::from_str(&row.json)?;
     let settlement = row.settlement.as_deref().map(|text| {
         serde_json::from_str(text)
             .unwrap_or_else(|_| GateSettlement::closed(GateDecision::Aborted, Timestamp::EPOCH))
     });
-    Some((gate, settlement))
+    Ok((gate, settlement))
 }
 
 /// A gate on the wire.

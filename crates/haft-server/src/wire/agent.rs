@@ -7,67 +7,62 @@ use serde_json::Value;
 /// An agent in a list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct AgentRow {
+pub(crate) struct AgentRow {
     /// Its name.
-    pub name: String,
+    pub(crate) name: String,
     /// What it is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
+    pub(crate) description: Option<String>,
     /// What takes its steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
+    pub(crate) model: Option<String>,
 }
 
 /// An agent with its tools.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct AgentDetail {
+pub(crate) struct AgentDetail {
     /// What stands in lists.
-    pub agent: AgentRow,
+    pub(crate) agent: AgentRow,
     /// Its system prompt.
-    pub system_prompt: String,
+    pub(crate) system_prompt: String,
     /// Its tools, in the order in which the model sees them.
-    pub tools: Vec<ToolRow>,
+    pub(crate) tools: Vec<ToolRow>,
     /// An estimate of the tokens of the system prompt and the tools.
-    pub estimated_tokens: u64,
+    pub(crate) estimated_tokens: u64,
 }
 
 /// A tool of an agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct ToolRow {
+pub(crate) struct ToolRow {
     /// Its name.
-    pub name: String,
+    pub(crate) name: String,
     /// What it does, as the model is told.
-    pub description: String,
+    pub(crate) description: String,
     /// The JSON Schema of its arguments.
-    pub schema: Value,
+    pub(crate) schema: Value,
     /// Its effect: `read-only`, `idempotent` or `once`.
-    pub effect: String,
+    pub(crate) effect: String,
     /// The question that is asked before it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub approval: Option<String>,
+    pub(crate) approval: Option<String>,
     /// An estimate of the tokens of its definition.
-    pub estimated_tokens: u64,
+    pub(crate) estimated_tokens: u64,
 }
 
 /// Arguments for a tool.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct ToolCallRequest {
+pub(crate) struct ToolCallRequest {
     /// The arguments.
-    pub arguments: Value,
+    pub(crate) arguments: Value,
 }
 
 /// What the calls before the fork do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum ForkCalls {
+pub(crate) enum ForkCalls {
     /// They return what the record has.
     #[default]
     FromRecord,
@@ -78,8 +73,7 @@ pub enum ForkCalls {
 /// What the calls after the fork do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum ForkTools {
+pub(crate) enum ForkTools {
     /// A call that the record has returns that result, and every other call fails.
     #[default]
     FromRecord,
@@ -91,41 +85,38 @@ pub enum ForkTools {
 /// A fork of a turn.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct ForkRequest {
+pub(crate) struct ForkRequest {
     /// The first step that is taken anew, counted from 1.
     #[schemars(range(min = 1))]
-    pub step: u32,
+    pub(crate) step: u32,
     /// A message of the user before that step.
     #[serde(default)]
-    pub message: Option<String>,
+    pub(crate) message: Option<String>,
     /// What the calls before that step do.
     #[serde(default)]
-    pub earlier_calls: ForkCalls,
+    pub(crate) earlier_calls: ForkCalls,
     /// What the calls from that step on do.
     #[serde(default)]
-    pub later_calls: ForkTools,
+    pub(crate) later_calls: ForkTools,
 }
 
 /// A recording to replay.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct ReplayRequest {
+pub(crate) struct ReplayRequest {
     /// The agent whose tools the recording used.
-    pub agent: String,
+    pub(crate) agent: String,
     /// The text of the recording.
-    pub recording: String,
+    pub(crate) recording: String,
     /// The message of the user.
     #[serde(default)]
-    pub message: Option<String>,
+    pub(crate) message: Option<String>,
 }
 
 /// A turn that was started.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct StartedTurn {
+pub(crate) struct StartedTurn {
     /// Its id.
-    pub turn: String,
+    pub(crate) turn: String,
 }

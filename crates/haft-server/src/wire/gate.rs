@@ -9,74 +9,71 @@ use super::FieldProblem;
 /// A gate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct GateView {
+pub(crate) struct GateView {
     /// Its id.
-    pub id: String,
+    pub(crate) id: String,
     /// The turn that waits.
-    pub turn: String,
+    pub(crate) turn: String,
     /// The first words of the turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub title: Option<String>,
+    pub(crate) title: Option<String>,
     /// The question.
-    pub question: String,
+    pub(crate) question: String,
     /// What the person who decides needs to know.
-    pub payload: Value,
+    pub(crate) payload: Value,
     /// Whether it asks for approval of a call.
-    pub approval: bool,
+    pub(crate) approval: bool,
     /// The JSON Schema of the value that it asks for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub schema: Option<Value>,
+    pub(crate) schema: Option<Value>,
     /// The JSON Schema of the arguments of the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub argument_schema: Option<Value>,
+    pub(crate) argument_schema: Option<Value>,
     /// The record of the call that waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub record: Option<String>,
+    pub(crate) record: Option<String>,
     /// The tool of that call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tool: Option<String>,
+    pub(crate) tool: Option<String>,
     /// The arguments that its handler would get.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub arguments: Option<Value>,
+    pub(crate) arguments: Option<Value>,
     /// What the call would change, if its tool can say; nothing once the gate was decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub preview: Option<GatePreview>,
+    pub(crate) preview: Option<GatePreview>,
     /// When it was opened, in UTC.
-    pub opened_at: String,
+    pub(crate) opened_at: String,
     /// When it closes by itself, in UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub expires_at: Option<String>,
+    pub(crate) expires_at: Option<String>,
     /// How it was decided: `resolved`, `rejected`, `aborted` or `timeout`; nothing while it is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub decision: Option<String>,
+    pub(crate) decision: Option<String>,
     /// Who decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub decided_by: Option<String>,
+    pub(crate) decided_by: Option<String>,
     /// The guidance of a denial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub guidance: Option<String>,
+    pub(crate) guidance: Option<String>,
 }
 
 /// What a call would change, in a form to read. The text may contain content of any author.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct GatePreview {
+pub(crate) struct GatePreview {
     /// What the text is: `diff`, which is a unified diff, or `text`.
-    pub kind: String,
+    pub(crate) kind: String,
     /// The text.
-    pub text: String,
+    pub(crate) text: String,
     /// Whether lines at the end were left out.
     #[serde(default)]
-    pub cut: bool,
+    pub(crate) cut: bool,
 }
 
 /// The kinds of decisions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum GateChoice {
+pub(crate) enum GateChoice {
     /// The call runs with the arguments that the model proposed, or the gate gets the value `true`.
     Approve,
     /// The call runs with other arguments.
@@ -90,29 +87,27 @@ pub enum GateChoice {
 /// A decision.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct GateDecisionRequest {
+pub(crate) struct GateDecisionRequest {
     /// What was decided.
-    pub choice: GateChoice,
+    pub(crate) choice: GateChoice,
     /// With `approve`: later calls of the tool are approved too.
     #[serde(default)]
-    pub always: Option<AlwaysRequest>,
+    pub(crate) always: Option<AlwaysRequest>,
     /// The arguments of `approve-edited`.
     #[serde(default)]
-    pub arguments: Option<Value>,
+    pub(crate) arguments: Option<Value>,
     /// The value of `resolve`.
     #[serde(default)]
-    pub value: Option<Value>,
+    pub(crate) value: Option<Value>,
     /// The guidance of `deny`.
     #[serde(default)]
-    pub guidance: Option<String>,
+    pub(crate) guidance: Option<String>,
 }
 
 /// Where a standing approval holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum GrantedScope {
+pub(crate) enum GrantedScope {
     /// In the turn that asked.
     Turn,
     /// In every turn of the agent that asked.
@@ -122,69 +117,65 @@ pub enum GrantedScope {
 /// A standing approval: later calls of the tool run without a question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct AlwaysRequest {
+pub(crate) struct AlwaysRequest {
     /// Where it holds.
-    pub scope: GrantedScope,
+    pub(crate) scope: GrantedScope,
     /// Whether it covers calls with any arguments, and not only with the same ones.
     #[serde(default)]
-    pub any_arguments: bool,
+    pub(crate) any_arguments: bool,
     /// After how many seconds it ends. By default, one for a turn ends with the turn, and one for an agent after 30 days.
     #[serde(default)]
-    pub expires_seconds: Option<u64>,
+    pub(crate) expires_seconds: Option<u64>,
 }
 
 /// A standing approval that was given.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct GrantRow {
+pub(crate) struct GrantRow {
     /// Its id.
-    pub id: String,
+    pub(crate) id: String,
     /// The tool; nothing if the stored approval cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tool: Option<String>,
+    pub(crate) tool: Option<String>,
     /// The turn in which it holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub turn: Option<String>,
+    pub(crate) turn: Option<String>,
     /// The agent in whose turns it holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub agent: Option<String>,
+    pub(crate) agent: Option<String>,
     /// The arguments that it covers; nothing if it covers all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub arguments: Option<Value>,
+    pub(crate) arguments: Option<Value>,
     /// Who gave it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub by: Option<String>,
+    pub(crate) by: Option<String>,
     /// When it was given, in UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub given_at: Option<String>,
+    pub(crate) given_at: Option<String>,
     /// When it ends, in UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub expires_at: Option<String>,
+    pub(crate) expires_at: Option<String>,
     /// Why it approves nothing any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub refusal: Option<String>,
+    pub(crate) refusal: Option<String>,
 }
 
 /// A value that may become a decision.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct GateProposal {
+pub(crate) struct GateProposal {
     /// The arguments of the call.
     #[serde(default)]
-    pub arguments: Option<Value>,
+    pub(crate) arguments: Option<Value>,
     /// The value of the gate.
     #[serde(default)]
-    pub value: Option<Value>,
+    pub(crate) value: Option<Value>,
 }
 
 /// What validation says about a value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct GateCheck {
+pub(crate) struct GateCheck {
     /// Every problem; none if the value is valid.
-    pub problems: Vec<FieldProblem>,
+    pub(crate) problems: Vec<FieldProblem>,
 }

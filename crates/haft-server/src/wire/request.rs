@@ -9,8 +9,7 @@ use super::{TimelineItem, TokenUsage};
 /// Who wrote a part of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum SourceTier {
+pub(crate) enum SourceTier {
     /// The developer or the operator.
     FirstParty,
     /// A third party, not in public.
@@ -28,8 +27,7 @@ pub enum SourceTier {
 /// The kinds of parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum PartKind {
+pub(crate) enum PartKind {
     /// The tools that are offered.
     Tools,
     /// The system prompt.
@@ -47,8 +45,7 @@ pub enum PartKind {
 /// How a part relates to the request of the step before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum PartChange {
+pub(crate) enum PartChange {
     /// It is there byte by byte, at the same place.
     Same,
     /// Another part stands at its place.
@@ -60,8 +57,7 @@ pub enum PartChange {
 /// The kinds of segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum SegmentKind {
+pub(crate) enum SegmentKind {
     /// Text outside of envelopes.
     Text,
     /// The opening line of an envelope.
@@ -75,87 +71,83 @@ pub enum SegmentKind {
 /// A piece of a part.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct Segment {
+pub(crate) struct Segment {
     /// What it is.
-    pub kind: SegmentKind,
+    pub(crate) kind: SegmentKind,
     /// Who wrote it.
-    pub tier: SourceTier,
+    pub(crate) tier: SourceTier,
     /// Its text.
-    pub text: String,
+    pub(crate) text: String,
 }
 
 /// A part of a request, in the order in which providers read it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct PromptPart {
+pub(crate) struct PromptPart {
     /// What it is.
-    pub kind: PartKind,
+    pub(crate) kind: PartKind,
     /// Its title.
-    pub title: String,
+    pub(crate) title: String,
     /// The least trusted author of it.
-    pub tier: SourceTier,
+    pub(crate) tier: SourceTier,
     /// How many bytes of the request it takes.
-    pub bytes: u64,
+    pub(crate) bytes: u64,
     /// How it relates to the request of the step before.
-    pub change: PartChange,
+    pub(crate) change: PartChange,
     /// Its text.
-    pub segments: Vec<Segment>,
+    pub(crate) segments: Vec<Segment>,
     /// The text that stood in its place in the request before, or the beginning of it; only if the part changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub before: Option<String>,
+    pub(crate) before: Option<String>,
 }
 
 /// The request of a step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct RequestView {
+pub(crate) struct RequestView {
     /// The step, counted from 1.
-    pub step: u32,
+    pub(crate) step: u32,
     /// The model that is asked.
-    pub model: String,
+    pub(crate) model: String,
     /// The options that are part of the request.
-    pub options: Map<String, Value>,
+    pub(crate) options: Map<String, Value>,
     /// The names of the tools that are offered.
-    pub tools: Vec<String>,
+    pub(crate) tools: Vec<String>,
     /// The size of the body.
-    pub bytes: u64,
+    pub(crate) bytes: u64,
     /// The SHA-256 of the body.
-    pub sha256: String,
+    pub(crate) sha256: String,
     /// Whether it was rendered byte by byte as it was sent; nothing if that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub identical: Option<bool>,
+    pub(crate) identical: Option<bool>,
     /// Its parts.
-    pub parts: Vec<PromptPart>,
+    pub(crate) parts: Vec<PromptPart>,
     /// How many bytes of the request before a prompt cache can reuse, in whole parts.
-    pub kept: u64,
+    pub(crate) kept: u64,
     /// How many bytes of the request before it cannot reuse.
-    pub lost: u64,
+    pub(crate) lost: u64,
     /// Why it cannot, in a sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lost_because: Option<String>,
+    pub(crate) lost_because: Option<String>,
     /// The body as JSON.
-    pub body: Value,
+    pub(crate) body: Value,
 }
 
 /// The response of a step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct ResponseView {
+pub(crate) struct ResponseView {
     /// The step, counted from 1.
-    pub step: u32,
+    pub(crate) step: u32,
     /// The model that responded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
+    pub(crate) model: Option<String>,
     /// Thoughts, messages and calls.
-    pub items: Vec<TimelineItem>,
+    pub(crate) items: Vec<TimelineItem>,
     /// What it cost.
-    pub usage: TokenUsage,
+    pub(crate) usage: TokenUsage,
     /// How long it took, in milliseconds.
-    pub model_ms: f64,
+    pub(crate) model_ms: f64,
     /// What followed: `continue`, `done` or `fail`.
-    pub then: String,
+    pub(crate) then: String,
 }

@@ -13,22 +13,21 @@ pub(crate) const MIN_PRIORITY: i32 = -100;
 /// A client that sends the header `Idempotency-Key` can send the request again: requests with the same key submit one turn.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct SubmitRequest {
+pub(crate) struct SubmitRequest {
     /// The agent.
-    pub agent: String,
+    pub(crate) agent: String,
     /// The message of the user.
     #[schemars(regex(pattern = r"\S"))]
-    pub message: String,
+    pub(crate) message: String,
     /// The conversation that the turn belongs to. Its turns run one after the other, and each sees the ones before it.
     #[serde(default)]
     #[schemars(length(min = 1, max = MAX_CONVERSATION_CHARS))]
-    pub conversation: Option<String>,
+    pub(crate) conversation: Option<String>,
     /// From −100 to 0: turns of a lower priority run later.
     #[serde(default)]
     #[schemars(range(min = MIN_PRIORITY, max = 0))]
-    pub priority: i32,
+    pub(crate) priority: i32,
     /// How many seconds workers leave the turn alone.
     #[serde(default)]
-    pub delay_seconds: u32,
+    pub(crate) delay_seconds: u32,
 }

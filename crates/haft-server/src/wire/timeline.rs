@@ -8,54 +8,51 @@ use super::{ErrorView, GatePreview, MediaRow, SentSummary, SourceTier, TokenUsag
 /// A step of a turn.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct StepRow {
+pub(crate) struct StepRow {
     /// Its number, counted from 1.
-    pub number: u32,
+    pub(crate) number: u32,
     /// When it began, in milliseconds since the turn began.
-    pub start_ms: f64,
+    pub(crate) start_ms: f64,
     /// How long the model took, in milliseconds.
-    pub model_ms: f64,
+    pub(crate) model_ms: f64,
     /// How long all of it took, in milliseconds; nothing while it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub duration_ms: Option<f64>,
+    pub(crate) duration_ms: Option<f64>,
     /// The tokens of the step.
-    pub usage: TokenUsage,
+    pub(crate) usage: TokenUsage,
     /// What they cost, in US dollars; nothing if the price of the model is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cost: Option<f64>,
+    pub(crate) cost: Option<f64>,
     /// The model that was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
+    pub(crate) model: Option<String>,
     /// The request that was sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub request: Option<SentSummary>,
+    pub(crate) request: Option<SentSummary>,
 }
 
 /// One thing that happened in a turn.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct TimelineItem {
+pub(crate) struct TimelineItem {
     /// A name that stays the same when the item changes.
-    pub key: String,
+    pub(crate) key: String,
     /// The step, counted from 1; 0 for the input of the turn.
-    pub step: u32,
+    pub(crate) step: u32,
     /// When it began, in milliseconds since the turn began.
-    pub at_ms: f64,
+    pub(crate) at_ms: f64,
     /// How long it took, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub duration_ms: Option<f64>,
+    pub(crate) duration_ms: Option<f64>,
     /// What it is.
     #[serde(flatten)]
-    pub content: ItemContent,
+    pub(crate) content: ItemContent,
 }
 
 /// A row of a timeline: the head of a step, or something that happened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "row", rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum TimelineRow {
+pub(crate) enum TimelineRow {
     /// A step. Its items follow.
     Step(StepRow),
     /// Something that happened.
@@ -65,115 +62,105 @@ pub enum TimelineRow {
 /// A window of the rows of a timeline.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct RowPage {
+pub(crate) struct RowPage {
     /// The place of the first one, counted from 0.
-    pub start: usize,
+    pub(crate) start: usize,
     /// The rows.
-    pub rows: Vec<TimelineRow>,
+    pub(crate) rows: Vec<TimelineRow>,
     /// How many rows the timeline has.
-    pub total: usize,
+    pub(crate) total: usize,
 }
 
 /// Which rows of a timeline to read.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-#[non_exhaustive]
-pub struct RowRange {
+pub(crate) struct RowRange {
     /// The place of the first one, counted from 0.
-    pub start: usize,
+    pub(crate) start: usize,
     /// How many; the default is 200.
-    pub count: Option<usize>,
+    pub(crate) count: Option<usize>,
     /// The key of a row that the window is to contain, such as `step/12` or the key of an item. Then `start` does not count.
-    pub at: Option<String>,
+    pub(crate) at: Option<String>,
     /// Whether the beginning of a long turn is enough: the response comes before the turn is read, and says if it is
     /// `partial`.
-    pub partial: bool,
+    pub(crate) partial: bool,
 }
 
 /// What to search for in a timeline.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-#[non_exhaustive]
-pub struct RowSearch {
+pub(crate) struct RowSearch {
     /// Words of a message, a thought, a tool, its arguments, its result or its error, or the key of a call. The case of
     /// letters does not matter.
-    pub search: String,
+    pub(crate) search: String,
 }
 
 /// The rows of a timeline that a search found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct RowMatches {
+pub(crate) struct RowMatches {
     /// The places of the first ones, counted from 0.
-    pub places: Vec<usize>,
+    pub(crate) places: Vec<usize>,
     /// How many rows match.
-    pub total: usize,
+    pub(crate) total: usize,
 }
 
 /// How the layout of a timeline changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct KindsChange {
+pub(crate) struct KindsChange {
     /// The first row whose kind is another one, counted from 0.
-    pub from: usize,
+    pub(crate) from: usize,
     /// The kinds from there on, to the end of the timeline.
-    pub kinds: String,
+    pub(crate) kinds: String,
 }
 
 /// A row that was added or changed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct ChangedRow {
+pub(crate) struct ChangedRow {
     /// Its place, counted from 0.
-    pub at: usize,
+    pub(crate) at: usize,
     /// The row.
-    pub row: TimelineRow,
+    pub(crate) row: TimelineRow,
 }
 
 /// Steps of a turn.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct StepPage {
+pub(crate) struct StepPage {
     /// The steps.
-    pub steps: Vec<StepRow>,
+    pub(crate) steps: Vec<StepRow>,
     /// How many steps the turn has.
-    pub total: usize,
+    pub(crate) total: usize,
 }
 
 /// Which calls of a turn to list.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-#[non_exhaustive]
-pub struct CallFilter {
+pub(crate) struct CallFilter {
     /// Only queries of the artifact with this handle.
-    pub artifact: Option<String>,
+    pub(crate) artifact: Option<String>,
     /// The first one, counted from 0.
-    pub start: usize,
+    pub(crate) start: usize,
     /// How many; the default is 500.
-    pub count: Option<usize>,
+    pub(crate) count: Option<usize>,
 }
 
 /// Calls of a turn.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct CallPage {
+pub(crate) struct CallPage {
     /// The calls, as items of the timeline.
-    pub calls: Vec<TimelineItem>,
+    pub(crate) calls: Vec<TimelineItem>,
     /// How many calls the filter selects.
-    pub total: usize,
+    pub(crate) total: usize,
 }
 
 /// The kinds of things that happen.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", rename_all_fields = "camelCase")]
-#[non_exhaustive]
-pub enum ItemContent {
+pub(crate) enum ItemContent {
     /// A message.
     Message {
         /// Who wrote it: `user` or `assistant`.
@@ -200,120 +187,115 @@ pub enum ItemContent {
 /// A tool call in a timeline.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct CallRow {
+pub(crate) struct CallRow {
     /// The id of its record.
-    pub record: String,
+    pub(crate) record: String,
     /// Its content key.
-    pub call_key: String,
+    pub(crate) call_key: String,
     /// The tool.
-    pub tool: String,
+    pub(crate) tool: String,
     /// The arguments as the model wrote them, in one line, or the beginning of it.
-    pub arguments: String,
+    pub(crate) arguments: String,
     /// What coercion changed, as short labels.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub coercions: Vec<String>,
+    pub(crate) coercions: Vec<String>,
     /// Its state: `requested`, `approved`, `running`, `succeeded`, `failed`, `cancelled` or `unknown`.
-    pub state: String,
+    pub(crate) state: String,
     /// Whether the handler did not run because the arguments were refused or the call was denied.
-    pub refused: bool,
+    pub(crate) refused: bool,
     /// Why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<ErrorView>,
+    pub(crate) error: Option<ErrorView>,
     /// What it returned, in short.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub result: Option<ResultRow>,
+    pub(crate) result: Option<ResultRow>,
     /// Which call of the turn with this key it is, counted from 1.
-    pub attempt: u32,
+    pub(crate) attempt: u32,
     /// Its gate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub gate: Option<GateMark>,
+    pub(crate) gate: Option<GateMark>,
     /// Whether a person changed the arguments.
-    pub edited: bool,
+    pub(crate) edited: bool,
 }
 
 /// The gate of a call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct GateMark {
+pub(crate) struct GateMark {
     /// Its id.
-    pub id: String,
+    pub(crate) id: String,
     /// How it was decided: `resolved`, `rejected`, `aborted` or `timeout`; nothing while it is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub decision: Option<String>,
+    pub(crate) decision: Option<String>,
 }
 
 /// What a call returned, in short.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct ResultRow {
+pub(crate) struct ResultRow {
     /// The first line, or the beginning of it.
-    pub text: String,
+    pub(crate) text: String,
     /// How many bytes it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bytes: Option<u64>,
+    pub(crate) bytes: Option<u64>,
     /// The handles of its artifacts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub handles: Vec<String>,
+    pub(crate) handles: Vec<String>,
     /// The kind of its first artifact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub artifact_kind: Option<String>,
+    pub(crate) artifact_kind: Option<String>,
     /// Its media.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub media: Vec<MediaRow>,
+    pub(crate) media: Vec<MediaRow>,
 }
 
 /// One change that coercion made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct CoercionRow {
+pub(crate) struct CoercionRow {
     /// A short label, such as `text → number`.
-    pub label: String,
+    pub(crate) label: String,
     /// The JSON pointer to the value.
-    pub pointer: String,
+    pub(crate) pointer: String,
     /// What was done, in words.
-    pub text: String,
+    pub(crate) text: String,
 }
 
 /// Everything about one call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct CallView {
+pub(crate) struct CallView {
     /// What stands in the timeline.
-    pub call: CallRow,
+    pub(crate) call: CallRow,
     /// The step, counted from 1.
-    pub step: u32,
+    pub(crate) step: u32,
     /// Its place among the calls of the step, counted from 1.
-    pub ordinal: u32,
+    pub(crate) ordinal: u32,
     /// When the model asked for it, in UTC.
-    pub created_at: String,
+    pub(crate) created_at: String,
     /// The arguments as the model wrote them.
-    pub raw: String,
+    pub(crate) raw: String,
     /// The arguments that a person approved instead, as JSON text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub edited: Option<String>,
+    pub(crate) edited: Option<String>,
     /// The arguments that the handler received, as JSON text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub accepted: Option<String>,
+    pub(crate) accepted: Option<String>,
     /// What coercion changed.
-    pub coercions: Vec<CoercionRow>,
+    pub(crate) coercions: Vec<CoercionRow>,
     /// What the person who approved the call was told that it would change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub preview: Option<GatePreview>,
+    pub(crate) preview: Option<GatePreview>,
     /// The text that went back to the model, or the beginning of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub result: Option<String>,
+    pub(crate) result: Option<String>,
     /// How many bytes of the result are left out.
-    pub omitted_bytes: u64,
+    pub(crate) omitted_bytes: u64,
     /// How far the result is trusted.
-    pub tier: SourceTier,
+    pub(crate) tier: SourceTier,
     /// Whether it is a query of an artifact.
-    pub is_query: bool,
+    pub(crate) is_query: bool,
     /// The artifact that it queries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub queried_handle: Option<String>,
+    pub(crate) queried_handle: Option<String>,
 }

@@ -8,8 +8,7 @@ use super::{ArtifactRow, ChangedRow, GateView, ID_PATTERN, KindsChange, MAX_ID_C
 /// How far a turn has got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum TurnState {
+pub(crate) enum TurnState {
     /// It waits for a process that runs it.
     Queued,
     /// A process runs it.
@@ -35,250 +34,238 @@ pub enum TurnState {
 /// Tokens, as the provider counts them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct TokenUsage {
+pub(crate) struct TokenUsage {
     /// Tokens that the model read.
-    pub prompt: u64,
+    pub(crate) prompt: u64,
     /// Tokens that the model wrote.
-    pub completion: u64,
+    pub(crate) completion: u64,
     /// Tokens of the prompt that came from a cache.
-    pub cached: u64,
+    pub(crate) cached: u64,
 }
 
 /// A turn in a list. It is built from what the store says in its lists, so that a list costs the same for turns of any size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct TurnRow {
+pub(crate) struct TurnRow {
     /// Its id.
-    pub id: String,
+    pub(crate) id: String,
     /// The first words of the user.
-    pub title: String,
+    pub(crate) title: String,
     /// The agent that began it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub agent: Option<String>,
+    pub(crate) agent: Option<String>,
     /// The model that takes its steps; nothing if no model does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
+    pub(crate) model: Option<String>,
     /// How far it has got.
-    pub state: TurnState,
+    pub(crate) state: TurnState,
     /// The conversation that it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub conversation: Option<String>,
+    pub(crate) conversation: Option<String>,
     /// When it began, in UTC.
-    pub created_at: String,
+    pub(crate) created_at: String,
     /// How long it took, or has taken so far, in milliseconds.
-    pub duration_ms: f64,
+    pub(crate) duration_ms: f64,
     /// How many tokens it has used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tokens: Option<u64>,
+    pub(crate) tokens: Option<u64>,
     /// The tools that it called, sorted; of very many the first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub tools: Vec<String>,
+    pub(crate) tools: Vec<String>,
     /// The question of its first open gate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub question: Option<String>,
+    pub(crate) question: Option<String>,
     /// The code of the error that it ended with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error_code: Option<String>,
+    pub(crate) error_code: Option<String>,
     /// What is known once the turn itself was read. `/turns/{turn}/facts` reads it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub facts: Option<TurnFacts>,
+    pub(crate) facts: Option<TurnFacts>,
 }
 
 /// What a turn did, in numbers and a few words.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct TurnFacts {
+pub(crate) struct TurnFacts {
     /// How many steps it has.
-    pub steps: u32,
+    pub(crate) steps: u32,
     /// How many calls it has.
-    pub calls: u32,
+    pub(crate) calls: u32,
     /// How many of them were refused or failed.
-    pub failed_calls: u32,
+    pub(crate) failed_calls: u32,
     /// How many of them had their arguments coerced.
-    pub coerced_calls: u32,
+    pub(crate) coerced_calls: u32,
     /// How many of them had been made before with the same arguments.
-    pub repeated_calls: u32,
+    pub(crate) repeated_calls: u32,
     /// How many bytes of results are stored outside the prompt.
-    pub artifact_bytes: u64,
+    pub(crate) artifact_bytes: u64,
     /// The tokens of all steps.
-    pub usage: TokenUsage,
+    pub(crate) usage: TokenUsage,
     /// What the tokens cost, in US dollars; nothing if the price of a model is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cost: Option<f64>,
+    pub(crate) cost: Option<f64>,
     /// How many gates are open.
-    pub open_gates: u32,
+    pub(crate) open_gates: u32,
     /// The beginning of the last reply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reply: Option<String>,
+    pub(crate) reply: Option<String>,
     /// What went wrong, in a line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
+    pub(crate) error: Option<String>,
 }
 
 /// Which turns to list. All conditions must hold.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-#[non_exhaustive]
-pub struct TurnFilter {
+pub(crate) struct TurnFilter {
     /// Words that the first words, the agent or the conversation has, or words that begin with them. The id of a turn finds
     /// that turn.
-    pub search: Option<String>,
+    pub(crate) search: Option<String>,
     /// Only turns in this state.
-    pub state: Option<TurnState>,
+    pub(crate) state: Option<TurnState>,
     /// Only turns of this agent.
-    pub agent: Option<String>,
+    pub(crate) agent: Option<String>,
     /// Only turns of this model.
-    pub model: Option<String>,
+    pub(crate) model: Option<String>,
     /// Only turns of this conversation.
-    pub conversation: Option<String>,
+    pub(crate) conversation: Option<String>,
     /// Only turns with calls whose arguments were coerced. The turns themselves are read, so that a page looks at fewer turns.
-    pub coerced: Option<bool>,
+    pub(crate) coerced: Option<bool>,
     /// Only turns that called this tool.
-    pub tool: Option<String>,
+    pub(crate) tool: Option<String>,
     /// Only turns that began at this time or later, as RFC 3339 writes it.
     #[schemars(extend("format" = "date-time"))]
-    pub since: Option<String>,
+    pub(crate) since: Option<String>,
     /// Only turns with at least this many tokens.
-    pub min_tokens: Option<u64>,
+    pub(crate) min_tokens: Option<u64>,
     /// Only turns that began before this one.
     #[schemars(length(min = 1, max = MAX_ID_CHARS), regex(pattern = ID_PATTERN))]
-    pub before: Option<String>,
+    pub(crate) before: Option<String>,
     /// At most this many.
-    pub limit: Option<usize>,
+    pub(crate) limit: Option<usize>,
 }
 
 /// A page of turns, newest first.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct TurnPage {
+pub(crate) struct TurnPage {
     /// The turns.
-    pub turns: Vec<TurnRow>,
+    pub(crate) turns: Vec<TurnRow>,
     /// The value of `before` that continues the list; nothing at its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub next: Option<String>,
+    pub(crate) next: Option<String>,
     /// How many turns were looked at.
-    pub scanned: usize,
+    pub(crate) scanned: usize,
     /// The title of the conversation, if only its turns were asked for and it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub conversation_title: Option<String>,
+    pub(crate) conversation_title: Option<String>,
 }
 
 /// A conversation in a list.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct ConversationRow {
+pub(crate) struct ConversationRow {
     /// Its id.
-    pub id: String,
+    pub(crate) id: String,
     /// Its title, or the first words of the oldest of these turns.
-    pub title: String,
+    pub(crate) title: String,
     /// Its turns that were looked at, newest first. `/turns` with the conversation lists all.
-    pub turns: Vec<TurnRow>,
+    pub(crate) turns: Vec<TurnRow>,
 }
 
 /// A page of conversations, those with the newest turns first.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct ConversationPage {
+pub(crate) struct ConversationPage {
     /// The conversations.
-    pub conversations: Vec<ConversationRow>,
+    pub(crate) conversations: Vec<ConversationRow>,
     /// The value of `before` that continues the list; nothing at its end. A conversation can stand on several pages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub next: Option<String>,
+    pub(crate) next: Option<String>,
 }
 
 /// An error with its cause.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct ErrorView {
+pub(crate) struct ErrorView {
     /// The stable code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub code: Option<String>,
+    pub(crate) code: Option<String>,
     /// What went wrong.
-    pub message: String,
+    pub(crate) message: String,
     /// The chain of causes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cause: Option<String>,
+    pub(crate) cause: Option<String>,
     /// Where it happened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stage: Option<String>,
+    pub(crate) stage: Option<String>,
     /// Whether another attempt may succeed.
-    pub retryable: bool,
+    pub(crate) retryable: bool,
 }
 
 /// What the journal says about a request that was sent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct SentSummary {
+pub(crate) struct SentSummary {
     /// The size of its body.
-    pub bytes: u64,
+    pub(crate) bytes: u64,
     /// How many bytes at its beginning are those of the request before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kept: Option<u64>,
+    pub(crate) kept: Option<u64>,
     /// How many bytes of the request before it does not begin with.
-    pub lost: u64,
+    pub(crate) lost: u64,
     /// The SHA-256 of its body.
-    pub sha256: String,
+    pub(crate) sha256: String,
 }
 
 /// What a client may do with a turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct TurnActions {
+pub(crate) struct TurnActions {
     /// Whether it can be resumed.
-    pub resume: bool,
+    pub(crate) resume: bool,
     /// Whether it can be cancelled.
-    pub cancel: bool,
+    pub(crate) cancel: bool,
     /// Whether it can be forked.
-    pub fork: bool,
+    pub(crate) fork: bool,
 }
 
 /// One turn with the layout of its timeline, and a window of its rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct TurnDetail {
+pub(crate) struct TurnDetail {
     /// What stands in lists.
-    pub turn: TurnRow,
+    pub(crate) turn: TurnRow,
     /// The kinds of all rows of the timeline, one letter for each: `s` a step, `t` text, `c` a call, `r` a call that was
     /// refused or failed.
-    pub kinds: String,
+    pub(crate) kinds: String,
     /// Whether only the beginning of the turn was read: the first rows are right, `kinds` has the right letters for them,
     /// and facts, artifacts and the error are left out.
     #[serde(default)]
-    pub partial: bool,
+    pub(crate) partial: bool,
     /// A window of the rows. `/turns/{turn}/rows` reads others.
-    pub rows: RowPage,
+    pub(crate) rows: RowPage,
     /// When the last step ended, in milliseconds since the turn began.
-    pub end_ms: f64,
+    pub(crate) end_ms: f64,
     /// Its gates, in the order in which they were opened.
-    pub gates: Vec<GateView>,
+    pub(crate) gates: Vec<GateView>,
     /// Its artifacts.
-    pub artifacts: Vec<ArtifactRow>,
+    pub(crate) artifacts: Vec<ArtifactRow>,
     /// What went wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<ErrorView>,
+    pub(crate) error: Option<ErrorView>,
     /// How many earlier turns of the conversation the model saw.
-    pub earlier_turns: u64,
+    pub(crate) earlier_turns: u64,
     /// What a client may do with it.
-    pub actions: TurnActions,
+    pub(crate) actions: TurnActions,
     /// The system prompt.
-    pub system_prompt: String,
+    pub(crate) system_prompt: String,
 }
 
 /// What a live stream of a turn says.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum TurnChange {
+pub(crate) enum TurnChange {
     /// Records were added or changed.
     Update(Box<TurnUpdate>),
     /// The model wrote more text.
@@ -291,69 +278,65 @@ pub enum TurnChange {
 /// What changed in a turn.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct TurnUpdate {
+pub(crate) struct TurnUpdate {
     /// What stands in lists.
-    pub turn: TurnRow,
+    pub(crate) turn: TurnRow,
     /// How the layout of the timeline changed. Rows from there on have other places than before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kinds: Option<KindsChange>,
+    pub(crate) kinds: Option<KindsChange>,
     /// Rows that were added or changed: the last ones, if there are many.
-    pub rows: Vec<ChangedRow>,
+    pub(crate) rows: Vec<ChangedRow>,
     /// Whether more rows changed than are sent, so that rows which a client has are to be read again.
-    pub more_rows: bool,
+    pub(crate) more_rows: bool,
     /// When the last step ended, in milliseconds since the turn began.
-    pub end_ms: f64,
+    pub(crate) end_ms: f64,
     /// All gates of the turn.
-    pub gates: Vec<GateView>,
+    pub(crate) gates: Vec<GateView>,
     /// All artifacts of the turn.
-    pub artifacts: Vec<ArtifactRow>,
+    pub(crate) artifacts: Vec<ArtifactRow>,
     /// What went wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<ErrorView>,
+    pub(crate) error: Option<ErrorView>,
     /// What a client may do with it.
-    pub actions: TurnActions,
+    pub(crate) actions: TurnActions,
 }
 
 /// Something that the process which runs a turn says about it.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct Notice {
+pub(crate) struct Notice {
     /// The step, counted from 1.
-    pub step: u32,
+    pub(crate) step: u32,
     /// Its level: `info`, `warn` or `error`.
-    pub level: String,
+    pub(crate) level: String,
     /// What it is about, such as `retry-attempt`.
-    pub topic: String,
+    pub(crate) topic: String,
     /// What it says.
-    pub text: String,
+    pub(crate) text: String,
 }
 
 /// Text that a model writes at this moment.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct TextDelta {
+pub(crate) struct TextDelta {
     /// The message or thought, by the key of the item that it becomes.
-    pub key: String,
+    pub(crate) key: String,
     /// The step, counted from 1.
-    pub step: u32,
+    pub(crate) step: u32,
     /// Whether it is a thought.
-    pub is_thought: bool,
+    pub(crate) is_thought: bool,
     /// The text that follows what came before.
-    pub text: String,
+    pub(crate) text: String,
     /// Whether the text so far is to be forgotten.
-    pub restart: bool,
+    pub(crate) restart: bool,
 }
 
 /// What the live stream of the list says.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct ListChange {
+pub(crate) struct ListChange {
     /// Turns that were added or changed.
-    pub turns: Vec<TurnRow>,
+    pub(crate) turns: Vec<TurnRow>,
     /// How many gates are open.
-    pub open_gates: usize,
+    pub(crate) open_gates: usize,
 }

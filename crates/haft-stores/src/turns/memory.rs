@@ -133,7 +133,7 @@ impl MemoryStore {
         change: impl FnOnce(&mut StoreState, Timestamp) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let mut state = self.lock_state();
-        state.note_changes(self.changes.has_listeners());
+        state.set_has_listeners(self.changes.has_listeners());
         let result = change(&mut state, self.clock.now());
         let changes = state.take_changes();
         drop(state);

@@ -41,7 +41,7 @@ macro_rules! update {
         loop {
             attempts += 1;
             let done: Result<_, PostgresError> = async {
-                let mut client = $store.database.client().await?;
+                let mut client = $store.database.acquire_client().await?;
                 let transaction = client.transaction().await?;
                 let update = Update { database: &$store.database, transaction: &transaction };
                 let done = {
@@ -65,7 +65,7 @@ macro_rules! update {
 macro_rules! query {
     ($store:expr, $doing:literal, $database:ident, $transaction:ident => $work:expr) => {{
         let done: Result<_, PostgresError> = async {
-            let mut client = $store.database.client().await?;
+            let mut client = $store.database.acquire_client().await?;
             let builder =
                 client.build_transaction().isolation_level(IsolationLevel::RepeatableRead);
             let transaction = builder.read_only(true).start().await?;

@@ -156,9 +156,7 @@ impl StepArgs {
                 Step::Slice { start: self.start.unwrap_or_default(), end: self.end }
             }
             Operation::Truncate => match self.characters {
-                Some(characters) => {
-                    Step::Truncate { characters: usize::try_from(characters).unwrap_or(usize::MAX) }
-                }
+                Some(characters) => Step::Truncate { characters: characters as usize },
                 None => return Err(ToolFailure::new("`characters` is missing")),
             },
         })
@@ -234,7 +232,9 @@ fn apply_to_lines(step: Step, text: &str) -> Result<String, ToolFailure> {
             let full = lines.iter().filter(|line| !line.trim().is_empty());
             let least = full.map(indent).min().unwrap_or(0);
             // A blank line may be shorter than the indent. It becomes empty.
-            lines.iter_mut().for_each(|line| *line = line.get(least..).unwrap_or_default());
+            for line in &mut lines {
+                *line = line.split_at_checked(least).map_or("", |(_, rest)| rest);
+            }
         }
         Step::NumberLines => {
             room(24, &lines)?;

@@ -8,8 +8,8 @@ mod stages;
 mod step;
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use haft_core::call::{OccurrenceCounter, ToolCall};
@@ -32,7 +32,7 @@ use self::step::ProposedStep;
 use super::TurnReport;
 use super::deadline::Stopwatch;
 use super::envelopes::{NonceOrigin, derive_envelope_key};
-use super::gates::{GatePolicy, GateScope, GateWaits, TurnGates};
+use super::gates::{GatePolicy, TurnGates};
 use super::journal::RequestHistory;
 use super::machine::{Effect, Effects, Interruption, TurnEntry, TurnMachine, TurnTotals};
 use super::query_tools::QueryTools;
@@ -222,6 +222,28 @@ impl RunnerShared {
     }
 }
 
+impl RunnerShared {
+    /// Adds what the tools and the memories of a turn come from.
+    fn add_sources(
+        &self,
+        builder: DispatchContextBuilder,
+        memory_scope: Option<MemoryScope>,
+    ) -> DispatchContextBuilder {
+        let builder = match &self.tool_source {
+            Some(source) => builder.tool_source(Arc::clone(source)),
+            None => builder,
+        };
+        let builder = match &self.source {
+            Some(source) => builder.source(Arc::clone(source)),
+            None => builder,
+        };
+        match memory_scope {
+            Some(scope) => builder.memory_scope(scope),
+            None => builder,
+        }
+    }
+}
+
 impl TurnDriver {
     fn new(runner: &Arc<RunnerShared>, start: TurnStart, cancellation: &Cancellation) -> Self {
         let id = start.lease.turn.clone();
@@ -236,18 +258,7 @@ impl TurnDriver {
         let recorder = Arc::new(LeasedRecorder::new(store, lease, tools.clone()));
         let query_tools = QueryTools::new(runner.handles, &runner.tools);
         let watch = Stopwatch::start();
-        let gates = Arc::new(TurnGates {
-            runner: Arc::clone(runner),
-            turn: id.clone(),
-            recorder: Arc::clone(&recorder),
-            watch: watch.clone(),
-            calls: Mutex::default(),
-            scope: Mutex::new(GateScope::Opening),
-            opened: Mutex::default(),
-            known: start.gates,
-            unsettled: Mutex::default(),
-            waits: GateWaits::default(),
-        });
+        let gates = Arc::new(TurnGates::new(runner, &recorder, &watch, (id.clone(), start.gates)));
         let parts = ContextParts {
             id: &id,
             conversation: start.conversation.as_deref(),
@@ -265,19 +276,7 @@ impl TurnDriver {
             .gates(Arc::clone(&gates) as _)
             .spooler(spooler)
             .history(Arc::clone(&gates) as _);
-        let builder = match &runner.tool_source {
-            Some(source) => builder.tool_source(Arc::clone(source)),
-            None => builder,
-        };
-        let builder = match &runner.source {
-            Some(source) => builder.source(Arc::clone(source)),
-            None => builder,
-        };
-        let builder = match start.memory_scope {
-            Some(scope) => builder.memory_scope(scope),
-            None => builder,
-        };
-        let ctx = builder.build();
+        let ctx = runner.add_sources(builder, start.memory_scope).build();
         let not_started = StartTime { started_at: Timestamp::EPOCH, begun: Duration::ZERO };
         Self {
             runner: Arc::clone(runner),

@@ -82,6 +82,27 @@ pub(super) struct TurnGates {
 }
 
 impl TurnGates {
+    /// The gates of a turn of which a process before has opened some.
+    pub(super) fn new(
+        runner: &Arc<RunnerShared>,
+        recorder: &Arc<LeasedRecorder>,
+        watch: &Stopwatch,
+        (turn, known): (TurnId, Vec<GateRow>),
+    ) -> Self {
+        Self {
+            runner: Arc::clone(runner),
+            turn,
+            recorder: Arc::clone(recorder),
+            watch: watch.clone(),
+            calls: Mutex::default(),
+            scope: Mutex::new(GateScope::Opening),
+            opened: Mutex::default(),
+            known,
+            unsettled: Mutex::default(),
+            waits: GateWaits::default(),
+        }
+    }
+
     /// Sets what runs from now on. When a turn is resumed, not everything runs again; therefore every scope counts
     /// its own gates.
     pub(super) fn enter(&self, scope: GateScope) {

@@ -121,7 +121,7 @@ impl JournalEntry {
 
     /// The version that a program must know to read the journal of a turn: a turn that belongs to a conversation can
     /// show records of earlier turns, and one with a scope stores memories there.
-    pub(super) fn version_of(conversation: Option<&str>, scope: Option<&MemoryScope>) -> u32 {
+    pub(super) fn required_version(conversation: Option<&str>, scope: Option<&MemoryScope>) -> u32 {
         if conversation.is_some() || scope.is_some() { VERSION } else { Self::first_version() }
     }
 
@@ -228,59 +228,73 @@ pub(super) fn replay_journal(
         return Err(damaged("its journal is empty".to_owned()));
     };
     check_version(first)?;
-    let (mut system_prompt, mut latest_stash) = (None, ReplayedStash::default());
-    let (mut latest_executor, mut nonce_origin) = (None, None);
-    let (mut offered, mut tool_changes) = (HashSet::new(), Vec::new());
-    let (mut memory_scope, mut hydrations) = (None, Vec::new());
+    let mut parts = ReplayedParts::default();
     for (at, text) in entries.iter().enumerate() {
         let mut entry: JournalEntry = serde_json::from_str(text)
             .map_err(|error| damaged(format!("entry {at} of its journal: {error}")))?;
-        match &mut entry {
-            JournalEntry::Started {
-                system_prompt: prompt,
-                stash,
-                executor,
-                nonce,
-                memory_scope: scope,
-                ..
-            } => {
-                system_prompt = Some(Arc::clone(prompt));
-                latest_stash.replace(stash.take());
-                (latest_executor, nonce_origin) = (executor.take(), nonce.take());
-                memory_scope = scope.take();
-            }
-            JournalEntry::Resumed { version, .. } if *version > VERSION => {
-                return Err(StoreError::NewerVersion { found: *version, known: VERSION });
-            }
-            JournalEntry::Resumed { executor, .. } if executor.is_some() => {
-                latest_executor = executor.take();
-            }
-            JournalEntry::Step { tools: Some(tools), .. } => {
-                offered.extend(tools.appended.drain(..));
-            }
-            JournalEntry::Stash { stash } => latest_stash.replace(stash.take()),
-            JournalEntry::StashDelta(delta) => latest_stash.add(std::mem::take(delta)),
-            JournalEntry::Hydrated(hydration) => hydrations.push(hydration.clone()),
-            JournalEntry::Tools(changes) => tool_changes.push(std::mem::take(changes)),
-            _ => {}
-        }
+        parts.take_from(&mut entry)?;
         // What is to be done after an entry was done when it was stored, or is done again by who resumes the turn.
         machine
             .apply(TurnEntry::from(entry))
             .map_err(|illegal| damaged(format!("entry {at} of its journal: {illegal}")))?;
     }
-    let system_prompt = system_prompt.ok_or_else(|| damaged("it has no beginning".to_owned()))?;
+    let system_prompt =
+        parts.system_prompt.ok_or_else(|| damaged("it has no beginning".to_owned()))?;
     Ok(ReplayedTurn {
         machine,
         system_prompt,
-        stash: latest_stash.into_value().map_err(|error| damaged(error.to_string()))?,
-        executor: latest_executor,
-        nonce: nonce_origin,
-        offered,
-        memory_scope,
-        hydrations,
-        tools: tool_changes,
+        stash: parts.stash.into_value().map_err(|error| damaged(error.to_string()))?,
+        executor: parts.executor,
+        nonce: parts.nonce,
+        offered: parts.offered,
+        memory_scope: parts.memory_scope,
+        hydrations: parts.hydrations,
+        tools: parts.tools,
     })
+}
+
+/// What the entries of a journal say besides where the turn stands.
+#[derive(Default)]
+struct ReplayedParts {
+    system_prompt: Option<Arc<str>>,
+    stash: ReplayedStash,
+    executor: Option<Box<ExecutorDescription>>,
+    nonce: Option<NonceOrigin>,
+    offered: HashSet<String>,
+    memory_scope: Option<MemoryScope>,
+    hydrations: Vec<Hydration>,
+    tools: Vec<ToolChanges>,
+}
+
+impl ReplayedParts {
+    /// Takes the parts out of the next entry.
+    fn take_from(&mut self, entry: &mut JournalEntry) -> Result<(), StoreError> {
+        match entry {
+            JournalEntry::Started {
+                system_prompt, stash, executor, nonce, memory_scope, ..
+            } => {
+                self.system_prompt = Some(Arc::clone(system_prompt));
+                self.stash.replace(stash.take());
+                (self.executor, self.nonce) = (executor.take(), nonce.take());
+                self.memory_scope = memory_scope.take();
+            }
+            JournalEntry::Resumed { version, .. } if *version > VERSION => {
+                return Err(StoreError::NewerVersion { found: *version, known: VERSION });
+            }
+            JournalEntry::Resumed { executor, .. } if executor.is_some() => {
+                self.executor = executor.take();
+            }
+            JournalEntry::Step { tools: Some(tools), .. } => {
+                self.offered.extend(tools.appended.drain(..));
+            }
+            JournalEntry::Stash { stash } => self.stash.replace(stash.take()),
+            JournalEntry::StashDelta(delta) => self.stash.add(std::mem::take(delta)),
+            JournalEntry::Hydrated(hydration) => self.hydrations.push(hydration.clone()),
+            JournalEntry::Tools(changes) => self.tools.push(std::mem::take(changes)),
+            _ => {}
+        }
+        Ok(())
+    }
 }
 
 /// Refuses a journal of a newer program, whose entries need not be readable.

@@ -111,6 +111,19 @@ struct TurnMoment<'t> {
     memories: Vec<Memory>,
 }
 
+/// The rows that were stored before a step: all of them for the next step.
+fn rows_before_step<'s>(
+    stored: &'s StoredTurn,
+    history: &TurnHistory,
+    iteration: u32,
+) -> &'s [Row] {
+    let later = history.steps.iter().skip_while(|step| step.iteration != iteration);
+    let later: HashSet<(RowKind, String)> = later.flat_map(StepHistory::records).collect();
+    let is_later = |row: &Row| later.contains(&(row.kind, row.id.clone()));
+    let end = stored.rows.iter().position(is_later).unwrap_or(stored.rows.len());
+    stored.rows.split_at(end).0
+}
+
 /// Renders the request of an iteration of a stored turn.
 pub(super) async fn render_stored_request(
     runner: &RunnerShared,
@@ -119,27 +132,20 @@ pub(super) async fn render_stored_request(
 ) -> Result<Option<RenderedRequest>, TurnError> {
     let (stored, replayed) = load_turn(runner, id).await?;
     let history = TurnHistory::read(&stored)?;
-    let at = history.steps.iter().position(|step| step.iteration == iteration);
+    let step = history.steps.iter().find(|step| step.iteration == iteration);
     let steps = history.steps.len();
-    let (step, later) = match at {
-        Some(at) => (history.steps.get(at), history.steps.get(at..).unwrap_or_default()),
-        None if replayed.machine.end().is_none() && usize::try_from(iteration) == Ok(steps) => {
-            (None, Default::default())
-        }
-        None => {
-            let number = iteration.saturating_add(1);
-            let reason = format!("the turn has {steps} steps, and this is number {number}");
-            return Err(TurnError::invalid("step", reason));
-        }
-    };
-    let later: HashSet<(RowKind, String)> = later.iter().flat_map(StepHistory::records).collect();
-    let is_later = |row: &Row| later.contains(&(row.kind, row.id.clone()));
-    let end = stored.rows.iter().position(is_later).unwrap_or(stored.rows.len());
+    let is_next = replayed.machine.end().is_none() && usize::try_from(iteration) == Ok(steps);
+    if step.is_none() && !is_next {
+        let number = iteration.saturating_add(1);
+        let reason = format!("the turn has {steps} steps, and this is number {number}");
+        return Err(TurnError::invalid("step", reason));
+    }
+    let rows = rows_before_step(&stored, &history, iteration);
     let moment = TurnMoment {
         system_prompt: Arc::clone(&replayed.system_prompt),
         stash: read_stash(&stored, step.map_or(usize::MAX, |step| step.place))?,
         tools: &replayed.tools,
-        rows: stored.rows.get(..end).unwrap_or_default(),
+        rows,
         hydrations: replayed.hydrations.clone(),
         memories: load_other_memories(runner, &stored, replayed.memory_scope.clone()).await?,
     };

@@ -160,6 +160,17 @@ fn skills() {
     "##);
 }
 
+#[test]
+fn conversation() {
+    insta::assert_snapshot!(run("12_conversation"), @r##"
+    > My name is Ada.
+    I see 1 messages.
+    > What is my name?
+    I see 3 messages.
+    2 turns
+    "##);
+}
+
 #[cfg(feature = "conformance")]
 #[test]
 fn own_spool_store() {

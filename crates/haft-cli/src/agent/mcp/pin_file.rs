@@ -17,10 +17,13 @@ use crate::state_dir::state_dir;
 #[derive(Debug)]
 pub(crate) struct PinFile {
     path: PathBuf,
-    pins: StoredPins,
+    /// The directory of the agent.
+    agent: PathBuf,
+    servers: BTreeMap<String, BTreeMap<String, ToolDigest>>,
 }
 
-#[derive(Debug, Default, Serialize, Deserialize)]
+/// The file as JSON.
+#[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StoredPins {
     version: u32,
@@ -46,7 +49,7 @@ impl PinFile {
         let path = state.join("mcp-pins").join(format!("{name}.json"));
         let pins = match std::fs::metadata(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                StoredPins { version: 1, agent, servers: BTreeMap::new() }
+                return Ok(Self { path, agent, servers: BTreeMap::new() });
             }
             Ok(found) if found.len() > MAX_BYTES => {
                 anyhow::bail!("`{}` is too large", path.display())
@@ -60,21 +63,22 @@ impl PinFile {
                 pins
             }
         };
-        Ok(Self { path, pins })
+        let servers = parse_digests(pins.servers)
+            .with_context(|| format!("`{}` is damaged", path.display()))?;
+        Ok(Self { path, agent: pins.agent, servers })
     }
 
     /// The accepted definitions of a server.
     pub(super) fn of_server(&self, server: &str) -> BTreeMap<String, ToolDigest> {
-        let pins = self.pins.servers.get(server).into_iter().flatten();
-        pins.filter_map(|(tool, hash)| Some((tool.clone(), hash.parse().ok()?))).collect()
+        self.servers.get(server).cloned().unwrap_or_default()
     }
 
     /// Adds the definitions that have no entry yet, and returns how many there were.
     pub(in crate::agent) fn add_new(&mut self, server: &McpTools) -> usize {
-        let known = self.pins.servers.entry(server.name().to_owned()).or_default();
+        let known = self.servers.entry(server.name().to_owned()).or_default();
         let before = known.len();
         for (tool, digest) in server.pins() {
-            known.entry(tool).or_insert_with(|| digest.to_string());
+            known.entry(tool).or_insert(digest);
         }
         known.len() - before
     }
@@ -82,17 +86,22 @@ impl PinFile {
     /// Accepts all definitions that a server has now, and forgets those that it has no more. Returns the tools whose
     /// definitions were not accepted before.
     pub(crate) fn accept_all(&mut self, server: &McpTools) -> Vec<String> {
-        let now: BTreeMap<String, String> =
-            server.pins().into_iter().map(|(tool, digest)| (tool, digest.to_string())).collect();
-        let before = self.pins.servers.insert(server.name().to_owned(), now.clone());
+        let now: BTreeMap<String, ToolDigest> = server.pins().into_iter().collect();
+        let before = self.servers.insert(server.name().to_owned(), now.clone());
         let before = before.unwrap_or_default();
-        let is_new = |(tool, hash): &(String, String)| before.get(tool) != Some(hash);
+        let is_new = |(tool, digest): &(String, ToolDigest)| before.get(tool) != Some(digest);
         now.into_iter().filter(is_new).map(|(tool, _)| tool).collect()
     }
 
     /// Writes the file, in one step. Only the user can read it.
     pub(crate) fn write(&self) -> Result<()> {
-        let text = serde_json::to_string_pretty(&self.pins)?;
+        let digests = |(server, tools): (&String, &BTreeMap<String, ToolDigest>)| {
+            let tools = tools.iter().map(|(tool, digest)| (tool.clone(), digest.to_string()));
+            (server.clone(), tools.collect())
+        };
+        let servers = self.servers.iter().map(digests).collect();
+        let pins = StoredPins { version: 1, agent: self.agent.clone(), servers };
+        let text = serde_json::to_string_pretty(&pins)?;
         let dir = self.path.parent().unwrap_or(Path::new("."));
         let cannot = || format!("cannot write `{}`", self.path.display());
         let mut builder = std::fs::DirBuilder::new();
@@ -102,5 +111,38 @@ impl PinFile {
         io::Write::write_all(&mut file, format!("{text}\n").as_bytes()).with_context(cannot)?;
         file.persist(&self.path).with_context(cannot)?;
         Ok(())
+    }
+}
+
+/// Parses the hashes of a file. A hash that cannot be read must not let its tool pass as a new one.
+fn parse_digests(
+    servers: BTreeMap<String, BTreeMap<String, String>>,
+) -> Result<BTreeMap<String, BTreeMap<String, ToolDigest>>> {
+    let parse = |(server, tools): (String, BTreeMap<String, String>)| {
+        let tools = tools.into_iter().map(|(tool, hash)| match hash.parse() {
+            Ok(digest) => Ok((tool, digest)),
+            Err(error) => Err(error).with_context(|| format!("tool `{tool}` of `{server}`")),
+        });
+        let tools = tools.collect::<Result<_>>()?;
+        Ok((server, tools))
+    };
+    servers.into_iter().map(parse).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse_digests;
+
+    #[test]
+    fn a_damaged_pin_is_an_error_and_not_a_new_tool() {
+        let pins = |hash: &str| {
+            serde_json::from_value(serde_json::json!({"files": {"read": hash}})).unwrap()
+        };
+        let read = parse_digests(pins(&"ab".repeat(32))).unwrap();
+        assert_eq!(read["files"]["read"].to_string(), "ab".repeat(32));
+        for damaged in ["", "ab", &"xy".repeat(32)] {
+            let error = parse_digests(pins(damaged)).unwrap_err();
+            assert_eq!(error.to_string(), "tool `read` of `files`");
+        }
     }
 }

@@ -131,7 +131,7 @@ fn record_calls(path: &Path) -> Result<impl Fn(&ProxiedCall) + Send + Sync + use
             "server": call.upstream,
             "tool": call.tool,
             "arguments": call.arguments,
-            "durationMs": u64::try_from(call.duration.as_millis()).unwrap_or(u64::MAX),
+            "durationMs": call.duration.as_millis().min(u64::MAX.into()) as u64,
             "answerBytes": call.answer_bytes,
             "handles": call.handles,
         });

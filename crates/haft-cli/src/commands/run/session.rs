@@ -260,9 +260,12 @@ impl TurnSession {
         match self.gates {
             GateMode::Approve => self.pending_gates.push_back(gate),
             // The runner decides.
-            GateMode::Park | GateMode::Deny => {}
+            GateMode::Deny => {}
+            GateMode::Park => {
+                self.printer.print_waiting_gate(&gate, &show_url(self.stores.url()));
+            }
             GateMode::Wait if !Keyboard::is_interactive() => {
-                self.printer.print_waiting_gate(&gate.id, &show_url(self.stores.url()));
+                self.printer.print_waiting_gate(&gate, &show_url(self.stores.url()));
             }
             GateMode::Wait => {
                 self.pending_gates.push_back(gate);
@@ -280,7 +283,7 @@ impl TurnSession {
             match gates.resolve(&gate.id, Value::Bool(true), "haft run --yes").await {
                 Ok(()) | Err(SettleError::Closed { .. }) => {}
                 Err(SettleError::Invalid { .. }) => {
-                    self.printer.print_waiting_gate(&gate.id, &show_url(self.stores.url()));
+                    self.printer.print_waiting_gate(&gate, &show_url(self.stores.url()));
                 }
                 Err(error) => return Err(error.into()),
             }

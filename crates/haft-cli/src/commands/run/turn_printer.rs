@@ -4,11 +4,11 @@ use std::io::{IsTerminal as _, Write as _, stdout};
 
 use haft::events::{Event, EventKind, LogLevel, StreamDelta, ToolCallReport};
 use haft::executors::ExecutorDescription;
-use haft::stores::GateId;
 use haft::turn::{Clock as _, Gate, SystemClock, Timestamp};
 use haft::turn::{TurnOutcome, TurnReport};
 use serde_json::json;
 
+use super::gate_reply::expects_approval;
 use crate::commands::gates::format_preview;
 use crate::commands::{count_noun, elide, format_count, format_duration};
 use crate::markdown::MarkdownStream;
@@ -261,6 +261,17 @@ impl TurnPrinter {
 
     /// Prints the question of a gate and a prompt for the reply.
     pub(super) fn print_question(&mut self, gate: &Gate, is_yes_or_no: bool) {
+        self.print_gate(gate, is_yes_or_no);
+        let prompt = match (is_yes_or_no, gate.approval && self.stores_turns()) {
+            (true, true) => "approve? [y/N] (? lists more choices) ",
+            (true, false) => "approve? [y/N] ",
+            (false, _) => "value (empty to deny): ",
+        };
+        print_prompt(&self.terminal.style_stderr(TextRole::Key, prompt));
+    }
+
+    /// Prints the question of a gate, what it is about, and what the call would change.
+    fn print_gate(&mut self, gate: &Gate, is_yes_or_no: bool) {
         let mut text = gate.reason.clone();
         if !gate.payload.is_null() {
             let payload = gate.payload.to_string();
@@ -278,12 +289,6 @@ impl TurnPrinter {
                 format_preview(preview, |role, line| self.terminal.style_stderr(role, line));
             print_line(format_args!("{}", shown.trim_end()));
         }
-        let prompt = match (is_yes_or_no, gate.approval && self.stores_turns()) {
-            (true, true) => "approve? [y/N] (? lists more choices) ",
-            (true, false) => "approve? [y/N] ",
-            (false, _) => "value (empty to deny): ",
-        };
-        print_prompt(&self.terminal.style_stderr(TextRole::Key, prompt));
     }
 
     /// Prints a notice that does not come from an event.
@@ -291,9 +296,10 @@ impl TurnPrinter {
         self.print_note(TextRole::Warning, text);
     }
 
-    /// Prints the command that decides a gate which cannot be decided here.
-    pub(crate) fn print_waiting_gate(&mut self, gate: &GateId, store: &str) {
-        let text = format!("waiting for approval: haft approve {gate} --store {store}");
+    /// Prints a gate that cannot be decided here, and the command that decides it.
+    pub(crate) fn print_waiting_gate(&mut self, gate: &Gate, store: &str) {
+        self.print_gate(gate, expects_approval(gate));
+        let text = format!("waiting for approval: haft approve {} --store {store}", gate.id);
         self.print_always(TextRole::Warning, &text);
     }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use haft::schema::ForeignSchemaError;
-use haft::stores::{StoredText, StoredTurn};
+use haft::stores::StoredTurn;
 use haft::turn::{AnswerFormat, TurnReport};
 use serde_json::{Value, json};
 
@@ -43,12 +43,14 @@ pub(super) fn read_answer_format(file: &Path) -> Result<AnswerFormat> {
     Ok(format.map_err(|error| error.at(location))?)
 }
 
-/// The format that a stored turn must answer in.
-pub(super) fn stored_answer_format(turn: &StoredTurn) -> Option<AnswerFormat> {
-    let first = turn.journal.first().map(StoredText::as_str)?;
-    let mut entry: Value = serde_json::from_str(first).ok()?;
-    let stored = entry.get_mut("stash")?.get_mut(AnswerFormat::STASH_KEY)?.take();
-    AnswerFormat::from_stored(stored).ok()
+/// Reads the format that a stored turn must answer in; nothing if it may answer in any.
+pub(super) fn read_stored_format(turn: &StoredTurn) -> Result<Option<AnswerFormat>> {
+    let Some(first) = turn.journal.first() else { return Ok(None) };
+    let mut entry: Value = serde_json::from_str(first.as_str())
+        .with_context(|| format!("the journal of turn `{}` is damaged", turn.summary.id))?;
+    let stash = entry.get_mut("stash");
+    let stored = stash.and_then(|stash| stash.get_mut(AnswerFormat::STASH_KEY)).map(Value::take);
+    Ok(stored.map(AnswerFormat::from_stored).transpose()?)
 }
 
 /// Prints the answer of a completed turn: to read on a terminal, else as one line.

@@ -64,8 +64,11 @@ impl RecordView<'_> {
         }
         let changes = call.get("changes").and_then(Value::as_array);
         for change in changes.into_iter().flatten() {
-            let change: Option<Change> = serde_json::from_value(change.clone()).ok();
-            let change = change.map_or_else(String::new, |it| it.to_string());
+            // A change that this version does not know is shown as it is stored.
+            let change = match serde_json::from_value::<Change>(change.clone()) {
+                Ok(known) => known.to_string(),
+                Err(_) => change.to_string(),
+            };
             text.push_str(&format!("\n  coerced {}", sanitize(&change)));
         }
         let grant = text_field(call, "grant");

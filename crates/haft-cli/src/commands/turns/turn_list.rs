@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::{parse_json_or_text, status_role};
 use crate::args::TurnsArgs;
 use crate::commands::run::origin_agent;
-use crate::commands::{elide, format_count, print_text};
+use crate::commands::{format_count, print_text};
 use crate::conversations::find_conversation;
 use crate::store::{open_store_to_read, short_id};
 use crate::terminal::{Terminal, TextRole, print_line, sanitize};
@@ -25,7 +25,7 @@ struct TurnLine {
     executor: Option<ExecutorDescription>,
     tokens: u64,
     first_words: String,
-    /// Everything that was said, in lower case.
+    /// Everything that was said, in lower case; empty if it is not searched.
     words: String,
 }
 
@@ -40,28 +40,16 @@ pub(in crate::commands) async fn list_turns(
     terminal: &Terminal,
 ) -> Result<ExitCode> {
     let stores = open_store_to_read(&args.store.find_address()).await?;
-    let mut query = TurnQuery::default().limit(PAGE.min(args.limit.max(1)));
-    query.unfinished = args.unfinished;
-    (query.tool, query.min_tokens) = (args.tool, args.min_tokens);
+    let mut query = turn_query(&args);
     if let Some(name) = &args.conversation {
         query.conversation = Some(find_conversation(&stores, name).await?);
     }
     let has_filter = args.unfinished
         || args.search.is_some()
         || args.agent.is_some()
-        || query.tool.is_some()
-        || query.min_tokens.is_some();
-    let mut spoken = None;
-    match &args.search {
-        Some(text) if args.all_messages => spoken = Some(text.to_lowercase()),
-        Some(text) => query = query.matching(text),
-        None => {}
-    }
-    // The index has the name of an agent. The rest of its path is compared with the turns.
-    let agent_name = args.agent.as_deref().map(Path::new).and_then(Path::file_name);
-    if let Some(name) = agent_name {
-        query = query.agent(name.to_string_lossy());
-    }
+        || args.tool.is_some()
+        || args.min_tokens.is_some();
+    let spoken = args.search.as_ref().filter(|_| args.all_messages).map(|it| it.to_lowercase());
     let (mut text, mut found, mut read) = (String::new(), 0, 0);
     'pages: while found < args.limit && read < MAX_SEARCHED {
         let page = stores.turns().turns(query.clone()).await?;
@@ -69,7 +57,11 @@ pub(in crate::commands) async fn list_turns(
         query.before = Some(last.id.clone());
         for summary in page {
             read += 1;
-            let Some(line) = TurnLine::load(summary, &stores).await? else { continue };
+            let line = match spoken {
+                Some(_) => TurnLine::load_whole(summary, &stores).await?,
+                None => TurnLine::load(summary, &stores).await?,
+            };
+            let Some(line) = line else { continue };
             if !line.matches(spoken.as_deref(), args.agent.as_deref()) {
                 continue;
             }
@@ -91,9 +83,47 @@ pub(in crate::commands) async fn list_turns(
     Ok(if found == 0 && has_filter { FailureCode::NotFound.into() } else { ExitCode::SUCCESS })
 }
 
+/// What the store is asked for. The agent is in its index by name; the rest of a path is compared with the turns.
+fn turn_query(args: &TurnsArgs) -> TurnQuery {
+    let mut query = TurnQuery::default().limit(PAGE.min(args.limit.max(1)));
+    query.unfinished = args.unfinished;
+    (query.tool, query.min_tokens) = (args.tool.clone(), args.min_tokens);
+    if let Some(text) = args.search.as_ref().filter(|_| !args.all_messages) {
+        query = query.matching(text);
+    }
+    match args.agent.as_deref().map(Path::new).and_then(Path::file_name) {
+        Some(name) => query.agent(name.to_string_lossy()),
+        None => query,
+    }
+}
+
 impl TurnLine {
-    /// Loads a turn; nothing if it was removed meanwhile.
+    /// Loads what a line shows: the summary and the first entry of the journal, which has the agent and the executor. A
+    /// turn of an earlier version without a summary, and one that was resumed with another model, is loaded whole.
+    /// Returns nothing if the turn was removed meanwhile.
     async fn load(summary: TurnSummary, stores: &OpenStores) -> Result<Option<Self>> {
+        let Some(words) = summary.first_words.clone() else {
+            return Self::load_whole(summary, stores).await;
+        };
+        let first = stores.turns().read_journal(summary.id.clone(), 0, 1).await?;
+        let mut turn = StoredTurn::new(summary);
+        turn.journal = first.into_iter().map(|entry| entry.json).collect();
+        let executor = TurnHistory::read(&turn)?.executor;
+        let agent = origin_agent(&turn);
+        let summary = turn.summary;
+        let first_model = match &executor {
+            Some(ExecutorDescription::Model { model, .. }) => Some(model),
+            _ => None,
+        };
+        if turn.journal.is_empty() || first_model != summary.model.as_ref() {
+            return Self::load_whole(summary, stores).await;
+        }
+        let (tokens, first_words) = (summary.tokens.unwrap_or_default(), elide_words(&words));
+        Ok(Some(Self { summary, agent, executor, tokens, first_words, words: String::new() }))
+    }
+
+    /// Loads a turn with everything that was said in it; nothing if it was removed meanwhile.
+    async fn load_whole(summary: TurnSummary, stores: &OpenStores) -> Result<Option<Self>> {
         let Some(turn) = stores.turns().load(summary.id.clone()).await? else {
             return Ok(None);
         };
@@ -193,7 +223,11 @@ fn messages<'t>(turn: &'t StoredTurn, role: &'t str) -> impl Iterator<Item = Str
 fn first_words(turn: &StoredTurn) -> String {
     let text = messages(turn, "user").last().unwrap_or_default();
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    if words.chars().count() > 60 { elide_name(&words, 60) } else { elide(&words, 60) }
+    elide_words(&words)
+}
+
+fn elide_words(words: &str) -> String {
+    if words.chars().count() > 60 { elide_name(words, 60) } else { words.to_owned() }
 }
 
 fn spoken_words(turn: &StoredTurn) -> String {

@@ -109,10 +109,13 @@ impl<'t> TurnView<'t> {
         for gate in self.turn.gates.iter().filter(|gate| gate.settlement.is_none()) {
             let label = terminal.style_stdout(TextRole::Warning, "open gate");
             text.push_str(&format!("{label} {}\n", gate.id));
-            let opened = serde_json::from_str::<Gate>(&gate.json).ok();
-            if let Some(preview) = opened.and_then(|gate| gate.preview) {
-                let style = |role, line: &str| terminal.style_stdout(role, line);
-                text.push_str(&format_preview(&preview, style));
+            match serde_json::from_str::<Gate>(&gate.json) {
+                Ok(Gate { preview: Some(preview), .. }) => {
+                    let style = |role, line: &str| terminal.style_stdout(role, line);
+                    text.push_str(&format_preview(&preview, style));
+                }
+                Ok(_) => {}
+                Err(error) => text.push_str(&format!("  the gate cannot be read: {error}\n")),
             }
         }
         if let Some(handle) = self.facts.handles.values().flatten().next() {

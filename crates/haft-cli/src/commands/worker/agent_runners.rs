@@ -1,6 +1,7 @@
 //! The runners of a worker: one for every agent and executor of the turns that it claims.
 
 use std::collections::{BTreeMap, HashMap};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -228,10 +229,10 @@ fn find_agents(dirs: &[PathBuf]) -> Result<BTreeMap<String, PathBuf>> {
 
 /// Lists the directories of agents in a directory.
 fn list_agent_dirs(dir: &Path) -> Result<Vec<PathBuf>> {
-    let entries = std::fs::read_dir(dir);
-    let entries = entries.with_context(|| format!("cannot read `{}`", dir.display()))?;
-    let paths = entries.filter_map(|it| Some(it.ok()?.path()));
-    let mut paths: Vec<_> = paths.filter(|it| it.join(AGENT_FILE).is_file()).collect();
+    let paths = std::fs::read_dir(dir)
+        .and_then(|entries| entries.map(|it| Ok(it?.path())).collect::<io::Result<Vec<_>>>());
+    let mut paths = paths.with_context(|| format!("cannot read `{}`", dir.display()))?;
+    paths.retain(|it| it.join(AGENT_FILE).is_file());
     paths.sort();
     Ok(paths)
 }

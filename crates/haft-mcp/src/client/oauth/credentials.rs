@@ -89,18 +89,18 @@ impl ProgramCredentials {
     }
 
     /// The token, unless it ends soon.
-    fn usable(&self) -> Option<StoredCredentials> {
-        let current = self.state();
+    fn find_unexpired(&self) -> Option<StoredCredentials> {
+        let current = self.lock_current();
         let (credentials, until) = current.as_ref()?;
         (Instant::now() < *until).then(|| credentials.clone())
     }
 
-    fn state(&self) -> MutexGuard<'_, Option<(StoredCredentials, Instant)>> {
+    fn lock_current(&self) -> MutexGuard<'_, Option<(StoredCredentials, Instant)>> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Obtains a token, and says how long it is used.
-    async fn obtain(&self) -> Result<(StoredCredentials, Duration), AuthError> {
+    async fn obtain_token(&self) -> Result<(StoredCredentials, Duration), AuthError> {
         let (id, secret) = &self.client;
         let config = ClientCredentialsConfig::ClientSecret {
             client_id: id.clone(),
@@ -129,14 +129,15 @@ impl CredentialStore for ProgramCredentials {
         Box::pin(async {
             // The semaphore is never closed.
             let _permit = self.obtaining.acquire().await;
-            if let Some(credentials) = self.usable() {
+            if let Some(credentials) = self.find_unexpired() {
                 return Ok(Some(credentials));
             }
-            let obtained = tokio::time::timeout(super::MAX_TIME, Box::pin(self.obtain())).await;
+            let obtained =
+                tokio::time::timeout(super::MAX_TIME, Box::pin(self.obtain_token())).await;
             let late =
                 |_| AuthError::InternalError("the server did not respond in time".to_owned());
             let (credentials, usable) = obtained.map_err(late)??;
-            *self.state() = Some((credentials.clone(), Instant::now() + usable));
+            *self.lock_current() = Some((credentials.clone(), Instant::now() + usable));
             Ok(Some(credentials))
         })
     }
@@ -155,7 +156,7 @@ impl CredentialStore for ProgramCredentials {
         Self: 'f,
     {
         Box::pin(async {
-            *self.state() = None;
+            *self.lock_current() = None;
             Ok(())
         })
     }

@@ -62,7 +62,7 @@ fn system_item(parts: &[SystemPart], channel: SystemChannel) -> Option<Item<'_>>
         SystemChannel::Developer => Role::Developer,
         SystemChannel::System => Role::System,
     };
-    let parts: Vec<_> = parts.iter().map(|it| Part::input(it.text.as_str())).collect();
+    let parts: Vec<_> = parts.iter().map(|it| Part::input_text(it.text.as_str())).collect();
     (!parts.is_empty()).then(|| Item::message(role, ItemContent::Parts(parts)))
 }
 
@@ -174,13 +174,13 @@ fn replayed_items<'b>(
                     content: ItemContent::Parts(parts),
                     ..
                 })) if last.as_ref() == Some(&by) => {
-                    parts.push(Part::output(text));
+                    parts.push(Part::output_text(text));
                 }
                 _ => items.push(Item::Known(KnownItem::Message {
                     by: known(by),
                     status: Some("completed"),
                     role: Role::Assistant,
-                    content: ItemContent::Parts(vec![Part::output(text)]),
+                    content: ItemContent::Parts(vec![Part::output_text(text)]),
                 })),
             },
         }
@@ -217,11 +217,11 @@ fn content_parts(content: &[ContentPart]) -> Result<Vec<Part<'_>>, EncodeError> 
     let mut parts = Vec::new();
     for it in content {
         match it {
-            ContentPart::Text(text) => parts.push(Part::input(text.as_str())),
+            ContentPart::Text(text) => parts.push(Part::input_text(text.as_str())),
             ContentPart::Media(media) => {
-                parts.push(Part::input(media.frame.open.as_str()));
+                parts.push(Part::input_text(media.frame.open.as_str()));
                 parts.push(media_part(media)?);
-                parts.push(Part::input(media.frame.close.as_str()));
+                parts.push(Part::input_text(media.frame.close.as_str()));
             }
         }
     }

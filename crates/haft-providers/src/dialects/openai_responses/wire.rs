@@ -94,11 +94,11 @@ pub(super) enum Part<'b> {
 }
 
 impl<'b> Part<'b> {
-    pub(super) fn input(text: &'b str) -> Self {
+    pub(super) fn input_text(text: &'b str) -> Self {
         Self::InputText { text }
     }
 
-    pub(super) fn output(text: &'b str) -> Self {
+    pub(super) fn output_text(text: &'b str) -> Self {
         Self::OutputText { text, annotations: [], logprobs: [] }
     }
 }

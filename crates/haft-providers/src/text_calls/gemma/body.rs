@@ -237,7 +237,7 @@ impl<'a, 't> ArgumentsReader<'a, 't> {
             Some('<') => return super::eat(&mut ahead, CLOSE, self.input),
             Some(_) => {}
         }
-        match ahead.run(|it| is_name_part(it) || it == '$') {
+        match ahead.read_while(|it| is_name_part(it) || it == '$') {
             Ok("") | Err(ParseStop::Mismatch) => return Ok(false),
             Ok(_) => {}
             Err(ParseStop::Incomplete) => return at_end(),

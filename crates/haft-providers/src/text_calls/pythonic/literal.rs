@@ -12,7 +12,7 @@ pub(super) fn push_literal(
     out: &mut String,
     depth: usize,
 ) -> Result<(), ParseStop> {
-    match at.need()? {
+    match at.peek_required()? {
         it if closing(it).is_some() => {
             push_string(out, &string(at)?);
             Ok(())
@@ -66,7 +66,7 @@ fn push_dictionary(at: &mut Cursor<'_>, out: &mut String, depth: usize) -> Resul
         if out.len() > empty {
             out.push(',');
         }
-        if closing(at.need()?).is_none() {
+        if closing(at.peek_required()?).is_none() {
             return Err(ParseStop::Mismatch);
         }
         push_string(out, &string(at)?);
@@ -86,7 +86,8 @@ fn push_dictionary(at: &mut Cursor<'_>, out: &mut String, depth: usize) -> Resul
 }
 
 fn push_scalar(at: &mut Cursor<'_>, out: &mut String) -> Result<(), ParseStop> {
-    let word = at.run(|it| it.is_ascii_alphanumeric() || matches!(it, '_' | '+' | '-' | '.'))?;
+    let word =
+        at.read_while(|it| it.is_ascii_alphanumeric() || matches!(it, '_' | '+' | '-' | '.'))?;
     match word {
         "True" | "true" => out.push_str("true"),
         "False" | "false" => out.push_str("false"),
@@ -122,7 +123,7 @@ fn closing(open: char) -> Option<&'static [char]> {
 }
 
 fn string(at: &mut Cursor<'_>) -> Result<String, ParseStop> {
-    let open = at.need()?;
+    let open = at.peek_required()?;
     let ends = closing(open).ok_or(ParseStop::Mismatch)?;
     at.bump(open);
     let mut out = String::new();
@@ -130,7 +131,7 @@ fn string(at: &mut Cursor<'_>) -> Result<String, ParseStop> {
         let rest = at.rest();
         let len = rest.find(|it| it == '\\' || ends.contains(&it)).ok_or(ParseStop::Incomplete)?;
         out.push_str(at.take(len));
-        let stop = at.need()?;
+        let stop = at.peek_required()?;
         at.bump(stop);
         if stop != '\\' {
             return Ok(out);
@@ -141,7 +142,7 @@ fn string(at: &mut Cursor<'_>) -> Result<String, ParseStop> {
 
 /// Reads what stands behind a backslash. What is no escape stays as it was written, as in Python.
 fn push_escape(at: &mut Cursor<'_>, out: &mut String) -> Result<(), ParseStop> {
-    let it = at.need()?;
+    let it = at.peek_required()?;
     at.bump(it);
     let plain = match it {
         'n' => Some('\n'),

@@ -135,7 +135,7 @@ impl ObjectReader {
         }
         let mut blocks = Vec::new();
         while !bytes.is_empty() {
-            let len = usize::try_from(BLOCK_BYTES).unwrap_or(usize::MAX).min(bytes.len());
+            let len = bytes.len().min(BLOCK_BYTES as usize);
             blocks.push(bytes.split_to(len));
         }
         Ok(blocks)

@@ -34,7 +34,7 @@ impl StoreState {
     pub(super) fn read_journal(&self, id: &TurnId, after: u64, limit: usize) -> Vec<JournalRow> {
         let turn = self.numbers.get(id).and_then(|number| self.turns.get(number));
         let entries = turn.into_iter().flat_map(|turn| (1..).zip(&turn.journal));
-        let skipped = usize::try_from(after).unwrap_or(usize::MAX);
+        let skipped = after.min(usize::MAX as u64) as usize;
         let entries = entries.skip(skipped).take(limit);
         entries.map(|(number, json)| JournalRow::new(number, json.clone())).collect()
     }

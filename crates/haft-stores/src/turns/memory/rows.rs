@@ -60,7 +60,7 @@ impl TurnRows {
 
     /// The rows behind a number, with their numbers, in order. The number of a row is its place, counted from 1.
     pub(super) fn behind(&self, number: u64) -> impl Iterator<Item = (u64, &Row)> {
-        let skipped = usize::try_from(number).unwrap_or(usize::MAX);
+        let skipped = number.min(usize::MAX as u64) as usize;
         let places = self.places.iter().enumerate().skip(skipped);
         places.filter_map(|(place, row)| Some((place as u64 + 1, row.as_ref()?)))
     }

@@ -53,7 +53,7 @@ impl StoreState {
     }
 
     /// Notes what is changed from now on, if there are listeners to be told.
-    pub(super) fn note_changes(&mut self, has_listeners: bool) {
+    pub(super) fn set_has_listeners(&mut self, has_listeners: bool) {
         self.changes.has_listeners = has_listeners;
     }
 

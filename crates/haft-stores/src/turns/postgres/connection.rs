@@ -50,17 +50,17 @@ impl Database {
         Ok(Self { pool, config, schema })
     }
 
-    pub(super) async fn client(&self) -> Result<Object, PostgresError> {
+    pub(super) async fn acquire_client(&self) -> Result<Object, PostgresError> {
         Ok(self.pool.get().await?)
     }
 
     /// A statement with the name of the schema in it.
-    pub(super) fn sql(&self, statement: &str) -> String {
+    pub(super) fn qualify_tables(&self, statement: &str) -> String {
         statement.replace("{s}", &self.schema)
     }
 
     /// The channel on which changes are told.
-    pub(super) fn channel(&self) -> String {
+    pub(super) fn channel_name(&self) -> String {
         format!("haft_{}", self.schema)
     }
 

@@ -34,9 +34,10 @@ impl PostgresGrants {
     }
 
     async fn has_tables(&self) -> Result<bool, PostgresError> {
-        let client = self.database.client().await?;
+        let client = self.database.acquire_client().await?;
         let find = "SELECT to_regclass($1) IS NOT NULL AND to_regclass($2) IS NOT NULL";
-        let tables = ["{s}.grants", "{s}.grants_revoked"].map(|name| self.database.sql(name));
+        let tables =
+            ["{s}.grants", "{s}.grants_revoked"].map(|name| self.database.qualify_tables(name));
         let [grants, revoked] = &tables;
         Ok(client.query_one(find, &[grants, revoked]).await?.try_get(0)?)
     }
@@ -62,8 +63,8 @@ impl PostgresGrants {
                 PRIMARY KEY (tenant, id)
             );
             COMMIT;";
-        let client = self.database.client().await?;
-        let created = client.batch_execute(&self.database.sql(create)).await;
+        let client = self.database.acquire_client().await?;
+        let created = client.batch_execute(&self.database.qualify_tables(create)).await;
         if created.is_err() {
             // The connection goes back to the pool without an open transaction.
             let _ = client.batch_execute("ROLLBACK").await;
@@ -73,9 +74,10 @@ impl PostgresGrants {
 
     async fn insert_grant(&self, id: GrantId, json: &str) -> Result<(), PostgresError> {
         self.create_tables().await?;
-        let client = self.database.client().await?;
+        let client = self.database.acquire_client().await?;
         let (tenant, id) = (&*self.tenant, id.to_string());
-        let count = self.database.sql("SELECT count(*) FROM {s}.grants WHERE tenant = $1");
+        let count =
+            self.database.qualify_tables("SELECT count(*) FROM {s}.grants WHERE tenant = $1");
         let count: i64 = client.query_one(&count, &[&tenant]).await?.try_get(0)?;
         if usize::try_from(count).is_ok_and(|it| it >= MAX_GRANTS) {
             let reason = "there are 1000 standing approvals; revoke some of them";
@@ -85,7 +87,7 @@ impl PostgresGrants {
                       SELECT $1, $2, $3 WHERE NOT EXISTS
                           (SELECT 1 FROM {s}.grants_revoked WHERE tenant = $1 AND id = $2)
                       ON CONFLICT DO NOTHING";
-        client.execute(&self.database.sql(insert), &[&tenant, &id, &json]).await?;
+        client.execute(&self.database.qualify_tables(insert), &[&tenant, &id, &json]).await?;
         Ok(())
     }
 
@@ -93,13 +95,14 @@ impl PostgresGrants {
         if !self.has_tables().await? {
             return Ok(Vec::new());
         }
-        let client = self.database.client().await?;
+        let client = self.database.acquire_client().await?;
         // A grant that was revoked and then put back is listed as revoked.
         let load = "SELECT id, json, EXISTS (SELECT 1 FROM {s}.grants_revoked AS revoked
                         WHERE revoked.tenant = grants.tenant AND revoked.id = grants.id)
                     FROM {s}.grants WHERE tenant = $1 ORDER BY id LIMIT $2";
-        let limit = i64::try_from(MAX_GRANTS).unwrap_or(i64::MAX);
-        let rows = client.query(&self.database.sql(load), &[&&*self.tenant, &limit]).await?;
+        let limit = MAX_GRANTS as i64;
+        let rows =
+            client.query(&self.database.qualify_tables(load), &[&&*self.tenant, &limit]).await?;
         let mut grants = Vec::with_capacity(rows.len());
         for row in &rows {
             let (id, json): (String, String) = (row.try_get(0)?, row.try_get(1)?);
@@ -114,19 +117,19 @@ impl PostgresGrants {
 
     async fn revoke_grant(&self, id: GrantId) -> Result<bool, PostgresError> {
         self.create_tables().await?;
-        let mut client = self.database.client().await?;
+        let mut client = self.database.acquire_client().await?;
         let (tenant, id) = (&*self.tenant, id.to_string());
         let parameters: [&(dyn ToSql + Sync); 2] = [&tenant, &id];
         let transaction = client.transaction().await?;
         let find = "SELECT EXISTS (SELECT 1 FROM {s}.grants WHERE tenant = $1 AND id = $2)";
-        let found = transaction.query_one(&self.database.sql(find), &parameters).await?;
+        let found = transaction.query_one(&self.database.qualify_tables(find), &parameters).await?;
         let mark = "INSERT INTO {s}.grants_revoked (tenant, id) VALUES ($1, $2)
                     ON CONFLICT DO NOTHING";
-        let marked = transaction.execute(&self.database.sql(mark), &parameters).await?;
+        let marked = transaction.execute(&self.database.qualify_tables(mark), &parameters).await?;
         transaction.commit().await?;
         // The mark counts; the row is only not listed any more, and a role that may not delete it leaves it there.
         let delete = "DELETE FROM {s}.grants WHERE tenant = $1 AND id = $2";
-        let _ = client.execute(&self.database.sql(delete), &parameters).await;
+        let _ = client.execute(&self.database.qualify_tables(delete), &parameters).await;
         Ok(found.try_get::<_, bool>(0)? && marked == 1)
     }
 }

@@ -54,9 +54,9 @@ impl PostgresLedger {
     }
 
     async fn create_table(&self) -> Result<(), PostgresError> {
-        let client = self.database.client().await?;
+        let client = self.database.acquire_client().await?;
         let find = "SELECT to_regclass($1) IS NOT NULL";
-        let table = self.database.sql("{s}.approvals_spent");
+        let table = self.database.qualify_tables("{s}.approvals_spent");
         // A role that may only insert rows must not try to create anything.
         if client.query_one(find, &[&table]).await?.try_get(0)? {
             return Ok(());
@@ -69,15 +69,16 @@ impl PostgresLedger {
                 spent_at timestamptz NOT NULL DEFAULT now()
             );
             COMMIT;";
-        client.batch_execute(&self.database.sql(create)).await?;
+        client.batch_execute(&self.database.qualify_tables(create)).await?;
         Ok(())
     }
 
     async fn insert(&self, gate: &GateId) -> Result<Spending, PostgresError> {
-        let client = self.database.client().await?;
+        let client = self.database.acquire_client().await?;
         // Without a target of the conflict no right to read is needed.
         let insert = "INSERT INTO {s}.approvals_spent (gate) VALUES ($1) ON CONFLICT DO NOTHING";
-        let inserted = client.execute(&self.database.sql(insert), &[&gate.as_str()]).await?;
+        let inserted =
+            client.execute(&self.database.qualify_tables(insert), &[&gate.as_str()]).await?;
         Ok(if inserted == 1 { Spending::First } else { Spending::Repeated })
     }
 

@@ -43,7 +43,7 @@ impl Drop for ListenTask {
 /// Listens until the connection fails. Returns nothing if the store is gone.
 async fn listen(database: &Weak<Database>, hub: &Weak<ChangeHub>) -> Option<()> {
     let store = database.upgrade()?;
-    let (config, channel) = (store.config.clone(), store.channel());
+    let (config, channel) = (store.config.clone(), store.channel_name());
     drop(store);
     let Ok(tls) = tls_connector() else { return Some(()) };
     let Ok((client, mut connection)) = config.connect(tls).await else { return Some(()) };

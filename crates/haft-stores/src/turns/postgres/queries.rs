@@ -17,7 +17,7 @@ use super::error::{PostgresError, damaged};
 use super::schedule::{NOW, read_schedule, read_time};
 use super::schema::UNFINISHED;
 use super::updates::{conversation_digest, digest};
-use crate::turns::{split_tools, tool_word};
+use crate::turns::{saturating_i64, split_tools, tool_word};
 
 type Parameter = Box<dyn ToSql + Sync + Send>;
 
@@ -66,7 +66,8 @@ pub(super) async fn read_journal(
     let sql = "SELECT journal.number, journal.json FROM {s}.journal
                WHERE turn = (SELECT number FROM {s}.turns WHERE id = $1) AND number > $2
                ORDER BY number LIMIT $3";
-    let parameters: [&(dyn ToSql + Sync); 3] = [&id.as_str(), &after, &sql_limit(limit)];
+    let parameters: [&(dyn ToSql + Sync); 3] =
+        [&id.as_str(), &after, &saturating_i64(limit as u64)];
     let rows = query(database, transaction, sql, &parameters).await?;
     let rows = rows
         .iter()
@@ -112,7 +113,8 @@ pub(super) async fn read_rows(
     let sql = "SELECT number, kind, id, json FROM {s}.records
                WHERE turn = (SELECT number FROM {s}.turns WHERE id = $1) AND number > $2
                ORDER BY number LIMIT $3";
-    let parameters: [&(dyn ToSql + Sync); 3] = [&id.as_str(), &after, &sql_limit(limit)];
+    let parameters: [&(dyn ToSql + Sync); 3] =
+        [&id.as_str(), &after, &saturating_i64(limit as u64)];
     let rows = query(database, transaction, sql, &parameters).await?;
     let rows = rows.iter().map(|row| {
         let (name, json): (String, String) = (row.try_get(2)?, row.try_get(3)?);
@@ -168,11 +170,6 @@ async fn find_before(
     Ok(Some(row.try_get(0)?))
 }
 
-/// A limit beyond the range of the server's integers is no limit.
-fn sql_limit(limit: usize) -> i64 {
-    i64::try_from(limit).unwrap_or(i64::MAX)
-}
-
 /// The statement of a list of turns, and its parameters.
 struct TurnsSql {
     sql: String,
@@ -190,9 +187,8 @@ impl TurnsSql {
         this.add_optional("model =", wanted.model.clone());
         this.add_optional("created_at >=", wanted.created_from.map(Timestamp::as_micros));
         this.add_optional("created_at <", wanted.created_before.map(Timestamp::as_micros));
-        let tokens = |it: u64| i64::try_from(it).unwrap_or(i64::MAX);
-        this.add_optional("coalesce(tokens, 0) >=", wanted.min_tokens.map(tokens));
-        this.add_optional("coalesce(tokens, 0) <=", wanted.max_tokens.map(tokens));
+        this.add_optional("coalesce(tokens, 0) >=", wanted.min_tokens.map(saturating_i64));
+        this.add_optional("coalesce(tokens, 0) <=", wanted.max_tokens.map(saturating_i64));
         if let Some(tool) = &wanted.tool {
             let mark = this.mark(tool_word(tool));
             this.sql.push_str(&format!(
@@ -215,7 +211,8 @@ impl TurnsSql {
                 " AND number IN (SELECT turn FROM {{s}}.turn_words WHERE word >= {from} AND word < {to})"
             ));
         }
-        let limit = this.mark(sql_limit(wanted.limit.unwrap_or(TurnQuery::DEFAULT_LIMIT)));
+        let limit =
+            this.mark(saturating_i64(wanted.limit.unwrap_or(TurnQuery::DEFAULT_LIMIT) as u64));
         this.sql.push_str(&format!(" {condition} ORDER BY number DESC LIMIT {limit}"));
         this
     }
@@ -326,8 +323,12 @@ pub(super) async fn load_memories(
     let parameters: [&(dyn ToSql + Sync); 2] = [&scope.kind.as_str(), &digest(&scope.id)];
     let rows = query(database, transaction, sql, &parameters).await?;
     let rows = rows.iter().map(|row| {
-        let version = u64::try_from(row.try_get::<_, i64>(2)?).unwrap_or_default();
         let (id, json): (String, String) = (row.try_get(0)?, row.try_get(1)?);
+        let version = u64::try_from(row.try_get::<_, i64>(2)?);
+        let version = version.map_err(|_| StoreError::Damaged {
+            what: format!("memory `{id}`"),
+            reason: "its version is negative".to_owned(),
+        })?;
         Ok(MemoryRow::new(id, json, version))
     });
     rows.collect()
@@ -339,7 +340,7 @@ async fn query(
     sql: &str,
     parameters: &[&(dyn ToSql + Sync)],
 ) -> Result<Vec<Row>, PostgresError> {
-    let statement = transaction.prepare_cached(&database.sql(sql)).await?;
+    let statement = transaction.prepare_cached(&database.qualify_tables(sql)).await?;
     Ok(transaction.query(&statement, parameters).await?)
 }
 
@@ -369,7 +370,8 @@ fn read_summary(row: &Row) -> Result<TurnSummary, PostgresError> {
     summary.model = row.try_get("model")?;
     summary.first_words = row.try_get("first_words")?;
     let tokens: Option<i64> = row.try_get("tokens")?;
-    summary.tokens = tokens.and_then(|it| u64::try_from(it).ok());
+    let tokens = tokens.map(u64::try_from).transpose();
+    summary.tokens = tokens.map_err(|_| damaged(&id, "its count of tokens is negative"))?;
     summary.priority = row.try_get("priority")?;
     summary.updated_at = read_time(row, "updated_at", &id)?;
     summary.ended_at = read_time(row, "ended_at", &id)?;

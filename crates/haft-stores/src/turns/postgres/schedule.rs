@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use deadpool_postgres::Transaction;
 use haft_core::clock::Timestamp;
+use haft_core::invariant::OrReport as _;
 use haft_core::store::{
     CancelOutcome, CancelRequest, ClaimFilter, Lease, LeaseRequest, StoreError, TurnId,
     TurnSchedule, TurnStatus,
@@ -34,7 +35,7 @@ impl LeaseRow {
         id: &TurnId,
     ) -> Result<Option<Self>, PostgresError> {
         let sql = format!("SELECT {COLUMNS} FROM {{s}}.turns WHERE id = $1 FOR UPDATE");
-        let statement = transaction.prepare_cached(&database.sql(&sql)).await?;
+        let statement = transaction.prepare_cached(&database.qualify_tables(&sql)).await?;
         let row = transaction.query_opt(&statement, &[&id.as_str()]).await?;
         row.map(|row| Self::read(&row)).transpose()
     }
@@ -113,8 +114,10 @@ impl LeaseRow {
             cancel.map_err(|error| StoreError::backend("write a request to cancel", error))?;
         let sql = "UPDATE {s}.turns SET epoch = $2, holder = $3, status = $4, runnable_at = $5,
                        held_until = $6, take_overs = $7, cancel = $8 WHERE number = $1";
-        let take_overs = i32::try_from(*take_overs).unwrap_or(i32::MAX);
-        let statement = transaction.prepare_cached(&database.sql(sql)).await?;
+        let take_overs = i32::try_from(*take_overs);
+        let take_overs =
+            take_overs.or_report("a turn is taken over fewer than 2^31 times", i32::MAX);
+        let statement = transaction.prepare_cached(&database.qualify_tables(sql)).await?;
         transaction
             .execute(
                 &statement,
@@ -140,12 +143,12 @@ pub(super) fn read_schedule(row: &Row, id: &str) -> Result<TurnSchedule, Postgre
     let status = TurnStatus::from_word(&status);
     let cancel: Option<String> = row.try_get("cancel")?;
     let cancel = cancel.map(|it| serde_json::from_str(&it)).transpose();
-    let take_overs: i32 = row.try_get("take_overs")?;
+    let take_overs = u32::try_from(row.try_get::<_, i32>("take_overs")?);
     Ok(TurnSchedule {
         status: status.ok_or_else(|| damaged(id, "its status is unknown"))?,
         runnable_at: read_time(row, "runnable_at", id)?,
         held_until: read_time(row, "held_until", id)?,
-        take_overs: u32::try_from(take_overs).unwrap_or_default(),
+        take_overs: take_overs.map_err(|_| damaged(id, "its count of take-overs is negative"))?,
         cancel: cancel.map_err(|_| damaged(id, "its request to cancel cannot be read"))?,
     })
 }
@@ -190,7 +193,7 @@ pub(super) async fn claim_next_turn(
              AND (conversation IS NULL OR NOT EXISTS ({BUSY}))
          ORDER BY priority DESC, runnable_at, number LIMIT 1 FOR UPDATE SKIP LOCKED"
     );
-    let statement = transaction.prepare_cached(&database.sql(&sql)).await?;
+    let statement = transaction.prepare_cached(&database.qualify_tables(&sql)).await?;
     let found =
         transaction.query_opt(&statement, &[&filter.tenant, &filter.agents, &skipped]).await?;
     let Some(turn) = found.map(|row| LeaseRow::read(&row)).transpose()? else {
@@ -215,9 +218,10 @@ pub(super) async fn count_claimable(
              AND ($1::text IS NULL OR tenant = $1)
              AND (cardinality($2::text[]) = 0 OR agent = ANY ($2))"
     );
-    let statement = transaction.prepare_cached(&database.sql(&sql)).await?;
+    let statement = transaction.prepare_cached(&database.qualify_tables(&sql)).await?;
     let row = transaction.query_one(&statement, &[&filter.tenant, &filter.agents]).await?;
-    Ok(u64::try_from(row.try_get::<_, i64>(0)?).unwrap_or_default())
+    let count: i64 = row.try_get(0)?;
+    Ok(u64::try_from(count).or_report_default("a count is not negative"))
 }
 
 /// What came of looking for a turn.
@@ -243,7 +247,7 @@ async fn lock_conversation(
         return Ok(false);
     }
     let sql = format!("SELECT NOT EXISTS ({BUSY}) FROM {{s}}.turns WHERE number = $1");
-    let statement = transaction.prepare_cached(&database.sql(&sql)).await?;
+    let statement = transaction.prepare_cached(&database.qualify_tables(&sql)).await?;
     Ok(transaction.query_one(&statement, &[&turn.number]).await?.try_get(0)?)
 }
 

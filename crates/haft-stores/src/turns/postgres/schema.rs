@@ -1,5 +1,6 @@
 //! The tables, and their migrations.
 
+use haft_core::invariant::OrReport as _;
 use haft_core::store::StoreError;
 
 use super::connection::Database;
@@ -122,27 +123,29 @@ pub(super) const UNFINISHED: &str =
 
 /// Creates the schema and brings it to the newest version. Processes that do it at the same time wait for each other.
 pub(super) async fn migrate(database: &Database) -> Result<(), PostgresError> {
-    let mut client = database.client().await?;
+    let mut client = database.acquire_client().await?;
     let transaction = client.transaction().await?;
-    let lock = database.sql("SELECT pg_advisory_xact_lock(hashtextextended('haft schema {s}', 0))");
+    let lock = database
+        .qualify_tables("SELECT pg_advisory_xact_lock(hashtextextended('haft schema {s}', 0))");
     transaction.execute(&lock, &[]).await?;
     let create = "CREATE SCHEMA IF NOT EXISTS {s};
                   CREATE TABLE IF NOT EXISTS {s}.store (key text PRIMARY KEY, value text NOT NULL);";
-    transaction.batch_execute(&database.sql(create)).await?;
-    let read = database.sql("SELECT value FROM {s}.store WHERE key = 'version'");
+    transaction.batch_execute(&database.qualify_tables(create)).await?;
+    let read = database.qualify_tables("SELECT value FROM {s}.store WHERE key = 'version'");
     let found = transaction.query_opt(&read, &[]).await?;
     let found: String = found.map_or_else(|| Ok("0".to_owned()), |row| row.try_get(0))?;
     let version = found.parse::<u32>().unwrap_or(u32::MAX);
-    let known = u32::try_from(MIGRATIONS.len()).unwrap_or(u32::MAX);
+    let known = u32::try_from(MIGRATIONS.len());
+    let known = known.or_report("there are fewer than 2^32 migrations", u32::MAX);
     if version > known {
         return Err(StoreError::NewerVersion { found: version, known }.into());
     }
     for step in MIGRATIONS.iter().skip(version as usize) {
-        transaction.batch_execute(&database.sql(step)).await?;
+        transaction.batch_execute(&database.qualify_tables(step)).await?;
     }
     let write = "INSERT INTO {s}.store (key, value) VALUES ('version', $1)
                  ON CONFLICT (key) DO UPDATE SET value = excluded.value";
-    transaction.execute(&database.sql(write), &[&known.to_string()]).await?;
+    transaction.execute(&database.qualify_tables(write), &[&known.to_string()]).await?;
     transaction.commit().await?;
     Ok(())
 }

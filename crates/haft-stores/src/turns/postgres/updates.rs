@@ -15,7 +15,7 @@ use super::connection::Database;
 use super::error::PostgresError;
 use super::queries::list_removable_turns;
 use super::schedule::{LeaseRow, NOW};
-use crate::turns::tool_word;
+use crate::turns::{saturating_i64, tool_word};
 
 /// A transaction in the schema of a store.
 pub(super) struct Update<'t> {
@@ -30,7 +30,7 @@ impl Update<'_> {
         sql: &str,
         parameters: &[&(dyn ToSql + Sync)],
     ) -> Result<u64, PostgresError> {
-        let statement = self.transaction.prepare_cached(&self.database.sql(sql)).await?;
+        let statement = self.transaction.prepare_cached(&self.database.qualify_tables(sql)).await?;
         Ok(self.transaction.execute(&statement, parameters).await?)
     }
 
@@ -155,7 +155,7 @@ impl Update<'_> {
         // The turn first, as in every other transaction, so that no two wait for each other.
         let sql = "SELECT turns.id FROM {s}.gates JOIN {s}.turns ON turns.number = gates.turn
                    WHERE gates.id = $1";
-        let statement = self.transaction.prepare_cached(&self.database.sql(sql)).await?;
+        let statement = self.transaction.prepare_cached(&self.database.qualify_tables(sql)).await?;
         let found = self.transaction.query_opt(&statement, &[&id.as_str()]).await?;
         let found = found.ok_or_else(|| StoreError::unknown_gate(id))?;
         let turn: String = found.try_get(0)?;
@@ -169,7 +169,7 @@ impl Update<'_> {
             row.store(self.database, self.transaction).await?;
             return Ok((SettleOutcome::new(settlement, true), turn_id));
         }
-        let sql = self.database.sql("SELECT settlement FROM {s}.gates WHERE id = $1");
+        let sql = self.database.qualify_tables("SELECT settlement FROM {s}.gates WHERE id = $1");
         let statement = self.transaction.prepare_cached(&sql).await?;
         let found = self.transaction.query_opt(&statement, &[&id.as_str()]).await?;
         let found = found.ok_or_else(|| StoreError::unknown_gate(id))?;
@@ -198,7 +198,8 @@ impl Update<'_> {
     pub(super) async fn verify_secret(&self, fingerprint: &str) -> Result<(), PostgresError> {
         let sql = "INSERT INTO {s}.store (key, value) VALUES ('secret', $1) ON CONFLICT DO NOTHING";
         self.execute(sql, &[&fingerprint]).await?;
-        let sql = self.database.sql("SELECT value = $1 FROM {s}.store WHERE key = 'secret'");
+        let sql =
+            self.database.qualify_tables("SELECT value = $1 FROM {s}.store WHERE key = 'secret'");
         let row = self.transaction.query_one(&sql, &[&fingerprint]).await?;
         match row.try_get(0)? {
             true => Ok(()),
@@ -267,8 +268,7 @@ impl Update<'_> {
                 let sql = "UPDATE {s}.turns SET model = coalesce($2, model),
                                tokens = coalesce($3, tokens), error_code = coalesce($4, error_code)
                            WHERE number = $1";
-                // More tokens than the integers of the server can hold are that many.
-                let tokens = update.tokens.map(|it| i64::try_from(it).unwrap_or(i64::MAX));
+                let tokens = update.tokens.map(saturating_i64);
                 if update.model.is_some() || tokens.is_some() || update.error_code.is_some() {
                     self.execute(sql, &[&turn, &update.model, &tokens, &update.error_code]).await?;
                 }
@@ -312,7 +312,7 @@ impl Update<'_> {
                    LIMIT greatest(0, $3 - (SELECT count(*) FROM {s}.turn_words
                                            WHERE turn = $2 AND word >= '=' AND word < '>'))
                    ON CONFLICT DO NOTHING";
-        let limit = i64::try_from(TurnSummary::MAX_TOOLS).unwrap_or(i64::MAX);
+        let limit = TurnSummary::MAX_TOOLS as i64;
         self.execute(sql, &[&words, &turn, &limit]).await?;
         Ok(())
     }
@@ -327,11 +327,12 @@ impl Update<'_> {
             return Ok(None);
         }
         let sql = "SELECT min(expires_at) FROM {s}.gates WHERE turn = $1 AND settlement IS NULL";
-        let statement = self.transaction.prepare_cached(&self.database.sql(sql)).await?;
+        let statement = self.transaction.prepare_cached(&self.database.qualify_tables(sql)).await?;
         let first: Option<i64> =
             self.transaction.query_one(&statement, &[&turn]).await?.try_get(0)?;
-        // A time beyond the range is as good as none.
-        Ok(first.and_then(|it| Timestamp::from_micros(it).ok()))
+        let first = first.map(Timestamp::from_micros).transpose();
+        let (what, reason) = ("an open gate".to_owned(), "its expiry is no valid time".to_owned());
+        Ok(first.map_err(|_| StoreError::Damaged { what, reason })?)
     }
 
     async fn open_gate(
@@ -347,7 +348,7 @@ impl Update<'_> {
             return Ok(());
         }
         let sql = "SELECT turn = $2 AND json = $3 FROM {s}.gates WHERE id = $1";
-        let statement = self.transaction.prepare_cached(&self.database.sql(sql)).await?;
+        let statement = self.transaction.prepare_cached(&self.database.qualify_tables(sql)).await?;
         let found = self.transaction.query_opt(&statement, &[&id.as_str(), &turn, &json]).await?;
         match found.map(|row| row.try_get::<_, bool>(0)).transpose()? {
             Some(true) => Ok(()),
@@ -376,7 +377,7 @@ impl Update<'_> {
 
     /// Tells other processes about a change when the transaction is committed.
     pub(super) async fn notify(&self, text: &str) -> Result<(), PostgresError> {
-        let channel = self.database.channel();
+        let channel = self.database.channel_name();
         self.execute("SELECT pg_notify($1, $2)", &[&channel, &text]).await?;
         Ok(())
     }

@@ -83,7 +83,8 @@ fn cut_statement(message: &str) -> &str {
     ];
     let Some((before, _)) = message.rsplit_once(" at offset ") else { return message };
     let statement = before.match_indices(" in ").find(|(at, separator)| {
-        let rest = before.get(at + separator.len()..).unwrap_or_default().trim_start();
+        let (_, rest) = before.split_at(*at);
+        let rest = rest.strip_prefix(separator).unwrap_or(rest).trim_start();
         FIRST_WORDS.iter().any(|word| rest.starts_with(word))
     });
     statement.and_then(|(at, _)| message.get(..at)).unwrap_or(message)

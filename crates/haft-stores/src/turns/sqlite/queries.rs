@@ -19,7 +19,7 @@ use super::schedule::read_schedule;
 use super::schema::{
     MEMORIES_VERSION, SUMMARY_VERSION, TITLES_VERSION, UNFINISHED, UNFINISHED_WORDS,
 };
-use crate::turns::{split_tools, tool_word};
+use crate::turns::{saturating_i64, split_tools, tool_word};
 
 pub(super) fn load_turn(
     connection: &Connection,
@@ -74,7 +74,7 @@ pub(super) fn read_journal(
          ORDER BY number LIMIT ?3",
         checksum_column(connection)?
     );
-    query_all(connection, &sql, (turn, after, sql_limit(limit)), |row| {
+    query_all(connection, &sql, (turn, after, saturating_i64(limit as u64)), |row| {
         let (number, json): (i64, Arc<str>) = (row.get(0)?, row.get(1)?);
         let what = || format!("the journal of turn `{id}`");
         check_row(row.get(2)?, || row_checksum(&[&json]), what)?;
@@ -118,7 +118,7 @@ pub(super) fn read_rows(
          ORDER BY number",
         checksum_column(connection)?
     );
-    query_all(connection, &sql, (turn, after, sql_limit(limit)), |row| {
+    query_all(connection, &sql, (turn, after, saturating_i64(limit as u64)), |row| {
         let record = read_record(row)?;
         let number = u64::try_from(row.get::<_, i64>(4)?);
         let number = number.map_err(|_| negative_number(&record.id))?;
@@ -182,11 +182,6 @@ fn find_before(connection: &Connection, query: &TurnQuery) -> Result<Option<i64>
     Ok(Some(find_number(connection, id)?.ok_or_else(|| StoreError::unknown_turn(id))?))
 }
 
-/// A limit beyond the range of SQLite's integers is no limit.
-fn sql_limit(limit: usize) -> i64 {
-    i64::try_from(limit).unwrap_or(i64::MAX)
-}
-
 /// The statement of a list of turns, and its parameters.
 pub(super) struct TurnsSql {
     pub(super) sql: String,
@@ -216,9 +211,8 @@ impl TurnsSql {
         }
         this.add_optional("created_at >= ?", query.created_from.map(Timestamp::as_micros));
         this.add_optional("created_at < ?", query.created_before.map(Timestamp::as_micros));
-        let tokens = |it: u64| i64::try_from(it).unwrap_or(i64::MAX);
-        this.add_optional("coalesce(tokens, 0) >= ?", query.min_tokens.map(tokens));
-        this.add_optional("coalesce(tokens, 0) <= ?", query.max_tokens.map(tokens));
+        this.add_optional("coalesce(tokens, 0) >= ?", query.min_tokens.map(saturating_i64));
+        this.add_optional("coalesce(tokens, 0) <= ?", query.max_tokens.map(saturating_i64));
         this.add_optional(
             "number IN (SELECT turn FROM turn_words WHERE word = ?)",
             query.tool.as_deref().map(tool_word),
@@ -236,7 +230,7 @@ impl TurnsSql {
             // No word contains the last character of Unicode.
             this.add(found, [word.clone().into(), format!("{word}\u{10ffff}").into()]);
         }
-        let limit = sql_limit(query.limit.unwrap_or(TurnQuery::DEFAULT_LIMIT));
+        let limit = saturating_i64(query.limit.unwrap_or(TurnQuery::DEFAULT_LIMIT) as u64);
         this.sql.push_str(&format!(" {condition} ORDER BY number DESC LIMIT ?"));
         this.parameters.push(limit.into());
         this
@@ -411,7 +405,8 @@ fn read_summary(row: &Row<'_>) -> Result<TurnSummary, SqliteError> {
     summary.model = row.get("model")?;
     summary.first_words = row.get("first_words")?;
     let tokens: Option<i64> = row.get("tokens")?;
-    summary.tokens = tokens.and_then(|it| u64::try_from(it).ok());
+    let tokens = tokens.map(u64::try_from).transpose();
+    summary.tokens = tokens.map_err(|_| damaged("its count of tokens is negative"))?;
     summary.priority = row.get("priority")?;
     summary.updated_at = time("updated_at", "its last change is no valid time")?;
     summary.ended_at = time("ended_at", "its end is no valid time")?;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use haft_core::clock::Timestamp;
+use haft_core::invariant::OrReport as _;
 use haft_core::store::{
     CancelOutcome, CancelRequest, ClaimFilter, Lease, LeaseRequest, StoreError, TurnId,
     TurnSchedule, TurnStatus,
@@ -194,7 +195,7 @@ pub(super) fn count_claimable(
     let mut statement = connection.prepare_cached(sql)?;
     let count: i64 =
         statement.query_row((now.as_micros(), &filter.tenant, &agents), |row| row.get(0))?;
-    Ok(u64::try_from(count).unwrap_or_default())
+    Ok(u64::try_from(count).or_report_default("a count is not negative"))
 }
 
 /// The query walks along the turns that can be claimed some time, in the order in which they are claimed.

@@ -11,10 +11,10 @@ use haft_core::store::{
 use rusqlite::{Connection, ToSql};
 
 use super::checksum::{gate_checksum, row_checksum};
-use super::error::SqliteError;
+use super::error::{SqliteError, damaged_error};
 use super::queries::{list_removable_turns, load_gate};
 use super::schedule::LeaseRow;
-use crate::turns::tool_word;
+use crate::turns::{saturating_i64, tool_word};
 
 pub(super) fn create_turn(
     connection: &Connection,
@@ -271,8 +271,8 @@ fn first_expiry(
     let sql = "SELECT min(expires_at) FROM gates WHERE turn = ?1 AND settlement IS NULL";
     let mut statement = connection.prepare_cached(sql)?;
     let first: Option<i64> = statement.query_row([turn], |row| row.get(0))?;
-    // A time beyond the range is as good as none.
-    Ok(first.and_then(|it| Timestamp::from_micros(it).ok()))
+    let first = first.map(Timestamp::from_micros).transpose();
+    Ok(first.map_err(|_| damaged_error("an open gate", "its expiry is no valid time"))?)
 }
 
 fn update_summary(
@@ -282,8 +282,7 @@ fn update_summary(
 ) -> Result<(), SqliteError> {
     let sql = "UPDATE turns SET model = coalesce(?2, model), tokens = coalesce(?3, tokens),
                    error_code = coalesce(?4, error_code) WHERE number = ?1";
-    // More tokens than the integers of SQLite can hold are that many.
-    let tokens = update.tokens.map(|it| i64::try_from(it).unwrap_or(i64::MAX));
+    let tokens = update.tokens.map(saturating_i64);
     if update.model.is_some() || tokens.is_some() || update.error_code.is_some() {
         execute(connection, sql, &[&turn, &update.model, &tokens, &update.error_code])?;
     }

@@ -76,7 +76,7 @@ where
     fn set(&self, span: &mut T::Span, key: &'static str, value: Field<'_>) {
         let value = match value {
             // The integers of OTLP are signed. A larger count is the largest one.
-            Field::Count(count) => Value::I64(i64::try_from(count).unwrap_or(i64::MAX)),
+            Field::Count(count) => Value::I64(count.min(i64::MAX as u64) as i64),
             Field::Text(text) => text.to_owned().into(),
             Field::Listed(text) => Value::Array(Array::String(vec![text.to_owned().into()])),
         };
@@ -104,6 +104,5 @@ where
 
 /// The time of the system; the epoch for a time before it, because there was no telemetry before 1970.
 fn system_time(at: Timestamp) -> SystemTime {
-    let micros = u64::try_from(at.as_micros()).unwrap_or(0);
-    SystemTime::UNIX_EPOCH + Duration::from_micros(micros)
+    SystemTime::UNIX_EPOCH + Duration::from_micros(at.as_micros().max(0).unsigned_abs())
 }

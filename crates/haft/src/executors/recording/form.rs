@@ -114,7 +114,7 @@ impl RequestForm {
         let text = std::str::from_utf8(&request.body).unwrap_or_default();
         let shared = before.bytes().zip(text.bytes()).take_while(|(a, b)| a == b).count();
         let shared = (0..=shared).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-        let rest = text.get(shared..).unwrap_or_default().to_owned();
+        let rest = text.split_at(shared).1.to_owned();
         let (model, sha256) = (request.model.clone(), request.sha256());
         Self { model, sha256, shared_bytes: shared, rest }
     }

@@ -137,7 +137,7 @@ fn call_size(call: &ToolCall) -> (usize, usize) {
         Some(ToolResults::Text(text)) => (text.len(), 0),
         Some(ToolResults::Artifacts(all)) if call.inline => {
             let bytes = all.iter().map(|it| it.reader().byte_length()).sum::<u64>();
-            (usize::try_from(bytes).unwrap_or(usize::MAX / 2), 0)
+            (bytes.min(usize::MAX as u64) as usize, 0)
         }
         Some(ToolResults::Artifacts(all)) => (all.len() * HANDLE_BYTES, 0),
         Some(ToolResults::Media(all)) => (0, all.len()),

@@ -75,7 +75,7 @@ fn prepare_turn(runner: &RunnerShared, mut input: TurnInput) -> Result<PreparedT
         new.model = Some(model.clone());
     }
     let started = Arc::new(JournalEntry::Started {
-        version: JournalEntry::version_of(conversation.as_deref(), memory_scope.as_ref()),
+        version: JournalEntry::required_version(conversation.as_deref(), memory_scope.as_ref()),
         system_prompt,
         stash: input.stash,
         at: runner.clock.now(),

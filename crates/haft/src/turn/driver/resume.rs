@@ -153,7 +153,7 @@ async fn take_over(
     let stash = Stash::from_value(stash).map_err(|error| damaged(&id, error.to_string()))?;
     let system_prompt = Tokenizable::new(system_prompt);
     let conversation = stored.summary.conversation;
-    let version = JournalEntry::version_of(conversation.as_deref(), memory_scope.as_ref());
+    let version = JournalEntry::required_version(conversation.as_deref(), memory_scope.as_ref());
     let start = TurnStart {
         lease,
         conversation,

@@ -431,14 +431,32 @@ impl TurnRunnerBuilder {
     /// # Errors
     ///
     /// Everything that is wrong with it: tools that share a name, limits and deadlines of zero.
-    pub fn build(self) -> Result<TurnRunner, InvalidRunner> {
+    pub fn build(mut self) -> Result<TurnRunner, InvalidRunner> {
         // A hook that the program has set before stays.
         let _ = haft_core::invariant::set_hook(log_broken_invariant);
-        let mut faults = Vec::new();
-        let tools = ToolRegistry::with_tools(self.tools);
-        if let Err(error) = &tools {
+        let tools = ToolRegistry::with_tools(std::mem::take(&mut self.tools));
+        let formats = self.formats.take().unwrap_or_else(haft_artifacts::standard_formats);
+        let mut faults: Vec<String> =
+            tools.as_ref().err().map(ToString::to_string).into_iter().collect();
+        faults.extend(self.setting_faults());
+        if let (Ok(tools), HandleSchema::Pattern) = (&tools, self.handles)
+            && let Err(error) = overlay_baseline(tools, &formats)
+        {
             faults.push(error.to_string());
         }
+        let secret = self.secret.map_or_else(random_secret, Ok);
+        if let Err(error) = &secret {
+            faults.push(format!("there are no random bytes for the key of gates: {error}"));
+        }
+        let (Ok(tools), Ok(secret), true) = (tools, secret, faults.is_empty()) else {
+            return Err(InvalidRunner { faults });
+        };
+        Ok(self.assemble(tools, formats, secret))
+    }
+
+    /// What is wrong with limits, deadlines and the secret.
+    fn setting_faults(&self) -> Vec<String> {
+        let mut faults = Vec::new();
         if self.limits.iterations == 0 {
             faults.push("a turn needs at least one iteration".to_owned());
         }
@@ -454,25 +472,18 @@ impl TurnRunnerBuilder {
         for (what, _) in times.iter().filter(|(_, time)| time.is_zero()) {
             faults.push(format!("the deadline `{what}` is zero"));
         }
-        let formats = self.formats.unwrap_or_else(haft_artifacts::standard_formats);
-        if let (Ok(tools), HandleSchema::Pattern) = (&tools, self.handles)
-            && let Err(error) = overlay_baseline(tools, &formats)
-        {
-            faults.push(error.to_string());
-        }
         if self.secret.is_none() && self.store.as_ref().is_some_and(|it| it.is_shared()) {
             faults.push(
                 "the store is shared with other machines, and there is no secret: give all processes the same one"
                     .to_owned(),
             );
         }
-        let secret = self.secret.map_or_else(random_secret, Ok);
-        if let Err(error) = &secret {
-            faults.push(format!("there are no random bytes for the key of gates: {error}"));
-        }
-        let (Ok(tools), Ok(secret), true) = (tools, secret, faults.is_empty()) else {
-            return Err(InvalidRunner { faults });
-        };
+        faults
+    }
+
+    /// Makes a runner of settings that are valid.
+    fn assemble(self, tools: ToolRegistry, formats: Formats, secret: [u8; 32]) -> TurnRunner {
+        let deadlines = &self.deadlines;
         let store = self.store.unwrap_or_else(|| Arc::new(MemoryStore::new()));
         let store = Arc::new(TimedStore::new(store, deadlines.store));
         let (spools, resolver) = self.spools.unwrap_or_else(|| {
@@ -521,7 +532,7 @@ impl TurnRunnerBuilder {
             is_verified: AtomicBool::new(false),
             gate_notifier,
         };
-        Ok(TurnRunner { shared: Arc::new(shared) })
+        TurnRunner { shared: Arc::new(shared) }
     }
 }
 

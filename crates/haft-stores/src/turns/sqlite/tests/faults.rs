@@ -120,6 +120,7 @@ fn what_does_not_mean_anything_is_told() {
             "UPDATE turns SET held_until = 9223372036854775807",
             "turn `a` is damaged: its lease has no valid end",
         ),
+        ("UPDATE turns SET tokens = -1", "turn `a` is damaged: its count of tokens is negative"),
         ("UPDATE turns SET id = ''", "turn `` is damaged: its id is none"),
         ("UPDATE records SET kind = 'odd'", "row `first` is damaged: its kind `odd` is unknown"),
         ("UPDATE gates SET id = ''", "gate `` is damaged: an id is none"),
