@@ -74,25 +74,7 @@ impl Argument {
 
     /// The schema of the argument.
     pub(super) fn field(&self) -> Result<Field, AgentFileError> {
-        let is_text = matches!(self.kind, ArgumentType::String | ArgumentType::List);
-        if !is_text && (self.pattern.is_some() || self.values.is_some()) {
-            let key = if self.pattern.is_some() { "pattern" } else { "values" };
-            return Err(AgentFileError::at(
-                [key],
-                "`pattern` and `values` apply only to strings and lists",
-            ));
-        }
-        for (key, value) in [("min", self.min), ("max", self.max)] {
-            if is_text && value.is_some_and(|it| it < 0) {
-                return Err(AgentFileError::at([key], "the length of a string cannot be negative"));
-            }
-        }
-        if self.values.is_some()
-            && (self.pattern.is_some() || self.min.is_some() || self.max.is_some())
-        {
-            let message = "`values` excludes `min`, `max` and `pattern`";
-            return Err(AgentFileError::at(["values"], message).hint("keep only `values`"));
-        }
+        self.check_rules()?;
         let mut schema: Schema = match self.kind {
             ArgumentType::String => self.text_schema(),
             ArgumentType::List => schema::array(self.text_schema()).into(),
@@ -123,6 +105,30 @@ impl Argument {
         schema.annotations.description.clone_from(&self.description);
         schema.annotations.default.clone_from(&self.default);
         Ok(if self.required { Field::required(schema) } else { Field::optional(schema) })
+    }
+
+    /// Refuses rules that do not fit the type, or each other.
+    fn check_rules(&self) -> Result<(), AgentFileError> {
+        let is_text = matches!(self.kind, ArgumentType::String | ArgumentType::List);
+        if !is_text && (self.pattern.is_some() || self.values.is_some()) {
+            let key = if self.pattern.is_some() { "pattern" } else { "values" };
+            return Err(AgentFileError::at(
+                [key],
+                "`pattern` and `values` apply only to strings and lists",
+            ));
+        }
+        for (key, value) in [("min", self.min), ("max", self.max)] {
+            if is_text && value.is_some_and(|it| it < 0) {
+                return Err(AgentFileError::at([key], "the length of a string cannot be negative"));
+            }
+        }
+        if self.values.is_some()
+            && (self.pattern.is_some() || self.min.is_some() || self.max.is_some())
+        {
+            let message = "`values` excludes `min`, `max` and `pattern`";
+            return Err(AgentFileError::at(["values"], message).hint("keep only `values`"));
+        }
+        Ok(())
     }
 
     fn text_schema(&self) -> Schema {

@@ -10,7 +10,7 @@ use haft::artifacts::Budget;
 use haft::artifacts::markdown::MarkdownIndex;
 use haft::artifacts::text::{GrepOptions, PageLimit, TextLine, TextView};
 use haft::stores::SpoolReader;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::args::GrepArgs;
 use crate::terminal::{Terminal, TextRole, print_line};
@@ -88,6 +88,27 @@ async fn write_whole_line(
     Ok(())
 }
 
+/// The options of the search from a line on, if `found` matches were printed before it.
+fn grep_options(args: &GrepArgs, start: u64, found: usize) -> GrepOptions {
+    let mut options = GrepOptions::new().start_line(start);
+    options.ignore_case = args.ignore_case;
+    if !args.count {
+        options = options.context(args.context, args.context);
+    }
+    match args.limit {
+        Some(limit) => options.max_matches(limit.get() - found),
+        None => options,
+    }
+}
+
+fn match_to_json(line: &TextLine) -> Value {
+    let (number, text) = (line.number + 1, &line.text);
+    match line.context {
+        true => json!({"line": number, "text": text, "context": true}),
+        false => json!({"line": number, "text": text}),
+    }
+}
+
 /// Prints the lines that match a pattern, or their number.
 pub(super) async fn print_matches(
     view: &TextView,
@@ -97,41 +118,26 @@ pub(super) async fn print_matches(
     let view = view.clone().budget(page_budget());
     let mut out = BufWriter::new(stdout());
     let (mut found, mut start, mut unsearched) = (0_usize, 0, 0);
-    let around = args.context;
     let mut last = None;
     loop {
-        let mut options = GrepOptions::new().start_line(start);
-        options.ignore_case = args.ignore_case;
-        if !args.count {
-            options = options.context(around, around);
-        }
-        if let Some(limit) = args.limit {
-            options = options.max_matches(limit.get() - found);
-        }
-        let page = view.grep(&args.pattern, options).await?;
+        let page = view.grep(&args.pattern, grep_options(args, start, found)).await?;
         unsearched += page.unsearched_lines;
         for line in &page.lines {
             found += usize::from(!line.context);
             if args.count {
                 continue;
             }
-            if around > 0 && !args.json && last.is_some_and(|last| line.number > last + 1) {
+            if args.json {
+                writeln!(out, "{}", match_to_json(line))?;
+                continue;
+            }
+            if args.context > 0 && last.is_some_and(|last| line.number > last + 1) {
                 writeln!(out, "{}", terminal.style_stdout(TextRole::Muted, "--"))?;
             }
             last = Some(line.number);
-            if args.json {
-                let (number, text) = (line.number + 1, &line.text);
-                let object = match line.context {
-                    true => json!({"line": number, "text": text, "context": true}),
-                    false => json!({"line": number, "text": text}),
-                };
-                writeln!(out, "{object}")?;
-            } else {
-                let mark = if line.context { '-' } else { ':' };
-                let number =
-                    terminal.style_stdout(TextRole::Success, (line.number + 1).to_string());
-                writeln!(out, "{number}{mark}{}", terminal.sanitize_for_stdout(&line.text))?;
-            }
+            let mark = if line.context { '-' } else { ':' };
+            let number = terminal.style_stdout(TextRole::Success, (line.number + 1).to_string());
+            writeln!(out, "{number}{mark}{}", terminal.sanitize_for_stdout(&line.text))?;
         }
         let is_limit_reached = args.limit.is_some_and(|limit| found >= limit.get());
         match page.next {

@@ -178,7 +178,7 @@ impl ScriptParser {
             }
             let mut holes = BTreeSet::new();
             args.collect_placeholders(&mut holes);
-            self.collect_placeholders(&holes, &at);
+            self.check_placeholders(&holes, &at);
             all.push(ScriptCall { tool, args, pointer: at, place: None });
         }
         all
@@ -197,7 +197,7 @@ impl ScriptParser {
         let mut all = Vec::new();
         for (tool, wanted, at) in &listed {
             if !self.called.contains(tool) {
-                self.not_called(tool, at);
+                self.add_uncalled_fault(tool, at);
             }
             let (ends, checks) = self.parse_expected_result(*wanted, at);
             let back = left.get_mut(tool.as_str()).map_or(0, |left| {
@@ -332,7 +332,7 @@ impl ScriptParser {
             Ok(template) => {
                 let mut holes = BTreeSet::new();
                 template.collect_placeholders(&mut holes);
-                self.collect_placeholders(&holes, at);
+                self.check_placeholders(&holes, at);
                 template
             }
             Err(what) => {
@@ -363,17 +363,17 @@ impl ScriptParser {
         stall
     }
 
-    fn collect_placeholders(&mut self, holes: &BTreeSet<&Placeholder>, at: &str) {
+    fn check_placeholders(&mut self, holes: &BTreeSet<&Placeholder>, at: &str) {
         for hole in holes {
             if let Placeholder::Last(tool) = hole
                 && !self.called.contains(tool)
             {
-                self.not_called(tool, at);
+                self.add_uncalled_fault(tool, at);
             }
         }
     }
 
-    fn not_called(&mut self, tool: &str, at: &str) {
+    fn add_uncalled_fault(&mut self, tool: &str, at: &str) {
         let called: Vec<String> = self.called.iter().map(|tool| format!("`{tool}`")).collect();
         let called = match called.as_slice() {
             [] => "nothing".to_owned(),
