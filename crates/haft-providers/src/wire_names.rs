@@ -95,14 +95,16 @@ impl WireIds {
     }
 
     fn derive(&self, record: RecordId) -> String {
-        let hash: String = record.call_id().to_string().chars().take(32).collect();
+        let hash = record.call_id();
         let first = match record.occurrence().get() {
-            1 => format!("call_{hash}"),
-            n => format!("call_{hash}_{n}"),
+            1 => format!("call_{hash:.32}"),
+            n => format!("call_{hash:.32}_{n}"),
         };
-        let next = (2_u32..).map(|n| format!("{first}-{n}"));
-        let mut free = std::iter::once(first.clone()).chain(next);
-        free.find(|id| !self.taken.contains(id)).unwrap_or_default()
+        if !self.taken.contains(&first) {
+            return first;
+        }
+        let mut others = (2_u32..).map(|n| format!("{first}-{n}"));
+        others.find(|id| !self.taken.contains(id)).unwrap_or_default()
     }
 }
 

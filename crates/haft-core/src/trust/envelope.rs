@@ -1,5 +1,7 @@
 //! The funnel: the one place where text enters a prompt.
 
+use std::borrow::Cow;
+
 use super::control_tokens::neutralize_tokens;
 use super::nonce::{EnvelopeKey, Slot};
 use super::prompt::{DeveloperText, INSTRUCTIONS, PromptText, family};
@@ -88,25 +90,40 @@ impl PromptRenderer {
         }
         let attributes =
             Attributes::default().text("kind", "developer-rules").optional("version", version);
-        element(INSTRUCTIONS, &attributes.values, body.as_str())
+        let mut out = String::new();
+        push_element(&mut out, INSTRUCTIONS, &attributes.values, body.as_str());
+        PromptText::sealed(out)
     }
 
     /// Puts a body into an envelope of its own.
     pub(super) fn seal(
         &self,
         slot: &Slot<'_>,
-        attributes: Attributes,
+        attributes: Attributes<'_>,
         body: &Clean<'_>,
     ) -> PromptText {
+        let mut out = String::new();
+        self.push_sealed(&mut out, slot, attributes, body);
+        PromptText::sealed(out)
+    }
+
+    /// Appends a body in an envelope of its own.
+    pub(super) fn push_sealed(
+        &self,
+        out: &mut String,
+        slot: &Slot<'_>,
+        attributes: Attributes<'_>,
+        body: &Clean<'_>,
+    ) {
         let (name, attributes) = self.name(slot, attributes, body.as_str());
-        element(&name, &attributes, body.as_str())
+        push_element(out, &name, &attributes, body.as_str());
     }
 
     /// The two ends of an envelope, for what is not text.
     pub(super) fn ends(
         &self,
         slot: &Slot<'_>,
-        attributes: Attributes,
+        attributes: Attributes<'_>,
         first_line: &Clean<'_>,
     ) -> (PromptText, PromptText) {
         let (name, attributes) = self.name(slot, attributes, first_line.as_str());
@@ -118,24 +135,23 @@ impl PromptRenderer {
     }
 
     /// The name of an envelope's element, and its attributes with the nonce among them.
-    fn name(
+    fn name<'a>(
         &self,
         slot: &Slot<'_>,
-        attributes: Attributes,
+        attributes: Attributes<'a>,
         body: &str,
-    ) -> (String, Vec<(&'static str, String)>) {
+    ) -> (String, Vec<Attribute<'a>>) {
         let mut attributes = attributes.values;
         if self.neutralizes_tokens {
             for (_, value) in &mut attributes {
-                *value = neutralize_tokens(value).into_owned();
+                *value = Cow::Owned(neutralize_tokens(value).into_owned());
             }
         }
-        let holds: Vec<&str> =
-            attributes.iter().map(|(_, value)| value.as_str()).chain([body]).collect();
-        let nonce = self.key.nonce(slot, &holds);
-        let name = format!("{}_{nonce}", slot.family);
-        for (_, value) in attributes.iter_mut().filter(|(name, _)| *name == NONCE) {
-            value.clone_from(&nonce);
+        let values = attributes.iter().map(|(_, value)| &**value);
+        let nonce = self.key.nonce(slot, &values.chain([body]));
+        let name = [slot.family, "_", &nonce].concat();
+        if let Some((_, value)) = attributes.iter_mut().find(|(name, _)| *name == NONCE) {
+            *value = Cow::Owned(nonce);
         }
         (name, attributes)
     }
@@ -146,23 +162,30 @@ pub(super) const fn family_of(label: TrustLabel) -> &'static str {
     if label.is_trusted() { family::TRUSTED } else { family::UNTRUSTED }
 }
 
-/// An element around a body that has been cleaned.
-pub(super) fn element(name: &str, attributes: &[(&'static str, String)], body: &str) -> PromptText {
-    let mut out = String::with_capacity(body.len() + 2 * name.len() + 128);
-    push_open(&mut out, name, attributes);
-    out.push('\n');
-    out.push_str(body);
-    out.push_str("\n</");
-    out.push_str(name);
-    out.push('>');
+/// An element without attributes around a body that has been cleaned.
+pub(super) fn element(name: &str, body: &str) -> PromptText {
+    let mut out = String::new();
+    push_element(&mut out, name, &[], body);
     PromptText::sealed(out)
 }
 
-fn push_open(out: &mut String, name: &str, attributes: &[(&'static str, String)]) {
+/// Appends an element around a body that has been cleaned.
+fn push_element(out: &mut String, name: &str, attributes: &[Attribute<'_>], body: &str) {
+    out.reserve(body.len() + 2 * name.len() + ATTRIBUTES_LENGTH);
+    push_open(out, name, attributes);
+    for piece in ["\n", body, "\n</", name, ">"] {
+        out.push_str(piece);
+    }
+}
+
+/// How long attributes are in nearly all envelopes, with the signs around names and body.
+const ATTRIBUTES_LENGTH: usize = 192;
+
+fn push_open(out: &mut String, name: &str, attributes: &[Attribute<'_>]) {
     out.push('<');
     out.push_str(name);
     for (name, value) in attributes {
-        for piece in [" ", *name, "=\"", value.as_str(), "\""] {
+        for piece in [" ", *name, "=\"", value, "\""] {
             out.push_str(piece);
         }
     }
@@ -171,33 +194,40 @@ fn push_open(out: &mut String, name: &str, attributes: &[(&'static str, String)]
 
 const NONCE: &str = "nonce";
 
+/// The name of an attribute and its value.
+type Attribute<'a> = (&'static str, Cow<'a, str>);
+
 /// The attributes of an envelope, in order.
 #[derive(Default)]
-pub(super) struct Attributes {
-    values: Vec<(&'static str, String)>,
+pub(super) struct Attributes<'a> {
+    values: Vec<Attribute<'a>>,
 }
 
-impl Attributes {
+impl<'a> Attributes<'a> {
     /// Where the nonce stands.
     pub(super) fn nonce(mut self) -> Self {
-        self.values.push((NONCE, String::new()));
+        self.values.push((NONCE, Cow::Borrowed("")));
         self
     }
 
-    pub(super) fn text(mut self, name: &'static str, value: &str) -> Self {
+    pub(super) fn text(mut self, name: &'static str, value: &'a str) -> Self {
         self.values.push((name, attribute(value)));
         self
     }
 
-    pub(super) fn optional(self, name: &'static str, value: Option<&str>) -> Self {
+    pub(super) fn optional(self, name: &'static str, value: Option<&'a str>) -> Self {
         match value {
             Some(value) => self.text(name, value),
             None => self,
         }
     }
 
-    pub(super) fn shown(self, name: &'static str, value: Option<impl ToString>) -> Self {
-        self.optional(name, value.map(|it| it.to_string()).as_deref())
+    pub(super) fn shown(mut self, name: &'static str, value: Option<impl ToString>) -> Self {
+        if let Some(value) = value {
+            let value = attribute(&value.to_string()).into_owned();
+            self.values.push((name, Cow::Owned(value)));
+        }
+        self
     }
 
     pub(super) fn modality(self, modality: Option<EnvelopeModality>) -> Self {

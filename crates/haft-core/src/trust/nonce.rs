@@ -143,13 +143,17 @@ impl EnvelopeKey {
     /// The nonce of an envelope: the first that occurs in none of the texts which the envelope will
     /// hold. A body cannot know it, but a text that the model once saw and repeated can. The choice follows from the
     /// key, the slot and the texts alone, so that the same envelope is rendered alike everywhere.
-    pub(super) fn nonce(&self, slot: &Slot<'_>, holds: &[&str]) -> String {
+    pub(super) fn nonce<'t>(
+        &self,
+        slot: &Slot<'_>,
+        holds: &(impl IntoIterator<Item = &'t str> + Clone),
+    ) -> String {
         let mut attempt = 0_u32;
         loop {
             let nonce = self.attempt(slot, attempt);
             attempt = attempt.wrapping_add(1);
             // The texts are finite and nonces differ, so that this ends.
-            if !holds.iter().any(|text| text.contains(&nonce)) {
+            if !holds.clone().into_iter().any(|text| text.contains(&nonce)) {
                 return nonce;
             }
         }
@@ -174,8 +178,13 @@ impl EnvelopeKey {
 }
 
 fn hex<'b>(bytes: impl Iterator<Item = &'b u8>) -> String {
-    let digits = bytes.flat_map(|byte| [byte >> 4, byte & 0xF]);
-    digits.filter_map(|digit| char::from_digit(u32::from(digit), 16)).collect()
+    let digit = |nibble: u8| char::from(nibble + if nibble < 10 { b'0' } else { b'a' - 10 });
+    let mut text = String::with_capacity(2 * NONCE_BYTES);
+    for byte in bytes {
+        text.push(digit(byte >> 4));
+        text.push(digit(byte & 0xF));
+    }
+    text
 }
 
 impl fmt::Debug for EnvelopeKey {

@@ -77,16 +77,12 @@ impl PromptText {
     /// Several texts, one blank line between two. Empty ones are left out.
     #[must_use]
     pub fn blocks(texts: impl IntoIterator<Item = Self>) -> Self {
-        Self::joined(texts, "\n\n")
-    }
-
-    pub(super) fn joined(texts: impl IntoIterator<Item = Self>, between: &str) -> Self {
         let mut texts = texts.into_iter().filter(|it| !it.is_empty());
         let Some(first) = texts.next() else { return Self::default() };
         let Some(second) = texts.next() else { return first };
         let mut all = first.into_string();
         for text in std::iter::once(second).chain(texts) {
-            all.push_str(between);
+            all.push_str("\n\n");
             all.push_str(&text.0);
         }
         Self::sealed(all)

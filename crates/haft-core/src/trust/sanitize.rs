@@ -89,9 +89,18 @@ pub(super) fn neutralize(body: &str) -> Cow<'_, str> {
 /// The next character at or behind `from` that may have to be replaced.
 fn next_suspect(body: &str, from: usize) -> Option<(usize, char)> {
     let rest = body.as_bytes().get(from..)?;
+    // Nearly all text is passed block by block, each looked at as a whole.
+    let has_none = |block: &&[u8; BLOCK]| {
+        !block.iter().fold(false, |found, byte| found | may_begin_suspect(*byte))
+    };
+    let from = from + rest.as_chunks().0.iter().take_while(has_none).count() * BLOCK;
+    let rest = body.as_bytes().get(from..)?;
     let at = from + rest.iter().position(|byte| may_begin_suspect(*byte))?;
     Some((at, body.get(at..)?.chars().next()?))
 }
+
+/// How many bytes are looked at together.
+const BLOCK: usize = 32;
 
 /// Whether the text behind a `<` reads like the rest of a reserved tag. It looks no further than the
 /// next `<`, so that looking behind every `<` takes linear time.
@@ -157,7 +166,12 @@ impl Name {
 
 /// The value of an attribute: `&`, `<`, `>` and `"` as entities, without controls and invisible
 /// characters, cut behind 256 characters.
-pub(super) fn attribute(value: &str) -> String {
+pub(super) fn attribute(value: &str) -> Cow<'_, str> {
+    let is_plain =
+        |byte: u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'&' | b'<' | b'>' | b'"');
+    if value.len() <= MAX_CHARS && value.bytes().all(is_plain) {
+        return Cow::Borrowed(value);
+    }
     let mut out = String::with_capacity(value.len().min(MAX_CHARS));
     for ch in shortened(value, |_| true) {
         match ch {
@@ -169,7 +183,7 @@ pub(super) fn attribute(value: &str) -> String {
         }
     }
     // What is left are characters that only look like `<`.
-    neutralize(&out).into_owned()
+    Cow::Owned(neutralize(&out).into_owned())
 }
 
 /// A file name that can be shown: without `<`, `>`, controls and invisible characters, cut behind 256

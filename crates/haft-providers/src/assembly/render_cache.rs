@@ -62,7 +62,8 @@ pub(super) struct RenderedParts {
     scope: RenderScope,
     /// What the handles of calls and retrieved records name.
     queries: QueryDefinitions,
-    pub(super) messages: PartMap<Message, Vec<ContentPart>>,
+    /// The texts of messages, for those that have one.
+    pub(super) messages: PartMap<Message, Option<PromptText>>,
     pub(super) thoughts: PartMap<Thought, AssistantThought>,
     pub(super) peer_thoughts: PartMap<Thought, PromptText>,
     pub(super) calls: PartMap<ToolCall, RenderedCall>,

@@ -199,7 +199,8 @@ impl<'a, 'f> TimelineBuilder<'a, 'f> {
     ) -> Result<(), AssembleError> {
         let is_own = message.role() == MessageRole::Assistant && self.is_self(message.identity());
         let position = if is_own { MediaPosition::Assistant } else { MediaPosition::User };
-        let mut content = self.message_content(message);
+        let mut content: Vec<ContentPart> =
+            self.message_text(message).map(ContentPart::Text).into_iter().collect();
         let mut below = Vec::new();
         let origin = PartOrigin::Message(message.id().as_str());
         for (part, media) in (0..).zip(message.attachments()) {
@@ -224,21 +225,21 @@ impl<'a, 'f> TimelineBuilder<'a, 'f> {
     }
 
     /// The text of a message, framed by who says it.
-    fn message_content(&mut self, message: &Arc<Message>) -> Vec<ContentPart> {
+    fn message_text(&mut self, message: &Arc<Message>) -> Option<PromptText> {
         if let Some(known) = self.rendered.messages.get(message) {
             return known.clone();
         }
-        let content = self.render_message(message);
-        self.rendered.messages.insert(message, Some((&content, text_length(&content))));
-        content
+        let text = self.render_message(message);
+        let length = text.as_ref().map_or(0, PromptText::len);
+        self.rendered.messages.insert(message, Some((&text, length)));
+        text
     }
 
-    fn render_message(&self, message: &Message) -> Vec<ContentPart> {
-        let Some(text) = message.content() else { return Vec::new() };
-        let (id, text) = (message.id().as_str(), text.as_str());
+    fn render_message(&self, message: &Message) -> Option<PromptText> {
+        let (id, text) = (message.id().as_str(), message.content()?.as_str());
         let (name, at) = (message.identity().representation(), message.created_at());
         let renderer = self.funnel.renderer;
-        let shown = match message.role() {
+        Some(match message.role() {
             MessageRole::User if is_unnamed(message) => {
                 renderer.message(&MessagePart::new(id, text))
             }
@@ -249,8 +250,7 @@ impl<'a, 'f> TimelineBuilder<'a, 'f> {
                 renderer.message(&MessagePart::new(id, text))
             }
             MessageRole::Assistant => renderer.peer(&PeerPart::new(id, name, text).created_at(at)),
-        };
-        vec![ContentPart::Text(shown)]
+        })
     }
 
     async fn add_call(

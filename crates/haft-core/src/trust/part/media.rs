@@ -81,7 +81,7 @@ fn slot<'a>(origin: PartOrigin<'a>, record: &'a str, part: u32, label: TrustLabe
     Slot { family: family_of(label), scope: origin.scope(Scope::Media), record, part }
 }
 
-fn attributes(origin: PartOrigin<'_>, media: &Media, kind: &'static str) -> Attributes {
+fn attributes<'a>(origin: PartOrigin<'a>, media: &Media, kind: &'static str) -> Attributes<'a> {
     let attributes = Attributes::default().nonce().text("kind", kind);
     let attributes = attributes.optional("tool", origin.tool());
     attributes.modality(Some(EnvelopeModality::from(media.modality_hazard())))

@@ -110,12 +110,12 @@ impl PromptRenderer {
     pub fn memories(&self, parts: &[MemoryPart<'_>]) -> PromptText {
         let of = |trusted: bool| {
             let parts = parts.iter().filter(move |part| part.label.is_trusted() == trusted);
-            PromptText::joined(parts.map(|part| self.memory(part)), "\n")
+            joined_lines(parts, |out, part| self.push_memory(out, part))
         };
         PromptText::blocks([contained(MEMORIES, of(true)), of(false)])
     }
 
-    fn memory(&self, part: &MemoryPart<'_>) -> PromptText {
+    fn push_memory(&self, out: &mut String, part: &MemoryPart<'_>) {
         let trusted = part.label.is_trusted();
         let family = if trusted { family::MEMORY } else { family::UNTRUSTED };
         let slot = Slot { family, scope: "memory", record: part.id, part: 0 };
@@ -124,7 +124,7 @@ impl PromptRenderer {
         } else {
             part.facts.untrusted_attributes(part.id, "memory")
         };
-        self.seal(&slot, attributes, &self.clean(part.body))
+        self.push_sealed(out, &slot, attributes, &self.clean(part.body));
     }
 
     /// All retrieved records: a directive, the first-party ones in one container in their order, then
@@ -136,7 +136,7 @@ impl PromptRenderer {
             if tier != TrustTier::FirstParty {
                 parts.sort_by_key(|part| (part.facts.created_at, part.id));
             }
-            PromptText::joined(parts.iter().map(|part| self.retrieved_record(part)), "\n")
+            joined_lines(parts.into_iter(), |out, part| self.push_retrieved(out, part))
         };
         if parts.is_empty() {
             return PromptText::default();
@@ -149,34 +149,46 @@ impl PromptRenderer {
         ])
     }
 
-    fn retrieved_record(&self, part: &RetrievedPart<'_>) -> PromptText {
+    fn push_retrieved(&self, out: &mut String, part: &RetrievedPart<'_>) {
         let body = match part.body {
-            RecordBody::Handle(handle) => return self.handle(&handle),
+            RecordBody::Handle(handle) => return out.push_str(self.handle(&handle).as_str()),
             RecordBody::Text(body) => self.clean(body),
         };
         let slot = |family| Slot { family, scope: "retrieved", record: part.id, part: 0 };
         let kind = match part.label.tier() {
             TrustTier::FirstParty => {
                 let attributes = part.facts.attributes(part.id);
-                return self.seal(&slot(family::RETRIEVED), attributes, &body);
+                return self.push_sealed(out, &slot(family::RETRIEVED), attributes, &body);
             }
             TrustTier::ThirdPartyPublic => "retrieved-third-party-public",
             TrustTier::ThirdPartyPrivate => "retrieved-third-party-private",
         };
         let attributes = part.facts.untrusted_attributes(part.id, kind);
-        self.seal(&slot(family::UNTRUSTED), attributes, &body)
+        self.push_sealed(out, &slot(family::UNTRUSTED), attributes, &body);
     }
 }
 
-impl Facts<'_> {
+/// Envelopes with a line end between two. None of them is empty.
+fn joined_lines<P>(parts: impl Iterator<Item = P>, push: impl Fn(&mut String, P)) -> PromptText {
+    let mut out = String::new();
+    for part in parts {
+        if !out.is_empty() {
+            out.push('\n');
+        }
+        push(&mut out, part);
+    }
+    PromptText::sealed(out)
+}
+
+impl<'a> Facts<'a> {
     /// The source stands first: small models cite the first thing that looks like a path.
-    fn attributes(&self, id: &str) -> Attributes {
+    fn attributes(&self, id: &'a str) -> Attributes<'a> {
         let attributes = Attributes::default().optional("source", self.source).nonce();
         let attributes = attributes.text("id", id).shown("createdAt", self.created_at);
         attributes.optional("kind", self.kind).shown("score", self.score)
     }
 
-    fn untrusted_attributes(&self, id: &str, kind: &'static str) -> Attributes {
+    fn untrusted_attributes(&self, id: &'a str, kind: &'static str) -> Attributes<'a> {
         let attributes = Attributes::default().nonce().text("id", id).text("kind", kind);
         attributes.optional("tool", self.source)
     }
@@ -184,5 +196,5 @@ impl Facts<'_> {
 
 /// Records in their container; nothing if there are none.
 fn contained(name: &str, records: PromptText) -> PromptText {
-    if records.is_empty() { records } else { element(name, &[], records.as_str()) }
+    if records.is_empty() { records } else { element(name, records.as_str()) }
 }

@@ -73,9 +73,9 @@ fn a_nonce_that_the_content_knows_is_not_used() {
     let key = EnvelopeKey::from_bytes([1; 32]);
     let first = key.nonce(&SLOT, &[]);
     let second = key.nonce(&SLOT, &["", &first]);
-    let third = key.nonce(&SLOT, &[&second, &format!("a{first}b")]);
+    let third = key.nonce(&SLOT, &[second.as_str(), &format!("a{first}b")]);
     assert_eq!(HashSet::from([&first, &second, &third]).len(), 3);
-    assert_eq!(key.nonce(&SLOT, &[&second]), first);
+    assert_eq!(key.nonce(&SLOT, &[second.as_str()]), first);
 }
 
 #[test]
