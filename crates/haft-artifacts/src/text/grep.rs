@@ -203,24 +203,25 @@ impl FoundLines {
     }
 
     /// Adds what was found in the lines that come next, and says whether there may be more.
-    fn add(&mut self, part: GrepScan) -> bool {
-        let mut unsearched = part.unsearched;
-        for hit in part.hits {
-            let number = hit.line.number;
-            if !self.shown.push(hit.line) {
-                self.resume = self.shown.limit_reached.map(|limit| (number, limit));
-            } else if self.limit.is_some_and(|limit| self.shown.lines.len() >= limit.get()) {
-                self.resume = Some((number + 1, PageLimit::Matches));
-            }
-            if self.resume.is_some() {
-                unsearched = hit.unsearched;
-                break;
-            }
+    fn add(&mut self, mut part: GrepScan) -> bool {
+        let wanted = self.limit.map(|limit| limit.get().saturating_sub(self.shown.lines.len()));
+        if let Some(wanted) = wanted {
+            part.hits.truncate(wanted);
         }
-        self.unsearched += unsearched;
-        if unsearched > 0 {
-            self.first_unsearched_line = self.first_unsearched_line.or(part.first_unsearched_line);
+        let count = part.hits.len();
+        let last = part.hits.last().map(|hit| hit.number);
+        if let Some(omitted) = self.shown.append(part.hits) {
+            self.resume = self.shown.limit_reached.map(|limit| (omitted, limit));
+        } else if wanted == Some(count) {
+            self.resume = last.map(|last| (last + 1, PageLimit::Matches));
         }
+        // Of the lines behind the page nothing is said, also not that they were not searched.
+        let mut unsearched = part.unsearched_lines;
+        if let Some((resume, _)) = self.resume {
+            unsearched.retain(|line| *line < resume);
+        }
+        self.unsearched += unsearched.len() as u64;
+        self.first_unsearched_line = self.first_unsearched_line.or(unsearched.first().copied());
         self.resume.is_none()
     }
 }

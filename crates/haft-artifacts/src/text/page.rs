@@ -147,17 +147,42 @@ impl BudgetedLines {
 
     /// Adds a line. Returns false if there is no room for it, nor for any line after it.
     pub(super) fn push(&mut self, line: TextLine) -> bool {
+        let has_room = self.take_room(self.lines.len(), &line);
+        if has_room {
+            self.lines.push(line);
+        }
+        has_room
+    }
+
+    /// Adds lines as far as there is room for them, without moving them if they are the first. Returns the number of the
+    /// first line for which there is no room.
+    pub(super) fn append(&mut self, mut lines: Vec<TextLine>) -> Option<u64> {
+        let before = self.lines.len();
+        let omitted = (before..).zip(&lines).find(|(count, line)| !self.take_room(*count, line));
+        let omitted = omitted.map(|(count, line)| (count - before, line.number));
+        if let Some((fitting, _)) = omitted {
+            lines.truncate(fitting);
+        }
+        if before == 0 {
+            self.lines = lines;
+        } else {
+            self.lines.append(&mut lines);
+        }
+        omitted.map(|(_, number)| number)
+    }
+
+    /// Takes the room for a line that follows so many others. Returns false if there is none.
+    fn take_room(&mut self, count: usize, line: &TextLine) -> bool {
         let bytes = self.bytes.saturating_add(line.text.len() + 1);
         if self.limit_reached.is_some() {
             return false;
         }
-        if self.lines.len() >= self.budget.lines.get() {
+        if count >= self.budget.lines.get() {
             self.limit_reached = Some(PageLimit::Lines);
-        } else if bytes > self.budget.bytes && !self.lines.is_empty() {
+        } else if bytes > self.budget.bytes && count > 0 {
             self.limit_reached = Some(PageLimit::Bytes);
         } else {
             self.bytes = bytes;
-            self.lines.push(line);
         }
         self.limit_reached.is_none()
     }

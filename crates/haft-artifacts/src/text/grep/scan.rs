@@ -37,17 +37,9 @@ pub(super) struct GrepScan {
     bytes: usize,
     full: bool,
     /// The lines that match, in order, until there are more than a result may have.
-    pub(super) hits: Vec<MatchedLine>,
-    pub(super) unsearched: u64,
-    pub(super) first_unsearched_line: Option<u64>,
-}
-
-/// A line that matches.
-#[derive(Debug)]
-pub(super) struct MatchedLine {
-    pub(super) line: TextLine,
-    /// How many lines before it were too long to be searched.
-    pub(super) unsearched: u64,
+    pub(super) hits: Vec<TextLine>,
+    /// The numbers of the lines that were too long to be searched, in order.
+    pub(super) unsearched_lines: Vec<u64>,
 }
 
 impl GrepScan {
@@ -70,8 +62,7 @@ impl GrepScan {
             bytes: 0,
             full: false,
             hits: Vec::new(),
-            unsearched: 0,
-            first_unsearched_line: None,
+            unsearched_lines: Vec::new(),
             query,
         }
     }
@@ -113,7 +104,7 @@ impl GrepScan {
                 return;
             }
             first += count_newlines(before);
-            self.skip_long_line(first);
+            self.unsearched_lines.push(first);
             let Some(rest) = lines.get(stop + 1..) else { return };
             (lines, first) = (rest, first + 1);
         }
@@ -131,16 +122,11 @@ impl GrepScan {
         let bytes = line.len() as u64 + mark;
         let line = RawLine { number, start, complete, bytes }.to_line(budget.line_cap());
         self.bytes = self.bytes.saturating_add(line.text.len() + 1);
-        self.hits.push(MatchedLine { line, unsearched: self.unsearched });
+        self.hits.push(line);
         let count = self.hits.len();
         self.full = count > budget.lines.get()
             || (count > 1 && self.bytes > budget.bytes)
             || limit.is_some_and(|limit| count >= limit.get());
-    }
-
-    fn skip_long_line(&mut self, line: u64) {
-        self.unsearched += 1;
-        self.first_unsearched_line.get_or_insert(line);
     }
 
     /// Skips what does not belong to a line that is to be searched, and says which line the rest
@@ -188,7 +174,7 @@ impl GrepScan {
         // Past the end if it is the last line.
         let next = index.locate(line + 1).map_or(u64::MAX, |next| next.offset);
         self.position = self.position.max(next);
-        self.skip_long_line(line);
+        self.unsearched_lines.push(line);
         0
     }
 }
