@@ -41,7 +41,7 @@ use crate::trust::TrustLabel;
 #[non_exhaustive]
 pub struct ToolCall {
     pub(crate) id: RecordId,
-    pub(crate) tool: String,
+    pub(crate) tool: Arc<str>,
     pub(crate) raw: RawArgs,
     /// The arguments the handler got; nothing if they were refused.
     pub accepted: Option<Args>,
@@ -195,7 +195,7 @@ impl ToolCall {
         occurrence: std::num::NonZeroU32,
         at: Timestamp,
     ) -> Self {
-        let tool = tool.into();
+        let tool = Arc::<str>::from(tool.into());
         let id = RecordId::new(raw.call_id(&tool), occurrence);
         Self::requested_with_id(id, tool, raw, at)
     }
@@ -203,7 +203,7 @@ impl ToolCall {
     /// The record of a call that was just requested and whose id is known.
     pub(crate) fn requested_with_id(
         id: RecordId,
-        tool: String,
+        tool: Arc<str>,
         raw: RawArgs,
         at: Timestamp,
     ) -> Self {

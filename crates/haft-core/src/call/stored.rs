@@ -105,7 +105,7 @@ impl Record for ToolCall {
         let accepted = self.accepted.as_ref().map(Args::to_string);
         let stored = StoredCall {
             id: self.id,
-            tool: self.tool.as_str().into(),
+            tool: Cow::Borrowed(&self.tool),
             raw: self.raw.to_text(),
             accepted: accepted.map(Cow::Owned),
             edited: self.edited.as_ref().map(RawArgs::to_text),
@@ -155,7 +155,7 @@ impl Record for ToolCall {
         };
         let mut call = Self {
             id: stored.id,
-            tool: stored.tool.into_owned(),
+            tool: stored.tool.into(),
             raw,
             accepted,
             edited: stored.edited.map(|text| RawArgs::text(&text)),

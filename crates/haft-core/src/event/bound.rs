@@ -3,6 +3,7 @@
 use std::fmt::{self, Write as _};
 use std::io;
 use std::ops::Deref;
+use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
@@ -21,7 +22,7 @@ const MAX_DATA: usize = 16 * 1024;
 /// Most changes that are listed.
 const MAX_CHANGES: usize = 64;
 
-/// A text of at most 4 KiB. A longer one is cut when it is made, and says so.
+/// A text of at most 4 KiB. A longer one is cut when it is made, and says so. Clones share it.
 ///
 /// ```
 /// use haft_core::event::BoundedText;
@@ -31,7 +32,7 @@ const MAX_CHANGES: usize = 64;
 /// assert!(long.len() < 5_000 && long.ends_with("… (1000000 bytes in all)"));
 /// ```
 #[derive(Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct BoundedText(Box<str>);
+pub struct BoundedText(Arc<str>);
 
 /// Data of at most 16 KiB of JSON. Larger data is replaced, when it is made, by a string with its
 /// beginning and a note.
@@ -71,6 +72,12 @@ impl From<&str> for BoundedText {
 impl From<String> for BoundedText {
     fn from(text: String) -> Self {
         Self(cut(&text, MAX_TEXT).unwrap_or(text).into())
+    }
+}
+
+impl From<Arc<str>> for BoundedText {
+    fn from(text: Arc<str>) -> Self {
+        Self(cut(&text, MAX_TEXT).map_or(text, Into::into))
     }
 }
 
@@ -209,7 +216,7 @@ impl<'de> Deserialize<'de> for BoundedArgs {
 pub(crate) fn listed_changes(changes: &[Change]) -> (Vec<Change>, usize) {
     let listed = changes.iter().take(MAX_CHANGES).map(|it| {
         let mut change = it.clone();
-        change.pointer = BoundedText::from(change.pointer).0.into();
+        change.pointer = BoundedText::from(change.pointer).as_str().into();
         change
     });
     (listed.collect(), changes.len().saturating_sub(MAX_CHANGES))
@@ -217,7 +224,7 @@ pub(crate) fn listed_changes(changes: &[Change]) -> (Vec<Change>, usize) {
 
 /// The problems, with every text and example bounded. There are never more than two dozen.
 pub(crate) fn listed_problems(problems: &Problems) -> Problems {
-    let bound = |text: &str| String::from(BoundedText::from(text).0);
+    let bound = |text: &str| BoundedText::from(text).as_str().to_owned();
     let list = problems.list.iter().map(|it| {
         let mut problem = Problem::new(bound(&it.pointer), bound(&it.expected));
         problem.rule = it.rule;

@@ -103,7 +103,7 @@ impl ToolCallReport {
         let is_complete = call.state().is_final();
         Self {
             id: call.id().with_text(|text| text.into()),
-            tool: call.tool().into(),
+            tool: Arc::clone(&call.tool).into(),
             args: call.raw().parsed().ok().map(Into::into),
             checksum: Some(call.call_id()),
             created_at: call.created_at,
@@ -172,7 +172,7 @@ impl ResultSummary {
             artifact: None,
             count: 0,
             bytes: None,
-            handle: handle.map(|it| it.as_str().into()),
+            handle: handle.map(|it| it.shared().into()),
             error: call.error.as_ref().map(|it| it.code.clone()),
             message: call.error.as_ref().map(|it| it.message.as_str().into()),
         };

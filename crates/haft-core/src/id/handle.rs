@@ -29,6 +29,11 @@ impl Handle {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// The text, shared.
+    pub(crate) fn shared(&self) -> Arc<str> {
+        Arc::clone(&self.0)
+    }
 }
 
 impl Borrow<str> for Handle {

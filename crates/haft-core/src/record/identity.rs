@@ -71,7 +71,8 @@ impl Identity {
 
     /// A word of this crate, which is not empty.
     pub(super) fn of_word(word: &'static str) -> Self {
-        Self { identifier: word.into(), representation: word.into() }
+        let word = Arc::<str>::from(word);
+        Self { identifier: Identifier::Text(Arc::clone(&word)), representation: word }
     }
 
     /// Whom the application means.

@@ -110,8 +110,7 @@ impl ArtifactSet {
             _ => &[],
         };
         let mut live = self.write();
-        live.check_call(call.id())?;
-        let handle = live.handles.insert(call.id());
+        let handle = live.check_call(call.id())?;
         if artifacts.is_empty() {
             // A call takes its place when it is proposed, so that the order does not depend on which one ends first.
             let before = live.calls.insert(call.id(), Vec::new());
@@ -138,7 +137,7 @@ impl ArtifactSet {
     ///
     /// A retrieved record has its id or its handle.
     pub fn check_call(&self, call: RecordId) -> Result<(), ArtifactIdCollision> {
-        self.write().check_call(call)
+        self.write().check_call(call).map(drop)
     }
 
     /// Forgets the artifacts of a call.
@@ -278,15 +277,19 @@ impl ArtifactSet {
 }
 
 impl Live {
-    fn check_call(&mut self, call: RecordId) -> Result<(), ArtifactIdCollision> {
+    /// The handle of a call that can be taken up.
+    fn check_call(&mut self, call: RecordId) -> Result<Handle, ArtifactIdCollision> {
         // The handle is taken from now on, also from who comes while the call is being kept.
         let handle = self.handles.insert(call);
         if self.retrieved.is_empty() {
-            return Ok(());
+            return Ok(handle);
         }
         let id = call.to_string();
         let clash = |it: &Retrieved| it.id == id || is_of(&it.id, handle.as_str());
-        if self.retrieved.values().any(clash) { Err(ArtifactIdCollision { id }) } else { Ok(()) }
+        if self.retrieved.values().any(clash) {
+            return Err(ArtifactIdCollision { id });
+        }
+        Ok(handle)
     }
 }
 

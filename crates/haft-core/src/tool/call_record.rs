@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use crate::call::{CallError, CallState, ToolCall};
 use crate::error::Coded as _;
-use crate::id::{RecordId, ToolName};
+use crate::id::RecordId;
 use crate::trust::{TrustLabel, TrustTier};
 
 use super::{Invocation, Tool, ToolError, ToolOutput, ToolRole};
@@ -15,7 +15,7 @@ impl Invocation {
     #[must_use]
     pub fn to_requested(&self, occurrence: NonZeroU32) -> ToolCall {
         let id = RecordId::new(self.call_id, occurrence);
-        let tool = ToolName::to_string(self.tool.name());
+        let tool = self.tool.name().as_str().into();
         let call = ToolCall::requested_with_id(id, tool, self.raw.clone(), self.started_at);
         call.at_place(0, self.ordinal)
     }
