@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use haft_core::artifact::{ArtifactKind, SpooledArtifact};
 use haft_core::call::{CallState, ToolCall, ToolResults};
+use haft_core::media::Media;
 use haft_core::spool::SpoolError;
 use haft_core::tool::{BlockTool, Tool, ToolRole};
 use haft_core::trust::{HandlePart, PartOrigin, ToolResultPart, TrustLabel};
@@ -82,39 +83,9 @@ impl Funnel<'_> {
                 shown.content.push(self.result_text(call, call.label(), 0, text));
             }
             Some(ToolResults::Artifacts(all)) => {
-                for (part, artifact) in (0..).zip(all) {
-                    let handle = usize::try_from(part).ok().and_then(|at| handles.get(at));
-                    shown.content.push(match handle {
-                        Some(handle) => {
-                            let lines = artifact.reader().index().await;
-                            // A line count that cannot be had is left out; the queries will say why.
-                            shown.may_change |= lines.is_err();
-                            let lines = lines.ok().map(|index| index.line_count());
-                            self.handle_text(call, (part, handle), artifact, lines)
-                        }
-                        None => {
-                            let text = read_inline_text(artifact, call.tool(), notes).await?;
-                            self.result_text(call, artifact.label(), part, &text)
-                        }
-                    });
-                }
+                self.show_artifacts(call, (all, handles), &mut shown, notes).await?;
             }
-            Some(ToolResults::Media(all)) => {
-                shown.may_change = true;
-                let origin = PartOrigin::Call { tool: call.tool(), id: call.id() };
-                for (part, media) in (0..).zip(all) {
-                    match self
-                        .place_media((origin, part), media, MediaPosition::ToolResult, notes)
-                        .await?
-                    {
-                        MediaPlacement::Inline(content) => shown.content.push(content),
-                        MediaPlacement::Below(stub, content) => {
-                            shown.content.push(ContentPart::Text(stub));
-                            shown.below.push(content);
-                        }
-                    }
-                }
-            }
+            Some(ToolResults::Media(all)) => self.show_media(call, all, &mut shown, notes).await?,
             _ => {}
         }
         if let Some(edited) = call.edited.as_ref().filter(|_| !shown.content.is_empty()) {
@@ -128,21 +99,61 @@ impl Funnel<'_> {
         }
         if shown.content.is_empty() {
             shown.is_error = true;
-            let message = match (&call.error, call.state()) {
-                (Some(error), _) => error.message.as_str(),
-                (None, CallState::Cancelled) => "The call was cancelled.",
-                (None, CallState::Unknown) => "What came of the call is not known.",
-                (None, CallState::Succeeded) => "The call gave no result.",
-                (None, _) => {
-                    let message = format!("the call `{}` has not ended", call.id());
-                    notes.push(RequestNote::new(NoteTopic::CallWithoutResult, message));
-                    "The call has not ended."
-                }
-            };
-            let part = ToolResultPart::error(call.tool(), call.id(), message);
+            let part = ToolResultPart::error(call.tool(), call.id(), error_message(call, notes));
             shown.content.push(ContentPart::Text(self.renderer.tool_result(&part)));
         }
         Ok(shown)
+    }
+
+    /// Shows artifacts by their handles, and those without a handle in full.
+    async fn show_artifacts(
+        &self,
+        call: &ToolCall,
+        (all, handles): (&[SpooledArtifact], &[String]),
+        shown: &mut ShownResult,
+        notes: &mut Vec<RequestNote>,
+    ) -> Result<(), AssembleError> {
+        for (part, artifact) in (0..).zip(all) {
+            let handle = usize::try_from(part).ok().and_then(|at| handles.get(at));
+            shown.content.push(match handle {
+                Some(handle) => {
+                    let lines = artifact.reader().index().await;
+                    // A line count that cannot be had is left out; the queries will say why.
+                    shown.may_change |= lines.is_err();
+                    let lines = lines.ok().map(|index| index.line_count());
+                    self.handle_text(call, (part, handle), artifact, lines)
+                }
+                None => {
+                    let text = read_inline_text(artifact, call.tool(), notes).await?;
+                    self.result_text(call, artifact.label(), part, &text)
+                }
+            });
+        }
+        Ok(())
+    }
+
+    /// Shows media where the provider supports them, or below the results.
+    async fn show_media(
+        &self,
+        call: &ToolCall,
+        all: &[Media],
+        shown: &mut ShownResult,
+        notes: &mut Vec<RequestNote>,
+    ) -> Result<(), AssembleError> {
+        shown.may_change = true;
+        let origin = PartOrigin::Call { tool: call.tool(), id: call.id() };
+        for (part, media) in (0..).zip(all) {
+            let placement =
+                self.place_media((origin, part), media, MediaPosition::ToolResult, notes);
+            match placement.await? {
+                MediaPlacement::Inline(content) => shown.content.push(content),
+                MediaPlacement::Below(stub, content) => {
+                    shown.content.push(ContentPart::Text(stub));
+                    shown.below.push(content);
+                }
+            }
+        }
+        Ok(())
     }
 
     fn result_text(
@@ -174,6 +185,21 @@ impl Funnel<'_> {
             None => shown,
         };
         ContentPart::Text(self.renderer.handle(&shown))
+    }
+}
+
+/// Says why a call has no result.
+fn error_message<'c>(call: &'c ToolCall, notes: &mut Vec<RequestNote>) -> &'c str {
+    match (&call.error, call.state()) {
+        (Some(error), _) => error.message.as_str(),
+        (None, CallState::Cancelled) => "The call was cancelled.",
+        (None, CallState::Unknown) => "What came of the call is not known.",
+        (None, CallState::Succeeded) => "The call gave no result.",
+        (None, _) => {
+            let message = format!("the call `{}` has not ended", call.id());
+            notes.push(RequestNote::new(NoteTopic::CallWithoutResult, message));
+            "The call has not ended."
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use haft_core::BoxFuture;
+use haft_core::context::DispatchContext;
 use haft_core::error::Coded as _;
 use haft_core::event::{EventKind, LogLevel};
 use haft_core::record::{Identifier, Identity};
@@ -48,17 +49,10 @@ impl<D: Dialect> Provider<D> {
         purpose: PromptPurpose,
     ) -> Result<(AssembledPrompt, Usage), ProviderError> {
         let (state, control) = (&self.state, &resolved.control);
-        let (dispatch, renderer) = (ctx.dispatch(), state.turn_renderer(ctx, control));
-        let mut options = control.assembly.clone();
-        options.media_cache = state.media_cache.clone();
-        options.render_cache = state.render_cache.clone();
-        options.omissions.replays_before = self.first_replayable(ctx);
-        let stored_key = self.omissions_key();
-        let stored = StoredOmissions::load(dispatch, &stored_key);
-        if let Some(stored) = &stored {
-            stored.apply(dispatch, &mut options.omissions);
-        }
-        let (mut assembled, usage) = match purpose {
+        let renderer = state.turn_renderer(ctx, control);
+        let stored = StoredOmissions::load(ctx.dispatch(), &self.omissions_key());
+        let mut options = self.assembly_options(ctx, control, stored.as_ref());
+        let (assembled, usage) = match purpose {
             PromptPurpose::Send => {
                 self.summarize_history(ctx, control, &renderer, &mut options).await?
             }
@@ -66,6 +60,7 @@ impl<D: Dialect> Provider<D> {
                 if state.rolling_summary.is_some() {
                     apply_stored_summary(ctx, &renderer, &mut options);
                 }
+                let dispatch = ctx.dispatch();
                 let prompt = assemble_prompt(dispatch, &state.dialect, &renderer, &options).await?;
                 (prompt, Usage::default())
             }
@@ -79,33 +74,55 @@ impl<D: Dialect> Provider<D> {
         // One target for the whole request: content goes until the prompt is below it, and not until it just fits.
         let margin = if stored.is_some() { limit / SHEDDING_MARGIN } else { 0 };
         let target = limit.saturating_sub(margin);
+        let window =
+            TokenWindow { encoding, limit, target, sheds: control.context_shedding, purpose };
+        let assembled =
+            self.shed_to_window(ctx.dispatch(), &window, (&renderer, options), assembled).await?;
+        Ok((assembled, usage))
+    }
+
+    /// The options of the assembly, with what earlier requests left out.
+    fn assembly_options(
+        &self,
+        ctx: &StepContext,
+        control: &ControlOptions,
+        stored: Option<&StoredOmissions>,
+    ) -> AssemblyOptions {
+        let mut options = control.assembly.clone();
+        options.media_cache = self.state.media_cache.clone();
+        options.render_cache = self.state.render_cache.clone();
+        options.omissions.replays_before = self.first_replayable(ctx);
+        if let Some(stored) = stored {
+            stored.apply(ctx.dispatch(), &mut options.omissions);
+        }
+        options
+    }
+
+    /// Leaves out content until the prompt fits into the window.
+    async fn shed_to_window(
+        &self,
+        dispatch: &DispatchContext,
+        window: &TokenWindow<'_>,
+        (renderer, mut options): (&PromptRenderer, AssemblyOptions),
+        mut assembled: AssembledPrompt,
+    ) -> Result<AssembledPrompt, ProviderError> {
+        let (state, encoding) = (&self.state, window.encoding);
         let counter =
             TokenCounter { estimators: &state.estimators, encoding, cache: &state.token_cache };
         let mut shedder: Option<ContextShedder> = None;
         loop {
             let size = PromptSize::measure(&assembled.prompt, counter)?;
-            let report = Some(size.report(limit, encoding));
+            let report = Some(size.report(window.limit, encoding));
             dispatch.log(LogLevel::Debug, "context-window-usage", "the size of the prompt", report);
-            let sheds_more = match &shedder {
-                None => size.total > limit,
-                Some(shedder) => size.total > target && shedder.has_steps(),
-            };
-            if !sheds_more && size.total <= limit {
-                if let Some(steps) = shedder.as_ref().and_then(ContextShedder::report) {
-                    if purpose == PromptPurpose::Send {
-                        // The next request leaves it out again if it cannot be stored.
-                        let _ = StoredOmissions::store(dispatch, &stored_key, &options.omissions);
-                    }
-                    let message = "the prompt was made to fit";
-                    dispatch.log(LogLevel::Info, "context-shed", message, Some(steps));
-                }
-                return Ok((assembled, usage));
+            if window.fits(&size, shedder.as_ref()) {
+                self.note_shedding(dispatch, window, shedder.as_ref(), &options);
+                return Ok(assembled);
             }
             let overflow = || {
                 let code = state.dialect.codes().overflow;
-                ProviderError::overflow(code, &size, limit, encoding)
+                ProviderError::overflow(code, &size, window.limit, encoding)
             };
-            if !control.context_shedding {
+            if !window.sheds {
                 return Err(overflow());
             }
             let mut next = match shedder.take() {
@@ -115,16 +132,33 @@ impl<D: Dialect> Provider<D> {
                     ContextShedder::new(dispatch, measured, &options.omissions, counter)?
                 }
             };
-            let excess = size.total.saturating_sub(target);
-            let spools = purpose == PromptPurpose::Send;
+            let excess = size.total.saturating_sub(window.target);
+            let spools = window.purpose == PromptPurpose::Send;
             if !next.shed_tokens(dispatch, &mut options.omissions, excess, spools).await {
                 return Err(overflow());
             }
             shedder = Some(next);
             let rendered_before = assembled.rendered_parts;
-            assembled = assemble_prompt(dispatch, &state.dialect, &renderer, &options).await?;
+            assembled = assemble_prompt(dispatch, &state.dialect, renderer, &options).await?;
             assembled.rendered_parts += rendered_before;
         }
+    }
+
+    /// Logs what was left out of a prompt that fits, and stores it if the prompt is sent.
+    fn note_shedding(
+        &self,
+        dispatch: &DispatchContext,
+        window: &TokenWindow<'_>,
+        shedder: Option<&ContextShedder>,
+        options: &AssemblyOptions,
+    ) {
+        let Some(steps) = shedder.and_then(ContextShedder::report) else { return };
+        if window.purpose == PromptPurpose::Send {
+            // The next request leaves it out again if it cannot be stored.
+            let _ = StoredOmissions::store(dispatch, &self.omissions_key(), &options.omissions);
+        }
+        let message = "the prompt was made to fit";
+        dispatch.log(LogLevel::Info, "context-shed", message, Some(steps));
     }
 
     /// Assembles the prompt, with a summary in place of old exchanges if there is a summarizer. Returns the usage of the
@@ -266,6 +300,27 @@ impl<D: Dialect> Summarizer for Provider<D> {
                 if retryable { error.into_retryable() } else { error }
             })
         })
+    }
+}
+
+/// The part of the context window that a prompt may take, in tokens.
+struct TokenWindow<'a> {
+    encoding: &'a str,
+    /// The most tokens of a prompt.
+    limit: u64,
+    /// The most tokens of a prompt of which content is left out.
+    target: u64,
+    /// Whether content may be left out.
+    sheds: bool,
+    purpose: PromptPurpose,
+}
+
+impl TokenWindow<'_> {
+    /// Whether a prompt of this size is sent as it is.
+    fn fits(&self, size: &PromptSize, shedder: Option<&ContextShedder>) -> bool {
+        let sheds_more =
+            shedder.is_some_and(|shedder| size.total > self.target && shedder.has_steps());
+        size.total <= self.limit && !sheds_more
     }
 }
 
