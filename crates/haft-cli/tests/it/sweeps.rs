@@ -201,7 +201,9 @@ fn a_sweep_of_processes_that_sleep_longer_than_their_lease() {
         sleeper.0.wait().unwrap();
         let after = fs::read_to_string(&ledger).unwrap();
         let begun = |text: &str| text.lines().filter(|it| it.starts_with("begin charge")).count();
-        assert_eq!(begun(&before), begun(&after), "the process that had slept went on");
+        // It may have been stopped right before it begins a call that it has stored as running. Such a call is unknown to the
+        // process that has the turn, and `check_turn` sees that it began once at most.
+        assert!(begun(&after) <= begun(&before) + 1, "the process that had slept went on");
         check_turn(dir.path());
     }
 }

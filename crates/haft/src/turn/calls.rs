@@ -214,6 +214,8 @@ impl CallRunner {
             {
                 return Ok(Arc::new(self.end_spent_call(&attempt.call)));
             }
+            // Last: a process that is stopped from here on can still begin what another one has found as begun.
+            self.gates.recorder.confirm_lease().await?;
         }
         let ended = match accepted {
             // Boxed, because calls without an approval need no room for it.

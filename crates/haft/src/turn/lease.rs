@@ -9,7 +9,8 @@ use haft_core::store::{CancelRequest, Lease, StoreError, TurnStore};
 
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{
-    Arc, JoinSet, Mutex, MutexGuard, PoisonError, finish_in_background, sleep, spawn_background,
+    Arc, Instant, JoinSet, Mutex, MutexGuard, PoisonError, finish_in_background, sleep,
+    spawn_background,
 };
 
 /// Renews the leases of all turns of a runner, by one task that lives while there are any.
@@ -34,13 +35,19 @@ struct ActiveLeases {
 
 /// A lease as it was last renewed, and the turn that is cancelled when it is lost.
 struct LeaseState {
-    lease: Mutex<Lease>,
+    grant: Mutex<Grant>,
     cancellation: Cancellation,
 }
 
+struct Grant {
+    lease: Lease,
+    /// When it was asked for, by the clock of this process.
+    asked_at: Instant,
+}
+
 impl LeaseState {
-    fn lock(&self) -> MutexGuard<'_, Lease> {
-        self.lease.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Grant> {
+        self.grant.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -56,7 +63,8 @@ impl LeaseRenewer {
         lease: Lease,
         cancellation: Cancellation,
     ) -> ActiveLease {
-        let state = Arc::new(LeaseState { lease: Mutex::new(lease), cancellation });
+        let grant = Mutex::new(Grant { lease, asked_at: Instant::now() });
+        let state = Arc::new(LeaseState { grant, cancellation });
         let mut active = self.lock();
         let number = active.next;
         active.next += 1;
@@ -93,27 +101,30 @@ impl LeaseRenewer {
                 if renewals.len() >= AT_ONCE {
                     renewals.join_next().await;
                 }
-                renewals.spawn(Arc::clone(&renewer).renew(lease));
+                let renewer = Arc::clone(&renewer);
+                // The next round tries again; until then the lease is still valid.
+                renewals.spawn(async move { drop(renewer.renew(&lease).await) });
             }
             while renewals.join_next().await.is_some() {}
         }
     }
 
-    async fn renew(self: Arc<Self>, state: Arc<LeaseState>) {
-        let lease = state.lock().clone();
-        match self.store.renew(lease).await {
+    async fn renew(&self, state: &LeaseState) -> Result<(), StoreError> {
+        let (lease, asked_at) = (state.lock().lease.clone(), Instant::now());
+        let renewed = self.store.renew(lease).await;
+        match &renewed {
             Ok(renewed) => {
                 if let Some(request) = &renewed.cancel {
                     state.cancellation.cancel(cancel_reason(request));
                 }
-                *state.lock() = renewed;
             }
             Err(StoreError::LeaseLost { .. } | StoreError::Unknown { .. }) => {
                 state.cancellation.cancel("another process has taken the turn over");
             }
-            // The next round tries again; until then the lease is still valid.
             Err(_) => {}
         }
+        *state.lock() = Grant { lease: renewed?, asked_at };
+        Ok(())
     }
 
     fn lock(&self) -> MutexGuard<'_, ActiveLeases> {
@@ -163,17 +174,27 @@ impl ActiveLease {
         if !self.renewer.is_renewing.load(Ordering::Acquire) {
             self.renewer.start_renewing(&self.renewer.lock());
         }
-        self.state.lock().clone()
+        self.state.lock().lease.clone()
+    }
+
+    /// Whether the lease cannot have expired yet, by the clock of this process.
+    pub(crate) fn is_recent(&self) -> bool {
+        self.state.lock().asked_at.elapsed() < self.renewer.ttl
+    }
+
+    /// Renews the lease now. A process that was stopped for longer than its lease learns so that another one has the turn.
+    pub(crate) async fn renew(&self) -> Result<(), StoreError> {
+        self.renewer.renew(&self.state).await
     }
 
     /// How often the turn was taken over from a process that died, since it last made progress.
     pub(crate) fn take_overs(&self) -> u32 {
-        self.state.lock().take_overs
+        self.state.lock().lease.take_overs
     }
 
     /// Gives the lease back. One that cannot be given back expires by itself.
     pub(crate) async fn release(&self) -> Result<(), StoreError> {
-        let lease = self.state.lock().clone();
+        let lease = self.state.lock().lease.clone();
         let released = self.renewer.store.release(lease).await;
         if released.is_ok() {
             self.is_released.store(true, Ordering::Release);
@@ -187,7 +208,7 @@ impl ActiveLease {
         if self.is_released.swap(true, Ordering::AcqRel) {
             return;
         }
-        let (store, lease) = (Arc::clone(&self.renewer.store), self.state.lock().clone());
+        let (store, lease) = (Arc::clone(&self.renewer.store), self.state.lock().lease.clone());
         finish_in_background(async move {
             let _ = store.release(lease).await;
         });
@@ -196,7 +217,7 @@ impl ActiveLease {
 
 impl fmt::Debug for ActiveLease {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ActiveLease({})", self.state.lock().turn)
+        write!(f, "ActiveLease({})", self.state.lock().lease.turn)
     }
 }
 

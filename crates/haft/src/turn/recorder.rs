@@ -182,6 +182,15 @@ impl LeasedRecorder {
         }
     }
 
+    /// Makes sure that this process still has the turn, before something begins that must not be repeated.
+    pub(super) async fn confirm_lease(&self) -> Result<(), StoreError> {
+        if self.lease.is_recent() {
+            return Ok(());
+        }
+        let renewing = self.store.with_deadline("renew the lease", Box::pin(self.lease.renew()));
+        self.count_failure(Box::pin(renewing)).await
+    }
+
     /// The time of the last grant of the lease by the clock of the store, which is at most a third of the lease ago.
     pub(super) fn store_time(&self) -> Timestamp {
         self.lease.current().granted_at()

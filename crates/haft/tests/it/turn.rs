@@ -15,6 +15,7 @@ mod gates;
 mod grants;
 mod keep_list;
 mod loops;
+mod lost_lease;
 mod mistakes;
 mod operator;
 mod points;
