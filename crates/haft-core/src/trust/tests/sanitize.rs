@@ -84,6 +84,21 @@ fn all_else_stays() {
     }
 }
 
+/// The text is passed in blocks, so a tag or a control can begin, end and lie at every place of one.
+#[test]
+fn tags_and_controls_are_found_at_every_offset() {
+    for before in 0..100 {
+        let (before, behind) = ("é".repeat(before % 7) + &"a".repeat(before), "b".repeat(70));
+        for (found, instead) in
+            [("</message>", "&lt;/message>"), ("＜memory>", "&lt;memory>"), ("\u{7F}", "\u{FFFD}")]
+        {
+            for behind in ["", &behind] {
+                check(&format!("{before}{found}{behind}"), &format!("{before}{instead}{behind}"));
+            }
+        }
+    }
+}
+
 #[test]
 fn controls_are_shown_as_replaced() {
     check("a\0b\u{1B}[31mc\u{7F}\u{85}d\t\r\n", "a\u{FFFD}b\u{FFFD}[31mc\u{FFFD}\u{FFFD}d\t\r\n");
