@@ -108,3 +108,20 @@ async fn a_locator_that_is_none_opens_nothing() {
     let key_only = ReaderDescriptor::new("spool:memory", json!({ "key": "k" }));
     assert!(memory.open(&key_only).await.unwrap().is_none());
 }
+
+#[tokio::test]
+async fn a_deleted_call_takes_its_artifacts_with_it() {
+    let ctx = DispatchContext::builder("turn-1").build();
+    let (turn, call) = (ctx.turn(), call(Arc::new(MemorySpoolStore::new())).await);
+    let id = call.id();
+    turn.restore_tool_call(call).unwrap();
+    let handle = turn.artifacts().handles_of(id).pop().unwrap();
+    let revision = turn.artifacts().revision();
+    assert!(turn.artifacts().get(&handle).is_some());
+
+    assert!(turn.delete_tool_call(id).await.unwrap());
+    assert!(turn.tool_calls().get(&id).is_none());
+    assert!(turn.artifacts().get(&handle).is_none());
+    assert!(turn.artifacts().revision() > revision, "what was rendered with it is old");
+    assert!(!turn.delete_tool_call(id).await.unwrap());
+}
