@@ -27,7 +27,7 @@ impl RecordSequence {
         Self(Arc::new(AtomicU64::new(Self::FIRST_OF_TURN)))
     }
 
-    fn next(&self) -> u64 {
+    fn assign_number(&self) -> u64 {
         self.0.fetch_add(1, Ordering::Relaxed)
     }
 }
@@ -103,7 +103,7 @@ impl<T: Record> RecordList<T> {
         match records.get_mut(&key) {
             Some(placed) => Some(std::mem::replace(&mut placed.record, record)),
             None => {
-                let number = self.sequence.next();
+                let number = self.sequence.assign_number();
                 records.insert(key, NumberedRecord { number, record });
                 None
             }

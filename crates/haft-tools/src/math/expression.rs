@@ -68,8 +68,8 @@ impl Parser {
     /// A sign binds less tightly than a power: `-2^2` is -4.
     fn parse_signed(&mut self) -> Value {
         match self.eat_operator(&['-', '−', '+']) {
-            Some('+') => self.nested(Self::parse_signed),
-            Some(_) => Ok(self.nested(Self::parse_signed)?.negated()),
+            Some('+') => self.parse_nested(Self::parse_signed),
+            Some(_) => Ok(self.parse_nested(Self::parse_signed)?.negated()),
             None => self.parse_power(),
         }
     }
@@ -84,7 +84,7 @@ impl Parser {
             return Ok(base);
         }
         // From the right: 2^3^2 is 2^9.
-        let exponent = self.nested(Self::parse_signed)?;
+        let exponent = self.parse_nested(Self::parse_signed)?;
         base.power(exponent).ok_or_else(|| ExpressionError {
             at: start + 1,
             what: format!("{base} to the power of {exponent} is not a number that can be told"),
@@ -111,8 +111,8 @@ impl Parser {
         match self.peek() {
             Some('(') => {
                 self.at += 1;
-                let value = self.nested(Self::parse_sum)?;
-                self.close()?;
+                let value = self.parse_nested(Self::parse_sum)?;
+                self.expect_closing_parenthesis()?;
                 Ok(value)
             }
             Some(it) if it.is_ascii_digit() || it == '.' => self.parse_number(),
@@ -168,14 +168,14 @@ impl Parser {
         let mut args = Vec::new();
         self.skip_space();
         while self.peek() != Some(')') {
-            args.push(self.nested(Self::parse_sum)?);
+            args.push(self.parse_nested(Self::parse_sum)?);
             self.skip_space();
             match self.peek() {
                 Some(',' | ';') if args.len() < MAX_ARGUMENTS => self.at += 1,
                 _ => break,
             }
         }
-        self.close()?;
+        self.expect_closing_parenthesis()?;
         match apply(&name, &args) {
             Some(Ok(value)) => value.finite().ok_or_else(|| ExpressionError {
                 at: start + 1,
@@ -186,7 +186,7 @@ impl Parser {
         }
     }
 
-    fn close(&mut self) -> Result<(), ExpressionError> {
+    fn expect_closing_parenthesis(&mut self) -> Result<(), ExpressionError> {
         self.skip_space();
         match self.peek() {
             Some(')') => {
@@ -198,7 +198,7 @@ impl Parser {
         }
     }
 
-    fn nested(&mut self, part: fn(&mut Self) -> Value) -> Value {
+    fn parse_nested(&mut self, part: fn(&mut Self) -> Value) -> Value {
         if self.depth == MAX_DEPTH {
             return self.fail("the expression is nested too deeply");
         }

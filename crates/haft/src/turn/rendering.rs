@@ -155,7 +155,7 @@ pub(super) async fn render_stored_request(
         nonce: replayed.nonce.as_ref(),
     };
     let ctx = build_context(runner, &parts, moment).await?;
-    let Some(request) = ask_for_request(runner, &ctx, iteration).await? else { return Ok(None) };
+    let Some(request) = render_iteration(runner, &ctx, iteration).await? else { return Ok(None) };
     let digest = step.and_then(|step| step.tools_sha256.as_deref());
     Ok(Some(RenderedRequest {
         iteration,
@@ -198,7 +198,7 @@ pub(super) async fn render_first_request(
         let record = spooler.spool_retrieved(id.as_str(), Arc::new(record)).await;
         turn.restore_retrievable(record.map_err(RecordError::from)?)?;
     }
-    ask_for_request(runner, &ctx, 0).await
+    render_iteration(runner, &ctx, 0).await
 }
 
 /// Opens an artifact of a stored turn by its handle.
@@ -314,8 +314,8 @@ async fn load_other_memories(
     Ok(memories)
 }
 
-/// Asks the executor for the request of an iteration.
-async fn ask_for_request(
+/// Renders the request of an iteration by the executor.
+async fn render_iteration(
     runner: &RunnerShared,
     ctx: &DispatchContext,
     iteration: u32,
