@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{echo, search};
-use crate::artifact::ArtifactKind;
+use crate::artifact::{ArtifactDraft, ArtifactKind};
 use crate::error::Coded as _;
 use crate::schema::args::{Args, Strictness};
 use crate::schema::{array, integer, object, string};
@@ -220,4 +220,17 @@ async fn arguments_that_do_not_validate_have_a_code() {
     let error = tool.validate("{}").await.unwrap_err();
     assert_eq!(error.code(), "E_INVALID_TOOL_ARGS");
     assert!(error.to_string().contains("/query"), "{error}");
+}
+
+/// The tools that query its results are offered from the first request on.
+#[test]
+fn a_tool_whose_results_are_large_declares_their_kind() {
+    let drafts = Tool::builder("fetch").description("Fetches.").handler(Vec::<ArtifactDraft>::new);
+    let drafts = drafts.build().unwrap();
+    assert_eq!(drafts.declared_kinds(), [ArtifactKind::default()]);
+    let text = Tool::builder("say").description("Says.").handler(String::new).build().unwrap();
+    assert!(text.declared_kinds().is_empty());
+    let page = Tool::builder("page").description("Reads.").artifact_kinds([ArtifactKind::MARKDOWN]);
+    let page = page.handler(Vec::<ArtifactDraft>::new).build().unwrap();
+    assert_eq!(page.declared_kinds(), [ArtifactKind::MARKDOWN], "what is declared wins");
 }

@@ -1,9 +1,10 @@
 //! Handlers that block, on a runtime with few threads for blocking work.
 
+use std::sync::Mutex;
 use std::time::Duration;
 
 use haft::executors::{ProposedCall, Step, StepContext, StepError};
-use haft::records::CallState;
+use haft::records::{CallState, ToolResults};
 use haft::stores::TurnDir;
 use haft::turn::{Deadlines, TurnReport};
 use haft::{Tool, TurnInput, TurnRunner};
@@ -51,4 +52,31 @@ fn check_reports(reports: &[TurnReport]) {
 fn blocking_calls_hold_no_thread_while_they_wait() {
     check_reports(&runtime(Builder::new_current_thread()).block_on(run_turns()));
     check_reports(&runtime(Builder::new_multi_thread()).block_on(run_turns()));
+}
+
+/// The only thread of the runtime has something else to do while the handler waits for it.
+#[tokio::test]
+async fn a_synchronous_handler_leaves_the_workers_alone() {
+    let (begun, mut has_begun) = tokio::sync::mpsc::channel(1);
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let receiver = Mutex::new(receiver);
+    let wait = Tool::builder("wait").description("Waits.").handler(move || {
+        begun.try_send(()).unwrap();
+        let received = receiver.lock().unwrap().recv_timeout(Duration::from_secs(20));
+        received.unwrap_or("nothing came")
+    });
+    let executor = |ctx: StepContext| async move {
+        Ok::<_, StepError>(match ctx.dispatch().iteration() {
+            0 => Step::new().call(ProposedCall::new("wait", "{}")),
+            _ => Step::done(),
+        })
+    };
+    let runner = TurnRunner::builder(executor).tool(wait.build().unwrap()).build().unwrap();
+    let answer = async {
+        has_begun.recv().await.unwrap();
+        sender.send("it came").unwrap();
+    };
+    let (report, ()) = tokio::join!(runner.run(TurnInput::new("You help.")), answer);
+    let results = report.unwrap().calls[0].results.clone();
+    assert_eq!(results, Some(ToolResults::Text("it came".to_owned())));
 }

@@ -115,3 +115,21 @@ fn a_restored_registry_has_the_same_block() {
     assert_eq!(names(&restored.hidden()), names(&tools.hidden()));
     assert!(restored.find("a").is_err() && restored.find("b").is_err());
 }
+
+/// A tool of a source that comes late in another process is as hidden as it was.
+#[test]
+fn a_tool_that_is_registered_again_has_its_status() {
+    let tools = ToolRegistry::with_tools([tool("a")]).unwrap();
+    let before = tools.clone();
+    tools.register(tool("late")).unwrap();
+    tools.register(tool("gone")).unwrap();
+    tools.hide(["late"]).unwrap();
+    tools.unregister("gone");
+    let changes = tools.changes_since(&before);
+
+    let restored = ToolRegistry::with_tools([tool("a")]).unwrap();
+    restored.restore(&changes);
+    restored.register(tool("late")).unwrap();
+    assert_eq!(names(&restored.hidden()), ["late"]);
+    assert_eq!(names(&restored.visible()), ["a"]);
+}
