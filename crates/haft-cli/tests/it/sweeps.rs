@@ -185,6 +185,11 @@ fn a_sweep_of_processes_that_sleep_longer_than_their_lease() {
             if sleeper.is_running() {
                 send(&sleeper.0, Signal::STOP);
             }
+            // Before its turn is stored there is nothing that another process could take over.
+            if turn_id(dir.path()).is_none() {
+                send(&sleeper.0, Signal::CONT);
+                continue;
+            }
             let resumed = resume_turn(dir.path());
             // A process that sleeps in the middle of a write keeps the database locked. It is woken up, and stopped again.
             if !resumed.contains("database is locked") {
