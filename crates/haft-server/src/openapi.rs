@@ -331,7 +331,7 @@ impl Operation {
         let name = schema.get("$ref").and_then(Value::as_str).and_then(|it| it.rsplit('/').next());
         let schema =
             name.and_then(|name| generator.definitions().get(name)).cloned().unwrap_or(schema);
-        let mut schema = Schema::try_from(schema).unwrap_or_default();
+        let Ok(mut schema) = Schema::try_from(schema) else { return parameters };
         // What becomes parameters is not among the schemas that the generator transforms at the end.
         generator.transforms_mut().for_each(|it| it.transform(&mut schema));
         let required = schema.get("required").cloned().unwrap_or_default();

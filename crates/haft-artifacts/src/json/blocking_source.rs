@@ -9,6 +9,7 @@ use std::thread;
 use bytes::Bytes;
 use haft_core::cancel::{CancelReason, Cancellation};
 use haft_core::spool::{LocalRead, SpoolError};
+use tokio::sync::Semaphore;
 
 use crate::blocking::run_blocking;
 use crate::content_view::ContentView;
@@ -66,6 +67,9 @@ fn copy(from: &[u8], to: &mut [u8]) -> Result<(), SpoolError> {
     Ok(())
 }
 
+/// How many queries on remote content run at the same time. Each has a thread, which mostly waits for reads.
+static QUERY_THREADS: Semaphore = Semaphore::const_new(128);
+
 /// Runs blocking work that reads the content. Dropping the future stops the work at its next read.
 pub(super) async fn run<T: Send + 'static>(
     content: &ContentView,
@@ -94,7 +98,13 @@ pub(super) async fn run<T: Send + 'static>(
         drop(done);
     };
     // Not a blocking thread of the runtime: their number is limited, and the reads that this one waits for may need them.
+    let permit =
+        QUERY_THREADS.acquire().await.map_err(|error| read_error(io::Error::other(error)))?;
     let thread = thread::Builder::new().name("haft-query".to_owned());
+    let thread_work = move || {
+        thread_work();
+        drop(permit);
+    };
     drop(thread.spawn(thread_work).map_err(read_error)?);
     while let Some((offset, len)) = bridge.wanted().await {
         let read = content.reader.read_at(offset, len).await;

@@ -166,8 +166,8 @@ fn a_signal_ends_the_service() {
     assert_eq!(service.child.wait().unwrap().code(), Some(0));
 }
 
-/// A client that nobody here wrote reads the OpenAPI document, and makes requests of all kinds from it: valid ones, and ones
-/// that are wrong in every way it knows. Requests have a fixed seed.
+/// An independent client generates requests from the OpenAPI document, valid and invalid ones, and checks the responses. Its seed is
+/// fixed.
 #[test]
 fn a_client_that_knows_only_the_document_is_answered_as_it_says() {
     let Some(servers) = haft_testkit::server("schemathesis", "python/schemathesis/__init__.py")

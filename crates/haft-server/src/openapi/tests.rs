@@ -1,8 +1,10 @@
 //! The document says what the routes are.
 
-use serde_json::Value;
+use haft::stores::{GateId, TurnId};
+use serde_json::{Value, json};
 
 use super::{OPERATIONS, document};
+use crate::wire::{ID_PATTERN, MAX_ID_CHARS};
 
 /// Every reference of a document.
 fn references<'v>(value: &'v Value, found: &mut Vec<&'v str>) {
@@ -46,4 +48,33 @@ fn operations_have_ids_of_their_own_and_parameters_for_their_paths() {
             );
         }
     }
+}
+
+/// A parameter of `GET /turns`.
+fn turns_parameter(name: &str) -> Value {
+    let document = document();
+    let parameters = document.pointer("/paths/~1turns/get/parameters").unwrap();
+    let found = parameters.as_array().unwrap().iter().find(|it| it["name"] == name);
+    found.unwrap_or_else(|| panic!("{parameters}"))["schema"].clone()
+}
+
+#[test]
+fn parameters_say_which_values_are_valid() {
+    assert_eq!(turns_parameter("since")["format"], "date-time");
+    assert_eq!(turns_parameter("since")["nullable"], json!(true), "as OpenAPI 3.0 writes it");
+    assert_eq!(turns_parameter("minTokens")["maximum"], json!(u64::MAX));
+    assert_eq!(turns_parameter("before")["pattern"], ID_PATTERN);
+}
+
+/// The rules for ids are those of the types that parse them.
+#[test]
+fn ids_are_described_as_they_are_parsed() {
+    assert_eq!(ID_PATTERN, r"^[^\u0000-\u001f\u007f-\u009f]*$");
+    for ch in ('\0'..='\u{ff}').chain(['€', '\u{200b}', '\u{1f600}']) {
+        let is_excluded = matches!(ch, '\0'..='\x1f' | '\x7f'..='\u{9f}');
+        assert_eq!(ch.to_string().parse::<TurnId>().is_err(), is_excluded, "{ch:?}");
+        assert_eq!(ch.to_string().parse::<GateId>().is_err(), is_excluded, "{ch:?}");
+    }
+    assert!("ä".repeat(MAX_ID_CHARS).parse::<TurnId>().is_ok());
+    assert!("ä".repeat(MAX_ID_CHARS + 1).parse::<TurnId>().is_err());
 }

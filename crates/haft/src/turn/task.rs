@@ -1,4 +1,4 @@
-//! Work beside the turn: on tasks, and on threads where it may block.
+//! Runs work on tasks of its own, or on blocking threads where it may block.
 
 use std::fmt;
 use std::future::Future;

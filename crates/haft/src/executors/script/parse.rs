@@ -176,9 +176,9 @@ impl ScriptParser {
             for (below, what) in faults {
                 self.add_fault(&format!("{at}{below}"), what);
             }
-            let mut holes = BTreeSet::new();
-            args.collect_placeholders(&mut holes);
-            self.check_placeholders(&holes, &at);
+            let mut placeholders = BTreeSet::new();
+            args.collect_placeholders(&mut placeholders);
+            self.check_placeholders(&placeholders, &at);
             all.push(ScriptCall { tool, args, pointer: at, place: None });
         }
         all
@@ -330,9 +330,9 @@ impl ScriptParser {
         };
         match Template::parse(text) {
             Ok(template) => {
-                let mut holes = BTreeSet::new();
-                template.collect_placeholders(&mut holes);
-                self.check_placeholders(&holes, at);
+                let mut placeholders = BTreeSet::new();
+                template.collect_placeholders(&mut placeholders);
+                self.check_placeholders(&placeholders, at);
                 template
             }
             Err(what) => {
@@ -363,9 +363,9 @@ impl ScriptParser {
         stall
     }
 
-    fn check_placeholders(&mut self, holes: &BTreeSet<&Placeholder>, at: &str) {
-        for hole in holes {
-            if let Placeholder::Last(tool) = hole
+    fn check_placeholders(&mut self, placeholders: &BTreeSet<&Placeholder>, at: &str) {
+        for placeholder in placeholders {
+            if let Placeholder::Last(tool) = placeholder
                 && !self.called.contains(tool)
             {
                 self.add_uncalled_fault(tool, at);
