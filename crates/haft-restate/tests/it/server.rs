@@ -91,7 +91,15 @@ impl TestCase {
         let make_input = |message: &str| TurnInput::new("You deploy.").user(message);
         let object = ConversationObject::new(runner, make_input);
         let endpoint = Endpoint::builder().bind(object).build();
-        let listener = tokio::net::TcpListener::bind(self.address).await.unwrap();
+        // The listener of a worker that was dropped is closed a moment later.
+        let begun = Instant::now();
+        let listener = loop {
+            match tokio::net::TcpListener::bind(self.address).await {
+                Ok(listener) => break listener,
+                Err(error) => assert!(begun.elapsed() < PATIENCE, "{}: {error}", self.address),
+            }
+            pause().await;
+        };
         let mut tasks = JoinSet::new();
         let never = std::future::pending::<()>();
         tasks.spawn(HttpServer::new(endpoint).serve_with_cancel(listener, never));
