@@ -148,8 +148,11 @@ impl NewToken {
     }
 
     fn to_stored(&self) -> StoredToken {
-        let sha256 = hex::encode(Sha256::digest(&self.token));
-        StoredToken { info: self.info.clone(), sha256 }
+        StoredToken { info: self.info.clone(), sha256: hex::encode(self.digest()) }
+    }
+
+    fn digest(&self) -> [u8; 32] {
+        Sha256::digest(&self.token).into()
     }
 }
 
@@ -223,13 +226,10 @@ impl TokenFile {
 
     fn read(&self) -> Result<Vec<StoredToken>, TokenError> {
         let read = || -> io::Result<Vec<StoredToken>> {
-            let length = match fs::metadata(&self.path) {
-                Ok(found) => found.len(),
+            match fs::metadata(&self.path) {
+                Ok(found) => check_file(&found)?,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
                 Err(error) => return Err(error),
-            };
-            if length > MAX_FILE {
-                return Err(io::Error::other(format!("it has more than {MAX_FILE} bytes")));
             }
             let stored: StoredTokens = serde_json::from_slice(&fs::read(&self.path)?)?;
             if stored.version != VERSION {
@@ -293,7 +293,8 @@ type TokenTable = HashMap<String, (Arc<TokenInfo>, [u8; 32])>;
 
 impl TokenCheck {
     pub(super) fn new(file: Option<TokenFile>, fixed: &[NewToken]) -> Self {
-        let fixed = to_table(fixed.iter().map(NewToken::to_stored).collect());
+        let entry = |it: &NewToken| (it.info.id.clone(), (Arc::new(it.info.clone()), it.digest()));
+        let fixed = fixed.iter().map(entry).collect();
         Self { file, fixed, loaded: Mutex::default() }
     }
 
@@ -327,7 +328,10 @@ impl TokenCheck {
         let read = move || {
             let now = file.stamp();
             let is_same = now.is_some() && now == stamp;
-            let table = if is_same { None } else { Some(to_table(file.read()?)) };
+            let table = match is_same {
+                true => None,
+                false => Some(to_table(file.read()?).map_err(|error| file.failed("read", error))?),
+            };
             Ok((now, table))
         };
         let read = tokio::task::spawn_blocking(read).await.unwrap_or_else(|error| {
@@ -343,11 +347,39 @@ impl TokenCheck {
     }
 }
 
-fn to_table(tokens: Vec<StoredToken>) -> TokenTable {
+/// A token whose hash cannot be read is an error: left out, it would look as if it had been revoked.
+fn to_table(tokens: Vec<StoredToken>) -> io::Result<TokenTable> {
     let entry = |token: StoredToken| {
         let mut digest = [0; 32];
-        hex::decode_to_slice(&token.sha256, &mut digest).ok()?;
-        Some((token.info.id.clone(), (Arc::new(token.info), digest)))
+        let decoded = hex::decode_to_slice(&token.sha256, &mut digest);
+        decoded.map_err(|error| {
+            let id = &token.info.id;
+            io::Error::other(format!("the hash of the token `{id}` is damaged: {error}"))
+        })?;
+        Ok((token.info.id.clone(), (Arc::new(token.info), digest)))
     };
-    tokens.into_iter().filter_map(entry).collect()
+    tokens.into_iter().map(entry).collect()
+}
+
+/// Refuses a file that could be endless, and one in which other users could write tokens of their own. Everybody may read
+/// it: it holds hashes of random numbers.
+fn check_file(found: &fs::Metadata) -> io::Result<()> {
+    if !found.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    if found.len() > MAX_FILE {
+        return Err(io::Error::other(format!("it has more than {MAX_FILE} bytes")));
+    }
+    #[cfg(unix)]
+    {
+        let mode = std::os::unix::fs::MetadataExt::mode(found);
+        if mode & 0o022 != 0 {
+            let reason = format!(
+                "other users can write to it (mode {:03o}), and could add tokens; run `chmod go-w`",
+                mode & 0o777
+            );
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
+        }
+    }
+    Ok(())
 }

@@ -91,6 +91,36 @@ async fn the_file_has_hashes_and_is_private() {
     }
 }
 
+/// What a token file can be that opens nothing: with a reason, and without waiting.
+#[cfg(unix)]
+#[tokio::test]
+async fn a_token_file_that_cannot_be_trusted_is_refused_with_the_reason() {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt as _;
+    let dir = tempfile::tempdir().unwrap();
+    let file = TokenFile::new(dir.path().join("tokens.json"));
+    let token = file.create_token("shop", "ci").unwrap();
+    let reason = async || {
+        let check = TokenCheck::new(Some(file.clone()), &[]);
+        let error = check.find_token(token.token()).await.unwrap_err();
+        std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default()
+    };
+    let text = fs::read_to_string(file.path()).unwrap();
+    let digest = text.split("\"sha256\": \"").nth(1).unwrap().split('"').next().unwrap();
+    fs::write(file.path(), text.replace(digest, &"g".repeat(64))).unwrap();
+    assert!(reason().await.contains("is damaged"), "a hash that cannot be read");
+    fs::write(file.path(), &text).unwrap();
+    fs::set_permissions(file.path(), Permissions::from_mode(0o664)).unwrap();
+    assert!(reason().await.contains("mode 664"), "a file that the group can write to");
+    fs::set_permissions(file.path(), Permissions::from_mode(0o444)).unwrap();
+    let check = TokenCheck::new(Some(file.clone()), &[]);
+    assert!(check.find_token(token.token()).await.unwrap().is_some(), "a file that all can read");
+    fs::remove_file(file.path()).unwrap();
+    let pipe = std::process::Command::new("mkfifo").arg(file.path()).status().unwrap();
+    assert!(pipe.success());
+    assert!(reason().await.contains("no regular file"), "a pipe, which could be waited for");
+}
+
 #[tokio::test]
 async fn tokens_that_are_created_at_the_same_time_are_all_stored() {
     let dir = tempfile::tempdir().unwrap();
