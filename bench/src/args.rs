@@ -10,7 +10,7 @@ use crate::{
 
 /// What is printed when the command line is not understood.
 pub(crate) const USAGE: &str = "\
-usage: haft-bench <dispatch|validate|callid|agreement|artifacts|stream|turns|conversation|growth|mcp|workers|inspector> [--json] [--rounds N] [--quick]
+usage: haft-bench <dispatch|validate|callid|agreement|artifacts|stream|turns|conversation|growth|mcp|workers|inspector|binary> [--json] [--rounds N] [--quick]
                   [--values N] [--bytes N] [--keep] [--full]
 
   dispatch    JSON text in, typed handler out: Haft, peers and the reference in node
@@ -25,6 +25,7 @@ usage: haft-bench <dispatch|validate|callid|agreement|artifacts|stream|turns|con
   mcp         the MCP proxy: what it adds to a small call, and a large result (--bytes) until its answer
   workers     workers on PostgreSQL: decisions, claims, commits, throughput, and a large result (--bytes) in S3
   inspector   the page in a browser: size, a turn of 10000 events, and an artifact (--bytes) that is scrolled and searched
+  binary      the program haft, built beside this one: instructions of its start, and its size
 
   --json      one JSON object per line: name, ours, unit, peers, ratio (ours to the floor)
   --rounds N  rounds per variant (31; 5 with --quick; of artifacts, stream and turns 7 and 3)
@@ -52,6 +53,7 @@ pub(crate) enum Bench {
     Mcp,
     Workers,
     Inspector,
+    Binary,
 }
 
 /// A parsed command line.
@@ -98,6 +100,7 @@ impl Args {
                 "mcp" if bench.is_none() => bench = Some(Bench::Mcp),
                 "workers" if bench.is_none() => bench = Some(Bench::Workers),
                 "inspector" if bench.is_none() => bench = Some(Bench::Inspector),
+                "binary" if bench.is_none() => bench = Some(Bench::Binary),
                 "--json" => format = Format::JsonLines,
                 "--quick" => (plan, few, quick) = (Plan::QUICK, 3, true),
                 "--rounds" => rounds = Some(parse_count(&arg, args.next())?),

@@ -12,6 +12,7 @@
 //! cargo run --release -p haft-bench --no-default-features -- mcp --bytes 1G
 //! cargo run --release -p haft-bench --no-default-features -- workers --bytes 1G
 //! cargo run --release -p haft-bench --no-default-features -- inspector --bytes 1G
+//! cargo build --release -p haft-cli && cargo run --release -p haft-bench --no-default-features -- binary
 //! cargo run --release -p haft-bench --features allocations -- dispatch
 //! ```
 //!
@@ -24,6 +25,7 @@ mod agreement;
 mod allocations;
 mod args;
 mod artifacts;
+mod binary;
 mod callid;
 mod conversation;
 mod dispatch;
@@ -36,6 +38,7 @@ mod ours;
 mod report;
 mod stream;
 mod turns;
+mod valgrind;
 mod validate;
 mod workers;
 
@@ -105,6 +108,7 @@ fn run(args: Args) -> Result<(), String> {
         Bench::Inspector => inspector::run(args.inspector, &mut print),
         Bench::Workers => workers::run(args.workers, &mut print),
         Bench::Growth => growth::run(args.growth, &mut print),
+        Bench::Binary => binary::run(&mut print),
     }
 }
 

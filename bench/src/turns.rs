@@ -9,6 +9,7 @@
 //! What a waiting turn holds is the growth of the resident set of a process of its own (see [`job`]). Calls of
 //! `fsync` are counted by `strace`, from outside of such a process.
 
+mod alone;
 mod durable;
 mod idle;
 pub(crate) mod job;
@@ -54,6 +55,11 @@ pub(crate) fn run(options: Options, print: Sink<'_>) -> Result<(), String> {
     crate::note("one turn at a time");
     print(&overhead::measure(&runtime)?)?;
     drop(runtime);
+    crate::note("what one turn costs");
+    match alone::measure()? {
+        Some(table) => print(&table)?,
+        None => crate::note("valgrind is not installed: instructions are not counted"),
+    }
     crate::note("turns that wait");
     print(&idle::measure(options.full)?)?;
     crate::note("turns on the disk");

@@ -21,8 +21,8 @@ pub(crate) const COMMAND: &str = "turn-job";
 pub(crate) enum Job {
     /// Has turns wait.
     Idle { turns: usize, seconds: u64, floor: bool },
-    /// Runs turns in memory on one thread, for profilers.
-    Batch { turns: usize },
+    /// Runs turns in memory on one thread, so many at once, for profilers.
+    Batch { turns: usize, at_once: usize },
     /// Runs turns on a store in a folder, so many at once.
     Durable { folder: PathBuf, turns: usize, at_once: usize },
 }
@@ -39,17 +39,20 @@ pub(crate) fn run(job: Option<&str>, out: &mut dyn Write) -> Result<(), String> 
     let job = serde_json::from_str(job.unwrap_or_default()).map_err(|error| error.to_string())?;
     let figures = match job {
         Job::Idle { turns, seconds, floor } => idle::run(turns, seconds, floor)?,
-        Job::Batch { turns } => batch(turns)?,
+        Job::Batch { turns, at_once } => batch(turns, at_once)?,
         Job::Durable { folder, turns, at_once } => durable::run(&folder, turns, at_once)?,
     };
     let text = serde_json::to_string(&figures).map_err(|error| error.to_string())?;
     writeln!(out, "{text}").map_err(|error| error.to_string())
 }
 
-fn batch(turns: usize) -> Result<Figures, String> {
+fn batch(turns: usize, at_once: usize) -> Result<Figures, String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| error.to_string())?;
-    workload::batch(&runtime, &workload::in_memory(Listening::Counting)?, turns)?;
+    let work = workload::in_memory(Listening::Counting)?;
+    for _ in 0..turns / at_once.max(1) {
+        workload::batch(&runtime, &work, at_once)?;
+    }
     Ok(Figures::new())
 }
 

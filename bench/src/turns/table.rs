@@ -16,7 +16,7 @@ pub(crate) struct Table {
 }
 
 /// One line of it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(crate) name: String,
     pub(crate) value: f64,
