@@ -68,15 +68,20 @@ impl ApiError {
         let status = StatusCode::from_u16(error.status()).ok();
         let status = status.filter(|it| it.canonical_reason().is_some());
         let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let mut message = error.to_string();
-        let mut cause = error.source();
-        while let Some(next) = cause {
-            message.push_str(": ");
-            message.push_str(&next.to_string());
-            cause = next.source();
-        }
-        Self::new(status, code.as_str(), message)
+        Self::new(status, code.as_str(), list_causes(error))
     }
+}
+
+/// An error and its causes in one line.
+pub(crate) fn list_causes(error: &dyn std::error::Error) -> String {
+    let mut message = error.to_string();
+    let mut cause = error.source();
+    while let Some(next) = cause {
+        message.push_str(": ");
+        message.push_str(&next.to_string());
+        cause = next.source();
+    }
+    message
 }
 
 impl From<StoreError> for ApiError {
@@ -143,9 +148,24 @@ pub(crate) fn field_problems(problems: &Problems) -> Vec<FieldProblem> {
     each.collect()
 }
 
+/// A failure of the server, in a response that tells it. A service for others shows it to its operator instead.
+#[derive(Clone, Debug)]
+pub(crate) struct ServerFailure {
+    pub(crate) code: String,
+    pub(crate) message: String,
+}
+
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let Self { status, code, message, hint, problems } = self;
-        (status, Json(ApiProblem { code, message, hint, problems })).into_response()
+        let failure = status
+            .is_server_error()
+            .then(|| ServerFailure { code: code.clone(), message: message.clone() });
+        let mut response =
+            (status, Json(ApiProblem { code, message, hint, problems })).into_response();
+        if let Some(failure) = failure {
+            response.extensions_mut().insert(failure);
+        }
+        response
     }
 }

@@ -46,7 +46,7 @@ pub use self::guard::{Guard, NoRandomNumbers};
 pub use self::prices::TokenPrices;
 #[cfg(feature = "service")]
 pub use self::service::{
-    NewToken, ServiceLimits, TenantScope, TenantService, TenantServiceBuilder, TokenError,
-    TokenFile, TokenInfo,
+    NewToken, ServiceFailure, ServiceLimits, TenantScope, TenantService, TenantServiceBuilder,
+    TokenError, TokenFile, TokenInfo,
 };
 pub use self::shared::Access;

@@ -4,6 +4,7 @@
 //! caches reach nothing but the tenant's view of the stores ([`OpenStores::for_tenant`]). A handler cannot read without a
 //! scope, because it has no store without one.
 
+mod failures;
 mod limits;
 #[cfg(test)]
 mod tests;
@@ -29,14 +30,16 @@ use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tower_service::Service as _;
 
+use self::failures::FailureListener;
 use self::limits::{CountedBody, LimitedListener};
 use self::tokens::TokenCheck;
 use crate::agents::AgentError;
 use crate::api::{Api, ApiBuilder};
-use crate::error::ApiError;
+use crate::error::{ApiError, list_causes};
 use crate::openapi;
 use crate::shared::TokenActor;
 
+pub use self::failures::ServiceFailure;
 pub use self::limits::ServiceLimits;
 pub use self::tokens::{NewToken, TokenError, TokenFile, TokenInfo};
 
@@ -81,6 +84,7 @@ pub struct TenantServiceBuilder {
     file: Option<TokenFile>,
     tokens: Vec<NewToken>,
     limits: ServiceLimits,
+    failures: FailureListener,
 }
 
 /// A tenant, and all that its API can reach.
@@ -111,6 +115,7 @@ struct ServiceShared {
     build_api: Box<BuildApi>,
     tokens: TokenCheck,
     limits: ServiceLimits,
+    failures: FailureListener,
     /// As many as there are tenants with tokens, which the operator creates.
     tenants: Mutex<HashMap<Arc<str>, TenantEntry>>,
 }
@@ -132,7 +137,8 @@ impl TenantService {
     ) -> TenantServiceBuilder {
         let build_api = Box::new(build_api);
         let limits = ServiceLimits::default();
-        TenantServiceBuilder { stores, build_api, file: None, tokens: Vec::new(), limits }
+        let failures = FailureListener::default();
+        TenantServiceBuilder { stores, build_api, file: None, tokens: Vec::new(), limits, failures }
     }
 
     /// The routes: the API below `/v1`, and `/health` and `/openapi.json`, which need no token.
@@ -196,13 +202,23 @@ impl TenantServiceBuilder {
         self
     }
 
+    /// Calls the closure with every failure of the service itself, such as a store that cannot be reached. Tenants see its
+    /// code alone: the cause can name files and servers of the operator.
+    pub fn on_failure(
+        mut self,
+        listener: impl Fn(&ServiceFailure) + Send + Sync + 'static,
+    ) -> Self {
+        self.failures = FailureListener::new(listener);
+        self
+    }
+
     /// Builds the service.
     #[must_use]
     pub fn build(self) -> TenantService {
-        let Self { stores, build_api, file, tokens, limits } = self;
+        let Self { stores, build_api, file, tokens, limits, failures } = self;
         let tokens = TokenCheck::new(file, &tokens);
         let tenants = Mutex::default();
-        let shared = ServiceShared { stores, build_api, tokens, limits, tenants };
+        let shared = ServiceShared { stores, build_api, tokens, limits, failures, tenants };
         TenantService { shared: Arc::new(shared) }
     }
 }
@@ -259,15 +275,15 @@ async fn serve_tenant(State(service): SharedService, mut request: Request) -> Re
     let token = match found {
         Ok(Some(token)) => token,
         Ok(None) => return refuse_token(),
-        Err(_) => {
-            let message = "the tokens of this service cannot be read";
+        Err(error) => {
             let status = StatusCode::SERVICE_UNAVAILABLE;
-            return ApiError::new(status, "E_API_TOKENS", message).into_response();
+            let error = ApiError::new(status, "E_API_TOKENS", list_causes(&error));
+            return service.failures.hide_cause(error.into_response(), "");
         }
     };
     let mut entry = match service.entry(&token.tenant) {
         Ok(entry) => entry,
-        Err(error) => return error.into_response(),
+        Err(error) => return service.failures.hide_cause(error.into_response(), &token.tenant),
     };
     let Ok(permit) = Arc::clone(&entry.requests).try_acquire_owned() else {
         return refuse_more("too many requests of this tenant are being served");
@@ -276,6 +292,7 @@ async fn serve_tenant(State(service): SharedService, mut request: Request) -> Re
     let request = request.map(|body| Body::new(Limited::new(body, service.limits.body_bytes)));
     // A router is always ready, and it does not fail.
     let Ok(response) = entry.router.call(request).await;
+    let response = service.failures.hide_cause(response, &token.tenant);
     count_response(response, permit, &entry.streams)
 }
 

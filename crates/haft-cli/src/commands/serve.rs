@@ -25,7 +25,7 @@ use crate::config::UserConfig;
 use crate::stop_signals::{StopListener, StopSignals};
 use crate::store::open_or_create_store;
 use crate::store_address::show_url;
-use crate::terminal::{Terminal, TextRole, print_line};
+use crate::terminal::{Terminal, TextRole, print_line, sanitize};
 use crate::user_error::UserError;
 
 /// How long a turn stays reserved for a service that gives no sign of life.
@@ -60,7 +60,10 @@ pub(super) async fn run_serve(
     };
     let runners = Arc::new(AgentRunners::load(stores.clone(), &args.agents, settings).await?);
     let service = build_service(&stores, &runners, hubs)?.token_file(file);
-    let service = service.limits(service_limits(&args.limits));
+    let error = terminal.style_stderr(TextRole::Error, "error:");
+    let service = service.limits(service_limits(&args.limits)).on_failure(move |failure| {
+        print_line(format_args!("{error} {}", sanitize(&failure.to_string())));
+    });
     let service = match &fixed {
         Some(token) => service.token(token.clone()),
         None => service,

@@ -1,6 +1,7 @@
 //! The service over a real socket, with a real client.
 
 mod endpoints;
+mod failures;
 mod requests;
 mod tokens;
 

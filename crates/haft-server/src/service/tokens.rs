@@ -107,7 +107,26 @@ struct StoredTokens {
 struct StoredToken {
     #[serde(flatten)]
     info: TokenInfo,
-    sha256: String,
+    #[serde(with = "hex_digest")]
+    sha256: [u8; 32],
+}
+
+/// A hash as the file has it. One that cannot be read is an error: left out, its token would look revoked.
+mod hex_digest {
+    use serde::de::{Deserialize, Deserializer, Error as _};
+    use serde::ser::Serializer;
+
+    pub(super) fn serialize<S: Serializer>(digest: &[u8; 32], to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&hex::encode(digest))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<[u8; 32], D::Error> {
+        let mut digest = [0; 32];
+        hex::decode_to_slice(String::deserialize(from)?, &mut digest).map_err(|error| {
+            D::Error::custom(format!("the hash of a token is damaged: {error}"))
+        })?;
+        Ok(digest)
+    }
 }
 
 impl NewToken {
@@ -148,7 +167,7 @@ impl NewToken {
     }
 
     fn to_stored(&self) -> StoredToken {
-        StoredToken { info: self.info.clone(), sha256: hex::encode(self.digest()) }
+        StoredToken { info: self.info.clone(), sha256: self.digest() }
     }
 
     fn digest(&self) -> [u8; 32] {
@@ -328,10 +347,7 @@ impl TokenCheck {
         let read = move || {
             let now = file.stamp();
             let is_same = now.is_some() && now == stamp;
-            let table = match is_same {
-                true => None,
-                false => Some(to_table(file.read()?).map_err(|error| file.failed("read", error))?),
-            };
+            let table = if is_same { None } else { Some(to_table(file.read()?)) };
             Ok((now, table))
         };
         let read = tokio::task::spawn_blocking(read).await.unwrap_or_else(|error| {
@@ -347,17 +363,8 @@ impl TokenCheck {
     }
 }
 
-/// A token whose hash cannot be read is an error: left out, it would look as if it had been revoked.
-fn to_table(tokens: Vec<StoredToken>) -> io::Result<TokenTable> {
-    let entry = |token: StoredToken| {
-        let mut digest = [0; 32];
-        let decoded = hex::decode_to_slice(&token.sha256, &mut digest);
-        decoded.map_err(|error| {
-            let id = &token.info.id;
-            io::Error::other(format!("the hash of the token `{id}` is damaged: {error}"))
-        })?;
-        Ok((token.info.id.clone(), (Arc::new(token.info), digest)))
-    };
+fn to_table(tokens: Vec<StoredToken>) -> TokenTable {
+    let entry = |token: StoredToken| (token.info.id.clone(), (Arc::new(token.info), token.sha256));
     tokens.into_iter().map(entry).collect()
 }
 
