@@ -21,8 +21,8 @@ use tokio::time::Instant;
 
 use self::concurrency::{CallQueue, ConcurrencyClass};
 use self::tasks::{CallTasks, StepCall};
-use super::deadline::{CatchUnwind, Stopwatch, WaitError, with_deadline};
-use super::gates::{Approval, OpenGate, TurnGates};
+use super::deadline::{CatchUnwind, Stopwatch, TaskTimer, WaitBounds, WaitError, with_deadline};
+use super::gates::{Approval, OpenGate, SharedTurn};
 use super::report::LogTopic;
 use super::runner::RunnerShared;
 use super::task::Task;
@@ -38,7 +38,7 @@ const SPENDING: &str = "mark an approval as spent";
 #[derive(Clone)]
 pub(super) struct CallRunner {
     pub(super) runner: Arc<RunnerShared>,
-    pub(super) gates: Arc<TurnGates>,
+    pub(super) shared: Arc<SharedTurn>,
     pub(super) ctx: DispatchContext,
 }
 
@@ -70,15 +70,16 @@ impl CallRunner {
     /// Executes the only call of a step, which waits for no other call and needs no task.
     async fn run_single(&self, call: Arc<ToolCall>) -> Result<(), RecordError> {
         let tool = self.ctx.tools().find(call.tool()).ok();
-        let _running = self.gates.waits.begin_call(call.id());
-        let executing = std::pin::pin!(self.execute_and_store(&call, tool, None));
+        let _running = self.shared.waits.begin_call(call.id());
+        let task = CallTask { slots: None, timer: &self.shared.timer };
+        let executing = std::pin::pin!(self.execute_and_store(&call, tool, task));
         let stored = CatchUnwind(executing).await;
         stored.unwrap_or_else(|panic| self.log_panic(&panic))
     }
 
     async fn run_parallel(&self, calls: Vec<Arc<ToolCall>>) -> Result<(), RecordError> {
         let fan_out = self.runner.limits.fan_out.get();
-        self.gates.waits.set_slots(fan_out);
+        self.shared.waits.set_slots(fan_out);
         let mut tasks = CallTasks::new(self, Arc::new(Semaphore::new(fan_out)));
         let mut queue = self.queue_calls(calls);
         tasks.spawn_all(queue.take_ready());
@@ -135,17 +136,17 @@ impl CallRunner {
         &self,
         call: &Arc<ToolCall>,
         tool: Option<Tool>,
-        slots: Option<&Semaphore>,
+        task: CallTask<'_>,
     ) -> Result<(), RecordError> {
-        let ended = self.execute_call(call, tool, slots).await?;
+        let ended = self.execute_call(call, tool, task).await?;
         self.store_call(ended).await
     }
 
     async fn store_call(&self, record: Arc<ToolCall>) -> Result<(), RecordError> {
         // What the handler changed in the stash and in the tools belongs to its effect.
-        self.gates.recorder.defer_changes(self.ctx.turn());
-        self.gates.recorder.defer_pending(&self.ctx);
-        self.gates.recorder.note_progress();
+        self.shared.recorder.defer_changes(self.ctx.turn());
+        self.shared.recorder.defer_pending(&self.ctx);
+        self.shared.recorder.note_progress();
         self.ctx.turn().store_tool_call(Arc::clone(&record)).await?;
         self.ctx.emit_with(|| {
             let handle = self.ctx.artifacts().handle(record.id());
@@ -160,7 +161,7 @@ impl CallRunner {
         &self,
         call: &Arc<ToolCall>,
         tool: Option<Tool>,
-        slots: Option<&Semaphore>,
+        task: CallTask<'_>,
     ) -> Result<Arc<ToolCall>, RecordError> {
         let Some(tool) = tool else {
             let error = match self.ctx.tools().find(call.tool()) {
@@ -173,7 +174,7 @@ impl CallRunner {
             };
             return Ok(Arc::new(self.end_failed_call(call, CallError::of(&error))));
         };
-        let attempt = CallAttempt::new(self, call, tool);
+        let attempt = CallAttempt::new(self, call, tool, task);
         let ready = match attempt.tool.requires_approval() {
             // Boxed, so that the others make no room for it.
             Some(_) => Box::pin(self.approve_call(attempt)).await?,
@@ -181,22 +182,18 @@ impl CallRunner {
         };
         match ready {
             // Boxed, so that a call that waits for its approval takes no room for what comes after.
-            Ok(ready) => Box::pin(self.run_approved(ready, slots)).await,
+            Ok(ready) => Box::pin(self.run_approved(ready)).await,
             Err(ended) => Ok(ended),
         }
     }
 
     /// Runs the handler of a call that may run, as soon as a slot is free.
-    async fn run_approved(
-        &self,
-        ready: ReadyCall<'_>,
-        slots: Option<&Semaphore>,
-    ) -> Result<Arc<ToolCall>, RecordError> {
+    async fn run_approved(&self, ready: ReadyCall<'_>) -> Result<Arc<ToolCall>, RecordError> {
         let ReadyCall { attempt, accepted, approval } = ready;
-        let slot = match slots {
+        let slot = match attempt.task.slots {
             Some(slots) => {
                 let (id, cancellation) = (attempt.call.id(), self.ctx.cancellation());
-                Box::pin(self.gates.waits.acquire_slot(id, slots, cancellation)).await
+                Box::pin(self.shared.waits.acquire_slot(id, slots, cancellation)).await
             }
             None => None,
         };
@@ -215,7 +212,7 @@ impl CallRunner {
                 return Ok(Arc::new(self.end_spent_call(&attempt.call)));
             }
             // Last: a process that is stopped from here on can still begin what another one has found as begun.
-            self.gates.recorder.confirm_lease().await?;
+            self.shared.recorder.confirm_lease().await?;
         }
         let ended = match accepted {
             // Boxed, because calls without an approval need no room for it.
@@ -252,7 +249,7 @@ impl CallRunner {
             let bound = BoundCall::new(call.id(), call.tool(), accepted.args());
             // Both are boxed, so that the wait holds nothing of what opened the gate.
             let tool = (&attempt.tool, question);
-            let opening = self.gates.open_approval_gate(&self.ctx, tool, bound, attempts);
+            let opening = self.shared.open_approval_gate(&self.ctx, tool, bound, attempts);
             match Box::pin(self.await_approval(Box::pin(opening))).await {
                 Ok(Some(approval)) => break approval,
                 Ok(None) if attempts < MAX_APPROVAL_ATTEMPTS => attempts += 1,
@@ -274,7 +271,7 @@ impl CallRunner {
             return Ok(Ok(ReadyCall { attempt, accepted, approval }));
         };
         let call = Arc::new(ToolCall::clone(&attempt.call).with_edited(edited));
-        let attempt = CallAttempt::new(self, &call, attempt.tool);
+        let attempt = CallAttempt::new(self, &call, attempt.tool, attempt.task);
         Ok(match Box::pin(attempt.accept_arguments()).await {
             Ok(accepted) => {
                 let (accepted, approval) = (Some(accepted), Some(approval));
@@ -301,7 +298,7 @@ impl CallRunner {
         opening: BoxFuture<'_, Result<OpenGate, GateError>>,
     ) -> Result<Option<Approval>, GateError> {
         let gate = opening.await?;
-        self.gates.await_approval(&self.ctx, &gate).await
+        self.shared.await_approval(&self.ctx, &gate).await
     }
 
     /// Marks the approval at a gate as spent. A store that was rolled back cannot make it valid again.
@@ -328,15 +325,16 @@ struct CallAttempt<'c> {
     calls: &'c CallRunner,
     call: Arc<ToolCall>,
     tool: Tool,
+    task: CallTask<'c>,
     token: Cancellation,
     limit: Duration,
 }
 
 impl<'c> CallAttempt<'c> {
-    fn new(calls: &'c CallRunner, call: &Arc<ToolCall>, tool: Tool) -> Self {
+    fn new(calls: &'c CallRunner, call: &Arc<ToolCall>, tool: Tool, task: CallTask<'c>) -> Self {
         let token = calls.ctx.cancellation().child();
         let limit = tool.timeout().unwrap_or(calls.runner.deadlines.call);
-        Self { calls, call: Arc::clone(call), tool, token, limit }
+        Self { calls, call: Arc::clone(call), tool, task, token, limit }
     }
 
     /// Binds the tool to the call. A call that waits for its approval does not hold this.
@@ -387,26 +385,31 @@ impl<'c> CallAttempt<'c> {
         work: F,
         kind: WorkKind,
     ) -> impl Future<Output = Result<F::Output, Arc<ToolCall>>> + use<'_, 'c, F> {
-        let watch = Stopwatch::start();
-        let timed = TimedCall::new(&self.calls.gates, self.call.id(), &watch);
+        let timed = TimedCall::start(&self.calls.shared, self.call.id());
         let task = if kind == WorkKind::Handler && self.tool.blocks() {
             Task::start_blocking(work)
         } else {
             Task::start(work)
         };
-        self.await_task(task, (watch, timed), kind)
+        self.await_task(task, timed, kind)
     }
 
     /// Waits for work that was started, as long as the call may take.
     async fn await_task<T: Send + 'static>(
         &self,
         task: Task<T>,
-        (watch, _timed): (Stopwatch, TimedCall<'_>),
+        timed: TimedCall<'_>,
         kind: WorkKind,
     ) -> Result<T, Arc<ToolCall>> {
         let Self { calls, call, tool, limit, .. } = self;
-        let (grace, token) = (calls.runner.deadlines.grace, calls.ctx.cancellation());
-        let joined = with_deadline(task, &watch, *limit, token, grace).await;
+        let bounds = WaitBounds {
+            watch: &timed.watch,
+            timer: self.task.timer,
+            limit: *limit,
+            cancellation: calls.ctx.cancellation(),
+            grace: calls.runner.deadlines.grace,
+        };
+        let joined = with_deadline(task, bounds).await;
         let ended = match joined {
             Ok(Some(done)) => return Ok(done),
             Ok(None) => calls.end_panicked_call(call, "the result could not be stored"),
@@ -472,28 +475,41 @@ enum WorkKind {
     Handler,
 }
 
-/// Lets gates pause the stopwatch of a call while the call waits at them.
+/// The task that a call is awaited in.
+#[derive(Clone, Copy)]
+struct CallTask<'t> {
+    /// The slots of calls that run in parallel; nothing for the only call of a step.
+    slots: Option<&'t Semaphore>,
+    timer: &'t TaskTimer,
+}
+
+/// The stopwatch of a call, which gates pause while the call waits at them.
 struct TimedCall<'g> {
-    gates: &'g TurnGates,
+    shared: &'g SharedTurn,
     id: RecordId,
+    watch: Arc<Stopwatch>,
 }
 
 impl<'g> TimedCall<'g> {
-    fn new(gates: &'g TurnGates, id: RecordId, watch: &Stopwatch) -> Self {
-        let mut calls = gates.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        if calls.is_empty() {
-            // Nearly always it is the only one.
-            calls.reserve_exact(1);
-        }
-        calls.push((id, watch.clone()));
+    fn start(shared: &'g SharedTurn, id: RecordId) -> Self {
+        let watch = Arc::new(Stopwatch::start());
+        let mut calls = shared.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        // Nearly always it is the only one.
+        let is_first = usize::from(calls.is_empty());
+        calls.reserve_exact(is_first);
+        calls.push((id, Arc::clone(&watch)));
         drop(calls);
-        Self { gates, id }
+        Self { shared, id, watch }
     }
 }
 
 impl Drop for TimedCall<'_> {
     fn drop(&mut self) {
-        let mut calls = self.gates.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut calls = self.shared.calls.lock().unwrap_or_else(PoisonError::into_inner);
         calls.retain(|(id, _)| *id != self.id);
+        if calls.is_empty() {
+            // A call that waits for its approval needs no room for its stopwatch.
+            *calls = Vec::new();
+        }
     }
 }

@@ -136,7 +136,7 @@ impl TurnRunner {
         &self,
         input: TurnInput,
     ) -> impl Future<Output = Result<TurnReport, TurnError>> + Send + use<> {
-        self.run_until(input, Cancellation::new())
+        driver::create_turn(Arc::clone(&self.shared), input, Cancellation::new())
     }
 
     /// Runs a turn whose answer has a type. The type is what arguments of tools are: it derives `ToolArgs`, so that the
@@ -220,7 +220,8 @@ impl TurnRunner {
         signal: C,
     ) -> impl Future<Output = Result<TurnReport, TurnError>> + Send + use<C> {
         let (cancellation, watch) = signal.into_cancellation();
-        let turn = driver::create_turn(Arc::clone(&self.shared), input, cancellation.clone());
+        // A child, so that a limit or a lost lease does not cancel what else the caller runs under it.
+        let turn = driver::create_turn(Arc::clone(&self.shared), input, cancellation.child());
         run_cancellable(turn, watch, cancellation)
     }
 

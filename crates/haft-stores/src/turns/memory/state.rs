@@ -22,7 +22,9 @@ use super::turn_state::TurnState;
 #[derive(Default)]
 pub(super) struct StoreState {
     /// The turns by number, in the order of their creation.
-    pub(super) turns: BTreeMap<u64, TurnState>,
+    ///
+    /// Boxed: nodes of a tree to which only the end is added are half empty.
+    pub(super) turns: BTreeMap<u64, Box<TurnState>>,
     pub(super) numbers: HashMap<TurnId, u64>,
     /// The gates by number, in the order of their opening.
     pub(super) gates: BTreeMap<u64, GateRow>,
@@ -106,7 +108,7 @@ impl StoreState {
             journal: Vec::new(),
             gates: Vec::new(),
         };
-        self.turns.insert(number, turn);
+        self.turns.insert(number, Box::new(turn));
         self.set_schedule(number, schedule);
         self.apply_writes(number, new.writes, now);
         Ok(number)
@@ -148,7 +150,7 @@ impl StoreState {
     }
 
     fn can_run(&self, number: u64, filter: &ClaimFilter, now: Timestamp) -> bool {
-        let Some(TurnState { summary, .. }) = self.turns.get(&number) else { return false };
+        let Some(summary) = self.turns.get(&number).map(|it| &it.summary) else { return false };
         summary.schedule().is_claimable(now)
             && filter.selects(summary.agent.as_deref(), &summary.tenant)
             && !self.is_conversation_busy(number, summary, now)
@@ -406,6 +408,8 @@ impl StoreState {
                     let gate = GateRow::open(id.clone(), turn.summary.id.clone(), json);
                     self.gates.insert(self.last_gate, gate);
                     self.gate_numbers.insert(id, self.last_gate);
+                    // Nearly always it is the only one, and thousands of turns may wait.
+                    turn.gates.reserve_exact(usize::from(turn.gates.is_empty()));
                     turn.gates.push(self.last_gate);
                     if let Some(at) = expires_at {
                         self.gate_expiries.insert(self.last_gate, at);
