@@ -15,7 +15,9 @@ use haft_core::error::codes;
 use haft_core::event::{ErrorReport, EventKind, LogLevel, ToolCallReport};
 use haft_core::gate::{BoundCall, GateError, Spending};
 use haft_core::store::{GateId, StoreError};
-use haft_core::tool::{AcceptedCall, Invocation, Tool, ToolEffect, ToolError, ToolExecutor};
+use haft_core::tool::{
+    AcceptedCall, Invocation, Spooler, Tool, ToolEffect, ToolError, ToolExecutor,
+};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
@@ -46,39 +48,33 @@ impl CallRunner {
     /// Executes the calls. Each ends as one record, in the place it has already. After the first error of the store
     /// the others have the time of one call to end; a gate at which one still waits then stays open in the store.
     pub(super) async fn run(&self, calls: Vec<Arc<ToolCall>>) -> Result<(), RecordError> {
-        let left = match <[_; 1]>::try_from(calls) {
-            Ok([call]) => {
-                let id = call.id();
-                self.run_single(call).await?;
-                self.unfinished(&[id])
-            }
-            Err(calls) => {
-                let ids: Vec<RecordId> = calls.iter().map(|call| call.id()).collect();
-                Box::pin(self.run_parallel(calls)).await?;
-                self.unfinished(&ids)
-            }
-        };
+        match calls.as_slice() {
+            [call] => self.run_single(call).await?,
+            calls => Box::pin(self.run_parallel(calls.to_vec())).await?,
+        }
+        let left = self.unfinished(&calls);
         if left.is_empty() { Ok(()) } else { Box::pin(self.end_leftovers(left)).await }
     }
 
     /// The calls among these that have not ended.
-    fn unfinished(&self, ids: &[RecordId]) -> Vec<Arc<ToolCall>> {
-        let calls = ids.iter().filter_map(|id| self.ctx.turn().tool_calls().get(id));
+    fn unfinished(&self, calls: &[Arc<ToolCall>]) -> Vec<Arc<ToolCall>> {
+        let records = self.ctx.turn().tool_calls();
+        let calls = calls.iter().filter_map(|call| records.get(&call.id()));
         calls.filter(|call| !call.state().is_final()).collect()
     }
 
     /// Executes the only call of a step, which waits for no other call and needs no task.
-    async fn run_single(&self, call: Arc<ToolCall>) -> Result<(), RecordError> {
+    async fn run_single(&self, call: &Arc<ToolCall>) -> Result<(), RecordError> {
         let tool = self.ctx.tools().find(call.tool()).ok();
         let _running = self.shared.waits.begin_call(call.id());
         let task = CallTask { slots: None, timer: &self.shared.timer };
-        let executing = std::pin::pin!(self.execute_and_store(&call, tool, task));
+        let executing = std::pin::pin!(self.execute_and_store(call, tool, task));
         let stored = CatchUnwind(executing).await;
         stored.unwrap_or_else(|panic| self.log_panic(&panic))
     }
 
     async fn run_parallel(&self, calls: Vec<Arc<ToolCall>>) -> Result<(), RecordError> {
-        let fan_out = self.runner.limits.fan_out.get();
+        let fan_out = self.runner.limits().fan_out.get();
         self.shared.waits.set_slots(fan_out);
         let mut tasks = CallTasks::new(self, Arc::new(Semaphore::new(fan_out)));
         let mut queue = self.queue_calls(calls);
@@ -348,7 +344,10 @@ impl<'c> CallAttempt<'c> {
         let (executor, recorder) = (self.executor(), self.recorder());
         async move {
             let done = executor.call(recorder.requested.proposed().clone()).await;
-            recorder.record(done).await
+            match recorder.record_small(done) {
+                Ok(call) => call,
+                Err(large) => recorder.record_large(large).await,
+            }
         }
     }
 
@@ -358,7 +357,12 @@ impl<'c> CallAttempt<'c> {
         accepted: Box<AcceptedCall>,
     ) -> impl Future<Output = Arc<ToolCall>> + Send + use<> {
         let recorder = self.recorder();
-        async move { recorder.record(accepted.run().await).await }
+        async move {
+            match recorder.record_small(accepted.run().await) {
+                Ok(call) => call,
+                Err(large) => recorder.record_large(large).await,
+            }
+        }
     }
 
     /// Validates the arguments: those that the handler will get, or the record of the call that ended without them.
@@ -367,7 +371,13 @@ impl<'c> CallAttempt<'c> {
         let work = async move { executor.accept(raw).await };
         match self.run_timed(work, WorkKind::Preparation).await? {
             Ok(accepted) => Ok(Box::new(accepted)),
-            Err(refused) => Err(self.recorder().record(*refused).await),
+            Err(refused) => {
+                let recorder = self.recorder();
+                Err(match recorder.record_small(*refused) {
+                    Ok(call) => call,
+                    Err(large) => recorder.record_large(large).await,
+                })
+            }
         }
     }
 
@@ -434,16 +444,20 @@ struct CallRecorder {
 }
 
 impl CallRecorder {
-    async fn record(&self, done: Invocation) -> Arc<ToolCall> {
+    /// The record of a call whose result needs no store. Gives the others back.
+    fn record_small(&self, done: Invocation) -> Result<Arc<ToolCall>, LargeCall> {
         let requested = ToolCall::clone(&self.requested);
-        let spooler = self.turn.spooler().unwrap_or(&self.runner.spooler);
-        let call = match spooler.complete_small_call(requested, done) {
-            Ok(call) => return Arc::new(call),
-            // Boxed, because most calls need no room for it.
-            Err(large) => {
-                Box::pin(spooler.complete_call(self.turn.turn_id(), large.0, large.1)).await
-            }
-        };
+        self.spooler().complete_small_call(requested, done).map(Arc::new)
+    }
+
+    /// The record of any other call. Boxed, because most calls need no room for it.
+    fn record_large(&self, call: LargeCall) -> BoxFuture<'_, Arc<ToolCall>> {
+        Box::pin(self.store_result(call))
+    }
+
+    async fn store_result(&self, call: LargeCall) -> Arc<ToolCall> {
+        let (requested, done) = *call;
+        let call = self.spooler().complete_call(self.turn.turn_id(), requested, done).await;
         if let Some(error) = call.error.as_ref().filter(|error| is_storage_error(error))
             && let Some(cause) = call.cause()
         {
@@ -453,7 +467,14 @@ impl CallRecorder {
         }
         Arc::new(call)
     }
+
+    fn spooler(&self) -> &Spooler {
+        self.turn.spooler().unwrap_or(&self.runner.spooler)
+    }
 }
+
+/// A call and what its tool did, if that is more than a short text.
+type LargeCall = Box<(ToolCall, Invocation)>;
 
 /// Whether a call ended with an error because its result could not be stored.
 fn is_storage_error(error: &CallError) -> bool {

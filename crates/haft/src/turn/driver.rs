@@ -64,8 +64,8 @@ struct TurnDriver {
     started_at: Timestamp,
     dispatch: StartTime,
     iteration: IterationScope,
-    /// The requests that were sent so far.
-    requests: RequestHistory,
+    /// The requests that were sent so far; nothing before the first one.
+    requests: Option<Box<RequestHistory>>,
     /// The step that the executor took, until it is stored.
     step: Option<Box<ProposedStep>>,
     /// The calls of the stored step, until they run.
@@ -207,7 +207,7 @@ impl RunningTurn {
                 {
                     return Poll::Ready(Err(gates));
                 }
-                let wall_time = shared.runner.limits.wall_time;
+                let wall_time = shared.runner.limits().wall_time;
                 if shared.watch.poll_reached(wall_time, &shared.timer, cx).is_pending() {
                     return Poll::Pending;
                 }
@@ -320,7 +320,8 @@ impl TurnDriver {
             listed_tools: Vec::new(),
             started_at: not_started.started_at,
             dispatch: not_started,
-            requests: RequestHistory::new(start.offered),
+            requests: (!start.offered.is_empty())
+                .then(|| Box::new(RequestHistory::new(start.offered))),
             step: None,
             calls: Vec::new(),
             duration: Duration::ZERO,

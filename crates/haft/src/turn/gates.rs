@@ -411,7 +411,8 @@ impl SharedTurn {
             let closing = GateSettlement::closed(closed, self.runner.clock.now());
             let close =
                 StoreWrite::CloseGate { id: gate.id.clone(), settlement: to_json(&closing)? };
-            self.recorder.commit(vec![close]).await?;
+            // Boxed, as above.
+            Box::pin(self.recorder.commit(vec![close])).await?;
             // A decision may have come first: the settlement in the store counts.
         }
     }

@@ -299,10 +299,11 @@ impl TurnInput {
     pub(super) fn turn_id(&self) -> Result<TurnId, TurnError> {
         match &self.parts.id {
             Some(id) => id.parse().map_err(|error| TurnError::invalid("id", error)),
-            None => uuid::Uuid::now_v7()
-                .to_string()
-                .parse()
-                .map_err(|error| TurnError::invalid("id", error)),
+            None => {
+                let mut text = uuid::Uuid::encode_buffer();
+                let text = uuid::Uuid::now_v7().hyphenated().encode_lower(&mut text);
+                text.parse().map_err(|error| TurnError::invalid("id", error))
+            }
         }
     }
 

@@ -80,7 +80,7 @@ pub(super) struct RunnerShared {
     pub(super) earlier_turns: Arc<StoredHistory>,
     pub(super) approver: Option<Arc<dyn Approver>>,
     pub(super) gate_policy: GatePolicy,
-    pub(super) limits: Limits,
+    pub(super) rules: Arc<TurnRules>,
     pub(super) deadlines: Deadlines,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) key: GateKey,
@@ -110,8 +110,12 @@ impl RunnerShared {
 
     /// The machine of a new turn.
     pub(super) fn new_machine(&self) -> TurnMachine {
-        let has_output = !self.dispatch_output.is_empty() || !self.turn_output.is_empty();
-        TurnMachine::new(TurnRules { limits: self.limits, has_output })
+        TurnMachine::new(Arc::clone(&self.rules))
+    }
+
+    /// What one turn may spend.
+    pub(super) fn limits(&self) -> &Limits {
+        &self.rules.limits
     }
 }
 

@@ -380,8 +380,8 @@ impl StoreState {
 
     fn apply_writes(&mut self, number: u64, writes: Vec<StoreWrite>, now: Timestamp) {
         let Some(turn) = self.turns.get_mut(&number) else { return };
-        let before = turn.summary.schedule();
-        let mut schedule = before.clone();
+        // Most writes do not change when the turn can be claimed.
+        let mut changed_schedule = None;
         let mut rows_changed = false;
         for write in writes {
             match write {
@@ -396,10 +396,17 @@ impl StoreState {
                 StoreWrite::Journal(entry) => turn.journal.push(entry),
                 StoreWrite::Status(status) => {
                     let expiries = turn.gates.iter().filter_map(|it| self.gate_expiries.get(it));
+                    let schedule = changed_schedule.get_or_insert_with(|| turn.summary.schedule());
                     schedule.set_status(status, expiries.min().copied());
                 }
-                StoreWrite::Suspend { delay } => schedule.suspend(now.saturating_add(delay)),
-                StoreWrite::Progress => schedule.take_overs = 0,
+                StoreWrite::Suspend { delay } => {
+                    let schedule = changed_schedule.get_or_insert_with(|| turn.summary.schedule());
+                    schedule.suspend(now.saturating_add(delay));
+                }
+                StoreWrite::Progress => {
+                    let schedule = changed_schedule.get_or_insert_with(|| turn.summary.schedule());
+                    schedule.take_overs = 0;
+                }
                 StoreWrite::Summary(update) => turn.summary.update(&update),
                 StoreWrite::OpenGate { id, json, expires_at }
                     if !self.gate_numbers.contains_key(&id) =>
@@ -438,13 +445,14 @@ impl StoreState {
         if rows_changed {
             self.content.note_change(number);
         }
-        if turn.note_write(&schedule, now) {
+        let status = changed_schedule.as_ref().map_or(turn.summary.status, |it| it.status);
+        if turn.note_write(status, now) {
             self.changes.note(&turn.summary.id, StoreChangeKind::Ended);
             if self.max_ended.is_some() {
                 self.ended.push_back(number);
             }
         }
-        if schedule != before {
+        if let Some(schedule) = changed_schedule.filter(|it| *it != turn.summary.schedule()) {
             self.set_schedule(number, schedule);
         }
     }

@@ -20,7 +20,8 @@ impl TurnDriver {
         match self.ctx.cancellation().reason() {
             Some(reason) => TurnEntry::Interrupted(Interruption::cancelled(reason)),
             None => {
-                let wall_time_reached = self.shared.watch.has_reached(self.runner.limits.wall_time);
+                let wall_time_reached =
+                    self.shared.watch.has_reached(self.runner.limits().wall_time);
                 TurnEntry::IterationReady { wall_time_reached }
             }
         }

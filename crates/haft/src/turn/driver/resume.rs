@@ -75,7 +75,7 @@ pub(in crate::turn) async fn run_claimed_turn(
         lease.ttl = runner.deadlines.lease;
         lease = runner.store.renew(lease).await?;
     }
-    let refusal = (lease.take_overs > runner.limits.take_overs).then(|| {
+    let refusal = (lease.take_overs > runner.limits().take_overs).then(|| {
         let message = format!(
             "the turn was given up: {} processes died while they ran it, and it got no further",
             lease.take_overs

@@ -198,7 +198,8 @@ impl TurnDriver {
         if let Some(limit) = &limit {
             calls = self.refuse_calls(&calls, limit);
         }
-        let (digest, tools) = request.as_ref().map(|it| self.requests.add(it)).unzip();
+        let (digest, tools) =
+            request.as_ref().map(|it| self.requests.get_or_insert_default().add(it)).unzip();
         let (model, options) =
             request.map(|it| (it.model.into_boxed_str(), Box::new(it.options))).unzip();
         let entry = Arc::new(JournalEntry::Step {
