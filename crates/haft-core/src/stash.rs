@@ -79,16 +79,20 @@ pub struct Stash {
 struct Inner {
     /// Always an object.
     root: StashNode,
-    typed: Arc<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
+    /// Nothing while there are none, as in most stashes.
+    typed: Option<Arc<TypedValues>>,
     /// What has changed, if that is tracked.
     changes: Option<ChangeLog>,
 }
+
+/// One value for each type.
+type TypedValues = HashMap<TypeId, Arc<dyn Any + Send + Sync>>;
 
 impl Stash {
     /// An empty store.
     #[must_use]
     pub fn new() -> Self {
-        Self::with_root(StashNode::Object(Arc::default()))
+        Self::with_root(StashNode::empty_object())
     }
 
     /// A store that starts with the members of an object.
@@ -294,25 +298,26 @@ impl Stash {
     /// ```
     pub fn insert_typed<T: Any + Send + Sync>(&self, value: T) -> Option<Arc<T>> {
         let value: Arc<dyn Any + Send + Sync> = Arc::new(value);
-        let old = Arc::make_mut(&mut self.write().typed).insert(TypeId::of::<T>(), value);
+        let old = Arc::make_mut(self.write().typed.get_or_insert_default())
+            .insert(TypeId::of::<T>(), value);
         old.and_then(|old| old.downcast().ok())
     }
 
     /// The process-local value of a type.
     #[must_use]
     pub fn typed<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
-        let found = self.read().typed.get(&TypeId::of::<T>()).map(Arc::clone);
+        let found = self.read().typed.as_ref()?.get(&TypeId::of::<T>()).map(Arc::clone);
         found.and_then(|found| found.downcast().ok())
     }
 
     /// Takes out the process-local value of a type.
     pub fn remove_typed<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
-        let taken = Arc::make_mut(&mut self.write().typed).remove(&TypeId::of::<T>());
+        let taken = Arc::make_mut(self.write().typed.as_mut()?).remove(&TypeId::of::<T>());
         taken.and_then(|taken| taken.downcast().ok())
     }
 
     fn with_root(root: StashNode) -> Self {
-        Self { inner: RwLock::new(Inner { root, typed: Arc::default(), changes: None }) }
+        Self { inner: RwLock::new(Inner { root, typed: None, changes: None }) }
     }
 
     fn node(&self, path: &StashPath) -> Option<StashNode> {
@@ -394,7 +399,7 @@ impl Default for Stash {
 impl Clone for Stash {
     fn clone(&self) -> Self {
         let inner = self.read();
-        let (root, typed) = (inner.root.clone(), Arc::clone(&inner.typed));
+        let (root, typed) = (inner.root.clone(), inner.typed.clone());
         Self { inner: RwLock::new(Inner { root, typed, changes: None }) }
     }
 }
@@ -412,7 +417,7 @@ impl PartialEq for Stash {
 /// Shows how much is stored, not what: a stash can be large and can hold secrets.
 impl fmt::Debug for Stash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (len, typed) = (self.len(), self.read().typed.len());
+        let (len, typed) = (self.len(), self.read().typed.as_ref().map_or(0, |it| it.len()));
         f.debug_struct("Registry").field("len", &len).field("typed", &typed).finish_non_exhaustive()
     }
 }

@@ -103,7 +103,8 @@ pub struct StepContext {
 #[derive(Debug, Default)]
 struct StepOutputs {
     ids: AtomicU32,
-    streams: Mutex<StreamTracker>,
+    /// Nothing until something is reported while it is written. Boxed, because most steps report nothing.
+    streams: Mutex<Option<Box<StreamTracker>>>,
 }
 
 impl StepContext {
@@ -195,7 +196,8 @@ impl StepContext {
         delta: &str,
         part: StreamPart,
     ) -> Result<(), StreamError> {
-        let report = self.streams().report_message(id, delta, part, self.ctx.clock().now())?;
+        let at = self.ctx.clock().now();
+        let report = self.with_streams(|it| it.report_message(id, delta, part, at))?;
         self.ctx.emit_with(|| report.into());
         Ok(())
     }
@@ -211,7 +213,8 @@ impl StepContext {
         delta: &str,
         part: StreamPart,
     ) -> Result<(), StreamError> {
-        let report = self.streams().report_thought(id, delta, part, self.ctx.clock().now())?;
+        let at = self.ctx.clock().now();
+        let report = self.with_streams(|it| it.report_thought(id, delta, part, at))?;
         self.ctx.emit_with(|| report.into());
         Ok(())
     }
@@ -241,8 +244,11 @@ impl StepContext {
                 let _ = self.report_message(id, rest, StreamPart::Last);
             }
         }
-        for event in self.streams().abort_leftovers(self.ctx.clock().now()) {
-            self.ctx.emit_with(|| event);
+        if self.has_streams() {
+            let at = self.ctx.clock().now();
+            for event in self.with_streams(|it| it.abort_leftovers(at)) {
+                self.ctx.emit_with(|| event);
+            }
         }
     }
 
@@ -261,7 +267,8 @@ impl StepContext {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn supersede_reports(&self) {
-        let superseded = self.streams().supersede_leftovers(self.ctx.clock().now());
+        let at = self.ctx.clock().now();
+        let superseded = self.with_streams(|it| it.supersede_leftovers(at));
         for event in superseded {
             self.ctx.emit_with(|| event);
         }
@@ -274,14 +281,22 @@ impl StepContext {
         text: &'t str,
         state: impl FnOnce(&StreamTracker, &str) -> Option<StreamState>,
     ) -> Option<&'t str> {
-        match state(&self.streams(), id) {
+        match self.with_streams(|it| state(it, id)) {
             None => Some(text),
             Some(StreamState::Open) => Some(""),
             Some(_) => None,
         }
     }
 
-    fn streams(&self) -> MutexGuard<'_, StreamTracker> {
+    fn with_streams<T>(&self, run: impl FnOnce(&mut StreamTracker) -> T) -> T {
+        run(self.lock_streams().get_or_insert_default())
+    }
+
+    fn has_streams(&self) -> bool {
+        self.lock_streams().is_some()
+    }
+
+    fn lock_streams(&self) -> MutexGuard<'_, Option<Box<StreamTracker>>> {
         self.said.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

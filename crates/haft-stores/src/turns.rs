@@ -30,8 +30,11 @@ fn saturating_i64(value: u64) -> i64 {
     value.min(i64::MAX as u64) as i64
 }
 
-/// The names of tools in the list that a query has joined.
+/// The names of tools in the list that a query has joined, sorted.
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
-fn split_tools(list: Option<&str>) -> std::collections::BTreeSet<String> {
-    list.into_iter().flat_map(|it| it.split('\n')).map(str::to_owned).collect()
+fn split_tools(list: Option<&str>) -> Vec<String> {
+    let mut names: Vec<String> =
+        list.into_iter().flat_map(|it| it.split('\n')).map(str::to_owned).collect();
+    names.sort_unstable();
+    names
 }

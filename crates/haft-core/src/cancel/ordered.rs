@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 /// a few are a list, which takes little room, and many are a tree.
 pub(super) enum Ordered<T> {
     Few(Vec<(u64, T)>),
-    Many(BTreeMap<u64, T>),
+    /// Boxed, so that a few take less room.
+    Many(Box<BTreeMap<u64, T>>),
 }
 
 /// More than this are many.
@@ -28,7 +29,7 @@ impl<T> Ordered<T> {
         if let Self::Few(list) = self
             && list.len() == FEW
         {
-            *self = Self::Many(std::mem::take(list).into_iter().collect());
+            *self = Self::Many(Box::new(std::mem::take(list).into_iter().collect()));
         }
         match self {
             Self::Many(tree) => tree.insert(number, value),

@@ -2,7 +2,7 @@
 
 use crate::error::codes;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use serde::{Deserialize, Serialize};
 
@@ -70,9 +70,21 @@ impl Identity {
     }
 
     /// A word of this crate, which is not empty.
-    pub(super) fn of_word(word: &'static str) -> Self {
+    fn of_word(word: &'static str) -> Self {
         let word = Arc::<str>::from(word);
         Self { identifier: Identifier::Text(Arc::clone(&word)), representation: word }
+    }
+
+    /// A user without a name. All of them share one text.
+    pub(super) fn user() -> Self {
+        static USER: LazyLock<Identity> = LazyLock::new(|| Identity::of_word("user"));
+        USER.clone()
+    }
+
+    /// The agent without a name. All of them share one text.
+    pub(super) fn assistant() -> Self {
+        static ASSISTANT: LazyLock<Identity> = LazyLock::new(|| Identity::of_word("assistant"));
+        ASSISTANT.clone()
     }
 
     /// Whom the application means.

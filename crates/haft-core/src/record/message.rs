@@ -312,7 +312,10 @@ impl MessageBuilder {
         for (n, media) in attachments.iter_mut().enumerate() {
             media.assign_attachment_id(id.as_str(), n);
         }
-        let identity = identity.unwrap_or_else(|| Identity::of_word(role.as_str()));
+        let identity = identity.unwrap_or_else(|| match role {
+            MessageRole::User => Identity::user(),
+            MessageRole::Assistant => Identity::assistant(),
+        });
         Ok(Message { id, role, content, attachments, identity, created_at, updated_at })
     }
 }

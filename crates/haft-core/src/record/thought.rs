@@ -221,7 +221,7 @@ impl ThoughtBuilder {
         Ok(Thought {
             id,
             content: self.content,
-            identity: self.identity.unwrap_or_else(|| Identity::of_word("assistant")),
+            identity: self.identity.unwrap_or_else(Identity::assistant),
             replay,
             trust: self.ceiling.map_or(trust, |ceiling| trust.floor(ceiling)),
             created_at: self.created_at,

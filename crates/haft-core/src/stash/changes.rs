@@ -22,7 +22,8 @@ pub enum StashChanges {
 /// The paths whose values have changed.
 #[derive(Default)]
 pub(super) struct ChangeLog {
-    paths: IndexSet<StashPath>,
+    /// Nothing while nothing has changed.
+    paths: Option<Box<IndexSet<StashPath>>>,
     is_full: bool,
 }
 
@@ -31,18 +32,22 @@ impl ChangeLog {
     const MAX_PATHS: usize = 4096;
 
     pub(super) fn is_empty(&self) -> bool {
-        self.paths.is_empty() && !self.is_full
+        self.paths.is_none() && !self.is_full
     }
 
     pub(super) fn note(&mut self, path: &StashPath) {
-        if self.is_full || self.paths.contains(path) {
+        if self.is_full {
             return;
         }
-        if self.paths.len() >= Self::MAX_PATHS {
-            (self.paths, self.is_full) = (IndexSet::new(), true);
+        let paths = self.paths.get_or_insert_default();
+        if paths.contains(path) {
             return;
         }
-        self.paths.insert(path.clone());
+        if paths.len() >= Self::MAX_PATHS {
+            (self.paths, self.is_full) = (None, true);
+            return;
+        }
+        paths.insert(path.clone());
     }
 
     /// The changes, with the values of the store as it is now.
@@ -50,10 +55,8 @@ impl ChangeLog {
         if self.is_full {
             return StashChanges::Whole(root.to_value());
         }
-        if self.paths.is_empty() {
-            return StashChanges::None;
-        }
-        let mut paths: Vec<StashPath> = self.paths.into_iter().collect();
+        let Some(paths) = self.paths else { return StashChanges::None };
+        let mut paths: Vec<StashPath> = paths.into_iter().collect();
         paths.sort_by_key(|path| path.steps().len());
         let value = |path: &StashPath| root.get(path).map(StashNode::to_value);
         StashChanges::Parts(paths.into_iter().map(|path| (path.clone(), value(&path))).collect())

@@ -4,7 +4,7 @@
 //! and a write copies only the containers on its path. The depth of every tree is bounded by
 //! [`MAX_DEPTH`], which makes recursion over it safe.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use indexmap::IndexMap;
 use serde_json::{Number, Value};
@@ -44,6 +44,12 @@ impl StashNode {
         }
     }
 
+    /// An object without members. All of them are one until they are changed.
+    pub(super) fn empty_object() -> Self {
+        static EMPTY: LazyLock<Arc<StashMembers>> = LazyLock::new(Arc::default);
+        Self::Object(Arc::clone(&EMPTY))
+    }
+
     /// Takes over a value that may use `depth` levels of containers.
     pub(super) fn from_value(value: Value, depth: usize) -> Result<Self, Refusal> {
         Ok(match value {
@@ -56,6 +62,7 @@ impl StashNode {
                 let items = items.into_iter().map(|it| Self::from_value(it, depth));
                 Self::Array(Arc::new(items.collect::<Result<_, _>>()?))
             }
+            Value::Object(members) if members.is_empty() && depth > 0 => Self::empty_object(),
             Value::Object(members) => {
                 let depth = depth.checked_sub(1).ok_or(Refusal::TooDeep)?;
                 let members = members

@@ -332,9 +332,9 @@ pub struct TurnSummary {
     /// The code of the error that it ended with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_code: Option<String>,
-    /// The tools that it has called, at most [`TurnSummary::MAX_TOOLS`] of them.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub tools: BTreeSet<String>,
+    /// The tools that it has called, sorted by name, at most [`TurnSummary::MAX_TOOLS`] of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<String>,
 }
 
 impl TurnSummary {
@@ -363,7 +363,7 @@ impl TurnSummary {
             updated_at: None,
             ended_at: None,
             error_code: None,
-            tools: BTreeSet::new(),
+            tools: Vec::new(),
         }
     }
 
@@ -407,8 +407,8 @@ impl TurnSummary {
         self.tokens = tokens.or(self.tokens);
         self.error_code = error_code.clone().or_else(|| self.error_code.take());
         for tool in tools {
-            if self.tools.len() < Self::MAX_TOOLS && !self.tools.contains(tool) {
-                self.tools.insert(tool.clone());
+            if self.tools.len() < Self::MAX_TOOLS {
+                insert_sorted(&mut self.tools, tool);
             }
         }
     }
@@ -428,8 +428,8 @@ pub struct SummaryUpdate {
     pub tokens: Option<u64>,
     /// The code of the error that it ended with.
     pub error_code: Option<String>,
-    /// Tools that the turn has called, in addition to those that it called before.
-    pub tools: BTreeSet<String>,
+    /// Tools that the turn has called, sorted by name, in addition to those that it called before.
+    pub tools: Vec<String>,
 }
 
 impl SummaryUpdate {
@@ -466,7 +466,7 @@ impl SummaryUpdate {
     #[must_use]
     pub fn tool(mut self, name: &str) -> Self {
         if is_tool_name(name) {
-            self.tools.insert(name.to_owned());
+            insert_sorted(&mut self.tools, name);
         }
         self
     }
@@ -484,6 +484,14 @@ impl SummaryUpdate {
         }
         let reason = "it has more than 256 bytes or control characters";
         Err(StoreError::Invalid { what: "the name of a tool", reason })
+    }
+}
+
+/// Adds a name to a sorted list, unless it is there. Nearly always it is the only one, and there may be many thousand turns.
+fn insert_sorted(names: &mut Vec<String>, name: &str) {
+    if let Err(place) = names.binary_search_by(|it| it.as_str().cmp(name)) {
+        names.reserve_exact(usize::from(names.is_empty()));
+        names.insert(place, name.to_owned());
     }
 }
 

@@ -5,8 +5,6 @@ mod tests;
 
 use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use indexmap::{IndexMap, IndexSet};
-
 use super::Tool;
 use crate::artifact::{ArtifactKind, SpooledArtifact};
 use crate::call::{CallId, Handle, HandleTable, RecordId, ToolCall, ToolResults};
@@ -40,9 +38,9 @@ struct Live {
     handles: HandleTable,
     calls: SmallMap<RecordId, Vec<ArtifactEntry>>,
     /// By handle.
-    retrieved: IndexMap<String, Retrieved>,
+    retrieved: SmallMap<String, Retrieved>,
     /// Every kind that an artifact of the set has had, in order of appearance.
-    kinds: IndexSet<ArtifactKind>,
+    kinds: SmallMap<ArtifactKind, ()>,
     revision: u64,
 }
 
@@ -120,7 +118,7 @@ impl ArtifactSet {
             return Ok(());
         }
         live.revision += 1;
-        live.kinds.extend(artifacts.iter().map(|artifact| artifact.kind().clone()));
+        artifacts.iter().for_each(|artifact| live.note_kind(artifact.kind()));
         let single = artifacts.len() == 1;
         let entries = artifacts.iter().enumerate().map(|(part, artifact)| ArtifactEntry {
             handle: if single { handle.to_string() } else { format!("{handle}.{part}") },
@@ -163,7 +161,7 @@ impl ArtifactSet {
         self.check_retrieved(id)?;
         let mut live = self.write();
         live.revision += 1;
-        live.kinds.insert(artifact.kind().clone());
+        live.note_kind(artifact.kind());
         live.retrieved.insert(handle_of(id), Retrieved { id: id.to_owned(), artifact });
         Ok(())
     }
@@ -184,7 +182,7 @@ impl ArtifactSet {
     /// Forgets the content of a retrieved record.
     pub fn remove_retrieved(&self, id: &str) {
         let mut live = self.write();
-        if live.retrieved.shift_remove(&handle_of(id)).is_some() {
+        if live.retrieved.remove(&handle_of(id)).is_some() {
             live.revision += 1;
         }
     }
@@ -211,7 +209,7 @@ impl ArtifactSet {
     #[must_use]
     pub fn handle_of_retrieved(&self, id: &str) -> Option<String> {
         let handle = handle_of(id);
-        self.read().retrieved.contains_key(&handle).then_some(handle)
+        self.read().retrieved.get(&handle).is_some().then_some(handle)
     }
 
     /// Every handle and its artifact: those of calls in the order of the calls, then those of retrieved
@@ -246,7 +244,7 @@ impl ArtifactSet {
     /// cost does not depend on the number of artifacts.
     #[must_use]
     pub fn kinds_since(&self, position: usize) -> Vec<ArtifactKind> {
-        self.read().kinds.iter().skip(position).cloned().collect()
+        self.read().kinds.keys().skip(position).cloned().collect()
     }
 
     /// The call that a handle names.
@@ -277,11 +275,17 @@ impl ArtifactSet {
 }
 
 impl Live {
+    fn note_kind(&mut self, kind: &ArtifactKind) {
+        if self.kinds.get(kind).is_none() {
+            self.kinds.insert(kind.clone(), ());
+        }
+    }
+
     /// The handle of a call that can be taken up.
     fn check_call(&mut self, call: RecordId) -> Result<Handle, ArtifactIdCollision> {
         // The handle is taken from now on, also from who comes while the call is being kept.
         let handle = self.handles.insert(call);
-        if self.retrieved.is_empty() {
+        if self.retrieved.len() == 0 {
             return Ok(handle);
         }
         let id = call.to_string();

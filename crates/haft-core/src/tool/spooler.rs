@@ -23,31 +23,38 @@ use crate::trust::TrustLabel;
 /// Makes records of finished calls: small text stays in the record, everything else goes to the spool.
 #[derive(Clone)]
 pub struct Spooler {
+    options: Arc<SpoolerOptions>,
+    /// The epoch of the lease under which results are stored.
+    epoch: u64,
+}
+
+/// What the spoolers of all turns share.
+#[derive(Clone)]
+struct SpoolerOptions {
     store: Arc<dyn SpoolStore>,
     inline_below: usize,
     query_budget: Budget,
-    /// The epoch of the lease under which results are stored.
-    epoch: u64,
 }
 
 impl Spooler {
     /// Stores large results in a spool store.
     #[must_use]
     pub fn new(store: Arc<dyn SpoolStore>) -> Self {
-        Self { store, inline_below: 4 * 1024, query_budget: Budget::new(), epoch: 0 }
+        let options = SpoolerOptions { store, inline_below: 4 * 1024, query_budget: Budget::new() };
+        Self { options: Arc::new(options), epoch: 0 }
     }
 
     /// The store of large results.
     #[must_use]
     pub fn store(&self) -> &Arc<dyn SpoolStore> {
-        &self.store
+        &self.options.store
     }
 
     /// Keeps text of fewer than so many bytes in the record, where the model reads it without a query;
     /// the default is 4096.
     #[must_use]
     pub fn inline_below(mut self, bytes: usize) -> Self {
-        self.inline_below = bytes;
+        Arc::make_mut(&mut self.options).inline_below = bytes;
         self
     }
 
@@ -55,7 +62,7 @@ impl Spooler {
     /// the model. The default is that of [`Budget::new`].
     #[must_use]
     pub fn query_budget(mut self, budget: Budget) -> Self {
-        self.query_budget = budget;
+        Arc::make_mut(&mut self.options).query_budget = budget;
         self
     }
 
@@ -87,11 +94,11 @@ impl Spooler {
         turn: &str,
         record: Arc<Retrievable>,
     ) -> Result<Arc<Retrievable>, SpoolError> {
-        match record.to_spool().filter(|text| text.len() >= self.inline_below) {
+        match record.to_spool().filter(|text| text.len() >= self.options.inline_below) {
             None => Ok(record),
             Some(text) => {
                 let key = self.key(turn, format_args!("retrieved/{}", record.id()));
-                let reader = self.store.write(key, text.into()).await?;
+                let reader = self.options.store.write(key, text.into()).await?;
                 Ok(Arc::new(record.spooled(reader)))
             }
         }
@@ -119,8 +126,8 @@ impl Spooler {
     }
 
     /// Whether text is shown to the model as it is.
-    const fn is_small(&self, text: &str) -> bool {
-        text.is_empty() || text.len() < self.inline_below
+    fn is_small(&self, text: &str) -> bool {
+        text.is_empty() || text.len() < self.options.inline_below
     }
 
     /// Ends a requested call: stores what its tool returned, and returns its record.
@@ -178,8 +185,8 @@ impl Spooler {
 impl fmt::Debug for Spooler {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Spooler")
-            .field("store", &self.store)
-            .field("inline_below", &self.inline_below)
+            .field("store", &self.options.store)
+            .field("inline_below", &self.options.inline_below)
             .finish()
     }
 }
@@ -206,7 +213,7 @@ impl CallSpool<'_> {
             ToolOutput::Media(media) => return Ok(ToolResults::Media(media)),
             ToolOutput::Answer { text, .. } => {
                 // Answers of formats keep to the budget and add notes behind it.
-                let is_bounded = text.len() <= self.spooler.query_budget.bytes + MAX_NOTES;
+                let is_bounded = text.len() <= self.spooler.options.query_budget.bytes + MAX_NOTES;
                 let text = if is_bounded { text } else { self.bounded(text, "") };
                 return Ok(ToolResults::Text(text));
             }
@@ -215,12 +222,14 @@ impl CallSpool<'_> {
                 return Ok(ToolResults::Text(text));
             }
             ToolOutput::Text(text) => SpoolPayload::Bytes(text.into()),
-            ToolOutput::Bytes(bytes) => match small_text(bytes, self.spooler.inline_below) {
-                Ok(text) => return Ok(ToolResults::Text(text)),
-                Err(bytes) => SpoolPayload::Bytes(bytes),
-            },
+            ToolOutput::Bytes(bytes) => {
+                match small_text(bytes, self.spooler.options.inline_below) {
+                    Ok(text) => return Ok(ToolResults::Text(text)),
+                    Err(bytes) => SpoolPayload::Bytes(bytes),
+                }
+            }
             ToolOutput::Stream(stream) => {
-                match start_of(stream, self.spooler.inline_below, &self.key(None)).await? {
+                match start_of(stream, self.spooler.options.inline_below, &self.key(None)).await? {
                     Start::Whole(text) => return Ok(ToolResults::Text(text)),
                     Start::Stream(stream) => SpoolPayload::Stream(stream),
                 }
@@ -258,7 +267,7 @@ impl CallSpool<'_> {
         label: TrustLabel,
     ) -> Result<SpooledArtifact, SpoolError> {
         let (payload, digest) = PendingDigest::of(payload);
-        match self.spooler.store.write(self.key(part), payload).await {
+        match self.spooler.options.store.write(self.key(part), payload).await {
             Ok(reader) => {
                 Ok(SpooledArtifact::with_digest(kind, reader, label, Some(digest.finish())))
             }
@@ -277,7 +286,7 @@ impl CallSpool<'_> {
             SpoolPayload::Text(text) => return Ok(self.bounded(text, "")),
             SpoolPayload::Bytes(bytes) => (bytes, ""),
             SpoolPayload::Stream(stream) => {
-                let limit = self.spooler.query_budget.bytes.saturating_add(1);
+                let limit = self.spooler.options.query_budget.bytes.saturating_add(1);
                 collect_start(stream, limit, &self.key(None)).await?
             }
         };
@@ -286,7 +295,7 @@ impl CallSpool<'_> {
 
     /// Cuts an answer that is longer than a query may answer. `more` says that there are bytes that were not read.
     fn bounded(self, text: String, more: &str) -> String {
-        let budget = self.spooler.query_budget;
+        let budget = self.spooler.options.query_budget;
         let all = text.len();
         match cut_to_budget(&text, budget) {
             None => text,

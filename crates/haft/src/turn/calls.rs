@@ -15,14 +15,16 @@ use haft_core::error::codes;
 use haft_core::event::{ErrorReport, EventKind, LogLevel, ToolCallReport};
 use haft_core::gate::{BoundCall, GateError, Spending};
 use haft_core::store::{GateId, StoreError};
-use haft_core::tool::{AcceptedCall, Invocation, Tool, ToolEffect, ToolError, ToolExecutor};
+use haft_core::tool::{
+    AcceptedCall, Invocation, Spooler, Tool, ToolEffect, ToolError, ToolExecutor,
+};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use self::concurrency::{CallQueue, ConcurrencyClass};
 use self::tasks::{CallTasks, StepCall};
-use super::deadline::{CatchUnwind, Stopwatch, WaitError, with_deadline};
-use super::gates::{Approval, OpenGate, TurnGates};
+use super::deadline::{CatchUnwind, Stopwatch, TaskTimer, WaitBounds, WaitError, with_deadline};
+use super::gates::{Approval, OpenGate, SharedTurn};
 use super::report::LogTopic;
 use super::runner::RunnerShared;
 use super::task::Task;
@@ -38,7 +40,7 @@ const SPENDING: &str = "mark an approval as spent";
 #[derive(Clone)]
 pub(super) struct CallRunner {
     pub(super) runner: Arc<RunnerShared>,
-    pub(super) gates: Arc<TurnGates>,
+    pub(super) shared: Arc<SharedTurn>,
     pub(super) ctx: DispatchContext,
 }
 
@@ -46,39 +48,34 @@ impl CallRunner {
     /// Executes the calls. Each ends as one record, in the place it has already. After the first error of the store
     /// the others have the time of one call to end; a gate at which one still waits then stays open in the store.
     pub(super) async fn run(&self, calls: Vec<Arc<ToolCall>>) -> Result<(), RecordError> {
-        let left = match <[_; 1]>::try_from(calls) {
-            Ok([call]) => {
-                let id = call.id();
-                self.run_single(call).await?;
-                self.unfinished(&[id])
-            }
-            Err(calls) => {
-                let ids: Vec<RecordId> = calls.iter().map(|call| call.id()).collect();
-                Box::pin(self.run_parallel(calls)).await?;
-                self.unfinished(&ids)
-            }
-        };
+        match calls.as_slice() {
+            [call] => self.run_single(call).await?,
+            calls => Box::pin(self.run_parallel(calls.to_vec())).await?,
+        }
+        let left = self.unfinished(&calls);
         if left.is_empty() { Ok(()) } else { Box::pin(self.end_leftovers(left)).await }
     }
 
     /// The calls among these that have not ended.
-    fn unfinished(&self, ids: &[RecordId]) -> Vec<Arc<ToolCall>> {
-        let calls = ids.iter().filter_map(|id| self.ctx.turn().tool_calls().get(id));
+    fn unfinished(&self, calls: &[Arc<ToolCall>]) -> Vec<Arc<ToolCall>> {
+        let records = self.ctx.turn().tool_calls();
+        let calls = calls.iter().filter_map(|call| records.get(&call.id()));
         calls.filter(|call| !call.state().is_final()).collect()
     }
 
     /// Executes the only call of a step, which waits for no other call and needs no task.
-    async fn run_single(&self, call: Arc<ToolCall>) -> Result<(), RecordError> {
+    async fn run_single(&self, call: &Arc<ToolCall>) -> Result<(), RecordError> {
         let tool = self.ctx.tools().find(call.tool()).ok();
-        let _running = self.gates.waits.begin_call(call.id());
-        let executing = std::pin::pin!(self.execute_and_store(&call, tool, None));
+        let _running = self.shared.waits.begin_call(call.id());
+        let task = CallTask { slots: None, timer: &self.shared.timer };
+        let executing = std::pin::pin!(self.execute_and_store(call, tool, task));
         let stored = CatchUnwind(executing).await;
         stored.unwrap_or_else(|panic| self.log_panic(&panic))
     }
 
     async fn run_parallel(&self, calls: Vec<Arc<ToolCall>>) -> Result<(), RecordError> {
-        let fan_out = self.runner.limits.fan_out.get();
-        self.gates.waits.set_slots(fan_out);
+        let fan_out = self.runner.limits().fan_out.get();
+        self.shared.waits.set_slots(fan_out);
         let mut tasks = CallTasks::new(self, Arc::new(Semaphore::new(fan_out)));
         let mut queue = self.queue_calls(calls);
         tasks.spawn_all(queue.take_ready());
@@ -135,17 +132,17 @@ impl CallRunner {
         &self,
         call: &Arc<ToolCall>,
         tool: Option<Tool>,
-        slots: Option<&Semaphore>,
+        task: CallTask<'_>,
     ) -> Result<(), RecordError> {
-        let ended = self.execute_call(call, tool, slots).await?;
+        let ended = self.execute_call(call, tool, task).await?;
         self.store_call(ended).await
     }
 
     async fn store_call(&self, record: Arc<ToolCall>) -> Result<(), RecordError> {
         // What the handler changed in the stash and in the tools belongs to its effect.
-        self.gates.recorder.defer_changes(self.ctx.turn());
-        self.gates.recorder.defer_pending(&self.ctx);
-        self.gates.recorder.note_progress();
+        self.shared.recorder.defer_changes(self.ctx.turn());
+        self.shared.recorder.defer_pending(&self.ctx);
+        self.shared.recorder.note_progress();
         self.ctx.turn().store_tool_call(Arc::clone(&record)).await?;
         self.ctx.emit_with(|| {
             let handle = self.ctx.artifacts().handle(record.id());
@@ -160,7 +157,7 @@ impl CallRunner {
         &self,
         call: &Arc<ToolCall>,
         tool: Option<Tool>,
-        slots: Option<&Semaphore>,
+        task: CallTask<'_>,
     ) -> Result<Arc<ToolCall>, RecordError> {
         let Some(tool) = tool else {
             let error = match self.ctx.tools().find(call.tool()) {
@@ -173,7 +170,7 @@ impl CallRunner {
             };
             return Ok(Arc::new(self.end_failed_call(call, CallError::of(&error))));
         };
-        let attempt = CallAttempt::new(self, call, tool);
+        let attempt = CallAttempt::new(self, call, tool, task);
         let ready = match attempt.tool.requires_approval() {
             // Boxed, so that the others make no room for it.
             Some(_) => Box::pin(self.approve_call(attempt)).await?,
@@ -181,22 +178,18 @@ impl CallRunner {
         };
         match ready {
             // Boxed, so that a call that waits for its approval takes no room for what comes after.
-            Ok(ready) => Box::pin(self.run_approved(ready, slots)).await,
+            Ok(ready) => Box::pin(self.run_approved(ready)).await,
             Err(ended) => Ok(ended),
         }
     }
 
     /// Runs the handler of a call that may run, as soon as a slot is free.
-    async fn run_approved(
-        &self,
-        ready: ReadyCall<'_>,
-        slots: Option<&Semaphore>,
-    ) -> Result<Arc<ToolCall>, RecordError> {
+    async fn run_approved(&self, ready: ReadyCall<'_>) -> Result<Arc<ToolCall>, RecordError> {
         let ReadyCall { attempt, accepted, approval } = ready;
-        let slot = match slots {
+        let slot = match attempt.task.slots {
             Some(slots) => {
                 let (id, cancellation) = (attempt.call.id(), self.ctx.cancellation());
-                Box::pin(self.gates.waits.acquire_slot(id, slots, cancellation)).await
+                Box::pin(self.shared.waits.acquire_slot(id, slots, cancellation)).await
             }
             None => None,
         };
@@ -215,7 +208,7 @@ impl CallRunner {
                 return Ok(Arc::new(self.end_spent_call(&attempt.call)));
             }
             // Last: a process that is stopped from here on can still begin what another one has found as begun.
-            self.gates.recorder.confirm_lease().await?;
+            self.shared.recorder.confirm_lease().await?;
         }
         let ended = match accepted {
             // Boxed, because calls without an approval need no room for it.
@@ -252,7 +245,7 @@ impl CallRunner {
             let bound = BoundCall::new(call.id(), call.tool(), accepted.args());
             // Both are boxed, so that the wait holds nothing of what opened the gate.
             let tool = (&attempt.tool, question);
-            let opening = self.gates.open_approval_gate(&self.ctx, tool, bound, attempts);
+            let opening = self.shared.open_approval_gate(&self.ctx, tool, bound, attempts);
             match Box::pin(self.await_approval(Box::pin(opening))).await {
                 Ok(Some(approval)) => break approval,
                 Ok(None) if attempts < MAX_APPROVAL_ATTEMPTS => attempts += 1,
@@ -274,7 +267,7 @@ impl CallRunner {
             return Ok(Ok(ReadyCall { attempt, accepted, approval }));
         };
         let call = Arc::new(ToolCall::clone(&attempt.call).with_edited(edited));
-        let attempt = CallAttempt::new(self, &call, attempt.tool);
+        let attempt = CallAttempt::new(self, &call, attempt.tool, attempt.task);
         Ok(match Box::pin(attempt.accept_arguments()).await {
             Ok(accepted) => {
                 let (accepted, approval) = (Some(accepted), Some(approval));
@@ -301,7 +294,7 @@ impl CallRunner {
         opening: BoxFuture<'_, Result<OpenGate, GateError>>,
     ) -> Result<Option<Approval>, GateError> {
         let gate = opening.await?;
-        self.gates.await_approval(&self.ctx, &gate).await
+        self.shared.await_approval(&self.ctx, &gate).await
     }
 
     /// Marks the approval at a gate as spent. A store that was rolled back cannot make it valid again.
@@ -328,15 +321,16 @@ struct CallAttempt<'c> {
     calls: &'c CallRunner,
     call: Arc<ToolCall>,
     tool: Tool,
+    task: CallTask<'c>,
     token: Cancellation,
     limit: Duration,
 }
 
 impl<'c> CallAttempt<'c> {
-    fn new(calls: &'c CallRunner, call: &Arc<ToolCall>, tool: Tool) -> Self {
+    fn new(calls: &'c CallRunner, call: &Arc<ToolCall>, tool: Tool, task: CallTask<'c>) -> Self {
         let token = calls.ctx.cancellation().child();
         let limit = tool.timeout().unwrap_or(calls.runner.deadlines.call);
-        Self { calls, call: Arc::clone(call), tool, token, limit }
+        Self { calls, call: Arc::clone(call), tool, task, token, limit }
     }
 
     /// Binds the tool to the call. A call that waits for its approval does not hold this.
@@ -350,7 +344,10 @@ impl<'c> CallAttempt<'c> {
         let (executor, recorder) = (self.executor(), self.recorder());
         async move {
             let done = executor.call(recorder.requested.proposed().clone()).await;
-            recorder.record(done).await
+            match recorder.record_small(done) {
+                Ok(call) => call,
+                Err(large) => recorder.record_large(large).await,
+            }
         }
     }
 
@@ -360,7 +357,12 @@ impl<'c> CallAttempt<'c> {
         accepted: Box<AcceptedCall>,
     ) -> impl Future<Output = Arc<ToolCall>> + Send + use<> {
         let recorder = self.recorder();
-        async move { recorder.record(accepted.run().await).await }
+        async move {
+            match recorder.record_small(accepted.run().await) {
+                Ok(call) => call,
+                Err(large) => recorder.record_large(large).await,
+            }
+        }
     }
 
     /// Validates the arguments: those that the handler will get, or the record of the call that ended without them.
@@ -369,7 +371,13 @@ impl<'c> CallAttempt<'c> {
         let work = async move { executor.accept(raw).await };
         match self.run_timed(work, WorkKind::Preparation).await? {
             Ok(accepted) => Ok(Box::new(accepted)),
-            Err(refused) => Err(self.recorder().record(*refused).await),
+            Err(refused) => {
+                let recorder = self.recorder();
+                Err(match recorder.record_small(*refused) {
+                    Ok(call) => call,
+                    Err(large) => recorder.record_large(large).await,
+                })
+            }
         }
     }
 
@@ -387,26 +395,31 @@ impl<'c> CallAttempt<'c> {
         work: F,
         kind: WorkKind,
     ) -> impl Future<Output = Result<F::Output, Arc<ToolCall>>> + use<'_, 'c, F> {
-        let watch = Stopwatch::start();
-        let timed = TimedCall::new(&self.calls.gates, self.call.id(), &watch);
+        let timed = TimedCall::start(&self.calls.shared, self.call.id());
         let task = if kind == WorkKind::Handler && self.tool.blocks() {
             Task::start_blocking(work)
         } else {
             Task::start(work)
         };
-        self.await_task(task, (watch, timed), kind)
+        self.await_task(task, timed, kind)
     }
 
     /// Waits for work that was started, as long as the call may take.
     async fn await_task<T: Send + 'static>(
         &self,
         task: Task<T>,
-        (watch, _timed): (Stopwatch, TimedCall<'_>),
+        timed: TimedCall<'_>,
         kind: WorkKind,
     ) -> Result<T, Arc<ToolCall>> {
         let Self { calls, call, tool, limit, .. } = self;
-        let (grace, token) = (calls.runner.deadlines.grace, calls.ctx.cancellation());
-        let joined = with_deadline(task, &watch, *limit, token, grace).await;
+        let bounds = WaitBounds {
+            watch: &timed.watch,
+            timer: self.task.timer,
+            limit: *limit,
+            cancellation: calls.ctx.cancellation(),
+            grace: calls.runner.deadlines.grace,
+        };
+        let joined = with_deadline(task, bounds).await;
         let ended = match joined {
             Ok(Some(done)) => return Ok(done),
             Ok(None) => calls.end_panicked_call(call, "the result could not be stored"),
@@ -431,16 +444,20 @@ struct CallRecorder {
 }
 
 impl CallRecorder {
-    async fn record(&self, done: Invocation) -> Arc<ToolCall> {
+    /// The record of a call whose result needs no store. Gives the others back.
+    fn record_small(&self, done: Invocation) -> Result<Arc<ToolCall>, LargeCall> {
         let requested = ToolCall::clone(&self.requested);
-        let spooler = self.turn.spooler().unwrap_or(&self.runner.spooler);
-        let call = match spooler.complete_small_call(requested, done) {
-            Ok(call) => return Arc::new(call),
-            // Boxed, because most calls need no room for it.
-            Err(large) => {
-                Box::pin(spooler.complete_call(self.turn.turn_id(), large.0, large.1)).await
-            }
-        };
+        self.spooler().complete_small_call(requested, done).map(Arc::new)
+    }
+
+    /// The record of any other call. Boxed, because most calls need no room for it.
+    fn record_large(&self, call: LargeCall) -> BoxFuture<'_, Arc<ToolCall>> {
+        Box::pin(self.store_result(call))
+    }
+
+    async fn store_result(&self, call: LargeCall) -> Arc<ToolCall> {
+        let (requested, done) = *call;
+        let call = self.spooler().complete_call(self.turn.turn_id(), requested, done).await;
         if let Some(error) = call.error.as_ref().filter(|error| is_storage_error(error))
             && let Some(cause) = call.cause()
         {
@@ -450,7 +467,14 @@ impl CallRecorder {
         }
         Arc::new(call)
     }
+
+    fn spooler(&self) -> &Spooler {
+        self.turn.spooler().unwrap_or(&self.runner.spooler)
+    }
 }
+
+/// A call and what its tool did, if that is more than a short text.
+type LargeCall = Box<(ToolCall, Invocation)>;
 
 /// Whether a call ended with an error because its result could not be stored.
 fn is_storage_error(error: &CallError) -> bool {
@@ -472,28 +496,41 @@ enum WorkKind {
     Handler,
 }
 
-/// Lets gates pause the stopwatch of a call while the call waits at them.
+/// The task that a call is awaited in.
+#[derive(Clone, Copy)]
+struct CallTask<'t> {
+    /// The slots of calls that run in parallel; nothing for the only call of a step.
+    slots: Option<&'t Semaphore>,
+    timer: &'t TaskTimer,
+}
+
+/// The stopwatch of a call, which gates pause while the call waits at them.
 struct TimedCall<'g> {
-    gates: &'g TurnGates,
+    shared: &'g SharedTurn,
     id: RecordId,
+    watch: Arc<Stopwatch>,
 }
 
 impl<'g> TimedCall<'g> {
-    fn new(gates: &'g TurnGates, id: RecordId, watch: &Stopwatch) -> Self {
-        let mut calls = gates.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        if calls.is_empty() {
-            // Nearly always it is the only one.
-            calls.reserve_exact(1);
-        }
-        calls.push((id, watch.clone()));
+    fn start(shared: &'g SharedTurn, id: RecordId) -> Self {
+        let watch = Arc::new(Stopwatch::start());
+        let mut calls = shared.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        // Nearly always it is the only one.
+        let is_first = usize::from(calls.is_empty());
+        calls.reserve_exact(is_first);
+        calls.push((id, Arc::clone(&watch)));
         drop(calls);
-        Self { gates, id }
+        Self { shared, id, watch }
     }
 }
 
 impl Drop for TimedCall<'_> {
     fn drop(&mut self) {
-        let mut calls = self.gates.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut calls = self.shared.calls.lock().unwrap_or_else(PoisonError::into_inner);
         calls.retain(|(id, _)| *id != self.id);
+        if calls.is_empty() {
+            // A call that waits for its approval needs no room for its stopwatch.
+            *calls = Vec::new();
+        }
     }
 }

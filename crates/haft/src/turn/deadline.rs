@@ -1,28 +1,23 @@
 //! Deadlines: every wait of a turn is bounded, and time spent at gates does not count.
 
 use std::any::Any;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use haft_core::cancel::{CancelReason, Cancellation};
-use tokio::sync::Notify;
-use tokio::time::Instant;
+use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::sync::sleep;
 
-/// Measures working time: the time since its start without pauses. Cheap to clone.
-#[derive(Clone, Debug)]
-pub(super) struct Stopwatch(Arc<StopwatchState>);
-
+/// Measures working time: the time since its start without pauses.
 #[derive(Debug)]
-struct StopwatchState {
+pub(super) struct Stopwatch {
     began: Instant,
     pauses: Mutex<Pauses>,
-    resumed: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -34,76 +29,73 @@ struct Pauses {
 
 impl Stopwatch {
     pub(super) fn start() -> Self {
-        let (pauses, resumed) = (Mutex::default(), Notify::new());
-        Self(Arc::new(StopwatchState { began: Instant::now(), pauses, resumed }))
+        Self { began: Instant::now(), pauses: Mutex::default() }
     }
 
     /// Pauses until the returned guard is dropped.
-    pub(super) fn pause(&self) -> Pause {
+    pub(super) fn pause(&self) -> Pause<'_> {
         self.pauses(|pauses| {
             pauses.open += 1;
             pauses.since.get_or_insert_with(Instant::now);
         });
-        Pause(self.clone())
+        Pause(self)
     }
 
     /// The time since the start, pauses included.
     pub(super) fn elapsed(&self) -> Duration {
-        self.0.began.elapsed()
+        self.began.elapsed()
     }
 
     /// The working time so far.
     pub(super) fn worked(&self) -> Duration {
-        self.pauses(|pauses| {
-            let waiting = pauses.since.map_or(Duration::ZERO, |since| since.elapsed());
-            self.0.began.elapsed().saturating_sub(pauses.total + waiting)
-        })
-    }
-
-    /// Waits until this much working time has passed.
-    pub(super) async fn reaches(&self, limit: Duration) {
-        loop {
-            let resumed = self.0.resumed.notified();
-            match self.remaining(limit) {
-                Remaining::Paused => resumed.await,
-                Remaining::Work(Duration::ZERO) => return,
-                Remaining::Work(left) => sleep(left).await,
-            }
-        }
+        self.pauses(|pauses| pauses.worked(self.began, Instant::now()))
     }
 
     /// Whether this much working time has passed.
     pub(super) fn has_reached(&self, limit: Duration) -> bool {
-        matches!(self.remaining(limit), Remaining::Work(Duration::ZERO))
+        self.worked() >= limit
     }
 
-    fn remaining(&self, limit: Duration) -> Remaining {
-        self.pauses(|pauses| {
-            if pauses.since.is_some() {
-                return Remaining::Paused;
-            }
-            let worked = self.0.began.elapsed().saturating_sub(pauses.total);
-            Remaining::Work(limit.saturating_sub(worked))
-        })
+    /// Ready once this much working time has passed. Until then the timer wakes the task in time to look again.
+    pub(super) fn poll_reached(
+        &self,
+        limit: Duration,
+        timer: &TaskTimer,
+        cx: &mut Context<'_>,
+    ) -> Poll<()> {
+        let now = Instant::now();
+        let (worked, is_paused) =
+            self.pauses(|pauses| (pauses.worked(self.began, now), pauses.since.is_some()));
+        let left = limit.saturating_sub(worked);
+        if left.is_zero() && !is_paused {
+            return Poll::Ready(());
+        }
+        // A pause may end at any time, and only makes the limit come later.
+        let left = if is_paused { left.max(PAUSED_INTERVAL) } else { left };
+        timer.wake_after(now, left, cx);
+        Poll::Pending
     }
 
     fn pauses<T>(&self, run: impl FnOnce(&mut Pauses) -> T) -> T {
-        run(&mut self.0.pauses.lock().unwrap_or_else(PoisonError::into_inner))
+        run(&mut self.pauses.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// What is left until a limit.
-enum Remaining {
-    /// Unknown while the stopwatch is paused.
-    Paused,
-    Work(Duration),
+/// While a stopwatch is paused just before a limit, it is looked at no more often than this.
+const PAUSED_INTERVAL: Duration = Duration::from_secs(1);
+
+impl Pauses {
+    fn worked(&self, began: Instant, now: Instant) -> Duration {
+        let until = self.since.unwrap_or(now);
+        until.saturating_duration_since(began).saturating_sub(self.total)
+    }
 }
 
 /// A pause of a stopwatch.
 #[derive(Debug)]
-pub(super) struct Pause(Stopwatch);
+pub(super) struct Pause<'w>(&'w Stopwatch);
 
-impl Drop for Pause {
+impl Drop for Pause<'_> {
     fn drop(&mut self) {
         self.0.pauses(|pauses| {
             pauses.open = pauses.open.saturating_sub(1);
@@ -113,7 +105,31 @@ impl Drop for Pause {
                 pauses.total += since.elapsed();
             }
         });
-        self.0.0.resumed.notify_waiters();
+    }
+}
+
+/// Wakes one task for all of its deadlines. Most waits end long before their deadline, so the timer is not set anew for
+/// each of them: it goes off at the earliest deadline so far or before, and whoever waits then looks at its stopwatch.
+#[derive(Debug, Default)]
+pub(super) struct TaskTimer(Mutex<Option<Pin<Box<Sleep>>>>);
+
+impl TaskTimer {
+    /// Wakes the task after this time at the latest.
+    fn wake_after(&self, now: Instant, time: Duration, cx: &mut Context<'_>) {
+        // A time that no clock can show never comes.
+        let Some(at) = now.checked_add(time) else { return };
+        let mut timer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let sleep = timer.get_or_insert_with(|| Box::pin(sleep_until(at)));
+        if sleep.deadline() > at {
+            sleep.as_mut().reset(at);
+        }
+        if sleep.as_mut().poll(cx).is_ready() {
+            // It was set for an earlier wait.
+            sleep.as_mut().reset(at);
+            if sleep.as_mut().poll(cx).is_ready() {
+                cx.waker().wake_by_ref();
+            }
+        }
     }
 }
 
@@ -128,27 +144,69 @@ pub(super) enum WaitError {
     Panicked(String),
 }
 
-/// Waits for work until the stopwatch has measured `limit`, or until the turn was cancelled and `grace` has passed.
+/// What bounds a wait.
+#[derive(Clone, Copy)]
+pub(super) struct WaitBounds<'w> {
+    pub(super) watch: &'w Stopwatch,
+    /// The timer of the task that waits.
+    pub(super) timer: &'w TaskTimer,
+    /// What the stopwatch shows at the deadline.
+    pub(super) limit: Duration,
+    pub(super) cancellation: &'w Cancellation,
+    /// How long cancelled work has to end by itself.
+    pub(super) grace: Duration,
+}
+
+/// Waits for work until the stopwatch has measured the limit, or until the turn was cancelled and the grace has passed.
 /// Panics are caught.
-pub(super) async fn with_deadline<T>(
+pub(super) fn with_deadline<T>(
     work: impl Future<Output = T> + Unpin,
-    watch: &Stopwatch,
-    limit: Duration,
-    cancellation: &Cancellation,
-    grace: Duration,
-) -> Result<T, WaitError> {
+    bounds: WaitBounds<'_>,
+) -> impl Future<Output = Result<T, WaitError>> {
     let mut work = CatchUnwind(work);
-    let late = async {
-        let reason = cancellation.cancelled().await;
+    async move {
+        let reason = {
+            let mut cancelled = bounds.cancellation.cancelled();
+            let ended = poll_fn(|cx| match poll_bounded(&mut work, &bounds, cx) {
+                Poll::Ready(ended) => Poll::Ready(Ok(ended)),
+                Poll::Pending => Pin::new(&mut cancelled).poll(cx).map(Err),
+            });
+            match ended.await {
+                Ok(ended) => return ended,
+                Err(reason) => reason,
+            }
+        };
         // Boxed, because it is seldom needed and every wait would have to make room for it.
-        Box::pin(sleep(grace)).await;
-        reason
-    };
+        Box::pin(end_cancelled(work, bounds, reason)).await
+    }
+}
+
+/// Lets work that was cancelled end by itself, until the grace or the deadline has passed.
+async fn end_cancelled<T>(
+    mut work: CatchUnwind<impl Future<Output = T> + Unpin>,
+    bounds: WaitBounds<'_>,
+    reason: CancelReason,
+) -> Result<T, WaitError> {
+    let grace = std::pin::pin!(sleep(bounds.grace));
     tokio::select! {
         biased;
-        done = &mut work => done.map_err(WaitError::Panicked),
-        () = watch.reaches(limit) => Err(WaitError::Deadline),
-        reason = late => Err(WaitError::Cancelled(reason)),
+        ended = poll_fn(|cx| poll_bounded(&mut work, &bounds, cx)) => ended,
+        () = grace => Err(WaitError::Cancelled(reason)),
+    }
+}
+
+/// The result of work, or that its deadline has passed.
+fn poll_bounded<T>(
+    work: &mut CatchUnwind<impl Future<Output = T> + Unpin>,
+    bounds: &WaitBounds<'_>,
+    cx: &mut Context<'_>,
+) -> Poll<Result<T, WaitError>> {
+    match Pin::new(work).poll(cx) {
+        Poll::Ready(done) => Poll::Ready(done.map_err(WaitError::Panicked)),
+        Poll::Pending => {
+            let WaitBounds { watch, timer, limit, .. } = *bounds;
+            watch.poll_reached(limit, timer, cx).map(|()| Err(WaitError::Deadline))
+        }
     }
 }
 

@@ -8,8 +8,11 @@ mod stages;
 mod step;
 
 use std::collections::HashSet;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::task::Poll;
 use std::time::Duration;
 
 use haft_core::call::{OccurrenceCounter, ToolCall};
@@ -20,7 +23,7 @@ use haft_core::event::{ErrorReport, EventKind, LogLevel, WorkScopes};
 use haft_core::record::{Message, MessageRole, RecordName};
 use haft_core::stash::Stash;
 use haft_core::step::StepContext;
-use haft_core::store::{GateRow, Lease, MemoryScope, TurnId};
+use haft_core::store::{GateId, GateRow, Lease, MemoryScope, TurnId};
 use haft_core::tool::ToolChanges;
 use haft_core::usage::Usage;
 
@@ -30,13 +33,13 @@ pub(super) use self::resume::{
 };
 use self::step::ProposedStep;
 use super::TurnReport;
-use super::deadline::Stopwatch;
+use super::deadline::WaitBounds;
 use super::envelopes::{NonceOrigin, derive_envelope_key};
-use super::gates::{GatePolicy, TurnGates};
+use super::gates::{GatePolicy, ReleaseGuard, SharedTurn};
 use super::journal::RequestHistory;
 use super::machine::{Effect, Effects, Interruption, TurnEntry, TurnMachine, TurnTotals};
 use super::query_tools::QueryTools;
-use super::recorder::{LeasedRecorder, ReleaseGuard};
+use super::recorder::LeasedRecorder;
 use super::report::{Conclusion, FailurePoint, LogTopic};
 use super::runner::RunnerShared;
 
@@ -44,25 +47,25 @@ use super::runner::RunnerShared;
 struct RunningTurn {
     machine: TurnMachine,
     driver: TurnDriver,
+    /// What is to be done next. Only the last effect is answered.
+    effects: Effects,
 }
 
 /// Performs the effects of one turn.
 struct TurnDriver {
     runner: Arc<RunnerShared>,
     id: TurnId,
-    recorder: Arc<LeasedRecorder>,
-    gates: Arc<TurnGates>,
+    shared: Arc<SharedTurn>,
     ctx: DispatchContext,
     query_tools: QueryTools,
-    watch: Stopwatch,
     occurrences: OccurrenceCounter,
-    /// The tools that the summary of the turn names, as far as this attempt has told it.
-    listed_tools: HashSet<String>,
+    /// The tools that the summary of the turn names, as far as this attempt has told it. Few, so that a list will do.
+    listed_tools: Vec<String>,
     started_at: Timestamp,
     dispatch: StartTime,
     iteration: IterationScope,
-    /// The requests that were sent so far.
-    requests: RequestHistory,
+    /// The requests that were sent so far; nothing before the first one.
+    requests: Option<Box<RequestHistory>>,
     /// The step that the executor took, until it is stored.
     step: Option<Box<ProposedStep>>,
     /// The calls of the stored step, until they run.
@@ -138,6 +141,10 @@ impl From<Interruption> for EffectReply {
 }
 
 impl RunningTurn {
+    fn new(machine: TurnMachine, driver: TurnDriver) -> Box<Self> {
+        Box::new(Self { machine, driver, effects: Effects::default() })
+    }
+
     /// Runs the turn to its end. Whatever happens, there is a report.
     fn run(self: Box<Self>) -> impl Future<Output = TurnReport> + Send {
         self.run_unless(None)
@@ -145,50 +152,69 @@ impl RunningTurn {
 
     /// Ends the turn as failed if there is an error, and else runs it to its end.
     async fn run_unless(mut self: Box<Self>, refusal: Option<Box<ErrorReport>>) -> TurnReport {
-        let Self { machine, driver } = &mut *self;
-        let cancellation = driver.ctx.turn().cancellation().clone();
-        let watch = driver.watch.clone();
-        let mut wall_time = std::pin::pin!(watch.reaches(driver.runner.limits.wall_time));
-        let waits = driver.gates.waits.clone();
-        let suspends = driver.runner.gate_policy == GatePolicy::Suspend;
-        let mut effects = driver.apply(machine, TurnEntry::Begun);
+        self.begin(refusal);
+        while let Some(effect) = self.effects.pop_first() {
+            let performed = match self.driver.perform_now(effect) {
+                Ok(reply) => Ok(reply),
+                Err(effect) => self.perform(effect).await,
+            };
+            match performed {
+                Ok(EffectReply::None) => {}
+                Ok(reply) => self.effects = self.driver.apply_reply(&mut self.machine, reply),
+                // What waited is dropped, as if the process had ended here.
+                Err(gates) => {
+                    self.effects = self.machine.suspend_waiting(Conclusion::waiting(gates));
+                }
+            }
+        }
+        let Self { machine, driver, .. } = *self;
+        driver.report(machine)
+    }
+
+    /// Begins to run the turn.
+    fn begin(&mut self, refusal: Option<Box<ErrorReport>>) {
+        let Self { machine, driver, effects } = self;
+        *effects = driver.apply(machine, TurnEntry::Begun);
         if let Some(error) = refusal {
             // The turn is announced and ends. Nothing of it is run.
-            let announced = effects.into_iter().filter(|it| *it == Effect::AnnounceTurn);
+            let begun = std::mem::take(effects).into_iter();
+            let announced = begun.filter(|it| *it == Effect::AnnounceTurn);
             announced.for_each(|effect| driver.announce(effect));
-            effects = driver.apply(machine, Interruption::failed(*error).into());
+            *effects = driver.apply(machine, Interruption::failed(*error).into());
         }
-        while let Some((before, last)) = effects.split_last() {
-            // Only the last effect has an answer. The list is gone while that is awaited, which may take days.
-            for effect in before {
-                driver.perform_unanswered(effect).await;
-            }
-            let reply = match driver.perform_now(last) {
-                Ok(reply) => Ok(reply),
-                Err(last) => {
-                    let scopes = driver.scopes.clone();
-                    let work = std::pin::pin!(driver.perform(last));
-                    let mut work = scopes.wrap(work);
-                    loop {
-                        tokio::select! {
-                            biased;
-                            reply = &mut work => break Ok(reply),
-                            gates = waits.all_wait(), if suspends && machine.is_working() => break Err(gates),
-                            () = &mut wall_time, if machine.is_working() => {
-                                cancel_work(machine, &cancellation);
-                            }
-                        }
-                    }
+    }
+
+    /// Performs an effect that has to wait. Returns the gates at which the turn waits if the runner does not wait with it.
+    async fn perform(&mut self, effect: Effect) -> Result<EffectReply, Vec<GateId>> {
+        let Self { machine, driver, .. } = self;
+        let shared = Arc::clone(&driver.shared);
+        let cancellation = driver.ctx.turn().cancellation().clone();
+        let suspends = shared.runner.gate_policy == GatePolicy::Suspend;
+        let mut all_wait = suspends.then(|| Box::pin(shared.waits.all_wait()));
+        let scopes = driver.scopes.clone();
+        let work = std::pin::pin!(driver.perform(effect));
+        let mut work = scopes.wrap(work);
+        let performed = poll_fn(|cx| {
+            loop {
+                if let Poll::Ready(reply) = Pin::new(&mut work).poll(cx) {
+                    return Poll::Ready(Ok(reply));
                 }
-            };
-            effects = match reply {
-                Ok(reply) => driver.apply_reply(machine, reply),
-                // What waited is dropped, as if the process had ended here.
-                Err(gates) => machine.suspend_waiting(Conclusion::waiting(gates)),
-            };
-        }
-        let Self { machine, driver } = *self;
-        driver.report(machine)
+                if !machine.is_working() {
+                    return Poll::Pending;
+                }
+                if let Some(all_wait) = &mut all_wait
+                    && let Poll::Ready(gates) = all_wait.as_mut().poll(cx)
+                {
+                    return Poll::Ready(Err(gates));
+                }
+                let wall_time = shared.runner.limits().wall_time;
+                if shared.watch.poll_reached(wall_time, &shared.timer, cx).is_pending() {
+                    return Poll::Pending;
+                }
+                cancel_work(machine, &cancellation);
+            }
+        });
+        performed.await
     }
 }
 
@@ -245,20 +271,18 @@ impl RunnerShared {
 }
 
 impl TurnDriver {
-    fn new(runner: &Arc<RunnerShared>, start: TurnStart, cancellation: &Cancellation) -> Self {
+    /// The driver of a turn that this token cancels and nothing else.
+    fn new(runner: &Arc<RunnerShared>, start: TurnStart, cancellation: Cancellation) -> Self {
         let id = start.lease.turn.clone();
-        // A child, so that a limit or a lost lease does not cancel what else the caller runs under it.
-        let cancellation = cancellation.child();
         let spooler = runner.spooler.clone().for_epoch(start.lease.epoch);
         let lease = runner.leases.acquire(start.lease, cancellation.clone());
         let store = Arc::clone(&runner.store);
         let tools = runner.tools.clone();
         start.tools.iter().for_each(|changes| tools.restore(changes));
         start.stash.track_changes();
-        let recorder = Arc::new(LeasedRecorder::new(store, lease, tools.clone()));
+        let recorder = LeasedRecorder::new(store, lease, tools.clone());
         let query_tools = QueryTools::new(runner.handles, &runner.tools);
-        let watch = Stopwatch::start();
-        let gates = Arc::new(TurnGates::new(runner, &recorder, &watch, (id.clone(), start.gates)));
+        let shared = Arc::new(SharedTurn::new(runner, recorder, id.clone(), start.gates));
         let parts = ContextParts {
             id: &id,
             conversation: start.conversation.as_deref(),
@@ -272,18 +296,17 @@ impl TurnDriver {
             .tools(Arc::new(tools))
             .observers(Arc::clone(&runner.observers))
             .cancellation(cancellation)
-            .recorder(Arc::clone(&recorder) as _)
-            .gates(Arc::clone(&gates) as _)
+            .recorder(Arc::clone(&shared) as _)
+            .gates(Arc::clone(&shared) as _)
             .spooler(spooler)
-            .history(Arc::clone(&gates) as _);
+            .history(Arc::clone(&shared) as _);
         let ctx = runner.add_sources(builder, start.memory_scope).build();
         let not_started = StartTime { started_at: Timestamp::EPOCH, begun: Duration::ZERO };
         Self {
             runner: Arc::clone(runner),
             id,
-            _release: ReleaseGuard(Arc::clone(&recorder)),
-            recorder,
-            gates,
+            _release: ReleaseGuard(Arc::clone(&shared)),
+            shared,
             iteration: IterationScope {
                 ctx: ctx.clone(),
                 start: not_started,
@@ -293,12 +316,12 @@ impl TurnDriver {
             },
             ctx,
             query_tools,
-            watch,
             occurrences: OccurrenceCounter::default(),
-            listed_tools: HashSet::new(),
+            listed_tools: Vec::new(),
             started_at: not_started.started_at,
             dispatch: not_started,
-            requests: RequestHistory::new(start.offered),
+            requests: (!start.offered.is_empty())
+                .then(|| Box::new(RequestHistory::new(start.offered))),
             step: None,
             calls: Vec::new(),
             duration: Duration::ZERO,
@@ -323,7 +346,7 @@ impl TurnDriver {
     /// attempt ends without touching what is stored.
     fn apply(&self, machine: &mut TurnMachine, entry: TurnEntry) -> Effects {
         if let TurnEntry::Interrupted(Interruption::Failed { resumable: true, .. }) = &entry {
-            self.recorder.suspend_for(self.runner.deadlines.outage);
+            self.shared.recorder.suspend_for(self.runner.deadlines.outage);
         }
         machine.apply(entry).unwrap_or_else(|illegal| {
             let text = illegal.to_string();
@@ -348,13 +371,21 @@ impl TurnDriver {
             Effect::JournalIteration { iteration, done } => {
                 self.journal_iteration(iteration, done).into()
             }
+            Effect::FlushDeferred => {
+                self.shared.recorder.defer_changes(self.ctx.turn());
+                if self.shared.recorder.has_deferred() {
+                    return Err(effect);
+                }
+                EffectReply::None
+            }
             Effect::SpoolInput
             | Effect::RunStage(_)
             | Effect::AskExecutor
             | Effect::StoreStep(_)
             | Effect::ExecuteCalls
             | Effect::FinishCalls
-            | Effect::StoreEnd { .. } => return Err(effect),
+            | Effect::StoreEnd { .. }
+            | Effect::ReleaseLease => return Err(effect),
             effect => {
                 self.announce(effect);
                 EffectReply::None
@@ -363,33 +394,28 @@ impl TurnDriver {
     }
 
     /// Performs an effect that has to wait. The rare ones are boxed, so that turns which wait need no room for them.
-    async fn perform(&mut self, effect: Effect) -> EffectReply {
-        match effect {
-            Effect::AskExecutor => self.ask_executor().await,
-            Effect::StoreStep(verdict) => self.store_step(verdict).await,
-            Effect::ExecuteCalls => self.execute_calls().await,
-            Effect::FinishCalls => Box::pin(self.finish_stored_calls()).await,
-            Effect::SpoolInput => Box::pin(self.spool_input()).await,
-            Effect::RunStage(stage) => Box::pin(self.run_stage(stage)).await,
-            Effect::StoreEnd { conclusion, totals } => {
-                Box::pin(self.store_end(&conclusion, totals)).await
-            }
-            _ => EffectReply::None,
-        }
-    }
-
-    /// Performs an effect that has no answer.
-    async fn perform_unanswered(&mut self, effect: Effect) {
-        let scopes = self.scopes.clone();
-        match effect {
-            Effect::FlushDeferred => {
-                self.recorder.defer_changes(self.ctx.turn());
-                if self.recorder.has_deferred() {
-                    scopes.wrap(Box::pin(self.flush_deferred())).await;
+    fn perform(&mut self, effect: Effect) -> impl Future<Output = EffectReply> + Send {
+        async move {
+            match effect {
+                Effect::AskExecutor => self.ask_executor().await,
+                Effect::StoreStep(verdict) => self.store_step(verdict).await,
+                Effect::ExecuteCalls => self.execute_calls().await,
+                Effect::FinishCalls => Box::pin(self.finish_stored_calls()).await,
+                Effect::SpoolInput => Box::pin(self.spool_input()).await,
+                Effect::RunStage(stage) => Box::pin(self.run_stage(stage)).await,
+                Effect::StoreEnd { conclusion, totals } => {
+                    Box::pin(self.store_end(&conclusion, totals)).await
                 }
+                Effect::FlushDeferred => {
+                    Box::pin(self.flush_deferred()).await;
+                    EffectReply::None
+                }
+                Effect::ReleaseLease => {
+                    self.release_lease().await;
+                    EffectReply::None
+                }
+                _ => EffectReply::None,
             }
-            Effect::ReleaseLease => scopes.wrap(Box::pin(self.release_lease())).await,
-            effect => self.announce(effect),
         }
     }
 
@@ -432,18 +458,25 @@ impl TurnDriver {
         }
     }
 
+    /// What bounds a wait of the driver that may take so long from now on.
+    fn wait_bounds(&self, time: Duration, grace: Duration) -> WaitBounds<'_> {
+        let SharedTurn { watch, timer, .. } = &*self.shared;
+        let cancellation = self.ctx.cancellation();
+        WaitBounds { watch, timer, limit: watch.worked() + time, cancellation, grace }
+    }
+
     /// The time that it is now, for something that starts.
     fn record_start(&self) -> StartTime {
-        StartTime { started_at: self.runner.clock.now(), begun: self.watch.elapsed() }
+        StartTime { started_at: self.runner.clock.now(), begun: self.shared.watch.elapsed() }
     }
 
     /// How long ago something started.
     fn since(&self, start: StartTime) -> Duration {
-        self.watch.elapsed().saturating_sub(start.begun)
+        self.shared.watch.elapsed().saturating_sub(start.begun)
     }
 
     fn announce_end(&mut self, conclusion: &Conclusion, totals: TurnTotals) {
-        self.duration = self.watch.elapsed();
+        self.duration = self.shared.watch.elapsed();
         self.scopes = WorkScopes::default();
         let (started_at, duration) = (self.started_at, self.duration);
         self.ctx.turn().emit_with(|| EventKind::TurnEnd {

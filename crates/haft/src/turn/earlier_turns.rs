@@ -18,7 +18,7 @@ use haft_core::store::{
 };
 use serde::Deserialize;
 
-use super::gates::TurnGates;
+use super::gates::SharedTurn;
 use super::journal::JournalEntry;
 use super::timed::TimedStore;
 
@@ -149,7 +149,7 @@ impl HistoryReader for StoredHistory {
 
 /// Reads earlier turns for a turn, and counts for it when the store fails. The object that opens gates does it, because it
 /// knows the runner and the recorder of the turn.
-impl HistoryReader for TurnGates {
+impl HistoryReader for SharedTurn {
     fn list_turns(&self, query: TurnQuery) -> BoxFuture<'_, Result<Vec<TurnSummary>, StoreError>> {
         Box::pin(self.recorder.count_failure(self.runner.earlier_turns.list_turns(query)))
     }

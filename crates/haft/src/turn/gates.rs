@@ -7,21 +7,22 @@ mod notifier;
 mod open_gate;
 mod preview;
 mod question;
+mod shared_turn;
 
-use std::collections::{BTreeSet, HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::BTreeSet;
+use std::sync::{Arc, MutexGuard, PoisonError};
 
 use haft_core::BoxFuture;
 use haft_core::call::RecordId;
 use haft_core::cancel::Cancellation;
 use haft_core::clock::{Clock, Timestamp};
-use haft_core::context::{DispatchContext, GateContext, Gates, RecordWriter as _};
+use haft_core::context::{DispatchContext, GateContext, Gates};
 use haft_core::event::{EventKind, GateResult, LogLevel};
 use haft_core::gate::{
     BoundCall, Gate, GateDecision, GateError, GateRequest, GateSettlement, GrantId,
 };
 use haft_core::pipeline::Stage;
-use haft_core::store::{GateId, GateRow, StoreError, StoreWrite, TurnId, TurnStatus};
+use haft_core::store::{GateId, GateRow, StoreError, StoreWrite, TurnStatus};
 use haft_core::tool::Tool;
 use serde_json::Value;
 use sha2::Digest as _;
@@ -34,10 +35,9 @@ pub(super) use self::notifier::GateNotifier;
 pub(super) use self::open_gate::{OpenGate, gate_open_event};
 use self::preview::make_preview;
 use self::question::fill_question;
+pub(super) use self::shared_turn::{ReleaseGuard, SharedTurn};
 use super::deadline::Stopwatch;
-use super::recorder::LeasedRecorder;
 use super::report::LogTopic;
-use super::runner::RunnerShared;
 use crate::sync::sleep;
 
 /// What opens gates outside of calls. It is part of the ids of gates.
@@ -61,54 +61,7 @@ impl GateScope {
     }
 }
 
-/// The gates of one turn.
-pub(super) struct TurnGates {
-    pub(super) runner: Arc<RunnerShared>,
-    pub(super) turn: TurnId,
-    pub(super) recorder: Arc<LeasedRecorder>,
-    pub(super) watch: Stopwatch,
-    /// The stopwatches of calls, which pause while a call waits.
-    pub(super) calls: Mutex<Vec<(RecordId, Stopwatch)>>,
-    /// What runs, and may open gates.
-    pub(super) scope: Mutex<GateScope>,
-    /// How many gates each place of the turn has opened.
-    pub(super) opened: Mutex<HashMap<String, u32>>,
-    /// Gates that another process opened for this turn before it died.
-    pub(super) known: Vec<GateRow>,
-    /// Gates that this process opened and has not seen settled.
-    pub(super) unsettled: Mutex<HashSet<GateId>>,
-    /// What waits at gates, and what does not.
-    pub(super) waits: GateWaits,
-}
-
-impl TurnGates {
-    /// The gates of a turn of which a process before has opened some.
-    pub(super) fn new(
-        runner: &Arc<RunnerShared>,
-        recorder: &Arc<LeasedRecorder>,
-        watch: &Stopwatch,
-        (turn, known): (TurnId, Vec<GateRow>),
-    ) -> Self {
-        Self {
-            runner: Arc::clone(runner),
-            turn,
-            recorder: Arc::clone(recorder),
-            watch: watch.clone(),
-            calls: Mutex::default(),
-            scope: Mutex::new(GateScope::Opening),
-            opened: Mutex::default(),
-            known,
-            unsettled: Mutex::default(),
-            waits: GateWaits::default(),
-        }
-    }
-
-    /// Sets what runs from now on. When a turn is resumed, not everything runs again; therefore every scope counts
-    /// its own gates.
-    pub(super) fn enter(&self, scope: GateScope) {
-        *self.scope.lock().unwrap_or_else(PoisonError::into_inner) = scope;
-    }
-
+impl SharedTurn {
     /// Opens the gate at which the approval of a call is awaited, and settles it if a grant covers the call.
     pub(super) async fn open_approval_gate(
         &self,
@@ -182,8 +135,10 @@ impl TurnGates {
     /// a middleware of this one stopped waiting at. A gate that was settled meanwhile stays so.
     pub(super) fn close_open_gates(&self) -> Vec<StoreWrite> {
         let earlier = self.known.iter().filter(|row| row.settlement.is_none());
-        let mut open: BTreeSet<GateId> = earlier.map(|row| row.id.clone()).collect();
-        open.extend(self.lock_unsettled().iter().cloned());
+        let unsettled = self.lock_unsettled();
+        let open: BTreeSet<GateId> =
+            earlier.map(|row| &row.id).chain(&*unsettled).cloned().collect();
+        drop(unsettled);
         if open.is_empty() {
             return Vec::new();
         }
@@ -193,7 +148,7 @@ impl TurnGates {
         open.into_iter().map(close).collect()
     }
 
-    fn lock_unsettled(&self) -> MutexGuard<'_, HashSet<GateId>> {
+    fn lock_unsettled(&self) -> MutexGuard<'_, Vec<GateId>> {
         self.unsettled.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -270,7 +225,8 @@ impl TurnGates {
     ) -> Result<VerifiedDecision, GateError> {
         let settled = {
             let _turn = self.watch.pause();
-            let _call = ctx.record_id().and_then(|id| self.call_stopwatch(id)).map(|it| it.pause());
+            let call = ctx.record_id().and_then(|id| self.call_stopwatch(id));
+            let _call = call.as_ref().map(|it| it.pause());
             if self.runner.approver.is_some() || self.runner.gate_policy == GatePolicy::Suspend {
                 // Boxed, so that gates without either of them take no room for it.
                 let polled = self.poll_gate(gate, ctx.cancellation());
@@ -317,9 +273,16 @@ impl TurnGates {
         };
         let number = {
             let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
-            let number = opened.entry(place.clone()).or_default();
-            *number += 1;
-            *number
+            match opened.iter_mut().find(|(it, _)| *it == place) {
+                Some((_, number)) => {
+                    *number += 1;
+                    *number
+                }
+                None => {
+                    opened.push((place.clone(), 1));
+                    1
+                }
+            }
         };
         let id = self.gate_id(&format!("{place}/{number}"));
         let gate = Gate::open(id, self.turn.clone(), request, self.runner.clock.now())?;
@@ -338,7 +301,7 @@ impl TurnGates {
         let digest = digest(&json);
         let expires_at = gate.expires_at.map(|at| self.to_store_time(at));
         let open = StoreWrite::OpenGate { id: gate.id.clone(), json, expires_at };
-        self.lock_unsettled().insert(gate.id.clone());
+        self.add_unsettled(&gate.id);
         self.recorder.commit(vec![open, StoreWrite::Status(TurnStatus::Waiting)]).await?;
         Ok((gate, digest))
     }
@@ -387,13 +350,22 @@ impl TurnGates {
         }
     }
 
+    fn add_unsettled(&self, id: &GateId) {
+        let mut unsettled = self.lock_unsettled();
+        if !unsettled.contains(id) {
+            let is_first = usize::from(unsettled.is_empty());
+            unsettled.reserve_exact(is_first);
+            unsettled.push(id.clone());
+        }
+    }
+
     /// Notes that a gate is settled. A turn that waits at no other gate runs again.
     fn mark_settled(&self, id: &GateId) {
         let mut unsettled = self.lock_unsettled();
-        unsettled.remove(id);
+        unsettled.retain(|it| it != id);
         if unsettled.is_empty() {
             // No memory is used for gates while none is open.
-            *unsettled = HashSet::new();
+            *unsettled = Vec::new();
             self.recorder.defer(StoreWrite::Status(TurnStatus::Running));
         }
     }
@@ -439,7 +411,8 @@ impl TurnGates {
             let closing = GateSettlement::closed(closed, self.runner.clock.now());
             let close =
                 StoreWrite::CloseGate { id: gate.id.clone(), settlement: to_json(&closing)? };
-            self.recorder.commit(vec![close]).await?;
+            // Boxed, as above.
+            Box::pin(self.recorder.commit(vec![close])).await?;
             // A decision may have come first: the settlement in the store counts.
         }
     }
@@ -450,9 +423,9 @@ impl TurnGates {
         self.recorder.store_time().saturating_add(left)
     }
 
-    fn call_stopwatch(&self, id: RecordId) -> Option<Stopwatch> {
+    fn call_stopwatch(&self, id: RecordId) -> Option<Arc<Stopwatch>> {
         let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        calls.iter().find(|(call, _)| *call == id).map(|(_, watch)| watch.clone())
+        calls.iter().find(|(call, _)| *call == id).map(|(_, watch)| Arc::clone(watch))
     }
 
     /// The id of a gate, which is the same when the turn is resumed.
@@ -462,7 +435,7 @@ impl TurnGates {
     }
 }
 
-impl Gates for TurnGates {
+impl Gates for SharedTurn {
     fn wait_for<'a>(
         &'a self,
         ctx: GateContext<'a>,

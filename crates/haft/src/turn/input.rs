@@ -24,6 +24,13 @@ use super::TurnError;
 #[derive(Clone, Debug)]
 #[must_use = "an input does nothing until it is run"]
 pub struct TurnInput {
+    /// Boxed, because an input is moved often, and a task that runs it keeps the room for it to its end.
+    pub(super) parts: Box<InputParts>,
+}
+
+/// What an input consists of.
+#[derive(Clone, Debug)]
+pub(super) struct InputParts {
     pub(super) id: Option<String>,
     pub(super) conversation: Option<String>,
     pub(super) agent: Option<String>,
@@ -52,7 +59,7 @@ enum InputMessage {
 impl TurnInput {
     /// Creates the input of a turn with a system prompt, which the developer or the operator wrote.
     pub fn new(system_prompt: impl Into<Tokenizable>) -> Self {
-        Self {
+        let parts = InputParts {
             id: None,
             conversation: None,
             agent: None,
@@ -68,7 +75,8 @@ impl TurnInput {
             thoughts: Vec::new(),
             stash: Value::Object(serde_json::Map::new()),
             answer: None,
-        }
+        };
+        Self { parts: Box::new(parts) }
     }
 
     /// The id of the turn (default: a new one). No two turns have the same id, so a caller that sets the id makes
@@ -89,13 +97,13 @@ impl TurnInput {
     /// # }
     /// ```
     pub fn id(mut self, id: impl Into<String>) -> Self {
-        self.id = Some(id.into());
+        self.parts.id = Some(id.into());
         self
     }
 
     /// The conversation that the turn belongs to.
     pub fn conversation(mut self, id: impl Into<String>) -> Self {
-        self.conversation = Some(id.into());
+        self.parts.conversation = Some(id.into());
         self
     }
 
@@ -108,25 +116,25 @@ impl TurnInput {
     /// # let _ = input;
     /// ```
     pub fn agent(mut self, name: impl Into<String>) -> Self {
-        self.agent = Some(name.into());
+        self.parts.agent = Some(name.into());
         self
     }
 
     /// The namespace that the turn belongs to (default: the one without a name).
     pub fn tenant(mut self, tenant: impl Into<String>) -> Self {
-        self.tenant = tenant.into();
+        self.parts.tenant = tenant.into();
         self
     }
 
     /// Workers claim turns of a higher priority first (default: 0).
     pub fn priority(mut self, priority: i32) -> Self {
-        self.priority = priority;
+        self.parts.priority = priority;
         self
     }
 
     /// How long workers leave a turn alone that is [enqueued](super::TurnRunner::enqueue) (default: not at all).
     pub fn start_after(mut self, delay: Duration) -> Self {
-        self.start_after = delay;
+        self.parts.start_after = delay;
         self
     }
 
@@ -142,13 +150,13 @@ impl TurnInput {
     /// # let _ = input;
     /// ```
     pub fn memory_scope(mut self, scope: MemoryScope) -> Self {
-        self.memory_scope = Some(scope);
+        self.parts.memory_scope = Some(scope);
         self
     }
 
     /// Adds a standing instruction.
     pub fn instruction(mut self, instruction: Instruction) -> Self {
-        self.instructions.push(instruction);
+        self.parts.instructions.push(instruction);
         self
     }
 
@@ -171,7 +179,7 @@ impl TurnInput {
     /// # }
     /// ```
     pub fn user(mut self, text: impl Into<Text>) -> Self {
-        self.messages.push(InputMessage::UserText(text.into()));
+        self.parts.messages.push(InputMessage::UserText(text.into()));
         self
     }
 
@@ -197,25 +205,25 @@ impl TurnInput {
     /// # }
     /// ```
     pub fn message(mut self, message: Message) -> Self {
-        self.messages.push(InputMessage::Whole(Arc::new(message)));
+        self.parts.messages.push(InputMessage::Whole(Arc::new(message)));
         self
     }
 
     /// Adds a memory.
     pub fn memory(mut self, memory: Memory) -> Self {
-        self.memories.push(memory);
+        self.parts.memories.push(memory);
         self
     }
 
     /// Adds a retrieved record.
     pub fn retrievable(mut self, record: Retrievable) -> Self {
-        self.retrievables.push(record);
+        self.parts.retrievables.push(record);
         self
     }
 
     /// Adds a thought of an earlier turn.
     pub fn thought(mut self, thought: Thought) -> Self {
-        self.thoughts.push(thought);
+        self.parts.thoughts.push(thought);
         self
     }
 
@@ -238,7 +246,7 @@ impl TurnInput {
     /// # }
     /// ```
     pub fn stash(mut self, stash: Value) -> Self {
-        self.stash = stash;
+        self.parts.stash = stash;
         self
     }
 
@@ -273,28 +281,29 @@ impl TurnInput {
     /// # }
     /// ```
     pub fn answer(mut self, format: AnswerFormat) -> Self {
-        self.answer = Some(format);
+        self.parts.answer = Some(format);
         self
     }
 
     /// Adds the format of the answer to the stash and to the instructions.
     pub(super) fn add_answer_format(&mut self) -> Result<(), TurnError> {
-        let Some(format) = self.answer.take() else { return Ok(()) };
+        let Some(format) = self.parts.answer.take() else { return Ok(()) };
         let rule = Instruction::from_developer("answer-format", format.instruction());
-        self.instructions.push(rule.map_err(|error| TurnError::invalid("answer", error))?);
-        if let Some(stash) = self.stash.as_object_mut() {
+        self.parts.instructions.push(rule.map_err(|error| TurnError::invalid("answer", error))?);
+        if let Some(stash) = self.parts.stash.as_object_mut() {
             stash.insert(AnswerFormat::STASH_KEY.to_owned(), format.to_stored());
         }
         Ok(())
     }
 
     pub(super) fn turn_id(&self) -> Result<TurnId, TurnError> {
-        match &self.id {
+        match &self.parts.id {
             Some(id) => id.parse().map_err(|error| TurnError::invalid("id", error)),
-            None => uuid::Uuid::now_v7()
-                .to_string()
-                .parse()
-                .map_err(|error| TurnError::invalid("id", error)),
+            None => {
+                let mut text = uuid::Uuid::encode_buffer();
+                let text = uuid::Uuid::now_v7().hyphenated().encode_lower(&mut text);
+                text.parse().map_err(|error| TurnError::invalid("id", error))
+            }
         }
     }
 
@@ -304,7 +313,7 @@ impl TurnInput {
         turn: &TurnId,
         at: Timestamp,
     ) -> Result<Vec<Arc<Message>>, TurnError> {
-        let messages = std::mem::take(&mut self.messages).into_iter().enumerate();
+        let messages = std::mem::take(&mut self.parts.messages).into_iter().enumerate();
         let whole = messages.map(|(n, message)| match message {
             InputMessage::Whole(message) => Ok(message),
             InputMessage::UserText(text) => {
@@ -316,12 +325,13 @@ impl TurnInput {
 
     /// The stash at the beginning.
     pub(super) fn parse_stash(&self) -> Result<Stash, TurnError> {
-        Stash::from_value(self.stash.clone()).map_err(|error| TurnError::invalid("stash", error))
+        Stash::from_value(self.parts.stash.clone())
+            .map_err(|error| TurnError::invalid("stash", error))
     }
 
     /// The system prompt as it is stored.
     pub(super) fn prompt_text(&self) -> Result<Arc<str>, TurnError> {
-        let text = self.system_prompt.render(None);
+        let text = self.parts.system_prompt.render(None);
         let text = text.map_err(|error| TurnError::invalid("system prompt", error))?;
         if text.trim().is_empty() {
             return Err(TurnError::invalid("system prompt", "it is empty"));

@@ -29,7 +29,8 @@ use super::report::{Conclusion, FailurePoint};
 /// Decides what happens next in one turn.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct TurnMachine {
-    rules: TurnRules,
+    /// Shared by all turns of a runner.
+    rules: Arc<TurnRules>,
     totals: TurnTotals,
     /// The ids of the messages of the assistant.
     messages: Vec<RecordName>,
@@ -68,9 +69,9 @@ pub(super) struct IllegalEntry {
 
 impl TurnMachine {
     /// The machine of a turn that does not exist yet.
-    pub(super) fn new(rules: TurnRules) -> Self {
+    pub(super) fn new(rules: impl Into<Arc<TurnRules>>) -> Self {
         Self {
-            rules,
+            rules: rules.into(),
             totals: TurnTotals::default(),
             messages: Vec::new(),
             wall_time_reached: false,

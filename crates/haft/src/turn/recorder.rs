@@ -5,11 +5,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use haft_core::BoxFuture;
 use haft_core::clock::Timestamp;
-use haft_core::context::{
-    DispatchContext, HistoryError, Hydration, RecordError, RecordWriter, Signal, TurnContext,
-};
+use haft_core::context::{DispatchContext, HistoryError, RecordError, Signal, TurnContext};
 use haft_core::registry::ToolRegistry;
 use haft_core::spool::SpoolError;
 use haft_core::step::NextAction;
@@ -128,6 +125,14 @@ impl LeasedRecorder {
     }
 
     /// Commits writes behind those that were deferred.
+    pub(super) async fn commit(&self, writes: Vec<StoreWrite>) -> Result<(), StoreError> {
+        // As `count_failure` does, which would make the future twice as large.
+        let unfinished = UnfinishedOperation { failures: &self.failures, has_failed: true };
+        let done = self.commit_in_order(writes).await;
+        unfinished.end(done.as_ref().is_err_and(MaybeStoreFailure::is_store_failure));
+        done
+    }
+
     async fn commit_in_order(&self, writes: Vec<StoreWrite>) -> Result<(), StoreError> {
         let deferred = match self.take_deferred() {
             Some(deferred) => deferred,
@@ -213,43 +218,12 @@ impl LeasedRecorder {
     }
 
     /// Releases the lease without waiting, unless that was done.
-    fn release_in_background(&self) {
+    pub(super) fn release_in_background(&self) {
         self.lease.release_in_background();
     }
 
     fn lock(&self) -> MutexGuard<'_, Deferred> {
         self.deferred.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Releases the lease when the driver of a turn is dropped, although tasks that were aborted may live a moment longer: what
-/// they write then is refused.
-#[derive(Debug)]
-pub(super) struct ReleaseGuard(pub(super) Arc<LeasedRecorder>);
-
-impl Drop for ReleaseGuard {
-    fn drop(&mut self) {
-        self.0.release_in_background();
-    }
-}
-
-impl RecordWriter for LeasedRecorder {
-    fn commit(&self, writes: Vec<StoreWrite>) -> BoxFuture<'_, Result<(), StoreError>> {
-        Box::pin(async move {
-            // As `count_failure` does, which would make the future twice as large.
-            let unfinished = UnfinishedOperation { failures: &self.failures, has_failed: true };
-            let done = self.commit_in_order(writes).await;
-            unfinished.end(done.as_ref().is_err_and(MaybeStoreFailure::is_store_failure));
-            done
-        })
-    }
-
-    fn journal_hydration(&self, hydration: Hydration) {
-        self.defer(JournalEntry::Hydrated(hydration).into_write());
-    }
-
-    fn hydration_write(&self, hydration: Hydration) -> Option<StoreWrite> {
-        Some(JournalEntry::Hydrated(hydration).into_write())
     }
 }
 

@@ -176,25 +176,26 @@ pub(super) async fn render_first_request(
     let stash = input.parse_stash()?;
     // What cannot be stored is refused here as it is when the turn is created.
     input.prompt_text()?;
-    let parts = ContextParts { id: &id, conversation: input.conversation.as_deref(), nonce: None };
+    let parts =
+        ContextParts { id: &id, conversation: input.parts.conversation.as_deref(), nonce: None };
     let builder = runner.context_builder(&parts).tools(Arc::new(runner.tools.clone()));
-    let ctx = builder.system_prompt(input.system_prompt).stash(stash).build();
+    let ctx = builder.system_prompt(input.parts.system_prompt).stash(stash).build();
     let turn = ctx.turn();
-    for instruction in input.instructions {
+    for instruction in input.parts.instructions {
         turn.instructions().put(instruction);
     }
     for message in messages {
         turn.messages().put(message);
     }
-    for memory in input.memories {
+    for memory in input.parts.memories {
         turn.memories().put(memory);
     }
-    for thought in input.thoughts {
+    for thought in input.parts.thoughts {
         turn.thoughts().put(thought);
     }
     // Long texts are shown as the model sees them. Nothing is stored outside of the memory.
     let spooler = Spooler::new(Arc::new(MemorySpoolStore::new()));
-    for record in input.retrievables {
+    for record in input.parts.retrievables {
         let record = spooler.spool_retrieved(id.as_str(), Arc::new(record)).await;
         turn.restore_retrievable(record.map_err(RecordError::from)?)?;
     }

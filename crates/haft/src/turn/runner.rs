@@ -80,7 +80,7 @@ pub(super) struct RunnerShared {
     pub(super) earlier_turns: Arc<StoredHistory>,
     pub(super) approver: Option<Arc<dyn Approver>>,
     pub(super) gate_policy: GatePolicy,
-    pub(super) limits: Limits,
+    pub(super) rules: Arc<TurnRules>,
     pub(super) deadlines: Deadlines,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) key: GateKey,
@@ -110,8 +110,12 @@ impl RunnerShared {
 
     /// The machine of a new turn.
     pub(super) fn new_machine(&self) -> TurnMachine {
-        let has_output = !self.dispatch_output.is_empty() || !self.turn_output.is_empty();
-        TurnMachine::new(TurnRules { limits: self.limits, has_output })
+        TurnMachine::new(Arc::clone(&self.rules))
+    }
+
+    /// What one turn may spend.
+    pub(super) fn limits(&self) -> &Limits {
+        &self.rules.limits
     }
 }
 
@@ -136,7 +140,7 @@ impl TurnRunner {
         &self,
         input: TurnInput,
     ) -> impl Future<Output = Result<TurnReport, TurnError>> + Send + use<> {
-        self.run_until(input, Cancellation::new())
+        driver::create_turn(Arc::clone(&self.shared), input, Cancellation::new())
     }
 
     /// Runs a turn whose answer has a type. The type is what arguments of tools are: it derives `ToolArgs`, so that the
@@ -220,7 +224,8 @@ impl TurnRunner {
         signal: C,
     ) -> impl Future<Output = Result<TurnReport, TurnError>> + Send + use<C> {
         let (cancellation, watch) = signal.into_cancellation();
-        let turn = driver::create_turn(Arc::clone(&self.shared), input, cancellation.clone());
+        // A child, so that a limit or a lost lease does not cancel what else the caller runs under it.
+        let turn = driver::create_turn(Arc::clone(&self.shared), input, cancellation.child());
         run_cancellable(turn, watch, cancellation)
     }
 

@@ -26,7 +26,7 @@ use crate::trust::EnvelopeKey;
 pub struct DispatchContextBuilder {
     id: Arc<str>,
     conversation: Option<Arc<str>>,
-    envelope_key: Option<EnvelopeKey>,
+    envelope_key: Option<Box<EnvelopeKey>>,
     resumed: bool,
     system_prompt: Option<Tokenizable>,
     stash: Option<Stash>,
@@ -94,7 +94,7 @@ impl DispatchContextBuilder {
 
     /// The key from which the names of envelopes are derived; by default the executor has one of its own.
     pub fn envelope_key(mut self, key: EnvelopeKey) -> Self {
-        self.envelope_key = Some(key);
+        self.envelope_key = Some(Box::new(key));
         self
     }
 

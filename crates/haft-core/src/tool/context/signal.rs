@@ -118,6 +118,8 @@ impl Signals {
             state.next += 1;
             match &state.signal {
                 None => {
+                    // Nearly always it is the only one, and thousands of turns run at once.
+                    state.callbacks.reserve_exact(usize::from(state.callbacks.is_empty()));
                     state.callbacks.push((id, callback));
                     (id, None)
                 }

@@ -40,7 +40,8 @@ pub struct TurnContext {
 pub(super) struct Turn {
     pub(super) id: Arc<str>,
     pub(super) conversation: Option<Arc<str>>,
-    pub(super) envelope_key: Option<EnvelopeKey>,
+    /// Boxed, because it is large and most programs have no stored secret.
+    pub(super) envelope_key: Option<Box<EnvelopeKey>>,
     pub(super) resumed: bool,
     pub(super) system_prompt: Tokenizable,
     pub(super) stash: Stash,
@@ -224,7 +225,7 @@ impl TurnContext {
     /// bytes. Nothing if the runner has no stored secret: then an executor uses a key of its own.
     #[must_use]
     pub fn envelope_key(&self) -> Option<&EnvelopeKey> {
-        self.turn.envelope_key.as_ref()
+        self.turn.envelope_key.as_deref()
     }
 
     /// What the memories of the turn belong to: those that it stores are found by later turns of this scope. Without a

@@ -22,7 +22,9 @@ use super::turn_state::TurnState;
 #[derive(Default)]
 pub(super) struct StoreState {
     /// The turns by number, in the order of their creation.
-    pub(super) turns: BTreeMap<u64, TurnState>,
+    ///
+    /// Boxed: nodes of a tree to which only the end is added are half empty.
+    pub(super) turns: BTreeMap<u64, Box<TurnState>>,
     pub(super) numbers: HashMap<TurnId, u64>,
     /// The gates by number, in the order of their opening.
     pub(super) gates: BTreeMap<u64, GateRow>,
@@ -106,7 +108,7 @@ impl StoreState {
             journal: Vec::new(),
             gates: Vec::new(),
         };
-        self.turns.insert(number, turn);
+        self.turns.insert(number, Box::new(turn));
         self.set_schedule(number, schedule);
         self.apply_writes(number, new.writes, now);
         Ok(number)
@@ -148,7 +150,7 @@ impl StoreState {
     }
 
     fn can_run(&self, number: u64, filter: &ClaimFilter, now: Timestamp) -> bool {
-        let Some(TurnState { summary, .. }) = self.turns.get(&number) else { return false };
+        let Some(summary) = self.turns.get(&number).map(|it| &it.summary) else { return false };
         summary.schedule().is_claimable(now)
             && filter.selects(summary.agent.as_deref(), &summary.tenant)
             && !self.is_conversation_busy(number, summary, now)
@@ -378,8 +380,8 @@ impl StoreState {
 
     fn apply_writes(&mut self, number: u64, writes: Vec<StoreWrite>, now: Timestamp) {
         let Some(turn) = self.turns.get_mut(&number) else { return };
-        let before = turn.summary.schedule();
-        let mut schedule = before.clone();
+        // Most writes do not change when the turn can be claimed.
+        let mut changed_schedule = None;
         let mut rows_changed = false;
         for write in writes {
             match write {
@@ -394,10 +396,17 @@ impl StoreState {
                 StoreWrite::Journal(entry) => turn.journal.push(entry),
                 StoreWrite::Status(status) => {
                     let expiries = turn.gates.iter().filter_map(|it| self.gate_expiries.get(it));
+                    let schedule = changed_schedule.get_or_insert_with(|| turn.summary.schedule());
                     schedule.set_status(status, expiries.min().copied());
                 }
-                StoreWrite::Suspend { delay } => schedule.suspend(now.saturating_add(delay)),
-                StoreWrite::Progress => schedule.take_overs = 0,
+                StoreWrite::Suspend { delay } => {
+                    let schedule = changed_schedule.get_or_insert_with(|| turn.summary.schedule());
+                    schedule.suspend(now.saturating_add(delay));
+                }
+                StoreWrite::Progress => {
+                    let schedule = changed_schedule.get_or_insert_with(|| turn.summary.schedule());
+                    schedule.take_overs = 0;
+                }
                 StoreWrite::Summary(update) => turn.summary.update(&update),
                 StoreWrite::OpenGate { id, json, expires_at }
                     if !self.gate_numbers.contains_key(&id) =>
@@ -406,6 +415,8 @@ impl StoreState {
                     let gate = GateRow::open(id.clone(), turn.summary.id.clone(), json);
                     self.gates.insert(self.last_gate, gate);
                     self.gate_numbers.insert(id, self.last_gate);
+                    // Nearly always it is the only one, and thousands of turns may wait.
+                    turn.gates.reserve_exact(usize::from(turn.gates.is_empty()));
                     turn.gates.push(self.last_gate);
                     if let Some(at) = expires_at {
                         self.gate_expiries.insert(self.last_gate, at);
@@ -434,13 +445,14 @@ impl StoreState {
         if rows_changed {
             self.content.note_change(number);
         }
-        if turn.note_write(&schedule, now) {
+        let status = changed_schedule.as_ref().map_or(turn.summary.status, |it| it.status);
+        if turn.note_write(status, now) {
             self.changes.note(&turn.summary.id, StoreChangeKind::Ended);
             if self.max_ended.is_some() {
                 self.ended.push_back(number);
             }
         }
-        if schedule != before {
+        if let Some(schedule) = changed_schedule.filter(|it| *it != turn.summary.schedule()) {
             self.set_schedule(number, schedule);
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use haft_core::clock::Timestamp;
-use haft_core::store::{Lease, StoreError, StoredText, TurnSchedule, TurnSummary};
+use haft_core::store::{Lease, StoreError, StoredText, TurnStatus, TurnSummary};
 
 use super::rows::TurnRows;
 
@@ -34,9 +34,9 @@ impl TurnState {
     }
 
     /// Notes when the turn was written, and returns whether it has ended by that.
-    pub(super) fn note_write(&mut self, schedule: &TurnSchedule, now: Timestamp) -> bool {
+    pub(super) fn note_write(&mut self, status: TurnStatus, now: Timestamp) -> bool {
         self.summary.updated_at = Some(now);
-        match (schedule.status.is_final(), self.summary.ended_at) {
+        match (status.is_final(), self.summary.ended_at) {
             (true, None) => {
                 self.summary.ended_at = Some(now);
                 return true;

@@ -1,7 +1,5 @@
 //! Updates. Each function runs in a transaction that is rolled back if it fails.
 
-use std::collections::BTreeSet;
-
 use deadpool_postgres::Transaction;
 use haft_core::clock::Timestamp;
 use haft_core::store::{
@@ -300,7 +298,7 @@ impl Update<'_> {
     }
 
     /// Stores the tools that a turn has called, so that it is found by them.
-    async fn add_tools(&self, turn: i64, tools: &BTreeSet<String>) -> Result<(), PostgresError> {
+    async fn add_tools(&self, turn: i64, tools: &[String]) -> Result<(), PostgresError> {
         if tools.is_empty() {
             return Ok(());
         }

@@ -10,9 +10,10 @@ use tokio::sync::Semaphore;
 use tokio::task::{self, JoinSet};
 use tokio::time::{Instant, timeout_at};
 
+use super::super::deadline::TaskTimer;
 use super::super::gates::RunningCall;
 use super::super::task::in_current_trace;
-use super::CallRunner;
+use super::{CallRunner, CallTask};
 
 /// A call of a step, and its tool if there is one.
 pub(super) struct StepCall {
@@ -25,14 +26,14 @@ pub(super) struct CallTasks<'c> {
     calls: &'c CallRunner,
     slots: Arc<Semaphore>,
     tasks: JoinSet<Result<(), RecordError>>,
-    running: HashMap<task::Id, EndedCall>,
+    running: HashMap<task::Id, EndedCall<'c>>,
 }
 
 /// A call that has ended. It counts as running until this is dropped.
 #[derive(Default)]
-pub(super) struct EndedCall(Option<(usize, RunningCall)>);
+pub(super) struct EndedCall<'c>(Option<(usize, RunningCall<'c>)>);
 
-impl EndedCall {
+impl EndedCall<'_> {
     /// Its place in the queue.
     pub(super) fn place(&self) -> Option<usize> {
         self.0.as_ref().map(|(at, _)| *at)
@@ -47,10 +48,12 @@ impl<'c> CallTasks<'c> {
     pub(super) fn spawn_all(&mut self, ready: Vec<(usize, StepCall)>) {
         for (at, StepCall { call, tool }) in ready {
             // The call counts from now on, and not from the first poll of its task.
-            let running = self.calls.gates.waits.begin_call(call.id());
+            let running = self.calls.shared.waits.begin_call(call.id());
             let (calls, slots) = (self.calls.clone(), Arc::clone(&self.slots));
             let task = self.tasks.spawn(in_current_trace(async move {
-                calls.execute_and_store(&call, tool, Some(&slots)).await
+                let timer = TaskTimer::default();
+                let task = CallTask { slots: Some(&slots), timer: &timer };
+                calls.execute_and_store(&call, tool, task).await
             }));
             self.running.insert(task.id(), EndedCall(Some((at, running))));
         }
@@ -60,7 +63,7 @@ impl<'c> CallTasks<'c> {
     pub(super) async fn join_next(
         &mut self,
         until: Option<Instant>,
-    ) -> Option<(Result<(), RecordError>, EndedCall)> {
+    ) -> Option<(Result<(), RecordError>, EndedCall<'c>)> {
         let joined = match until {
             None => self.tasks.join_next_with_id().await,
             Some(until) => timeout_at(until, self.tasks.join_next_with_id()).await.ok().flatten(),

@@ -18,7 +18,7 @@ use super::super::runner::RunnerShared;
 use super::super::{TurnError, TurnInput, TurnReport};
 use super::{RunningTurn, TurnDriver, TurnStart};
 
-/// Creates a turn and runs it to its end.
+/// Creates a turn and runs it to its end. The token cancels this turn and nothing else.
 pub(in crate::turn) fn create_turn(
     runner: Arc<RunnerShared>,
     input: TurnInput,
@@ -64,11 +64,11 @@ fn prepare_turn(runner: &RunnerShared, mut input: TurnInput) -> Result<PreparedT
     input.add_answer_format()?;
     let stash = input.parse_stash()?;
     let system_prompt = input.prompt_text()?;
-    let conversation = input.conversation;
+    let conversation = input.parts.conversation;
     let secret = runner.envelope_secret.as_ref();
     let nonce = secret.map(|secret| NonceOrigin::new(secret, conversation.as_deref()));
     let conversation_scope = || conversation.clone().map(MemoryScope::conversation);
-    let memory_scope = input.memory_scope.or_else(conversation_scope);
+    let memory_scope = input.parts.memory_scope.or_else(conversation_scope);
     let executor = runner.executor.description();
     let mut new = NewTurn::new(id);
     if let ExecutorDescription::Model { model, .. } = &executor {
@@ -77,7 +77,7 @@ fn prepare_turn(runner: &RunnerShared, mut input: TurnInput) -> Result<PreparedT
     let started = Arc::new(JournalEntry::Started {
         version: JournalEntry::required_version(conversation.as_deref(), memory_scope.as_ref()),
         system_prompt,
-        stash: input.stash,
+        stash: input.parts.stash,
         at: runner.clock.now(),
         executor: Some(Box::new(executor)),
         nonce: nonce.clone(),
@@ -87,15 +87,15 @@ fn prepare_turn(runner: &RunnerShared, mut input: TurnInput) -> Result<PreparedT
     // The machine of a new turn takes its first entry, which has no effects.
     let first = machine.apply(TurnEntry::Journal(Arc::clone(&started)));
     first.map_err(|error| TurnError::invalid("turn", error))?;
-    let instructions = share(input.instructions);
-    let memories = share(input.memories);
-    let thoughts = share(input.thoughts);
-    let retrievables = share(input.retrievables);
+    let instructions = share(input.parts.instructions);
+    let memories = share(input.parts.memories);
+    let thoughts = share(input.parts.thoughts);
+    let retrievables = share(input.parts.retrievables);
     let said = messages.iter().rev().find(|it| it.role() == MessageRole::User);
     new.first_words = said.and_then(|message| Some(first_words(message.content()?.as_str())));
-    (new.conversation, new.agent) = (conversation, input.agent);
-    (new.tenant, new.priority) = (input.tenant, input.priority);
-    new.start_after = input.start_after;
+    (new.conversation, new.agent) = (conversation, input.parts.agent);
+    (new.tenant, new.priority) = (input.parts.tenant, input.parts.priority);
+    new.start_after = input.parts.start_after;
     let records = instructions.len() + messages.len() + memories.len();
     new.writes.reserve_exact(1 + records + thoughts.len() + retrievables.len());
     new.writes.push(JournalEntry::to_write(&started));
@@ -104,7 +104,7 @@ fn prepare_turn(runner: &RunnerShared, mut input: TurnInput) -> Result<PreparedT
     push_rows("memories", &memories, &mut new.writes)?;
     push_rows("thoughts", &thoughts, &mut new.writes)?;
     push_rows("retrievables", &retrievables, &mut new.writes)?;
-    let system_prompt = input.system_prompt;
+    let system_prompt = input.parts.system_prompt;
     Ok(PreparedTurn {
         new,
         machine,
@@ -144,7 +144,7 @@ async fn store_turn(
         offered: HashSet::new(),
         gates: Vec::new(),
     };
-    let driver = TurnDriver::new(&runner, start, &cancellation);
+    let driver = TurnDriver::new(&runner, start, cancellation);
     let ctx = driver.ctx.turn();
     for instruction in instructions {
         ctx.instructions().put(instruction);
@@ -162,7 +162,7 @@ async fn store_turn(
         // There is no call yet whose id it could have.
         ctx.restore_retrievable(record)?;
     }
-    Ok(Box::new(RunningTurn { machine, driver }))
+    Ok(RunningTurn::new(machine, driver))
 }
 
 /// Makes the request of a lease that begins now.

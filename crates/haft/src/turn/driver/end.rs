@@ -20,7 +20,7 @@ impl TurnDriver {
         totals: TurnTotals,
     ) -> EffectReply {
         let entry = Arc::new(self.make_end_entry(conclusion, totals));
-        let mut writes = self.gates.close_open_gates();
+        let mut writes = self.shared.close_open_gates();
         JournalEntry::push_end_writes(&entry, &mut writes);
         let open = self.ctx.turn().tool_calls().matching(|it| !it.state().is_final());
         let open = open.into_iter();
@@ -57,7 +57,7 @@ impl TurnDriver {
 
     /// Releases the lease. One that cannot be released expires by itself.
     pub(super) async fn release_lease(&self) {
-        let _ = self.recorder.release().await;
+        let _ = self.shared.recorder.release().await;
     }
 
     /// Ends a call that its turn ends with.

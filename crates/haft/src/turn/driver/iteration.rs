@@ -20,7 +20,8 @@ impl TurnDriver {
         match self.ctx.cancellation().reason() {
             Some(reason) => TurnEntry::Interrupted(Interruption::cancelled(reason)),
             None => {
-                let wall_time_reached = self.watch.has_reached(self.runner.limits.wall_time);
+                let wall_time_reached =
+                    self.shared.watch.has_reached(self.runner.limits().wall_time);
                 TurnEntry::IterationReady { wall_time_reached }
             }
         }
@@ -57,8 +58,8 @@ impl TurnDriver {
     pub(super) fn journal_iteration(&self, iteration: u32, done: bool) -> TurnEntry {
         let unchecked = self.has_unchecked_calls();
         let entry = Arc::new(JournalEntry::Iterated { iteration, done, unchecked });
-        self.recorder.defer_changes(self.iteration.ctx.turn());
-        self.recorder.defer(JournalEntry::to_write(&entry));
+        self.shared.recorder.defer_changes(self.iteration.ctx.turn());
+        self.shared.recorder.defer(JournalEntry::to_write(&entry));
         TurnEntry::Journal(entry)
     }
 

@@ -75,7 +75,7 @@ pub(in crate::turn) async fn run_claimed_turn(
         lease.ttl = runner.deadlines.lease;
         lease = runner.store.renew(lease).await?;
     }
-    let refusal = (lease.take_overs > runner.limits.take_overs).then(|| {
+    let refusal = (lease.take_overs > runner.limits().take_overs).then(|| {
         let message = format!(
             "the turn was given up: {} processes died while they ran it, and it got no further",
             lease.take_overs
@@ -166,7 +166,7 @@ async fn take_over(
         offered,
         gates: stored.gates,
     };
-    let mut driver = TurnDriver::new(runner, start, cancellation);
+    let mut driver = TurnDriver::new(runner, start, cancellation.child());
     let TurnDriver { ctx, occurrences, .. } = &mut driver;
     restore_history(ctx.turn(), runner, hydrations).await?;
     let on_call = |call| occurrences.restore(call);
@@ -177,8 +177,8 @@ async fn take_over(
     machine
         .apply(TurnEntry::Journal(Arc::clone(&entry)))
         .map_err(|illegal| damaged(&id, illegal.to_string()))?;
-    driver.recorder.defer(JournalEntry::to_write(&entry));
-    Ok(TakenOver::Unfinished(Box::new(RunningTurn { machine, driver })))
+    driver.shared.recorder.defer(JournalEntry::to_write(&entry));
+    Ok(TakenOver::Unfinished(RunningTurn::new(machine, driver)))
 }
 
 /// Compares the executor of the runner with the one that took the steps of the turn so far. Returns the former if it is

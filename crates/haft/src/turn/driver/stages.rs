@@ -52,9 +52,8 @@ impl TurnDriver {
             if record.to_spool().is_none() {
                 continue;
             }
-            let until = self.watch.worked() + limit;
             let stored = Box::pin(turn.store_retrievable(record));
-            match with_deadline(stored, &self.watch, until, turn.cancellation(), grace).await {
+            match with_deadline(stored, self.wait_bounds(limit, grace)).await {
                 Ok(Ok(_)) => {}
                 Ok(Err(error)) => return Err(Interruption::not_stored(&error)),
                 Err(WaitError::Cancelled(reason)) => return Err(Interruption::cancelled(reason)),
@@ -83,14 +82,14 @@ impl TurnDriver {
 
     /// Passes a stage of which no member runs.
     pub(super) fn skip_stage(&self, stage: Stage) -> TurnEntry {
-        self.gates.enter(GateScope::Stage(stage));
+        self.shared.enter(GateScope::Stage(stage));
         self.pass_stage()
     }
 
     /// Runs the pipeline of a stage.
     pub(super) async fn run_stage(&self, stage: Stage) -> EffectReply {
         let Self { runner, ctx, iteration, .. } = self;
-        self.gates.enter(GateScope::Stage(stage));
+        self.shared.enter(GateScope::Stage(stage));
         match stage {
             Stage::TurnInput => self.run_pipeline(&runner.turn_input, ctx.turn()).await,
             Stage::DispatchInput => self.run_pipeline(&runner.dispatch_input, &iteration.ctx).await,
@@ -106,11 +105,11 @@ impl TurnDriver {
         pipeline: &Pipeline<C>,
         ctx: &C,
     ) -> EffectReply {
-        let failures = self.recorder.failures();
+        let failures = self.shared.recorder.failures();
         match self.run_members(pipeline, ctx).await {
             Err(failure) if !self.ctx.cancellation().is_cancelled() => {
                 // If the store failed, it was not the fault of the middleware.
-                let has_store_failed = self.recorder.failures() > failures;
+                let has_store_failed = self.shared.recorder.failures() > failures;
                 let resumable = failure.is_of_store || has_store_failed;
                 return Interruption::Failed { error: Box::new(failure.error), resumable }.into();
             }
@@ -128,12 +127,11 @@ impl TurnDriver {
         pipeline: &Pipeline<C>,
         ctx: &C,
     ) -> Result<bool, StageFailure> {
-        let (stage, cancellation) = (pipeline.stage(), self.ctx.cancellation());
+        let stage = pipeline.stage();
         let Deadlines { pipeline: limit, grace, .. } = self.runner.deadlines;
-        let until = self.watch.worked() + limit;
         let run = Box::pin(pipeline.run_members(ctx));
         let mut is_of_store = false;
-        let error = match with_deadline(run, &self.watch, until, cancellation, grace).await {
+        let error = match with_deadline(run, self.wait_bounds(limit, grace)).await {
             Ok(Ok(is_complete)) => return Ok(is_complete),
             Err(WaitError::Cancelled(_)) => return Ok(false),
             Ok(Err(error)) => {

@@ -93,14 +93,14 @@ impl TurnDriver {
         if ctx.tools().has_new_tools() {
             ctx.tools().offer_tools(offer_point(ctx));
         }
-        self.gates.enter(GateScope::Step);
-        let until = self.watch.worked() + limit;
+        self.shared.enter(GateScope::Step);
+        let bounds = self.wait_bounds(limit, grace);
         // An executor may panic before it returns its future.
         let taken = match catch_panic(|| scopes.run(|| self.runner.executor.step(step_ctx.clone())))
         {
             Ok(work) => {
                 let work = scopes.wrap(work);
-                with_deadline(work, &self.watch, until, ctx.cancellation(), grace).await
+                with_deadline(work, bounds).await
             }
             Err(panic) => Err(WaitError::Panicked(panic)),
         };
@@ -175,8 +175,8 @@ impl TurnDriver {
         let StepCommit { thoughts, messages, calls, writes, entry, end } =
             self.prepare_commit(*step, verdict);
         let turn = self.iteration.ctx.turn();
-        self.recorder.defer_changes(turn);
-        self.recorder.defer_pending(&self.iteration.ctx);
+        self.shared.recorder.defer_changes(turn);
+        self.shared.recorder.defer_pending(&self.iteration.ctx);
         if let Err(error) = turn.store_step(thoughts, messages, calls.clone(), writes).await {
             return Interruption::not_stored(&error).into();
         }
@@ -198,7 +198,8 @@ impl TurnDriver {
         if let Some(limit) = &limit {
             calls = self.refuse_calls(&calls, limit);
         }
-        let (digest, tools) = request.as_ref().map(|it| self.requests.add(it)).unzip();
+        let (digest, tools) =
+            request.as_ref().map(|it| self.requests.get_or_insert_default().add(it)).unzip();
         let (model, options) =
             request.map(|it| (it.model.into_boxed_str(), Box::new(it.options))).unzip();
         let entry = Arc::new(JournalEntry::Step {
@@ -223,11 +224,11 @@ impl TurnDriver {
         if let Some(update) = self.update_summary(entry_model(&entry), tokens, &calls) {
             writes.push(update);
         }
-        self.recorder.note_progress();
+        self.shared.recorder.note_progress();
         let end =
             totals.map(|totals| Arc::new(self.make_end_entry(&Conclusion::completed(), totals)));
         if let Some(end) = &end {
-            writes.extend(self.gates.close_open_gates());
+            writes.extend(self.shared.close_open_gates());
             JournalEntry::push_end_writes(end, &mut writes);
         }
         StepCommit { thoughts, messages, calls, writes, entry, end }
@@ -243,8 +244,9 @@ impl TurnDriver {
         let mut update = SummaryUpdate::default();
         for call in calls {
             // Each tool is told once.
-            if !self.listed_tools.contains(call.tool()) {
-                self.listed_tools.insert(call.tool().to_owned());
+            if !self.listed_tools.iter().any(|it| it == call.tool()) {
+                self.listed_tools.reserve_exact(usize::from(self.listed_tools.is_empty()));
+                self.listed_tools.push(call.tool().to_owned());
                 update = update.tool(call.tool());
             }
         }
@@ -331,8 +333,8 @@ impl TurnDriver {
         for call in &calls {
             ctx.emit_with(|| EventKind::ToolCall(ToolCallReport::of(call, None)));
         }
-        let (runner, gates) = (Arc::clone(&self.runner), Arc::clone(&self.gates));
-        let run = CallRunner { runner, gates, ctx }.run(calls).await;
+        let (runner, shared) = (Arc::clone(&self.runner), Arc::clone(&self.shared));
+        let run = CallRunner { runner, shared, ctx }.run(calls).await;
         run.map_err(|error| Interruption::not_stored(&error))
     }
 }

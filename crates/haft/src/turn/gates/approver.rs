@@ -1,14 +1,14 @@
 //! Deciding gates in the program that runs the turn, and what happens at gates that nothing decides.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::future::Future;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use haft_core::BoxFuture;
 use haft_core::call::RecordId;
 use haft_core::cancel::Cancellation;
-use haft_core::context::{GateContext, RecordWriter as _};
+use haft_core::context::GateContext;
 use haft_core::event::{ErrorReport, EventKind, LogLevel};
 use haft_core::gate::{Gate, GateDecision, GateError, GateSettlement};
 use haft_core::store::{GateId, StoreError, StoreWrite};
@@ -17,7 +17,7 @@ use serde_json::Value;
 use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 
 use super::super::deadline::{CatchUnwind, catch_panic};
-use super::{OpenGate, SettleError, TurnGates, read_gate, to_json};
+use super::{OpenGate, SettleError, SharedTurn, read_gate, to_json};
 
 /// Decides the gates of the turns that a runner runs.
 ///
@@ -111,12 +111,9 @@ pub enum GatePolicy {
     Suspend,
 }
 
-/// What of a turn waits at gates. Clones are the same.
-#[derive(Clone, Default)]
-pub(in crate::turn) struct GateWaits(Arc<WaitState>);
-
+/// What of a turn waits at gates.
 #[derive(Default)]
-struct WaitState {
+pub(in crate::turn) struct GateWaits {
     counts: Mutex<WaitCounts>,
     /// Notified when everything that runs waits.
     all_wait: Notify,
@@ -124,8 +121,9 @@ struct WaitState {
 
 #[derive(Default)]
 struct WaitCounts {
-    /// The calls that have begun and whose records are not stored, and in how many places each of them waits.
-    calls: HashMap<RecordId, u32>,
+    /// The calls that have begun and whose records are not stored, and in how many places each of them waits. A list: no
+    /// more run than a step has, and nearly always there is one.
+    calls: Vec<(RecordId, u32)>,
     /// Calls among them that do not wait.
     active: usize,
     /// Gates that are left to others, in the order in which they were.
@@ -139,13 +137,15 @@ struct WaitCounts {
 
 impl GateWaits {
     /// Counts a call until the returned guard is dropped.
-    pub(in crate::turn) fn begin_call(&self, call: RecordId) -> RunningCall {
+    pub(in crate::turn) fn begin_call(&self, call: RecordId) -> RunningCall<'_> {
         self.update(|counts| {
-            if counts.calls.insert(call, 0).is_none() {
+            if counts.places_of(call).is_none() {
+                counts.calls.reserve_exact(usize::from(counts.calls.is_empty()));
+                counts.calls.push((call, 0));
                 counts.active += 1;
             }
         });
-        RunningCall { waits: self.clone(), call }
+        RunningCall { waits: self, call }
     }
 
     /// Sets how many calls may run in parallel from now on, while none does.
@@ -155,14 +155,14 @@ impl GateWaits {
 
     /// Waits until a call may run, or until the turn is cancelled. Until then the call counts as waiting.
     pub(in crate::turn) async fn acquire_slot<'s>(
-        &self,
+        &'s self,
         call: RecordId,
         slots: &'s Semaphore,
         cancellation: &Cancellation,
     ) -> Option<CallSlot<'s>> {
         if let Ok(permit) = slots.try_acquire() {
             self.update(|counts| counts.free_slots = counts.free_slots.saturating_sub(1));
-            return Some(CallSlot { waits: self.clone(), _permit: permit });
+            return Some(CallSlot { waits: self, _permit: permit });
         }
         let waiting = SlotWait::begin(self, call);
         tokio::select! {
@@ -171,7 +171,7 @@ impl GateWaits {
         }
     }
 
-    fn park(&self, gate: GateId, call: Option<RecordId>) -> ParkedGate {
+    fn park(&self, gate: GateId, call: Option<RecordId>) -> ParkedGate<'_> {
         let mut number = 0;
         self.update(|counts| {
             number = counts.next_gate;
@@ -179,13 +179,13 @@ impl GateWaits {
             counts.gates.insert(number, gate);
             counts.begin_wait(call);
         });
-        ParkedGate { waits: self.clone(), number, call }
+        ParkedGate { waits: self, number, call }
     }
 
     /// Waits until everything that runs waits at gates, and returns the gates.
     pub(in crate::turn) async fn all_wait(&self) -> Vec<GateId> {
         loop {
-            self.0.all_wait.notified().await;
+            self.all_wait.notified().await;
             let counts = self.lock();
             if counts.is_idle() {
                 return counts.gates.values().cloned().collect();
@@ -197,12 +197,12 @@ impl GateWaits {
         let mut counts = self.lock();
         change(&mut counts);
         if counts.is_idle() {
-            self.0.all_wait.notify_one();
+            self.all_wait.notify_one();
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, WaitCounts> {
-        self.0.counts.lock().unwrap_or_else(PoisonError::into_inner)
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -213,18 +213,23 @@ impl WaitCounts {
         !self.gates.is_empty() && self.active == 0 && !gets_slot
     }
 
+    /// In how many places a call waits that has begun.
+    fn places_of(&mut self, call: RecordId) -> Option<&mut u32> {
+        self.calls.iter_mut().find(|(it, _)| *it == call).map(|(_, places)| places)
+    }
+
     /// A call waits in one more place. It may wait at several gates at once.
     fn begin_wait(&mut self, call: Option<RecordId>) {
-        if let Some(places) = call.and_then(|call| self.calls.get_mut(&call)) {
-            if *places == 0 {
+        if let Some(places) = call.and_then(|call| self.places_of(call)) {
+            *places += 1;
+            if *places == 1 {
                 self.active = self.active.saturating_sub(1);
             }
-            *places += 1;
         }
     }
 
     fn end_wait(&mut self, call: Option<RecordId>) {
-        if let Some(places) = call.and_then(|call| self.calls.get_mut(&call)) {
+        if let Some(places) = call.and_then(|call| self.places_of(call)) {
             *places = places.saturating_sub(1);
             if *places == 0 {
                 self.active += 1;
@@ -234,17 +239,18 @@ impl WaitCounts {
 }
 
 /// A call that runs.
-pub(in crate::turn) struct RunningCall {
-    waits: GateWaits,
+pub(in crate::turn) struct RunningCall<'w> {
+    waits: &'w GateWaits,
     call: RecordId,
 }
 
-impl Drop for RunningCall {
+impl Drop for RunningCall<'_> {
     fn drop(&mut self) {
         self.waits.update(|counts| {
-            if counts.calls.remove(&self.call) == Some(0) {
+            if counts.places_of(self.call) == Some(&mut 0) {
                 counts.active = counts.active.saturating_sub(1);
             }
+            counts.calls.retain(|(it, _)| *it != self.call);
         });
     }
 }
@@ -265,9 +271,9 @@ impl<'w> SlotWait<'w> {
         Self { waits, call, has_slot: false }
     }
 
-    fn end_with(mut self, permit: SemaphorePermit<'_>) -> CallSlot<'_> {
+    fn end_with(mut self, permit: SemaphorePermit<'w>) -> CallSlot<'w> {
         self.has_slot = true;
-        CallSlot { waits: self.waits.clone(), _permit: permit }
+        CallSlot { waits: self.waits, _permit: permit }
     }
 }
 
@@ -284,7 +290,7 @@ impl Drop for SlotWait<'_> {
 
 /// The slot of a call that runs its handler.
 pub(in crate::turn) struct CallSlot<'s> {
-    waits: GateWaits,
+    waits: &'s GateWaits,
     /// Released after the slot is counted as free.
     _permit: SemaphorePermit<'s>,
 }
@@ -296,13 +302,13 @@ impl Drop for CallSlot<'_> {
 }
 
 /// A gate that is left to others.
-struct ParkedGate {
-    waits: GateWaits,
+struct ParkedGate<'w> {
+    waits: &'w GateWaits,
     number: u64,
     call: Option<RecordId>,
 }
 
-impl Drop for ParkedGate {
+impl Drop for ParkedGate<'_> {
     fn drop(&mut self) {
         self.waits.update(|counts| {
             counts.gates.remove(&self.number);
@@ -311,7 +317,7 @@ impl Drop for ParkedGate {
     }
 }
 
-impl TurnGates {
+impl SharedTurn {
     /// Lets the approver of the runner settle a gate. If it does not, the gate is left to others. Returns only if the store
     /// fails: who waits at the gate finds the settlement in the store.
     pub(super) async fn consult_approver(

@@ -11,7 +11,7 @@ use haft_core::store::{GateId, StoreError};
 use haft_core::tool::DefinitionDigest;
 
 use super::super::report::LogTopic;
-use super::{TurnGates, to_json};
+use super::{SharedTurn, to_json};
 
 /// A grant and whether it still approves calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ fn read_grant(row: &GrantRow, key: &GateKey) -> Result<Grant, GrantRefusal> {
     if verified { Ok(grant) } else { Err(GrantRefusal::Forged) }
 }
 
-impl TurnGates {
+impl SharedTurn {
     /// Settles the gate of a call if a grant covers the call. If the grants cannot be read, the call is asked for.
     pub(super) async fn settle_by_grant(
         &self,

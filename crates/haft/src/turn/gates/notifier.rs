@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
@@ -139,8 +139,8 @@ pub(crate) struct GateSubscription {
 
 impl GateSubscription {
     /// Waits until the gate may have been settled.
-    pub(crate) async fn notified(&self) {
-        self.notify.notified().await;
+    pub(crate) fn notified(&self) -> impl Future<Output = ()> + '_ {
+        self.notify.notified()
     }
 }
 

@@ -100,10 +100,13 @@ impl Effects {
         }
     }
 
-    /// The effects before the last one, and the last one; nothing if there are none.
-    pub(in crate::turn) fn split_last(self) -> Option<(EffectsIter, Effect)> {
-        let Self { first, middle, last } = self;
-        last.map(|last| (first.into_iter().chain(middle), last))
+    /// Takes the first effect.
+    pub(in crate::turn) fn pop_first(&mut self) -> Option<Effect> {
+        match self.first.take() {
+            None if self.middle.is_empty() => self.last.take(),
+            None => Some(self.middle.remove(0)),
+            first => first,
+        }
     }
 
     pub(in crate::turn) fn iter(&self) -> impl Iterator<Item = &Effect> {

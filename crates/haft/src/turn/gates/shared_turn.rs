@@ -1,0 +1,91 @@
+//! What the parts of a running turn share.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use haft_core::BoxFuture;
+use haft_core::call::RecordId;
+use haft_core::context::{Hydration, RecordWriter};
+use haft_core::store::{GateId, GateRow, StoreError, StoreWrite, TurnId};
+
+use super::super::deadline::{Stopwatch, TaskTimer};
+use super::super::journal::JournalEntry;
+use super::super::recorder::LeasedRecorder;
+use super::super::runner::RunnerShared;
+use super::{GateScope, GateWaits};
+
+/// What the driver of one turn shares with its calls, its context and its gates. One object, because thousands of turns
+/// may wait at once.
+pub(in crate::turn) struct SharedTurn {
+    pub(in crate::turn) runner: Arc<RunnerShared>,
+    pub(in crate::turn) turn: TurnId,
+    pub(in crate::turn) recorder: LeasedRecorder,
+    pub(in crate::turn) watch: Stopwatch,
+    /// The timer of the task that drives the turn.
+    pub(in crate::turn) timer: TaskTimer,
+    /// The stopwatches of calls, which pause while a call waits.
+    pub(in crate::turn) calls: Mutex<Vec<(RecordId, Arc<Stopwatch>)>>,
+    /// What runs, and may open gates.
+    pub(super) scope: Mutex<GateScope>,
+    /// How many gates each place of the turn has opened.
+    pub(super) opened: Mutex<Vec<(String, u32)>>,
+    /// Gates that another process opened for this turn before it died.
+    pub(super) known: Vec<GateRow>,
+    /// Gates that this process opened and has not seen settled.
+    pub(super) unsettled: Mutex<Vec<GateId>>,
+    /// What waits at gates, and what does not.
+    pub(in crate::turn) waits: GateWaits,
+}
+
+impl SharedTurn {
+    /// A turn that starts now, and of which a process before has opened some gates.
+    pub(in crate::turn) fn new(
+        runner: &Arc<RunnerShared>,
+        recorder: LeasedRecorder,
+        turn: TurnId,
+        known: Vec<GateRow>,
+    ) -> Self {
+        Self {
+            runner: Arc::clone(runner),
+            turn,
+            recorder,
+            watch: Stopwatch::start(),
+            timer: TaskTimer::default(),
+            calls: Mutex::default(),
+            scope: Mutex::new(GateScope::Opening),
+            opened: Mutex::default(),
+            known,
+            unsettled: Mutex::default(),
+            waits: GateWaits::default(),
+        }
+    }
+
+    /// Sets what runs from now on. When a turn is resumed, not everything runs again; therefore every scope counts
+    /// its own gates.
+    pub(in crate::turn) fn enter(&self, scope: GateScope) {
+        *self.scope.lock().unwrap_or_else(PoisonError::into_inner) = scope;
+    }
+}
+
+impl RecordWriter for SharedTurn {
+    fn commit(&self, writes: Vec<StoreWrite>) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(self.recorder.commit(writes))
+    }
+
+    fn journal_hydration(&self, hydration: Hydration) {
+        self.recorder.defer(JournalEntry::Hydrated(hydration).into_write());
+    }
+
+    fn hydration_write(&self, hydration: Hydration) -> Option<StoreWrite> {
+        Some(JournalEntry::Hydrated(hydration).into_write())
+    }
+}
+
+/// Releases the lease when the driver of a turn is dropped, although tasks that were aborted may live a moment longer: what
+/// they write then is refused.
+pub(in crate::turn) struct ReleaseGuard(pub(in crate::turn) Arc<SharedTurn>);
+
+impl Drop for ReleaseGuard {
+    fn drop(&mut self) {
+        self.0.recorder.release_in_background();
+    }
+}
