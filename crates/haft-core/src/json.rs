@@ -68,6 +68,8 @@ pub struct Document {
     /// Strings that end below this offset stand in the text exactly as canonical JSON writes them,
     /// quotes included. The whole source text if it is strict JSON, else nothing.
     verbatim: usize,
+    /// Whether the source text is canonical, if only its keys are in order.
+    is_compact: bool,
     /// Values in document order. Every member of an object is a key node and then its value.
     nodes: Vec<Node>,
 }
@@ -193,6 +195,7 @@ impl Document {
             buf: String::new(),
             source: 0,
             verbatim: 0,
+            is_compact: false,
             nodes: vec![Node::Object { len: 0, end: 1 }],
         }
     }

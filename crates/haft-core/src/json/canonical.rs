@@ -6,7 +6,7 @@
 
 use std::cmp::Ordering;
 
-use super::writer::{write_scalar, write_str_node};
+use super::writer::{write_key_node, write_scalar};
 use super::{Document, Node, ValueRef};
 
 use crate::invariant::OrReport as _;
@@ -59,6 +59,29 @@ pub(crate) fn canonicalize(
     out: &mut Vec<u8>,
     scratch: &mut SortScratch,
 ) -> bool {
+    match canonical_source(view) {
+        Some(source) => {
+            out.extend_from_slice(source.as_bytes());
+            false
+        }
+        None => canonicalize_value(view, out, scratch),
+    }
+}
+
+/// The source text of a whole document, if it is canonical already and has no key twice.
+fn canonical_source(view: ValueRef<'_>) -> Option<&str> {
+    let doc = view.doc();
+    if !doc.is_compact || view.index() != 0 {
+        return None;
+    }
+    let mut values = (0..doc.nodes.len()).map(|at| ValueRef::at(doc, at));
+    // The beginnings of keys mostly differ, and then their order is that of the keys.
+    let is_sorted =
+        values.all(|value| value.member_keys().map(key_prefix).is_sorted_by(|a, b| a < b));
+    doc.source().filter(|_| is_sorted)
+}
+
+fn canonicalize_value(view: ValueRef<'_>, out: &mut Vec<u8>, scratch: &mut SortScratch) -> bool {
     match view.node() {
         Node::Array { .. } => {
             let mut duplicates = false;
@@ -67,7 +90,7 @@ pub(crate) fn canonicalize(
                 if at > 0 {
                     out.push(b',');
                 }
-                duplicates |= canonicalize(element, out, scratch);
+                duplicates |= canonicalize_value(element, out, scratch);
             }
             out.push(b']');
             duplicates
@@ -87,13 +110,12 @@ fn canonicalize_object(view: ValueRef<'_>, out: &mut Vec<u8>, scratch: &mut Sort
     out.push(b'{');
     for at in base..scratch.0.len() {
         let Some(key) = scratch.0.get(at) else { break };
-        let node = key.node as usize;
+        let key = ValueRef::of_node(doc, key.node);
         if at > base {
             out.push(b',');
         }
-        write_str_node(ValueRef::at(doc, node), out);
-        out.push(b':');
-        duplicates |= canonicalize(ValueRef::at(doc, node + 1), out, scratch);
+        write_key_node(key, out);
+        duplicates |= canonicalize_value(key.next_node(), out, scratch);
     }
     out.push(b'}');
     scratch.0.truncate(base);
@@ -107,7 +129,12 @@ impl SortScratch {
         let base = self.0.len();
         self.0.extend(object.member_keys().map(SortKey::new));
         let keys = self.0.get_mut(base..).unwrap_or_default();
-        if keys.is_sorted_by(|a, b| a.compare(*b, doc).is_lt()) {
+        // Again by the beginnings of the keys, which are compared faster.
+        if have_rising_prefixes(keys) {
+            return false;
+        }
+        keys.sort_unstable();
+        if have_rising_prefixes(keys) {
             return false;
         }
         sort_keys(doc, keys);
@@ -134,8 +161,8 @@ impl SortScratch {
     }
 }
 
-/// A key ready for comparison.
-#[derive(Clone, Copy, Debug)]
+/// A key ready for comparison. It is ordered by its beginning, and then by its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct SortKey {
     /// The first eight bytes, so that most comparisons do not touch the text.
     prefix: u64,
@@ -151,10 +178,14 @@ impl SortKey {
     #[inline]
     fn compare(self, other: Self, doc: &Document) -> Ordering {
         self.prefix.cmp(&other.prefix).then_with(|| {
-            let text = |it: Self| ValueRef::at(doc, it.node as usize).as_str().unwrap_or_default();
+            let text = |it: Self| ValueRef::of_node(doc, it.node).as_str().unwrap_or_default();
             compare_utf16(text(self), text(other))
         })
     }
+}
+
+fn have_rising_prefixes(keys: &[SortKey]) -> bool {
+    keys.is_sorted_by(|a, b| a.prefix < b.prefix)
 }
 
 /// Sorts by key, and equal keys by position, so that the one that counts comes last.

@@ -40,6 +40,7 @@ pub(super) struct ParsedNodes {
     nodes: Vec<Node>,
     /// Belongs behind the source text.
     unescaped: String,
+    is_compact: bool,
     pub(super) repairs: RepairSet,
 }
 
@@ -47,8 +48,10 @@ impl ParsedNodes {
     pub(super) fn into_document(self, mut text: String) -> Document {
         let source = text.len();
         text.push_str(&self.unescaped);
-        let verbatim = if self.repairs.is_empty() { source } else { 0 };
-        Document { buf: text, source, verbatim, nodes: self.nodes }
+        let is_strict = self.repairs.is_empty();
+        let verbatim = if is_strict { source } else { 0 };
+        let is_compact = self.is_compact && is_strict;
+        Document { buf: text, source, verbatim, is_compact, nodes: self.nodes }
     }
 }
 
@@ -72,6 +75,8 @@ pub(super) struct JsonParser<'a, const LENIENT: bool> {
     at: usize,
     nodes: Vec<Node>,
     unescaped: String,
+    /// Whether everything so far has the spelling of canonical text, and nothing is between it.
+    is_compact: bool,
     repairs: RepairSet,
     max_depth: usize,
     max_text: usize,
@@ -88,6 +93,7 @@ impl<'a, const LENIENT: bool> JsonParser<'a, LENIENT> {
             // long strings.
             nodes: Vec::with_capacity((text.len() / 5 + 2).min(1024)),
             unescaped: String::new(),
+            is_compact: start == 0 && end == text.len(),
             repairs: RepairSet::default(),
             max_depth: MAX_DEPTH,
             max_text: MAX_TEXT,
@@ -111,7 +117,8 @@ impl<'a, const LENIENT: bool> JsonParser<'a, LENIENT> {
         if self.at < self.bytes.len() {
             return Err(self.fault_here(ParseErrorKind::TrailingText));
         }
-        Ok(ParsedNodes { nodes: self.nodes, unescaped: self.unescaped, repairs: self.repairs })
+        let Self { nodes, unescaped, is_compact, repairs, .. } = self;
+        Ok(ParsedNodes { nodes, unescaped, is_compact, repairs })
     }
 
     // Every node is pushed where it is made: handing it up first costs more than reading the text.
@@ -250,6 +257,9 @@ impl<'a, const LENIENT: bool> JsonParser<'a, LENIENT> {
     #[cold]
     fn parse_escaped_string(&mut self, quote: u8, start: usize) -> Result<(), ParseFault> {
         let target = self.unescaped.len();
+        self.is_compact = false;
+        // Most strings are short, and what follows is short then too.
+        self.unescaped.reserve((self.bytes.len() - start).min(256));
         let mut from = start;
         loop {
             self.unescaped.push_str(self.text.get(from..self.at).or_report_default(AT_BOUNDARY));
@@ -362,6 +372,8 @@ impl<'a, const LENIENT: bool> JsonParser<'a, LENIENT> {
             // Eighteen digits always fit; more may, and then all digits are looked at again.
             _ if digits <= 18 => {
                 let value = whole.cast_signed();
+                // There is no negative zero among integers.
+                self.is_compact &= !negative || value != 0;
                 self.nodes.push(Node::Int(if negative { -value } else { value }));
                 Ok(())
             }
@@ -377,6 +389,7 @@ impl<'a, const LENIENT: bool> JsonParser<'a, LENIENT> {
         negative: bool,
     ) -> Result<(), ParseFault> {
         self.at += 1;
+        self.is_compact = false;
         let first = self.at;
         let significand = self.parse_digits(whole)?;
         if let Some(b'e' | b'E') = self.peek() {
@@ -404,6 +417,7 @@ impl<'a, const LENIENT: bool> JsonParser<'a, LENIENT> {
     }
 
     fn push_literal(&mut self, start: usize) -> Result<(), ParseFault> {
+        self.is_compact = false;
         let literal = self.text.get(start..self.at).or_report_default(AT_BOUNDARY);
         let node = number::literal_node(literal, &mut self.unescaped, self.text.len())
             .ok_or(ParseFault { kind: ParseErrorKind::NumberOutOfRange, offset: start })?;
@@ -448,6 +462,7 @@ impl<'a, const LENIENT: bool> JsonParser<'a, LENIENT> {
     #[inline]
     fn skip_space(&mut self) {
         while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.peek() {
+            self.is_compact = false;
             self.at += 1;
         }
     }

@@ -97,6 +97,16 @@ impl<'a> ValueRef<'a> {
         }
     }
 
+    /// The value of a node.
+    pub(super) const fn of_node(doc: &'a Document, at: u32) -> Self {
+        Self { doc, at }
+    }
+
+    /// The value of the node behind this one.
+    pub(super) const fn next_node(self) -> Self {
+        Self { doc: self.doc, at: self.at + 1 }
+    }
+
     pub(super) fn node(self) -> Node {
         self.doc.nodes.get(self.at as usize).copied().unwrap_or(Node::Null)
     }
@@ -219,15 +229,17 @@ impl<'a> ValueRef<'a> {
         }
     }
 
-    /// The string with its quotes as strict source text has it: nothing in it needs an escape.
+    /// The source text from the opening quote of this string on, and how many bytes the string has there with its quotes.
+    /// Nothing if the source text is not strict, or if something in the string is escaped.
     #[inline]
-    pub(super) fn verbatim_str(self) -> Option<&'a str> {
+    pub(super) fn verbatim_window(self) -> Option<(&'a [u8], usize)> {
         let Node::Str { start, len } = self.node() else { return None };
-        let end = start as usize + len as usize;
-        if end >= self.doc.verbatim {
+        let (start, len) = (start as usize, len as usize);
+        if start + len >= self.doc.verbatim {
             return None;
         }
-        self.doc.buf.get(start as usize - 1..=end)
+        let window = self.doc.buf.as_bytes().get(start.checked_sub(1)?..)?;
+        Some((window, len + 2))
     }
 
     /// The number, if it is one.

@@ -299,9 +299,36 @@ pub(super) fn write_scalar(view: ValueRef<'_>, out: &mut Vec<u8>) {
 /// Appends the JSON text of a string node: copied from strict source text, quotes and all, or written.
 #[inline]
 pub(super) fn write_str_node(view: ValueRef<'_>, out: &mut Vec<u8>) {
-    match view.verbatim_str() {
-        Some(quoted) => out.extend_from_slice(quoted.as_bytes()),
+    match view.verbatim_window() {
+        Some((window, len)) => write_start(window, len, out),
         None => write_string(view.as_str().unwrap_or_default(), out),
+    }
+}
+
+/// Appends the JSON text of a key and its colon.
+#[inline]
+pub(super) fn write_key_node(key: ValueRef<'_>, out: &mut Vec<u8>) {
+    match key.verbatim_window() {
+        // Compact source text has the colon in the same place.
+        Some((window, len)) if window.get(len) == Some(&b':') => write_start(window, len + 1, out),
+        _ => {
+            write_str_node(key, out);
+            out.push(b':');
+        }
+    }
+}
+
+/// Appends the first `len` bytes of a window. If they are few, a block of fixed size is copied and cut, which needs no
+/// call.
+#[inline]
+fn write_start(window: &[u8], len: usize, out: &mut Vec<u8>) {
+    match window.first_chunk::<32>() {
+        Some(block) if len <= block.len() => {
+            let end = out.len() + len;
+            out.extend_from_slice(block);
+            out.truncate(end);
+        }
+        _ => out.extend_from_slice(window.get(..len).or_report_default(super::IN_BUFFER)),
     }
 }
 

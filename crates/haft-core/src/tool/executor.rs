@@ -231,10 +231,8 @@ impl ToolExecutor {
         (scopes, started)
     }
 
-    fn execution(&self, validated: &ValidatedCall) -> CallExecution<'_> {
-        let (call_id, ordinal) = (validated.call_id, validated.ordinal);
-        let record = self.place.map(|(record, _)| record);
-        CallExecution { ctx: &self.ctx, tool: &self.tool, call_id, record, ordinal }
+    fn execution<'c>(&'c self, validated: &'c ValidatedCall) -> CallExecution<'c> {
+        CallExecution { executor: self, validated }
     }
 
     fn invocation(
@@ -264,27 +262,26 @@ impl ToolExecutor {
 /// The call that a handler works on, borrowed: a handler that takes no context costs none.
 #[derive(Clone, Copy)]
 pub(super) struct CallExecution<'c> {
-    ctx: &'c DispatchContext,
-    tool: &'c Tool,
-    call_id: CallId,
-    record: Option<RecordId>,
-    ordinal: u32,
+    executor: &'c ToolExecutor,
+    validated: &'c ValidatedCall,
 }
 
 impl CallExecution<'_> {
     /// The context that the handler receives.
     pub(super) fn context(self) -> DispatchContext {
-        let Self { ctx, tool, call_id, record, ordinal } = self;
+        let ToolExecutor { tool, ctx, place } = self.executor;
+        let ValidatedCall { call_id, ordinal, .. } = *self.validated;
+        let record = place.map(|(record, _)| record);
         ctx.for_call(CallScope { call_id, record, ordinal, tool: tool.clone() })
     }
 
     /// Runs the handler, or the part of it before its first await.
     fn run(self, args: &Args) -> Result<HandlerFuture, ToolError> {
-        if let Some(reason) = self.ctx.cancellation().reason() {
+        if let Some(reason) = self.executor.ctx.cancellation().reason() {
             return Err(ToolError::Cancelled { tool: self.name(), reason });
         }
         // Making the future runs the body of a handler that is not async, so it is guarded too.
-        catch_unwind(AssertUnwindSafe(|| self.tool.0.handler.run(args, self)))
+        catch_unwind(AssertUnwindSafe(|| self.executor.tool.0.handler.run(args, self)))
             .map_err(|panic| self.panic_error(panic.as_ref()))
     }
 
@@ -305,15 +302,16 @@ impl CallExecution<'_> {
     }
 
     fn name(self) -> String {
-        self.tool.name().to_string()
+        self.executor.tool.name().to_string()
     }
 
     fn emit_started(self, accepted: &AcceptedArgs, started_at: Timestamp) -> WorkScopes {
-        self.ctx.emit_start(|| {
+        let Self { executor: ToolExecutor { tool, ctx, .. }, validated } = self;
+        ctx.emit_start(|| {
             let (changes, changes_left_out) = listed_changes(&accepted.changes);
             EventKind::ToolExecutionStart {
-                tool_name: self.tool.name().clone(),
-                call_id: self.call_id,
+                tool_name: tool.name().clone(),
+                call_id: validated.call_id,
                 args: (&accepted.args).into(),
                 changes,
                 changes_left_out,
@@ -328,8 +326,9 @@ impl CallExecution<'_> {
         started_at: Timestamp,
         duration: Duration,
     ) {
-        let (tool_name, call_id) = (|| self.tool.name().clone(), self.call_id);
-        self.ctx.emit_with(|| match outcome {
+        let Self { executor: ToolExecutor { tool, ctx, .. }, validated } = self;
+        let (tool_name, call_id) = (|| tool.name().clone(), validated.call_id);
+        ctx.emit_with(|| match outcome {
             Err(ToolError::InvalidArgs { problems, .. }) => EventKind::ToolExecutionRejected {
                 tool_name: tool_name(),
                 call_id,

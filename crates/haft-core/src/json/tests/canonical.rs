@@ -38,6 +38,29 @@ fn sorts_keys_at_every_level() {
     check(r#"{"é":1,"\u00ea":2,"z":3}"#, r#"{"z":3,"é":1,"ê":2}"#, false);
 }
 
+/// Each text is canonical but for one thing.
+#[test]
+fn text_that_is_nearly_canonical_is_written_again() {
+    check(
+        r#"{"a":[1,-2,"b",{"c":true,"d":null}]}"#,
+        r#"{"a":[1,-2,"b",{"c":true,"d":null}]}"#,
+        false,
+    );
+    for text in [r#"{"a":[0,"b"]} "#, r#" {"a":[0,"b"]}"#, r#"{"a" :[0,"b"]}"#, r#"{"a": [0,"b"]}"#]
+    {
+        check(text, r#"{"a":[0,"b"]}"#, false);
+    }
+    for text in
+        [r#"{"a":[-0,"b"]}"#, r#"{"a":[0.0,"b"]}"#, r#"{"a":[0e1,"b"]}"#, r#"{"a":[0,"\u0062"]}"#]
+    {
+        check(text, r#"{"a":[0,"b"]}"#, false);
+    }
+    check("[1.50]", "[1.5]", false);
+    check("[100000000000000000000.0]", "[100000000000000000000]", false);
+    check(r#"{"a":{"c":1,"b":2},"b":3}"#, r#"{"a":{"b":2,"c":1},"b":3}"#, false);
+    check(r#"{"a":1,"b":{"c":1,"c":2}}"#, r#"{"a":1,"b":{"c":2}}"#, true);
+}
+
 #[test]
 fn sorts_by_utf16_code_units() {
     check(r#"{"～":1,"😀":2}"#, r#"{"😀":2,"～":1}"#, false);

@@ -117,6 +117,17 @@ proptest! {
         prop_assert_eq!(a == b, canonical_text(a.root()) == canonical_text(b.root()));
     }
 
+    /// Text that is canonical already is copied and not written; a document that was built has no text.
+    #[test]
+    fn the_canonical_text_does_not_depend_on_the_source(value in value(), text in almost_json()) {
+        let canonical = canonical_text(Document::from_value(&value).unwrap().root());
+        for text in [value.to_string(), canonical, text] {
+            let Ok((parsed, _)) = Document::parse_lenient(&text) else { continue };
+            let built = parsed.root().to_document();
+            prop_assert_eq!(canonical_text(parsed.root()), canonical_text(built.root()));
+        }
+    }
+
     #[test]
     fn lenient_accepts_what_strict_accepts(text in almost_json()) {
         let lenient = Document::parse_lenient(&text);

@@ -23,7 +23,8 @@ use crate::json::{Document, JsonWriter, ParseError, UnrepresentableValue};
 /// ```
 #[derive(Clone, Debug)]
 pub struct RawArgs {
-    parsed: Result<Args, (String, ParseError)>,
+    /// The error is boxed, because nearly all arguments are JSON and every call moves them.
+    parsed: Result<Args, Box<(String, ParseError)>>,
     origin: ArgsOrigin,
     /// Whether some key occurs twice, once that is known.
     has_duplicates: OnceLock<bool>,
@@ -60,7 +61,7 @@ impl RawArgs {
         }
         let parsed = match Document::parse(text) {
             Ok(document) => Ok(Args::new(document)),
-            Err(error) => Err((text.to_owned(), error)),
+            Err(error) => Err(Box::new((text.to_owned(), error))),
         };
         Self { parsed, origin: ArgsOrigin::Text, has_duplicates: OnceLock::new() }
     }
@@ -70,7 +71,9 @@ impl RawArgs {
     pub fn value(value: &Value) -> Self {
         Self::built(match Document::from_value(value) {
             Ok(document) => Ok(Args::new(document)),
-            Err(error) => Err((String::from("(a value that is nested too deeply)"), error)),
+            Err(error) => {
+                Err(Box::new((String::from("(a value that is nested too deeply)"), error)))
+            }
         })
     }
 
@@ -85,7 +88,7 @@ impl RawArgs {
         Ok(Self::built(Ok(Args::new(out.finish()))))
     }
 
-    const fn built(parsed: Result<Args, (String, ParseError)>) -> Self {
+    const fn built(parsed: Result<Args, Box<(String, ParseError)>>) -> Self {
         Self { parsed, origin: ArgsOrigin::Built, has_duplicates: OnceLock::new() }
     }
 
@@ -93,7 +96,7 @@ impl RawArgs {
     /// was built. [`RawArgs::from_text_of`] reads it.
     #[must_use]
     pub fn to_text(&self) -> Cow<'_, str> {
-        match (&self.parsed, self.origin) {
+        match (self.parsed(), self.origin) {
             (Err((text, _)), _) => text.into(),
             (Ok(args), ArgsOrigin::Text) => match args.document().source() {
                 Some(source) => source.into(),
@@ -132,7 +135,7 @@ impl RawArgs {
 
     /// The call id, and whether some key occurs twice: canonicalising finds that on the way.
     pub(crate) fn call_id_and_duplicates(&self, tool: &str) -> (CallId, bool) {
-        let (id, has_duplicates) = match &self.parsed {
+        let (id, has_duplicates) = match self.parsed() {
             Ok(args) => CallId::of_with_duplicates(tool, args.root()),
             Err((text, _)) => (CallId::of_text(tool, text), false),
         };
@@ -158,7 +161,7 @@ impl RawArgs {
     ///
     /// The text is not JSON.
     pub fn parsed(&self) -> Result<&Args, &(String, ParseError)> {
-        self.parsed.as_ref()
+        self.parsed.as_ref().map_err(|unreadable| &**unreadable)
     }
 
     /// The document, if the arguments were JSON.
@@ -170,7 +173,7 @@ impl RawArgs {
     /// The arguments as a value: what was parsed, or the text as a string.
     #[must_use]
     pub fn to_value(&self) -> Value {
-        match &self.parsed {
+        match self.parsed() {
             Ok(args) => args.to_value(),
             Err((text, _)) => Value::String(text.clone()),
         }
@@ -180,7 +183,7 @@ impl RawArgs {
 /// Equal when they hold the same JSON value, or the same text that is none.
 impl PartialEq for RawArgs {
     fn eq(&self, other: &Self) -> bool {
-        match (&self.parsed, &other.parsed) {
+        match (self.parsed(), other.parsed()) {
             (Ok(one), Ok(two)) => one == two,
             (Err((one, _)), Err((two, _))) => one == two,
             _ => false,
@@ -227,7 +230,7 @@ impl From<Args> for RawArgs {
 /// Written as the JSON value; text that is not JSON is written as a string.
 impl Serialize for RawArgs {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match &self.parsed {
+        match self.parsed() {
             Ok(args) => args.serialize(serializer),
             Err((text, _)) => serializer.serialize_str(text),
         }
