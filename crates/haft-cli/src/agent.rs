@@ -21,9 +21,9 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use haft::Tool;
-use haft::executors::ScriptExecutor;
+use haft::executors::{ExecutorDescription, ScriptExecutor};
 use haft::stores::DirSpoolStore;
-use haft::turn::Limits;
+use haft::turn::{CostLimit, Limits};
 use haft_mcp::client::{McpTools, OAuthClient};
 use tempfile::TempDir;
 
@@ -37,6 +37,7 @@ use self::source::{AgentFileError, AgentSource};
 pub(crate) use self::tool_keys::ARTIFACT_KINDS;
 use self::trusted_agents::AgentIdentity;
 use crate::args::StoreArg;
+use crate::config::UserConfig;
 use crate::keyboard::{Keyboard, KeyboardInput, is_yes};
 use crate::state_dir::state_dir;
 use crate::store_address::{StoreAddress, find_default_store};
@@ -148,9 +149,31 @@ impl Agent {
         Ok(Some(script.map_err(|error| ScriptErrors::new(&path, error))?))
     }
 
-    /// The default limits with the changes of the agent file.
+    /// The default limits with the changes of the agent file, except for the cost.
     pub(crate) fn limits(&self) -> Limits {
         self.file.limits.apply(Limits::new())
+    }
+
+    /// The limits of turns whose steps an executor takes.
+    ///
+    /// # Errors
+    ///
+    /// The agent file limits the cost of a turn, and the prices of the model are not known.
+    pub(crate) fn limits_with(&self, executor: &ExecutorDescription) -> Result<Limits> {
+        let limits = self.limits();
+        let Some(max) = self.file.limits.cost() else { return Ok(limits) };
+        // A script costs nothing.
+        let ExecutorDescription::Model { provider, model, .. } = executor else {
+            return Ok(limits);
+        };
+        let Some(prices) = UserConfig::read()?.prices_of(executor) else {
+            let text = format!("the limit `cost` needs the prices of `{provider}:{model}`");
+            let error = self.error_at(&["limits", "cost"], text);
+            let key = format!("haft config set 'prices.\"{provider}:{model}\"");
+            let hint = format!("dollars per million tokens: {key}.input' 0.25; {key}.output' 2");
+            return Err(error.hint(hint).into());
+        };
+        Ok(limits.cost(Some(CostLimit::new(max, prices))))
     }
 
     /// The address of the store: the one of the command line or the environment, else the one of the agent file, else the

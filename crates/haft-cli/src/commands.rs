@@ -23,6 +23,7 @@ mod tool_encoding;
 mod tools;
 mod turns;
 mod watch;
+#[cfg(feature = "inspector")]
 mod web;
 mod worker;
 
@@ -36,6 +37,8 @@ use clap::CommandFactory as _;
 use crate::args::{Cli, Command};
 use crate::stop_signals::StopSignals;
 use crate::terminal::Terminal;
+#[cfg(not(feature = "inspector"))]
+use crate::user_error::UserError;
 
 /// Runs a command and returns its exit code.
 pub(crate) async fn run_command(
@@ -74,7 +77,10 @@ pub(crate) async fn run_command(
         Command::Rm(args) => cleanup::remove_turns(&args, terminal).await,
         Command::Gc(args) => cleanup::collect_garbage(&args).await,
         Command::Mcp(args) => mcp::run_mcp(args, terminal).await,
+        #[cfg(feature = "inspector")]
         Command::Web(args) => web::serve_inspector(&args, terminal).await,
+        #[cfg(not(feature = "inspector"))]
+        Command::Web(_) => Err(UserError::missing_feature("inspector").into()),
         Command::Models(args) => models::list_models(&args, terminal).await,
         Command::Doctor(args) => doctor::run_doctor(&args, terminal).await,
         Command::Config(args) => config::run_config_command(&args, terminal),
@@ -147,6 +153,12 @@ fn format_count(count: u64) -> String {
         text.push(digit);
     }
     text
+}
+
+/// An amount of US dollars. A small one has more digits.
+fn format_cost(cost: f64) -> String {
+    let digits = if cost > 0.0 && cost < 0.001 { 6 } else { 4 };
+    format!("${cost:.digits$}")
 }
 
 /// A duration in the unit that a person would use.

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use haft_server::{ApiBuilder, TokenPrices};
+use haft::executors::ExecutorDescription;
+use haft::turn::{StepHistory, TokenPrices, TurnHistory};
+use haft_server::ApiBuilder;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -76,14 +78,10 @@ pub(crate) struct ModelPrices {
     cached: Option<f64>,
 }
 
-impl ModelPrices {
-    /// What a number of tokens costs.
-    #[expect(clippy::cast_precision_loss, reason = "a cost is rounded")]
-    pub(crate) fn cost(&self, usage: haft::events::Usage) -> f64 {
-        let cached = usage.cached.min(usage.prompt);
-        let read = (usage.prompt - cached) as f64 * self.input;
-        let reused = cached as f64 * self.cached.unwrap_or(self.input);
-        (read + reused + usage.completion as f64 * self.output) / 1e6
+impl From<ModelPrices> for TokenPrices {
+    fn from(prices: ModelPrices) -> Self {
+        let cached = prices.cached.unwrap_or(prices.input);
+        Self::per_million(prices.input, prices.output).cached(cached)
     }
 }
 
@@ -116,16 +114,30 @@ impl UserConfig {
 
     /// The prices that the inspector shows costs by.
     pub(crate) fn add_prices(&self, api: ApiBuilder) -> ApiBuilder {
-        self.prices.iter().fold(api, |api, (model, prices)| {
-            let cached = prices.cached.unwrap_or(prices.input);
-            let prices = TokenPrices::per_million(prices.input, prices.output).cached(cached);
-            api.prices(model.as_str(), prices)
-        })
+        let prices = self.prices.iter();
+        prices.fold(api, |api, (model, prices)| api.prices(model.as_str(), (*prices).into()))
     }
 
-    /// The prices of a model of a provider.
-    pub(crate) fn prices(&self, provider: &str, model: &str) -> Option<ModelPrices> {
-        self.prices.get(&format!("{provider}:{model}")).copied()
+    /// Whether the prices of any model are known.
+    pub(crate) fn has_prices(&self) -> bool {
+        !self.prices.is_empty()
+    }
+
+    /// What the steps of a turn cost; nothing if the prices of none are known.
+    pub(crate) fn cost_of(&self, history: &TurnHistory) -> Option<f64> {
+        history.steps.iter().filter_map(|step| self.cost_of_step(step)).reduce(|a, b| a + b)
+    }
+
+    /// What a step cost, if the prices of its model are known.
+    pub(crate) fn cost_of_step(&self, step: &StepHistory) -> Option<f64> {
+        Some(self.prices_of(step.executor.as_ref()?)?.cost(step.usage))
+    }
+
+    /// The prices of the model of an executor, if it is one and its prices are known.
+    pub(crate) fn prices_of(&self, executor: &ExecutorDescription) -> Option<TokenPrices> {
+        let ExecutorDescription::Model { provider, model, .. } = executor else { return None };
+        let prices = self.prices.get(&format!("{provider}:{model}")).copied();
+        prices.map(Into::into)
     }
 }
 

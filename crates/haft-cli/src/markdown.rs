@@ -1,9 +1,13 @@
 //! Markdown on a terminal, while it is streamed.
 
+mod table;
+
 use anstyle::{AnsiColor, Style};
 
-/// Styles Markdown as it arrives. What cannot be decided yet is held back until the next piece, at most the marker at
-/// the start of a line or a pair of emphasis characters.
+use self::table::{TableStart, read_table};
+
+/// Styles Markdown as it arrives. What cannot be decided yet is held back until the next piece: a table until its end,
+/// and otherwise at most the marker at the start of a line or a pair of emphasis characters.
 #[derive(Debug, Default)]
 pub(crate) struct MarkdownStream {
     /// Text that is not written yet.
@@ -92,6 +96,16 @@ impl MarkdownStream {
             self.fence = Some(marker.chars().take(3).collect());
             self.line = LineStyle::Code;
             return Some(self.begin_line(rest, "", out));
+        }
+        if body.starts_with('|') {
+            match read_table(rest, is_end) {
+                TableStart::Table(table, after) => {
+                    out.push_str(&table);
+                    return Some(after);
+                }
+                TableStart::Unknown => return None,
+                TableStart::NoTable => {}
+            }
         }
         let level = body.chars().take_while(|it| *it == '#').count();
         let text_of_heading = body.get(level..).and_then(|it| it.strip_prefix(' '));
@@ -285,7 +299,10 @@ mod tests {
             ("1. first\n2. second", "1. first\n2. second"),
             ("> said", "⟨d⟩│ said⟨⟩"),
             ("```rust\nlet *a* = 1;\n```\nx", "⟨c⟩```rust⟨⟩\n⟨c⟩let *a* = 1;⟨⟩\n⟨c⟩```⟨⟩\nx"),
-            ("| a | b |\n| - | - |", "| a | b |\n| - | - |"),
+            ("| a | b |\n| - | - |", "⟨b⟩a │ b⟨⟩\n──┼──\n"),
+            ("x\n|a|\n|-|\n|**1**|\ny", "x\n⟨b⟩a⟨⟩\n─\n1\ny"),
+            ("| a |\nb", "| a |\nb"),
+            ("```\n| a |\n|---|\n```", "⟨c⟩```⟨⟩\n⟨c⟩| a |⟨⟩\n⟨c⟩|---|⟨⟩\n⟨c⟩```⟨⟩"),
             ("unclosed **bold\nnext", "unclosed ⟨⟩⟨b⟩bold⟨⟩\nnext"),
             ("a\n\n\nb", "a\n\n\nb"),
             ("ends with *", "ends with *"),

@@ -1,10 +1,13 @@
 //! Where stores are: the options of the command line and the environment, the agent file, or the default directory.
 
+#[cfg(feature = "object-store")]
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use haft::stores::{ObjectOptions, SpoolUrl, StoreOptions, StoreUrl};
+#[cfg(feature = "object-store")]
+use haft::stores::ObjectOptions;
+use haft::stores::{SpoolUrl, StoreOptions, StoreUrl};
 
 use crate::user_error::UserError;
 
@@ -23,6 +26,7 @@ const SECRET_VARIABLE: &str = "HAFT_STORE_SECRET";
 const SECRET_FILE_VARIABLE: &str = "HAFT_STORE_SECRET_FILE";
 
 /// The variable with the address of the ledger of spent approvals.
+#[cfg(feature = "postgres")]
 const LEDGER_VARIABLE: &str = "HAFT_LEDGER";
 
 impl StoreAddress {
@@ -42,9 +46,13 @@ impl StoreAddress {
 
     /// How the store is opened: with its store of large results, and with the secret if other machines share it.
     pub(crate) fn read_options(&self) -> Result<StoreOptions> {
+        self.check_features()?;
         let mut options = StoreOptions::default();
         options.spools.clone_from(&self.spools);
-        options.objects = read_object_options();
+        #[cfg(feature = "object-store")]
+        {
+            options.objects = read_object_options();
+        }
         if !self.url.is_shared() {
             return Ok(options);
         }
@@ -54,6 +62,7 @@ impl StoreAddress {
                 "name a store that all machines reach: --spool s3://BUCKET/PREFIX, or HAFT_SPOOL";
             return Err(error.hint(hint).into());
         }
+        #[cfg(feature = "postgres")]
         if let Some(ledger) = read_variable(LEDGER_VARIABLE)? {
             options = options.ledger(ledger.parse()?);
         }
@@ -70,6 +79,27 @@ impl StoreAddress {
             return Err(error.hint(hint).into());
         };
         Ok(options.secret(secret))
+    }
+
+    /// Returns an error if this program was built without the store.
+    #[cfg_attr(
+        all(feature = "object-store", feature = "postgres"),
+        expect(
+            clippy::unused_self,
+            clippy::unnecessary_wraps,
+            reason = "this program has all stores"
+        )
+    )]
+    fn check_features(&self) -> Result<()> {
+        #[cfg(not(feature = "postgres"))]
+        if matches!(self.url, StoreUrl::Postgres(_)) {
+            return Err(UserError::missing_feature("postgres").into());
+        }
+        #[cfg(not(feature = "object-store"))]
+        if matches!(self.spools, Some(SpoolUrl::Object(_))) {
+            return Err(UserError::missing_feature("object-store").into());
+        }
+        Ok(())
     }
 }
 
@@ -131,6 +161,7 @@ fn parse_secret(text: &str) -> Option<[u8; 32]> {
 }
 
 /// Reads the settings of object stores: the variables that begin with `AWS_`, and where parts of results are cached.
+#[cfg(feature = "object-store")]
 fn read_object_options() -> ObjectOptions {
     let text = |it: OsString| it.into_string().ok();
     let variables =
@@ -143,6 +174,7 @@ fn read_object_options() -> ObjectOptions {
 }
 
 /// The directory for files that can be made again.
+#[cfg(feature = "object-store")]
 fn cache_dir() -> Option<PathBuf> {
     let dir = |name: &str| std::env::var_os(name).filter(|it| !it.is_empty()).map(PathBuf::from);
     dir("XDG_CACHE_HOME").or_else(|| dir("HOME").map(|it| it.join(".cache")))

@@ -10,7 +10,7 @@ use anstyle::{AnsiColor, Style};
 use clap::ColorChoice;
 use haft::trust::is_invisible;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetpgrp, tcsetattr};
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetpgrp, tcgetwinsize, tcsetattr};
 
 /// Whether standard output and standard error get styled text.
 #[derive(Clone, Copy, Debug)]
@@ -101,6 +101,12 @@ impl Terminal {
         }
     }
 
+    /// How many columns standard output has, if it is a terminal.
+    pub(crate) fn stdout_columns(self) -> Option<usize> {
+        let size = tcgetwinsize(stdout()).ok()?;
+        Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+    }
+
     /// Whether Markdown is styled on standard output.
     pub(crate) fn styles_markdown(self) -> bool {
         self.is_stdout_styled && stdout().is_terminal()
@@ -118,22 +124,20 @@ impl Terminal {
     }
 
     /// Starts a spinner. It appears only if standard error is a terminal, and after a short delay.
-    pub(crate) fn start_spinner(self, label: impl Into<String>) -> Progress {
-        let label = if self.verbosity == Verbosity::Quiet { None } else { Some(label.into()) };
-        label.map_or(Progress(None), |it| start_progress(None, it, "{spinner} {msg} ({elapsed})"))
+    pub(crate) fn start_spinner(self, label: &str) -> Progress {
+        match self.verbosity {
+            Verbosity::Quiet => Progress(None),
+            _ => start_progress(None, label, "{spinner} {msg} ({elapsed})"),
+        }
     }
 
     /// Starts a progress bar over a number of bytes, or a byte counter if the number is unknown.
-    pub(crate) fn start_byte_progress(
-        self,
-        label: impl Into<String>,
-        bytes: Option<u64>,
-    ) -> Progress {
+    pub(crate) fn start_byte_progress(self, label: &str, bytes: Option<u64>) -> Progress {
         let template = match bytes {
             Some(_) => "{spinner} {msg} {wide_bar} {bytes}/{total_bytes} ({eta})",
             None => "{spinner} {msg} {bytes} ({elapsed})",
         };
-        start_progress(bytes, label.into(), template)
+        start_progress(bytes, label, template)
     }
 }
 
@@ -158,14 +162,14 @@ impl Drop for Progress {
     }
 }
 
-fn start_progress(bytes: Option<u64>, label: String, template: &str) -> Progress {
+fn start_progress(bytes: Option<u64>, label: &str, template: &str) -> Progress {
     if !stderr().is_terminal() {
         return Progress(None);
     }
     let bar = ProgressBar::with_draw_target(bytes, ProgressDrawTarget::stderr());
     let style = ProgressStyle::with_template(template);
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
-    bar.set_message(label);
+    bar.set_message(sanitize(label));
     bar.enable_steady_tick(Duration::from_millis(200));
     Progress(Some(bar))
 }

@@ -71,6 +71,21 @@ impl UserError {
         Self { code: FailureCode::Failed, location: None, message, hint: None }
     }
 
+    /// The error of something that this program was built without.
+    #[cfg_attr(
+        all(
+            feature = "inspector",
+            feature = "object-store",
+            feature = "postgres",
+            feature = "tokens"
+        ),
+        expect(dead_code, reason = "this program has all features")
+    )]
+    pub(crate) fn missing_feature(feature: &str) -> Self {
+        let error = Self::new(format!("this haft was built without the feature `{feature}`"));
+        error.hint(format!("build it with: cargo install haft-cli --features {feature}"))
+    }
+
     /// Says where the error is.
     pub(crate) fn at(mut self, location: SourceLocation) -> Self {
         self.location = Some(location);

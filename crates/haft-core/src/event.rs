@@ -69,9 +69,10 @@ impl Event {
 
 /// Someone who wants to see events.
 ///
-/// Called on the task that caused the event, so that events of calls which run side by side can come a little
-/// out of the order of their sequence numbers, which is the one that counts. Hand work that takes
-/// time to a channel. A panic is caught and ends nothing.
+/// Called on the task that caused the event, one event of a turn at a time and in the order of their sequence
+/// numbers: the calls of a turn that run in parallel wait for each other here. Hand work that takes time to a
+/// channel. An event that an observer emits itself is delivered after the one that it observes. A panic is
+/// caught and ends nothing.
 pub trait Observer: Send + Sync {
     /// Sees one event.
     fn observe(&self, event: &Event);

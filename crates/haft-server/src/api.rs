@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex};
 use axum::Router;
 use haft::TurnRunner;
 use haft::events::EventHub;
-use haft::turn::{Clock, SystemClock};
+use haft::turn::{Clock, SystemClock, TokenPrices};
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
 use crate::agents::AgentSource;
 use crate::feed::Feeds;
 use crate::open_artifacts::OpenArtifacts;
-use crate::prices::{PriceList, TokenPrices};
+use crate::prices::PriceList;
 use crate::shared::{Access, ApiShared};
 use crate::turn_cache::{FactCache, TurnCache};
 use crate::{openapi, routes};

@@ -43,10 +43,11 @@ mod wire;
 pub use self::agents::{AgentError, AgentSource, ExecutorPurpose, HostedAgent, SharedExecutor};
 pub use self::api::{Api, ApiBuilder};
 pub use self::guard::{Guard, NoRandomNumbers};
-pub use self::prices::TokenPrices;
 #[cfg(feature = "service")]
 pub use self::service::{
     NewToken, ServiceFailure, ServiceLimits, TenantScope, TenantService, TenantServiceBuilder,
     TokenError, TokenFile, TokenInfo,
 };
 pub use self::shared::Access;
+#[doc(inline)]
+pub use haft::turn::TokenPrices;

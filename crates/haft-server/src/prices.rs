@@ -1,51 +1,10 @@
-//! What tokens cost.
+//! The prices of models, by their names.
 
 use std::collections::HashMap;
 
 use haft::events::Usage;
 use haft::executors::ExecutorDescription;
-
-/// The prices of a model, in US dollars for a million tokens.
-///
-/// ```
-/// use haft_server::TokenPrices;
-///
-/// let prices = TokenPrices::per_million(3.0, 15.0).cached(0.3);
-/// assert_eq!(prices.cached, 0.3);
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct TokenPrices {
-    /// Tokens that the model reads.
-    pub input: f64,
-    /// Tokens that the model writes.
-    pub output: f64,
-    /// Tokens that the model reads from a cache.
-    pub cached: f64,
-}
-
-impl TokenPrices {
-    /// Prices for a million tokens that the model reads and writes. Tokens from a cache cost as much as others.
-    #[must_use]
-    pub const fn per_million(input: f64, output: f64) -> Self {
-        Self { input, output, cached: input }
-    }
-
-    /// Sets the price of tokens that the model reads from a cache.
-    #[must_use]
-    pub const fn cached(mut self, price: f64) -> Self {
-        self.cached = price;
-        self
-    }
-
-    /// What tokens cost.
-    #[expect(clippy::cast_precision_loss, reason = "a cost is rounded")]
-    pub(crate) fn cost(&self, usage: Usage) -> f64 {
-        let fresh = usage.prompt.saturating_sub(usage.cached) as f64;
-        let (cached, written) = (usage.cached as f64, usage.completion as f64);
-        (fresh * self.input + cached * self.cached + written * self.output) / 1e6
-    }
-}
+use haft::turn::TokenPrices;
 
 /// The prices that are known, by `PROVIDER:MODEL`.
 #[derive(Debug, Default)]

@@ -23,6 +23,7 @@ mod journal;
 mod lease;
 mod limits;
 mod machine;
+mod prices;
 mod query_tools;
 mod recorder;
 mod rendering;
@@ -68,6 +69,7 @@ pub use self::gates::{
 pub use self::history::{SentRequest, StepHistory, TurnHistory};
 pub use self::input::TurnInput;
 pub use self::limits::{Deadlines, Limit, Limits};
+pub use self::prices::{CostLimit, TokenPrices};
 pub use self::rendering::{RenderedRequest, TurnArtifact};
 pub use self::report::{TurnError, TurnOutcome, TurnReport, TypedReport};
 pub use self::runner::{InvalidRunner, TurnRunner, TurnRunnerBuilder};

@@ -144,6 +144,9 @@ pub(crate) struct LimitsTable {
     /// Maximum number of tokens.
     #[schemars(range(min = 1))]
     tokens: Option<u64>,
+    /// Maximum cost in US dollars, by the prices of the user's configuration.
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    cost: Option<f64>,
     /// Maximum duration in seconds; time spent waiting for approvals does not count.
     #[schemars(range(min = 1))]
     seconds: Option<u64>,
@@ -162,7 +165,17 @@ impl LimitsTable {
             let error = AgentFileError::at(["limits", key], "the limit must not be 0");
             error.hint("remove the key to use the default")
         };
-        zero.map(error).collect()
+        let mut errors: Vec<AgentFileError> = zero.map(error).collect();
+        if self.cost.is_some_and(|cost| !cost.is_finite() || cost <= 0.0) {
+            let error = AgentFileError::at(["limits", "cost"], "the limit must be more than 0");
+            errors.push(error.hint("remove the key to set no limit"));
+        }
+        errors
+    }
+
+    /// Maximum cost in US dollars.
+    pub(super) const fn cost(&self) -> Option<f64> {
+        self.cost
     }
 
     /// Returns the limits with the changes of this table.

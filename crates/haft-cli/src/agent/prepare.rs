@@ -63,7 +63,7 @@ impl PreparedFile {
         let output = self.program(program, agent_dir).spawn().await;
         let output =
             output.with_context(|| format!("cannot run `{program}` to create `{shown}`"))?;
-        let progress = terminal.start_byte_progress(format!("creating {shown}"), self.bytes);
+        let progress = terminal.start_byte_progress(&format!("creating {shown}"), self.bytes);
         let copied = copy_output(output, &mut file, |bytes| progress.set_position(bytes)).await;
         drop(progress);
         if let Some(failure) = copied.with_context(|| format!("cannot write `{shown}`"))? {

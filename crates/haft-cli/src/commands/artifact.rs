@@ -13,6 +13,7 @@ use anyhow::{Context as _, Result};
 use haft::artifacts::ArtifactKind;
 use haft::artifacts::text::TextView;
 use haft::artifacts::tokens::Encoding;
+#[cfg(feature = "tokens")]
 use haft::artifacts::tokens::StreamCounter;
 use haft::executors::{Step, StepContext, StepError};
 use haft::stores::{FileSpoolReader, SpoolReader, TurnId};
@@ -105,7 +106,7 @@ async fn print_query(
     (tool, args): (&str, Value),
     terminal: &Terminal,
 ) -> Result<ExitCode> {
-    let spinner = terminal.start_spinner(format!("reading {}", file.display()));
+    let spinner = terminal.start_spinner(&format!("reading {}", file.display()));
     let (reader, stored_kind) = source.open_reader(file).await?;
     let queries = FileQueries::new(reader, stored_kind.unwrap_or(kind))?;
     let result = queries.run_query(tool, args).await?;
@@ -243,7 +244,7 @@ impl ArtifactSource {
     /// Opens a file or an artifact as text and builds its line index.
     async fn open_view(&self, name: &Path, terminal: &Terminal) -> Result<TextView> {
         let (reader, _) = self.open_reader(name).await?;
-        let _spinner = terminal.start_spinner(format!("indexing {}", name.display()));
+        let _spinner = terminal.start_spinner(&format!("indexing {}", name.display()));
         reader.index().await?;
         Ok(TextView::new(reader))
     }
@@ -282,11 +283,27 @@ async fn print_token_count(
         UserError::new(format!("unknown encoding `{encoding}`"))
             .hint("known encodings: o200k_base, cl100k_base, p50k_base, p50k_edit, r50k_base, gpt2")
     })?;
+    count_tokens(source, file, encoding, terminal).await
+}
+
+#[cfg(feature = "tokens")]
+async fn count_tokens(
+    source: &ArtifactSource,
+    file: &Path,
+    encoding: Encoding,
+    terminal: &Terminal,
+) -> Result<ExitCode> {
     let (reader, _) = source.open_reader(file).await?;
     let mut counter = StreamCounter::new(encoding);
     let label = format!("counting the tokens of {}", file.display());
     lines::for_each_chunk(&*reader, &label, terminal, |bytes| counter.push(bytes)).await?;
     super::print_text(&format!("{}\n", counter.finish().tokens))
+}
+
+#[cfg(not(feature = "tokens"))]
+#[expect(clippy::unused_async, reason = "with the feature it reads the file")]
+async fn count_tokens(_: &ArtifactSource, _: &Path, _: Encoding, _: &Terminal) -> Result<ExitCode> {
+    Err(UserError::missing_feature("tokens").into())
 }
 
 async fn query_json(

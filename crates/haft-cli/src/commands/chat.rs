@@ -19,6 +19,7 @@ use crate::agent::{Agent, OwnPaths};
 use crate::args::ChatArgs;
 use crate::conversations::{find_conversation, list_turns_of};
 use crate::keyboard::{Keyboard, KeyboardInput};
+use crate::markdown::MarkdownStream;
 use crate::stop_signals::{StopListener, StopSignal, StopSignals};
 use crate::store::open_or_create_store;
 use crate::terminal::{Terminal, TextRole, print_line, sanitize};
@@ -161,8 +162,16 @@ async fn print_history(stores: &OpenStores, conversation: &str, terminal: &Termi
         muted(&format!("(earlier messages: haft conversations export {conversation})"));
     }
     for (role, text) in messages.iter().skip(left_out) {
-        let mark = if role == "user" { "> " } else { "" };
-        muted(&format!("{mark}{}", elide(text.trim_end(), MAX_MESSAGE)));
+        let text = elide(text.trim_end(), MAX_MESSAGE);
+        if role == "user" {
+            muted(&format!("> {text}"));
+        } else if terminal.styles_markdown() {
+            let mut markdown = MarkdownStream::default();
+            let shown = markdown.push(&sanitize(&text)) + &markdown.finish();
+            print_line(format_args!("{}", shown.trim_end_matches('\n')));
+        } else {
+            muted(&text);
+        }
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ mod script;
 use std::process::ExitCode;
 
 use anyhow::Result;
+use haft::DispatchExecutor as _;
 use haft::testing::{ProofOptions, prove_schema};
 use serde_json::{Value, json};
 
@@ -133,9 +134,12 @@ fn check_executor(agent: &Agent, model: Option<&str>, findings: &mut Findings) {
         findings.warnings.extend(findings.errors.is_empty().then_some(error));
         return;
     }
-    if let Err(error) = ModelExecutor::select_for(agent, model, ExecutorUse::Show) {
-        findings.add_error(locate(error));
-        return;
+    match ModelExecutor::select_for(agent, model, ExecutorUse::Show) {
+        Ok(executor) => {
+            let limits = agent.limits_with(&executor.description());
+            limits.err().into_iter().for_each(|error| findings.add_error(error));
+        }
+        Err(error) => return findings.add_error(locate(error)),
     }
     let purpose = ExecutorUse::Run { plain_http: false };
     if let Err(error) = ModelExecutor::select_for(agent, model, purpose)

@@ -8,7 +8,7 @@ use toml_edit::{DocumentMut, Item, Table, Value};
 
 use crate::args::{ConfigArgs, ConfigCommand};
 use crate::config::{UserConfig, config_path};
-use crate::terminal::{Terminal, TextRole, print_line};
+use crate::terminal::{Terminal, TextRole, print_line, sanitize};
 use crate::user_error::{FailureCode, UserError};
 
 pub(super) fn run_config_command(args: &ConfigArgs, terminal: &Terminal) -> Result<ExitCode> {
@@ -29,7 +29,8 @@ pub(super) fn run_config_command(args: &ConfigArgs, terminal: &Terminal) -> Resu
 }
 
 fn show_config(path: &Path, terminal: &Terminal) -> Result<ExitCode> {
-    let label = terminal.style_stderr(TextRole::Muted, path.display().to_string());
+    let label = sanitize(&path.display().to_string());
+    let label = terminal.style_stderr(TextRole::Muted, label);
     if !path.exists() {
         print_line(format_args!("{label} does not exist"));
         print_line(format_args!("set a default model: haft config set model openai:gpt-5-mini"));
@@ -37,7 +38,7 @@ fn show_config(path: &Path, terminal: &Terminal) -> Result<ExitCode> {
     }
     print_line(format_args!("{label}"));
     let text = read_file(path)?;
-    super::print_text(&text)?;
+    super::print_text(&terminal.sanitize_for_stdout(&text))?;
     UserConfig::parse(&text, path)?;
     Ok(ExitCode::SUCCESS)
 }

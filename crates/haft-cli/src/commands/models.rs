@@ -21,7 +21,7 @@ pub(super) async fn list_models(args: &ModelsArgs, terminal: &Terminal) -> Resul
     let config = UserConfig::read()?;
     let Some(name) = &args.provider else { return list_providers(&config, args.json, terminal) };
     let spec = ProviderSpec::find(name.trim_end_matches(':'), &config)?;
-    let spinner = terminal.start_spinner(format!("asking {}", spec.url()));
+    let spinner = terminal.start_spinner(&format!("asking {}", spec.url()));
     let models = fetch_models(&spec, args.plain_http).await?;
     drop(spinner);
     let mut text = String::new();
@@ -35,7 +35,7 @@ pub(super) async fn list_models(args: &ModelsArgs, terminal: &Terminal) -> Resul
         }
     }
     if models.is_empty() && !args.json {
-        print_line(format_args!("`{}` lists no models", spec.name));
+        print_line(format_args!("`{}` lists no models", sanitize(&spec.name)));
         return Ok(FailureCode::NotFound.into());
     }
     super::print_text(&text)
@@ -63,12 +63,12 @@ fn list_providers(config: &UserConfig, as_json: bool, terminal: &Terminal) -> Re
             (false, true) => format!("needs {variable}"),
             (false, false) => "needs no key".to_owned(),
         };
-        let name = terminal.style_stdout(TextRole::Key, format!("{name:<17}"));
-        text.push_str(&format!("{name} {url:<57} {key}\n"));
+        let name = terminal.style_stdout(TextRole::Key, format!("{:<17}", sanitize(name)));
+        text.push_str(&format!("{name} {:<57} {key}\n", sanitize(&url)));
     }
     super::print_text(&text)?;
     if !as_json {
-        let model = config.model.as_deref().unwrap_or("none");
+        let model = sanitize(config.model.as_deref().unwrap_or("none"));
         print_line(format_args!("default model: {model}; `haft models PROVIDER` lists its models"));
     }
     Ok(ExitCode::SUCCESS)

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result};
 
 use crate::args::{AgentTemplate, NewArgs};
+use crate::shell_word::quote_word;
 use crate::user_error::UserError;
 
 impl AgentTemplate {
@@ -47,7 +48,8 @@ pub(super) fn create_agent(args: &NewArgs) -> Result<ExitCode> {
     for (path, text) in args.template.files() {
         write_file(&dir.join(path), text)?;
     }
-    let (shown, options) = (dir.display(), args.template.run_options());
+    let (name, options) = (dir.display().to_string(), args.template.run_options());
+    let shown = quote_word(&name);
     super::print_text(&format!(
         "created {shown}; try:\n  haft run {shown}{options}\n  haft tools {shown}\n"
     ))

@@ -33,7 +33,7 @@ pub(super) use self::model_executor::{ExecutorUse, ModelExecutor};
 use self::recording_file::RecordingFile;
 pub(super) use self::recording_file::replay_recording;
 pub(super) use self::request_view::{ShownRequest, StoredFacts};
-pub(super) use self::session::{GateMode, InterruptAction, SessionOptions, TurnSession};
+pub(super) use self::session::{GateMode, InterruptAction, SessionOptions, TurnSession, load_cost};
 use self::turn_input::load_memories;
 pub(super) use self::turn_input::{
     agent_name, build_turn_input, load_agent_path, new_user_message, origin_agent,

@@ -145,7 +145,7 @@ fn prompt_tests(name: &str, file: &Path, agent: &Agent, args: &TestArgs) -> Resu
         models => models.to_vec(),
     };
     if models.is_empty() {
-        print_line(format_args!("skipped {name}: it needs --model"));
+        print_line(format_args!("skipped {}: it needs --model", sanitize(name)));
     }
     let tests = models.into_iter().map(|model| AgentTest {
         name: format!("{name} with {model}"),
@@ -213,7 +213,8 @@ async fn run_builder(
 ) -> Result<TurnReport> {
     let dir = tempfile::tempdir()?;
     let store_dir = TurnDir::open(dir.path().join("store"))?;
-    let builder = builder.dir(&store_dir).limits(agent.limits());
+    let limits = agent.limits_with(&builder.executor_description())?;
+    let builder = builder.dir(&store_dir).limits(limits);
     let builder = match args.yes {
         true => builder.approver(async |_: Gate| GateDecision::Resolved { value: true.into() }),
         false => builder.approver(async |_: Gate| GateDecision::Rejected {

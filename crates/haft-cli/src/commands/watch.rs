@@ -7,8 +7,9 @@ use haft::executors::{ExecutorDescription, Step, StepContext, StepError};
 use haft::stores::{TurnId, TurnStatus};
 use haft::turn::{TurnOutcome, TurnRunner};
 
-use super::run::{TurnOutput, TurnPrinter, exit_code};
+use super::run::{TurnOutput, TurnPrinter, exit_code, load_cost};
 use crate::args::WatchArgs;
+use crate::shell_word::quote_word;
 use crate::store::{find_turn, open_store};
 use crate::store_address::show_url;
 use crate::terminal::Terminal;
@@ -35,7 +36,9 @@ pub(super) async fn watch_turn(args: &WatchArgs, terminal: &Terminal) -> Result<
         let gates = runner.gates().open_gates(Some(id.clone())).await?;
         gates.iter().for_each(|gate| printer.print_waiting_gate(gate, &store));
     }
-    printer.print_outcome(report, &format!("haft watch {id} --store {store}"));
+    let cost = load_cost(&stores, &id).await;
+    let command = format!("haft watch {id} --store {}", quote_word(&store));
+    printer.print_outcome(report, cost, &command);
     Ok(exit_code(report))
 }
 

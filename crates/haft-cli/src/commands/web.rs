@@ -15,12 +15,11 @@ use haft_inspector::Inspector;
 use haft_server::{Access, Api, Guard};
 
 use self::hosted_agents::AgentDirectories;
-pub(super) use self::hosted_agents::to_agent_error;
 use crate::args::WebArgs;
 use crate::config::UserConfig;
 use crate::store::{open_or_create_store, open_store_to_read};
 use crate::store_address::show_url;
-use crate::terminal::{Terminal, TextRole, print_line};
+use crate::terminal::{Terminal, TextRole, print_line, sanitize};
 
 /// Serves the inspector until the program is stopped. Turns that it runs stop then and can be resumed.
 pub(super) async fn serve_inspector(args: &WebArgs, terminal: &Terminal) -> Result<ExitCode> {
@@ -52,8 +51,9 @@ pub(super) async fn serve_inspector(args: &WebArgs, terminal: &Terminal) -> Resu
     super::print_text(&format!("{url}\n"))?;
     let mode = if args.read_only { "read-only, " } else { "" };
     print_line(format_args!(
-        "{} {mode}store {store_name}; Ctrl-C stops it",
-        terminal.style_stderr(TextRole::Success, "serving the inspector")
+        "{} {mode}store {}; Ctrl-C stops it",
+        terminal.style_stderr(TextRole::Success, "serving the inspector"),
+        sanitize(&store_name)
     ));
     if !args.no_open && stdout().is_terminal() {
         open_browser(&url);

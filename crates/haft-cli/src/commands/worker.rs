@@ -72,7 +72,7 @@ pub(super) async fn run_worker(
         "{} as {} from {}: {}",
         terminal.style_stderr(TextRole::Success, "claiming turns"),
         sanitize(&name),
-        show_url(&address.url),
+        sanitize(&show_url(&address.url)),
         sanitize(&agents)
     ));
     let stats = run_until_stopped(&worker, &mut stop, terminal).await?;

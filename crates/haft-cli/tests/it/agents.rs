@@ -1,6 +1,7 @@
 use insta::assert_snapshot;
+use serde_json::Value;
 
-use super::support::{json_string, run_haft, write_agent};
+use super::support::{json_string, run_haft, write_agent, write_scripted_agent};
 
 #[test]
 fn a_new_agent_runs_at_once() {
@@ -123,4 +124,21 @@ fn every_template_is_an_agent() {
     }
     let run = cli(&["run", "data"]);
     assert!(run.starts_with("exit 0") && run.contains("The south sold the most"), "{run}");
+}
+
+/// The calls of a step run in parallel, and their events are printed in the order of their numbers.
+#[test]
+fn events_are_printed_in_their_order() {
+    let dir = tempfile::tempdir().unwrap();
+    let calls: String =
+        (0..8).map(|n| format!("      - calculate: {{expression: '{n}+1'}}\n")).collect();
+    let script = format!("steps:\n{}  - say: done\n", format!("  - call:\n{calls}").repeat(5));
+    write_scripted_agent(dir.path(), "prompt = 'Go.'\n[tools.math]", &script);
+    let printed = run_haft(dir.path(), &["run", "a", "--json"]);
+    let events = printed.lines().filter(|line| line.starts_with('{'));
+    let numbers =
+        events.map(|line| serde_json::from_str::<Value>(line).unwrap()["sequence"].clone());
+    let numbers: Vec<u64> = numbers.map(|it| it.as_u64().unwrap()).collect();
+    assert!(numbers.len() > 150, "{printed}");
+    assert!(numbers.is_sorted_by(|a, b| a < b), "{numbers:?}");
 }

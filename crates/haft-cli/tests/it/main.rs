@@ -19,6 +19,8 @@ mod colors;
 #[cfg(test)]
 mod configuration;
 #[cfg(test)]
+mod costs;
+#[cfg(test)]
 mod examples;
 #[cfg(test)]
 mod gates;

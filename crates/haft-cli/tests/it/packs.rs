@@ -1,9 +1,11 @@
 //! Packs of tools in agent files, and the approval rules.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use insta::assert_snapshot;
+use serde_json::Value;
 
 use super::support::{haft, run_haft, write_agent, write_script};
 
@@ -222,4 +224,36 @@ fn memories_of_turns_at_once_and_of_many_turns_ago_are_found() {
     for n in 0..4 {
         assert!(said.contains(&format!("Noted: fact {n}")), "{said}");
     }
+}
+
+/// The list of the built-in tools in the documentation is complete, and has their arguments.
+#[test]
+fn the_documented_tools_are_those_that_there_are() {
+    let dir = tempfile::tempdir().unwrap();
+    let packs = "system = 'x'\n[tools.files]\nwrite = true\n[tools.time]\n[tools.math]\n[tools.text]\n[tools.data]\n\
+                 [tools.memory]\n[tools.web]\nhosts = ['example.org']\n";
+    write_agent(dir.path(), packs);
+    let listed = run_haft(dir.path(), &["tools", "a", "--all", "--json"]);
+    let expected: BTreeSet<String> =
+        listed.lines().filter(|it| it.starts_with('{')).map(row).collect();
+    let root = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap());
+    let text = std::fs::read_to_string(root.join("docs/tools.md")).unwrap();
+    let rows = text.lines().filter(|it| it.starts_with("| `"));
+    let found = rows.map(|row| row.rsplitn(2, " | ").last().unwrap().to_owned());
+    assert_eq!(found.collect::<BTreeSet<String>>(), expected);
+}
+
+/// The name and the arguments of a tool, as a row of the documentation has them.
+fn row(line: &str) -> String {
+    let tool: Value = serde_json::from_str(line).unwrap();
+    let schema = &tool["inputSchema"];
+    let required = schema["required"].as_array().cloned().unwrap_or_default();
+    let names = schema["properties"].as_object().map(|it| it.keys()).into_iter().flatten();
+    let arguments = names.map(|name| {
+        let mark = if required.contains(&name.as_str().into()) { "" } else { "?" };
+        format!("`{name}`{mark}")
+    });
+    let arguments: Vec<String> = arguments.collect();
+    let arguments = if arguments.is_empty() { "none".to_owned() } else { arguments.join(", ") };
+    format!("| `{}` | {arguments}", tool["name"].as_str().unwrap())
 }

@@ -6,7 +6,7 @@ use insta::assert_snapshot;
 use serde_json::Value;
 
 use super::http::{response, serve_all};
-use super::support::{haft, json_string, run_haft, transcript, write_agent};
+use super::support::{haft, json_string, run_haft, transcript, write_agent, write_scripted_agent};
 
 const CALL: &str = r#"{"id":"c","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"book","arguments":"{\"day\":\"Friday\",\"seats\":\"4\"}"}},{"id":"c2","type":"function","function":{"name":"book","arguments":"{\"dya\":\"friday\"}"}}]},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":1200,"completion_tokens":30}}"#;
 const ANSWER: &str = r#"{"id":"c","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Booked."},"finish_reason":"stop"}],"usage":{"prompt_tokens":1300,"completion_tokens":3}}"#;
@@ -216,4 +216,21 @@ fn query_tools_are_listed_and_described() {
     assert!(all.contains("list_files") && all.contains("artifact_grep"), "{all}");
     let described = run_haft(dir.path(), &["describe", "hello", "artifact_csv_group"]);
     assert!(described.contains("\"callId\""), "{described}");
+}
+
+/// A replayed turn says what it is, and that no request was sent.
+#[test]
+fn a_replayed_turn_is_listed_as_such_and_has_no_requests() {
+    let dir = tempfile::tempdir().unwrap();
+    write_scripted_agent(dir.path(), "prompt = 'Go.'", "steps:\n  - say: Hello.\n");
+    let cli = |words: &[&str]| run_haft(dir.path(), words);
+    assert!(cli(&["run", "a", "--record", "r.json"]).starts_with("exit 0"));
+    assert!(cli(&["run", "a", "--replay", "r.json"]).starts_with("exit 0"));
+    let listed = cli(&["turns", "--limit", "1"]);
+    assert!(listed.contains("  replay  "), "{listed}");
+    assert_snapshot!(cli(&["show", "last", "--request", "1"]), @r"
+    exit 3
+    --- err
+    error: step 1 has no request: a custom executor `replay` sends none
+    ");
 }

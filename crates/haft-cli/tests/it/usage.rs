@@ -105,3 +105,45 @@ fn output_may_be_cut_off() {
     drop(child.stdout.take());
     assert_eq!(transcript(&child.wait_with_output().unwrap()), "exit 0");
 }
+
+/// The commands can be copied, and nothing reaches the terminal that it would interpret.
+#[test]
+fn the_name_of_a_new_agent_is_printed_as_a_shell_reads_it() {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, shown) in [
+        ("hello", "hello"),
+        ("my agent", "'my agent'"),
+        ("red\u{1b}[31m\u{202e}", "$'red\\U0000001b[31m\\U0000202e'"),
+    ] {
+        let created = run_haft(dir.path(), &["new", name]);
+        let expected = format!(
+            "exit 0\n--- out\ncreated {shown}; try:\n  haft run {shown}\n  haft tools {shown}"
+        );
+        assert_eq!(created, expected);
+    }
+}
+
+/// Every command has a page, with every option that its help has.
+#[test]
+fn every_command_has_a_manual_page_and_completions() {
+    let dir = tempfile::tempdir().unwrap();
+    run_haft(dir.path(), &["man", "--dir", "man"]);
+    let help = run_haft(dir.path(), &["--help"]);
+    let list = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
+    let commands: Vec<&str> =
+        list.lines().map(|line| line.split_whitespace().next().unwrap()).collect();
+    assert!(commands.len() > 30, "{commands:?}");
+    for command in commands.into_iter().filter(|it| *it != "help") {
+        let page = dir.path().join(format!("man/haft-{command}.1"));
+        let page = std::fs::read_to_string(page).unwrap().replace('\\', "");
+        let help = run_haft(dir.path(), &[command, "--help"]);
+        let words = help.split_whitespace().filter(|it| it.starts_with("--"));
+        for option in words.map(|it| it.trim_end_matches(|c: char| !c.is_alphanumeric())) {
+            assert!(page.contains(option), "{option} of haft {command}");
+        }
+        for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+            let completions = run_haft(dir.path(), &["completions", shell]);
+            assert!(completions.contains(command), "{command} in {shell}");
+        }
+    }
+}

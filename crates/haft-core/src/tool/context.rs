@@ -1,6 +1,7 @@
 //! What a handler receives in addition to its arguments: the dispatch it runs in, and the turn around it.
 
 mod builder;
+mod event_order;
 mod history;
 mod instruction;
 mod media;

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::prices::CostLimit;
+
 /// A limit that ended a turn. It is stored and shown as one word, such as `wall-time`.
 ///
 /// ```
@@ -26,6 +28,8 @@ pub enum Limit {
     ToolCalls,
     /// [`Limits::tokens`].
     Tokens,
+    /// [`Limits::cost`].
+    Cost,
     /// [`Limits::wall_time`].
     WallTime,
     /// A limit that a newer version of the program stored.
@@ -41,6 +45,7 @@ impl Limit {
             Self::IdenticalCalls => "identical-calls",
             Self::ToolCalls => "tool-calls",
             Self::Tokens => "tokens",
+            Self::Cost => "cost",
             Self::WallTime => "wall-time",
             Self::Other(word) => word,
         }
@@ -49,8 +54,14 @@ impl Limit {
 
 impl From<&str> for Limit {
     fn from(word: &str) -> Self {
-        let known =
-            [Self::Iterations, Self::IdenticalCalls, Self::ToolCalls, Self::Tokens, Self::WallTime];
+        let known = [
+            Self::Iterations,
+            Self::IdenticalCalls,
+            Self::ToolCalls,
+            Self::Tokens,
+            Self::Cost,
+            Self::WallTime,
+        ];
         known.into_iter().find(|it| it.as_str() == word).unwrap_or_else(|| Self::Other(word.into()))
     }
 }
@@ -102,6 +113,9 @@ pub struct Limits {
     pub tool_calls: u32,
     /// How many tokens, as executors count them: unlimited.
     pub tokens: Option<u64>,
+    /// How much it may cost: unlimited. All tokens of the turn are counted by the same prices, and tokens that no
+    /// executor reports cost nothing. The step that reaches the limit is the last one.
+    pub cost: Option<CostLimit>,
     /// How long it may work: an hour. Time spent at gates does not count. A turn that is resumed has this time again: the
     /// limit bounds each attempt to run the turn, and [`iterations`](Self::iterations) bounds the turn.
     pub wall_time: Duration,
@@ -119,6 +133,7 @@ impl Default for Limits {
             identical_calls: 5,
             tool_calls: 500,
             tokens: None,
+            cost: None,
             wall_time: Duration::from_secs(3600),
             fan_out: NonZeroUsize::MIN.saturating_add(7),
             take_overs: 5,
@@ -205,6 +220,8 @@ settings! {
         tool_calls: u32;
         /// How many tokens.
         tokens: Option<u64>;
+        /// How much it may cost.
+        cost: Option<CostLimit>;
         /// How long it may work.
         wall_time: Duration;
         /// How many calls of one step run at the same time.

@@ -4,7 +4,11 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use haft::Tool;
-use haft::artifacts::tokens::{Encoding, ExactCounter, TokenCounter as _};
+#[cfg(feature = "tokens")]
+use haft::artifacts::tokens::ExactCounter;
+#[cfg(not(feature = "tokens"))]
+use haft::artifacts::tokens::HeuristicCounter;
+use haft::artifacts::tokens::{Encoding, TokenCounter as _};
 use haft_mcp::client::{McpTools, OfferedTool};
 use serde_json::{Value, json};
 
@@ -185,7 +189,11 @@ pub(in crate::commands) fn server_findings(server: &McpTools) -> Vec<String> {
 /// The tokens of a definition in a request, in the encoding of current OpenAI models.
 fn count_tokens(tool: &OfferedTool) -> u64 {
     let text = format!("{} {} {}", tool.name, tool.description, tool.input_schema());
-    ExactCounter.count(Encoding::O200kBase, &text).map_or(0, |count| count.tokens)
+    #[cfg(feature = "tokens")]
+    let counter = ExactCounter;
+    #[cfg(not(feature = "tokens"))]
+    let counter = HeuristicCounter::default();
+    counter.count(Encoding::O200kBase, &text).map_or(0, |count| count.tokens)
 }
 
 /// The most characters of a description in a listing.

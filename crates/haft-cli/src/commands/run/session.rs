@@ -7,11 +7,11 @@ use anyhow::Result;
 use haft::events::{Event, EventKind};
 use haft::events::{EventFilter, EventHub, TracingObserver};
 use haft::middleware::hydrate_conversation;
-use haft::stores::{OpenStores, StoreUrl};
+use haft::stores::{OpenStores, StoreUrl, TurnId};
 use haft::turn::Cancellation;
 use haft::turn::{
-    Deadlines, Gate, GateDecision, GatePolicy, SettleError, TurnError, TurnReport, TurnRunner,
-    TurnRunnerBuilder,
+    Deadlines, Gate, GateDecision, GatePolicy, SettleError, TurnError, TurnHistory, TurnReport,
+    TurnRunner, TurnRunnerBuilder,
 };
 use serde_json::Value;
 
@@ -20,7 +20,9 @@ use super::gate_reply::{CHOICES, GateReply, expects_approval, parse_reply};
 use super::turn_printer::{TurnOutput, TurnPrinter};
 use crate::agent::Agent;
 use crate::args::GateAction;
+use crate::config::UserConfig;
 use crate::keyboard::{Keyboard, KeyboardInput};
+use crate::shell_word::quote_word;
 use crate::stop_signals::{StopListener, StopSignal, StopSignals};
 use crate::store_address::{find_default_store, show_url};
 use crate::terminal::Terminal;
@@ -103,7 +105,8 @@ impl TurnSession {
         signals: &StopSignals,
     ) -> Result<Self> {
         let hub = EventHub::new();
-        let builder = builder.stores(&stores).observer(hub.clone()).limits(agent.limits());
+        let limits = agent.limits_with(&builder.executor_description())?;
+        let builder = builder.stores(&stores).observer(hub.clone()).limits(limits);
         let builder = match crate::logging::is_enabled() {
             true => builder.observer(TracingObserver::new().agent(agent.name())),
             false => builder,
@@ -197,7 +200,8 @@ impl TurnSession {
             }
         }
         let report = result?;
-        self.printer.print_outcome(&report, &self.resume_command(report.turn.as_str()));
+        let cost = load_cost(&self.stores, &report.turn).await;
+        self.printer.print_outcome(&report, cost, &self.resume_command(report.turn.as_str()));
         Ok(report)
     }
 
@@ -352,8 +356,15 @@ impl TurnSession {
         if *self.stores.url() == StoreUrl::Dir(find_default_store()) {
             return format!("haft resume {turn}");
         }
-        format!("haft resume {turn} --store {}", show_url(self.stores.url()))
+        format!("haft resume {turn} --store {}", quote_word(&show_url(self.stores.url())))
     }
+}
+
+/// Loads what the steps of a turn cost, as far as the configuration has prices.
+pub(crate) async fn load_cost(stores: &OpenStores, turn: &TurnId) -> Option<f64> {
+    let config = UserConfig::read().ok().filter(UserConfig::has_prices)?;
+    let stored = stores.turns().load(turn.clone()).await.ok()??;
+    config.cost_of(&TurnHistory::read(&stored).ok()?)
 }
 
 /// The name of the user in decisions.

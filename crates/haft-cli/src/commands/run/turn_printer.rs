@@ -10,8 +10,9 @@ use serde_json::json;
 
 use super::gate_reply::expects_approval;
 use crate::commands::gates::format_preview;
-use crate::commands::{count_noun, elide, format_count, format_duration};
+use crate::commands::{count_noun, elide, format_cost, format_count, format_duration};
 use crate::markdown::MarkdownStream;
+use crate::shell_word::quote_word;
 use crate::terminal::{
     Progress, Terminal, TextRole, Verbosity, print_line, print_prompt, sanitize,
 };
@@ -97,10 +98,16 @@ impl TurnPrinter {
         if let Some(prompt) = prompt {
             self.print_note(TextRole::Muted, &format!("> {}", elide(prompt.trim(), MAX_PROMPT)));
         }
-        if matches!(self.executor, ExecutorDescription::Script { .. }) {
-            let text = "script: no model is asked; --model PROVIDER:MODEL asks one";
-            self.print_note(TextRole::Muted, text);
-        }
+        let note = match &self.executor {
+            ExecutorDescription::Script { .. } => {
+                "script: no model is asked; --model PROVIDER:MODEL asks one"
+            }
+            ExecutorDescription::Custom { name: Some(name) } if name == "replay" => {
+                "replay: no model is asked, and no tool runs"
+            }
+            _ => return,
+        };
+        self.print_note(TextRole::Muted, note);
     }
 
     /// Notes what the turn waits for, and shows it if nothing is being written.
@@ -299,12 +306,18 @@ impl TurnPrinter {
     /// Prints a gate that cannot be decided here, and the command that decides it.
     pub(crate) fn print_waiting_gate(&mut self, gate: &Gate, store: &str) {
         self.print_gate(gate, expects_approval(gate));
-        let text = format!("waiting for approval: haft approve {} --store {store}", gate.id);
+        let (gate, store) = (quote_word(gate.id.as_str()), quote_word(store));
+        let text = format!("waiting for approval: haft approve {gate} --store {store}");
         self.print_always(TextRole::Warning, &text);
     }
 
     /// Prints the outcome of a turn, and the command that resumes it if it has not ended.
-    pub(crate) fn print_outcome(&mut self, report: &TurnReport, resume_command: &str) {
+    pub(crate) fn print_outcome(
+        &mut self,
+        report: &TurnReport,
+        cost: Option<f64>,
+        resume_command: &str,
+    ) {
         if !self.output.has_notes() {
             return;
         }
@@ -330,8 +343,10 @@ impl TurnPrinter {
             0 => String::new(),
             total => format!(", {} tokens", format_count(total)),
         };
+        let cost = cost.map(|it| format!(", {}", format_cost(it))).unwrap_or_default();
         let time = format_duration(report.duration);
-        let text = format!("turn {} {outcome}: {steps}, {calls}{tokens}, {time}", report.turn);
+        let text =
+            format!("turn {} {outcome}: {steps}, {calls}{tokens}{cost}, {time}", report.turn);
         self.print_note(role, &text);
         if report.is_resumable {
             let text = format!("the turn can be resumed: {resume_command}");

@@ -12,8 +12,8 @@ use haft_server::{AgentError, AgentSource, ExecutorPurpose, HostedAgent, SharedE
 
 use crate::agent::Agent;
 use crate::commands::run::{ExecutorUse, ModelExecutor, build_turn_input};
-use crate::commands::web::to_agent_error;
 use crate::commands::worker::AgentRunners;
+use crate::user_error::UserError;
 
 /// The agents of the command line on the stores of a tenant.
 pub(super) struct ServedAgents {
@@ -97,5 +97,16 @@ impl HostedAgent for ServedAgent {
             .limits(self.agent.limits())
             .gate_policy(GatePolicy::Suspend);
         builder.build().map_err(|error| AgentError::new(error.to_string()))
+    }
+}
+
+/// An error of this program as clients of the API see it, with its hint.
+#[expect(clippy::needless_pass_by_value, reason = "it is the argument of `map_err`")]
+pub(in crate::commands) fn to_agent_error(error: anyhow::Error) -> AgentError {
+    let hint = error.downcast_ref::<UserError>().and_then(UserError::hint_text);
+    let shown = AgentError::new(format!("{error:#}"));
+    match hint {
+        Some(hint) => shown.hint(hint),
+        None => shown,
     }
 }

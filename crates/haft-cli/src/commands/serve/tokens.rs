@@ -28,9 +28,10 @@ pub(super) fn run_token_command(command: &TokenCommand, terminal: &Terminal) -> 
             let name = name.as_deref().unwrap_or(tenant);
             let created = token_file(tokens)?.create_token(tenant, name)?;
             print_line(format_args!(
-                "{} {} of tenant {tenant}; the token is not shown again",
+                "{} {} of tenant {}; the token is not shown again",
                 terminal.style_stderr(TextRole::Success, "created"),
-                created.info().id
+                created.info().id,
+                sanitize(tenant)
             ));
             super::super::print_text(&format!("{}\n", created.token()))
         }

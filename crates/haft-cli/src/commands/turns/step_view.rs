@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use haft::executors::NextAction;
+use haft::executors::{ExecutorDescription, NextAction};
 use haft::stores::{OpenStores, Row, RowKind, StoredTurn};
 use haft::turn::{StepHistory, TurnHistory};
 use serde_json::{Value, json};
@@ -38,6 +38,10 @@ pub(super) async fn show_request(
     let iteration = step.get() - 1;
     let taken = history.steps.iter().find(|it| it.iteration == iteration);
     let stored = taken.map_or(&history.executor, |step| &step.executor).as_ref();
+    if let Some(stored @ ExecutorDescription::Custom { .. }) = stored {
+        let error = UserError::new(format!("step {step} has no request: a {stored} sends none"));
+        return Err(error.code(FailureCode::NotFound).into());
+    }
     let executor = match stored {
         Some(stored) => ModelExecutor::of_turn(&agent, stored, ExecutorUse::Show)?,
         None => ModelExecutor::select_for(&agent, None, ExecutorUse::Show)?,

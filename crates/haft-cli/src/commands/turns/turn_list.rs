@@ -155,6 +155,7 @@ impl TurnLine {
                 format!("{provider}:{model}")
             }
             Some(ExecutorDescription::Script { .. }) => "script".to_owned(),
+            Some(ExecutorDescription::Custom { name: Some(name) }) => name.clone(),
             _ => "-".to_owned(),
         }
     }
@@ -180,9 +181,18 @@ impl TurnLine {
             tokens => format!("{} tok", format_count(tokens)),
         };
         let (agent, model) = (elide_name(self.agent_name(), 16), elide_name(&self.model(), 24));
-        let words = sanitize(&self.first_words);
-        let conversation = self.summary.conversation.as_deref().map(|it| {
-            terminal.style_stdout(TextRole::Muted, format!("  {}", sanitize(&elide_name(it, 13))))
+        // A line of a terminal shows one turn: of a narrow one the conversation is left out, then the end of the words.
+        let room = terminal.stdout_columns().map(|it| it.saturating_sub(FIXED_COLUMNS));
+        let conversation = self.summary.conversation.as_deref();
+        let conversation = conversation.filter(|_| room.is_none_or(|it| it >= 2 * CONVERSATION));
+        let room = room.map(|it| it - conversation.map_or(0, |_| CONVERSATION));
+        let words = match room {
+            Some(room) => elide_name(&self.first_words, room.max(8)),
+            None => sanitize(&self.first_words),
+        };
+        let conversation = conversation.map(|it| {
+            let name = sanitize(&elide_name(it, CONVERSATION - 2));
+            terminal.style_stdout(TextRole::Muted, format!("  {name}"))
         });
         format!(
             "{id}  {status}  {age:>8}  {agent:<16}  {model:<24}  {tokens:>11}  {words}{}",
@@ -190,6 +200,12 @@ impl TurnLine {
         )
     }
 }
+
+/// The columns before the words of the user.
+const FIXED_COLUMNS: usize = 89;
+
+/// The columns of a conversation, with the gap before it.
+const CONVERSATION: usize = 15;
 
 fn elide_name(name: &str, limit: usize) -> String {
     let name = sanitize(name);

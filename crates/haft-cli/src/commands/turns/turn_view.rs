@@ -16,7 +16,7 @@ use super::record_view::{CallFacts, RecordView};
 use super::{earlier_turns, end_error, parse_json_or_text, status_role};
 use crate::commands::gates::format_preview;
 use crate::commands::run::origin_agent;
-use crate::commands::{count_noun, format_count, format_duration};
+use crate::commands::{count_noun, format_cost, format_count, format_duration};
 use crate::config::UserConfig;
 use crate::terminal::{Terminal, TextRole, sanitize};
 
@@ -58,7 +58,7 @@ impl<'t> TurnView<'t> {
                 "options": step.options,
                 "newTools": step.new_tools,
                 "usage": step.usage,
-                "cost": self.cost(step),
+                "cost": self.config.cost_of_step(step),
                 "milliseconds": step.duration.map(|it| it.as_millis()),
                 "request": step.request,
                 "calls": step.calls.iter().map(ToString::to_string).collect::<Vec<_>>(),
@@ -69,7 +69,7 @@ impl<'t> TurnView<'t> {
             "agent": origin_agent(turn),
             "executor": self.history.executor,
             "usage": self.usage(),
-            "cost": self.total_cost(),
+            "cost": self.config.cost_of(&self.history),
             "milliseconds": self.duration().map(|it| it.as_millis()),
             "steps": steps.collect::<Vec<_>>(),
             "records": rows.collect::<Vec<_>>(),
@@ -155,7 +155,7 @@ impl<'t> TurnView<'t> {
         let calls = self.turn.rows.iter().filter(|row| row.kind == RowKind::ToolCall).count();
         let mut usage = vec![steps, count_noun(calls, "call")];
         usage.extend(usage_to_text(self.usage()));
-        usage.extend(self.total_cost().map(format_cost));
+        usage.extend(self.config.cost_of(&self.history).map(format_cost));
         usage.extend(self.duration().map(format_duration));
         facts.push(("usage", usage.join(", ")));
         facts
@@ -181,7 +181,7 @@ impl<'t> TurnView<'t> {
             parts.extend(step.executor.as_ref().map(ToString::to_string));
         }
         parts.extend(usage_to_text(step.usage));
-        parts.extend(self.cost(step).map(format_cost));
+        parts.extend(self.config.cost_of_step(step).map(format_cost));
         parts.extend(step.duration.map(format_duration));
         if let Some(request) = &step.request {
             let bytes = format_count(request.bytes);
@@ -196,18 +196,6 @@ impl<'t> TurnView<'t> {
 
     fn usage(&self) -> Usage {
         self.history.steps.iter().map(|step| step.usage).sum()
-    }
-
-    /// What a step cost, if the configuration has the prices of its model.
-    fn cost(&self, step: &StepHistory) -> Option<f64> {
-        let Some(ExecutorDescription::Model { provider, model, .. }) = &step.executor else {
-            return None;
-        };
-        Some(self.config.prices(provider, model)?.cost(step.usage))
-    }
-
-    fn total_cost(&self) -> Option<f64> {
-        self.history.steps.iter().filter_map(|step| self.cost(step)).reduce(|a, b| a + b)
     }
 
     /// How long the turn took, waits at gates included.
@@ -234,10 +222,6 @@ fn usage_to_text(usage: Usage) -> Option<String> {
         cached => format!(" ({} cached)", format_count(cached)),
     };
     Some(format!("{prompt} prompt{cached} + {completion} completion tokens"))
-}
-
-fn format_cost(cost: f64) -> String {
-    format!("${cost:.4}")
 }
 
 /// Renders the last request of a turn again, and returns the results of calls as they are in it, by the id of the call.

@@ -16,7 +16,7 @@ use haft_server::{AgentError, AgentSource, ExecutorPurpose, HostedAgent, SharedE
 use crate::agent::{Agent, OwnPaths};
 use crate::args::WebArgs;
 use crate::commands::run::{ExecutorUse, LEASE, ModelExecutor, build_turn_input, origin_agent};
-use crate::user_error::UserError;
+use crate::commands::serve::to_agent_error;
 
 /// The agents of the command line, and those that began stored turns.
 pub(super) struct AgentDirectories {
@@ -115,15 +115,20 @@ impl HostedAgent for DirectoryAgent {
         begun_by: Option<&ExecutorDescription>,
         purpose: ExecutorPurpose,
     ) -> Result<Arc<dyn DispatchExecutor>, AgentError> {
-        let purpose = match purpose {
-            ExecutorPurpose::Run => ExecutorUse::Run { plain_http: self.plain_http },
-            _ => ExecutorUse::Show,
+        let runs = matches!(purpose, ExecutorPurpose::Run);
+        let purpose = match runs {
+            true => ExecutorUse::Run { plain_http: self.plain_http },
+            false => ExecutorUse::Show,
         };
         let executor = match begun_by {
             Some(stored) => ModelExecutor::of_turn(&self.agent, stored, purpose),
             None => ModelExecutor::select_for(&self.agent, None, purpose),
         };
-        Ok(Arc::new(executor.map_err(to_agent_error)?))
+        let executor = executor.map_err(to_agent_error)?;
+        if runs {
+            self.agent.limits_with(&executor.description()).map_err(to_agent_error)?;
+        }
+        Ok(Arc::new(executor))
     }
 
     fn build_runner(
@@ -131,26 +136,18 @@ impl HostedAgent for DirectoryAgent {
         executor: SharedExecutor,
         tools: Vec<Tool>,
     ) -> Result<TurnRunner, AgentError> {
+        // An executor whose limits are not known was refused if it is to run turns.
+        let limits = self.agent.limits_with(&executor.description());
+        let limits = limits.unwrap_or_else(|_| self.agent.limits());
         let builder = TurnRunner::builder(executor)
             .tools(tools)
             .agent(self.agent.identity().map_err(to_agent_error)?)
             .handles(self.agent.file.handles.into())
             .stores(&self.stores)
             .observer(self.hub.clone())
-            .limits(self.agent.limits())
+            .limits(limits)
             .turn_input("history", hydrate_conversation())
             .deadlines(Deadlines::new().lease(LEASE));
         builder.build().map_err(|error| AgentError::new(error.to_string()))
-    }
-}
-
-/// An error of this program as clients of the API see it, with its hint.
-#[expect(clippy::needless_pass_by_value, reason = "it is the argument of `map_err`")]
-pub(in crate::commands) fn to_agent_error(error: anyhow::Error) -> AgentError {
-    let hint = error.downcast_ref::<UserError>().and_then(UserError::hint_text);
-    let shown = AgentError::new(format!("{error:#}"));
-    match hint {
-        Some(hint) => shown.hint(hint),
-        None => shown,
     }
 }

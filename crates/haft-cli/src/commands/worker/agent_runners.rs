@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use haft::BoxFuture;
 use haft::events::{Event, EventHub, TracingObserver};
-use haft::executors::ExecutorDescription;
+use haft::executors::{DispatchExecutor as _, ExecutorDescription};
 use haft::middleware::hydrate_conversation;
 use haft::stores::{OpenStores, StoredTurn, TurnSummary};
 use haft::turn::{Deadlines, GatePolicy, TurnError, TurnHistory, TurnRunner};
@@ -148,11 +148,12 @@ impl AgentRunners {
             Some(stored) => ModelExecutor::of_turn(agent, stored, purpose)?,
             None => ModelExecutor::select_for(agent, None, purpose)?,
         };
+        let limits = agent.limits_with(&executor.description())?;
         let observer = Arc::clone(&self.settings.observer);
         let builder = runner_builder(agent, executor)
             .stores(&self.stores.for_tenant(tenant))
             .name(&self.settings.name)
-            .limits(agent.limits())
+            .limits(limits)
             .deadlines(Deadlines::new().lease(self.settings.lease))
             .gate_policy(GatePolicy::Suspend)
             .turn_input("history", hydrate_conversation())

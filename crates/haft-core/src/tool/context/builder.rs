@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use super::Tokenizable;
+use super::event_order::EventOrder;
 use super::records::Records;
 use super::signal::Signals;
-use super::turn::{EventCounter, Turn};
+use super::turn::Turn;
 use super::{
     Dispatch, DispatchContext, Gates, HistoryReader, RecordWriter, ToolSource, TurnContext,
     TurnSource,
@@ -217,7 +218,7 @@ impl DispatchContextBuilder {
             artifacts: self.artifacts.unwrap_or_default(),
             records: Records::default(),
             observers: self.observers,
-            sequence: EventCounter::new(self.sequence),
+            events: EventOrder::new(self.sequence),
             cancellation: self.cancellation.unwrap_or_default(),
             clock: self.clock.unwrap_or_else(default_clock),
             recorder: self.recorder,

@@ -1,4 +1,4 @@
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Barrier, Mutex, OnceLock};
 
 use serde_json::json;
 
@@ -109,4 +109,54 @@ fn outside_a_handler_there_is_no_call() {
     assert_eq!(ctx.idempotency_key(), None);
     assert!(ctx.meta().is_none());
     assert_eq!(ctx.dispatch_id(), "t");
+}
+
+/// Calls that run in parallel emit events on several threads. The observer of the first event gives the second one, which
+/// another thread emits meanwhile, every chance to overtake it.
+#[test]
+fn observers_see_events_in_the_order_of_their_numbers() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let is_observing = Arc::new(Barrier::new(2));
+    let (numbers, began) = (Arc::clone(&seen), Arc::clone(&is_observing));
+    let observer = move |event: &Event| {
+        if event.sequence == 0 {
+            began.wait();
+            for _ in 0..100_000 {
+                if !numbers.lock().unwrap().is_empty() {
+                    break;
+                }
+                std::thread::yield_now();
+            }
+        }
+        numbers.lock().unwrap().push((event.sequence, event.at));
+    };
+    let ctx = DispatchContext::builder("t").observer(observer).build();
+    std::thread::scope(|scope| {
+        scope.spawn(|| ctx.log(LogLevel::Info, "x", "first", None));
+        is_observing.wait();
+        (0..3).for_each(|_| ctx.log(LogLevel::Info, "x", "later", None));
+    });
+    let seen = seen.lock().unwrap();
+    assert_eq!(seen.iter().map(|(number, _)| *number).collect::<Vec<_>>(), [0, 1, 2, 3]);
+    assert!(seen.is_sorted_by_key(|(_, at)| *at));
+}
+
+/// The second observer sees the two in their order as well, although the first one emits while it observes.
+#[test]
+fn an_event_of_an_observer_follows_the_one_that_it_observes() {
+    let events = Arc::default();
+    let own = Arc::new(OnceLock::<DispatchContext>::new());
+    let emitter = Arc::clone(&own);
+    let observer = move |event: &Event| {
+        if event.sequence == 0 {
+            emitter.get().unwrap().log(LogLevel::Info, "x", "nested", None);
+        }
+    };
+    let ctx = DispatchContext::builder("t").observer(observer).observer(seen(&events)).build();
+    own.set(ctx.clone()).unwrap();
+    ctx.log(LogLevel::Info, "x", "first", None);
+    ctx.log(LogLevel::Info, "x", "last", None);
+    let events = events.lock().unwrap();
+    let numbers: Vec<u64> = events.iter().map(|event| event.sequence).collect();
+    assert_eq!(numbers, [0, 1, 2]);
 }

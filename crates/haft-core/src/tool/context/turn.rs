@@ -4,11 +4,11 @@ use std::fmt;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::Value;
 
 use super::Tokenizable;
+use super::event_order::EventOrder;
 use super::history::{HistoryReader, Hydration};
 use super::records::Records;
 use super::source::TurnSource;
@@ -49,7 +49,7 @@ pub(super) struct Turn {
     pub(super) artifacts: Arc<ArtifactSet>,
     pub(super) records: Records,
     pub(super) observers: Option<Arc<[Arc<dyn Observer>]>>,
-    pub(super) sequence: EventCounter,
+    pub(super) events: EventOrder,
     pub(super) cancellation: Cancellation,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) recorder: Option<Arc<dyn RecordWriter>>,
@@ -64,22 +64,6 @@ pub(super) struct Turn {
 impl Turn {
     fn observers(&self) -> &[Arc<dyn Observer>] {
         self.observers.as_deref().unwrap_or_default()
-    }
-}
-
-/// Numbers the events of a turn. Only dispatches that share a number need a counter of their own.
-pub(super) struct EventCounter {
-    own: AtomicU64,
-    shared: Option<Arc<AtomicU64>>,
-}
-
-impl EventCounter {
-    pub(super) fn new(shared: Option<Arc<AtomicU64>>) -> Self {
-        Self { own: AtomicU64::new(0), shared }
-    }
-
-    fn next(&self) -> u64 {
-        self.shared.as_deref().unwrap_or(&self.own).fetch_add(1, Ordering::Relaxed)
     }
 }
 
@@ -361,8 +345,7 @@ impl TurnContext {
         if !self.is_observed() {
             return WorkScopes::default();
         }
-        let event = self.make_event(dispatch, iteration, kind);
-        self.observe(&event);
+        let event = self.deliver_event(dispatch, iteration, kind());
         let scope = |observer: &Arc<dyn Observer>| {
             catch_unwind(AssertUnwindSafe(|| observer.scope(&event))).ok().flatten()
         };
@@ -376,24 +359,20 @@ impl TurnContext {
         kind: impl FnOnce() -> EventKind,
     ) {
         if self.is_observed() {
-            self.observe(&self.make_event(dispatch, iteration, kind));
+            self.deliver_event(dispatch, iteration, kind());
         }
     }
 
-    fn make_event(
-        &self,
-        dispatch: &Arc<str>,
-        iteration: u32,
-        kind: impl FnOnce() -> EventKind,
-    ) -> Event {
-        Event {
+    fn deliver_event(&self, dispatch: &Arc<str>, iteration: u32, kind: EventKind) -> Event {
+        let make = |sequence| Event {
             turn: Arc::clone(&self.turn.id),
             dispatch: Arc::clone(dispatch),
             iteration,
-            sequence: self.turn.sequence.next(),
+            sequence,
             at: self.turn.clock.now(),
-            kind: kind(),
-        }
+            kind,
+        };
+        self.turn.events.deliver(make, |event| self.observe(event))
     }
 
     fn observe(&self, event: &Event) {

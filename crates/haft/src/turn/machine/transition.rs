@@ -169,6 +169,8 @@ impl TurnMachine {
             Some(Limit::Iterations)
         } else if limits.tokens.is_some_and(|limit| self.totals.usage.total >= limit) {
             Some(Limit::Tokens)
+        } else if limits.cost.is_some_and(|limit| limit.is_reached(self.totals.usage)) {
+            Some(Limit::Cost)
         } else {
             wall_time_reached.then_some(Limit::WallTime)
         }

@@ -15,7 +15,7 @@ use haft_core::pipeline::{Middleware, Pipeline, Stage};
 use haft_core::record::{RecordLoader, SpoolResolver};
 use haft_core::registry::ToolRegistry;
 use haft_core::spool::SpoolStore;
-use haft_core::step::DispatchExecutor;
+use haft_core::step::{DispatchExecutor, ExecutorDescription};
 use haft_core::store::TurnStore;
 use haft_core::tool::Spooler;
 use haft_core::trust::EnvelopeSecret;
@@ -27,6 +27,7 @@ use super::super::gates::{Approver, GateNotifier, GatePolicy};
 use super::super::lease::LeaseRenewer;
 use super::super::limits::{Deadlines, Limits};
 use super::super::machine::TurnRules;
+use super::super::prices::CostLimit;
 use super::super::query_tools::overlay_baseline;
 use super::super::timed::TimedStore;
 use super::{RunnerShared, TurnRunner};
@@ -366,6 +367,12 @@ impl TurnRunnerBuilder {
         self
     }
 
+    /// What takes the steps of the turns.
+    #[must_use]
+    pub fn executor_description(&self) -> ExecutorDescription {
+        self.executor.description()
+    }
+
     /// The limits of a turn.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
@@ -460,6 +467,9 @@ impl TurnRunnerBuilder {
         let mut faults = Vec::new();
         if self.limits.iterations == 0 {
             faults.push("a turn needs at least one iteration".to_owned());
+        }
+        if self.limits.cost.is_some_and(CostLimit::is_zero) {
+            faults.push("the limit `cost` is zero".to_owned());
         }
         let deadlines = &self.deadlines;
         let times = [

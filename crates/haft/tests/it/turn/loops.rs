@@ -10,7 +10,7 @@ use haft::executors::{Step, StepContext, StepError};
 use haft::middleware::Next;
 use haft::records::CallState;
 use haft::turn::Cancellation;
-use haft::turn::{Deadlines, Limit, Limits, TurnInput, TurnOutcome};
+use haft::turn::{CostLimit, Deadlines, Limit, Limits, TokenPrices, TurnInput, TurnOutcome};
 use haft::turn::{Signal, TurnContext};
 use haft::{DispatchContext, Tool};
 
@@ -244,6 +244,15 @@ async fn every_limit_ends_a_turn_that_would_not_end() {
     let report = report.run(input()).await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::LimitReached { limit: Limit::Tokens });
     assert_eq!((report.usage.total, report.iterations), (300, 3));
+
+    // A step costs 100 millionths.
+    let prices = TokenPrices::per_million(1.0, 1.0);
+    let cost = |max| limits.cost(Some(CostLimit::new(max, prices)));
+    let report = runner(costly).limits(cost(0.00015)).build().unwrap();
+    let report = report.run(input()).await.unwrap();
+    assert_eq!(report.outcome, TurnOutcome::LimitReached { limit: Limit::Cost });
+    assert_eq!((report.usage.total, report.iterations), (200, 2));
+    assert!(runner(costly).limits(cost(0.0)).build().is_err());
 
     let tool = Tool::builder("t").description("T.").handler(|| "x").build().unwrap();
     let repeat = |_: StepContext| async { Ok::<_, StepError>(Step::new().call(call("t", "{}"))) };

@@ -1,0 +1,135 @@
+//! What tokens cost, and what a turn may cost.
+
+use haft_core::usage::Usage;
+
+/// The prices of a model for a million tokens, in any currency.
+///
+/// ```
+/// use haft::events::Usage;
+/// use haft::turn::TokenPrices;
+///
+/// let prices = TokenPrices::per_million(3.0, 15.0).cached(0.3);
+/// let usage = Usage::new(1_000_000, 100_000).with_cached(500_000);
+/// assert_eq!(prices.cost(usage), 1.5 + 0.15 + 1.5);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct TokenPrices {
+    /// Tokens that the model reads.
+    pub input: f64,
+    /// Tokens that the model writes.
+    pub output: f64,
+    /// Tokens that the model reads from a cache.
+    pub cached: f64,
+}
+
+impl TokenPrices {
+    /// Prices for a million tokens that the model reads and writes. Tokens from a cache cost as much as others.
+    #[must_use]
+    pub const fn per_million(input: f64, output: f64) -> Self {
+        Self { input, output, cached: input }
+    }
+
+    /// Sets the price of tokens that the model reads from a cache.
+    #[must_use]
+    pub const fn cached(mut self, price: f64) -> Self {
+        self.cached = price;
+        self
+    }
+
+    /// What tokens cost.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "a cost is rounded")]
+    pub fn cost(&self, usage: Usage) -> f64 {
+        let cached = usage.cached.min(usage.prompt);
+        let (fresh, written) = ((usage.prompt - cached) as f64, usage.completion as f64);
+        (fresh * self.input + cached as f64 * self.cached + written * self.output) / 1e6
+    }
+}
+
+/// What a turn may cost, and the prices that its tokens are counted by: [`Limits::cost`](super::Limits::cost).
+///
+/// Amounts are rounded up to a millionth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CostLimit {
+    max: u64,
+    input: u64,
+    output: u64,
+    cached: u64,
+}
+
+impl CostLimit {
+    /// So much, by the prices of the model that takes the steps of the turn. Both are in the same currency.
+    #[must_use]
+    pub fn new(max: f64, prices: TokenPrices) -> Self {
+        Self {
+            max: to_millionths(max),
+            input: to_millionths(prices.input),
+            output: to_millionths(prices.output),
+            cached: to_millionths(prices.cached),
+        }
+    }
+
+    /// Whether no turn could take a step.
+    pub(super) const fn is_zero(self) -> bool {
+        self.max == 0
+    }
+
+    /// Whether these tokens cost as much as the turn may cost.
+    pub(super) fn is_reached(self, usage: Usage) -> bool {
+        let cached = usage.cached.min(usage.prompt);
+        let counted = [
+            (usage.prompt - cached, self.input),
+            (cached, self.cached),
+            (usage.completion, self.output),
+        ];
+        let cost: u128 =
+            counted.into_iter().map(|(tokens, price)| u128::from(tokens) * u128::from(price)).sum();
+        cost >= u128::from(self.max) * 1_000_000
+    }
+}
+
+/// An amount in millionths, rounded up. What is no positive number is 0.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the conversion saturates"
+)]
+fn to_millionths(amount: f64) -> u64 {
+    // The product of a short decimal number can be a little more than the whole number that it means.
+    (amount * 1e6 - 1e-6).ceil() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CostLimit, TokenPrices};
+    use haft_core::usage::Usage;
+
+    #[test]
+    fn a_limit_is_reached_by_what_each_kind_of_tokens_costs() {
+        let limit = CostLimit::new(0.30, TokenPrices::per_million(0.25, 2.0).cached(0.025));
+        for (usage, is_reached) in [
+            (Usage::new(1_199_999, 0), false),
+            (Usage::new(1_200_000, 0), true),
+            (Usage::new(1_200_000, 0).with_cached(1), false),
+            (Usage::new(12_000_000, 0).with_cached(12_000_000), true),
+            (Usage::new(0, 149_999), false),
+            (Usage::new(0, 150_000), true),
+            (Usage::new(u64::MAX, u64::MAX), true),
+            // A provider that counts cached tokens beside the prompt.
+            (Usage::new(10, 0).with_cached(1_000_000_000), false),
+        ] {
+            assert_eq!(limit.is_reached(usage), is_reached, "{usage:?}");
+        }
+    }
+
+    #[test]
+    fn amounts_are_rounded_up_and_nonsense_is_nothing() {
+        assert!(!CostLimit::new(1e-9, TokenPrices::per_million(1.0, 1.0)).is_zero());
+        for max in [0.0, -1.0, f64::NAN] {
+            assert!(CostLimit::new(max, TokenPrices::per_million(1.0, 1.0)).is_zero(), "{max}");
+        }
+        let free = CostLimit::new(f64::INFINITY, TokenPrices::per_million(0.0, 0.0));
+        assert!(!free.is_reached(Usage::new(u64::MAX, 0)));
+    }
+}
