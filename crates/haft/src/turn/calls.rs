@@ -206,6 +206,8 @@ impl CallRunner {
             return Ok(Arc::new(ended));
         }
         if attempt.tool.effect() == ToolEffect::Once {
+            // First: if an old lease cannot be renewed, the call is not stored as one that started.
+            self.gates.recorder.confirm_lease().await?;
             Box::pin(self.store_start(&attempt.call)).await?;
             // Afterwards: an approval that is spent for a start that could not be stored would be lost.
             if let Some(approval) = &approval
