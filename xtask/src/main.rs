@@ -61,7 +61,9 @@ fn main() -> ExitCode {
         ["mutants", options @ ..] => match mutants::Sample::parse(options) {
             Some(sample) => mutants::run(root(), &sample),
             None => {
-                eprintln!("usage: cargo xtask mutants [--sample N] [--seed S] [--only MODULE] [--list]");
+                eprintln!(
+                    "usage: cargo xtask mutants [--sample N] [--seed S] [--only MODULE] [--list]"
+                );
                 ExitCode::from(2)
             }
         },
