@@ -38,7 +38,7 @@ Commands:
   resolve Finds versions for programs that use Haft next to other users of SQLite, and compiles the ends
           of the range of rusqlite
   mutants Changes the code in small ways and lists the changes that no test notices.
-          With --sample N, --seed S: how many and which; --list prints them
+          With --sample N, --seed S, --only MODULE: how many and which; --list prints them
   recording  Draws the terminal of the README from what the program prints
   soak    What takes long: more cases of properties, crashes again and again, large contents
   help    This text (also --help, -h)
@@ -59,9 +59,11 @@ fn main() -> ExitCode {
         ["api", "--check"] => api::check(root()),
         ["resolve"] => resolve::run(root()),
         ["mutants", options @ ..] => match mutants::Sample::parse(options) {
-            Some(sample) => mutants::run(root(), sample),
+            Some(sample) => mutants::run(root(), &sample),
             None => {
-                eprintln!("usage: cargo xtask mutants [--sample N] [--seed S] [--list]");
+                eprintln!(
+                    "usage: cargo xtask mutants [--sample N] [--seed S] [--only MODULE] [--list]"
+                );
                 ExitCode::from(2)
             }
         },

@@ -2,9 +2,9 @@
 //!
 //! The mutants are those of the code that promises are made of: tools, registry, calls, gates, trust and schemas of the
 //! core, and the machine of turns. A sample of them is drawn with a seed, so that a run can be repeated; `--list` prints
-//! it. At least nine in ten mutants that compile have to be caught.
+//! it, and `--only gate` takes those below one directory. At least nine in ten mutants that compile have to be caught.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
@@ -29,35 +29,52 @@ const AREAS: [Area; 2] = [
         ],
         // The tests of the crate build fast and catch most; the others are tried with what they missed.
         tests: &[
-            ("haft-core", "all()"),
-            ("haft", "test(/turn::|tool|artifacts|agreement|derive|providers::hostile/)"),
+            Tests { package: "haft-core", target: &["--lib"], filter: "all()" },
+            Tests {
+                package: "haft",
+                target: &["--test", "it"],
+                filter: "test(/turn::|tool|artifacts|agreement|derive|providers::hostile/)",
+            },
         ],
     },
     Area {
         package: "haft",
         sources: &["crates/haft/src/turn/machine/**", "crates/haft/src/turn/machine.rs"],
-        tests: &[("haft", "test(/turn/)")],
+        // The unit tests of the machine are small, the integration tests are not.
+        tests: &[
+            Tests { package: "haft", target: &["--lib"], filter: "test(/turn/)" },
+            Tests { package: "haft", target: &["--test", "it"], filter: "test(/turn/)" },
+        ],
     },
 ];
 
 struct Area {
     package: &'static str,
     sources: &'static [&'static str],
-    /// Packages with tests, and the tests as nextest selects them, one after the other.
-    tests: &'static [(&'static str, &'static str)],
+    /// One after the other.
+    tests: &'static [Tests],
+}
+
+/// Tests of a package, as cargo and nextest select them.
+struct Tests {
+    package: &'static str,
+    target: &'static [&'static str],
+    filter: &'static str,
 }
 
 /// How many mutants are tried, which ones, and whether they are only printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Sample {
     pub(crate) count: usize,
     pub(crate) seed: u64,
     pub(crate) lists: bool,
+    /// The only module whose mutants are tried.
+    pub(crate) only: Option<String>,
 }
 
 impl Sample {
     /// The sample of `cargo xtask soak`.
-    pub(crate) const SOAK: Self = Self { count: 300, seed: 1, lists: false };
+    pub(crate) const SOAK: Self = Self { count: 300, seed: 1, lists: false, only: None };
 
     /// Reads the options of the command.
     pub(crate) fn parse(args: &[&str]) -> Option<Self> {
@@ -68,6 +85,7 @@ impl Sample {
                 "--sample" => sample.count = args.next()?.parse().ok()?,
                 "--seed" => sample.seed = args.next()?.parse().ok()?,
                 "--list" => sample.lists = true,
+                "--only" => sample.only = Some((*args.next()?).to_owned()),
                 _ => return None,
             }
         }
@@ -76,7 +94,7 @@ impl Sample {
 }
 
 /// Tries a sample of the mutants, and fails if too few of them are caught.
-pub(crate) fn run(root: &Path, sample: Sample) -> ExitCode {
+pub(crate) fn run(root: &Path, sample: &Sample) -> ExitCode {
     match try_sample(root, sample) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
@@ -87,19 +105,9 @@ pub(crate) fn run(root: &Path, sample: Sample) -> ExitCode {
     }
 }
 
-fn try_sample(root: &Path, sample: Sample) -> io::Result<bool> {
+fn try_sample(root: &Path, sample: &Sample) -> io::Result<bool> {
     let program = tools::MUTANTS.install()?;
-    let mut all = Vec::new();
-    for (index, area) in AREAS.iter().enumerate() {
-        let mut command = Command::new(&program);
-        command.current_dir(root).args(["mutants", "--list", "--package", area.package]);
-        for source in area.sources {
-            command.args(["--file", source]);
-        }
-        let output = command.stderr(Stdio::inherit()).output()?;
-        let list = String::from_utf8_lossy(&output.stdout).into_owned();
-        all.extend(list.lines().map(|name| (index, name.to_owned())));
-    }
+    let all = list_mutants(root, &program, sample.only.as_deref())?;
     let chosen = draw(&all, sample);
     println!("{} of {} mutants, seed {}", chosen.len(), all.len(), sample.seed);
     if sample.lists {
@@ -114,21 +122,50 @@ fn try_sample(root: &Path, sample: Sample) -> io::Result<bool> {
             total.add(&test_mutants(root, &program, area, &names)?);
         }
     }
-    let (caught, viable) = (total.caught, total.caught + total.missed.len());
-    println!("{caught} of {viable} mutants that compile were caught; missed:");
-    total.missed.iter().for_each(|name| println!("  {name}"));
-    Ok(caught * 10 >= viable * 9)
+    total.print();
+    Ok(total.caught.len() * 10 >= total.viable() * 9)
+}
+
+/// The mutants of all areas, or those of one module, with the indexes of their areas.
+fn list_mutants(
+    root: &Path,
+    program: &Path,
+    only: Option<&str>,
+) -> io::Result<Vec<(usize, String)>> {
+    let mut all = Vec::new();
+    for (index, area) in AREAS.iter().enumerate() {
+        let mut command = Command::new(program);
+        command.current_dir(root).args(["mutants", "--list", "--package", area.package]);
+        for source in area.sources {
+            command.args(["--file", source]);
+        }
+        let output = command.stderr(Stdio::inherit()).output()?;
+        let list = String::from_utf8_lossy(&output.stdout).into_owned();
+        let chosen = list.lines().filter(|name| only.is_none_or(|it| module_of(name) == it));
+        all.extend(chosen.map(|name| (index, name.to_owned())));
+    }
+    Ok(all)
+}
+
+/// The module that a mutant belongs to: `gate` for `crates/haft-core/src/gate/grant.rs:3:5: …`.
+fn module_of(name: &str) -> &str {
+    let path = name.split(':').next().unwrap_or_default();
+    let path = path.split_once("/src/").map_or(path, |(_, path)| path);
+    let path = path.strip_prefix("turn/").unwrap_or(path);
+    path.split(['/', '.']).next().unwrap_or_default()
 }
 
 /// Runs the tests of an area against each of these mutants. What one package misses is tried with the next.
 fn test_mutants(root: &Path, program: &Path, area: &Area, names: &[&str]) -> io::Result<Tally> {
-    let mut total = Tally { caught: 0, missed: names.iter().map(|it| (*it).to_owned()).collect() };
-    for tests in area.tests.iter().filter(|_| !names.is_empty()) {
+    let missed = names.iter().map(|it| (*it).to_owned()).collect();
+    let mut total = Tally { caught: Vec::new(), missed };
+    for tests in area.tests {
         if total.missed.is_empty() {
             break;
         }
-        let tally = run_stage(root, program, (area, tests), &total.missed)?;
-        total = Tally { caught: total.caught + tally.caught, missed: tally.missed };
+        let mut tally = run_stage(root, program, (area, tests), &total.missed)?;
+        tally.caught.append(&mut total.caught);
+        total = tally;
     }
     Ok(total)
 }
@@ -137,13 +174,16 @@ fn test_mutants(root: &Path, program: &Path, area: &Area, names: &[&str]) -> io:
 fn run_stage(
     root: &Path,
     program: &Path,
-    (area, (package, filter)): (&Area, &(&str, &str)),
+    (area, Tests { package, target, filter }): (&Area, &Tests),
     names: &[String],
 ) -> io::Result<Tally> {
-    let output = root.join("target/mutants").join(format!("{}-{package}", area.package));
+    let stage = format!("{}-{package}{}", area.package, target.concat());
+    let output = root.join("target/mutants").join(stage);
     std::fs::create_dir_all(&output)?;
     let mut command = Command::new(program);
     command.current_dir(root).args(["mutants", "--package", area.package, "--all-features"]);
+    // Shared by all stages, so that the dependencies are built once.
+    command.env("CARGO_TARGET_DIR", root.join("target/mutants/build"));
     for source in area.sources {
         command.args(["--file", source]);
     }
@@ -152,7 +192,7 @@ fn run_stage(
     }
     command.args(["--test-package", package, "--test-tool=nextest", "--timeout=300"]);
     command.args(["--no-shuffle", "--colors=never", "--output"]).arg(&output);
-    command.args(["--", "--filterset", filter]);
+    command.arg("--").args(*target).args(["--filterset", filter]);
     // Its exit code says that mutants were missed, which the lists say as well.
     command.stdin(Stdio::null()).status()?;
     Tally::read(&output.join("mutants.out"), names)
@@ -161,7 +201,7 @@ fn run_stage(
 /// What became of some mutants. Those that do not compile do not count.
 #[derive(Debug, Default)]
 struct Tally {
-    caught: usize,
+    caught: Vec<String>,
     missed: Vec<String>,
 }
 
@@ -174,19 +214,41 @@ impl Tally {
             Ok(chosen.map(str::to_owned).collect())
         };
         // A test that never ends has noticed the change.
-        let caught = lines("caught.txt")?.len() + lines("timeout.txt")?.len();
+        let mut caught = lines("caught.txt")?;
+        caught.append(&mut lines("timeout.txt")?);
         Ok(Self { caught, missed: lines("missed.txt")? })
     }
 
     fn add(&mut self, other: &Self) {
-        self.caught += other.caught;
+        self.caught.extend(other.caught.iter().cloned());
         self.missed.extend(other.missed.iter().cloned());
+    }
+
+    /// How many mutants compile.
+    fn viable(&self) -> usize {
+        self.caught.len() + self.missed.len()
+    }
+
+    fn print(&self) {
+        let mut modules: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+        for (names, is_caught) in [(&self.caught, 1), (&self.missed, 0)] {
+            for name in names {
+                let (caught, viable) = modules.entry(module_of(name)).or_default();
+                (*caught, *viable) = (*caught + is_caught, *viable + 1);
+            }
+        }
+        for (module, (caught, viable)) in modules {
+            println!("{module}: {caught} of {viable}");
+        }
+        let (caught, viable) = (self.caught.len(), self.viable());
+        println!("{caught} of {viable} mutants that compile were caught; missed:");
+        self.missed.iter().for_each(|name| println!("  {name}"));
     }
 }
 
 /// Draws mutants without repetition: those whose hashes with the seed are the smallest. A mutant that is added or removed
 /// elsewhere changes the sample little.
-fn draw(all: &[(usize, String)], sample: Sample) -> Vec<(usize, String)> {
+fn draw(all: &[(usize, String)], sample: &Sample) -> Vec<(usize, String)> {
     let mut hashed: BTreeSet<(u64, &(usize, String))> = BTreeSet::new();
     for mutant in all {
         // Without the line, which changes with every edit above it.
@@ -219,7 +281,7 @@ fn escape(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Sample, draw, escape};
+    use super::{Sample, draw, escape, module_of};
 
     #[test]
     fn a_sample_is_the_same_for_a_seed_and_survives_edits_elsewhere() {
@@ -230,7 +292,7 @@ mod tests {
         };
         let names = |line: usize, seed: u64| -> Vec<String> {
             let sample = Sample { count: 10, seed, ..Sample::SOAK };
-            let drawn = draw(&mutants(line), sample);
+            let drawn = draw(&mutants(line), &sample);
             drawn.into_iter().map(|(_, name)| name.rsplit(':').next().unwrap().to_owned()).collect()
         };
         assert_eq!(names(1, 1).len(), 10);
@@ -248,10 +310,22 @@ mod tests {
 
     #[test]
     fn options_are_read() {
-        let sample = Sample { count: 40, seed: 7, lists: true };
-        assert_eq!(Sample::parse(&["--sample", "40", "--seed", "7", "--list"]), Some(sample));
+        let sample = Sample { count: 40, seed: 7, lists: true, only: Some("gate".to_owned()) };
+        let args = ["--sample", "40", "--seed", "7", "--list", "--only", "gate"];
+        assert_eq!(Sample::parse(&args), Some(sample));
         assert_eq!(Sample::parse(&[]), Some(Sample::SOAK));
         assert_eq!(Sample::parse(&["--sample"]), None);
         assert_eq!(Sample::parse(&["--all"]), None);
+    }
+
+    #[test]
+    fn mutants_belong_to_modules() {
+        for (name, module) in [
+            ("crates/haft-core/src/gate/grant.rs:3:5: replace a with b", "gate"),
+            ("crates/haft-core/src/trust.rs:3:5: replace a with b", "trust"),
+            ("crates/haft/src/turn/machine/effect.rs:3:5: replace a with b", "machine"),
+        ] {
+            assert_eq!(module_of(name), module);
+        }
     }
 }

@@ -418,7 +418,7 @@ impl PartialEq for Stash {
 impl fmt::Debug for Stash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (len, typed) = (self.len(), self.read().typed.as_ref().map_or(0, |it| it.len()));
-        f.debug_struct("Registry").field("len", &len).field("typed", &typed).finish_non_exhaustive()
+        f.debug_struct("Stash").field("len", &len).field("typed", &typed).finish_non_exhaustive()
     }
 }
 

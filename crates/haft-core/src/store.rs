@@ -98,7 +98,10 @@ pub trait TurnStore: fmt::Debug + Send + Sync {
     /// and with [`StoreError::Unknown`] if the turn was removed.
     fn renew(&self, lease: Lease) -> BoxFuture<'_, Result<Lease, StoreError>>;
 
-    /// Gives a lease back. One that was lost changes nothing. A turn that is still running can be claimed at once.
+    /// Gives a lease back. A turn that is still running can be claimed at once.
+    ///
+    /// One that was taken over shows that its process lives, as one that was stopped or got no processor for too long: one
+    /// take-over less counts ([`TurnSchedule::retract_take_over`]). Nothing else changes.
     fn release(&self, lease: Lease) -> BoxFuture<'_, Result<(), StoreError>>;
 
     /// Writes all of this, in order, or nothing. Fails with [`StoreError::LeaseLost`], and writes

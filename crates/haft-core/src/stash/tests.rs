@@ -414,5 +414,5 @@ fn typed_entries_live_beside_the_json() {
 fn debug_does_not_show_what_is_stored() {
     let store = store(json!({ "token": "secret" }));
     store.insert_typed(1_u8);
-    assert_eq!(format!("{store:?}"), "Registry { len: 1, typed: 1, .. }");
+    assert_eq!(format!("{store:?}"), "Stash { len: 1, typed: 1, .. }");
 }

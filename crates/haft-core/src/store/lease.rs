@@ -50,8 +50,8 @@ pub struct Lease {
     pub until: Timestamp,
     /// How long it holds after a renewal.
     pub ttl: Duration,
-    /// How often the turn was taken over from a process that died, since it last made progress. A turn that kills
-    /// every process that runs it has a high number.
+    /// How often the turn was taken over from a process that has not been heard of again, since it last made progress. A
+    /// turn that kills every process that runs it has a high number.
     pub take_overs: u32,
     /// Who has asked for the end of the turn, as of the claim or the last renewal.
     pub cancel: Option<CancelRequest>,

@@ -32,7 +32,7 @@ pub struct TurnSchedule {
     pub runnable_at: Option<Timestamp>,
     /// Until when the lease on it holds or held; `None` if it was given back.
     pub held_until: Option<Timestamp>,
-    /// How often it was taken over from a process that died, since it last made progress.
+    /// How often it was taken over from a process that has not been heard of again, since it last made progress.
     pub take_overs: u32,
     /// Who asked for its end.
     pub cancel: Option<CancelRequest>,
@@ -94,6 +94,13 @@ impl TurnSchedule {
         self.held_until = None;
         if matches!(self.status, TurnStatus::Running | TurnStatus::CancelRequested) {
             self.runnable_at = Some(now);
+        }
+    }
+
+    /// A process whose lease was taken over gives it back. It did not die after all, so that one take-over less counts.
+    pub fn retract_take_over(&mut self) {
+        if !self.status.is_final() {
+            self.take_overs = self.take_overs.saturating_sub(1);
         }
     }
 

@@ -198,17 +198,11 @@ impl CallRunner {
             let ended = self.end_cancelled_call(&attempt.call, &attempt.tool, &reason, work);
             return Ok(Arc::new(ended));
         }
-        if attempt.tool.effect() == ToolEffect::Once {
-            Box::pin(self.store_start(&attempt.call)).await?;
-            // Afterwards: an approval that is spent for a start that could not be stored would be lost.
-            if let Some(approval) = &approval
-                && Box::pin(self.spend_approval(&approval.ledger_id, &attempt.call)).await?
-                    == Spending::Repeated
-            {
-                return Ok(Arc::new(self.end_spent_call(&attempt.call)));
-            }
-            // Last: a process that is stopped from here on can still begin what another one has found as begun.
-            self.shared.recorder.confirm_lease().await?;
+        if attempt.tool.effect() == ToolEffect::Once
+            && Box::pin(self.start_once(&attempt.call, approval.as_ref())).await?
+                == Spending::Repeated
+        {
+            return Ok(Arc::new(self.end_spent_call(&attempt.call)));
         }
         let ended = match accepted {
             // Boxed, because calls without an approval need no room for it.
@@ -275,6 +269,30 @@ impl CallRunner {
             }
             Err(ended) => Err(ended),
         })
+    }
+
+    /// Stores that a call starts which must not be repeated, and spends its approval. This process has the turn when the
+    /// handler begins, unless it is stopped in that very moment.
+    async fn start_once(
+        &self,
+        call: &Arc<ToolCall>,
+        approval: Option<&Approval>,
+    ) -> Result<Spending, RecordError> {
+        // First: if an old lease cannot be renewed, the call is not stored as one that started.
+        self.shared.recorder.confirm_lease().await?;
+        self.store_start(call).await?;
+        // Afterwards: an approval that is spent for a start that could not be stored would be lost.
+        let spent = match approval {
+            Some(approval) => self.spend_approval(&approval.ledger_id, call).await?,
+            None => Spending::First,
+        };
+        let confirmed = self.shared.recorder.confirm_lease().await;
+        if confirmed.is_err() && (approval.is_none() || self.runner.ledger.is_none()) {
+            // It has not started after all. If another process has the turn, the store refuses this.
+            let _ = self.ctx.turn().store_tool_call(Arc::clone(call)).await;
+        }
+        confirmed?;
+        Ok(spent)
     }
 
     /// Stores that a call started which must not be repeated, before its handler runs.

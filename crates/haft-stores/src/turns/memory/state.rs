@@ -214,13 +214,21 @@ impl StoreState {
     }
 
     pub(super) fn release(&mut self, lease: &Lease, now: Timestamp) {
-        let Ok(number) = self.check_lease(lease) else { return };
+        let Ok(number) = self.check_lease(lease) else { return self.retract_take_over(lease) };
         self.change_schedule(number, |schedule| schedule.release(now));
         if let Some(turn) = self.turns.get_mut(&number) {
             turn.summary.holder = None;
         }
         self.changes.note(&lease.turn, StoreChangeKind::Claimable);
         self.remove_surplus(now);
+    }
+
+    /// A process that lost its lease lives.
+    fn retract_take_over(&mut self, lease: &Lease) {
+        let Some(number) = self.numbers.get(&lease.turn).copied() else { return };
+        if self.turns.get(&number).is_some_and(|turn| lease.epoch < turn.epoch) {
+            self.change_schedule(number, TurnSchedule::retract_take_over);
+        }
     }
 
     pub(super) fn commit(

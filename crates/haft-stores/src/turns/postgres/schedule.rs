@@ -264,14 +264,22 @@ pub(super) async fn renew_lease(
     Ok(lease)
 }
 
-/// Returns whether the lease was valid.
+/// Returns whether the lease was valid. The process of one that was taken over lives.
 pub(super) async fn release_lease(
     database: &Database,
     transaction: &Transaction<'_>,
     lease: &Lease,
 ) -> Result<bool, PostgresError> {
     let turn = LeaseRow::lock(database, transaction, &lease.turn).await?;
-    let Some(mut turn) = turn.filter(|it| it.is_held_with(lease)) else { return Ok(false) };
+    let Some(mut turn) = turn else { return Ok(false) };
+    if !turn.is_held_with(lease) {
+        let is_later = u64::try_from(turn.epoch).is_ok_and(|epoch| lease.epoch < epoch);
+        if is_later && turn.schedule.take_overs > 0 {
+            turn.schedule.retract_take_over();
+            turn.store(database, transaction).await?;
+        }
+        return Ok(false);
+    }
     turn.holder = None;
     turn.schedule.release(turn.now);
     turn.store(database, transaction).await?;

@@ -232,14 +232,20 @@ pub(super) fn renew_lease(
     Ok(lease)
 }
 
-/// Returns whether the lease was valid.
+/// Returns whether the lease was valid. The process of one that was taken over lives.
 pub(super) fn release_lease(
     connection: &Connection,
     lease: &Lease,
     now: Timestamp,
 ) -> Result<bool, SqliteError> {
-    let found = LeaseRow::find(connection, &lease.turn)?.filter(|it| it.is_held_with(lease));
-    let Some(mut turn) = found else { return Ok(false) };
+    let Some(mut turn) = LeaseRow::find(connection, &lease.turn)? else { return Ok(false) };
+    if !turn.is_held_with(lease) {
+        if lease.epoch < turn.epoch && turn.schedule.take_overs > 0 {
+            turn.schedule.retract_take_over();
+            turn.store(connection)?;
+        }
+        return Ok(false);
+    }
     turn.holder = None;
     turn.schedule.release(now);
     turn.store(connection)?;

@@ -41,6 +41,7 @@ enum Flaw {
     ClaimsNewestFirst,
     IgnoresFilters,
     ForgetsTakeOvers,
+    TakesTheStoppedForDead,
     HidesCancellation,
     ForgetsTokens,
     SkipsEntries,
@@ -269,6 +270,12 @@ impl TurnStore for Flawed {
             if self.flaw == Flaw::ForgetsToRelease {
                 return Ok(());
             }
+            if self.flaw == Flaw::TakesTheStoppedForDead {
+                let last = self.leases.lock().unwrap().get(&lease.turn).cloned();
+                if last.is_some_and(|last| lease.epoch < last.epoch) {
+                    return Ok(());
+                }
+            }
             self.store.release(lease).await
         })
     }
@@ -465,6 +472,7 @@ fn flaws_are_found() {
     check(Flaw::IgnoresFilters, "turns that cannot run are not claimed");
     check(Flaw::CountsAllTurns, "the turns that can be claimed are counted");
     check(Flaw::ForgetsTakeOvers, "each claim of a dead holder's turn counts");
+    check(Flaw::TakesTheStoppedForDead, "what is refused changes nothing");
     check(
         Flaw::HidesCancellation,
         "the holder learns who cancels its turn when it renews its lease",

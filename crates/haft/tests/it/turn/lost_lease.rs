@@ -1,7 +1,7 @@
 //! A process that is stopped for longer than its lease, in the middle of a call.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use haft::executors::Step;
@@ -12,6 +12,7 @@ use haft::turn::{ApprovalLedger, Deadlines, Gate, ManualClock, Spending, Timesta
 use haft::{Args, BoxFuture, DispatchContext, Tool};
 
 use super::gates::{SECRET, done};
+use super::points::{Fate, Guarded, Judge, Side};
 use super::{call, input, runner, steps};
 
 const LEASE: Duration = Duration::from_millis(100);
@@ -73,6 +74,53 @@ async fn run_stopped_call(is_taken_over: bool) -> (u32, CallState) {
     assert_eq!(report.is_resumable, is_taken_over, "{:?}", report.error);
     let state = report.calls.first().map_or(CallState::Running, |call| call.state());
     (ran.load(Ordering::SeqCst), state)
+}
+
+/// A process is stopped for longer than its lease when it has just written something, and its store cannot renew leases
+/// then. Returns whether it was stopped, how often the handler ran, and the state of the call when the turn is resumed.
+async fn stop_after_commit(number: usize) -> (bool, u32, CallState) {
+    let (commits, is_away) = (AtomicUsize::new(0), Arc::new(AtomicBool::new(false)));
+    let away = Arc::clone(&is_away);
+    let judge: Judge = Arc::new(move |moment| {
+        if moment.what == "commit" && moment.side == Side::After {
+            if commits.fetch_add(1, Ordering::SeqCst) == number {
+                std::thread::sleep(LEASE * 2);
+                away.store(true, Ordering::SeqCst);
+            }
+        } else if moment.what == "renew" && away.load(Ordering::SeqCst) {
+            return Fate::Fail;
+        }
+        Fate::Pass
+    });
+    let ran = Arc::new(AtomicU32::new(0));
+    let count = Arc::clone(&ran);
+    let pay = Tool::builder("pay").description("Pays.").effect(ToolEffect::Once);
+    let pay = pay.handler(move || {
+        count.fetch_add(1, Ordering::SeqCst);
+        "paid"
+    });
+    let built = runner(steps([|_| Ok(Step::new().call(call("pay", "{}"))), done]));
+    let built = built.tool(pay.build().unwrap()).deadlines(Deadlines::new().lease(LEASE));
+    let built = built.store(Guarded::new(Arc::new(MemoryStore::new()), judge)).build().unwrap();
+    let mut report = built.run(input().id("t")).await.unwrap();
+    let was_stopped = is_away.swap(false, Ordering::SeqCst);
+    if report.is_resumable {
+        report = built.resume(&turn()).await.unwrap();
+    }
+    (was_stopped, ran.load(Ordering::SeqCst), report.calls.first().unwrap().state())
+}
+
+/// A call that has not begun is not taken for one that may have.
+#[tokio::test]
+async fn a_lease_that_cannot_be_renewed_leaves_no_call_in_doubt() {
+    for number in 0.. {
+        let (was_stopped, ran, state) = stop_after_commit(number).await;
+        assert_eq!((ran, state), (1, CallState::Succeeded), "after commit {number}");
+        if !was_stopped {
+            assert!(number > 2, "{number}");
+            break;
+        }
+    }
 }
 
 /// The other process has found the call as begun, and takes it for unknown.

@@ -98,6 +98,39 @@ async fn a_turn_that_kills_its_processes_is_given_up() {
     assert_eq!(world.store.summary(turn).await.unwrap().unwrap().take_overs, 0, "it made progress");
 }
 
+/// A process that got no processor for longer than its lease learns of it when it goes on.
+#[tokio::test(start_paused = true)]
+async fn a_turn_whose_processes_were_only_stopped_is_not_given_up() {
+    let world = World::new();
+    let turn = world.runner(done).enqueue(TurnInput::new("Work.")).await.unwrap();
+    let mut stopped: tokio::task::JoinSet<_> = tokio::task::JoinSet::new();
+    for number in 1..=5 {
+        let asked = Arc::clone(&world.asked);
+        let waits = TurnRunner::builder(async move |ctx: StepContext| {
+            asked.fetch_add(1, Ordering::SeqCst);
+            let reason = ctx.dispatch().cancellation().cancelled().await;
+            Err::<Step, _>(StepError::new(reason.to_string()))
+        });
+        let waits = waits.store(Arc::clone(&world.store) as _).secret([7; 32]);
+        let waits = waits.limits(Limits::new().take_overs(2)).build().unwrap();
+        stopped.spawn(async move {
+            waits.run_next(ClaimFilter::default(), Cancellation::new()).await.unwrap().unwrap()
+        });
+        while world.asked.load(Ordering::SeqCst) < number {
+            assert!(!world.status(&turn).await.is_final(), "given up before process {number}");
+            tokio::task::yield_now().await;
+        }
+        // The one before it goes on.
+        if number > 1 {
+            let report = stopped.join_next().await.unwrap().unwrap();
+            assert!(report.is_resumable, "{report:?}");
+        }
+        world.clock.advance(Duration::from_secs(3600));
+    }
+    let report = world.run_next(&world.runner(done)).await.unwrap();
+    assert_eq!((report.outcome, report.turn), (TurnOutcome::Completed, turn));
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_outage_suspends_the_turn() {
     let world = World::new();

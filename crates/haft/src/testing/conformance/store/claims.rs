@@ -16,6 +16,7 @@ pub(super) async fn check(store: &dyn TurnStore) -> Result<(), ContractViolation
     queued_turns_are_claimed_in_order(store).await?;
     delayed_and_running_turns_are_left_alone(store).await?;
     turns_of_dead_processes_are_taken_over(store).await?;
+    processes_that_come_back_did_not_die(store).await?;
     waiting_turns_are_claimed_after_a_settlement(store).await?;
     turns_of_a_conversation_run_one_at_a_time(store).await?;
     filters_select(store).await?;
@@ -111,6 +112,30 @@ async fn turns_of_dead_processes_are_taken_over(
     let lease = claim_next(store, ClaimFilter::default(), Some("dead")).await?;
     ContractViolation::ensure_equal(promise, &lease.take_overs, &1)?;
     end_turn(store, lease).await
+}
+
+async fn processes_that_come_back_did_not_die(
+    store: &dyn TurnStore,
+) -> Result<(), ContractViolation> {
+    let first = begin_turn(store, "stopped", Vec::new()).await?;
+    expire_lease(store, &first).await?;
+    let second = claim_brief(store, "stopped").await?;
+    let third = claim_next(store, ClaimFilter::default(), Some("stopped")).await?;
+    let promise = "a process that gives a lost lease back was not dead";
+    for (lease, count) in [(&first, 1), (&second, 0), (&second, 0)] {
+        expect_ok("a lost lease can be given back", store.release(lease.clone()).await)?;
+        let summary = summary_of(store, "stopped").await?;
+        let got = (summary.take_overs, summary.holder.as_deref(), summary.held_until);
+        let expected = (count, Some(&*third.holder), Some(third.until));
+        ContractViolation::ensure_equal(promise, &got, &expected)?;
+    }
+    let renewed = expect_ok("a lease can be renewed", store.renew(third.clone()).await)?;
+    ContractViolation::ensure_equal(promise, &renewed.take_overs, &0)?;
+    // One that was given back twice was not taken over.
+    let expired = expire_lease(store, &renewed).await?;
+    expect_ok("a lease can be given back", store.release(expired.clone()).await)?;
+    expect_ok("a lease can be given back", store.release(expired).await)?;
+    end_turn(store, claim_next(store, ClaimFilter::default(), Some("stopped")).await?).await
 }
 
 async fn waiting_turns_are_claimed_after_a_settlement(
