@@ -56,8 +56,9 @@ impl KeyScan for DirKeyScan {
 /// Reads the next keys with the prefix; none at the end of the directory. They are sorted, because stores find keys
 /// faster that are near each other.
 fn read_keys(open: &mut DirKeys, prefix: &str) -> io::Result<Vec<SpoolKey>> {
-    let is_wanted = |key: &io::Result<SpoolKey>| {
-        key.as_ref().map_or(true, |key| key.as_str().starts_with(prefix))
+    let is_wanted = |key: &io::Result<SpoolKey>| match key {
+        Ok(key) => key.as_str().starts_with(prefix),
+        Err(_) => true,
     };
     let keys = open.filter(is_wanted).take(LISTED_TOGETHER);
     let mut keys = keys.collect::<io::Result<Vec<_>>>()?;

@@ -338,7 +338,8 @@ fn a_scan_lists_every_key_of_the_prefix_once() {
         }
         assert!(scan.next_keys().await.unwrap().is_none());
     });
-    (found.sort(), expected.sort());
+    found.sort();
+    expected.sort();
     assert_eq!((found, lists), (expected, 3));
     assert_eq!(names(dir.path()), ["k-m-1.spool", "k-other.spool", "n-foreign.txt"]);
 }
