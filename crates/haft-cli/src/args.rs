@@ -92,7 +92,9 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
+// The arguments of a command are built when the command is used, because building all takes longer than most commands.
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     /// Run one turn of an agent
     Run(RunArgs),

@@ -14,6 +14,7 @@ mod buffer;
 mod error;
 mod index;
 mod key;
+mod key_scan;
 mod verified;
 
 #[cfg(test)]
@@ -24,6 +25,7 @@ use std::{fmt, io};
 
 use bytes::Bytes;
 
+use self::key_scan::PagedScan;
 use crate::BoxFuture;
 use crate::byte_stream::ByteStream;
 
@@ -33,6 +35,7 @@ pub use self::buffer::AlignedBuffer;
 pub use self::error::SpoolError;
 pub use self::index::{BlockStart, LineIndex, LineIndexBuilder, count_newlines};
 pub use self::key::SpoolKey;
+pub use self::key_scan::KeyScan;
 pub(crate) use self::verified::{ComparedReader, LostReader, Verification, VerifiedReader};
 pub use self::verified::{ContentDigest, ContentHasher, ContentState};
 
@@ -122,7 +125,17 @@ pub trait SpoolStore: fmt::Debug + Send + Sync {
             Ok(keys.take(page.limit).collect())
         })
     }
+
+    /// Lists the keys that begin with a prefix, in any order and some at a time, for work on all of them. A key that is there
+    /// from the beginning to the end is listed once, also if others are deleted meanwhile. By default one page follows the
+    /// other; a store that reads everything for each page, and can read it bit by bit, does so.
+    fn scan_keys<'s>(&'s self, prefix: &str) -> Box<dyn KeyScan + 's> {
+        Box::new(PagedScan::new(self, SpoolPage::new(SCANNED_PAGE).prefix(prefix)))
+    }
 }
+
+/// How many keys a scan lists together by default.
+const SCANNED_PAGE: usize = 10_000;
 
 /// Which keys to list.
 ///

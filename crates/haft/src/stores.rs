@@ -2,7 +2,7 @@
 
 #[doc(inline)]
 pub use haft_core::spool::{
-    AlignedBuffer, BlockStart, ContentState, LineIndex, LineIndexBuilder, LocalRead,
+    AlignedBuffer, BlockStart, ContentState, KeyScan, LineIndex, LineIndexBuilder, LocalRead,
     ReaderDescriptor, SpoolError, SpoolKey, SpoolPage, SpoolPayload, SpoolReader, SpoolStore,
     count_newlines,
 };

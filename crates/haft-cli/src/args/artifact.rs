@@ -22,6 +22,7 @@ pub(crate) struct ArtifactArgs {
 }
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum ArtifactCommand {
     /// Print the first lines
     Head {

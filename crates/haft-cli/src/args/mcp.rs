@@ -19,6 +19,7 @@ pub(crate) struct McpArgs {
 }
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum McpCommand {
     /// Offer the tools of an agent to MCP clients
     ///

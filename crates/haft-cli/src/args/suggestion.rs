@@ -21,7 +21,9 @@ fn suggest_command(mut error: clap::Error) -> clap::Error {
     let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidSubcommand) else {
         return error;
     };
-    let cli = Cli::command();
+    let mut cli = Cli::command();
+    // Commands within commands are known from here on.
+    cli.build();
     let names = innermost_command(&cli, given).get_subcommands().map(clap::Command::get_name);
     if let Some(name) = haft::schema::nearest(given, names) {
         let suggested = ContextValue::Strings(vec![name.to_owned()]);

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use haft_core::BoxFuture;
 use haft_core::record::SpoolResolver;
 use haft_core::spool::{
-    ReaderDescriptor, SpoolError, SpoolKey, SpoolPage, SpoolPayload, SpoolReader, SpoolStore,
+    KeyScan, ReaderDescriptor, SpoolError, SpoolKey, SpoolPage, SpoolPayload, SpoolReader,
+    SpoolStore,
 };
 
 use super::DirSpoolStore;
@@ -70,6 +71,10 @@ impl SpoolStore for AnySpoolStore {
 
     fn list_page(&self, page: SpoolPage) -> BoxFuture<'_, Result<Vec<SpoolKey>, SpoolError>> {
         self.store.list_page(page)
+    }
+
+    fn scan_keys<'s>(&'s self, prefix: &str) -> Box<dyn KeyScan + 's> {
+        self.store.scan_keys(prefix)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Stores each result as a file in one directory.
 
 mod disk;
+mod key_scan;
 mod orphans;
 mod paths;
 mod reader;
@@ -17,11 +18,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use haft_core::BoxFuture;
 use haft_core::spool::{
-    LineIndex, SpoolError, SpoolKey, SpoolPage, SpoolPayload, SpoolReader, SpoolStore,
+    KeyScan, LineIndex, SpoolError, SpoolKey, SpoolPage, SpoolPayload, SpoolReader, SpoolStore,
 };
 use haft_core::tool::ByteStream;
 
 use self::disk::Disk;
+use self::key_scan::DirKeyScan;
 use self::paths::SpoolPaths;
 pub use self::reader::FileSpoolReader;
 use self::writer::SpoolWriter;
@@ -292,6 +294,10 @@ impl SpoolStore for DirSpoolStore {
             let listed = run_blocking(move || paths::list_page(&config.dir, &page)).await;
             listed.map_err(|source| SpoolError::Store { doing: "list", source })
         })
+    }
+
+    fn scan_keys<'s>(&'s self, prefix: &str) -> Box<dyn KeyScan + 's> {
+        Box::new(DirKeyScan::new(self.config.dir.clone(), prefix))
     }
 }
 

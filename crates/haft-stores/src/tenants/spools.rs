@@ -6,7 +6,8 @@ use std::sync::Arc;
 use haft_core::BoxFuture;
 use haft_core::record::SpoolResolver;
 use haft_core::spool::{
-    ReaderDescriptor, SpoolError, SpoolKey, SpoolPage, SpoolPayload, SpoolReader, SpoolStore,
+    KeyScan, ReaderDescriptor, SpoolError, SpoolKey, SpoolPage, SpoolPayload, SpoolReader,
+    SpoolStore,
 };
 use haft_core::store::StoreError;
 use serde_json::Value;
@@ -106,6 +107,27 @@ impl SpoolStore for TenantSpools {
                     own.truncate(page.limit);
                     return Ok(own);
                 }
+            }
+        })
+    }
+
+    fn scan_keys<'s>(&'s self, prefix: &str) -> Box<dyn KeyScan + 's> {
+        Box::new(TenantKeyScan { spools: self, inner: self.inner.scan_keys(prefix) })
+    }
+}
+
+/// A scan that leaves out the keys of others.
+struct TenantKeyScan<'s> {
+    spools: &'s TenantSpools,
+    inner: Box<dyn KeyScan + 's>,
+}
+
+impl KeyScan for TenantKeyScan<'_> {
+    fn next_keys(&mut self) -> BoxFuture<'_, Result<Option<Vec<SpoolKey>>, SpoolError>> {
+        Box::pin(async move {
+            match self.inner.next_keys().await? {
+                Some(keys) => self.spools.keep_own(keys).await.map(Some),
+                None => Ok(None),
             }
         })
     }

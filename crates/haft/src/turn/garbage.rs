@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use haft_core::clock::Timestamp;
 use haft_core::context::RecordError;
-use haft_core::spool::{SpoolKey, SpoolPage};
+use haft_core::spool::SpoolKey;
 use haft_core::store::{StoreError, TurnId, TurnQuery, TurnStatus};
 
 use super::TurnError;
@@ -199,7 +199,7 @@ async fn remove_turns_before(
     }
 }
 
-/// Removes content that no record refers to, page by page. A record of any turn counts: later turns of a conversation can
+/// Removes content that no record refers to, a thousand keys at a time. A record of any turn counts: later turns of a conversation can
 /// refer to content of an earlier one, also after that was removed. Content of a turn that has not ended may not have its
 /// record yet, and content that belongs to no turn was stored by others: neither is touched.
 async fn remove_content(
@@ -209,9 +209,8 @@ async fn remove_content(
 ) -> Result<GarbageReport, TurnError> {
     let mut report = GarbageReport::default();
     let spools = runner.spooler.store();
-    let mut page = SpoolPage::new(LISTED_KEYS).prefix(prefix);
-    loop {
-        let keys = spools.list_page(page.clone()).await.map_err(RecordError::from)?;
+    let mut scan = spools.scan_keys(prefix);
+    while let Some(keys) = scan.next_keys().await.map_err(RecordError::from)? {
         for keys in keys.chunks(PAGE) {
             // Nearly all content is in use, which one query finds out for all turns of the page.
             let unused = runner.store.unreferenced_keys(keys.to_vec()).await?;
@@ -225,11 +224,8 @@ async fn remove_content(
                 report.content += usize::from(spools.delete(key).await.map_err(RecordError::from)?);
             }
         }
-        match keys.last() {
-            Some(last) if keys.len() == LISTED_KEYS => page = page.after(last.clone()),
-            _ => return Ok(report),
-        }
     }
+    Ok(report)
 }
 
 /// The keys of turns that have ended or whose content can be removed, and those of turns that the store does not know.
@@ -266,9 +262,6 @@ async fn load_status(runner: &RunnerShared, turn: &str) -> Result<Option<TurnSta
         Err(_) => Ok(None),
     }
 }
-
-/// How many keys are listed together. A directory is read as a whole for each list.
-const LISTED_KEYS: usize = 50_000;
 
 /// How many keys are looked at together.
 const PAGE: usize = 1000;

@@ -7,11 +7,14 @@ use std::sync::{Arc, Mutex};
 
 use haft::executors::{ProposedCall, Step, StepContext, StepError};
 use haft::middleware::hydrate_conversation;
-use haft::records::Message;
-use haft::stores::{MemorySpoolStore, TurnStore as _};
+use haft::records::{Message, SpoolResolver};
+use haft::stores::{
+    KeyScan, MemorySpoolStore, ReaderDescriptor, SpoolError, SpoolKey, SpoolPayload, SpoolReader,
+    SpoolStore, TurnStore as _,
+};
 use haft::tools::ToolEffect;
 use haft::turn::{Limits, Timestamp, TurnInput, TurnOutcome, TurnRunner, TurnRunnerBuilder};
-use haft::{DispatchExecutor, Tool, ToolRegistry};
+use haft::{BoxFuture, DispatchExecutor, Tool, ToolRegistry};
 use serde_json::json;
 
 use crate::turn::conversations::CountingStore;
@@ -163,6 +166,74 @@ async fn garbage_is_looked_for_turn_by_turn() {
         *reads = store.counts().0;
     }
     assert_linear("reads", sizes, reads);
+}
+
+/// A directory is read as a whole for each list of keys, so that garbage is looked for in one scan, however many there are.
+#[tokio::test]
+async fn garbage_is_looked_for_in_one_scan_of_the_keys() {
+    let spools = Arc::new(CountingSpools::default());
+    let runner = builder(calling(1), 1).tool(log_tool("log")).spools(Arc::clone(&spools));
+    let runner = runner.build().unwrap();
+    run(&runner, TurnInput::new("You help.").id("turn")).await;
+    for n in 0..12_000 {
+        let key = SpoolKey::of_turn("turn", format_args!("unused-{n}"));
+        spools.inner.write(key, "".into()).await.unwrap();
+    }
+    assert_eq!(runner.collect_garbage().await.unwrap(), 12_000);
+    assert_eq!(spools.scans.load(Ordering::SeqCst), 1);
+    assert_eq!(spools.lists.load(Ordering::SeqCst), 0);
+}
+
+/// A store that counts how often its keys are listed.
+#[derive(Debug, Default)]
+struct CountingSpools {
+    inner: MemorySpoolStore,
+    lists: AtomicUsize,
+    scans: AtomicUsize,
+}
+
+impl SpoolStore for CountingSpools {
+    fn write(
+        &self,
+        key: SpoolKey,
+        payload: SpoolPayload,
+    ) -> BoxFuture<'_, Result<Arc<dyn SpoolReader>, SpoolError>> {
+        self.inner.write(key, payload)
+    }
+
+    fn read(
+        &self,
+        key: SpoolKey,
+    ) -> BoxFuture<'_, Result<Option<Arc<dyn SpoolReader>>, SpoolError>> {
+        self.inner.read(key)
+    }
+
+    fn delete(&self, key: SpoolKey) -> BoxFuture<'_, Result<bool, SpoolError>> {
+        self.inner.delete(key)
+    }
+
+    fn list(&self) -> BoxFuture<'_, Result<Vec<SpoolKey>, SpoolError>> {
+        self.lists.fetch_add(1, Ordering::SeqCst);
+        self.inner.list()
+    }
+
+    fn scan_keys<'s>(&'s self, prefix: &str) -> Box<dyn KeyScan + 's> {
+        self.scans.fetch_add(1, Ordering::SeqCst);
+        self.inner.scan_keys(prefix)
+    }
+}
+
+impl SpoolResolver for CountingSpools {
+    fn knows(&self, tag: &str) -> bool {
+        self.inner.knows(tag)
+    }
+
+    fn open<'a>(
+        &'a self,
+        reader: &'a ReaderDescriptor,
+    ) -> BoxFuture<'a, Result<Option<Arc<dyn SpoolReader>>, SpoolError>> {
+        self.inner.open(reader)
+    }
 }
 
 /// A store in memory that runs for ever stays as large as it may.

@@ -63,22 +63,53 @@ pub(super) fn list_page(dir: &Path, page: &SpoolPage) -> io::Result<Vec<SpoolKey
 }
 
 fn visit_keys(dir: &Path, mut visit: impl FnMut(SpoolKey)) -> io::Result<()> {
-    for entry in fs::read_dir(dir)? {
-        let file_name = entry?.file_name();
-        let name = Path::new(&file_name);
-        if name.extension() != Some(OsStr::new(DATA)) {
-            continue;
-        }
-        let Some(file_stem) = name.file_stem().and_then(OsStr::to_str) else { continue };
-        let key = match file_stem.strip_prefix(PLAIN) {
-            Some(escaped) => unescape(escaped),
-            None => fs::read_to_string(dir.join(name).with_extension(KEY)).ok(),
-        };
-        if let Some(key) = key.filter(|key| stem(key) == file_stem) {
-            visit(SpoolKey::from(key));
-        }
+    for key in DirKeys::open(dir)? {
+        visit(key?);
     }
     Ok(())
+}
+
+/// The keys of all content in a directory, in the order of the directory, which is read on the way.
+pub(super) struct DirKeys {
+    dir: PathBuf,
+    entries: fs::ReadDir,
+}
+
+impl DirKeys {
+    pub(super) fn open(dir: &Path) -> io::Result<Self> {
+        Ok(Self { dir: dir.to_owned(), entries: fs::read_dir(dir)? })
+    }
+
+    /// The key of a file; nothing if the file is not the content of one.
+    fn key_of(&self, file_name: &OsStr) -> Option<SpoolKey> {
+        let name = Path::new(file_name);
+        if name.extension() != Some(OsStr::new(DATA)) {
+            return None;
+        }
+        let file_stem = name.file_stem().and_then(OsStr::to_str)?;
+        let key = match file_stem.strip_prefix(PLAIN) {
+            Some(escaped) => unescape(escaped),
+            None => fs::read_to_string(self.dir.join(name).with_extension(KEY)).ok(),
+        };
+        key.filter(|key| stem(key) == file_stem).map(SpoolKey::from)
+    }
+}
+
+impl Iterator for DirKeys {
+    type Item = io::Result<SpoolKey>;
+
+    fn next(&mut self) -> Option<io::Result<SpoolKey>> {
+        loop {
+            match self.entries.next()? {
+                Ok(entry) => {
+                    if let Some(key) = self.key_of(&entry.file_name()) {
+                        return Some(Ok(key));
+                    }
+                }
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    }
 }
 
 pub(super) fn is_temporary(name: &OsStr) -> bool {

@@ -15,6 +15,7 @@ use haft_core::tool::{ByteStream, ToolFailure};
 
 use super::DirSpoolStore;
 use super::disk::DiskStep;
+use super::key_scan::LISTED_TOGETHER;
 use haft_artifacts::text::{GrepOptions, TextError, TextView};
 
 const LONG: &str = "a key that is far too long for a file name ";
@@ -313,4 +314,32 @@ fn a_sweep_removes_what_dead_writers_left_and_nothing_else() {
     assert_eq!(run(store.remove_orphans()).unwrap(), 2);
     assert_eq!(names(dir.path()), kept);
     assert_eq!(run(store.list()).unwrap(), [SpoolKey::from("kept")]);
+}
+
+/// The directory is read once, also if what was listed is deleted meanwhile.
+#[test]
+fn a_scan_lists_every_key_of_the_prefix_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut expected: Vec<_> = (0..2 * LISTED_TOGETHER + 5).map(|n| format!("n-{n}")).collect();
+    for key in expected.iter().map(String::as_str).chain(["other", "m-1"]) {
+        fs::write(dir.path().join(format!("k-{key}.spool")), "").unwrap();
+    }
+    fs::write(dir.path().join("n-foreign.txt"), "").unwrap();
+    let (store, mut found, mut lists) = (open(dir.path()), Vec::new(), 0);
+    run(async {
+        let mut scan = store.scan_keys("n-");
+        while let Some(keys) = scan.next_keys().await.unwrap() {
+            assert!(keys.len() <= LISTED_TOGETHER && keys.is_sorted());
+            for key in keys {
+                fs::remove_file(dir.path().join(format!("k-{}.spool", key.as_str()))).unwrap();
+                found.push(key.as_str().to_owned());
+            }
+            lists += 1;
+        }
+        assert!(scan.next_keys().await.unwrap().is_none());
+    });
+    found.sort();
+    expected.sort();
+    assert_eq!((found, lists), (expected, 3));
+    assert_eq!(names(dir.path()), ["k-m-1.spool", "k-other.spool", "n-foreign.txt"]);
 }

@@ -152,6 +152,14 @@ async fn keys_are_apart(store: &dyn SpoolStore) -> Result<(), ContractViolation>
         &list_keys(store).await?,
         &keys,
     )?;
+    for prefix in ["", "a", "key/"] {
+        let selected = keys.iter().filter(|key| key.as_str().starts_with(prefix)).cloned();
+        ContractViolation::ensure_equal(
+            "a scan lists each key with the prefix once",
+            &scan_keys(store, prefix).await?,
+            &selected.collect(),
+        )?;
+    }
     for text in texts {
         let found = expect_ok("any text is a key", store.read(text.into()).await)?;
         let found = found
@@ -164,6 +172,19 @@ async fn keys_are_apart(store: &dyn SpoolStore) -> Result<(), ContractViolation>
 
 async fn list_keys(store: &dyn SpoolStore) -> Result<Vec<SpoolKey>, ContractViolation> {
     expect_ok("a store can be listed", store.list().await)
+}
+
+/// The keys of a scan, sorted.
+async fn scan_keys(
+    store: &dyn SpoolStore,
+    prefix: &str,
+) -> Result<Vec<SpoolKey>, ContractViolation> {
+    let (mut scan, mut found) = (store.scan_keys(prefix), Vec::new());
+    while let Some(keys) = expect_ok("keys can be scanned", scan.next_keys().await)? {
+        found.extend(keys);
+    }
+    found.sort();
+    Ok(found)
 }
 
 async fn delete_spool(
