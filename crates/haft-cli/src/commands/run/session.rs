@@ -10,8 +10,8 @@ use haft::middleware::hydrate_conversation;
 use haft::stores::{OpenStores, StoreUrl};
 use haft::turn::Cancellation;
 use haft::turn::{
-    Deadlines, Gate, GateDecision, GatePolicy, SettleError, TurnError, TurnReport, TurnRunner,
-    TurnRunnerBuilder,
+    Deadlines, Gate, GateDecision, GatePolicy, SettleError, TurnError, TurnOutcome, TurnReport,
+    TurnRunner, TurnRunnerBuilder,
 };
 use serde_json::Value;
 
@@ -197,6 +197,10 @@ impl TurnSession {
             }
         }
         let report = result?;
+        // The attempt may have ended before its last event arrived.
+        if self.gates == GateMode::Park && matches!(report.outcome, TurnOutcome::Waiting { .. }) {
+            self.compare_gates(report.turn.as_str(), false).await?;
+        }
         self.printer.print_outcome(&report, &self.resume_command(report.turn.as_str()));
         Ok(report)
     }

@@ -15,6 +15,8 @@ use std::path::{Path, PathBuf};
 use haft_core::spool::{SpoolKey, SpoolPage};
 use sha2::{Digest, Sha256};
 
+use crate::private_file::open_regular_file;
+
 /// The paths of the files that belong to one key.
 #[derive(Clone, Debug)]
 pub(super) struct SpoolPaths {
@@ -62,6 +64,11 @@ pub(super) fn list_page(dir: &Path, page: &SpoolPage) -> io::Result<Vec<SpoolKey
     Ok(first.into_sorted_vec())
 }
 
+/// Reads the key of content whose key is too long for a file name.
+pub(super) fn read_key_file(path: &Path) -> io::Result<String> {
+    io::read_to_string(open_regular_file(path)?)
+}
+
 fn visit_keys(dir: &Path, mut visit: impl FnMut(SpoolKey)) -> io::Result<()> {
     for entry in fs::read_dir(dir)? {
         let file_name = entry?.file_name();
@@ -72,7 +79,7 @@ fn visit_keys(dir: &Path, mut visit: impl FnMut(SpoolKey)) -> io::Result<()> {
         let Some(file_stem) = name.file_stem().and_then(OsStr::to_str) else { continue };
         let key = match file_stem.strip_prefix(PLAIN) {
             Some(escaped) => unescape(escaped),
-            None => fs::read_to_string(dir.join(name).with_extension(KEY)).ok(),
+            None => read_key_file(&dir.join(name).with_extension(KEY)).ok(),
         };
         if let Some(key) = key.filter(|key| stem(key) == file_stem) {
             visit(SpoolKey::from(key));
