@@ -18,8 +18,8 @@ const SECRET_BYTES: usize = 32;
 /// Reads the secret in a file, or creates it. Of processes that create it at the same time one wins, and all return
 /// the same secret.
 ///
-/// Only a regular file that nobody but its owner can read or write is used. A link, a pipe or a file with wider
-/// permissions is an error, and is not opened.
+/// Only a regular file of this user (or of root) is used that nobody else can read or write. A link, a pipe, a file of
+/// another user or one with wider permissions is an error, and is not opened.
 pub(crate) fn load_or_create_secret(file: &Path) -> Result<[u8; SECRET_BYTES], StoreError> {
     let failed = |doing: &str, error: io::Error| {
         StoreError::backend(format!("{doing} the key `{}`", file.display()), error)
@@ -77,6 +77,14 @@ fn check_entry(path: &Path, entry: &Metadata) -> io::Result<()> {
     }
     #[cfg(unix)]
     {
+        let owner = std::os::unix::fs::MetadataExt::uid(entry);
+        // Root can read every file anyway.
+        if owner != 0 && owner != rustix::process::geteuid().as_raw() {
+            return refused(format!(
+                "it belongs to another user (uid {owner}), who can approve calls with it; change its owner if you trust \
+                 the key, or remove it"
+            ));
+        }
         let mode = std::os::unix::fs::MetadataExt::mode(entry);
         if mode & 0o077 != 0 {
             return refused(format!(

@@ -2,10 +2,10 @@
 
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt as _;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use super::support::{haft, json_string, run_haft, write_scripted_agent};
+use super::support::{haft, json_string, run_haft, transcript, write_scripted_agent};
 
 #[test]
 fn what_is_no_store_is_refused() {
@@ -76,6 +76,30 @@ fn a_database_is_complete_without_its_log_after_each_command() {
     fs::create_dir(&copy).unwrap();
     fs::copy(dir.path().join(".haft/haft.sqlite"), copy.join("haft.sqlite")).unwrap();
     assert_eq!(cli(&["turns", "--store", "copy"]), cli(&["turns"]));
+}
+
+/// A limit on the size of files stands for the full disk. Its signal is ignored, so that writes fail.
+#[test]
+fn turns_on_a_full_disk_can_be_read() {
+    let dir = tempfile::tempdir().unwrap();
+    write_scripted_agent(dir.path(), "prompt = 'Go.'", "steps:\n  - say: done\n");
+    assert!(run_haft(dir.path(), &["run", "a"]).starts_with("exit 0"));
+    let turns = run_haft(dir.path(), &["turns", "--json"]);
+    let id = json_string(&turns, "id");
+    let on_full_disk = |words: &str| {
+        let command = haft(dir.path());
+        let mut limited = Command::new("sh");
+        limited.current_dir(dir.path()).stdin(Stdio::null());
+        limited.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let script = format!("trap '' XFSZ; ulimit -f 0; exec \"$0\" {words}");
+        let output = limited.args(["-c", &script]).arg(command.get_program()).output().unwrap();
+        transcript(&output)
+    };
+    assert!(on_full_disk("turns").contains("completed"), "{}", on_full_disk("turns"));
+    let shown = on_full_disk(&format!("show {id}"));
+    assert!(shown.starts_with("exit 0") && shown.contains("done"), "{shown}");
+    let run = on_full_disk("run a");
+    assert!(run.starts_with("exit 1") && run.contains("could not open the store"), "{run}");
 }
 
 #[test]

@@ -1,5 +1,5 @@
 use std::fs::{self, Permissions};
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
 use std::path::Path;
 use std::process::Command;
 
@@ -28,6 +28,23 @@ fn a_key_that_others_can_use_is_refused() {
     fs::set_permissions(&file, Permissions::from_mode(0o400)).unwrap();
     assert_eq!(load_or_create_secret(&file).unwrap(), secret);
 }
+
+/// Only root can read a key of another user at all, and only root can give a file away.
+#[test]
+fn a_key_of_another_user_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("gate.key");
+    let secret = load_or_create_secret(&file).unwrap();
+    if chown(&file, Some(NOBODY), None).is_err() {
+        haft_testkit::skip!("user:root", "files can only be given away by root");
+        return;
+    }
+    assert_refused(&file, "it belongs to another user (uid 65534)");
+    chown(&file, Some(0), None).unwrap();
+    assert_eq!(load_or_create_secret(&file).unwrap(), secret);
+}
+
+const NOBODY: u32 = 65534;
 
 #[test]
 fn a_link_or_a_pipe_in_the_place_of_the_key_is_refused_at_once() {

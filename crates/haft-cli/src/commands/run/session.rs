@@ -10,8 +10,8 @@ use haft::middleware::hydrate_conversation;
 use haft::stores::{OpenStores, StoreUrl, TurnId};
 use haft::turn::Cancellation;
 use haft::turn::{
-    Deadlines, Gate, GateDecision, GatePolicy, SettleError, TurnError, TurnHistory, TurnReport,
-    TurnRunner, TurnRunnerBuilder,
+    Deadlines, Gate, GateDecision, GatePolicy, SettleError, TurnError, TurnHistory, TurnOutcome,
+    TurnReport, TurnRunner, TurnRunnerBuilder,
 };
 use serde_json::Value;
 
@@ -200,6 +200,10 @@ impl TurnSession {
             }
         }
         let report = result?;
+        // The attempt may have ended before its last event arrived.
+        if self.gates == GateMode::Park && matches!(report.outcome, TurnOutcome::Waiting { .. }) {
+            self.compare_gates(report.turn.as_str(), false).await?;
+        }
         let cost = load_cost(&self.stores, &report.turn).await;
         self.printer.print_outcome(&report, cost, &self.resume_command(report.turn.as_str()));
         Ok(report)

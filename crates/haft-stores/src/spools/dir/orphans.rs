@@ -1,7 +1,7 @@
 //! Removes the files that crashed writers left behind.
 
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::Path;
 
@@ -9,6 +9,7 @@ use fs4::FileExt;
 
 use super::disk::remove_if_exists;
 use super::paths::{DATA, INDEX, KEY, is_spool_file, is_temporary};
+use crate::private_file::open_regular_file;
 
 /// Removes temporary files that no writer has locked, and index and key files without content.
 pub(super) fn remove_orphans(dir: &Path) -> io::Result<usize> {
@@ -17,11 +18,16 @@ pub(super) fn remove_orphans(dir: &Path) -> io::Result<usize> {
     for entry in fs::read_dir(dir)? {
         let path = entry?.path();
         if path.file_name().is_some_and(is_temporary) {
-            match File::open(&path) {
+            match open_regular_file(&path) {
                 Ok(file) if FileExt::try_lock(&file).is_ok() => {
                     removed += usize::from(remove_if_exists(&path)?);
                 }
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                // Something that is no file has no writer.
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::NotFound | io::ErrorKind::InvalidData
+                    ) => {}
                 _ => has_live_writer = true,
             }
         } else if [INDEX, KEY].iter().any(|it| path.extension() == Some(OsStr::new(it))) {

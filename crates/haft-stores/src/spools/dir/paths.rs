@@ -15,6 +15,8 @@ use std::path::{Path, PathBuf};
 use haft_core::spool::{SpoolKey, SpoolPage};
 use sha2::{Digest, Sha256};
 
+use crate::private_file::open_regular_file;
+
 /// The paths of the files that belong to one key.
 #[derive(Clone, Debug)]
 pub(super) struct SpoolPaths {
@@ -62,6 +64,11 @@ pub(super) fn list_page(dir: &Path, page: &SpoolPage) -> io::Result<Vec<SpoolKey
     Ok(first.into_sorted_vec())
 }
 
+/// Reads the key of content whose key is too long for a file name.
+pub(super) fn read_key_file(path: &Path) -> io::Result<String> {
+    io::read_to_string(open_regular_file(path)?)
+}
+
 fn visit_keys(dir: &Path, mut visit: impl FnMut(SpoolKey)) -> io::Result<()> {
     for key in DirKeys::open(dir)? {
         visit(key?);
@@ -89,7 +96,7 @@ impl DirKeys {
         let file_stem = name.file_stem().and_then(OsStr::to_str)?;
         let key = match file_stem.strip_prefix(PLAIN) {
             Some(escaped) => unescape(escaped),
-            None => fs::read_to_string(self.dir.join(name).with_extension(KEY)).ok(),
+            None => read_key_file(&self.dir.join(name).with_extension(KEY)).ok(),
         };
         key.filter(|key| stem(key) == file_stem).map(SpoolKey::from)
     }

@@ -1,6 +1,7 @@
 //! Reads the content of one file.
 
 use std::fs::{self, File};
+use std::io::Read as _;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -11,6 +12,7 @@ use super::disk::Disk;
 use super::paths::SpoolPaths;
 use super::{Access, DirConfig};
 use crate::blocking::run_blocking;
+use crate::private_file::open_regular_file;
 use crate::spools::resolver::dir_descriptor;
 use bytes::Bytes;
 use haft_core::BoxFuture;
@@ -151,8 +153,12 @@ impl FileSpoolReader {
         paths: SpoolPaths,
         config: &DirConfig,
     ) -> io::Result<Option<Self>> {
-        let file = match File::open(&paths.data) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        let is_gone = |error: &io::Error| {
+            // A link or a pipe in its place is not the content.
+            matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::InvalidData)
+        };
+        let file = match open_regular_file(&paths.data) {
+            Err(error) if is_gone(&error) => return Ok(None),
             opened => opened?,
         };
         let (stamp, descriptor) = (FileStamp::of(&file)?, Some(dir_descriptor(&key)));
@@ -296,11 +302,12 @@ impl FileContent {
         let blocks = self.stamp.len.div_ceil(u64::from(self.block_size.get()));
         // Not read if it is too large to be the index: a file of any size may be in its place.
         let max_bytes = blocks.checked_mul(4)?.checked_add(256)?;
-        let file = &self.index_file.as_ref()?.path;
-        if fs::metadata(file).ok()?.len() > max_bytes {
+        let file = open_regular_file(&self.index_file.as_ref()?.path).ok()?;
+        let mut bytes = Vec::new();
+        file.take(max_bytes + 1).read_to_end(&mut bytes).ok()?;
+        if bytes.len() as u64 > max_bytes {
             return None;
         }
-        let bytes = fs::read(file).ok()?;
         let (stamp, index) = bytes.split_first_chunk::<16>()?;
         let index = LineIndex::decode(index).ok()?;
         let is_current = u128::from_le_bytes(*stamp) == self.stamp.modified_nanos

@@ -343,3 +343,41 @@ fn a_scan_lists_every_key_of_the_prefix_once() {
     assert_eq!((found, lists), (expected, 3));
     assert_eq!(names(dir.path()), ["k-m-1.spool", "k-other.spool", "n-foreign.txt"]);
 }
+
+/// Opening a pipe would wait for its other end, and a link could lead anywhere.
+#[cfg(unix)]
+#[test]
+fn a_pipe_or_a_link_in_the_place_of_a_file_is_not_opened() {
+    let (dir, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::NamedTempFile::new().unwrap());
+    let store = open(dir.path());
+    let (text, key) = ("one line after the other\n".repeat(9), LONG.repeat(9));
+    let written = run(store.write(key.as_str().into(), text.as_str().into())).unwrap();
+    let lines = run(written.index()).unwrap().line_count();
+    fs::write(dir.path().join(".writing-1-1.tmp"), "").unwrap();
+    let files = names(dir.path());
+    assert_eq!(files.len(), 4, "{files:?}");
+    for name in files {
+        let path = dir.path().join(&name);
+        let before = fs::read(&path).unwrap();
+        for is_pipe in [true, false] {
+            fs::remove_file(&path).unwrap();
+            if is_pipe {
+                let made = std::process::Command::new("mkfifo").arg(&path).status();
+                assert!(made.unwrap().success());
+            } else {
+                std::os::unix::fs::symlink(elsewhere.path(), &path).unwrap();
+            }
+            let found = run(async { (content(&store, &key).await, store.list().await.unwrap()) });
+            let is_there = found.0 == Some(text.clone().into_bytes());
+            assert_eq!(is_there, !name.ends_with(".spool"), "{name}");
+            assert_eq!(found.1.len(), usize::from(!name.ends_with(".key")), "{name}");
+            let reader = run(store.read(key.as_str().into())).unwrap();
+            let counted = reader.map(|it| run(it.index()).unwrap().line_count());
+            assert_eq!(counted, is_there.then_some(lines), "{name}");
+            run(store.remove_orphans()).unwrap();
+            assert_eq!(fs::read(elsewhere.path()).unwrap(), b"", "{name}");
+        }
+        let _ = fs::remove_file(&path);
+        fs::write(&path, before).unwrap();
+    }
+}

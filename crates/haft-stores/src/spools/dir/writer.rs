@@ -12,7 +12,7 @@ use haft_core::spool::{LineIndexBuilder, SpoolError, SpoolKey};
 
 use super::DirConfig;
 use super::disk::{Disk, remove_if_exists};
-use super::paths::{SpoolPaths, TEMPORARY};
+use super::paths::{SpoolPaths, TEMPORARY, read_key_file};
 use super::reader::{FileSpoolReader, FileStamp, encode_index};
 
 /// Writes content to a temporary file and renames it at the end. Every method blocks. A writer that is dropped
@@ -162,13 +162,13 @@ impl Drop for TempFile {
 
 /// Writes the key file, if the key needs one and has none.
 fn write_key_file(key: &SpoolKey, paths: &SpoolPaths, config: &DirConfig) -> io::Result<()> {
-    let (DirConfig { dir, disk, .. }, key) = (config, key.as_str().as_bytes());
-    if !paths.needs_key_file || fs::read(&paths.key).is_ok_and(|existing| existing == key) {
+    let (DirConfig { dir, disk, .. }, key) = (config, key.as_str());
+    if !paths.needs_key_file || read_key_file(&paths.key).is_ok_and(|existing| existing == key) {
         return Ok(());
     }
     // By rename as well: a partially written key would hide the existing content.
     let mut temporary = TempFile::create(dir, disk)?;
-    disk.write(&mut temporary.file, key)?;
+    disk.write(&mut temporary.file, key.as_bytes())?;
     disk.sync(&temporary.file)?;
     temporary.replace(&paths.key, disk).map(drop)
 }

@@ -113,7 +113,7 @@ impl DatabaseFile {
     /// Opens a connection that does not change the database.
     ///
     /// SQLite reads a write-ahead log with the help of a file that it shares with writers. In a directory that cannot be
-    /// written it cannot create that file. Then the database is opened as one that does not change, if it has no log: such
+    /// written, or on a full disk, it cannot create that file. Then the database is opened as one that does not change, if it has no log: such
     /// a connection does not notice writers, so that it is used for one read only.
     fn connect_read_only(&self) -> Result<ReadConnection, rusqlite::Error> {
         let access = OpenFlags::SQLITE_OPEN_READ_ONLY;
@@ -121,8 +121,15 @@ impl DatabaseFile {
             Ok(connection) => return Ok(ReadConnection { connection, sees_writers: true }),
             Err(error) => error,
         };
-        let is_unshared =
-            matches!(error.sqlite_error_code(), Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly));
+        let is_unshared = matches!(
+            error.sqlite_error_code(),
+            Some(
+                ErrorCode::CannotOpen
+                    | ErrorCode::ReadOnly
+                    | ErrorCode::SystemIoFailure
+                    | ErrorCode::DiskFull
+            )
+        );
         let log = std::fs::metadata(append(&self.path, "-wal"));
         if !is_unshared || !self.path.exists() || log.is_ok_and(|it| it.len() > 0) {
             return Err(error);
@@ -208,6 +215,10 @@ impl OpenFile {
     pub(super) fn close(self) {
         // What cannot be copied now stays in the log, which the next connection reads.
         let _ = self.connection.pragma_query(None, "wal_checkpoint", |_| Ok(()));
+        // A log that stays behind, because a connection of this process is still open, is empty: whoever cannot write to
+        // the directory can read the file alone. Not waited for.
+        let _ = self.connection.busy_timeout(Duration::ZERO);
+        let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |_| Ok(()));
         drop(self.connection);
     }
 }

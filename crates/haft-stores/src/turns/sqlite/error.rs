@@ -45,11 +45,14 @@ impl SqliteCause {
         self.code
     }
 
-    pub(super) fn into_store_error(self, doing: &str) -> StoreError {
+    pub(super) fn into_store_error(mut self, doing: &str) -> StoreError {
         if self.code == Some(ErrorCode::DatabaseCorrupt) {
             return damaged_error("the turns", self.message);
         }
         let retryable = is_busy_code(self.code);
+        if retryable {
+            self.message.push_str(" by another process, which is busy, stopped or hangs");
+        }
         StoreError::Backend { doing: doing.to_owned(), retryable, source: Box::new(self) }
     }
 }

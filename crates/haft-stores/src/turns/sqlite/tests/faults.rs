@@ -16,7 +16,10 @@ fn a_locked_file_is_told_and_nothing_is_lost() {
         other.execute_batch("BEGIN IMMEDIATE").unwrap();
         let entry = || vec![StoreWrite::Journal("1".into())];
         let error = store.commit(lease.clone(), entry()).await.unwrap_err();
-        assert_eq!(message(&error), "could not commit: database is locked");
+        assert_eq!(
+            message(&error),
+            "could not commit: database is locked by another process, which is busy, stopped or hangs"
+        );
         assert!(error.retryable());
         assert_eq!(load(&store, "a").await, before, "reads do not wait for who writes");
         other.execute_batch("ROLLBACK").unwrap();
@@ -37,7 +40,10 @@ fn a_file_that_somebody_has_for_themselves_is_not_opened() {
     let other = Connection::open(&path).unwrap();
     other.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE").unwrap();
     let error = SqliteStore::open_with(&path, at_once()).unwrap_err();
-    let expected = format!("could not open the store `{}`: database is locked", path.display());
+    let expected = format!(
+        "could not open the store `{}`: database is locked by another process, which is busy, stopped or hangs",
+        path.display()
+    );
     assert_eq!(message(&error), expected);
     assert!(error.retryable());
     drop(other);
