@@ -8,7 +8,6 @@ use clap::Args;
 use super::StoreArg;
 
 #[derive(Debug, Args)]
-#[cfg_attr(not(feature = "inspector"), expect(dead_code, reason = "the command is refused"))]
 pub(crate) struct WebArgs {
     /// Agents whose tools the page shows; the agents of stored turns are found by themselves
     #[arg(long = "agent", value_name = "AGENT")]

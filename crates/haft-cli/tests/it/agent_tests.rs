@@ -78,6 +78,11 @@ fn the_examples_pass_their_tests() {
         let tested = run_haft(dir.path(), &["test", name, "--yes", "--trust"]);
         assert!(tested.starts_with("exit 0"), "{name}: {tested}");
     }
+    let root = std::path::PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap());
+    let examples = std::fs::read_dir(root.join("../../examples")).unwrap();
+    let agents = examples.filter(|it| it.as_ref().unwrap().path().join("agent.toml").exists());
+    // The fifth one, which makes a log of 200 MB, is tested where it is run.
+    assert_eq!(agents.count(), 5, "an example is not tested");
     let empty = dir.path().join("empty");
     std::fs::create_dir(&empty).unwrap();
     std::fs::write(empty.join("agent.toml"), "system = 'x'").unwrap();

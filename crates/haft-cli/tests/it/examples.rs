@@ -44,12 +44,22 @@ fn run_example(dir: &Path, name: &str, expected: &[&str]) -> String {
 fn the_log_detective_finds_the_cause_in_200_mb() {
     let dir = tempfile::tempdir().unwrap();
     let expected = ["text ", "203158043 bytes", "set payment.pool_size from 64 to 6", "920417:"];
-    let run = run_example(dir.path(), "log-detective", &expected);
+    copy_example(dir.path(), "log-detective");
+    assert!(run_haft(dir.path(), &["check", "log-detective"]).starts_with("exit 0"));
+    let run = run_haft(dir.path(), &["run", "log-detective", "--trust"]);
+    assert!(run.starts_with("exit 0"), "{run}");
+    for text in expected {
+        assert!(run.contains(text), "no `{text}` in {run}");
+    }
     // The log stays outside the prompt: the queries return only a few lines of it.
     let bytes = run.lines().filter(|line| line.starts_with("← artifact_"));
     let bytes = bytes.map(|line| line.rsplit(", ").next().unwrap().split(' ').next().unwrap());
     let bytes: usize = bytes.map(|it| it.parse::<usize>().unwrap()).sum();
     assert!((1..4096).contains(&bytes), "{bytes}: {run}");
+    // A second time, with its log, as the test that it is.
+    assert!(dir.path().join("log-detective/tests/baselines/script.yaml.json").exists());
+    let tested = run_haft(dir.path(), &["test", "log-detective", "--trust"]);
+    assert!(tested.starts_with("exit 0"), "{tested}");
 }
 
 #[test]

@@ -41,6 +41,8 @@ mod models;
 #[cfg(test)]
 mod outages;
 #[cfg(test)]
+mod outputs;
+#[cfg(test)]
 mod packs;
 #[cfg(test)]
 mod readme;

@@ -92,6 +92,38 @@ fn the_user_at_the_terminal_is_asked() {
     assert_eq!((yes.wait_for_exit(), made.exists()), (0, true));
 }
 
+/// The user approves other arguments than the proposed ones, or says what to do instead.
+#[test]
+fn arguments_are_edited_and_denials_have_reasons_at_the_terminal() {
+    let dir = tempfile::tempdir().unwrap();
+    write_asking_agent(dir.path(), "May I make {name}?");
+    let mut session = TerminalSession::new(dir.path(), &["run", "a"]);
+    session.wait_for("approve? [y/N] (? lists more choices) ");
+    session.type_keys("e\n");
+    session.wait_for(r#"write the arguments behind it: e {"name":"made"}"#);
+    session.wait_for("approve? [y/N] ");
+    session.type_keys("e {\"nmae\": \"other\"}\n");
+    session.wait_for("the edited arguments do not meet the schema of the tool");
+    session.wait_for("'nmae' was unexpected");
+    session.wait_for("approve? [y/N] ");
+    session.type_keys("e {\"name\": \"other\"}\n");
+    session.wait_for("over");
+    assert_eq!(session.wait_for_exit(), 0);
+    assert!(dir.path().join("a/other").exists() && !dir.path().join("a/made").exists());
+    let shown = run_haft(dir.path(), &["show", "last"]);
+    assert!(
+        shown.contains(r#"{"name":"made"}"#) && shown.contains(r#"{"name":"other"}"#),
+        "{shown}"
+    );
+    let mut session = TerminalSession::new(dir.path(), &["run", "a"]);
+    session.wait_for("approve? [y/N] ");
+    session.type_keys("n use the file of yesterday\n");
+    session.wait_for("over");
+    assert_eq!(session.wait_for_exit(), 0);
+    let shown = run_haft(dir.path(), &["show", "last"]);
+    assert!(shown.contains("use the file of yesterday"), "{shown}");
+}
+
 /// The question is asked again when the turn is resumed.
 #[test]
 fn ctrl_c_at_a_question_leaves_the_turn_waiting() {

@@ -12,11 +12,16 @@ use crate::keyboard::is_yes;
 pub(super) enum GateReply {
     /// Approves the call, or gives the value that the gate expects.
     Resolve(Value),
+    /// Approves the call with other arguments.
+    ApproveEdited(Value),
     /// Approves the call and later calls like it.
     ApproveAlways(StandingApproval),
-    Deny,
+    /// Denies the call, for a reason that the model receives.
+    Deny(String),
     /// Asks for the choices.
     ListChoices,
+    /// A reply with a mistake, which is explained before the question is asked again.
+    Mistaken(String),
 }
 
 /// How long a standing approval for an agent holds if the user does not say otherwise.
@@ -25,7 +30,8 @@ pub(crate) const DEFAULT_GRANT_TIME: Duration = Duration::from_secs(30 * 24 * 36
 /// The choices of [`GateReply::ListChoices`].
 pub(super) const CHOICES: &str = "\
   y   approve this call
-  n   deny it (also with an empty line)
+  n   deny it (also with an empty line); with a text behind it the model gets that as the reason: n use the other file
+  e   approve it with other arguments, which stand behind it: e {\"name\": \"value\"}
   t   approve every call of this tool in this turn
   ts  approve the calls of this tool with the same arguments in this turn
   a   approve every call of this tool by this agent, for 30 days
@@ -35,18 +41,28 @@ pub(super) const CHOICES: &str = "\
 /// Reads the reply to a gate. Standing approvals need a store that outlives the turn.
 pub(super) fn parse_reply(gate: &Gate, reply: &str, stores_grants: bool) -> GateReply {
     if expects_approval(gate) {
-        return parse_approval(reply, gate.approval && stores_grants);
+        return parse_approval(gate, reply, gate.approval && stores_grants);
     }
     if reply.is_empty() {
-        return GateReply::Deny;
+        return GateReply::Deny(NO.to_owned());
     }
     // A reply that is not JSON is a string, which then needs no quotes.
     GateReply::Resolve(serde_json::from_str(reply).unwrap_or_else(|_| reply.into()))
 }
 
-fn parse_approval(reply: &str, offers_more: bool) -> GateReply {
+/// The reason of a user who gives none.
+const NO: &str = "the user said no";
+
+fn parse_approval(gate: &Gate, reply: &str, offers_more: bool) -> GateReply {
     if is_yes(reply) {
         return GateReply::Resolve(Value::Bool(true));
+    }
+    let (word, rest) = reply.split_once([' ', ',']).unwrap_or((reply, ""));
+    let rest = rest.trim();
+    match word.to_lowercase().as_str() {
+        "n" | "no" if !rest.is_empty() => return GateReply::Deny(rest.to_owned()),
+        "e" if offers_more => return parse_edit(gate, rest),
+        _ => {}
     }
     let for_agent = || {
         let end = SystemClock::new().now().saturating_add(DEFAULT_GRANT_TIME);
@@ -58,11 +74,61 @@ fn parse_approval(reply: &str, offers_more: bool) -> GateReply {
         "ts" if offers_more => GateReply::ApproveAlways(StandingApproval::in_turn()),
         "a" if offers_more => GateReply::ApproveAlways(for_agent().any_arguments()),
         "as" if offers_more => GateReply::ApproveAlways(for_agent()),
-        _ => GateReply::Deny,
+        _ => GateReply::Deny(NO.to_owned()),
+    }
+}
+
+/// Reads the arguments that the user gives in place of the proposed ones. The gate checks them against the schema.
+fn parse_edit(gate: &Gate, arguments: &str) -> GateReply {
+    if arguments.is_empty() {
+        let proposed = gate.payload.get("arguments").unwrap_or(&gate.payload);
+        return GateReply::Mistaken(format!("write the arguments behind it: e {proposed}"));
+    }
+    match serde_json::from_str(arguments) {
+        Ok(arguments) => GateReply::ApproveEdited(arguments),
+        Err(error) => GateReply::Mistaken(format!("the arguments are not valid JSON: {error}")),
     }
 }
 
 /// Whether a gate expects an approval and no other value.
 pub(super) fn expects_approval(gate: &Gate) -> bool {
     gate.approval || gate.schema.as_ref().is_some_and(|it| it["type"] == "boolean")
+}
+
+#[cfg(test)]
+mod tests {
+    use haft::turn::{Gate, GateRequest, Timestamp};
+    use serde_json::json;
+
+    use super::{GateReply, NO, parse_reply};
+
+    #[test]
+    fn replies_are_read() {
+        let request = GateRequest::new("May I?")
+            .payload(json!({"tool": "touch", "arguments": {"name": "made"}}));
+        let (id, turn) = ("g".parse().unwrap(), "t".parse().unwrap());
+        let mut gate = Gate::open(id, turn, request, Timestamp::EPOCH).unwrap();
+        gate.approval = true;
+        let deny = |reason: &str| GateReply::Deny(reason.to_owned());
+        for (reply, read) in [
+            ("y", GateReply::Resolve(true.into())),
+            ("Yes", GateReply::Resolve(true.into())),
+            ("", deny(NO)),
+            ("n", deny(NO)),
+            ("what", deny(NO)),
+            ("n use the other file", deny("use the other file")),
+            ("No, ask ada first", deny("ask ada first")),
+            ("?", GateReply::ListChoices),
+            ("e {\"name\": \"other\"}", GateReply::ApproveEdited(json!({"name": "other"}))),
+            (
+                "e",
+                GateReply::Mistaken("write the arguments behind it: e {\"name\":\"made\"}".into()),
+            ),
+        ] {
+            assert_eq!(parse_reply(&gate, reply, true), read, "{reply}");
+        }
+        assert!(matches!(parse_reply(&gate, "e {name", true), GateReply::Mistaken(_)));
+        // One call of `haft call` has no store, and its arguments are on the command line.
+        assert_eq!(parse_reply(&gate, "e {}", false), deny(NO));
+    }
 }

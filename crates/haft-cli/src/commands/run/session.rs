@@ -313,7 +313,15 @@ impl TurnSession {
         let decided = match parse_reply(gate, reply.trim(), self.printer.stores_turns()) {
             GateReply::Resolve(value) => gates.resolve(&gate.id, value, USER).await,
             GateReply::ApproveAlways(always) => gates.approve_always(&gate.id, always, USER).await,
-            GateReply::Deny => gates.reject(&gate.id, "the user said no", USER).await,
+            GateReply::ApproveEdited(arguments) => {
+                gates.approve_edited(&gate.id, &arguments, USER).await
+            }
+            GateReply::Deny(reason) => gates.reject(&gate.id, &reason, USER).await,
+            GateReply::Mistaken(text) => {
+                self.printer.print_notice(&text);
+                self.ask_first_gate();
+                return Ok(());
+            }
             GateReply::ListChoices => {
                 self.printer.print_notice(CHOICES);
                 self.ask_first_gate();
@@ -324,6 +332,11 @@ impl TurnSession {
             Ok(()) => {}
             Err(SettleError::Invalid { problems }) => {
                 self.printer.print_notice(&problems.to_text("the reply"));
+                self.ask_first_gate();
+                return Ok(());
+            }
+            Err(error @ SettleError::Edit(_)) => {
+                self.printer.print_notice(&error.to_string());
                 self.ask_first_gate();
                 return Ok(());
             }

@@ -99,18 +99,18 @@ fn a_journal_in_an_impossible_order_is_damaged() {
 /// A word that a newer program stored survives, and is shown as it is.
 #[test]
 fn an_unknown_limit_survives() {
-    let limit = Limit::from("cost");
-    assert_eq!(limit, Limit::Other("cost".into()));
-    assert_eq!(limit.to_string(), "cost");
+    let limit = Limit::from("energy");
+    assert_eq!(limit, Limit::Other("energy".into()));
+    assert_eq!(limit.to_string(), "energy");
     let text = serde_json::to_string(&TurnOutcome::LimitReached { limit }).unwrap();
-    assert_eq!(text, r#"{"limit-reached":{"limit":"cost"}}"#);
+    assert_eq!(text, r#"{"limit-reached":{"limit":"energy"}}"#);
     let again: TurnOutcome = serde_json::from_str(&text).unwrap();
-    assert_eq!(again, TurnOutcome::LimitReached { limit: Limit::Other("cost".into()) });
+    assert_eq!(again, TurnOutcome::LimitReached { limit: Limit::Other("energy".into()) });
 }
 
 #[test]
 fn every_known_limit_is_stored_by_its_word() {
-    for word in ["iterations", "identical-calls", "tool-calls", "tokens", "wall-time"] {
+    for word in ["iterations", "identical-calls", "tool-calls", "tokens", "cost", "wall-time"] {
         let limit = Limit::from(word);
         assert!(!matches!(limit, Limit::Other(_)), "{word}");
         assert_eq!(limit.as_str(), word);
