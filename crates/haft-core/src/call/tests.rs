@@ -4,9 +4,9 @@ use std::num::NonZeroU32;
 
 use serde_json::json;
 
-use super::{CallState, OccurrenceCounter, ToolCall};
+use super::{CallError, CallState, OccurrenceCounter, ToolCall};
 use crate::clock::Timestamp;
-use crate::error::Coded as _;
+use crate::error::{Coded as _, codes};
 use crate::schema::args::RawArgs;
 
 const STATES: [CallState; 7] = [
@@ -80,4 +80,35 @@ fn repeats_of_a_call_have_records_of_their_own() {
     assert_eq!(first.to_string(), id.to_string());
     assert_eq!(second.to_string(), format!("{id}#2"));
     assert_eq!(second.call_id(), first.call_id());
+}
+
+#[test]
+fn states_have_the_words_that_are_stored() {
+    let words: Vec<_> = STATES.iter().map(ToString::to_string).collect();
+    let expected =
+        ["requested", "approved", "running", "succeeded", "failed", "cancelled", "unknown"];
+    assert_eq!(words, expected);
+    assert_eq!(format!("{:>10}", CallState::Failed), "    failed");
+}
+
+#[test]
+fn a_call_proposes_its_edited_arguments() {
+    let call = requested();
+    assert_eq!(call.proposed().to_text(), r#"{"city":"Paris"}"#);
+    let call = call.with_edited(r#"{"city":"Rome"}"#);
+    assert_eq!(call.proposed().to_text(), r#"{"city":"Rome"}"#);
+}
+
+#[test]
+fn a_call_ends_once_and_only_without_a_result() {
+    let error = || CallError { code: codes::STORE, message: "m".into(), retryable: true };
+    let end = |call: ToolCall, state| call.ended(state, error(), Timestamp::EPOCH);
+    for state in STATES {
+        let ended = end(requested(), state);
+        let can_end = state.is_final() && state != CallState::Succeeded;
+        let expected = if can_end { state } else { CallState::Requested };
+        assert_eq!((ended.state(), ended.error.is_some()), (expected, can_end), "{state}");
+    }
+    let failed = end(end(requested(), CallState::Failed), CallState::Cancelled);
+    assert_eq!(failed.state(), CallState::Failed);
 }

@@ -213,3 +213,43 @@ fn ids_of_grants_are_sixteen_digits() {
     }
     assert_eq!("0000000000000001".parse::<GrantId>().unwrap().to_string(), "0000000000000001");
 }
+
+/// Only the same decision of the same person, with the same arguments, is a repetition.
+#[test]
+fn a_decision_that_is_made_again_is_recognized() {
+    let asked = gate("g", "delete", r#"{"path":"a"}"#);
+    let (_, grant) = granted();
+    let (approved, edit) = (GateDecision::Resolved { value: json!(true) }, json!({"path": "b"}));
+    let edited = key().sign_edited(&asked, &edit, "ada", at(1));
+    assert!(yes(&asked).repeats(&approved, None, "ada"));
+    assert!(edited.repeats(&approved, Some(&edit), "ada"));
+    let rejected = GateDecision::Rejected { reason: "no".to_owned() };
+    assert!(!yes(&asked).repeats(&rejected, None, "ada"));
+    assert!(!yes(&asked).repeats(&approved, None, "eve"));
+    assert!(!yes(&asked).repeats(&approved, Some(&edit), "ada"));
+    assert!(!edited.repeats(&approved, None, "ada"));
+    assert!(!edited.repeats(&approved, Some(&json!({"path": "c"})), "ada"));
+    let by_grant = key().sign_granted(&asked, &grant, at(1));
+    assert!(!by_grant.repeats(&approved, None, &by_grant.by), "no person decided");
+}
+
+#[test]
+fn edited_arguments_meet_the_schema_of_the_tool() {
+    let asked = gate("g", "delete", r#"{"path":"a"}"#);
+    let edit = json!({"path": "b"});
+    assert!(matches!(asked.check_arguments(&edit), Err(InvalidEdit::NotAnApproval)));
+    let schema = json!({"type": "object", "properties": {"path": {"type": "string"}}});
+    let asked = asked.with_argument_schema(schema);
+    asked.check_arguments(&edit).unwrap();
+    let refused = asked.check_arguments(&json!({"path": 1}));
+    assert!(matches!(refused, Err(InvalidEdit::Problems(_))), "{refused:?}");
+    let broken = asked.with_argument_schema(json!({"type": "nothing"}));
+    assert!(broken.check_arguments(&edit).is_err());
+}
+
+#[test]
+fn a_key_is_not_printed() {
+    assert_eq!(format!("{:?}", key()), "GateKey(…)");
+    let id: GrantId = "0123456789abcdef".parse().unwrap();
+    assert_eq!(format!("{id:?}"), "GrantId(0123456789abcdef)");
+}

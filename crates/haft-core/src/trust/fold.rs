@@ -171,6 +171,11 @@ fn fold_part(part: char, looks: &mut Looks) {
     if let Ok(byte @ 0x20..=0x7E) = u8::try_from(part) {
         return looks.push(fold_ascii(byte));
     }
+    // First: UTS 39 writes a long dash as a letter of Katakana.
+    match prototype(part) {
+        0 => {}
+        byte => return looks.push(byte),
+    }
     let mut encoded = [0; 4];
     let mut skeleton = skeleton(part.encode_utf8(&mut encoded)).peekable();
     while let Some(proto) = skeleton.next() {

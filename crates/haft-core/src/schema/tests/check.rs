@@ -316,6 +316,12 @@ fn names_that_are_near() {
     assert_eq!(nearest("max-results"), Some("max_results"));
     assert_eq!(nearest("query"), None);
     assert_eq!(nearest(""), None);
+    // One letter and a quarter of the name may differ, and at most half of it.
+    assert_eq!(nearest("rexuxsixe"), Some("recursive"));
+    assert_eq!(nearest("rexuxsixx"), None);
+    assert_eq!(nearest("paxx"), Some("path"));
+    assert_eq!(nearest("pxxx"), None);
+    assert_eq!(crate::schema::nearest("b", ["a"].into_iter()), None);
     assert_eq!(nearest(&"p".repeat(1_000_000)), None);
 }
 
@@ -420,4 +426,12 @@ fn repeated_keys_are_found_by_the_short_way() {
         let found = verdict(&input, text, Strictness::Coerce);
         assert!(found.contains("this key is given twice"), "{text} gave {found}");
     }
+}
+
+#[test]
+fn a_number_that_is_made_whole_keeps_its_bounds() {
+    check(number().min(0.5).max(2.5).integer(), "1", "");
+    let expect = "- `/it`: expected an integer from 1 to 2, got 3; for example 1";
+    check(number().min(0.5).max(2.5).integer(), "3", expect);
+    check(number().integer().nullable(), "null", "");
 }

@@ -234,3 +234,29 @@ fn a_tool_whose_results_are_large_declares_their_kind() {
     let page = page.handler(Vec::<ArtifactDraft>::new).build().unwrap();
     assert_eq!(page.declared_kinds(), [ArtifactKind::MARKDOWN], "what is declared wins");
 }
+
+/// An approval holds for one definition: what decides what a tool does counts, the order of keys does not.
+#[test]
+fn the_digest_of_a_definition_covers_what_the_tool_is() {
+    let digest = |builder: ToolBuilder| {
+        builder.handler(|args: Args| args.to_string()).build().unwrap().definition_digest()
+    };
+    let find = || Tool::builder("search").description("Searches.");
+    let part = |value: serde_json::Value| digest(search().definition_part("argv", value));
+    let command = part(json!({"argv": ["rm", "a"], "env": []}));
+    assert_eq!(command, part(json!({"env": [], "argv": ["rm", "a"]})));
+    let others = [
+        digest(search()),
+        part(json!({"argv": ["rm", "b"], "env": []})),
+        digest(search().definition_part("url", json!({"argv": ["rm", "a"], "env": []}))),
+        digest(find().input(object().field("query", string()))),
+        digest(find().input(object().field("words", string()))),
+        digest(Tool::builder("search").description("Finds.").input(object())),
+        digest(search().effect(ToolEffect::ReadOnly)),
+    ];
+    let mut all = vec![command];
+    for digest in others {
+        assert!(!all.contains(&digest), "{}", all.len());
+        all.push(digest);
+    }
+}

@@ -58,3 +58,27 @@ fn every_character_that_is_confused_with_a_bracket_begins_a_tag() {
         }
     }
 }
+
+#[test]
+fn dashes_and_slashes_look_like_those_of_ascii() {
+    let looks = |ch: char, ascii: char| {
+        assert_eq!(fold(ch).as_bytes(), fold(ascii).as_bytes(), "U+{:04X} {ch}", u32::from(ch));
+    };
+    for ch in "‐‑‒–—―−‿⁀‗·".chars() {
+        looks(ch, '-');
+        assert!(neutralize(&format!("</untrusted{ch}content>")).starts_with("&lt;"), "{ch}");
+    }
+    for ch in "⁄∕⧸⧵╱".chars() {
+        looks(ch, '/');
+        assert!(neutralize(&format!("<{ch}untrusted_content>")).starts_with("&lt;"), "{ch}");
+    }
+    looks('ꜰ', 'f');
+    // What is not seen is not there.
+    for ch in ['\u{FFFD}', '\u{200B}', '\u{301}', '\u{7}'] {
+        assert_eq!(fold(ch).as_bytes(), b"", "U+{:04X}", u32::from(ch));
+    }
+    assert_eq!(fold('!').as_bytes(), [0]);
+    // UTS 39 writes `m` as `rn`, and `r` stays what it is.
+    looks('ⅿ', 'm');
+    looks('г', 'r');
+}

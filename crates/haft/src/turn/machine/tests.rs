@@ -1,4 +1,5 @@
 mod journal;
+mod limits;
 mod simulation;
 mod table;
 
