@@ -21,9 +21,6 @@ pub(crate) enum SmallMap<K, V> {
 /// More than this are many.
 const FEW: usize = 16;
 
-/// How many entries the first allocation has room for.
-const FIRST: usize = 2;
-
 impl<K: Eq + Hash, V> SmallMap<K, V> {
     /// Inserts a value behind all others, or in the place of the one with its key, which is returned.
     pub(crate) fn insert(&mut self, key: K, value: V) -> Option<V> {
@@ -32,8 +29,9 @@ impl<K: Eq + Hash, V> SmallMap<K, V> {
         }
         match self {
             Self::Few(list) if list.len() < FEW => {
-                if list.capacity() == 0 {
-                    list.reserve_exact(FIRST);
+                if list.len() == list.capacity() {
+                    // A list would make room for four entries first, and most have one or two.
+                    list.reserve_exact(list.len().max(1));
                 }
                 list.push((key, value));
             }

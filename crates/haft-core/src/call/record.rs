@@ -45,8 +45,8 @@ pub struct ToolCall {
     pub(crate) raw: RawArgs,
     /// The arguments the handler got; nothing if they were refused.
     pub accepted: Option<Args>,
-    /// The arguments that a person approved instead of the raw ones.
-    pub edited: Option<RawArgs>,
+    /// The arguments that a person approved instead of the raw ones. Boxed, because few calls have them.
+    pub edited: Option<Box<RawArgs>>,
     /// The standing approval by which it ran, if no person was asked.
     pub grant: Option<GrantId>,
     /// What coercion changed.
@@ -242,7 +242,7 @@ impl ToolCall {
     /// Notes the arguments that a person approved instead of the raw ones, as JSON text.
     #[must_use]
     pub fn with_edited(mut self, arguments: &str) -> Self {
-        self.edited = Some(RawArgs::text(arguments));
+        self.edited = Some(Box::new(RawArgs::text(arguments)));
         self
     }
 
@@ -256,7 +256,7 @@ impl ToolCall {
     /// The arguments that the tool is called with: the edited ones, or else the raw ones.
     #[must_use]
     pub fn proposed(&self) -> &RawArgs {
-        self.edited.as_ref().unwrap_or(&self.raw)
+        self.edited.as_deref().unwrap_or(&self.raw)
     }
 
     /// Keeps the id that the provider gave the call.

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 /// Values by number, in the order of their numbers. There is nearly always one, and there may be thousands:
 /// a few are a list, which takes little room, and many are a tree.
+#[expect(clippy::box_collection, reason = "a few take less room, and there are nearly always few")]
 pub(super) enum Ordered<T> {
     Few(Vec<(u64, T)>),
-    /// Boxed, so that a few take less room.
     Many(Box<BTreeMap<u64, T>>),
 }
 

@@ -47,12 +47,12 @@ pub(super) struct CallRunner {
 impl CallRunner {
     /// Executes the calls. Each ends as one record, in the place it has already. After the first error of the store
     /// the others have the time of one call to end; a gate at which one still waits then stays open in the store.
-    pub(super) async fn run(&self, calls: Vec<Arc<ToolCall>>) -> Result<(), RecordError> {
-        match calls.as_slice() {
+    pub(super) async fn run(&self, calls: &[Arc<ToolCall>]) -> Result<(), RecordError> {
+        match calls {
             [call] => self.run_single(call).await?,
             calls => Box::pin(self.run_parallel(calls.to_vec())).await?,
         }
-        let left = self.unfinished(&calls);
+        let left = self.unfinished(calls);
         if left.is_empty() { Ok(()) } else { Box::pin(self.end_leftovers(left)).await }
     }
 

@@ -1,5 +1,8 @@
 //! Deadlines: every wait of a turn is bounded, and time spent at gates does not count.
 
+#[cfg(test)]
+mod tests;
+
 use std::any::Any;
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -47,8 +47,9 @@ use super::runner::RunnerShared;
 struct RunningTurn {
     machine: TurnMachine,
     driver: TurnDriver,
-    /// What is to be done next. Only the last effect is answered.
-    effects: Effects,
+    /// What is to be done after an effect that has to wait and has no answer. Boxed, because few turns have it, and not for
+    /// long.
+    rest: Option<Box<Effects>>,
 }
 
 /// Performs the effects of one turn.
@@ -142,7 +143,7 @@ impl From<Interruption> for EffectReply {
 
 impl RunningTurn {
     fn new(machine: TurnMachine, driver: TurnDriver) -> Box<Self> {
-        Box::new(Self { machine, driver, effects: Effects::default() })
+        Box::new(Self { machine, driver, rest: None })
     }
 
     /// Runs the turn to its end. Whatever happens, there is a report.
@@ -152,36 +153,45 @@ impl RunningTurn {
 
     /// Ends the turn as failed if there is an error, and else runs it to its end.
     async fn run_unless(mut self: Box<Self>, refusal: Option<Box<ErrorReport>>) -> TurnReport {
-        self.begin(refusal);
-        while let Some(effect) = self.effects.pop_first() {
-            let performed = match self.driver.perform_now(effect) {
-                Ok(reply) => Ok(reply),
-                Err(effect) => self.perform(effect).await,
-            };
-            match performed {
-                Ok(EffectReply::None) => {}
-                Ok(reply) => self.effects = self.driver.apply_reply(&mut self.machine, reply),
+        let mut effects = self.begin(refusal);
+        while let Some(effect) = self.perform_ready(effects) {
+            effects = match self.perform(effect).await {
+                Ok(EffectReply::None) => self.rest.take().map(|it| *it).unwrap_or_default(),
+                Ok(reply) => self.driver.apply_reply(&mut self.machine, reply),
                 // What waited is dropped, as if the process had ended here.
-                Err(gates) => {
-                    self.effects = self.machine.suspend_waiting(Conclusion::waiting(gates));
-                }
-            }
+                Err(gates) => self.machine.suspend_waiting(Conclusion::waiting(gates)),
+            };
         }
         let Self { machine, driver, .. } = *self;
         driver.report(machine)
     }
 
-    /// Begins to run the turn.
-    fn begin(&mut self, refusal: Option<Box<ErrorReport>>) {
-        let Self { machine, driver, effects } = self;
-        *effects = driver.apply(machine, TurnEntry::Begun);
-        if let Some(error) = refusal {
-            // The turn is announced and ends. Nothing of it is run.
-            let begun = std::mem::take(effects).into_iter();
-            let announced = begun.filter(|it| *it == Effect::AnnounceTurn);
-            announced.for_each(|effect| driver.announce(effect));
-            *effects = driver.apply(machine, Interruption::failed(*error).into());
+    /// Performs effects, and those that follow from them, up to one that has to wait. Returns that one; nothing once all is
+    /// done.
+    fn perform_ready(&mut self, mut effects: Effects) -> Option<Effect> {
+        while let Some(effect) = effects.pop_first() {
+            match self.driver.perform_now(effect) {
+                Ok(EffectReply::None) => {}
+                // Only the last effect is answered.
+                Ok(reply) => effects = self.driver.apply_reply(&mut self.machine, reply),
+                Err(effect) => {
+                    self.rest = (!effects.is_empty()).then(|| Box::new(effects));
+                    return Some(effect);
+                }
+            }
         }
+        None
+    }
+
+    /// Begins to run the turn.
+    fn begin(&mut self, refusal: Option<Box<ErrorReport>>) -> Effects {
+        let Self { machine, driver, .. } = self;
+        let effects = driver.apply(machine, TurnEntry::Begun);
+        let Some(error) = refusal else { return effects };
+        // The turn is announced and ends. Nothing of it is run.
+        let announced = effects.into_iter().filter(|it| *it == Effect::AnnounceTurn);
+        announced.for_each(|effect| driver.announce(effect));
+        driver.apply(machine, Interruption::failed(*error).into())
     }
 
     /// Performs an effect that has to wait. Returns the gates at which the turn waits if the runner does not wait with it.
@@ -394,6 +404,7 @@ impl TurnDriver {
     }
 
     /// Performs an effect that has to wait. The rare ones are boxed, so that turns which wait need no room for them.
+    #[expect(clippy::manual_async_fn, reason = "an async function would hold the effect twice")]
     fn perform(&mut self, effect: Effect) -> impl Future<Output = EffectReply> + Send {
         async move {
             match effect {

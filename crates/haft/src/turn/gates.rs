@@ -392,10 +392,8 @@ impl SharedTurn {
         let subscription = self.runner.gate_notifier.subscribe(gate.id.clone());
         loop {
             // Boxed, so that the wait that follows takes no room for it.
-            let row = Box::pin(self.load_gate(&gate.id)).await?;
-            let row = row.ok_or_else(|| StoreError::unknown_gate(&gate.id))?;
-            if row.settlement.is_some() {
-                return Ok(row);
+            if let Some(settled) = Box::pin(self.load_settled_gate(&gate.id)).await? {
+                return Ok(*settled);
             }
             let expiry = async {
                 match gate.expires_at {
@@ -408,13 +406,26 @@ impl SharedTurn {
                 () = expiry => GateDecision::Timeout,
                 _ = cancellation.cancelled() => GateDecision::Aborted,
             };
-            let closing = GateSettlement::closed(closed, self.runner.clock.now());
-            let close =
-                StoreWrite::CloseGate { id: gate.id.clone(), settlement: to_json(&closing)? };
             // Boxed, as above.
-            Box::pin(self.recorder.commit(vec![close])).await?;
+            Box::pin(self.recorder.commit(vec![self.close_write(gate, closed)?])).await?;
             // A decision may have come first: the settlement in the store counts.
         }
+    }
+
+    /// Loads a gate that must exist; nothing if it is not settled.
+    async fn load_settled_gate(&self, id: &GateId) -> Result<Option<Box<GateRow>>, GateError> {
+        let row = self.load_gate(id).await?.ok_or_else(|| StoreError::unknown_gate(id))?;
+        Ok(row.settlement.is_some().then(|| Box::new(row)))
+    }
+
+    /// The write that closes a gate which nothing will settle.
+    fn close_write(
+        &self,
+        gate: &OpenGate,
+        decision: GateDecision,
+    ) -> Result<StoreWrite, StoreError> {
+        let closed = GateSettlement::closed(decision, self.runner.clock.now());
+        Ok(StoreWrite::CloseGate { id: gate.id.clone(), settlement: to_json(&closed)? })
     }
 
     /// A time of this process's clock, by the clock of the store. The store wakes the turn then if no process runs it.

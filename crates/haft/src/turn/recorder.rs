@@ -255,13 +255,9 @@ impl<'r> DeferredWrites<'r> {
         (!recorder.has_deferred()).then_some(Self { recorder, writes, _order: order })
     }
 
-    fn followed_by(&self, writes: Vec<StoreWrite>) -> Vec<StoreWrite> {
-        if self.writes.is_empty() {
-            return writes;
-        }
-        let mut all = Vec::with_capacity(self.writes.len() + writes.len());
-        all.extend(self.writes.iter().cloned().chain(writes));
-        all
+    fn followed_by(&self, mut writes: Vec<StoreWrite>) -> Vec<StoreWrite> {
+        writes.splice(0..0, self.writes.iter().cloned());
+        writes
     }
 
     fn mark_written(mut self) {

@@ -401,7 +401,7 @@ impl StoreState {
                     turn.rows.delete(kind, &id);
                     rows_changed = true;
                 }
-                StoreWrite::Journal(entry) => turn.journal.push(entry),
+                StoreWrite::Journal(entry) => turn.push_entry(entry),
                 StoreWrite::Status(status) => {
                     let expiries = turn.gates.iter().filter_map(|it| self.gate_expiries.get(it));
                     let schedule = changed_schedule.get_or_insert_with(|| turn.summary.schedule());

@@ -22,6 +22,15 @@ impl TurnState {
         self.epoch == lease.epoch && self.summary.holder.as_ref() == Some(&lease.holder)
     }
 
+    /// Adds an entry to the journal.
+    pub(super) fn push_entry(&mut self, entry: StoredText) {
+        if self.journal.is_empty() {
+            // The start and a step: a turn that waits for an approval has no more.
+            self.journal.reserve_exact(2);
+        }
+        self.journal.push(entry);
+    }
+
     /// Fails while a lease on the turn is active.
     pub(super) fn check_free(&self, now: Timestamp) -> Result<(), StoreError> {
         match (&self.summary.holder, self.summary.held_until) {

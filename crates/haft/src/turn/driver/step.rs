@@ -217,9 +217,9 @@ impl TurnDriver {
             milliseconds: u64::try_from(duration.as_millis()).ok(),
         });
         let tokens = (self.iteration.usage + usage).total;
-        // The step, its summary, its records, and what ends the turn.
+        // The end of the iteration before, the step, its summary, its records, and what ends the turn.
         let records = thoughts.len() + messages.len() + calls.len();
-        let mut writes = Vec::with_capacity(2 + records + 3 * usize::from(totals.is_some()));
+        let mut writes = Vec::with_capacity(3 + records + 3 * usize::from(totals.is_some()));
         writes.push(JournalEntry::to_write(&entry));
         if let Some(update) = self.update_summary(entry_model(&entry), tokens, &calls) {
             writes.push(update);
@@ -325,17 +325,22 @@ impl TurnDriver {
         }
     }
 
-    async fn run_calls(&self, calls: Vec<Arc<ToolCall>>) -> Result<(), Interruption> {
-        if calls.is_empty() {
-            return Ok(());
-        }
+    fn run_calls(
+        &self,
+        calls: Vec<Arc<ToolCall>>,
+    ) -> impl Future<Output = Result<(), Interruption>> + Send + use<> {
         let ctx = self.iteration.ctx.clone();
         for call in &calls {
             ctx.emit_with(|| EventKind::ToolCall(ToolCallReport::of(call, None)));
         }
         let (runner, shared) = (Arc::clone(&self.runner), Arc::clone(&self.shared));
-        let run = CallRunner { runner, shared, ctx }.run(calls).await;
-        run.map_err(|error| Interruption::not_stored(&error))
+        let runner = CallRunner { runner, shared, ctx };
+        async move {
+            if calls.is_empty() {
+                return Ok(());
+            }
+            runner.run(&calls).await.map_err(|error| Interruption::not_stored(&error))
+        }
     }
 }
 

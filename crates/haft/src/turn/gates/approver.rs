@@ -10,8 +10,8 @@ use haft_core::call::RecordId;
 use haft_core::cancel::Cancellation;
 use haft_core::context::GateContext;
 use haft_core::event::{ErrorReport, EventKind, LogLevel};
-use haft_core::gate::{Gate, GateDecision, GateError, GateSettlement};
-use haft_core::store::{GateId, StoreError, StoreWrite};
+use haft_core::gate::{Gate, GateDecision, GateError};
+use haft_core::store::{GateId, StoreError};
 use haft_core::tool::{Tool, ToolEffect};
 use serde_json::Value;
 use tokio::sync::{Notify, Semaphore, SemaphorePermit};
@@ -380,9 +380,7 @@ impl SharedTurn {
 
     /// Closes a gate that nothing will settle.
     async fn close_gate(&self, gate: &OpenGate) -> Result<(), StoreError> {
-        let closed = GateSettlement::closed(GateDecision::Aborted, self.runner.clock.now());
-        let close = StoreWrite::CloseGate { id: gate.id.clone(), settlement: to_json(&closed)? };
-        self.recorder.commit(vec![close]).await?;
+        self.recorder.commit(vec![self.close_write(gate, GateDecision::Aborted)?]).await?;
         self.runner.gate_notifier.notify(&gate.id);
         Ok(())
     }

@@ -100,6 +100,10 @@ impl Effects {
         }
     }
 
+    pub(in crate::turn) fn is_empty(&self) -> bool {
+        self.last.is_none()
+    }
+
     /// Takes the first effect.
     pub(in crate::turn) fn pop_first(&mut self) -> Option<Effect> {
         match self.first.take() {
