@@ -1,6 +1,5 @@
 //! Directories and files that only their owner can use.
 
-#[cfg(feature = "sqlite")]
 use std::fs;
 use std::fs::{DirBuilder, File, OpenOptions, create_dir_all};
 use std::io::{self, ErrorKind, Write as _};
@@ -32,7 +31,7 @@ pub(crate) fn create_private_dir(path: &Path) -> io::Result<()> {
 /// Opens a file to read it. A link, a pipe or a device in its place is [`ErrorKind::InvalidData`] and is not opened: opening
 /// a pipe would wait for its other end.
 pub(crate) fn open_regular_file(path: &Path) -> io::Result<File> {
-    if !std::fs::symlink_metadata(path)?.is_file() {
+    if !fs::symlink_metadata(path)?.is_file() {
         return Err(io::Error::new(ErrorKind::InvalidData, "it is no regular file"));
     }
     File::open(path)
@@ -40,8 +39,8 @@ pub(crate) fn open_regular_file(path: &Path) -> io::Result<File> {
 
 /// Writes a file. A new one gets the mode 0600. A link or a pipe in its place is replaced: what a link names stays as it is.
 pub(crate) fn write_private_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    if std::fs::symlink_metadata(path).is_ok_and(|entry| !entry.is_file()) {
-        std::fs::remove_file(path)?;
+    if fs::symlink_metadata(path).is_ok_and(|entry| !entry.is_file()) {
+        fs::remove_file(path)?;
     }
     let mut file = private_file_options().write(true).create(true).truncate(true).open(path)?;
     file.write_all(bytes)
