@@ -202,7 +202,7 @@ pub(crate) fn summary_row(summary: &TurnSummary, now: Timestamp) -> TurnRow {
         created_at: summary.created_at.to_string(),
         duration_ms: milliseconds(summary.created_at, until),
         tokens: summary.tokens.filter(|it| *it > 0),
-        tools: summary.tools.iter().cloned().collect(),
+        tools: summary.tools.clone(),
         question: None,
         error_code: summary.error_code.clone(),
         facts: None,
