@@ -88,7 +88,7 @@ main(async (browser, url) => {
   await page.keyboard.type("bracket");
   await page.keyboard.press("Enter");
   await page.locator(".event.text.selected", { hasText: "open bracket" }).waitFor();
-  check((await page.locator(".find-bar .search-state").innerText()) === "1 of 1", "what was found");
+  await page.locator(".find-bar .search-state", { hasText: /^1 of 1$/ }).waitFor();
   await page.fill("#find-row", "artifact_grep");
   await page.keyboard.press("Enter");
   await page.locator(".event.call.selected.found").waitFor();
