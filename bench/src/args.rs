@@ -25,7 +25,7 @@ usage: haft-bench <dispatch|validate|callid|agreement|artifacts|stream|turns|con
   mcp         the MCP proxy: what it adds to a small call, and a large result (--bytes) until its answer
   workers     workers on PostgreSQL: decisions, claims, commits, throughput, and a large result (--bytes) in S3
   inspector   the page in a browser: size, a turn of 10000 events, and an artifact (--bytes) that is scrolled and searched
-  binary      the program haft, built beside this one: instructions of its start, and its size
+  binary      the program haft from the same build directory: instructions of its start, and its size
 
   --json      one JSON object per line: name, ours, unit, peers, ratio (ours to the floor)
   --rounds N  rounds per variant (31; 5 with --quick; of artifacts, stream and turns 7 and 3)

@@ -12,7 +12,7 @@ use crate::Sink;
 use crate::turns::table::{Bound, Entry, Table};
 use crate::valgrind::{Counted, Valgrind};
 
-/// Measures the program that was built beside this one.
+/// Measures the program in the build directory of this one.
 ///
 /// # Errors
 ///
@@ -48,7 +48,7 @@ fn find_program() -> Result<PathBuf, String> {
     if program.is_file() {
         return Ok(program);
     }
-    Err("there is no `haft` beside this program: `cargo build --release -p haft-cli` makes it"
+    Err("there is no `haft` in the directory of this program: `cargo build --release -p haft-cli` makes it"
         .into())
 }
 

@@ -29,6 +29,7 @@ mod recorder;
 mod rendering;
 mod report;
 mod runner;
+mod shared_turn;
 mod stored_turns;
 mod task;
 mod timed;

@@ -24,9 +24,10 @@ use tokio::time::Instant;
 use self::concurrency::{CallQueue, ConcurrencyClass};
 use self::tasks::{CallTasks, StepCall};
 use super::deadline::{CatchUnwind, Stopwatch, TaskTimer, WaitBounds, WaitError, with_deadline};
-use super::gates::{Approval, OpenGate, SharedTurn};
+use super::gates::{Approval, OpenGate};
 use super::report::LogTopic;
 use super::runner::RunnerShared;
+use super::shared_turn::SharedTurn;
 use super::task::Task;
 
 /// How often a call is asked for again because the grant behind its approval was revoked or changed. Each attempt needs a

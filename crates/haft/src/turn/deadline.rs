@@ -112,7 +112,7 @@ impl Drop for Pause<'_> {
 }
 
 /// Wakes one task for all of its deadlines. Most waits end long before their deadline, so the timer is not set anew for
-/// each of them: it goes off at the earliest deadline so far or before, and whoever waits then looks at its stopwatch.
+/// each of them: it goes off at the earliest deadline so far or before, and each wait then checks its stopwatch.
 #[derive(Debug, Default)]
 pub(super) struct TaskTimer(Mutex<Option<Pin<Box<Sleep>>>>);
 

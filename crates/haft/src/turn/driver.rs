@@ -35,13 +35,14 @@ use self::step::ProposedStep;
 use super::TurnReport;
 use super::deadline::WaitBounds;
 use super::envelopes::{NonceOrigin, derive_envelope_key};
-use super::gates::{GatePolicy, ReleaseGuard, SharedTurn};
+use super::gates::GatePolicy;
 use super::journal::RequestHistory;
 use super::machine::{Effect, Effects, Interruption, TurnEntry, TurnMachine, TurnTotals};
 use super::query_tools::QueryTools;
 use super::recorder::LeasedRecorder;
 use super::report::{Conclusion, FailurePoint, LogTopic};
 use super::runner::RunnerShared;
+use super::shared_turn::{ReleaseGuard, SharedTurn};
 
 /// A turn that runs: where it stands, and what performs its effects.
 struct RunningTurn {
@@ -60,8 +61,8 @@ struct TurnDriver {
     ctx: DispatchContext,
     query_tools: QueryTools,
     occurrences: OccurrenceCounter,
-    /// The tools that the summary of the turn names, as far as this attempt has told it. Few, so that a list will do.
-    listed_tools: Vec<String>,
+    /// The tools that the summary of the turn names, as far as this attempt has told it.
+    listed_tools: HashSet<String>,
     started_at: Timestamp,
     dispatch: StartTime,
     iteration: IterationScope,
@@ -327,7 +328,7 @@ impl TurnDriver {
             ctx,
             query_tools,
             occurrences: OccurrenceCounter::default(),
-            listed_tools: Vec::new(),
+            listed_tools: HashSet::new(),
             started_at: not_started.started_at,
             dispatch: not_started,
             requests: (!start.offered.is_empty())

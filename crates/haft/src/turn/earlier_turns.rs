@@ -18,8 +18,8 @@ use haft_core::store::{
 };
 use serde::Deserialize;
 
-use super::gates::SharedTurn;
 use super::journal::JournalEntry;
+use super::shared_turn::SharedTurn;
 use super::timed::TimedStore;
 
 /// Reads earlier turns from the store of a runner.

@@ -7,9 +7,8 @@ mod notifier;
 mod open_gate;
 mod preview;
 mod question;
-mod shared_turn;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use haft_core::BoxFuture;
@@ -35,9 +34,9 @@ pub(super) use self::notifier::GateNotifier;
 pub(super) use self::open_gate::{OpenGate, gate_open_event};
 use self::preview::make_preview;
 use self::question::fill_question;
-pub(super) use self::shared_turn::{ReleaseGuard, SharedTurn};
 use super::deadline::Stopwatch;
 use super::report::LogTopic;
+use super::shared_turn::SharedTurn;
 use crate::sync::sleep;
 
 /// What opens gates outside of calls. It is part of the ids of gates.
@@ -148,7 +147,7 @@ impl SharedTurn {
         open.into_iter().map(close).collect()
     }
 
-    fn lock_unsettled(&self) -> MutexGuard<'_, Vec<GateId>> {
+    fn lock_unsettled(&self) -> MutexGuard<'_, HashSet<GateId>> {
         self.unsettled.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -273,16 +272,9 @@ impl SharedTurn {
         };
         let number = {
             let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
-            match opened.iter_mut().find(|(it, _)| *it == place) {
-                Some((_, number)) => {
-                    *number += 1;
-                    *number
-                }
-                None => {
-                    opened.push((place.clone(), 1));
-                    1
-                }
-            }
+            let number = opened.entry(place.clone()).or_default();
+            *number += 1;
+            *number
         };
         let id = self.gate_id(&format!("{place}/{number}"));
         let gate = Gate::open(id, self.turn.clone(), request, self.runner.clock.now())?;
@@ -301,7 +293,7 @@ impl SharedTurn {
         let digest = digest(&json);
         let expires_at = gate.expires_at.map(|at| self.to_store_time(at));
         let open = StoreWrite::OpenGate { id: gate.id.clone(), json, expires_at };
-        self.add_unsettled(&gate.id);
+        self.lock_unsettled().insert(gate.id.clone());
         self.recorder.commit(vec![open, StoreWrite::Status(TurnStatus::Waiting)]).await?;
         Ok((gate, digest))
     }
@@ -350,22 +342,13 @@ impl SharedTurn {
         }
     }
 
-    fn add_unsettled(&self, id: &GateId) {
-        let mut unsettled = self.lock_unsettled();
-        if !unsettled.contains(id) {
-            let is_first = usize::from(unsettled.is_empty());
-            unsettled.reserve_exact(is_first);
-            unsettled.push(id.clone());
-        }
-    }
-
     /// Notes that a gate is settled. A turn that waits at no other gate runs again.
     fn mark_settled(&self, id: &GateId) {
         let mut unsettled = self.lock_unsettled();
-        unsettled.retain(|it| it != id);
+        unsettled.remove(id);
         if unsettled.is_empty() {
             // No memory is used for gates while none is open.
-            *unsettled = Vec::new();
+            *unsettled = HashSet::new();
             self.recorder.defer(StoreWrite::Status(TurnStatus::Running));
         }
     }

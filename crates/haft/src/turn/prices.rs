@@ -1,5 +1,8 @@
 //! What tokens cost, and what a turn may cost.
 
+#[cfg(test)]
+mod tests;
+
 use haft_core::usage::Usage;
 
 /// The prices of a model for a million tokens, in any currency.
@@ -41,9 +44,8 @@ impl TokenPrices {
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a cost is rounded")]
     pub fn cost(&self, usage: Usage) -> f64 {
-        let cached = usage.cached.min(usage.prompt);
-        let (fresh, written) = ((usage.prompt - cached) as f64, usage.completion as f64);
-        (fresh * self.input + cached as f64 * self.cached + written * self.output) / 1e6
+        let [fresh, cached, written] = priced_tokens(usage).map(|tokens| tokens as f64);
+        (fresh * self.input + cached * self.cached + written * self.output) / 1e6
     }
 }
 
@@ -77,16 +79,17 @@ impl CostLimit {
 
     /// Whether these tokens cost as much as the turn may cost.
     pub(super) fn is_reached(self, usage: Usage) -> bool {
-        let cached = usage.cached.min(usage.prompt);
-        let counted = [
-            (usage.prompt - cached, self.input),
-            (cached, self.cached),
-            (usage.completion, self.output),
-        ];
-        let cost: u128 =
-            counted.into_iter().map(|(tokens, price)| u128::from(tokens) * u128::from(price)).sum();
+        let prices = [self.input, self.cached, self.output];
+        let priced = priced_tokens(usage).into_iter().zip(prices);
+        let cost: u128 = priced.map(|(tokens, price)| u128::from(tokens) * u128::from(price)).sum();
         cost >= u128::from(self.max) * 1_000_000
     }
+}
+
+/// The tokens that have different prices: read by the model, read from a cache, and written.
+fn priced_tokens(usage: Usage) -> [u64; 3] {
+    let cached = usage.cached.min(usage.prompt);
+    [usage.prompt - cached, cached, usage.completion]
 }
 
 /// An amount in millionths, rounded up. What is no positive number is 0.
@@ -98,38 +101,4 @@ impl CostLimit {
 fn to_millionths(amount: f64) -> u64 {
     // The product of a short decimal number can be a little more than the whole number that it means.
     (amount * 1e6 - 1e-6).ceil() as u64
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{CostLimit, TokenPrices};
-    use haft_core::usage::Usage;
-
-    #[test]
-    fn a_limit_is_reached_by_what_each_kind_of_tokens_costs() {
-        let limit = CostLimit::new(0.30, TokenPrices::per_million(0.25, 2.0).cached(0.025));
-        for (usage, is_reached) in [
-            (Usage::new(1_199_999, 0), false),
-            (Usage::new(1_200_000, 0), true),
-            (Usage::new(1_200_000, 0).with_cached(1), false),
-            (Usage::new(12_000_000, 0).with_cached(12_000_000), true),
-            (Usage::new(0, 149_999), false),
-            (Usage::new(0, 150_000), true),
-            (Usage::new(u64::MAX, u64::MAX), true),
-            // A provider that counts cached tokens beside the prompt.
-            (Usage::new(10, 0).with_cached(1_000_000_000), false),
-        ] {
-            assert_eq!(limit.is_reached(usage), is_reached, "{usage:?}");
-        }
-    }
-
-    #[test]
-    fn amounts_are_rounded_up_and_nonsense_is_nothing() {
-        assert!(!CostLimit::new(1e-9, TokenPrices::per_million(1.0, 1.0)).is_zero());
-        for max in [0.0, -1.0, f64::NAN] {
-            assert!(CostLimit::new(max, TokenPrices::per_million(1.0, 1.0)).is_zero(), "{max}");
-        }
-        let free = CostLimit::new(f64::INFINITY, TokenPrices::per_million(0.0, 0.0));
-        assert!(!free.is_reached(Usage::new(u64::MAX, 0)));
-    }
 }

@@ -215,8 +215,8 @@ impl OpenFile {
     pub(super) fn close(self) {
         // What cannot be copied now stays in the log, which the next connection reads.
         let _ = self.connection.pragma_query(None, "wal_checkpoint", |_| Ok(()));
-        // A log that stays behind, because a connection of this process is still open, is empty: whoever cannot write to
-        // the directory can read the file alone. Not waited for.
+        // A log that stays behind, because a connection of this process is still open, is emptied: a process that
+        // cannot write to the directory reads the file alone. Other processes are not waited for.
         let _ = self.connection.busy_timeout(Duration::ZERO);
         let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |_| Ok(()));
         drop(self.connection);

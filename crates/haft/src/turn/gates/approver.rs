@@ -17,7 +17,8 @@ use serde_json::Value;
 use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 
 use super::super::deadline::{CatchUnwind, catch_panic};
-use super::{OpenGate, SettleError, SharedTurn, read_gate, to_json};
+use super::super::shared_turn::SharedTurn;
+use super::{OpenGate, SettleError, read_gate, to_json};
 
 /// Decides the gates of the turns that a runner runs.
 ///

@@ -11,7 +11,8 @@ use haft_core::store::{GateId, StoreError};
 use haft_core::tool::DefinitionDigest;
 
 use super::super::report::LogTopic;
-use super::{SharedTurn, to_json};
+use super::super::shared_turn::SharedTurn;
+use super::to_json;
 
 /// A grant and whether it still approves calls.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! What the parts of a running turn share.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use haft_core::BoxFuture;
@@ -7,38 +8,38 @@ use haft_core::call::RecordId;
 use haft_core::context::{Hydration, RecordWriter};
 use haft_core::store::{GateId, GateRow, StoreError, StoreWrite, TurnId};
 
-use super::super::deadline::{Stopwatch, TaskTimer};
-use super::super::journal::JournalEntry;
-use super::super::recorder::LeasedRecorder;
-use super::super::runner::RunnerShared;
-use super::{GateScope, GateWaits};
+use super::deadline::{Stopwatch, TaskTimer};
+use super::gates::{GateScope, GateWaits};
+use super::journal::JournalEntry;
+use super::recorder::LeasedRecorder;
+use super::runner::RunnerShared;
 
 /// What the driver of one turn shares with its calls, its context and its gates. One object, because thousands of turns
 /// may wait at once.
-pub(in crate::turn) struct SharedTurn {
-    pub(in crate::turn) runner: Arc<RunnerShared>,
-    pub(in crate::turn) turn: TurnId,
-    pub(in crate::turn) recorder: LeasedRecorder,
-    pub(in crate::turn) watch: Stopwatch,
+pub(super) struct SharedTurn {
+    pub(super) runner: Arc<RunnerShared>,
+    pub(super) turn: TurnId,
+    pub(super) recorder: LeasedRecorder,
+    pub(super) watch: Stopwatch,
     /// The timer of the task that drives the turn.
-    pub(in crate::turn) timer: TaskTimer,
+    pub(super) timer: TaskTimer,
     /// The stopwatches of calls, which pause while a call waits.
-    pub(in crate::turn) calls: Mutex<Vec<(RecordId, Arc<Stopwatch>)>>,
+    pub(super) calls: Mutex<Vec<(RecordId, Arc<Stopwatch>)>>,
     /// What runs, and may open gates.
     pub(super) scope: Mutex<GateScope>,
     /// How many gates each place of the turn has opened.
-    pub(super) opened: Mutex<Vec<(String, u32)>>,
+    pub(super) opened: Mutex<HashMap<String, u32>>,
     /// Gates that another process opened for this turn before it died.
     pub(super) known: Vec<GateRow>,
     /// Gates that this process opened and has not seen settled.
-    pub(super) unsettled: Mutex<Vec<GateId>>,
+    pub(super) unsettled: Mutex<HashSet<GateId>>,
     /// What waits at gates, and what does not.
-    pub(in crate::turn) waits: GateWaits,
+    pub(super) waits: GateWaits,
 }
 
 impl SharedTurn {
     /// A turn that starts now, and of which a process before has opened some gates.
-    pub(in crate::turn) fn new(
+    pub(super) fn new(
         runner: &Arc<RunnerShared>,
         recorder: LeasedRecorder,
         turn: TurnId,
@@ -61,7 +62,7 @@ impl SharedTurn {
 
     /// Sets what runs from now on. When a turn is resumed, not everything runs again; therefore every scope counts
     /// its own gates.
-    pub(in crate::turn) fn enter(&self, scope: GateScope) {
+    pub(super) fn enter(&self, scope: GateScope) {
         *self.scope.lock().unwrap_or_else(PoisonError::into_inner) = scope;
     }
 }
@@ -82,7 +83,7 @@ impl RecordWriter for SharedTurn {
 
 /// Releases the lease when the driver of a turn is dropped, although tasks that were aborted may live a moment longer: what
 /// they write then is refused.
-pub(in crate::turn) struct ReleaseGuard(pub(in crate::turn) Arc<SharedTurn>);
+pub(super) struct ReleaseGuard(pub(super) Arc<SharedTurn>);
 
 impl Drop for ReleaseGuard {
     fn drop(&mut self) {
