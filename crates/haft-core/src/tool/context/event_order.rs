@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::clock::Clock;
 use crate::event::Event;
 
 /// The order of a turn's events. Calls that run in parallel emit events on several threads: each event gets its number
@@ -26,25 +27,21 @@ impl EventOrder {
         Self { shared, ..Self::default() }
     }
 
-    /// Numbers an event and delivers it. An event that an observer emits is delivered after the one that it observes.
-    pub(super) fn deliver(
-        &self,
-        make: impl FnOnce(u64) -> Event,
-        observe: impl Fn(&Event),
-    ) -> Event {
+    /// Numbers an event, dates it and delivers it. An event that an observer emits is delivered after the one that it
+    /// observes.
+    pub(super) fn deliver(&self, event: &mut Event, clock: &dyn Clock, observe: impl Fn(&Event)) {
         let thread = thread_number();
         if thread != 0 && self.deliverer.load(Ordering::Relaxed) == thread {
-            let event = make(self.next_number());
+            (event.sequence, event.at) = (self.next_number(), clock.now());
             lock(&self.nested).push_back(event.clone());
-            return event;
+            return;
         }
         let _delivery = Delivery::begin(self, thread);
-        let event = make(self.next_number());
-        observe(&event);
+        (event.sequence, event.at) = (self.next_number(), clock.now());
+        observe(event);
         while let Some(nested) = self.next_nested() {
             observe(&nested);
         }
-        event
     }
 
     fn next_number(&self) -> u64 {

@@ -15,7 +15,7 @@ use super::source::TurnSource;
 use crate::BoxFuture;
 use crate::call::RecordId;
 use crate::cancel::Cancellation;
-use crate::clock::Clock;
+use crate::clock::{Clock, Timestamp};
 use crate::error::{Coded, ErrorCode};
 use crate::event::{Event, EventKind, LogLevel, Observer, WorkScopes};
 use crate::gate::{GateError, GateRequest};
@@ -345,7 +345,8 @@ impl TurnContext {
         if !self.is_observed() {
             return WorkScopes::default();
         }
-        let event = self.deliver_event(dispatch, iteration, kind());
+        let mut event = self.new_event(dispatch, iteration, kind());
+        self.deliver(&mut event);
         let scope = |observer: &Arc<dyn Observer>| {
             catch_unwind(AssertUnwindSafe(|| observer.scope(&event))).ok().flatten()
         };
@@ -359,20 +360,26 @@ impl TurnContext {
         kind: impl FnOnce() -> EventKind,
     ) {
         if self.is_observed() {
-            self.deliver_event(dispatch, iteration, kind());
+            self.deliver(&mut self.new_event(dispatch, iteration, kind()));
         }
     }
 
-    fn deliver_event(&self, dispatch: &Arc<str>, iteration: u32, kind: EventKind) -> Event {
-        let make = |sequence| Event {
+    /// An event that has no number and no time yet.
+    #[inline]
+    fn new_event(&self, dispatch: &Arc<str>, iteration: u32, kind: EventKind) -> Event {
+        Event {
             turn: Arc::clone(&self.turn.id),
             dispatch: Arc::clone(dispatch),
             iteration,
-            sequence,
-            at: self.turn.clock.now(),
+            sequence: 0,
+            at: Timestamp::EPOCH,
             kind,
-        };
-        self.turn.events.deliver(make, |event| self.observe(event))
+        }
+    }
+
+    fn deliver(&self, event: &mut Event) {
+        let Turn { events, clock, .. } = &*self.turn;
+        events.deliver(event, &**clock, |event| self.observe(event));
     }
 
     fn observe(&self, event: &Event) {
