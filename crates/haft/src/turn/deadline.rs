@@ -8,7 +8,7 @@ use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::{Mutex, PoisonError};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use haft_core::cancel::{CancelReason, Cancellation};
@@ -114,7 +114,14 @@ impl Drop for Pause<'_> {
 /// Wakes one task for all of its deadlines. Most waits end long before their deadline, so the timer is not set anew for
 /// each of them: it goes off at the earliest deadline so far or before, and each wait then checks its stopwatch.
 #[derive(Debug, Default)]
-pub(super) struct TaskTimer(Mutex<Option<Pin<Box<Sleep>>>>);
+pub(super) struct TaskTimer(Mutex<Option<SetTimer>>);
+
+/// A timer, and what it wakes.
+#[derive(Debug)]
+struct SetTimer {
+    sleep: Pin<Box<Sleep>>,
+    waker: Waker,
+}
 
 impl TaskTimer {
     /// Wakes the task after this time at the latest.
@@ -122,14 +129,34 @@ impl TaskTimer {
         // A time that no clock can show never comes.
         let Some(at) = now.checked_add(time) else { return };
         let mut timer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let sleep = timer.get_or_insert_with(|| Box::pin(sleep_until(at)));
-        if sleep.deadline() > at {
-            sleep.as_mut().reset(at);
+        match &mut *timer {
+            Some(set) if set.is_ahead(now, at) && set.waker.will_wake(cx.waker()) => {}
+            Some(set) => set.set(at, cx),
+            None => {
+                let (sleep, waker) = (Box::pin(sleep_until(at)), cx.waker().clone());
+                timer.insert(SetTimer { sleep, waker }).set(at, cx);
+            }
         }
-        if sleep.as_mut().poll(cx).is_ready() {
+    }
+}
+
+impl SetTimer {
+    /// Whether it has not gone off yet and will at this time at the latest.
+    fn is_ahead(&self, now: Instant, at: Instant) -> bool {
+        let deadline = self.sleep.deadline();
+        now < deadline && deadline <= at
+    }
+
+    /// Sets it to this time, unless it is set to an earlier one that is still ahead.
+    fn set(&mut self, at: Instant, cx: &mut Context<'_>) {
+        self.waker.clone_from(cx.waker());
+        if self.sleep.deadline() > at {
+            self.sleep.as_mut().reset(at);
+        }
+        if self.sleep.as_mut().poll(cx).is_ready() {
             // It was set for an earlier wait.
-            sleep.as_mut().reset(at);
-            if sleep.as_mut().poll(cx).is_ready() {
+            self.sleep.as_mut().reset(at);
+            if self.sleep.as_mut().poll(cx).is_ready() {
                 cx.waker().wake_by_ref();
             }
         }
