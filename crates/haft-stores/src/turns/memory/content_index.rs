@@ -18,7 +18,7 @@ pub(super) struct ContentIndex {
 }
 
 impl ContentIndex {
-    /// Notes that the rows of a turn have changed.
+    /// Notes that the rows of a turn have changed since they were read.
     pub(super) fn note_change(&mut self, turn: u64) {
         self.changed.insert(turn);
     }

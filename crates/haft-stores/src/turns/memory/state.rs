@@ -105,6 +105,7 @@ impl StoreState {
             summary,
             epoch: 0,
             rows: TurnRows::default(),
+            has_new_rows: false,
             journal: Vec::new(),
             gates: Vec::new(),
         };
@@ -302,7 +303,8 @@ impl StoreState {
     /// asks for the text of a row in memory.
     pub(super) fn unreferenced_keys(&mut self, mut keys: Vec<SpoolKey>) -> Vec<SpoolKey> {
         for number in self.content.take_changed() {
-            if let Some(turn) = self.turns.get(&number) {
+            if let Some(turn) = self.turns.get_mut(&number) {
+                turn.has_new_rows = false;
                 self.content.read(number, turn.rows.iter());
             }
         }
@@ -450,7 +452,8 @@ impl StoreState {
                 _ => {}
             }
         }
-        if rows_changed {
+        if rows_changed && !turn.has_new_rows {
+            turn.has_new_rows = true;
             self.content.note_change(number);
         }
         let status = changed_schedule.as_ref().map_or(turn.summary.status, |it| it.status);

@@ -12,6 +12,8 @@ pub(super) struct TurnState {
     pub(super) summary: TurnSummary,
     pub(super) epoch: u64,
     pub(super) rows: TurnRows,
+    /// Whether the rows have changed since their references to content were read.
+    pub(super) has_new_rows: bool,
     pub(super) journal: Vec<StoredText>,
     /// The numbers of its gates.
     pub(super) gates: Vec<u64>,
