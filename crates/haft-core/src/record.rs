@@ -66,7 +66,7 @@ pub use self::thought::{Thought, ThoughtBuilder};
 /// Something that a turn remembers, with an id and a stored form.
 pub trait Record: fmt::Debug + Send + Sync + Sized + 'static {
     /// What names it among records of its kind in its turn.
-    type Id: Clone + Eq + Hash + fmt::Debug + fmt::Display + Send + Sync + 'static;
+    type Id: Clone + Eq + Hash + fmt::Debug + fmt::Display + Into<String> + Send + Sync + 'static;
 
     /// What it is where it is stored.
     const KIND: RowKind;
@@ -109,7 +109,7 @@ pub trait Record: fmt::Debug + Send + Sync + Sized + 'static {
         } else {
             self.to_stored()?.into()
         };
-        Ok(Row::new(Self::KIND, self.key().to_string(), json))
+        Ok(Row::new(Self::KIND, self.key(), json))
     }
 
     /// The record of a row.

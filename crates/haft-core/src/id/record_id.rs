@@ -77,6 +77,12 @@ impl fmt::Display for RecordId {
     }
 }
 
+impl From<RecordId> for String {
+    fn from(id: RecordId) -> Self {
+        id.with_text(str::to_owned)
+    }
+}
+
 /// The first digits, and the occurrence of a repeat.
 impl fmt::Debug for RecordId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
