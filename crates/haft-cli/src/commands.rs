@@ -11,10 +11,13 @@ mod conversations;
 mod doctor;
 mod gates;
 mod grants;
+#[cfg(feature = "mcp")]
 mod mcp;
 mod media;
 mod models;
 mod new;
+#[cfg(not(feature = "mcp"))]
+mod no_mcp;
 mod run;
 mod serve;
 mod submit;
@@ -37,7 +40,7 @@ use clap::CommandFactory as _;
 use crate::args::{Cli, Command};
 use crate::stop_signals::StopSignals;
 use crate::terminal::Terminal;
-#[cfg(not(feature = "inspector"))]
+#[cfg(not(all(feature = "inspector", feature = "mcp")))]
 use crate::user_error::UserError;
 
 /// Runs a command and returns its exit code.
@@ -76,7 +79,10 @@ pub(crate) async fn run_command(
         Command::Cancel(args) => cleanup::cancel_turn(&args, terminal).await,
         Command::Rm(args) => cleanup::remove_turns(&args, terminal).await,
         Command::Gc(args) => cleanup::collect_garbage(&args).await,
+        #[cfg(feature = "mcp")]
         Command::Mcp(args) => mcp::run_mcp(args, terminal).await,
+        #[cfg(not(feature = "mcp"))]
+        Command::Mcp(_) => Err(UserError::missing_feature("mcp").into()),
         #[cfg(feature = "inspector")]
         Command::Web(args) => web::serve_inspector(&args, terminal).await,
         #[cfg(not(feature = "inspector"))]

@@ -75,6 +75,7 @@ impl UserError {
     #[cfg_attr(
         all(
             feature = "inspector",
+            feature = "mcp",
             feature = "object-store",
             feature = "postgres",
             feature = "tokens"
