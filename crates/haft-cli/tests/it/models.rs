@@ -119,6 +119,8 @@ fn a_model_that_cannot_be_reached_is_said() {
         "{unreachable}"
     );
     assert!(!unreachable.contains("sk-hidden"));
+    let hint = "hint: haft doctor --model openai:m checks the provider";
+    assert!(unreachable.ends_with(hint), "{unreachable}");
     let plain = run_with_model(dir.path(), "openai:m", "http://192.0.2.1");
     assert!(plain.starts_with("exit 1") && plain.contains("or --plain-http"), "{plain}");
 }
