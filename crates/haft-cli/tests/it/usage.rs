@@ -117,9 +117,26 @@ fn the_name_of_a_new_agent_is_printed_as_a_shell_reads_it() {
     ] {
         let created = run_haft(dir.path(), &["new", name]);
         let expected = format!(
-            "exit 0\n--- out\ncreated {shown}; try:\n  haft run {shown}\n  haft tools {shown}"
+            "exit 0\n--- out\ncreated {shown}; try:\n  haft run {shown}\n  haft check {shown}\n  haft tools {shown}\n  \
+             haft chat {shown} --model openai:gpt-5-mini"
         );
         assert_eq!(created, expected);
+    }
+}
+
+/// The book has the exit codes of the help.
+#[test]
+fn exit_codes_are_documented() {
+    let dir = tempfile::tempdir().unwrap();
+    let help = run_haft(dir.path(), &["--help"]);
+    let root = std::path::PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap());
+    let book = std::fs::read_to_string(root.join("../../docs/book/src/inspect.md")).unwrap();
+    let codes: Vec<&str> = help.split("Exit codes:\n").nth(1).unwrap().lines().collect();
+    assert_eq!(codes.len(), 10, "{codes:?}");
+    for line in codes {
+        let (code, meaning) = line.trim().split_once(' ').unwrap();
+        let row = format!("| {code} | {} |", meaning.trim());
+        assert!(book.contains(&row), "the book lacks {row}");
     }
 }
 
