@@ -36,6 +36,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use clap::CommandFactory as _;
+use haft::turn::{Clock as _, SystemClock, Timestamp};
 
 use crate::args::{Cli, Command};
 use crate::stop_signals::StopSignals;
@@ -175,6 +176,17 @@ fn format_duration(duration: Duration) -> String {
         1..60 => format!("{:.1} s", duration.as_secs_f64()),
         60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
         _ => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+/// How long ago something was, in one unit.
+fn format_age(at: Timestamp) -> String {
+    let seconds = SystemClock::new().now().duration_since(at).as_secs();
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min", seconds / 60),
+        3600..86_400 => format!("{} h", seconds / 3600),
+        _ => format!("{} d", seconds / 86_400),
     }
 }
 

@@ -6,13 +6,13 @@ use std::process::ExitCode;
 use anyhow::Result;
 use haft::executors::ExecutorDescription;
 use haft::stores::{OpenStores, RowKind, StoredTurn, TurnQuery, TurnSummary};
-use haft::turn::{Clock as _, SystemClock, Timestamp, TurnHistory};
+use haft::turn::TurnHistory;
 use serde_json::{Value, json};
 
 use super::{parse_json_or_text, status_role};
 use crate::args::TurnsArgs;
 use crate::commands::run::origin_agent;
-use crate::commands::{format_count, print_text};
+use crate::commands::{format_age, format_count, print_text};
 use crate::conversations::find_conversation;
 use crate::store::{open_store_to_read, short_id};
 use crate::terminal::{Terminal, TextRole, print_line, sanitize};
@@ -211,17 +211,6 @@ const CONVERSATION: usize = 15;
 
 fn elide_name(name: &str, columns: usize) -> String {
     elide_columns(&sanitize(name), columns)
-}
-
-/// How long ago something was, in one unit.
-fn format_age(at: Timestamp) -> String {
-    let seconds = SystemClock::new().now().duration_since(at).as_secs();
-    match seconds {
-        0..60 => format!("{seconds} s"),
-        60..3600 => format!("{} min", seconds / 60),
-        3600..86_400 => format!("{} h", seconds / 3600),
-        _ => format!("{} d", seconds / 86_400),
-    }
 }
 
 fn messages<'t>(turn: &'t StoredTurn, role: &'t str) -> impl Iterator<Item = String> + 't {
