@@ -52,6 +52,10 @@ fn values_are_set_read_and_removed_and_comments_stay() {
     for (key, value) in [("modle", "x"), ("providers.local.dialect", "soap"), ("model.x", "y")] {
         assert!(set(dir.path(), key, value).starts_with("exit 1"), "{key}");
     }
+    let refused = set(dir.path(), "modle", "x");
+    assert!(refused.contains("unknown field `modle`\nhint: did you mean `model`?"), "{refused}");
+    let refused = set(dir.path(), "providers.local.dialect", "soap");
+    assert!(refused.contains("hint: valid names: chat-completions, responses"), "{refused}");
     std::fs::write(&path, "model = 7\n").unwrap();
     let broken = cli(&["models"]);
     assert!(broken.contains("haft/config.toml:1: invalid type"), "{broken}");
