@@ -7,7 +7,10 @@ mod command;
 mod file;
 mod file_schema;
 mod http;
+#[cfg(feature = "mcp")]
 mod mcp;
+#[cfg(not(feature = "mcp"))]
+mod no_mcp;
 mod packs;
 mod prepare;
 mod script_errors;
@@ -17,21 +20,22 @@ mod tool_keys;
 mod trusted_agents;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use haft::Tool;
 use haft::executors::{ExecutorDescription, ScriptExecutor};
-use haft::stores::DirSpoolStore;
 use haft::turn::{CostLimit, Limits};
-use haft_mcp::client::{McpTools, OAuthClient};
-use tempfile::TempDir;
 
 use self::agent_dir::{openable_dir, read_text_file, resolve_inside};
 pub(crate) use self::file::AgentFile;
 use self::file::AgentFileReading;
 pub(crate) use self::file_schema::agent_file_schema;
-pub(crate) use self::mcp::PinFile;
+#[cfg(feature = "mcp")]
+pub(crate) use self::mcp::describe_problem;
+#[cfg(feature = "mcp")]
+use self::mcp::{ConnectedServers, McpServerTable};
+#[cfg(not(feature = "mcp"))]
+use self::no_mcp::McpServerTable;
 pub(crate) use self::script_errors::ScriptErrors;
 use self::source::{AgentFileError, AgentSource};
 pub(crate) use self::tool_keys::ARTIFACT_KINDS;
@@ -54,9 +58,8 @@ pub(crate) struct Agent {
     store: Option<StoreAddress>,
     pub(crate) tools: Vec<Tool>,
     /// The MCP servers that are connected.
-    servers: Vec<McpTools>,
-    /// Where the servers' large results arrive.
-    spool_dir: Option<TempDir>,
+    #[cfg(feature = "mcp")]
+    servers: ConnectedServers,
     source: AgentSource,
 }
 
@@ -121,8 +124,16 @@ impl Agent {
         let built = file.tools.build(&dir, &protected, &file.approvals);
         let found = prepare.chain(built.errors).chain(file.limits.find_errors());
         errors.extend(found.map(|error| source.locate(error).into()));
-        let (tools, servers, spool_dir) = (built.tools, Vec::new(), None);
-        let agent = Self { dir, file, system, store, tools, servers, spool_dir, source };
+        let agent = Self {
+            dir,
+            file,
+            system,
+            store,
+            tools: built.tools,
+            #[cfg(feature = "mcp")]
+            servers: ConnectedServers::default(),
+            source,
+        };
         Ok(AgentInspection { agent: Some(agent), errors })
     }
 
@@ -194,9 +205,8 @@ impl Agent {
         let missing = self.file.prepare.iter().filter(|it| it.is_missing(&self.dir));
         let missing: Vec<_> = missing.collect();
         let mut commands: Vec<_> = missing.iter().map(|it| it.shown_command()).collect();
-        commands.extend(
-            self.file.tools.servers().values().filter_map(mcp::McpServerTable::shown_command),
-        );
+        let servers = self.file.tools.servers().values();
+        commands.extend(servers.filter_map(McpServerTable::shown_command));
         if !commands.is_empty() {
             let identity = AgentIdentity::new(&self.dir, self.source.text())?;
             if !identity.is_trusted() {
@@ -219,91 +229,13 @@ impl Agent {
     /// Whether the programs of the agent run without a question.
     pub(crate) fn is_trusted(&self) -> bool {
         let servers = self.file.tools.servers().values();
-        servers.filter_map(mcp::McpServerTable::shown_command).next().is_none()
+        servers.filter_map(McpServerTable::shown_command).next().is_none()
             || AgentIdentity::new(&self.dir, self.source.text()).is_ok_and(|it| it.is_trusted())
     }
 
     /// Whether the agent uses MCP servers.
     pub(crate) fn has_servers(&self) -> bool {
         !self.file.tools.servers().is_empty()
-    }
-
-    /// The MCP servers that are connected.
-    pub(crate) fn servers(&self) -> &[McpTools] {
-        &self.servers
-    }
-
-    /// The client for the login of the user at an MCP server, and the port that the browser is sent to.
-    pub(crate) fn login_client(&self, server: &str) -> Result<(OAuthClient, u16)> {
-        let client = self.server_table(server)?.login_client(server, &self.dir);
-        Ok(client.map_err(|error| self.locate_in_server(error, server))?)
-    }
-
-    /// Removes the tokens of a login at an MCP server, and returns whether there were any.
-    pub(crate) fn remove_tokens(&self, server: &str) -> Result<bool> {
-        let removed = self.server_table(server)?.remove_tokens(server, &self.dir);
-        Ok(removed.map_err(|error| self.locate_in_server(error, server))?)
-    }
-
-    fn server_table(&self, server: &str) -> Result<&mcp::McpServerTable> {
-        self.file.tools.servers().get(server).ok_or_else(|| {
-            let names: Vec<_> = self.file.tools.servers().keys().map(String::as_str).collect();
-            let error = UserError::new(format!("the agent has no MCP server `{server}`"));
-            match names.is_empty() {
-                true => error.into(),
-                false => error.hint(format!("it has: {}", names.join(", "))).into(),
-            }
-        })
-    }
-
-    fn locate_in_server(&self, error: AgentFileError, server: &str) -> UserError {
-        self.source.locate(error.in_table(["tools", "mcp", server]))
-    }
-
-    /// The definitions of tools that the user has accepted.
-    pub(crate) fn read_pins(&self) -> Result<PinFile> {
-        PinFile::read(&self.dir)
-    }
-
-    /// Connects to the MCP servers and adds their tools. Definitions that were not seen before are pinned. Returns what the
-    /// user should know.
-    async fn connect_servers(&mut self) -> Result<Vec<String>> {
-        if !self.has_servers() || !self.servers.is_empty() {
-            return Ok(Vec::new());
-        }
-        let mut pins = self.read_pins()?;
-        let spool_dir = tempfile::Builder::new().prefix("haft-mcp-").tempdir()?;
-        // The results of a call are copied to the store of its turn.
-        let spools = Arc::new(DirSpoolStore::open(spool_dir.path())?.without_sync());
-        let (mut warnings, mut new_pins) = (Vec::new(), 0);
-        let (mut tools, built) = (self.tools.clone(), self.tools.len());
-        let mut servers = Vec::new();
-        for (name, table) in self.file.tools.servers() {
-            let connected = table.connect(name, &self.dir, Arc::clone(&spools), &pins).await;
-            let connected = connected.map_err(|error| self.locate_in_server(error, name));
-            let server = match connected {
-                Ok(server) => server,
-                Err(error) if table.is_optional() => {
-                    warnings.push(error.to_string());
-                    continue;
-                }
-                Err(error) => return Err(error.into()),
-            };
-            mcp::add_tools(&mut tools, &server);
-            let problems = server.problems().into_iter();
-            warnings.extend(problems.map(|it| describe_problem(name, &it)));
-            new_pins += pins.add_new(&server);
-            servers.push(server);
-        }
-        if new_pins > 0
-            && let Err(error) = pins.write()
-        {
-            warnings.push(format!("the definitions of MCP tools are not pinned: {error:#}"));
-        }
-        let tools = self.file.tools.apply_approvals(tools, built, &self.file.approvals);
-        self.tools = tools.map_err(|error| self.source.locate(error))?;
-        (self.servers, self.spool_dir) = (servers, Some(spool_dir));
-        Ok(warnings)
     }
 
     /// Asks the user whether the programs of this agent may run. Without a terminal they do not.
@@ -361,16 +293,6 @@ pub(crate) struct AgentInspection {
     pub(crate) agent: Option<Agent>,
     /// The errors, in the order in which `haft run` would meet them.
     pub(crate) errors: Vec<anyhow::Error>,
-}
-
-/// A tool of an MCP server that is left out, for the user.
-pub(crate) fn describe_problem(server: &str, problem: &haft_mcp::client::ToolProblem) -> String {
-    let haft_mcp::client::ToolProblem { tool, reason, .. } = problem;
-    let hint = match reason.contains("has changed") {
-        true => "; `haft mcp pin AGENT` accepts it",
-        false => "",
-    };
-    format!("the tool `{tool}` of the MCP server `{server}` is left out: {reason}{hint}")
 }
 
 /// Paths of this program that no tool for files may touch, in addition to the agent file and the default store.

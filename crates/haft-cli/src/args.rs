@@ -3,10 +3,14 @@
 mod artifact;
 mod cleanup;
 mod conversations;
+mod gates;
 mod grants;
+#[cfg(feature = "mcp")]
 mod mcp;
 mod media;
 mod models;
+#[cfg(not(feature = "mcp"))]
+mod no_mcp;
 mod run;
 mod serve;
 mod store;
@@ -26,13 +30,17 @@ pub(crate) use self::artifact::{
 };
 pub(crate) use self::cleanup::{CancelArgs, GcArgs, RmArgs};
 pub(crate) use self::conversations::{ConversationsArgs, ConversationsCommand, ExportFormat};
+pub(crate) use self::gates::{ApproveArgs, DecisionArgs, DenyArgs, GatesArgs};
 pub(crate) use self::grants::{AlwaysArgs, GrantSelection, GrantsArgs, GrantsCommand};
+#[cfg(feature = "mcp")]
 pub(crate) use self::mcp::{
     McpArgs, McpCommand, McpListArgs, McpLoginArgs, McpLogoutArgs, McpPinArgs, McpProxyArgs,
     McpServeArgs, ServerSpec,
 };
 pub(crate) use self::media::{MediaArgs, MediaCommand};
 pub(crate) use self::models::{ConfigArgs, ConfigCommand, DoctorArgs, ModelsArgs};
+#[cfg(not(feature = "mcp"))]
+pub(crate) use self::no_mcp::McpArgs;
 pub(crate) use self::run::RunArgs;
 pub(crate) use self::serve::{LimitArgs, ServeArgs, ServeCommand, TokenCommand, TokenFileArg};
 pub(crate) use self::store::StoreArg;
@@ -80,23 +88,29 @@ Exit codes:
 #[command(name = "haft", version, styles = STYLES, after_help = EXAMPLES)]
 pub(crate) struct Cli {
     /// When to use colors; `auto` respects NO_COLOR, CLICOLOR, CLICOLOR_FORCE and TERM
-    #[arg(long, global = true, value_enum, default_value_t = ColorChoice::Auto, value_name = "WHEN")]
+    #[arg(long, global = true, value_enum, default_value_t = ColorChoice::Auto, value_name = "WHEN", display_order = 990)]
     pub(crate) color: ColorChoice,
-    /// Print more: whole arguments, coercions and generations
-    #[arg(short, long, global = true)]
+    /// Print more: whole arguments, coercions, and the tokens of each step
+    #[arg(short, long, global = true, display_order = 991)]
     pub(crate) verbose: bool,
     /// Print only results, questions and errors
-    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    #[arg(short, long, global = true, conflicts_with = "verbose", display_order = 992)]
     pub(crate) quiet: bool,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
 // The arguments of a command are built when the command is used, because building all takes longer than most commands.
+// They are built after the description of the command, so types that are flattened into it have no doc comments, which
+// would replace the description.
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
     /// Run one turn of an agent
+    ///
+    /// The agent file names the model. Without one, the agent runs its script: steps with what to say, which tools to call
+    /// and what to expect. The repository describes agent files in crates/haft-cli/docs/agent-file.md and scripts in
+    /// crates/haft/docs/script.md.
     Run(RunArgs),
     /// Start a conversation with an agent
     ///
@@ -126,7 +140,8 @@ pub(crate) enum Command {
     New(NewArgs),
     /// Check an agent without calling a model
     ///
-    /// Finds everything that `haft run` would refuse, all errors at once with their files and lines.
+    /// Finds everything that `haft run` would refuse, all errors at once with their files and lines. The repository
+    /// describes agent files in crates/haft-cli/docs/agent-file.md and scripts in crates/haft/docs/script.md.
     Check(CheckArgs),
     /// Run the tests of an agent: scripts, recordings and prompts with expectations
     ///
@@ -275,63 +290,7 @@ pub(crate) struct ShowArgs {
     pub(crate) json: bool,
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct GatesArgs {
-    #[command(flatten)]
-    pub(crate) store: StoreArg,
-    /// Print one JSON object per line
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ApproveArgs {
-    /// Id of the gate, or a unique prefix of it
-    pub(crate) gate: String,
-    /// Value as JSON, for a gate that expects more than yes or no; `@FILE` to read a file, `-` to read standard input
-    pub(crate) value: Option<String>,
-    /// Approve the call with these arguments, as JSON, instead of the proposed ones; `@FILE` to read a file, `-` to
-    /// read standard input
-    #[arg(long, value_name = "JSON", conflicts_with = "value")]
-    pub(crate) arguments: Option<String>,
-    #[command(flatten)]
-    pub(crate) always: AlwaysArgs,
-    #[command(flatten)]
-    pub(crate) decision: DecisionArgs,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct DenyArgs {
-    /// Id of the gate, or a unique prefix of it
-    pub(crate) gate: String,
-    /// Reason that the model receives [default: it was not allowed]
-    reason: Option<String>,
-    /// The same, as an option
-    #[arg(id = "reason_option", long = "reason", value_name = "TEXT", conflicts_with = "reason")]
-    reason_option: Option<String>,
-    #[command(flatten)]
-    pub(crate) decision: DecisionArgs,
-}
-
-impl DenyArgs {
-    /// The reason that the model receives.
-    pub(crate) fn reason(&self) -> &str {
-        let given = self.reason.as_deref().or(self.reason_option.as_deref());
-        given.unwrap_or("it was not allowed")
-    }
-}
-
-/// Options of the commands that decide a gate.
-#[derive(Debug, Args)]
-pub(crate) struct DecisionArgs {
-    /// Name of the person who decides [default: the current user]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) by: Option<String>,
-    #[command(flatten)]
-    pub(crate) store: StoreArg,
-}
-
-/// The argument that selects an agent.
+// The argument that selects an agent.
 #[derive(Debug, Args)]
 pub(crate) struct AgentArg {
     /// The agent: a directory that contains `agent.toml`, or the path of an agent file
@@ -352,7 +311,7 @@ pub(crate) struct ChatArgs {
     pub(crate) options: RunOptions,
 }
 
-/// Options of the commands that run turns.
+// Options of the commands that run turns.
 #[derive(Debug, Args)]
 pub(crate) struct RunOptions {
     /// The model, such as `openai:gpt-5-mini`, or `script` for the agent's script [default: the model of the agent file]

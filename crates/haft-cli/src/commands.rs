@@ -11,10 +11,13 @@ mod conversations;
 mod doctor;
 mod gates;
 mod grants;
+#[cfg(feature = "mcp")]
 mod mcp;
 mod media;
 mod models;
 mod new;
+#[cfg(not(feature = "mcp"))]
+mod no_mcp;
 mod run;
 mod serve;
 mod submit;
@@ -33,11 +36,12 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use clap::CommandFactory as _;
+use haft::turn::{Clock as _, SystemClock, Timestamp};
 
 use crate::args::{Cli, Command};
 use crate::stop_signals::StopSignals;
 use crate::terminal::Terminal;
-#[cfg(not(feature = "inspector"))]
+#[cfg(not(all(feature = "inspector", feature = "mcp")))]
 use crate::user_error::UserError;
 
 /// Runs a command and returns its exit code.
@@ -76,7 +80,10 @@ pub(crate) async fn run_command(
         Command::Cancel(args) => cleanup::cancel_turn(&args, terminal).await,
         Command::Rm(args) => cleanup::remove_turns(&args, terminal).await,
         Command::Gc(args) => cleanup::collect_garbage(&args).await,
+        #[cfg(feature = "mcp")]
         Command::Mcp(args) => mcp::run_mcp(args, terminal).await,
+        #[cfg(not(feature = "mcp"))]
+        Command::Mcp(_) => Err(UserError::missing_feature("mcp").into()),
         #[cfg(feature = "inspector")]
         Command::Web(args) => web::serve_inspector(&args, terminal).await,
         #[cfg(not(feature = "inspector"))]
@@ -169,6 +176,17 @@ fn format_duration(duration: Duration) -> String {
         1..60 => format!("{:.1} s", duration.as_secs_f64()),
         60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
         _ => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+/// How long ago something was, in one unit.
+fn format_age(at: Timestamp) -> String {
+    let seconds = SystemClock::new().now().duration_since(at).as_secs();
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min", seconds / 60),
+        3600..86_400 => format!("{} h", seconds / 3600),
+        _ => format!("{} d", seconds / 86_400),
     }
 }
 

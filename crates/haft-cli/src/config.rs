@@ -10,7 +10,7 @@ use haft_server::ApiBuilder;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::user_error::{SourceLocation, UserError};
+use crate::user_error::{SourceLocation, UserError, suggestion};
 
 /// The configuration file of the user.
 #[derive(Debug, Default, Deserialize)]
@@ -108,7 +108,7 @@ impl UserConfig {
                 text.bytes().take(span.start).filter(|byte| *byte == b'\n').count() + 1
             });
             let location = SourceLocation { file: path.to_owned(), line, key: None };
-            UserError::new(error.message().to_owned()).at(location)
+            explain_parse_error(error.message()).at(location)
         })
     }
 
@@ -138,6 +138,17 @@ impl UserConfig {
         let ExecutorDescription::Model { provider, model, .. } = executor else { return None };
         let prices = self.prices.get(&format!("{provider}:{model}")).copied();
         prices.map(Into::into)
+    }
+}
+
+/// The error of the parser. For an unknown name it suggests a valid one.
+fn explain_parse_error(message: &str) -> UserError {
+    let (problem, expected) = message.split_once(", expected ").unwrap_or((message, ""));
+    let wrong = problem.split('`').nth(1).unwrap_or_default();
+    let valid: Vec<&str> = expected.split('`').skip(1).step_by(2).collect();
+    match suggestion(wrong, &valid).filter(|_| problem.starts_with("unknown ")) {
+        Some(hint) => UserError::new(problem).hint(hint),
+        None => UserError::new(message),
     }
 }
 

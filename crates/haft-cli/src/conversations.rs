@@ -76,7 +76,11 @@ pub(crate) async fn find_conversation(stores: &OpenStores, text: &str) -> Result
         error.hint("`haft conversations` lists them").code(FailureCode::NotFound)
     };
     if text == "last" {
-        return Ok(find_newest(stores).await?.ok_or_else(missing)?);
+        let none = || {
+            let error = UserError::new("the store has no conversations");
+            error.hint("`haft chat AGENT` starts one").code(FailureCode::NotFound)
+        };
+        return Ok(find_newest(stores).await?.ok_or_else(none)?);
     }
     let exact = TurnQuery::default().conversation(text).limit(1);
     if !stores.turns().turns(exact).await?.is_empty() {

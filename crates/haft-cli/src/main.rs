@@ -24,6 +24,7 @@ mod store;
 mod store_address;
 mod supervisor;
 mod terminal;
+mod text_width;
 mod user_error;
 
 use std::process::ExitCode;

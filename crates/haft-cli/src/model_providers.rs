@@ -29,8 +29,10 @@ pub(crate) struct ProviderSpec {
     pub(crate) has_bearer_key: bool,
     /// Whether requests without a key make no sense.
     pub(crate) needs_key: bool,
-    /// Options of every request.
-    pub(crate) options: Map<String, Value>,
+    /// Options of every request, without the headers.
+    options: Map<String, Value>,
+    /// Headers of every request.
+    headers: Map<String, Value>,
 }
 
 /// The value of an environment variable that is set and not empty.
@@ -72,6 +74,12 @@ impl ProviderSpec {
             key_env = Some(ANTHROPIC_TOKEN.to_owned());
         }
         let needs_key = !is_own_url && preset.is_some_and(|it| !it.is_local);
+        let mut headers = env_prefix.map(read_headers).unwrap_or_default();
+        let mut options = table.options;
+        if let Some(Value::Object(own)) = options.get("headers") {
+            headers.extend(own.clone());
+            options.remove("headers");
+        }
         Ok(Self {
             name: name.to_owned(),
             dialect,
@@ -79,8 +87,36 @@ impl ProviderSpec {
             key_env,
             has_bearer_key,
             needs_key,
-            options: table.options,
+            options,
+            headers,
         })
+    }
+
+    /// The options of a request: those of the provider, and those of an agent, which go before them.
+    pub(crate) fn merge_options(&self, own: Map<String, Value>) -> Map<String, Value> {
+        let mut options = self.options.clone();
+        options.extend(own);
+        self.add_headers(options)
+    }
+
+    /// Adds the headers of the provider to options. A header that the options have stays as it is.
+    pub(crate) fn add_headers(&self, mut options: Map<String, Value>) -> Map<String, Value> {
+        let mut headers = self.headers.clone();
+        match options.get("headers") {
+            Some(Value::Object(own)) => headers.extend(own.clone()),
+            // The check of the options refuses it.
+            Some(_) => return options,
+            None => {}
+        }
+        if !headers.is_empty() {
+            options.insert("headers".to_owned(), headers.into());
+        }
+        options
+    }
+
+    /// The names and values of the headers of every request.
+    pub(crate) fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.headers.iter().filter_map(|(name, value)| Some((name.as_str(), value.as_str()?)))
     }
 
     /// The API key, if its variable is set.
@@ -142,6 +178,20 @@ impl ProviderSpec {
 
 /// The variable with a bearer token for Anthropic's API, which gateways use.
 const ANTHROPIC_TOKEN: &str = "ANTHROPIC_AUTH_TOKEN";
+
+/// Reads the headers that the environment has for a provider.
+fn read_headers(prefix: &str) -> Map<String, Value> {
+    let variables: &[(&str, &str)] = match prefix {
+        "OPENAI" => {
+            &[("OPENAI_ORG_ID", "OpenAI-Organization"), ("OPENAI_PROJECT_ID", "OpenAI-Project")]
+        }
+        _ => &[],
+    };
+    let read = |(variable, header): &(&str, &str)| {
+        Some(((*header).to_owned(), read_variable(variable)?.into()))
+    };
+    variables.iter().filter_map(read).collect()
+}
 
 /// Reads the base URL that the environment has for a provider.
 fn read_base_url(prefix: &str) -> Option<String> {

@@ -75,6 +75,7 @@ impl UserError {
     #[cfg_attr(
         all(
             feature = "inspector",
+            feature = "mcp",
             feature = "object-store",
             feature = "postgres",
             feature = "tokens"
@@ -139,6 +140,15 @@ impl fmt::Display for UserError {
 }
 
 impl std::error::Error for UserError {}
+
+/// A hint with the valid name that is most similar to the wrong one, else with all valid names.
+pub(crate) fn suggestion(wrong: &str, names: &[&str]) -> Option<String> {
+    match haft::schema::nearest(wrong, names.iter().copied()) {
+        Some(near) => Some(format!("did you mean `{near}`?")),
+        None if names.is_empty() => None,
+        None => Some(format!("valid names: {}", names.join(", "))),
+    }
+}
 
 /// Prints an error, its causes and its hint to standard error, and returns the exit code.
 ///

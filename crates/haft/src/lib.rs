@@ -64,6 +64,23 @@
 //! - [`ToolArgs`]: types that can be the arguments of a tool.
 //! - [`TurnRunner`]: runs turns, and goes on with those that a crash cut short.
 //!
+//! # By task
+//!
+//! | task | where |
+//! |---|---|
+//! | run a turn with a model | [`Provider`] with a dialect of [`providers::dialects`], [`TurnRunner`], [`TurnInput`] |
+//! | run it without a model | [`executors`]: scripts, recordings, closures |
+//! | stop for approvals | [`turn`]: `requires_approval` on a tool, an approver or gates on the runner |
+//! | keep large results out of the prompt | [`artifacts`] |
+//! | mark where content comes from | [`trust`] |
+//! | survive a crash | [`stores`]; [`Worker`] for turns that many processes share |
+//! | follow turns: a terminal, a browser, metrics | [`events`] |
+//! | act before and after every step | [`middleware`] |
+//! | use arguments, schemas and checks of your own | [`schema`] |
+//! | use ready-made tools, or choose tools by their use | [`mod@tools`] |
+//!
+//! The binary `haft` of the crate `haft-cli` runs agents that are a file: `agent-file.md` in its documentation has the keys.
+//!
 //! # Features
 //!
 //! | feature | default | what it adds |

@@ -14,7 +14,9 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use self::media_output::MediaOutput;
-pub(super) use self::process::{ProcessGroup, ProcessOutput, Program, SupervisorControl};
+#[cfg(feature = "mcp")]
+pub(super) use self::process::{ProcessGroup, SupervisorControl};
+pub(super) use self::process::{ProcessOutput, Program};
 use super::arguments::Arguments;
 use super::source::AgentFileError;
 use super::template::{Piece, expand_template, parse_template};

@@ -13,11 +13,11 @@ use haft::turn::Limits;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::McpServerTable;
 use super::agent_dir::read_text_file;
 use super::approvals::Approvals;
 use super::command::CommandTool;
 use super::http::HttpTool;
-use super::mcp::McpServerTable;
 use super::packs::{FilesPack, SimplePack, WebPack, build_pack};
 use super::prepare::PreparedFile;
 use super::source::{AgentFileError, AgentSource};

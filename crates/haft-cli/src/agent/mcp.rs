@@ -1,5 +1,6 @@
 //! MCP servers whose tools the agent uses.
 
+mod agent_servers;
 mod oauth;
 mod pin_file;
 mod process;
@@ -20,8 +21,10 @@ use haft_mcp::client::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+pub(super) use self::agent_servers::ConnectedServers;
+pub(crate) use self::agent_servers::describe_problem;
 use self::oauth::{OAuthTable, token_error};
-pub(crate) use self::pin_file::PinFile;
+use self::pin_file::PinFile;
 use self::process::ServerProcess;
 use self::token_file::TokenFile;
 use super::command::{INSTALL_HINT, find_program_problem, program_path, resolve_program};
@@ -365,7 +368,7 @@ fn explain_failure(error: &McpClientError, process: Option<&ServerProcess>) -> A
 }
 
 /// Adds the tools of a server to those of the agent, with names that are not taken.
-pub(super) fn add_tools(tools: &mut Vec<Tool>, server: &McpTools) {
+fn add_tools(tools: &mut Vec<Tool>, server: &McpTools) {
     let added = server.tools(|name| tools.iter().any(|tool| tool.is_called(name)));
     tools.extend(added);
 }

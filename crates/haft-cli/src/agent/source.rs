@@ -9,7 +9,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::AgentFile;
 use super::file_schema::list_keys;
-use crate::user_error::{SourceLocation, UserError};
+use crate::user_error::{SourceLocation, UserError, suggestion};
 
 /// An error at a key of the agent file.
 #[derive(Debug)]
@@ -54,15 +54,6 @@ impl AgentFileError {
     pub(super) fn in_table<K: Into<String>>(mut self, outer: impl IntoIterator<Item = K>) -> Self {
         self.key.splice(0..0, outer.into_iter().map(Into::into));
         self
-    }
-}
-
-/// A hint with the valid name that is most similar to the wrong one, else with all valid names.
-fn suggestion(wrong: &str, names: &[&str]) -> Option<String> {
-    match haft::schema::nearest(wrong, names.iter().copied()) {
-        Some(near) => Some(format!("did you mean `{near}`?")),
-        None if names.is_empty() => None,
-        None => Some(format!("valid names: {}", names.join(", "))),
     }
 }
 

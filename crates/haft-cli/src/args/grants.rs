@@ -31,7 +31,7 @@ pub(crate) enum GrantsCommand {
     },
 }
 
-/// Options that approve later calls as well.
+// Options that approve later calls as well.
 #[derive(Debug, Args)]
 pub(crate) struct AlwaysArgs {
     /// Approve later calls of the tool as well, in this turn or by this agent

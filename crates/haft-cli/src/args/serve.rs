@@ -38,7 +38,7 @@ pub(crate) struct ServeArgs {
     pub(crate) trust: bool,
 }
 
-/// What a tenant and the service may use.
+// What a tenant and the service may use.
 #[derive(Debug, Args)]
 pub(crate) struct LimitArgs {
     /// Unfinished turns of a tenant before no more can be submitted
@@ -58,7 +58,7 @@ pub(crate) struct LimitArgs {
     pub(crate) max_body: usize,
 }
 
-/// The option that selects the token file.
+// The option that selects the token file.
 #[derive(Debug, Args)]
 pub(crate) struct TokenFileArg {
     /// File with the hashes of tokens [default: tokens.json in ~/.local/state/haft]

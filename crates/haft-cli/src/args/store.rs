@@ -7,7 +7,7 @@ use haft::stores::{SpoolUrl, StoreUrl};
 
 use crate::store_address::StoreAddress;
 
-/// The options that select the store.
+// The options that select the store.
 #[derive(Debug, Args)]
 pub(crate) struct StoreArg {
     /// Store of turns: a directory, `sqlite:FILE` or `postgres://…` [default: .haft]

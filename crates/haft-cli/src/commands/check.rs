@@ -11,7 +11,10 @@ use haft::testing::{ProofOptions, prove_schema};
 use serde_json::{Value, json};
 
 use super::count_noun;
-use super::mcp::{server_costs, server_findings};
+#[cfg(feature = "mcp")]
+use super::mcp::{server_costs, suspicious_descriptions};
+#[cfg(not(feature = "mcp"))]
+use super::no_mcp::{server_costs, suspicious_descriptions};
 use super::run::{ExecutorUse, ModelExecutor};
 use super::tools::UNTRUSTED_SERVERS;
 use crate::agent::{Agent, AgentInspection, OwnPaths, ScriptErrors};
@@ -218,12 +221,7 @@ async fn check_servers(
         return Ok(());
     }
     agent.prepare(false, terminal).await?;
-    for server in agent.servers() {
-        let found = server_findings(server).into_iter();
-        // Tools that are left out were reported when the server was connected.
-        let suspicious = found.filter(|it| it.contains("suspicious"));
-        findings.warnings.extend(suspicious.map(UserError::new));
-    }
+    findings.warnings.extend(suspicious_descriptions(agent).into_iter().map(UserError::new));
     Ok(())
 }
 

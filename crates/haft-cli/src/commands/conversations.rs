@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::cleanup::{build_idle_runner, explain_held_turn};
-use super::{count_noun, print_text};
+use super::{count_noun, format_age, print_text};
 use crate::args::{ConversationsArgs, ConversationsCommand, ExportFormat, StoreArg};
 use crate::conversations::{
     Conversation, find_conversation, list_conversations, list_turns_of, load_titles,
@@ -93,9 +93,9 @@ async fn print_conversations(
             continue;
         }
         let id = terminal.style_stdout(TextRole::Key, sanitize(&conversation.id));
-        let newest_at = newest_at.map(|it| it.to_string()).unwrap_or_default();
+        let age = newest_at.map(format_age).unwrap_or_default();
         let turns = count_noun(turns, "turn");
-        text.push_str(&format!("{id}  {newest_at}  {turns}  {}\n", sanitize(&title)));
+        text.push_str(&format!("{id}  {age:>8}  {turns}  {}\n", sanitize(&title)));
     }
     print_text(&text)
 }

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 
-pub(super) use self::list::{server_costs, server_findings};
+pub(super) use self::list::{server_costs, suspicious_descriptions};
 use crate::args::{McpArgs, McpCommand};
 use crate::terminal::Terminal;
 

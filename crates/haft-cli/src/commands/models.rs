@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use axum::http::HeaderName;
 use bytes::Bytes;
 use futures_core::Stream as _;
 use haft::providers::transport::{Body, HttpTransport, Request, Secret, Transport as _};
@@ -90,11 +91,14 @@ pub(super) async fn fetch_models(spec: &ProviderSpec, plain_http: bool) -> Resul
     let url = format!("{}{path}", spec.url());
     let mut request = Request::get(url).body(Bytes::new()).context("the base URL is not a URL")?;
     let dialect = spec.new_dialect();
-    if let Some(key) = spec.read_key() {
-        if spec.exposes_key() && !plain_http {
-            let error = UserError::new("the API key is not sent over unencrypted HTTP");
-            return Err(error.hint("use https, or --plain-http if you trust the network").into());
-        }
+    let key = spec.read_key();
+    // A header may be a key.
+    let has_secret = key.is_some() || spec.headers().next().is_some();
+    if has_secret && spec.exposes_key() && !plain_http {
+        let error = UserError::new("the API key is not sent over unencrypted HTTP");
+        return Err(error.hint("use https, or --plain-http if you trust the network").into());
+    }
+    if let Some(key) = key {
         for (name, value) in dialect.auth_headers(&key) {
             request.headers_mut().insert(name, Secret::new(value).to_header_value()?);
         }
@@ -103,6 +107,11 @@ pub(super) async fn fetch_models(spec: &ProviderSpec, plain_http: bool) -> Resul
     }
     for (name, value) in dialect.headers() {
         request.headers_mut().insert(name, Secret::new(value).to_header_value()?);
+    }
+    for (name, value) in spec.headers() {
+        let header = HeaderName::try_from(name);
+        let header = header.with_context(|| format!("`{name}` is not the name of a header"))?;
+        request.headers_mut().insert(header, Secret::new(value).to_header_value()?);
     }
     let transport = match spec.proxy_transport()? {
         Some(transport) => transport,

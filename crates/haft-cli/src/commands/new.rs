@@ -51,7 +51,8 @@ pub(super) fn create_agent(args: &NewArgs) -> Result<ExitCode> {
     let (name, options) = (dir.display().to_string(), args.template.run_options());
     let shown = quote_word(&name);
     super::print_text(&format!(
-        "created {shown}; try:\n  haft run {shown}{options}\n  haft tools {shown}\n"
+        "created {shown}; try:\n  haft run {shown}{options}\n  haft check {shown}\n  haft tools {shown}\n  \
+         haft chat {shown} --model openai:gpt-5-mini\n"
     ))
 }
 

@@ -80,11 +80,17 @@ pub(super) async fn run_serve(
         super::print_text(&format!("{}\n", token.token()))?;
     }
     print_line(format_args!(
-        "{} {} from {}",
+        "{} {} from {}; Ctrl-C stops it",
         terminal.style_stderr(TextRole::Success, "serving"),
         runners.names().join(", "),
         show_url(&address.url)
     ));
+    if fixed.is_some() {
+        print_line(format_args!(
+            "clients send the token above, which is valid until the end of this process, as `Authorization: Bearer TOKEN`; \
+             `haft serve token create --tenant NAME` creates lasting ones"
+        ));
+    }
     serve_until_stopped(&service.build(), listener, worker(&stores, runners, &args), stop).await
 }
 

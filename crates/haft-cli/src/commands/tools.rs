@@ -18,13 +18,16 @@ use crate::user_error::{FailureCode, UserError};
 pub(super) async fn list_tools(args: &ToolsArgs, terminal: &Terminal) -> Result<ExitCode> {
     let agent = load_with_servers(&args.agent.agent, terminal).await?;
     let query_tools = if args.all { query_tools(&agent)? } else { Vec::new() };
+    let tools = agent.tools.iter().chain(&query_tools);
+    // Names of tools are ASCII.
+    let width = tools.clone().map(|it| it.name().as_str().len()).max().unwrap_or_default().max(20);
     let mut text = String::new();
-    for tool in agent.tools.iter().chain(&query_tools) {
+    for tool in tools {
         if args.json {
             text.push_str(&format!("{}\n", tool_to_json(tool)?));
         } else {
             let name =
-                terminal.style_stdout(TextRole::Key, format!("{:<20}", tool.name().as_str()));
+                terminal.style_stdout(TextRole::Key, format!("{:<width$}", tool.name().as_str()));
             let first_line = tool.description().lines().next().unwrap_or_default();
             text.push_str(&format!("{name} {}\n", sanitize(first_line)));
         }

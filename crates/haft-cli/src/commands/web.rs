@@ -49,9 +49,9 @@ pub(super) async fn serve_inspector(args: &WebArgs, terminal: &Terminal) -> Resu
     let token = guard.token().unwrap_or_default();
     let url = format!("http://{address}/#token={token}");
     super::print_text(&format!("{url}\n"))?;
-    let mode = if args.read_only { "read-only, " } else { "" };
+    let mode = if args.read_only { ", read-only" } else { "" };
     print_line(format_args!(
-        "{} {mode}store {}; Ctrl-C stops it",
+        "{} of {}{mode}; Ctrl-C stops it",
         terminal.style_stderr(TextRole::Success, "serving the inspector"),
         sanitize(&store_name)
     ));

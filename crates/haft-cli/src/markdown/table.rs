@@ -2,6 +2,8 @@
 
 use anstyle::Style;
 
+use crate::text_width::{display_width, pad_both, pad_end, pad_start};
+
 /// The most bytes of a table that is held back until it is complete. A longer one is written as it stands.
 const MAX_TABLE: usize = 64 * 1024;
 
@@ -98,8 +100,7 @@ fn write_table(rows: &[&str], alignments: &[Alignment]) -> String {
         rows.iter().take(1).map(|row| split_row(row)).chain(body).collect();
     let widths: Vec<usize> = (0..alignments.len())
         .map(|column| {
-            let widths =
-                cells.iter().filter_map(|row| row.get(column)).map(|it| it.chars().count());
+            let widths = cells.iter().filter_map(|row| row.get(column)).map(|it| display_width(it));
             widths.max().unwrap_or_default().max(1)
         })
         .collect();
@@ -110,9 +111,9 @@ fn write_table(rows: &[&str], alignments: &[Alignment]) -> String {
             .map(|(at, (width, alignment))| {
                 let cell = row.get(at).map_or("", String::as_str);
                 match alignment {
-                    Alignment::Left => format!("{cell:<width$}"),
-                    Alignment::Right => format!("{cell:>width$}"),
-                    Alignment::Centre => format!("{cell:^width$}"),
+                    Alignment::Left => pad_end(cell, *width),
+                    Alignment::Right => pad_start(cell, *width),
+                    Alignment::Centre => pad_both(cell, *width),
                 }
             })
             .collect();
@@ -154,6 +155,16 @@ mod tests {
         assert!(matches!(read_table("| a |\n|---|", true), TableStart::Table(_, "")));
         let long = format!("| a |\n|---|\n{}", "| 1 |\n".repeat(20_000));
         assert_eq!(read_table(&long, false), TableStart::NoTable);
+    }
+
+    /// Ideographs and emoji take two columns each.
+    #[test]
+    fn columns_are_aligned_as_a_terminal_shows_them() {
+        let text = "| 都市 | n |\n|:-----|--:|\n| Ulm | 1 |\n| 東京都 🙂 | 漢 |\nx";
+        let TableStart::Table(table, _) = read_table(text, false) else { panic!("no table") };
+        let plain = anstream::adapter::strip_str(&table).to_string();
+        let expected = "都市      │  n\n──────────┼───\nUlm       │  1\n東京都 🙂 │ 漢\n";
+        assert_eq!(plain, expected);
     }
 
     /// Rows may have fewer or more cells than the header.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use insta::assert_snapshot;
 
-use super::http::{response, serve, serve_all};
+use super::http::{response, serve, serve_all, serve_responses};
 use super::support::{haft, run_haft, transcript, write_agent};
 
 const MODELS: &str = r#"{"object":"list","data":[{"id":"small"},{"id":"large"}]}"#;
@@ -52,6 +52,10 @@ fn values_are_set_read_and_removed_and_comments_stay() {
     for (key, value) in [("modle", "x"), ("providers.local.dialect", "soap"), ("model.x", "y")] {
         assert!(set(dir.path(), key, value).starts_with("exit 1"), "{key}");
     }
+    let refused = set(dir.path(), "modle", "x");
+    assert!(refused.contains("unknown field `modle`\nhint: did you mean `model`?"), "{refused}");
+    let refused = set(dir.path(), "providers.local.dialect", "soap");
+    assert!(refused.contains("hint: valid names: chat-completions, responses"), "{refused}");
     std::fs::write(&path, "model = 7\n").unwrap();
     let broken = cli(&["models"]);
     assert!(broken.contains("haft/config.toml:1: invalid type"), "{broken}");
@@ -88,6 +92,53 @@ fn a_provider_of_the_configuration_runs_an_agent() {
     run.env("OLLAMA_HOST", format!("127.0.0.1:{port}")).args(["models", "ollama"]);
     assert_eq!(transcript(&run.output().unwrap()), "exit 0\n--- out\nollama:llama3");
     assert!(requests.recv().unwrap().starts_with("GET /api/tags"));
+}
+
+/// The headers of the configuration, and with them those of an agent, are in every request: of a run, of the turn when it
+/// is resumed, and of the list of models.
+#[test]
+fn headers_of_the_configuration_are_sent_with_every_request() {
+    let dir = tempfile::tempdir().unwrap();
+    let agent = "system = 'x'\nprompt = 'Go.'\nmodel = 'gateway:m'\n\
+                 options = { headers = { x-agent = 'a' }, retry = { maxAttempts = 1 } }\n";
+    write_agent(dir.path(), agent);
+    let away = response("503 X", "{}");
+    let (port, requests) = serve_responses(vec![away, json(ANSWER), json(MODELS)]);
+    set(dir.path(), "providers.gateway.base_url", &format!("http://127.0.0.1:{port}/v1"));
+    set(dir.path(), "providers.gateway.options.headers.x-team", "blue");
+    assert!(run_haft(dir.path(), &["run", "a"]).contains("interrupted: 0 steps"));
+    assert!(run_haft(dir.path(), &["resume", "last"]).starts_with("exit 0\n--- out\nok"));
+    assert!(run_haft(dir.path(), &["models", "gateway"]).starts_with("exit 0"));
+    for request in ["run", "resume", "models"] {
+        let sent = requests.recv().unwrap().to_lowercase();
+        assert!(sent.contains("x-team: blue"), "{request}: {sent}");
+        assert_eq!(sent.contains("x-agent: a"), request != "models", "{request}: {sent}");
+    }
+    // A header may be a key.
+    set(dir.path(), "providers.gateway.base_url", "http://192.0.2.1/v1");
+    let refused = run_haft(dir.path(), &["models", "gateway"]);
+    assert!(refused.contains("not sent over unencrypted HTTP"), "{refused}");
+}
+
+/// As the libraries of OpenAI do.
+#[test]
+fn the_organization_and_the_project_of_openai_come_from_the_environment() {
+    let dir = tempfile::tempdir().unwrap();
+    write_agent(dir.path(), "system = 'x'\nprompt = 'Go.'");
+    let (port, requests) = serve_responses(vec![json(ANSWER), json(MODELS)]);
+    let send = |words: &[&str]| {
+        let mut command = haft(dir.path());
+        command.env("OPENAI_BASE_URL", format!("http://127.0.0.1:{port}/v1"));
+        command.env("OPENAI_ORG_ID", "org-1").env("OPENAI_PROJECT_ID", "proj-2");
+        let said = transcript(&command.args(words).output().unwrap());
+        assert!(said.starts_with("exit 0"), "{said}");
+        requests.recv().unwrap().to_lowercase()
+    };
+    for words in [&["run", "a", "--model", "openai:m"][..], &["models", "openai"]] {
+        let sent = send(words);
+        assert!(sent.contains("openai-organization: org-1"), "{sent}");
+        assert!(sent.contains("openai-project: proj-2"), "{sent}");
+    }
 }
 
 #[test]

@@ -20,7 +20,7 @@ pub(super) fn serve_all(responses: Vec<String>) -> u16 {
     serve_responses(responses).0
 }
 
-fn serve_responses(responses: Vec<String>) -> (u16, Receiver<String>) {
+pub(super) fn serve_responses(responses: Vec<String>) -> (u16, Receiver<String>) {
     let mut responses = responses.into_iter().peekable();
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let port = listener.local_addr().unwrap().port();

@@ -30,12 +30,24 @@ mod hostile;
 mod http;
 #[cfg(test)]
 mod listing;
+#[cfg(feature = "mcp")]
 #[cfg(test)]
 mod mcp_login;
+#[cfg(feature = "mcp")]
 #[cfg(test)]
 mod mcp_servers;
+#[cfg(feature = "mcp")]
 #[cfg(test)]
 mod mcp_serving;
+#[cfg(not(all(
+    feature = "inspector",
+    feature = "mcp",
+    feature = "object-store",
+    feature = "postgres",
+    feature = "tokens"
+)))]
+#[cfg(test)]
+mod missing_features;
 #[cfg(test)]
 mod models;
 #[cfg(test)]
@@ -48,6 +60,8 @@ mod packs;
 mod readme;
 #[cfg(test)]
 mod requests;
+#[cfg(test)]
+mod screens;
 #[cfg(test)]
 mod serve;
 #[cfg(test)]

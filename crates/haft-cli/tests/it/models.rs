@@ -4,6 +4,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use super::screens::check_session;
 use super::support::{haft, run_haft, transcript};
 
 const RESPONSES: &str = r#"{"fixtures": [
@@ -49,6 +50,23 @@ fn the_doctor_examines_every_provider() {
         assert!(found.contains("report_number {\"number\":7} in "), "{model}: {found}");
         assert!(!found.contains("sk-hidden"), "{model}: {found}");
     }
+    double.kill().unwrap();
+    double.wait().unwrap();
+}
+
+/// What the checks print, against a server that is not ours.
+#[test]
+fn the_doctor_prints_the_same_as_before() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = std::fs::canonicalize(dir.path()).unwrap();
+    let Some((mut double, address)) = start_server(&dir, CHECKUP) else { return };
+    let start = || {
+        let mut command = command_with_server(&dir, &address);
+        command.args(["doctor", "--model", "openai:gpt-4o"]);
+        command
+    };
+    let title = "haft doctor --model openai:gpt-4o";
+    check_session(&dir, "doctor", title, start, |_| {});
     double.kill().unwrap();
     double.wait().unwrap();
 }
@@ -101,6 +119,8 @@ fn a_model_that_cannot_be_reached_is_said() {
         "{unreachable}"
     );
     assert!(!unreachable.contains("sk-hidden"));
+    let hint = "hint: haft doctor --model openai:m checks the provider";
+    assert!(unreachable.ends_with(hint), "{unreachable}");
     let plain = run_with_model(dir.path(), "openai:m", "http://192.0.2.1");
     assert!(plain.starts_with("exit 1") && plain.contains("or --plain-http"), "{plain}");
 }

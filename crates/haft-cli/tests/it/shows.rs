@@ -6,6 +6,7 @@ use insta::assert_snapshot;
 use serde_json::Value;
 
 use super::http::{response, serve_all};
+use super::screens::{OutputKind, Session};
 use super::support::{haft, json_string, run_haft, transcript, write_agent, write_scripted_agent};
 
 const CALL: &str = r#"{"id":"c","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"book","arguments":"{\"day\":\"Friday\",\"seats\":\"4\"}"}},{"id":"c2","type":"function","function":{"name":"book","arguments":"{\"dya\":\"friday\"}"}}]},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":1200,"completion_tokens":30}}"#;
@@ -186,6 +187,31 @@ media = "image/svg+xml"
     assert!(cli(&["media", "save", "last"]).contains("already exists"));
     assert!(cli(&["media", "show", "last"]).contains("cannot show image/svg+xml"));
     assert!(cli(&["media", "save", "last", "nope"]).starts_with("exit 3"));
+}
+
+/// A terminal that announces itself gets the picture, a pipe gets an error.
+#[test]
+fn a_picture_is_shown_at_a_terminal_that_can() {
+    let dir = tempfile::tempdir().unwrap();
+    let agent = r#"
+prompt = "Go."
+[tools.command.draw]
+description = "Draws."
+argv = ["printf", '\211PNG\r\n\032\n']
+media = "image/png"
+"#;
+    write_scripted_agent(dir.path(), agent, "steps:\n  - call: { draw: {} }\n  - say: over\n");
+    assert!(run_haft(dir.path(), &["run", "a"]).starts_with("exit 0"));
+    let start = |kind| {
+        let mut command = haft(dir.path());
+        command.args(["media", "show", "last"]).env("TERM_PROGRAM", "iTerm.app");
+        Session::start(command, kind)
+    };
+    let mut terminal = start(OutputKind::Terminal);
+    terminal.wait_for("\u{1b}]1337;File=inline=1;size=8:iVBORw0KGgo=\u{7}", 1);
+    assert_eq!(terminal.finish(), "exit 0");
+    let piped = start(OutputKind::Pipe).finish();
+    assert!(piped.starts_with("exit 1\n--- err\nerror: this terminal cannot show"), "{piped}");
 }
 
 #[test]

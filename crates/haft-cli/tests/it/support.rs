@@ -22,6 +22,8 @@ const AMBIENT_VARIABLES: &[&str] = &[
     "NO_PROXY",
     "OPENAI_API_KEY",
     "OPENAI_BASE_URL",
+    "OPENAI_ORG_ID",
+    "OPENAI_PROJECT_ID",
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_AUTH_TOKEN",
     "ANTHROPIC_BASE_URL",
@@ -100,14 +102,15 @@ pub(crate) fn write_scripted_agent(dir: &Path, text: &str, script: &str) {
 
 /// Writes an agent `a` that needs approval to create a file, and asks this question.
 pub(crate) fn write_asking_agent(dir: &Path, question: &str) {
-    let text = r#"
-        prompt = "Go."
-        [tools.command.touch]
-        description = "Makes a file."
-        argv = ["touch", "{name}"]
-        args.name.required = true
-        approval = "QUESTION"
-    "#;
     let script = "steps:\n  - call: { touch: { name: made } }\n  - say: over\n";
-    write_scripted_agent(dir, &text.replace("QUESTION", question), script);
+    let text = format!("prompt = \"Go.\"{TOUCH_TOOL}approval = \"{question}\"\n");
+    write_scripted_agent(dir, &text, script);
 }
+
+/// A tool that makes a file.
+pub(crate) const TOUCH_TOOL: &str = r#"
+[tools.command.touch]
+description = "Makes a file."
+argv = ["touch", "{name}"]
+args.name.required = true
+"#;

@@ -117,10 +117,58 @@ fn the_name_of_a_new_agent_is_printed_as_a_shell_reads_it() {
     ] {
         let created = run_haft(dir.path(), &["new", name]);
         let expected = format!(
-            "exit 0\n--- out\ncreated {shown}; try:\n  haft run {shown}\n  haft tools {shown}"
+            "exit 0\n--- out\ncreated {shown}; try:\n  haft run {shown}\n  haft check {shown}\n  haft tools {shown}\n  \
+             haft chat {shown} --model openai:gpt-5-mini"
         );
         assert_eq!(created, expected);
     }
+}
+
+/// The book has the exit codes of the help.
+#[test]
+fn exit_codes_are_documented() {
+    let dir = tempfile::tempdir().unwrap();
+    let help = run_haft(dir.path(), &["--help"]);
+    let root = std::path::PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap());
+    let book = std::fs::read_to_string(root.join("../../docs/book/src/inspect.md")).unwrap();
+    let codes: Vec<&str> = help.split("Exit codes:\n").nth(1).unwrap().lines().collect();
+    assert_eq!(codes.len(), 10, "{codes:?}");
+    for line in codes {
+        let (code, meaning) = line.trim().split_once(' ').unwrap();
+        let row = format!("| {code} | {} |", meaning.trim());
+        assert!(book.contains(&row), "the book lacks {row}");
+    }
+}
+
+/// The help of a command begins with the description that the list of commands has.
+#[test]
+fn the_help_of_every_command_says_what_the_command_does() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut checked = 0;
+    let mut open: Vec<Vec<String>> = vec![Vec::new()];
+    while let Some(command) = open.pop() {
+        let mut words: Vec<&str> = command.iter().map(String::as_str).collect();
+        words.push("--help");
+        let help = run_haft(dir.path(), &words);
+        let Some((_, list)) = help.split_once("\nCommands:\n") else { continue };
+        let list = list.split("\n\n").next().unwrap();
+        for line in list.lines().filter(|it| it.starts_with("  ") && !it.starts_with("   ")) {
+            let (name, description) = line.trim().split_once(' ').unwrap();
+            let description = description.split(" [alias").next().unwrap();
+            if name == "help" {
+                continue;
+            }
+            let inner = [command.as_slice(), &[name.to_owned()]].concat();
+            let mut words: Vec<&str> = inner.iter().map(String::as_str).collect();
+            words.push("--help");
+            let help = run_haft(dir.path(), &words);
+            let first = help.lines().nth(2).unwrap();
+            assert!(first.starts_with(description.trim()), "haft {inner:?} --help says {first:?}");
+            checked += 1;
+            open.push(inner);
+        }
+    }
+    assert!(checked > 60, "{checked}");
 }
 
 /// Every command has a page, with every option that its help has.

@@ -170,8 +170,15 @@ impl<'s> ServerListing<'s> {
     }
 }
 
+/// Descriptions of tools that try to instruct the model, for the user. Tools that are left out were reported when the server
+/// was connected.
+pub(in crate::commands) fn suspicious_descriptions(agent: &Agent) -> Vec<String> {
+    let found = agent.servers().iter().flat_map(server_findings);
+    found.filter(|it| it.contains("suspicious")).collect()
+}
+
 /// What is wrong with the tools of a server, for the user.
-pub(in crate::commands) fn server_findings(server: &McpTools) -> Vec<String> {
+fn server_findings(server: &McpTools) -> Vec<String> {
     let problems = server.problems().into_iter();
     let mut all: Vec<String> = problems.map(|it| describe_problem(server.name(), &it)).collect();
     for tool in server.offered() {

@@ -124,13 +124,12 @@ impl ModelExecutor {
             return Err(error.hint(hint).into());
         };
         let spec = ProviderSpec::find(provider, config)?;
-        let mut merged = spec.options.clone();
-        merged.extend(options);
-        ProviderConfig { model, options: merged, purpose }.build_executor(&spec)
+        let options = spec.merge_options(options);
+        ProviderConfig { model, options, purpose }.build_executor(&spec)
     }
 
     /// The executor that took the steps of a stored turn. The provider, the model and the options are those of the turn;
-    /// the headers come from the agent file, and the API key and the base URL from the environment.
+    /// the headers come from the agent file and the configuration, and the API key and the base URL from the environment.
     pub(crate) fn of_turn(
         agent: &Agent,
         stored: &ExecutorDescription,
@@ -143,6 +142,7 @@ impl ModelExecutor {
                     options.insert("headers".to_owned(), headers.clone());
                 }
                 let spec = ProviderSpec::find(provider, &UserConfig::read()?)?;
+                let options = spec.add_headers(options);
                 ProviderConfig { model, options, purpose }.build_executor(&spec)
             }
             ExecutorDescription::Script { .. } => Self::load_script(agent),

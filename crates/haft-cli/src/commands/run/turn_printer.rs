@@ -352,6 +352,15 @@ impl TurnPrinter {
             let text = format!("the turn can be resumed: {resume_command}");
             self.print_always(TextRole::Warning, &text);
         }
+        let stage = report.error.as_ref().and_then(|it| it.stage.as_ref());
+        if let ExecutorDescription::Model { provider, model, .. } = &self.executor
+            && stage.is_some_and(|it| it.as_str() == "executor")
+        {
+            let name = format!("{provider}:{model}");
+            let name = quote_word(&name);
+            let text = format!("hint: haft doctor --model {name} checks the provider");
+            self.print_note(TextRole::Warning, &text);
+        }
     }
 
     /// Prints a turn that had ended before it was to be resumed: its last message, or its error, and how it ended.

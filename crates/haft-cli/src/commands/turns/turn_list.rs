@@ -6,16 +6,17 @@ use std::process::ExitCode;
 use anyhow::Result;
 use haft::executors::ExecutorDescription;
 use haft::stores::{OpenStores, RowKind, StoredTurn, TurnQuery, TurnSummary};
-use haft::turn::{Clock as _, SystemClock, Timestamp, TurnHistory};
+use haft::turn::TurnHistory;
 use serde_json::{Value, json};
 
 use super::{parse_json_or_text, status_role};
 use crate::args::TurnsArgs;
 use crate::commands::run::origin_agent;
-use crate::commands::{format_count, print_text};
+use crate::commands::{format_age, format_count, print_text};
 use crate::conversations::find_conversation;
 use crate::store::{open_store_to_read, short_id};
 use crate::terminal::{Terminal, TextRole, print_line, sanitize};
+use crate::text_width::{elide_columns, pad_end};
 use crate::user_error::FailureCode;
 
 /// What a list says about a turn.
@@ -180,7 +181,8 @@ impl TurnLine {
             0 => String::new(),
             tokens => format!("{} tok", format_count(tokens)),
         };
-        let (agent, model) = (elide_name(self.agent_name(), 16), elide_name(&self.model(), 24));
+        let agent = pad_end(&elide_name(self.agent_name(), 16), 16);
+        let model = pad_end(&elide_name(&self.model(), 24), 24);
         // A line of a terminal shows one turn: of a narrow one the conversation is left out, then the end of the words.
         let room = terminal.stdout_columns().map(|it| it.saturating_sub(FIXED_COLUMNS));
         let conversation = self.summary.conversation.as_deref();
@@ -195,7 +197,7 @@ impl TurnLine {
             terminal.style_stdout(TextRole::Muted, format!("  {name}"))
         });
         format!(
-            "{id}  {status}  {age:>8}  {agent:<16}  {model:<24}  {tokens:>11}  {words}{}",
+            "{id}  {status}  {age:>8}  {agent}  {model}  {tokens:>11}  {words}{}",
             conversation.unwrap_or_default()
         )
     }
@@ -207,23 +209,8 @@ const FIXED_COLUMNS: usize = 89;
 /// The columns of a conversation, with the gap before it.
 const CONVERSATION: usize = 15;
 
-fn elide_name(name: &str, limit: usize) -> String {
-    let name = sanitize(name);
-    if name.chars().count() <= limit {
-        return name;
-    }
-    name.chars().take(limit.saturating_sub(1)).chain(['…']).collect()
-}
-
-/// How long ago something was, in one unit.
-fn format_age(at: Timestamp) -> String {
-    let seconds = SystemClock::new().now().duration_since(at).as_secs();
-    match seconds {
-        0..60 => format!("{seconds} s"),
-        60..3600 => format!("{} min", seconds / 60),
-        3600..86_400 => format!("{} h", seconds / 3600),
-        _ => format!("{} d", seconds / 86_400),
-    }
+fn elide_name(name: &str, columns: usize) -> String {
+    elide_columns(&sanitize(name), columns)
 }
 
 fn messages<'t>(turn: &'t StoredTurn, role: &'t str) -> impl Iterator<Item = String> + 't {
@@ -242,8 +229,14 @@ fn first_words(turn: &StoredTurn) -> String {
     elide_words(&words)
 }
 
+/// The most characters of the user's first words.
+const MAX_WORDS: usize = 60;
+
 fn elide_words(words: &str) -> String {
-    if words.chars().count() > 60 { elide_name(words, 60) } else { words.to_owned() }
+    if words.chars().count() <= MAX_WORDS {
+        return words.to_owned();
+    }
+    sanitize(words).chars().take(MAX_WORDS - 1).chain(['…']).collect()
 }
 
 fn spoken_words(turn: &StoredTurn) -> String {

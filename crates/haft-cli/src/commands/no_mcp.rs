@@ -1,0 +1,20 @@
+//! What `haft check` says about MCP servers, in a build without the feature `mcp`.
+
+use crate::agent::Agent;
+
+/// What a server costs. There is none.
+pub(super) struct ServerCost {
+    pub(super) server: String,
+    pub(super) tools: usize,
+    pub(super) tokens: u64,
+}
+
+/// What the MCP servers of an agent cost.
+pub(super) const fn server_costs(_: &Agent) -> Vec<ServerCost> {
+    Vec::new()
+}
+
+/// Descriptions of tools that try to instruct the model.
+pub(super) const fn suspicious_descriptions(_: &Agent) -> Vec<String> {
+    Vec::new()
+}
