@@ -260,3 +260,13 @@ fn the_digest_of_a_definition_covers_what_the_tool_is() {
         all.push(digest);
     }
 }
+
+#[test]
+fn a_tool_is_called_by_its_name_and_its_aliases() {
+    let tool = echo().with_alias("repeat").with_alias("say");
+    assert_eq!(tool.aliases(), ["repeat", "say"]);
+    for (name, expected) in [("search", true), ("repeat", true), ("say", true), ("sa", false)] {
+        assert_eq!(tool.is_called(name), expected, "{name}");
+    }
+    assert!(!echo().is_called("repeat"), "the tool itself has no alias");
+}
