@@ -62,7 +62,7 @@ fn main() -> ExitCode {
             Some(sample) => mutants::run(root(), &sample),
             None => {
                 eprintln!(
-                    "usage: cargo xtask mutants [--sample N] [--seed S] [--only MODULE] [--list]"
+                    "usage: cargo xtask mutants [--sample N] [--skip N] [--seed S] [--only MODULE] [--list]"
                 );
                 ExitCode::from(2)
             }

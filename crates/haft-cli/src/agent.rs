@@ -43,6 +43,7 @@ use self::trusted_agents::AgentIdentity;
 use crate::args::StoreArg;
 use crate::config::UserConfig;
 use crate::keyboard::{Keyboard, KeyboardInput, is_yes};
+use crate::own_paths::OwnPaths;
 use crate::state_dir::state_dir;
 use crate::store_address::{StoreAddress, find_default_store};
 use crate::terminal::{Terminal, TextRole, print_line, print_prompt, sanitize};
@@ -112,12 +113,14 @@ impl Agent {
                 None
             }
         };
+        let of_file = store.as_ref().map(StoreAddress::own_paths).unwrap_or_default();
         let store_dir = match (&own.store, &store) {
             (Some(selected), _) => Some(selected.clone()),
-            (None, Some(store)) => store.local_dir().map(Path::to_owned),
+            (None, Some(_)) => of_file.store,
             (None, None) => Some(find_default_store()),
         };
         let protected = [path].into_iter().chain(store_dir);
+        let protected = protected.chain(own.spool.clone()).chain(of_file.spool);
         let protected = protected.chain(own.files.iter().map(PathBuf::from));
         let protected: Vec<PathBuf> = protected.chain(state_dir()).collect();
         let prepare = file.prepare.iter().filter_map(|it| it.validate().err());
@@ -293,15 +296,6 @@ pub(crate) struct AgentInspection {
     pub(crate) agent: Option<Agent>,
     /// The errors, in the order in which `haft run` would meet them.
     pub(crate) errors: Vec<anyhow::Error>,
-}
-
-/// Paths of this program that no tool for files may touch, in addition to the agent file and the default store.
-#[derive(Debug, Default)]
-pub(crate) struct OwnPaths<'p> {
-    /// The selected directory of the store.
-    pub(crate) store: Option<PathBuf>,
-    /// Other files, such as recordings.
-    pub(crate) files: Vec<&'p Path>,
 }
 
 /// Loads the system prompt from the agent file or from the file that it names.

@@ -17,6 +17,7 @@ mod keyboard;
 mod logging;
 mod markdown;
 mod model_providers;
+mod own_paths;
 mod shell_word;
 mod state_dir;
 mod stop_signals;

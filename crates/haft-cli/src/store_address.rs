@@ -9,6 +9,7 @@ use anyhow::{Context as _, Result};
 use haft::stores::ObjectOptions;
 use haft::stores::{SpoolUrl, StoreOptions, StoreUrl};
 
+use crate::own_paths::OwnPaths;
 use crate::user_error::UserError;
 
 /// Where turns and their large results are stored.
@@ -39,9 +40,19 @@ impl StoreAddress {
     pub(crate) fn local_dir(&self) -> Option<&Path> {
         match &self.url {
             StoreUrl::Dir(path) => Some(path),
-            StoreUrl::Sqlite(file) => file.parent(),
+            StoreUrl::Sqlite(file) => match file.parent() {
+                // The parent of a file name without a directory.
+                Some(dir) if dir.as_os_str().is_empty() => Some(Path::new(".")),
+                dir => dir,
+            },
             _ => None,
         }
+    }
+
+    /// Paths of the store that no tool for files may touch.
+    pub(crate) fn own_paths(&self) -> OwnPaths<'static> {
+        let spool = self.spools.as_ref().and_then(local_spool_dir);
+        OwnPaths { store: self.local_dir().map(Path::to_owned), spool, files: Vec::new() }
     }
 
     /// How the store is opened: with its store of large results, and with the secret if other machines share it.
@@ -115,6 +126,15 @@ pub(crate) fn find_default_store() -> PathBuf {
     let current = std::env::current_dir().unwrap_or_default();
     let above = current.ancestors().skip(1).map(|dir| dir.join(DEFAULT_STORE));
     above.into_iter().find(|it| is_own_dir(it)).unwrap_or_else(|| here.to_owned())
+}
+
+/// The directory of a store of large results, if it is on this machine.
+pub(crate) fn local_spool_dir(spools: &SpoolUrl) -> Option<PathBuf> {
+    match spools {
+        SpoolUrl::Dir(path) => Some(path.clone()),
+        SpoolUrl::Object(url) => url.strip_prefix("file://").map(PathBuf::from),
+        _ => None,
+    }
 }
 
 /// Whether a directory exists and belongs to this user. What others put above the current directory is not trusted.

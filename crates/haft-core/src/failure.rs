@@ -36,13 +36,15 @@ pub struct ToolFailure {
     message: String,
     source: Option<BoxError>,
     retryable: bool,
+    outcome_unknown: bool,
 }
 
 impl ToolFailure {
     /// A failure with a message for the model.
     #[must_use]
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: bounded_message(message.into()), source: None, retryable: false }
+        let message = bounded_message(message.into());
+        Self { message, source: None, retryable: false, outcome_unknown: false }
     }
 
     /// Keeps the cause for the operator. The model does not see it.
@@ -59,6 +61,15 @@ impl ToolFailure {
         self
     }
 
+    /// Says that the call may have had its effect, as when a connection breaks after the request was sent. A call that
+    /// must not be repeated ([`ToolEffect::Once`](crate::tool::ToolEffect::Once)) then ends with an unknown outcome, and
+    /// the model is told not to repeat it blindly.
+    #[must_use]
+    pub fn outcome_unknown(mut self) -> Self {
+        self.outcome_unknown = true;
+        self
+    }
+
     /// The words for the model.
     #[must_use]
     pub fn message(&self) -> &str {
@@ -69,6 +80,12 @@ impl ToolFailure {
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         self.retryable
+    }
+
+    /// Whether the call may have had its effect.
+    #[must_use]
+    pub fn is_outcome_unknown(&self) -> bool {
+        self.outcome_unknown
     }
 
     /// The cause.

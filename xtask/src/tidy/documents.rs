@@ -1,5 +1,7 @@
 //! Rules that keep the documents true.
 
+use std::collections::HashSet;
+
 use super::{files, folders, library_crates, read, report};
 
 #[test]
@@ -52,19 +54,29 @@ fn invariants_name_tests_that_exist() {
     let map = read("ARCHITECTURE.md");
     let rows = invariants(&map);
     assert!(!rows.is_empty(), "ARCHITECTURE.md has no table under a heading with `Invariants`");
-    let mut problems = Vec::new();
-    for row in rows {
-        let tests = named_tests(row);
-        if tests.is_empty() {
-            problems.push(format!("no test named as `crate::path::test_name`: {row}"));
-        }
-        for (krate, test) in tests {
-            if !has_test(&krate, test) {
-                problems.push(format!("`{krate}` has no test `{test}`: {row}"));
-            }
-        }
+    let tests = list_tests();
+    report(&rows.into_iter().flat_map(|row| missing_tests(row, &tests)).collect::<Vec<_>>());
+}
+
+/// A promise without a test is a hope. Each row names its tests in full, so that a search finds them.
+#[test]
+fn every_fault_names_tests_that_exist() {
+    let page = read("docs/book/src/faults.md");
+    let rows = table_rows(page.lines());
+    assert!(rows.len() > 100, "docs/book/src/faults.md has {} rows", rows.len());
+    let tests = list_tests();
+    report(&rows.into_iter().flat_map(|row| missing_tests(row, &tests)).collect::<Vec<_>>());
+}
+
+/// What is wrong with the tests that a row names.
+fn missing_tests(row: &str, known: &HashSet<(String, String)>) -> Vec<String> {
+    let tests = named_tests(row);
+    if tests.is_empty() || row.contains("`…") {
+        return vec![format!("no test named as `crate::path::test_name`: {row}")];
     }
-    report(&problems);
+    let is_known = |it: &(String, &str)| known.contains(&(it.0.clone(), it.1.to_owned()));
+    let missing = tests.into_iter().filter(|it| !is_known(it));
+    missing.map(|(krate, test)| format!("`{krate}` has no test `{test}`: {row}")).collect()
 }
 
 #[test]
@@ -133,16 +145,22 @@ fn code_map(text: &str) -> Vec<&str> {
 /// Rows of the tables under the heading that says "Invariants", without their column names.
 fn invariants(text: &str) -> Vec<&str> {
     let mut inside = false;
-    let mut rows = Vec::new();
-    let mut lines = text.lines().peekable();
-    while let Some(line) = lines.next() {
+    table_rows(text.lines().filter(move |line| {
         if line.starts_with('#') {
             inside = line.to_lowercase().contains("invariants");
-        } else if inside && line.starts_with('|') && !is_rule(line) {
-            let is_header = lines.peek().is_some_and(|it| is_rule(it));
-            if !is_header {
-                rows.push(line);
-            }
+        }
+        inside
+    }))
+}
+
+/// Rows of tables, without their column names.
+fn table_rows<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut rows = Vec::new();
+    let mut lines = lines.peekable();
+    while let Some(line) = lines.next() {
+        let is_header = lines.peek().is_some_and(|it| is_rule(it));
+        if line.starts_with('|') && !is_rule(line) && !is_header {
+            rows.push(line);
         }
     }
     rows
@@ -170,29 +188,36 @@ fn named_tests(row: &str) -> Vec<(String, &str)> {
         .collect()
 }
 
-fn has_test(krate: &str, test: &str) -> bool {
-    let folder = if krate == "xtask" { krate.to_owned() } else { format!("crates/{krate}") };
-    crate::root().join(&folder).is_dir()
-        && files(&folder, &["rs"]).iter().any(|path| declares_test(&read(path), test))
+/// The names of all tests, with the folder names of their crates.
+fn list_tests() -> HashSet<(String, String)> {
+    let mut tests = HashSet::new();
+    for dir in library_crates().into_iter().chain(["xtask".to_owned()]) {
+        let krate = dir.strip_prefix("crates/").unwrap_or(&dir);
+        for path in files(&dir, &["rs"]) {
+            let source = read(&path);
+            let declared = declared_tests(&source).into_iter();
+            tests.extend(declared.map(|test| (krate.to_owned(), test.to_owned())));
+        }
+    }
+    tests
 }
 
-/// Whether a source has a function of this name with an attribute that makes it a test.
-fn declares_test(source: &str, test: &str) -> bool {
-    let mut is_test = false;
+/// The names of the functions with an attribute that makes them a test.
+fn declared_tests(source: &str) -> Vec<&str> {
+    let (mut tests, mut is_test) = (Vec::new(), false);
     for line in source.lines().map(str::trim_start) {
         if line.starts_with("#[") {
             is_test |= line.contains("test]") || line.contains("test(");
         } else if let Some((before, after)) = line.split_once("fn ") {
-            let name = after.split(['(', '<']).next().unwrap();
-            if is_test && name == test && (before.is_empty() || before == "async ") {
-                return true;
+            if is_test && (before.is_empty() || before == "async ") {
+                tests.extend(after.split(['(', '<']).next());
             }
             is_test = false;
         } else if !line.starts_with("//") && !line.is_empty() {
             is_test = false;
         }
     }
-    false
+    tests
 }
 
 #[test]
@@ -220,7 +245,7 @@ fn tests_are_told_from_other_code_spans() {
 fn only_functions_marked_as_tests_count() {
     #[track_caller]
     fn check(source: &str, expect: bool) {
-        assert_eq!(declares_test(source, "holds"), expect, "{source}");
+        assert_eq!(declared_tests(source).contains(&"holds"), expect, "{source}");
     }
     check("#[test]\nfn holds() {}", true);
     check("    #[test]\n    // Why.\n    #[expect(x)]\n    fn holds(a in 0..3) {}", true);

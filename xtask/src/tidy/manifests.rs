@@ -30,6 +30,24 @@ fn every_dependency_says_why() {
     report(&problems);
 }
 
+/// What `cargo-deny` allows, and that every complete run asks it: a dependency brings its licence and its source with it.
+#[test]
+fn licences_and_sources_of_dependencies_are_checked() {
+    let rules = read("deny.toml");
+    let (_, licences) = rules.split_once("[licenses]").unwrap();
+    let licences = licences.split("\n[").next().unwrap();
+    let copyleft = ["GPL", "AGPL", "LGPL", "MPL", "EPL", "EUPL", "CDDL", "SSPL", "OSL"];
+    let allowed = licences.split('"').skip(1).step_by(2);
+    let bad = allowed.filter(|name| copyleft.iter().any(|it| name.starts_with(it)));
+    report(&bad.map(|name| format!("deny.toml: {name} is not permissive")).collect::<Vec<_>>());
+    for rule in ["unknown-registry = \"deny\"", "unknown-git = \"deny\"", "wildcards = \"deny\""] {
+        assert!(rules.lines().any(|line| line == rule), "deny.toml lacks `{rule}`");
+    }
+    let steps = crate::ci::steps(crate::root());
+    let command = "cargo-deny --workspace check bans licenses sources";
+    assert!(steps.iter().any(|step| step.to_string() == command), "nothing runs `{command}`");
+}
+
 /// The page of a crate in the registry and its package are complete.
 #[test]
 fn every_published_crate_can_be_published() {

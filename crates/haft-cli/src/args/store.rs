@@ -1,11 +1,10 @@
 //! The options that select a store.
 
-use std::path::{Path, PathBuf};
-
 use clap::Args;
 use haft::stores::{SpoolUrl, StoreUrl};
 
-use crate::store_address::StoreAddress;
+use crate::own_paths::OwnPaths;
+use crate::store_address::{StoreAddress, local_spool_dir};
 
 // The options that select the store.
 #[derive(Debug, Args)]
@@ -38,8 +37,10 @@ impl StoreArg {
         address
     }
 
-    /// The selected directory, which tools for files do not touch.
-    pub(crate) fn local_dir(&self) -> Option<PathBuf> {
-        self.selected()?.local_dir().map(Path::to_owned)
+    /// The selected paths, which tools for files do not touch.
+    pub(crate) fn own_paths(&self) -> OwnPaths<'static> {
+        let spool = self.spool.as_ref().and_then(local_spool_dir);
+        let selected = self.selected().map(|it| it.own_paths()).unwrap_or_default();
+        OwnPaths { spool, ..selected }
     }
 }

@@ -15,7 +15,7 @@ use super::run::{
     TurnSession, build_runner, build_turn_input, new_user_message, resume_when_released,
     session_options,
 };
-use crate::agent::{Agent, OwnPaths};
+use crate::agent::Agent;
 use crate::args::ChatArgs;
 use crate::conversations::{find_conversation, list_turns_of};
 use crate::keyboard::{Keyboard, KeyboardInput};
@@ -31,7 +31,7 @@ pub(super) async fn run_chat(
     signals: &StopSignals,
 ) -> Result<ExitCode> {
     let path = &args.agent.agent;
-    let own = OwnPaths { store: args.options.store.local_dir(), ..OwnPaths::default() };
+    let own = args.options.store.own_paths();
     let mut agent = Agent::load_protected(path, &own)?;
     agent.prepare(args.options.trust, terminal).await?;
     let stores = open_or_create_store(&agent.store_address(&args.options.store)).await?;

@@ -17,9 +17,10 @@ use super::mcp::{server_costs, suspicious_descriptions};
 use super::no_mcp::{server_costs, suspicious_descriptions};
 use super::run::{ExecutorUse, ModelExecutor};
 use super::tools::UNTRUSTED_SERVERS;
-use crate::agent::{Agent, AgentInspection, OwnPaths, ScriptErrors};
+use crate::agent::{Agent, AgentInspection, ScriptErrors};
 use crate::args::CheckArgs;
 use crate::config::UserConfig;
+use crate::own_paths::OwnPaths;
 use crate::terminal::{Terminal, TextRole, print_line, sanitize};
 use crate::user_error::{FailureCode, SourceLocation, UserError, print_error};
 

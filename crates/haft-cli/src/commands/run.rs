@@ -40,8 +40,9 @@ pub(super) use self::turn_input::{
 };
 pub(super) use self::turn_printer::{TurnOutput, TurnPrinter};
 use self::typed_answer::{print_answer, read_answer_format, read_stored_format};
-use crate::agent::{Agent, OwnPaths};
+use crate::agent::Agent;
 use crate::args::{ResumeArgs, RunArgs, RunOptions};
+use crate::own_paths::OwnPaths;
 use crate::stop_signals::StopSignals;
 use crate::store::{find_turn, open_or_create_store, open_store, open_store_to_read};
 use crate::terminal::{Terminal, print_line};
@@ -53,7 +54,7 @@ pub(super) async fn run_turn(
     signals: &StopSignals,
 ) -> Result<ExitCode> {
     let files = [&args.record, &args.replay].into_iter().flatten().map(PathBuf::as_path);
-    let own = OwnPaths { store: args.options.store.local_dir(), files: files.collect() };
+    let own = OwnPaths { files: files.collect(), ..args.options.store.own_paths() };
     let mut agent = Agent::load_protected(&args.agent.agent, &own)?;
     let prompt = read_prompt(args.prompt.as_deref(), &agent, "haft run")?;
     let attachments = Attachments::read(&args.attach)?;
@@ -228,7 +229,7 @@ pub(super) async fn resume_turn(
     signals: &StopSignals,
 ) -> Result<ExitCode> {
     // The file of a given agent may set the store. Otherwise the store says which agent started the turn.
-    let own = OwnPaths { store: args.options.store.local_dir(), ..OwnPaths::default() };
+    let own = args.options.store.own_paths();
     let load = |path: &Path| Agent::load_protected(path, &own);
     let given = args.agent.as_deref().map(load).transpose()?;
     let address = match &given {
@@ -249,10 +250,8 @@ pub(super) async fn resume_turn(
     let mut agent = match given {
         Some(agent) => agent,
         None => {
-            let store = address.local_dir().map(Path::to_owned);
-            let own = OwnPaths { store, ..OwnPaths::default() };
             let path = load_agent_path(&stores, &id).await?;
-            Agent::load_protected(path.as_ref(), &own)?
+            Agent::load_protected(path.as_ref(), &address.own_paths())?
         }
     };
     let executor = select_for_resume(&agent, &args, &stores, &id).await?;

@@ -56,6 +56,7 @@ pub(super) async fn run_serve(
         lease: LEASE,
         plain_http: args.plain_http,
         trust: args.trust,
+        own: address.own_paths(),
         terminal: *terminal,
         observer: Arc::new(|_| {}),
         hubs: Some(hubs.clone()),

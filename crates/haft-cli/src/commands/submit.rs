@@ -8,13 +8,13 @@ use serde_json::json;
 use super::run::{
     ExecutorUse, ModelExecutor, build_turn_input, new_user_message, read_prompt, runner_builder,
 };
-use crate::agent::{Agent, OwnPaths};
+use crate::agent::Agent;
 use crate::args::SubmitArgs;
 use crate::store::open_or_create_store;
 
 /// Stores a turn without running it, and prints its id. It needs no API key: the worker that runs the turn does.
 pub(super) async fn submit_turn(args: &SubmitArgs) -> Result<ExitCode> {
-    let own = OwnPaths { store: args.store.local_dir(), ..OwnPaths::default() };
+    let own = args.store.own_paths();
     let agent = Agent::load_protected(&args.agent.agent, &own)?;
     let prompt = read_prompt(args.prompt.as_deref(), &agent, "haft submit")?;
     let executor = ModelExecutor::select_for(&agent, args.model.as_deref(), ExecutorUse::Show)?;

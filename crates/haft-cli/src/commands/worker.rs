@@ -41,6 +41,7 @@ pub(super) async fn run_worker(
         lease: args.lease,
         plain_http: args.plain_http,
         trust: args.trust,
+        own: address.own_paths(),
         terminal: *terminal,
         observer: event_printer(args.json, *terminal),
         hubs: None,

@@ -8,7 +8,7 @@ use std::thread;
 
 use insta::assert_snapshot;
 
-use super::support::{haft, run_haft, transcript, write_agent};
+use super::support::{haft, run_haft, transcript, write_agent, write_scripted_agent};
 
 /// Starts a server that sends the same response to every request. Returns its port and the requests.
 pub(super) fn serve(response: String) -> (u16, Receiver<String>) {
@@ -312,4 +312,27 @@ fn mistakes_in_addresses_are_explained() {
     error: a/agent.toml:5: `tools.http.t.artifact`: unknown artifact kind `jsn`
     hint: did you mean `json`?
     ");
+}
+
+/// The server does its work, and the connection breaks before the whole answer is there.
+#[test]
+fn a_request_that_must_not_be_repeated_is_unknown_when_its_answer_is_lost() {
+    for (answer, effect, expected) in [
+        (String::new(), "once", "what it did is not known, do not repeat it blindly"),
+        (response("200 OK", "paid").replace(": 4", ": 9"), "once", "what it did is not known"),
+        (response("402 Payment Required", "no"), "once", "answered with status 402"),
+        (String::new(), "idempotent", "could not be reached"),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let (port, requests) = serve(answer);
+        let text = format!(
+            "[tools.http.t]\ndescription = 'T.'\nurl = 'http://127.0.0.1:{port}/pay'\nprivate = true\n\
+             method = 'POST'\neffect = '{effect}'\n"
+        );
+        let script = "steps:\n  - call: { t: {} }\n  - say: \"{{ last.t }}\"\n";
+        write_scripted_agent(dir.path(), &text, script);
+        let run = run_haft(dir.path(), &["run", "a", "Pay.", "--yes"]);
+        assert!(run.starts_with("exit 0\n") && run.contains(expected), "{run}");
+        assert_eq!(requests.try_iter().count(), 1, "{run}");
+    }
 }

@@ -175,3 +175,28 @@ fn a_conversation_resumes_its_interrupted_turn_first() {
     assert_eq!(fs::read_to_string(&ledger).unwrap(), "paid\n");
     assert!(run_haft(dir.path(), &["turns"]).contains("completed"));
 }
+
+/// The store is in the directory that the tools for files serve, and its name has no directory in front.
+#[test]
+fn a_store_that_is_named_without_a_directory_is_not_served_by_tools() {
+    for (store, key) in [("sqlite:haft.sqlite", "gate.key"), ("turns", "turns/gate.key")] {
+        let dir = tempfile::tempdir().unwrap();
+        let reads = |path: &str| {
+            format!(
+                "  - call: {{ read_file: {{ path: {path} }} }}\n  - expect: {{ read_file: {{ error: true }} }}\n"
+            )
+        };
+        let script = format!("steps:\n{}{}    say: done\n", reads(key), reads("results/earlier"));
+        write_scripted_agent(dir.path(), "[tools]\nfiles = {}\n", &script);
+        fs::create_dir(dir.path().join("a/results")).unwrap();
+        fs::write(dir.path().join("a/results/earlier"), "a large result").unwrap();
+        let agent = dir.path().join("a");
+        let cli = |words: &[&str]| {
+            run_haft(&agent, &[words, &["--store", store, "--spool", "results"]].concat())
+        };
+        let run = cli(&["run", ".", "Go."]);
+        assert!(run.starts_with("exit 0\n--- out\ndone\n"), "{run}");
+        assert!(agent.join(key).is_file());
+        assert!(cli(&["turns"]).contains("completed"));
+    }
+}

@@ -3,11 +3,12 @@
 use std::num::NonZeroU32;
 
 use crate::call::{CallError, CallState, ToolCall};
-use crate::error::Coded as _;
+use crate::error::{Coded as _, codes};
+use crate::failure::ToolFailure;
 use crate::id::RecordId;
 use crate::trust::{TrustLabel, TrustTier};
 
-use super::{Invocation, Tool, ToolError, ToolOutput, ToolRole};
+use super::{Invocation, Tool, ToolEffect, ToolError, ToolOutput, ToolRole};
 
 impl Invocation {
     /// The record of this call as it was requested, for a call that no turn requested. `occurrence` tells equal calls
@@ -33,7 +34,23 @@ impl Invocation {
         match &self.outcome {
             Ok(_) => CallState::Succeeded,
             Err(ToolError::Cancelled { .. }) => CallState::Cancelled,
+            Err(ToolError::Downstream { failure, .. }) if self.is_in_doubt(failure) => {
+                CallState::Unknown
+            }
             Err(_) => CallState::Failed,
+        }
+    }
+
+    /// Whether this call must not be repeated and its tool does not know what it did.
+    pub(super) fn is_in_doubt(&self, failure: &ToolFailure) -> bool {
+        failure.is_outcome_unknown() && self.tool.effect() == ToolEffect::Once
+    }
+
+    fn call_error(&self) -> Option<CallError> {
+        let error = self.outcome.as_ref().err()?;
+        match self.call_state() {
+            CallState::Unknown => Some(CallError::in_doubt(&error.to_string())),
+            _ => Some(CallError::of(error)),
         }
     }
 
@@ -63,12 +80,13 @@ impl ToolCall {
         self.changes.clone_from(&done.changes);
         self.state = done.call_state();
         self.results = None;
-        let error = done.outcome.as_ref().err();
-        self.error = error.map(CallError::of);
+        self.error = done.call_error();
         self.label = done.result_label();
         self.from_artifact_tool = *done.tool.role() == ToolRole::ArtifactQuery;
         self.inline = false;
         (self.updated_at, self.completed_at) = (ended_at, Some(ended_at));
+        // The record of an unknown outcome has a cause only if the result could not be stored.
+        let error = done.outcome.as_ref().err().filter(|_| self.state != CallState::Unknown);
         self.with_cause(error.and_then(ToolError::operator_cause))
     }
 }
@@ -78,6 +96,12 @@ impl CallError {
     #[must_use]
     pub fn of(error: &ToolError) -> Self {
         Self { code: error.code(), message: error.to_string(), retryable: error.retryable() }
+    }
+
+    /// The error of a call that must not be repeated, and of which is not known what it did.
+    pub(super) fn in_doubt(reason: &str) -> Self {
+        let message = format!("{reason}; what it did is not known, do not repeat it blindly");
+        Self::new(codes::TOOL_OUTCOME_UNKNOWN, message, false)
     }
 }
 

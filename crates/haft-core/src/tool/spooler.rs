@@ -133,7 +133,7 @@ impl Spooler {
     /// Ends a requested call: stores what its tool returned, and returns its record.
     ///
     /// A result that cannot be stored ends the call as failed, or as unknown if the call must not be repeated: it had its
-    /// effect. What such a call still writes is read to its end, because a program whose output is closed dies in the
+    /// effect. So does a failure of the tool that leaves its outcome unknown. What such a call still writes is read to its end, because a program whose output is closed dies in the
     /// middle of its work. The record has the cause for the operator, and the turn goes on.
     pub async fn complete_call(
         &self,
@@ -165,16 +165,22 @@ impl Spooler {
             }
             Err(error) => {
                 let tool = done.tool.name().as_str();
-                let is_own_failure = matches!(error, SpoolError::Source { .. });
-                let ended = if is_once && !is_own_failure {
-                    let message = format!(
-                        "`{tool}` ran, but its result could not be stored; do not repeat it blindly"
-                    );
-                    let unknown = CallError::new(codes::TOOL_OUTCOME_UNKNOWN, message, false);
-                    call.end_unknown(unknown)
-                } else {
-                    let message = failure_message(tool, &error);
-                    call.fail(CallError::new(error.code(), message, error.retryable()))
+                let message = failure_message(tool, &error);
+                let ended = match &error {
+                    SpoolError::Source { failure, .. } if done.is_in_doubt(failure.failure()) => {
+                        return call.end_unknown(CallError::in_doubt(&message));
+                    }
+                    SpoolError::Source { .. } => {
+                        call.fail(CallError::new(error.code(), message, error.retryable()))
+                    }
+                    _ if is_once => {
+                        let message = format!(
+                            "`{tool}` ran, but its result could not be stored; do not repeat it blindly"
+                        );
+                        let unknown = CallError::new(codes::TOOL_OUTCOME_UNKNOWN, message, false);
+                        call.end_unknown(unknown)
+                    }
+                    _ => call.fail(CallError::new(error.code(), message, error.retryable())),
                 };
                 ended.with_cause(Some(error_chain(&error)))
             }

@@ -120,6 +120,24 @@ pub enum FetchError {
     Locator,
 }
 
+impl FetchError {
+    /// Whether the server may have done what the request asked for.
+    pub(super) fn is_outcome_unknown(&self) -> bool {
+        match self {
+            Self::Timeout { phase, .. } => *phase != HttpPhase::Connect,
+            Self::Status { status, .. } => (500..=599).contains(status),
+            Self::Unreachable { source, .. } => {
+                source.downcast_ref::<reqwest::Error>().is_none_or(|error| !error.is_connect())
+            }
+            Self::Interrupted { .. }
+            | Self::TooLarge { .. }
+            | Self::Encoded { .. }
+            | Self::Redirected { .. } => true,
+            _ => false,
+        }
+    }
+}
+
 /// The reason why a policy does not allow a URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -224,14 +224,17 @@ pub(super) fn response_stream(
     url: Arc<Url>,
     request: FetchRequest,
 ) -> ByteStream {
+    let sends = matches!(request, FetchRequest::Post { .. });
     let first = async move { next_chunk(send_request(&fetcher, &url, &request).await?).await };
-    ByteStream::new(ResponseStream { next: Some(Box::pin(first)) })
+    ByteStream::new(ResponseStream { next: Some(Box::pin(first)), sends })
 }
 
 type NextChunk = Result<Option<(Bytes, FetchResponse)>, FetchError>;
 
 struct ResponseStream {
     next: Option<Pin<Box<dyn Future<Output = NextChunk> + Send>>>,
+    /// Whether the request has an effect at the server.
+    sends: bool,
 }
 
 async fn next_chunk(mut response: FetchResponse) -> NextChunk {
@@ -253,7 +256,10 @@ impl Stream for ResponseStream {
                 Ok(None) => self.next = None,
                 Err(error) => {
                     self.next = None;
-                    return Poll::Ready(Some(Err(tool_failure(error))));
+                    let is_unknown = self.sends && error.is_outcome_unknown();
+                    let failure = tool_failure(error);
+                    let failure = if is_unknown { failure.outcome_unknown() } else { failure };
+                    return Poll::Ready(Some(Err(failure)));
                 }
             }
         }

@@ -6,7 +6,8 @@ use haft_core::tool::{ToolEffect, ToolFailure, ToolOutput};
 use haft_core::{Args, DispatchContext};
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CallToolResult, CancelledNotificationParam,
-    ClientRequest, InputRequest, InputRequiredResult, InputResponses, RequestId, ServerResult,
+    ClientRequest, ErrorCode, InputRequest, InputRequiredResult, InputResponses, RequestId,
+    ServerResult,
 };
 use rmcp::service::{Peer, PeerRequestOptions, RoleClient, ServiceError};
 use tokio::time::{Instant, sleep_until};
@@ -74,6 +75,7 @@ impl Connection {
             "the connection to the MCP server `{server}` was lost during the call; {advice}"
         ))
         .with_source(error_text(error))
+        .outcome_unknown()
     }
 
     async fn call_once(
@@ -99,7 +101,10 @@ impl Connection {
                         .failure("answered with a task, which Haft does not support")
                         .into());
                 }
-                _ => return Err(self.failure("answered with something else than a result").into()),
+                _ => {
+                    let failure = self.failure("answered with something else than a result");
+                    return Err(failure.outcome_unknown().into());
+                }
             }
         }
         Err(self.failure("asked for input again and again").into())
@@ -127,10 +132,11 @@ impl Connection {
             result = handle.await_response() => result,
             limit = self.await_deadline(&call) => {
                 guard.reason = Some("the deadline of the call has passed");
-                return Err(self.failure(limit).into());
+                return Err(self.failure(limit).outcome_unknown().into());
             }
             reason = ctx.cancellation().cancelled() => {
-                return Err(ToolFailure::new(format!("the call was cancelled: {reason}")).into());
+                let failure = ToolFailure::new(format!("the call was cancelled: {reason}"));
+                return Err(failure.outcome_unknown().into());
             }
         };
         guard.reason = None;
@@ -138,7 +144,12 @@ impl Connection {
             Ok(result) => Ok((result, call)),
             Err(ServiceError::McpError(error)) => {
                 let message = format!("reports an error: {}", error.message);
-                Err(self.failure(&message).into())
+                let failure = self.failure(&message);
+                // Also the error of a response that cannot be read: the server may have done its work before.
+                Err(match error.code {
+                    ErrorCode::INTERNAL_ERROR => failure.outcome_unknown().into(),
+                    _ => failure.into(),
+                })
             }
             Err(error @ (ServiceError::TransportClosed | ServiceError::TransportSend(_))) => {
                 match challenge_of(&error) {
@@ -151,7 +162,7 @@ impl Connection {
                     None => Err(CallFailure::Lost(error)),
                 }
             }
-            Err(error) => Err(self.failure(&error_text(&error)).into()),
+            Err(error) => Err(self.failure(&error_text(&error)).outcome_unknown().into()),
         }
     }
 

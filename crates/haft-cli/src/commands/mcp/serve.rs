@@ -11,7 +11,7 @@ use haft_mcp::McpServer;
 use haft_mcp::server::HttpOptions;
 use sha2::{Digest as _, Sha256};
 
-use crate::agent::{Agent, OwnPaths};
+use crate::agent::Agent;
 use crate::args::McpServeArgs;
 use crate::store::open_or_create_store;
 use crate::terminal::{Terminal, print_line};
@@ -22,7 +22,7 @@ const TOKEN_VARIABLE: &str = "HAFT_MCP_TOKEN";
 
 /// Serves the tools of an agent until the client closes its end, or until the program is stopped.
 pub(super) async fn serve_agent(args: McpServeArgs, terminal: &Terminal) -> Result<ExitCode> {
-    let own = OwnPaths { store: args.store.local_dir(), ..OwnPaths::default() };
+    let own = args.store.own_paths();
     let mut agent = Agent::load_protected(&args.agent.agent, &own)?;
     let options = args.http.map(|address| http_options(&args, address)).transpose()?;
     agent.prepare(args.trust, terminal).await?;

@@ -13,24 +13,27 @@ use haft::turn::{Deadlines, TurnInput};
 use haft::{BoxFuture, Tool, TurnRunner};
 use haft_server::{AgentError, AgentSource, ExecutorPurpose, HostedAgent, SharedExecutor};
 
-use crate::agent::{Agent, OwnPaths};
+use crate::agent::Agent;
 use crate::args::WebArgs;
 use crate::commands::run::{ExecutorUse, LEASE, ModelExecutor, build_turn_input, origin_agent};
 use crate::commands::serve::to_agent_error;
+use crate::own_paths::OwnPaths;
 
 /// The agents of the command line, and those that began stored turns.
 pub(super) struct AgentDirectories {
     stores: OpenStores,
     hub: EventHub,
     plain_http: bool,
+    /// Paths of the store, which tools for files do not touch.
+    own: OwnPaths<'static>,
     /// The paths of the agents, by their names.
     paths: Mutex<BTreeMap<String, PathBuf>>,
 }
 
 impl AgentDirectories {
     pub(super) fn new(stores: OpenStores, hub: EventHub, args: &WebArgs) -> Result<Self> {
-        let paths = Mutex::default();
-        let agents = Self { stores, hub, plain_http: args.plain_http, paths };
+        let (own, paths) = (args.store.find_address().own_paths(), Mutex::default());
+        let agents = Self { stores, hub, plain_http: args.plain_http, own, paths };
         for path in &args.agents {
             Agent::load(path)?;
             agents.name_of(path);
@@ -60,8 +63,7 @@ impl AgentDirectories {
     fn load(&self, name: &str) -> Result<DirectoryAgent, AgentError> {
         let path = self.lock().get(name).cloned();
         let path = path.ok_or_else(|| AgentError::new(format!("there is no agent `{name}`")))?;
-        let own = OwnPaths { store: self.stores.dir().map(Path::to_owned), ..OwnPaths::default() };
-        let agent = Agent::load_protected(&path, &own).map_err(to_agent_error)?;
+        let agent = Agent::load_protected(&path, &self.own).map_err(to_agent_error)?;
         let (stores, hub) = (self.stores.clone(), self.hub.clone());
         Ok(DirectoryAgent { agent, path, stores, hub, plain_http: self.plain_http })
     }

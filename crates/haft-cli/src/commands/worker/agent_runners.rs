@@ -16,8 +16,9 @@ use haft::turn::{Deadlines, GatePolicy, TurnError, TurnHistory, TurnRunner};
 use haft::worker::RunnerSource;
 use tokio::sync::OnceCell;
 
-use crate::agent::{Agent, OwnPaths};
+use crate::agent::Agent;
 use crate::commands::run::{ExecutorUse, ModelExecutor, agent_name, origin_agent, runner_builder};
+use crate::own_paths::OwnPaths;
 use crate::terminal::Terminal;
 use crate::user_error::UserError;
 
@@ -27,6 +28,8 @@ pub(crate) struct RunnerSettings {
     pub(crate) lease: Duration,
     pub(crate) plain_http: bool,
     pub(crate) trust: bool,
+    /// Paths of the store, which tools for files do not touch.
+    pub(crate) own: OwnPaths<'static>,
     pub(crate) terminal: Terminal,
     pub(crate) observer: Arc<dyn Fn(&Event) + Send + Sync>,
     /// Where the events of each tenant go.
@@ -92,9 +95,7 @@ impl AgentRunners {
     async fn load_agent(&self, path: &Path) -> Result<Arc<Agent>> {
         let cell = Arc::clone(lock(&self.agents).entry(path.to_owned()).or_default());
         let load = async || {
-            let store = self.stores.dir().map(Path::to_owned);
-            let own = OwnPaths { store, ..OwnPaths::default() };
-            let mut agent = Agent::load_protected(path, &own)?;
+            let mut agent = Agent::load_protected(path, &self.settings.own)?;
             agent.prepare(self.settings.trust, &self.settings.terminal).await?;
             Ok::<_, anyhow::Error>(Arc::new(agent))
         };

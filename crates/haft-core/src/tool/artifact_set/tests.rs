@@ -1,5 +1,7 @@
 use super::*;
+use crate::clock::Timestamp;
 use crate::record::tests::Held;
+use crate::schema::args::RawArgs;
 use crate::trust::TrustLabel;
 
 fn artifact() -> SpooledArtifact {
@@ -41,4 +43,22 @@ fn only_plain_ids_are_handles() {
         assert!(handle.starts_with("r-") && handle.len() == 18, "{other}: {handle}");
         assert!(set.get(&handle).is_some());
     }
+}
+
+#[test]
+fn artifacts_of_a_call_that_is_removed_are_gone() {
+    let set = ArtifactSet::new();
+    let raw = RawArgs::from("{}");
+    let mut record = ToolCall::requested_with_id(call(), "read".into(), raw, Timestamp::EPOCH);
+    record.results = Some(ToolResults::Artifacts(vec![artifact(), artifact()]));
+    set.put_call(&record).unwrap();
+    let handle = set.handle(call());
+    assert_eq!(set.handles_of(call()), [format!("{handle}.0"), format!("{handle}.1")]);
+    let before = set.revision();
+    set.remove_call(call());
+    assert!(set.handles_of(call()).is_empty() && set.all().is_empty());
+    assert!(set.get(&format!("{handle}.0")).is_none());
+    assert_eq!(set.revision(), before + 1);
+    set.remove_call(call());
+    assert_eq!(set.revision(), before + 1, "nothing changed");
 }

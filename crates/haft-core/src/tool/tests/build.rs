@@ -260,3 +260,36 @@ fn the_digest_of_a_definition_covers_what_the_tool_is() {
         all.push(digest);
     }
 }
+
+#[test]
+fn a_tool_is_called_by_its_name_and_its_aliases() {
+    let tool = echo().with_alias("repeat").with_alias("say");
+    assert_eq!(tool.aliases(), ["repeat", "say"]);
+    for (name, expected) in [("search", true), ("repeat", true), ("say", true), ("sa", false)] {
+        assert_eq!(tool.is_called(name), expected, "{name}");
+    }
+    assert!(!echo().is_called("repeat"), "the tool itself has no alias");
+}
+
+#[test]
+fn a_kind_is_declared_once_and_queries_declare_none() {
+    let tool = |builder: ToolBuilder| {
+        let tool = builder.description("d").input(object()).build().unwrap();
+        tool.declared_kinds().to_vec()
+    };
+    let text = || Tool::builder("t").handler(|| "");
+    let both = text().artifact(ArtifactKind::JSON).artifact_kinds([ArtifactKind::JSON]);
+    assert_eq!(tool(both), [ArtifactKind::JSON]);
+    let other = text().artifact(ArtifactKind::JSON).artifact_kinds([ArtifactKind::MARKDOWN]);
+    assert_eq!(tool(other), [ArtifactKind::MARKDOWN, ArtifactKind::JSON]);
+    let drafts = || Tool::builder("t").handler(Vec::<ArtifactDraft>::new);
+    assert_eq!(tool(drafts()), [ArtifactKind::default()]);
+    assert!(tool(drafts().artifact_query()).is_empty());
+}
+
+#[test]
+fn a_handler_that_is_not_async_blocks() {
+    assert!(!echo().blocks());
+    assert!(search().handler(|args: Args| args.to_string()).build().unwrap().blocks());
+    assert!(Tool::builder("t").description("d").handler(|| "").build().unwrap().blocks());
+}

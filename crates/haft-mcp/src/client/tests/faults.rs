@@ -2,8 +2,8 @@ use std::sync::atomic::Ordering;
 
 use haft_core::DispatchContext;
 use haft_core::cancel::Cancellation;
-use haft_core::tool::ToolEffect;
-use serde_json::json;
+use haft_core::tool::{ToolEffect, ToolError};
+use serde_json::{Value, json};
 
 use super::scripted_server::{
     Reply, ScriptedServer, call, call_in, connect, connect_with, error_of, options, text, text_of,
@@ -62,6 +62,34 @@ async fn a_server_that_never_answers_runs_into_its_deadline() {
         "{:?}",
         server.methods()
     );
+}
+
+/// What must not be repeated is not reported as failed if the server may have done it.
+#[tokio::test(start_paused = true)]
+async fn the_outcome_of_a_call_is_unknown_unless_the_server_tells_it() {
+    type Answer = Box<dyn Fn(&Value) -> Reply + Send + Sync>;
+    let reply = |code: i32| {
+        move |id: &Value| {
+            let error = json!({"code": code, "message": "no"});
+            Reply::Lines(vec![json!({"jsonrpc": "2.0", "id": id, "error": error}).to_string()])
+        }
+    };
+    let cases: [(Answer, bool); 5] = [
+        (Box::new(|_| Reply::Nothing), true),
+        (Box::new(|_| Reply::End), true),
+        (Box::new(|id| Reply::Lines(vec![json!({"jsonrpc": "2.0", "id": id}).to_string()])), true),
+        (Box::new(reply(-32603)), true),
+        (Box::new(reply(-32602)), false),
+    ];
+    for (case, (answer, expected)) in cases.into_iter().enumerate() {
+        let server = ScriptedServer::new(json!([tool("pays")]), move |method, message| {
+            if method == "tools/call" { answer(&message["id"]) } else { Reply::Nothing }
+        });
+        let tools = connect(&server).await.unwrap();
+        let error = call(&tools, "pays", "{}").await.outcome.unwrap_err();
+        let ToolError::Downstream { failure, .. } = &error else { panic!("{error:?}") };
+        assert_eq!(failure.is_outcome_unknown(), expected, "{case}: {error}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -164,6 +164,38 @@ async fn a_call_that_must_not_be_repeated_is_unknown_if_its_result_cannot_be_sto
     }
 }
 
+/// The connection breaks behind the request, before or after the first bytes of the answer.
+#[tokio::test]
+async fn a_call_that_must_not_be_repeated_is_unknown_if_its_tool_does_not_know() {
+    let lost = || ToolFailure::new("the line went dead").retryable().outcome_unknown();
+    let known = || ToolFailure::new("there is no money").retryable();
+    for (effect, fails, expected) in [
+        (ToolEffect::Once, lost as fn() -> ToolFailure, CallState::Unknown),
+        (ToolEffect::Once, known, CallState::Failed),
+        (ToolEffect::Idempotent, lost, CallState::Failed),
+    ] {
+        let tool = || Tool::builder("charge").description("Charges.").effect(effect);
+        let handler = tool().handler(move || Err::<String, _>(fails()));
+        let stream = tool().handler(move || {
+            let mut items = vec![Err(fails()), Ok(bytes::Bytes::from_static(b"half"))];
+            ByteStream::new(Chunks(Box::new(move || items.pop())))
+        });
+        for tool in [handler, stream] {
+            let call = Turn::new().call(&tool.build().unwrap(), "{}").await;
+            let error = call.error.as_ref().unwrap();
+            let is_unknown = expected == CallState::Unknown;
+            assert_eq!((call.state(), error.retryable), (expected, !is_unknown), "{effect:?}");
+            assert_eq!(error.code.as_str() == "E_TOOL_OUTCOME_UNKNOWN", is_unknown, "{error:?}");
+            assert_eq!(
+                error.message.ends_with("do not repeat it blindly"),
+                is_unknown,
+                "{error:?}"
+            );
+            assert!(call.results.is_none());
+        }
+    }
+}
+
 /// A program whose output is closed dies in the middle of its work. What must not be repeated is read to its end.
 #[tokio::test]
 async fn the_output_of_a_call_that_must_not_be_repeated_is_read_to_its_end() {

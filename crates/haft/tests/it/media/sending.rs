@@ -9,7 +9,7 @@ use haft::media::{
 };
 
 use super::server::{Answer, Server, whole};
-use super::{cause, next};
+use super::{cause, next, read};
 
 /// The server of a test is on this machine, which has to be allowed.
 fn local() -> UrlPolicy {
@@ -101,6 +101,29 @@ async fn answers_are_bounded() {
     let failure = posted(five().deadlines(short), &silent).await.unwrap_err();
     let FetchError::Timeout { phase, .. } = cause(&failure) else { panic!("{failure:?}") };
     assert_eq!(*phase, HttpPhase::Total);
+}
+
+/// A server that was asked to do something may have done it, although its answer is lost. A GET asks for nothing.
+#[tokio::test]
+async fn what_was_sent_may_have_had_its_effect() {
+    let server = Server::start();
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let nobody = format!("http://{}/", closed.local_addr().unwrap());
+    drop(closed);
+    for (url, expected) in [
+        (server.put("/nothing", Answer::Raw(Vec::new())), true),
+        (server.answer("/cut", "200 OK\r\ncontent-length: 10", b"12345"), true),
+        (server.serve("/large", b"123456"), true),
+        (server.answer("/500", "503 Service Unavailable\r\ncontent-length: 1", b"x"), true),
+        (server.answer("/400", "400 Bad Request\r\ncontent-length: 1", b"x"), false),
+        (nobody, false),
+    ] {
+        let fetcher = || Fetcher::builder(local()).max_bytes(5);
+        let failure = posted(fetcher(), &url).await.unwrap_err();
+        assert_eq!(failure.is_outcome_unknown(), expected, "{url}: {failure:?}");
+        let got = read(&fetcher().build().unwrap().reader(&url).unwrap()).await;
+        assert!(!got.unwrap_err().is_outcome_unknown(), "{url}");
+    }
 }
 
 /// Also if the policy lets a GET follow them, and whatever the status says about the method.

@@ -71,6 +71,27 @@ async fn a_look_at_the_gates_that_fails_is_repeated_after_the_usual_pause() {
     }
 }
 
+/// The store does not tell of changes here, so that only the process itself can know before the next look.
+#[tokio::test(start_paused = true)]
+async fn a_decision_of_the_process_that_runs_the_turn_does_not_wait_for_the_next_look() {
+    let store = Guarded::new(Arc::new(MemoryStore::new()), Arc::new(|_| Fate::Pass));
+    let (runner, ran) = asking(store);
+    let (ended, settled) = tokio::join!(
+        async {
+            let report = runner.run(input()).await.unwrap();
+            assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
+            Instant::now()
+        },
+        async {
+            pass(POLL / 2).await;
+            allow(&runner.gates()).await;
+            Instant::now()
+        }
+    );
+    assert_eq!(ran.load(Ordering::SeqCst), 1);
+    assert!(ended - settled < Duration::from_millis(10), "it came {:?} late", ended - settled);
+}
+
 /// A store that keeps what another one does, but for the text of the gate.
 async fn with_gate(stored: &StoredTurn, change: impl FnOnce(&str) -> String) -> Arc<MemoryStore> {
     let gate = &stored.gates[0];

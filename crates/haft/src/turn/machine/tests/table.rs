@@ -6,7 +6,7 @@ use haft_core::context::Signal;
 
 use super::super::super::report::Conclusion;
 use super::super::state::{Phase, ResumePoint, StoredStep, TurnState};
-use super::super::{Effect, Interruption, StepFacts, StepVerdict, TurnEntry};
+use super::super::{Effect, Effects, Interruption, StepFacts, StepVerdict, TurnEntry};
 use super::*;
 
 fn stored_step(next: NextAction) -> StoredStep {
@@ -516,4 +516,53 @@ fn an_end_that_is_not_stored_suspends_the_turn() {
     let conclusion = machine.into_conclusion();
     assert_eq!((conclusion.outcome, conclusion.is_final), (TurnOutcome::Failed, false));
     assert_eq!(conclusion.error, Some(failure().into()));
+}
+
+/// An attempt can end between two entries: at gates, or because the driver broke an invariant.
+#[test]
+fn an_attempt_that_ends_closes_what_is_open_and_leaves_the_turn_resumable() {
+    #[track_caller]
+    fn check(name: &str, suspend: fn(&mut TurnMachine) -> Effects, expected: &str) {
+        let mut machine = machine(Limits::new(), false);
+        (_, machine.state) = states().into_iter().find(|(it, _)| *it == name).unwrap();
+        let effects = suspend(&mut machine);
+        let effects: Vec<_> = effects.iter().map(show_effect).collect();
+        let shown = format!("{}: {}", show_state(&machine.state), effects.join(", "));
+        assert_eq!(shown, expected, "{name}");
+        assert!(machine.end().is_none());
+        assert!(!machine.into_conclusion().is_final);
+    }
+    let waiting = |machine: &mut TurnMachine| machine.suspend_waiting(Conclusion::waiting(vec![]));
+    let free = "suspended waiting: release lease, announce end waiting after 0";
+    let inside = "suspended waiting: close iteration, close dispatch waiting, release lease, \
+                  announce end waiting after 0";
+    check("input", waiting, free);
+    check("output", waiting, free);
+    check("1 input", waiting, inside);
+    check("1 calls", waiting, inside);
+    let broken =
+        |machine: &mut TurnMachine| machine.suspend(Conclusion::failed(failure()).resumable());
+    let expected = "suspended failed: release lease, announce end failed after 0";
+    check("output", broken, expected);
+    check("1 calls", broken, expected);
+}
+
+/// A few effects are kept without an allocation, more of them with one. The order is that in which they were added.
+#[test]
+fn effects_are_taken_in_the_order_in_which_they_were_added() {
+    let all = [Effect::AskExecutor, Effect::ExecuteCalls, Effect::FinishCalls, Effect::Acknowledge];
+    for count in 0..=all.len() {
+        let expected = all.get(..count).unwrap();
+        let mut taken = expected.iter().cloned().collect::<Effects>();
+        assert_eq!(taken.is_empty(), count == 0);
+        assert_eq!(taken.iter().cloned().collect::<Vec<_>>(), expected);
+        assert_eq!(std::iter::from_fn(|| taken.pop_first()).collect::<Vec<_>>(), expected);
+        assert!(taken.is_empty());
+        for first in 0..=count {
+            let (before, behind) = expected.split_at(first);
+            let mut joined = before.iter().cloned().collect::<Effects>();
+            joined.append(behind.iter().cloned().collect());
+            assert_eq!(joined.into_iter().collect::<Vec<_>>(), expected, "{first} of {count}");
+        }
+    }
 }
