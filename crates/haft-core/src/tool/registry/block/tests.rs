@@ -1,5 +1,6 @@
 use super::{OfferPoint, ToolChanges, ToolRegistry};
-use crate::tool::Tool;
+use crate::artifact::ArtifactKind;
+use crate::tool::{Tool, ToolBuilder};
 
 fn tool(name: &str) -> Tool {
     Tool::builder(name).description("A tool.").handler(|| "").build().unwrap()
@@ -132,4 +133,35 @@ fn a_tool_that_is_registered_again_has_its_status() {
     restored.register(tool("late")).unwrap();
     assert_eq!(names(&restored.hidden()), ["late"]);
     assert_eq!(names(&restored.visible()), ["a"]);
+}
+
+#[test]
+fn tools_of_the_overlay_are_told_from_those_of_the_application() {
+    let tools = ToolRegistry::with_tools([tool("own"), tool("covered")]).unwrap();
+    let query = Tool::builder("query").description("A query.").handler(|| "").artifact_query();
+    tools.register(query.build().unwrap()).unwrap();
+    tools.extend_overlay([tool("covered"), tool("added")]);
+    for (name, expected) in
+        [("own", false), ("covered", true), ("added", true), ("query", true), ("unknown", false)]
+    {
+        assert_eq!(tools.has_overlay(name), expected, "{name}");
+    }
+    assert_eq!(names(&tools.without_overlay()), ["own", "covered", "query"]);
+    tools.replace_overlay([]);
+    assert!(!tools.has_overlay("covered") && !tools.has_overlay("added"));
+}
+
+#[test]
+fn declared_kinds_are_those_of_all_tools_each_once() {
+    let reads = |name: &str, add: fn(ToolBuilder) -> ToolBuilder| {
+        add(Tool::builder(name).description("Reads.").handler(|| "")).build().unwrap()
+    };
+    let (json, markdown) = (ArtifactKind::JSON, ArtifactKind::MARKDOWN);
+    let tools = ToolRegistry::with_tools([
+        reads("a", |it| it.artifact_kinds([ArtifactKind::JSON])),
+        reads("b", |it| it.artifact_kinds([ArtifactKind::MARKDOWN, ArtifactKind::JSON])),
+        reads("c", |it| it),
+    ]);
+    assert_eq!(tools.unwrap().declared_kinds(), [json, markdown]);
+    assert!(ToolRegistry::with_tools([tool("a")]).unwrap().declared_kinds().is_empty());
 }
