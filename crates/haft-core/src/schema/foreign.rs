@@ -7,6 +7,8 @@ mod coerce;
 mod references;
 #[cfg(feature = "foreign-schemas")]
 mod validator;
+#[cfg(feature = "foreign-schemas")]
+mod work;
 
 #[cfg(not(feature = "foreign-schemas"))]
 mod unsupported;

@@ -1,9 +1,10 @@
 //! Coercion for foreign schemas: the validator says where a value is wrong and what it should be. A coerced value is
 //! used only if the validator then accepts the whole.
 
-use jsonschema::Validator;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use serde_json::Value;
+
+use super::ForeignSchema;
 
 use crate::json::Document;
 use crate::schema::problem::{Change, ChangeKind};
@@ -12,7 +13,7 @@ use crate::schema::problem::{Change, ChangeKind};
 const MAX_ROUNDS: usize = 3;
 
 /// Coerces a value. Returns it with the changes if the validator accepts the result.
-pub(super) fn coerce(validator: &Validator, value: &Value) -> Option<(Value, Vec<Change>)> {
+pub(super) fn coerce(schema: &ForeignSchema, value: &Value) -> Option<(Value, Vec<Change>)> {
     let mut changes = Vec::new();
     let mut value = match value {
         Value::String(text) => {
@@ -25,6 +26,8 @@ pub(super) fn coerce(validator: &Validator, value: &Value) -> Option<(Value, Vec
         return None;
     }
     for _ in 0..MAX_ROUNDS {
+        // A text that became a list or an object may be more work than it was before.
+        let validator = schema.validator_for(&value)?;
         if validator.is_valid(&value) {
             return Some((value, changes));
         }
@@ -48,7 +51,7 @@ pub(super) fn coerce(validator: &Validator, value: &Value) -> Option<(Value, Vec
             }
         }
     }
-    validator.is_valid(&value).then_some((value, changes))
+    schema.validator_for(&value)?.is_valid(&value).then_some((value, changes))
 }
 
 /// What to put in place of a value; nothing to remove it.

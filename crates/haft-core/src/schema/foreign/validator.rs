@@ -6,7 +6,7 @@ use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
 
 use super::coerce::coerce;
-use super::{ForeignSchemaError, references};
+use super::{ForeignSchemaError, references, work};
 use crate::json::Document;
 use crate::schema::args::Args;
 use crate::schema::capped_list::CappedList;
@@ -25,6 +25,8 @@ const MAX_BACKTRACK: usize = 100_000;
 pub(in crate::schema) struct ForeignSchema {
     schema: Arc<Value>,
     validator: Arc<Validator>,
+    /// Whether parts of the schema refer to others, so that they can multiply.
+    has_references: bool,
 }
 
 impl ForeignSchema {
@@ -48,7 +50,8 @@ impl ForeignSchema {
             .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(MAX_BACKTRACK))
             .build(&schema)
             .map_err(|error| ForeignSchemaError::Invalid { reason: excerpt(&error.to_string()) })?;
-        Ok(Self { schema: Arc::new(schema), validator: Arc::new(validator) })
+        let has_references = work::has_references(&schema);
+        Ok(Self { schema: Arc::new(schema), validator: Arc::new(validator), has_references })
     }
 
     pub(in crate::schema) fn schema(&self) -> &Value {
@@ -76,12 +79,12 @@ impl ForeignSchema {
         {
             return Err(problems);
         }
-        if let Some((value, mut made)) = coerce(&self.validator, &value) {
+        if let Some((value, mut made)) = coerce(self, &value) {
             changes.append(&mut made);
             return Ok(document(&value));
         }
         if let Some((key, inner)) = find_wrapped_args(args.root(), tool)
-            && let Some((inner, made)) = coerce(&self.validator, &inner.to_value())
+            && let Some((inner, made)) = coerce(self, &inner.to_value())
         {
             let kind = ChangeKind::Unwrapped(key.to_owned());
             changes.push(Change { pointer: String::new(), kind });
@@ -104,8 +107,28 @@ impl ForeignSchema {
         self.faults(value)
     }
 
+    /// The compiled validator; nothing if it would look at this value too often.
+    pub(super) fn validator_for(&self, value: &Value) -> Option<&Validator> {
+        // Without references the work is that of the text of the schema, for each part of the value.
+        let is_too_much = self.has_references && work::is_too_much(&self.schema, value);
+        (!is_too_much).then_some(&self.validator)
+    }
+
+    /// The problem of a value that is not validated, because that would take too long.
+    fn too_much_work(&self, value: &Value) -> Option<Problems> {
+        if self.validator_for(value).is_some() {
+            return None;
+        }
+        let expected = "a value that the schema can be applied to in bounded time".to_owned();
+        let found = excerpt(&value.to_string());
+        Some(Problem::of(Rule::Foreign, String::new(), expected, found).into())
+    }
+
     /// Lists the problems of a value of any type; `None` if it is accepted.
     pub(super) fn faults(&self, value: &Value) -> Option<Problems> {
+        if let Some(problems) = self.too_much_work(value) {
+            return Some(problems);
+        }
         if self.validator.is_valid(value) {
             return None;
         }

@@ -5,8 +5,8 @@ use serde_json::json;
 use super::verdict;
 use crate::schema::args::{RawArgs, Strictness};
 use crate::schema::{
-    Definitions, Field, InputSchema, Rule, Schema, Shape, any, array, boolean, integer, map,
-    number, object, one_of, string, tuple, union,
+    Definitions, Field, InputSchema, Problem, Rule, Schema, Shape, any, array, boolean, integer,
+    map, number, object, one_of, string, tuple, union,
 };
 use crate::testing::Generator;
 
@@ -321,7 +321,11 @@ fn names_that_are_near() {
     assert_eq!(nearest("rexuxsixx"), None);
     assert_eq!(nearest("paxx"), Some("path"));
     assert_eq!(nearest("pxxx"), None);
-    assert_eq!(crate::schema::nearest("b", ["a"].into_iter()), None);
+    for (key, name, is_near) in
+        [("b", "a", false), ("A", "a", true), ("it", "id", true), ("xy", "id", false)]
+    {
+        assert_eq!(crate::schema::nearest(key, [name].into_iter()).is_some(), is_near, "{key}");
+    }
     assert_eq!(nearest(&"p".repeat(1_000_000)), None);
 }
 
@@ -434,4 +438,23 @@ fn a_number_that_is_made_whole_keeps_its_bounds() {
     let expect = "- `/it`: expected an integer from 1 to 2, got 3; for example 1";
     check(number().min(0.5).max(2.5).integer(), "3", expect);
     check(number().integer().nullable(), "null", "");
+}
+
+#[test]
+fn a_problem_says_what_was_expected_and_what_came() {
+    let of = |rule| Problem::of(rule, "/at".to_owned(), "a date".to_owned(), "it".to_owned());
+    let new = |pointer: &str| Problem::new(pointer, "a date");
+    for (problem, expect) in [
+        (new("/at"), "`/at`: expected a date"),
+        (new(""), "the arguments: expected a date"),
+        (new("/at").found("noon"), "`/at`: expected a date, got noon"),
+        (new("/at").example("2026-11-18"), "`/at`: expected a date; for example \"2026-11-18\""),
+        (of(Rule::Type), "`/at`: expected a date, got it"),
+        (of(Rule::Missing), "`/at`: missing; expected a date"),
+        (of(Rule::Unknown), "`/at`: it; a date"),
+        (of(Rule::Duplicate), "`/at`: it; a date"),
+        (of(Rule::Foreign), "`/at`: it; expected a date"),
+    ] {
+        assert_eq!(problem.to_string(), expect, "{:?}", problem.rule);
+    }
 }

@@ -318,6 +318,22 @@ fn choices_that_differ_only_by_case_are_not_mended() {
     assert_eq!(mended, r#"{"it":"high"} [/it case]"#);
 }
 
+#[test]
+fn a_choice_in_quotes_is_changed_to_its_kind() {
+    let choices = [json!(10), json!(2.5), json!(true), json!("Low")];
+    let input = InputSchema::new(object().field("it", one_of(choices))).unwrap();
+    for (value, expect) in [
+        (r#""10""#, r#"{"it":10} [/it number]"#),
+        (r#""2.5""#, r#"{"it":2.5} [/it number]"#),
+        (r#""true""#, r#"{"it":true} [/it boolean]"#),
+        (r#""low""#, r#"{"it":"Low"} [/it case]"#),
+        ("10", r#"{"it":10}"#),
+    ] {
+        let text = format!(r#"{{"it":{value}}}"#);
+        assert_eq!(verdict(&input, &text, Strictness::Coerce), expect, "{text}");
+    }
+}
+
 /// A value for a list that contains itself could be wrapped for ever.
 #[test]
 fn wrapping_ends() {

@@ -180,6 +180,30 @@ fn nothing_is_fetched() {
 }
 
 #[test]
+fn a_part_of_the_schema_is_found_by_its_id() {
+    let schema = |reference: &str| {
+        json!({
+            "$id": "https://example.invalid/root", "type": "object",
+            "properties": { "limit": { "$ref": reference } },
+            "$defs": { "limit": { "$id": "https://example.invalid/limit", "type": "integer" } },
+        })
+    };
+    for reference in ["https://example.invalid/limit", "limit", "/limit", "limit#"] {
+        let input = foreign(schema(reference));
+        assert!(accepts(&input, &json!({ "limit": 3 })), "{reference}");
+        assert!(!accepts(&input, &json!({ "limit": "all" })), "{reference}");
+    }
+    for reference in ["https://example.invalid/other", "https://example.invalid/", "/#limit"] {
+        refused(
+            schema(reference),
+            &format!(
+                "the reference `{reference}` points outside the schema, and nothing is fetched"
+            ),
+        );
+    }
+}
+
+#[test]
 fn recursion_through_properties_works() {
     let input = foreign(json!({ "type": "object", "required": ["v"], "properties": {
         "v": { "type": "integer" }, "next": { "$ref": "#" },
@@ -331,4 +355,63 @@ fn the_adapter_proof_finds_what_serde_refuses() {
     let unbounded = schema(json!({ "type": "integer", "minimum": 0 }));
     let disagreement = prove_serde::<Query>(unbounded, ProofOptions::default()).unwrap_err();
     assert!(matches!(disagreement, Disagreement::Decode { .. }), "{disagreement}");
+}
+
+/// The validator is built by recursion: a stack that is used up ends the process.
+#[test]
+fn references_that_lead_too_deep_are_refused() {
+    let name = |it: usize| format!("d{it:06}");
+    let schema = |link: &dyn Fn(String) -> Value, is_reversed: bool| {
+        let at = |it: usize| name(if is_reversed { 15_000 - it } else { it });
+        let mut all: serde_json::Map<String, Value> =
+            (0..15_000).map(|it| (at(it), link(format!("#/$defs/{}", at(it + 1))))).collect();
+        all.insert(at(15_000), json!({"type": "string"}));
+        let first = format!("#/$defs/{}", at(0));
+        json!({"type": "object", "properties": {"a": {"$ref": first}}, "$defs": all})
+    };
+    let chain = "the schema is too large: more than 32 references follow one another";
+    let levels = "the schema is too large: its references lead more than 512 levels deep";
+    for is_reversed in [false, true] {
+        refused(schema(&|next| json!({"$ref": next}), is_reversed), chain);
+        refused(schema(&|next| json!({"allOf": [{"$ref": next}]}), is_reversed), chain);
+        refused(schema(&|next| json!({"properties": {"a": {"$ref": next}}}), is_reversed), levels);
+        refused(schema(&|next| json!({"items": {"$ref": next}}), is_reversed), levels);
+    }
+}
+
+/// Each level doubles how often a value is looked at: applying these takes years.
+#[test]
+fn a_value_that_would_be_looked_at_too_often_is_refused() {
+    let doubling = |key: &str, by_anchor: bool| {
+        let reference = |it: usize| match by_anchor {
+            true => json!({"$ref": format!("#n{it}")}),
+            false => json!({"$ref": format!("#/$defs/n{it}")}),
+        };
+        let mut all = serde_json::Map::new();
+        all.insert("n0".to_owned(), json!({"$anchor": "n0", "type": "string"}));
+        for it in 1..30 {
+            let both = json!([reference(it - 1), reference(it - 1)]);
+            all.insert(format!("n{it}"), json!({"$anchor": format!("n{it}"), key: both}));
+        }
+        foreign(json!({"type": "object", "properties": {"a": reference(29)}, "$defs": all}))
+    };
+    for key in ["allOf", "anyOf", "oneOf"] {
+        for by_anchor in [false, true] {
+            let input = doubling(key, by_anchor);
+            let text = r#"{"a": 5}"#;
+            let problems = input.accept("t", &RawArgs::from(text), Strictness::default());
+            let problems = problems.unwrap_err().to_string();
+            assert!(problems.contains("in bounded time"), "{key}: {problems}");
+            assert!(accepts(&input, &json!({"b": 1})), "what is not looked at costs nothing");
+        }
+    }
+    // A list of itself, by two ways: the work doubles with each level of the value.
+    let way = json!({"properties": {"x": {"$ref": "#/$defs/n"}}, "required": ["x"]});
+    let input = foreign(json!({
+        "type": "object", "properties": {"x": {"$ref": "#/$defs/n"}},
+        "$defs": {"n": {"anyOf": [way, way, {"type": "null"}]}},
+    }));
+    let nested = |levels: usize| (0..levels).fold(json!(null), |it, _| json!({"x": it}));
+    assert!(accepts(&input, &nested(8)));
+    assert!(!accepts(&input, &nested(60)));
 }
