@@ -185,6 +185,8 @@ pub struct QueryListBuilder {
     skip: u64,
     seen: u64,
     items: Vec<ListItem>,
+    /// Whether all values that are shown are strings of one line.
+    all_bare: bool,
     lines: usize,
     /// The bytes of the answer as one string a line.
     line_bytes: usize,
@@ -207,9 +209,10 @@ impl QueryListBuilder {
     /// An empty list that passes over the first `skip` values.
     #[must_use]
     pub fn new(budget: Budget, skip: u64) -> Self {
-        let (seen, items, lines, line_bytes, json_bytes) = (0, Vec::new(), 0, 0, 0);
+        let (seen, items, all_bare) = (0, Vec::new(), true);
+        let (lines, line_bytes, json_bytes) = (0, 0, 0);
         let (full, cut_from) = (false, None);
-        Self { budget, skip, seen, items, lines, line_bytes, json_bytes, full, cut_from }
+        Self { budget, skip, seen, items, all_bare, lines, line_bytes, json_bytes, full, cut_from }
     }
 
     /// Offers the next value; `Break` if it and everything after it has no room.
@@ -261,7 +264,7 @@ impl QueryListBuilder {
         let json = if item.bare { quote_text(&item.text).len() } else { item.text.len() };
         let json_bytes = self.json_bytes + json + 2 * lines + 2;
         // One value that is not a string of one line shows the whole list as JSON.
-        let is_bare = item.bare && self.items.iter().all(|it| it.bare);
+        let is_bare = item.bare && self.all_bare;
         let bytes = if is_bare { line_bytes } else { json_bytes };
         let fits = self.lines + lines <= self.budget.lines.get()
             && bytes <= self.budget.bytes
@@ -273,6 +276,7 @@ impl QueryListBuilder {
         if fits {
             self.lines += lines;
             (self.line_bytes, self.json_bytes) = (line_bytes, json_bytes);
+            self.all_bare = is_bare;
             self.items.push(item);
             return ControlFlow::Continue(());
         }
@@ -280,6 +284,7 @@ impl QueryListBuilder {
         self.full = true;
         self.cut_from = Some(size.unwrap_or(item.text.len() as u64));
         let text = cut_to_budget(&item.text, self.budget).unwrap_or(&item.text).to_owned();
+        self.all_bare = is_bare;
         self.items.push(ListItem { text, bare: item.bare });
         ControlFlow::Continue(())
     }
@@ -307,7 +312,7 @@ impl QueryListBuilder {
             "(empty list)".to_owned()
         } else if self.cut_from.is_some() {
             self.items.into_iter().map(|item| item.text).collect()
-        } else if self.items.iter().all(|item| item.bare) {
+        } else if self.all_bare {
             let lines: Vec<String> = self.items.into_iter().map(|item| item.text).collect();
             lines.join("\n")
         } else {

@@ -91,3 +91,15 @@ fn a_list_that_turns_into_json_stays_within_its_budget() {
     assert!(output.as_str().len() < 5200, "{}", output.as_str().len());
     assert!(output.as_str().ends_with("go on with skip 40]"), "{}", output.as_str());
 }
+
+/// A look at all values for each value takes hours for this list.
+#[test]
+fn a_list_of_very_many_values_is_written_once() {
+    const COUNT: usize = 1_000_000;
+    let value = Document::parse(r#""a""#).unwrap();
+    let mut list = QueryListBuilder::new(budget(usize::MAX, 64 << 20), 0);
+    for _ in 0..COUNT {
+        assert!(list.push(value.root()).is_continue());
+    }
+    assert_eq!(list.finish().as_str().len(), 2 * COUNT - 1);
+}

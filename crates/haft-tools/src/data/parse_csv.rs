@@ -1,6 +1,7 @@
 //! The tool `parse_csv`.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use csv::ReaderBuilder;
 use serde::{Serialize, Serializer};
@@ -38,19 +39,19 @@ pub(crate) enum Delimiter {
 
 #[derive(Serialize)]
 pub(super) struct ParsedTable {
-    columns: Vec<String>,
+    columns: Vec<Arc<str>>,
     rows: Vec<ParsedRow>,
     warnings: Vec<String>,
-    /// Whether there are more rows than `limit`.
+    /// Whether there are more rows than `limit`, or than fit into a result.
     truncated: bool,
 }
 
 /// The cells of a row with the names of their columns, in order.
-struct ParsedRow(Vec<(String, Value)>);
+struct ParsedRow(Vec<(Arc<str>, Value)>);
 
 impl Serialize for ParsedRow {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|(name, cell)| (name, cell)))
+        serializer.collect_map(self.0.iter().map(|(name, cell)| (&**name, cell)))
     }
 }
 
@@ -71,7 +72,8 @@ pub(super) fn parse_csv(args: ParseCsvArgs) -> Json<ParsedTable> {
         None => sniff_delimiter(text),
     };
     let header = usize::from(args.has_header);
-    let (mut records, truncated) = read_records(text, delimiter, args.limit.saturating_add(header));
+    let (mut records, mut truncated) =
+        read_records(text, delimiter, args.limit.saturating_add(header));
     let names = if args.has_header && !records.is_empty() { records.remove(0) } else { Vec::new() };
     let width = records.iter().map(Vec::len).max().unwrap_or(0).max(names.len());
     let columns = column_names(&names, width);
@@ -88,6 +90,12 @@ pub(super) fn parse_csv(args: ParseCsvArgs) -> Json<ParsedTable> {
     if text.bytes().filter(|it| *it == b'"').count() % 2 == 1 {
         warnings.push("the number of quotes is odd: a field may not be closed".to_owned());
     }
+    let fitting = count_fitting(&columns, &records);
+    if fitting < records.len() {
+        records.truncate(fitting);
+        truncated = true;
+        warnings.push(format!("only {fitting} rows fit into a result; ask for fewer columns"));
+    }
     let row = |fields: Vec<String>| {
         let cells =
             fields.into_iter().map(|it| if args.typed { typed_cell(it) } else { it.into() });
@@ -95,6 +103,20 @@ pub(super) fn parse_csv(args: ParseCsvArgs) -> Json<ParsedTable> {
     };
     let rows = records.into_iter().map(row).collect();
     Json(ParsedTable { columns, rows, warnings, truncated })
+}
+
+/// How many rows fit into a result. Each has the names of its columns, so that a long name makes a large result of a
+/// small table.
+fn count_fitting(columns: &[Arc<str>], records: &[Vec<String>]) -> usize {
+    let mut left = MAX_RESULT;
+    let fits = |row: &&Vec<String>| {
+        let cells = columns.iter().zip(*row).map(|(name, cell)| name.len() + cell.len());
+        let size = cells.fold(0, usize::saturating_add);
+        let rest = left.checked_sub(size);
+        left = rest.unwrap_or(0);
+        rest.is_some()
+    };
+    records.iter().take_while(fits).count()
 }
 
 /// The first records, and whether there are more.
@@ -110,20 +132,26 @@ fn read_records(text: &str, delimiter: u8, limit: usize) -> (Vec<Vec<String>>, b
 }
 
 /// A unique name for each column.
-fn column_names(names: &[String], width: usize) -> Vec<String> {
+fn column_names(names: &[String], width: usize) -> Vec<Arc<str>> {
     let mut taken: HashSet<String> = names.iter().cloned().collect();
     let mut used = HashSet::new();
+    // The number that the next column of this name gets, so that none is tried twice.
+    let mut numbers: HashMap<String, usize> = HashMap::new();
     let mut columns = Vec::with_capacity(width);
     for place in 0..width {
         let given = names.get(place).map(|it| it.trim()).filter(|it| !it.is_empty());
         let mut name = given.map_or_else(|| format!("column_{}", place + 1), str::to_owned);
         if !used.insert(name.clone()) {
-            let numbered = (2..).map(|number| format!("{name}_{number}"));
-            name = numbered.into_iter().find(|it| !taken.contains(it)).unwrap_or_default();
+            let number = numbers.entry(name.clone()).or_insert(2);
+            let numbered = (*number..).map(|number| (number, format!("{name}_{number}")));
+            let found = numbered.into_iter().find(|(_, it)| !taken.contains(it));
+            let (at, found) = found.unwrap_or_default();
+            *number = at.saturating_add(1);
+            name = found;
             used.insert(name.clone());
         }
         taken.insert(name.clone());
-        columns.push(name);
+        columns.push(name.into());
     }
     columns
 }
@@ -140,3 +168,6 @@ fn typed_cell(text: String) -> Value {
         },
     }
 }
+
+/// The most bytes of the names and cells of all rows.
+const MAX_RESULT: usize = 16 * 1024 * 1024;

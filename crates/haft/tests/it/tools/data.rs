@@ -23,6 +23,25 @@ async fn csv() {
     assert!(warnings.contains("quotes is odd"), "{warnings}");
 }
 
+/// Trying all numbers for each column takes hours for this table.
+#[tokio::test]
+async fn a_row_of_very_many_columns_of_one_name_is_read() {
+    let data = Bench::new(tools::data());
+    let found = data.json("parse_csv", json!({"text": "a,".repeat(200_000)})).await;
+    let columns = found["columns"].as_array().unwrap();
+    assert_eq!((columns.len(), &columns[199_999]), (200_001, &json!("a_200000")));
+}
+
+#[tokio::test]
+async fn a_table_with_a_long_name_does_not_make_a_result_without_bounds() {
+    let data = Bench::new(tools::data());
+    let text = format!("{}\n{}", "n".repeat(400_000), "1\n".repeat(10_000));
+    let found = data.json("parse_csv", json!({"text": text, "limit": 10_000})).await;
+    assert_eq!(found["rows"].as_array().unwrap().len(), 41);
+    assert_eq!(found["truncated"], true);
+    assert_eq!(found["warnings"], json!(["only 41 rows fit into a result; ask for fewer columns"]));
+}
+
 #[tokio::test]
 async fn json_text() {
     let data = Bench::new(tools::data());
@@ -31,7 +50,7 @@ async fn json_text() {
     let found = data.json("parse_json", json!({"text": "```json\n{'a': [True,],}\n```"})).await;
     assert_eq!(found["value"], json!({"a": [true]}));
     assert_eq!(found["warnings"].as_array().unwrap().len(), 4);
-    data.fails("parse_json", json!({"text": "{a b}"}), "cannot be mended").await;
+    data.fails("parse_json", json!({"text": "{a b}"}), "cannot be repaired").await;
 }
 
 #[tokio::test]
