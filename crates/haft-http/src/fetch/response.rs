@@ -224,17 +224,17 @@ pub(super) fn response_stream(
     url: Arc<Url>,
     request: FetchRequest,
 ) -> ByteStream {
-    let sends = matches!(request, FetchRequest::Post { .. });
+    let has_effect = matches!(request, FetchRequest::Post { .. });
     let first = async move { next_chunk(send_request(&fetcher, &url, &request).await?).await };
-    ByteStream::new(ResponseStream { next: Some(Box::pin(first)), sends })
+    ByteStream::new(ResponseStream { next: Some(Box::pin(first)), has_effect })
 }
 
 type NextChunk = Result<Option<(Bytes, FetchResponse)>, FetchError>;
 
 struct ResponseStream {
     next: Option<Pin<Box<dyn Future<Output = NextChunk> + Send>>>,
-    /// Whether the request has an effect at the server.
-    sends: bool,
+    /// Whether the request asks the server to do something.
+    has_effect: bool,
 }
 
 async fn next_chunk(mut response: FetchResponse) -> NextChunk {
@@ -256,7 +256,7 @@ impl Stream for ResponseStream {
                 Ok(None) => self.next = None,
                 Err(error) => {
                     self.next = None;
-                    let is_unknown = self.sends && error.is_outcome_unknown();
+                    let is_unknown = self.has_effect && error.is_outcome_unknown();
                     let failure = tool_failure(error);
                     let failure = if is_unknown { failure.outcome_unknown() } else { failure };
                     return Poll::Ready(Some(Err(failure)));

@@ -97,9 +97,9 @@ impl Connection {
                     params = self.answer_requests(&call, params, required).await?;
                 }
                 ServerResult::CreateTaskResult(_) => {
-                    return Err(self
-                        .failure("answered with a task, which Haft does not support")
-                        .into());
+                    // The task may go on and have its effect.
+                    let failure = self.failure("answered with a task, which Haft does not support");
+                    return Err(failure.outcome_unknown().into());
                 }
                 _ => {
                     let failure = self.failure("answered with something else than a result");

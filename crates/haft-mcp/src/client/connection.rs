@@ -212,7 +212,7 @@ impl Connection {
         if let Some(challenge) = error.auth_challenge() {
             return McpClientError::Unauthorized { server, challenge: challenge.to_owned() };
         }
-        McpClientError::Handshake { server, reason: error_text(error) }
+        McpClientError::Handshake { server, reason: handshake_reason(error) }
     }
 
     /// Lists the tools of the server, in the order of the server.
@@ -256,7 +256,7 @@ impl Connection {
         let server = self.server.to_string();
         match challenge_of(error) {
             Some(challenge) => McpClientError::Unauthorized { server, challenge },
-            None => McpClientError::Handshake { server, reason: error_text(error) },
+            None => McpClientError::Handshake { server, reason: service_reason(error) },
         }
     }
 }
@@ -283,6 +283,39 @@ pub(super) fn challenge_of(error: &ServiceError) -> Option<String> {
 #[cfg(not(feature = "http"))]
 pub(super) const fn challenge_of(_: &ServiceError) -> Option<String> {
     None
+}
+
+/// Why a handshake failed, without names of types and without what the server sent.
+fn handshake_reason(error: &ClientInitializeError) -> String {
+    let reason = match error {
+        ClientInitializeError::ExpectedInitResponse(_)
+        | ClientInitializeError::ExpectedInitResult(_) => {
+            "its response to the handshake cannot be read".to_owned()
+        }
+        ClientInitializeError::TransportError { error, .. } => error_text(&*error.error),
+        ClientInitializeError::JsonRpcError(error) => error.message.to_string(),
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => handshake_reason(fallback),
+        other => error_text(other),
+    };
+    cut_reason(&reason)
+}
+
+/// Why a request failed, without names of types.
+fn service_reason(error: &ServiceError) -> String {
+    let reason = match error {
+        ServiceError::McpError(error) => error.message.to_string(),
+        ServiceError::TransportSend(error) => error_text(&*error.error),
+        ServiceError::UnexpectedResponse => "its list of tools cannot be read".to_owned(),
+        other => error_text(other),
+    };
+    cut_reason(&reason)
+}
+
+/// The beginning of what a server says.
+fn cut_reason(reason: &str) -> String {
+    let mut chars = reason.chars();
+    let start: String = chars.by_ref().take(MAX_REASON).collect();
+    if chars.next().is_some() { start + "…" } else { start }
 }
 
 /// An error and its causes on one line.
@@ -319,3 +352,5 @@ fn pause_after(failures: u32) -> Duration {
 
 const MIN_PAUSE: Duration = Duration::from_millis(100);
 const MAX_PAUSE: Duration = Duration::from_secs(20);
+/// The most characters of why a server cannot be used.
+const MAX_REASON: usize = 500;

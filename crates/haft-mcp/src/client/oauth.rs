@@ -146,13 +146,18 @@ impl OAuthClient {
                 request = request.with_client_secret(secret.expose());
             }
         }
-        bound(Box::pin(async {
+        let login = bound(Box::pin(async {
             let mut state = OAuthState::Unauthorized(self.manager().await?);
             state.start_authorization(request).await?;
             let page = state.get_authorization_url().await?;
             Ok(OAuthLogin { state, page })
         }))
-        .await
+        .await?;
+        if is_login_page(&login.page) {
+            return Ok(login);
+        }
+        let reason = "the server names a login page that is neither https nor on this machine";
+        Err(OAuthError::Failed(reason.to_owned()))
     }
 
     /// Obtains access: with the tokens of the login, or with the credentials of the program.
@@ -236,6 +241,13 @@ impl fmt::Debug for OAuthLogin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("OAuthLogin")
     }
+}
+
+/// Whether a user can be sent to an address that a server names: a browser or a desktop runs what `javascript:` and `file:`
+/// name.
+pub(super) fn is_login_page(address: &str) -> bool {
+    let is_http = address.starts_with("https://") || address.starts_with("http://");
+    is_http && !haft_http::uri::is_exposed(address)
 }
 
 /// What the server says in the address if the user did not agree.

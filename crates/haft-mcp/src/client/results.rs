@@ -47,9 +47,13 @@ impl ResultReader<'_> {
         }
         if let Some(structured) = structured {
             // Servers repeat the structured value as text, for clients that do not know it.
+            let value = match &structured {
+                PieceContent::Text(json) => serde_json::from_str(json).ok(),
+                _ => None,
+            };
             let mut others = Vec::with_capacity(pieces.len() + 1);
             for piece in pieces {
-                if !repeats(&piece, &structured).await {
+                if !repeats(&piece, &structured, value.as_ref()).await {
                     others.push(piece);
                 }
             }
@@ -74,6 +78,9 @@ impl ResultReader<'_> {
             let texts = pieces.into_iter().filter_map(Piece::into_text);
             return Ok(ToolOutput::Text(texts.collect::<Vec<_>>().join("\n\n")));
         }
+        if pieces.len() > MAX_SINGLE {
+            pieces = join_short(pieces);
+        }
         let drafts = pieces.into_iter().filter_map(|piece| self.draft(piece)).collect();
         Ok(ToolOutput::Artifacts(drafts))
     }
@@ -90,6 +97,16 @@ impl ResultReader<'_> {
 
     /// A result with media. Its texts become documents, because the output of a tool is one or the other.
     async fn media_output(&self, pieces: Vec<Piece>) -> Result<ToolOutput, ToolFailure> {
+        if pieces.len() > MAX_MEDIA_PIECES {
+            let reason = format!("returned more than {MAX_MEDIA_PIECES} pieces with media");
+            return Err(self.failure(&reason));
+        }
+        // All of them are in memory at the same time.
+        let total = pieces.iter().map(Piece::byte_length).fold(0, u64::saturating_add);
+        if total > MAX_ALL_MEDIA {
+            let reason = format!("returned media of more than {MAX_ALL_MEDIA} bytes in all");
+            return Err(self.failure(&reason));
+        }
         let mut media = Vec::with_capacity(pieces.len());
         for (number, piece) in (1..).zip(pieces) {
             media.push(match piece {
@@ -222,13 +239,17 @@ impl ResultReader<'_> {
         }
         let text = texts.join("\n");
         match text.trim().is_empty() {
-            true => self.failure("reports that the call failed, without a reason"),
+            true => ToolFailure::new(format!(
+                "the MCP server `{}` reports that the call failed, without a reason",
+                self.server
+            )),
             false => ToolFailure::new(text),
         }
     }
 
+    /// A result that cannot be used. The server has done its work before.
     fn failure(&self, what: &str) -> ToolFailure {
-        ToolFailure::new(format!("the MCP server `{}` {what}", self.server))
+        ToolFailure::new(format!("the MCP server `{}` {what}", self.server)).outcome_unknown()
     }
 }
 
@@ -245,6 +266,19 @@ impl Piece {
         }
     }
 
+    fn byte_length(&self) -> u64 {
+        let (Self::Text(content, _) | Self::Media(_, _, content)) = self;
+        match content {
+            PieceContent::Text(text) => text.len() as u64,
+            PieceContent::Bytes(bytes) => bytes.len() as u64,
+            PieceContent::Stored(part) => part.byte_length(),
+        }
+    }
+
+    fn is_short(&self) -> bool {
+        matches!(self, Self::Text(PieceContent::Text(_) | PieceContent::Bytes(_), _))
+    }
+
     fn into_text(self) -> Option<String> {
         match self {
             Self::Text(PieceContent::Text(text), _) => Some(text),
@@ -256,12 +290,36 @@ impl Piece {
     }
 }
 
-/// Whether a text says what the structured value says.
-async fn repeats(piece: &Piece, structured: &PieceContent) -> bool {
+/// Joins the short texts between long ones, whatever their kinds are: each artifact is a file of its own.
+fn join_short(pieces: Vec<Piece>) -> Vec<Piece> {
+    let mut joined = Vec::new();
+    let mut texts = Vec::new();
+    for piece in pieces {
+        if piece.is_short() {
+            texts.extend(piece.into_text());
+            continue;
+        }
+        joined.extend(join_texts(&mut texts));
+        joined.push(piece);
+    }
+    joined.extend(join_texts(&mut texts));
+    joined
+}
+
+fn join_texts(texts: &mut Vec<String>) -> Option<Piece> {
+    let texts = std::mem::take(texts);
+    let text = (!texts.is_empty()).then(|| texts.join("\n\n"))?;
+    Some(Piece::Text(PieceContent::Text(text), ArtifactKind::TEXT))
+}
+
+/// Whether a text says what the structured value says. `value` is the structured value if it is not in the spool.
+async fn repeats(piece: &Piece, structured: &PieceContent, value: Option<&Value>) -> bool {
     match (piece, structured) {
         (Piece::Text(PieceContent::Text(text), _), PieceContent::Text(json)) => {
-            let parse = |text: &str| serde_json::from_str::<Value>(text).ok();
-            text == json || parse(text).is_some_and(|it| parse(json) == Some(it))
+            text == json
+                || value.is_some_and(|value| {
+                    serde_json::from_str::<Value>(text).is_ok_and(|it| it == *value)
+                })
         }
         (Piece::Text(PieceContent::Stored(text), _), PieceContent::Stored(json)) => {
             is_same_json(text.reader(), json.reader()).await
@@ -338,7 +396,9 @@ async fn read_start(reader: &Arc<dyn SpoolReader>, limit: usize) -> Result<Vec<u
     while bytes.len() < limit {
         let chunk = reader.read_at(bytes.len() as u64, limit - bytes.len()).await;
         let chunk = chunk.map_err(|error| {
-            ToolFailure::new("the stored result cannot be read").with_source(error)
+            ToolFailure::new("the stored result cannot be read")
+                .with_source(error)
+                .outcome_unknown()
         })?;
         if chunk.is_empty() {
             break;
@@ -354,3 +414,9 @@ const READ_BLOCK: usize = 256 * 1024;
 const MAX_INLINE: usize = 4 * 1024;
 /// The most bytes of media.
 const MAX_MEDIA: usize = 16 * 1024 * 1024;
+/// The most bytes of all media of a result.
+const MAX_ALL_MEDIA: u64 = 32 * 1024 * 1024;
+/// The most pieces of a result with media.
+const MAX_MEDIA_PIECES: usize = 256;
+/// The most pieces of which each is an artifact of its own, however short it is.
+const MAX_SINGLE: usize = 32;

@@ -30,7 +30,7 @@ use super::ReadLimits;
 use super::message_reader::{MessageReader, ReceivedMessage};
 use super::spooled_parts::SpooledParts;
 use super::sse_reader::{SseFields, SsePiece, SseReader};
-use super::stream_transport::note_sent;
+use super::stream_transport::{note_answered, note_sent};
 
 type TransportResult<T> = Result<T, StreamableHttpError<HttpError>>;
 type SseStream = Pin<Box<dyn Stream<Item = Result<Sse, SseError>> + Send>>;
@@ -193,7 +193,9 @@ impl StreamableHttpClient for HttpTransportClient {
         let request = HttpRequest::new(Method::POST, uri, auth_header, custom_headers)?
             .header(SESSION_ID, session_id.as_deref())?
             .header("content-type", Some(JSON_MIME_TYPE))?;
-        let response = self.send(request, body.into()).await?;
+        let sent = self.send(request, body.into()).await;
+        note_answered(&self.parts, &message);
+        let response = sent?;
         let status = response.status();
         let awaits_response = matches!(message, JsonRpcMessage::Request(_));
         match status {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rmcp::model::{ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
+use rmcp::model::{ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage, ServerNotification};
 use serde_json::Value;
 
 use super::message_scanner::{MessageScanner, ScanEvent, ScanFailure};
@@ -207,9 +207,29 @@ impl MessageReader {
                 if let Some(id) = id {
                     self.raw.parts.end_request(id, raw.parts);
                 }
+                if !self.accepts(&message) {
+                    let reason = "too many requests of the server wait for a response";
+                    return ReceivedMessage::Ignored(reason.to_owned());
+                }
                 ReceivedMessage::Message(Box::new(message), raw.json)
             }
             Err(failure) => self.fail_request(failure),
+        }
+    }
+
+    /// Whether there is room for a message: requests of the server wait until they are answered.
+    fn accepts(&self, message: &ServerJsonRpcMessage) -> bool {
+        match message {
+            JsonRpcMessage::Request(request) => self.raw.parts.begin_answer(&request.id),
+            JsonRpcMessage::Notification(notification) => {
+                if let ServerNotification::CancelledNotification(it) = &notification.notification
+                    && let Some(request) = &it.params.request_id
+                {
+                    self.raw.parts.end_answer(request);
+                }
+                true
+            }
+            _ => true,
         }
     }
 

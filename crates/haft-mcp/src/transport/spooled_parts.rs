@@ -35,6 +35,8 @@ struct State {
     parts: HashMap<String, WaitingPart>,
     /// The requests that wait for a response.
     in_flight: HashSet<RequestId>,
+    /// The requests of the server whose responses were not sent yet.
+    unanswered: HashSet<RequestId>,
 }
 
 struct WaitingPart {
@@ -107,6 +109,18 @@ impl SpooledParts {
             });
             state.parts.extend(waiting);
         }
+    }
+
+    /// Notes that the server has sent a request. Says whether it can be answered: not if very many wait already, nor if one
+    /// with the same id does.
+    pub(super) fn begin_answer(&self, request: &RequestId) -> bool {
+        let unanswered = &mut self.state().unanswered;
+        unanswered.len() < MAX_UNANSWERED && unanswered.insert(request.clone())
+    }
+
+    /// Notes that the response to a request of the server was sent, or that the server does not want one.
+    pub(super) fn end_answer(&self, request: &RequestId) {
+        self.state().unanswered.remove(request);
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -226,3 +240,6 @@ impl Stream for PartStream {
 
 /// How much of a part is read at once, in bytes.
 const MAX_READ: usize = 256 * 1024;
+
+/// The most requests of a server that wait for a response. Each is a task, and holds memory.
+pub(super) const MAX_UNANSWERED: usize = 64;

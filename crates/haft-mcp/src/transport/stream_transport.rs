@@ -79,14 +79,11 @@ impl Transport<RoleClient> for StreamTransport {
     ) -> impl Future<Output = Result<(), TransportError>> + Send + 'static {
         let outgoing = self.outgoing.clone();
         note_sent(&self.parts, &item);
+        let parts = self.parts.clone();
         async move {
-            let mut line = serde_json::to_vec(&item)?;
-            line.push(b'\n');
-            let (written, result) = oneshot::channel();
-            let outgoing = outgoing.ok_or(TransportError::Closed)?;
-            let sent = outgoing.send(OutgoingLine { line, written }).await;
-            sent.map_err(|_| TransportError::Closed)?;
-            result.await.unwrap_or(Err(TransportError::Closed))
+            let sent = send_line(outgoing, &item).await;
+            note_answered(&parts, &item);
+            sent
         }
     }
 
@@ -114,6 +111,32 @@ pub(super) fn note_sent(parts: &SpooledParts, message: &ClientJsonRpcMessage) {
         }
         _ => {}
     }
+}
+
+/// Notes that a response to a request of the server was sent.
+pub(super) fn note_answered(parts: &SpooledParts, message: &ClientJsonRpcMessage) {
+    let id = match message {
+        JsonRpcMessage::Response(response) => Some(&response.id),
+        JsonRpcMessage::Error(error) => error.id.as_ref(),
+        _ => None,
+    };
+    if let Some(id) = id {
+        parts.end_answer(id);
+    }
+}
+
+/// Sends a message and waits until it is written.
+async fn send_line(
+    outgoing: Option<mpsc::Sender<OutgoingLine>>,
+    message: &ClientJsonRpcMessage,
+) -> Result<(), TransportError> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    let (written, result) = oneshot::channel();
+    let outgoing = outgoing.ok_or(TransportError::Closed)?;
+    let sent = outgoing.send(OutgoingLine { line, written }).await;
+    sent.map_err(|_| TransportError::Closed)?;
+    result.await.unwrap_or(Err(TransportError::Closed))
 }
 
 async fn read_messages(

@@ -210,3 +210,14 @@ async fn a_server_that_cannot_be_started_is_tried_again_with_pauses() {
     let error = McpTools::connect("gone", McpEndpoint::streams(command), store).await.unwrap_err();
     assert!(error.to_string().contains("`gone` cannot be started"), "{error}");
 }
+
+#[tokio::test]
+async fn an_error_does_not_repeat_what_the_server_sent() {
+    let server = ScriptedServer::new(json!([]), |method, _| match method {
+        "tools/list" => Reply::Result(json!({"tools": "nonsense".repeat(10_000)})),
+        _ => Reply::Nothing,
+    })
+    .with_scripted_list();
+    let error = connect(&server).await.unwrap_err().to_string();
+    assert!(error.ends_with("cannot be used: its list of tools cannot be read"), "{error}");
+}

@@ -7,12 +7,13 @@ use haft_core::spool::{SpoolError, SpoolKey, SpoolPayload, SpoolReader, SpoolSto
 use haft_stores::{DirSpoolStore, MemorySpoolStore};
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CancelledNotification, CancelledNotificationParam,
-    ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
-    ServerResult,
+    ClientJsonRpcMessage, ClientRequest, ClientResult, JsonRpcMessage, RequestId,
+    ServerJsonRpcMessage, ServerResult,
 };
 use rmcp::transport::Transport as _;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 
+use crate::transport::spooled_parts::MAX_UNANSWERED;
 use crate::transport::{PartEncoding, ReadLimits, SpooledParts, StreamTransport, TransportError};
 
 struct Connection {
@@ -286,4 +287,34 @@ async fn a_part_is_read_as_a_stream_and_deleted_behind_it() {
     drop(stream);
     assert!(read == text.as_bytes());
     check_empty(&*it.store).await;
+}
+
+/// Each request of a server is a task until its response was written, and a server need not read responses.
+#[tokio::test]
+async fn requests_that_the_server_does_not_let_answer_are_bounded() {
+    let Connection { mut server, mut transport, .. } = connect(memory(), ReadLimits::default());
+    let ping = |id: usize| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ping\"}}\n");
+    let receive = async |transport: &mut StreamTransport| match transport.receive().await {
+        Some(JsonRpcMessage::Request(request)) => Ok(request.id),
+        Some(JsonRpcMessage::Notification(_)) => Err(()),
+        other => panic!("{other:?}"),
+    };
+    let flood: String = (0..500).map(ping).collect();
+    let after = "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n";
+    server.write_all((flood + after).as_bytes()).await.unwrap();
+    for id in 0..i64::try_from(MAX_UNANSWERED).unwrap() {
+        assert_eq!(receive(&mut transport).await, Ok(RequestId::Number(id)));
+    }
+    assert_eq!(receive(&mut transport).await, Err(()), "the others are ignored");
+    let answer = ClientJsonRpcMessage::response(ClientResult::empty(()), RequestId::Number(5));
+    transport.send(answer).await.unwrap();
+    let cancelled = "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\
+        \"params\":{\"requestId\":6}}\n";
+    // One was answered and one is not wanted any more: there is room for two, and a number that waits is not taken twice.
+    let more = cancelled.to_owned() + &ping(7) + &ping(500) + &ping(501) + &ping(502) + after;
+    server.write_all(more.as_bytes()).await.unwrap();
+    let expected = [Err(()), Ok(RequestId::Number(500)), Ok(RequestId::Number(501)), Err(())];
+    for expected in expected {
+        assert_eq!(receive(&mut transport).await, expected);
+    }
 }
