@@ -9,7 +9,7 @@ use bytes::Bytes;
 
 pub use self::ndjson::NdjsonDecoder;
 pub use self::sse::{SseDecoder, SseEvent};
-use crate::dialect::Framing;
+use crate::dialect::{DecodeError, Framing, StreamEvent};
 
 /// A frame is larger than is kept in memory. The stream yields nothing after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -27,7 +27,23 @@ pub(crate) enum FrameDecoder {
 }
 
 /// One frame: the name of a server-sent event, and the data.
-pub(crate) type Frame<'f> = (Option<Cow<'f, str>>, Cow<'f, str>);
+pub(crate) struct Frame<'f> {
+    name: Option<Cow<'f, str>>,
+    data: &'f [u8],
+}
+
+impl Frame<'_> {
+    /// The event that a dialect decodes.
+    ///
+    /// Bytes that are not UTF-8 are not replaced: they may be part of the arguments of a call, which then would be made
+    /// with others.
+    pub(crate) fn event(&self) -> Result<StreamEvent<'_>, DecodeError> {
+        let data = std::str::from_utf8(self.data);
+        let data = data.map_err(|_| DecodeError::Malformed("it is not UTF-8".to_owned()))?;
+        let event = StreamEvent::new(data);
+        Ok(self.name.as_deref().map_or(event, |name| event.with_name(name)))
+    }
+}
 
 impl FrameDecoder {
     pub(crate) fn new(framing: Framing) -> Self {
@@ -48,7 +64,7 @@ impl FrameDecoder {
     pub(crate) fn next_frame(&mut self) -> Result<Option<Frame<'_>>, FrameTooLarge> {
         Ok(match self {
             Self::Sse(frames) => frames.next_event()?.map(|event| frame_of(&event)),
-            Self::Ndjson(frames) => frames.next_line()?.map(|line| (None, text_of(line))),
+            Self::Ndjson(frames) => frames.next_line()?.map(frame_of_line),
         })
     }
 
@@ -56,14 +72,18 @@ impl FrameDecoder {
     pub(crate) fn take_rest(&mut self) -> Option<Frame<'_>> {
         match self {
             Self::Sse(frames) => frames.finish().map(|event| frame_of(&event)),
-            Self::Ndjson(frames) => frames.finish().map(|line| (None, text_of(line))),
+            Self::Ndjson(frames) => frames.finish().map(frame_of_line),
         }
     }
 }
 
 fn frame_of<'f>(event: &SseEvent<'f>) -> Frame<'f> {
     let name = (!event.name.is_empty()).then(|| String::from_utf8_lossy(event.name));
-    (name, event.text())
+    Frame { name, data: event.data }
+}
+
+fn frame_of_line(line: &[u8]) -> Frame<'_> {
+    Frame { name: None, data: line }
 }
 
 /// Bytes as text, with U+FFFD for what is not UTF-8. Validates many bytes at once, which replacing them does not.

@@ -352,7 +352,7 @@ impl<D: Dialect> Provider<D> {
 impl<D: Dialect> ProviderState<D> {
     /// Whether requests go to the service that the dialect is the API of, and not to another one that speaks it too.
     fn is_own_service(&self) -> bool {
-        uri::host(&self.base_url) == uri::host(self.dialect.base_url())
+        self.dialect.is_own_service(&uri::host(&self.base_url))
     }
 
     /// The renderer of a turn, with the key that the runner gives, else one of the provider's own secret. No other
@@ -376,7 +376,7 @@ impl<D: Dialect> ProviderState<D> {
     /// the server at this address.
     fn may_apply_chat_template(&self) -> bool {
         let host = uri::host(&self.base_url);
-        let is_known = host == uri::host(self.dialect.base_url())
+        let is_known = self.dialect.is_own_service(&host)
             || SAFE_HOSTS.iter().any(|known| {
                 host.strip_suffix(known).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
             });

@@ -154,9 +154,8 @@ impl DecodeTarget {
         Self { decoder, assembler: GenerationAssembler::new(), error: None }
     }
 
-    fn decode_frame(&mut self, (name, data): &Frame<'_>) -> Result<(), DecodeError> {
-        let event = StreamEvent::new(data);
-        self.decode_event(name.as_deref().map_or(event, |name| event.with_name(name)))
+    fn decode_frame(&mut self, frame: &Frame<'_>) -> Result<(), DecodeError> {
+        self.decode_event(frame.event()?)
     }
 
     fn decode_event(&mut self, event: StreamEvent<'_>) -> Result<(), DecodeError> {

@@ -10,7 +10,7 @@ use http::header::CONTENT_TYPE;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::{ProviderError, ProviderState};
-use crate::dialect::{DecodeError, Dialect, Framing, ModelRequest, ResponseDecoder, StreamEvent};
+use crate::dialect::{DecodeError, Dialect, Framing, ModelRequest, ResponseDecoder};
 use crate::framing::{Frame, FrameDecoder};
 use crate::generation::{
     Generation, GenerationAssembler, GenerationEvent, GenerationOutcome, ResponseTooLarge,
@@ -190,10 +190,8 @@ impl<'c> ResponseReader<'c> {
         Self { sink: self.sink.unobserved(), ..self }
     }
 
-    fn read_frame(&mut self, (name, data): &Frame<'_>) -> Result<(), DecodeError> {
-        let event = StreamEvent::new(data);
-        let event = name.as_deref().map_or(event, |name| event.with_name(name));
-        self.decoder.decode_event(event, &mut |event| self.sink.accept(event))
+    fn read_frame(&mut self, frame: &Frame<'_>) -> Result<(), DecodeError> {
+        self.decoder.decode_event(frame.event()?, &mut |event| self.sink.accept(event))
     }
 
     fn read_whole(&mut self, body: &[u8]) -> Result<(), DecodeError> {

@@ -5,18 +5,21 @@ use std::sync::Arc;
 use haft_core::invariant::OrReport as _;
 use haft_core::usage::Usage;
 use serde_json::Value;
+use serde_json::de::{SliceRead, StrRead};
 
 use super::wire::{CallDelta, Choice, Chunk, Delta, ProviderFault};
 use super::{EXTRA_CONTENT_TAG, ReasoningField};
 use crate::dialect::{DecodeError, ResponseDecoder, StreamEvent};
-use crate::generation::{FinishReason, GenerationEvent};
+use crate::generation::{FinishReason, GenerationEvent, MAX_GENERATED_CALLS};
 
 /// Decodes one response. A text without escapes costs no allocation.
 pub(super) struct ChatDecoder {
     fields: Arc<[ReasoningField]>,
     begun: bool,
+    /// Whether a part of the response was decoded.
+    has_parts: bool,
     refused: bool,
-    /// The calls so far.
+    /// The calls so far; at most one more than a response may have.
     slots: Vec<CallSlot>,
 }
 
@@ -33,30 +36,33 @@ type Report<'t> = &'t mut dyn FnMut(GenerationEvent<'_>);
 
 impl ChatDecoder {
     pub(super) fn new(fields: Arc<[ReasoningField]>) -> Self {
-        Self { fields, begun: false, refused: false, slots: Vec::new() }
+        Self { fields, begun: false, has_parts: false, refused: false, slots: Vec::new() }
     }
 
-    fn decode_chunk(&mut self, chunk: Chunk<'_>, report: Report<'_>) -> Result<(), DecodeError> {
-        if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
-            return Err(provider_error(&error));
+    fn decode_chunk(&mut self, chunk: &Chunk<'_>, report: Report<'_>) -> Result<(), DecodeError> {
+        self.has_parts = true;
+        if let Some(error) = &chunk.error {
+            return Err(provider_error(error));
         }
         if !self.begun && chunk.id.get().or(chunk.model.get()).is_some() {
             self.begun = true;
             report(GenerationEvent::Start { id: chunk.id.get(), model: chunk.model.get() });
         }
-        if let Some(usage) = chunk.usage.as_ref().and_then(usage) {
+        if let Some(usage) = chunk.usage.as_deref().and_then(usage) {
             report(GenerationEvent::Usage(usage));
         }
-        match chunk.choices {
+        match &chunk.choice {
             Some(choice) => self.decode_choice(choice, report),
             None => Ok(()),
         }
     }
 
-    fn decode_choice(&mut self, choice: Choice<'_>, report: Report<'_>) -> Result<(), DecodeError> {
-        if let Some(delta) = choice.delta {
-            self.decode_delta(&delta, report)?;
-        }
+    fn decode_choice(
+        &mut self,
+        choice: &Choice<'_>,
+        report: Report<'_>,
+    ) -> Result<(), DecodeError> {
+        self.decode_delta(&choice.delta, report)?;
         if let Some(reason) = choice.finish_reason.get() {
             for slot in 0..self.slots.len() {
                 report(GenerationEvent::CallEnd { slot: number(slot) });
@@ -116,6 +122,10 @@ impl ChatDecoder {
         // A name comes once, in some streams in every piece, in others in pieces of its own.
         let new_name = name.filter(|name| *name != slot.name && !slot.has_arguments);
         if let Some(name) = new_name {
+            if slot.name.len().saturating_add(name.len()) > MAX_NAME {
+                let reason = format!("the name of a call has more than {MAX_NAME} bytes");
+                return Err(DecodeError::Malformed(reason));
+            }
             slot.name.push_str(name);
         }
         slot.has_arguments |= !arguments.is_empty();
@@ -133,6 +143,10 @@ impl ChatDecoder {
     /// The call that a piece belongs to. Some number all their calls alike and report them apart by id, some do not
     /// number them at all.
     fn slot_of(&mut self, index: Option<u64>, id: Option<&str>) -> usize {
+        // The response is refused for its last slot, and which calls the rest of it has does not matter.
+        if self.slots.len() > MAX_GENERATED_CALLS {
+            return MAX_GENERATED_CALLS;
+        }
         let is_same = |slot: &CallSlot| {
             let same_id = id.is_none_or(|id| slot.id.is_empty() || slot.id == id);
             let same_index = index.is_none() || slot.index.is_none() || slot.index == index;
@@ -159,25 +173,31 @@ impl ResponseDecoder for ChatDecoder {
     ) -> Result<(), DecodeError> {
         let data = event.data.trim();
         if data == "[DONE]" {
+            // Not a model that says nothing, but a gateway that has lost its response.
+            if !self.has_parts {
+                return Err(DecodeError::Malformed("it ends before it begins".to_owned()));
+            }
             report(GenerationEvent::End);
             return Ok(());
         }
         if data.is_empty() {
             return Ok(());
         }
-        let chunk: Chunk<'_> =
-            serde_json::from_str(data).map_err(|error| malformed_response(&error))?;
+        let mut chunk = Chunk::default();
+        let read = chunk.read_json(StrRead::new(data));
+        read.map_err(|error| malformed_response(&error))?;
         if event.name == Some("error") && chunk.error.is_none() {
             let error = serde_json::from_str(data).unwrap_or_default();
             return Err(provider_error(&error));
         }
-        self.decode_chunk(chunk, report)
+        self.decode_chunk(&chunk, report)
     }
 
     fn decode_whole(&mut self, body: &[u8], report: Report<'_>) -> Result<(), DecodeError> {
-        let chunk: Chunk<'_> =
-            serde_json::from_slice(body).map_err(|error| malformed_response(&error))?;
-        self.decode_chunk(chunk, report)?;
+        let mut chunk = Chunk::default();
+        let read = chunk.read_json(SliceRead::new(body));
+        read.map_err(|error| malformed_response(&error))?;
+        self.decode_chunk(&chunk, report)?;
         report(GenerationEvent::End);
         Ok(())
     }
@@ -210,6 +230,9 @@ fn provider_error(error: &Value) -> DecodeError {
     };
     DecodeError::Provider { kind, message, retryable }
 }
+
+/// The most bytes of the name of a call.
+const MAX_NAME: usize = 4 * 1024;
 
 /// Most characters of a message.
 const MAX_MESSAGE: usize = 1000;

@@ -11,7 +11,10 @@ use serde_json::{Map, Value, json};
 use super::{ChatCompletions, ReasoningField};
 use crate::dialect::{DecodeError, Dialect as _, ModelRequest, StreamEvent};
 use crate::framing::SseDecoder;
-use crate::generation::{FinishReason, Generation, GenerationAssembler, GenerationOutcome};
+use crate::generation::{
+    FinishReason, Generation, GenerationAssembler, GenerationEvent, GenerationOutcome,
+    MAX_GENERATED_CALLS,
+};
 use crate::options::{OptionSchema, Options};
 use crate::prompt::{AssistantCall, AssistantEntry, CallArgs, Prompt, PromptEntry};
 use haft_core::tokens::Estimators;
@@ -244,6 +247,27 @@ fn an_answer_that_comes_whole() {
     assert_eq!((none.1, none.0.usage), (GenerationOutcome::Empty, Usage::new(5, 0)));
 }
 
+#[test]
+fn the_first_choice_of_number_zero_counts() {
+    let text = |choices: Value| read(&[json!({ "choices": choices }), finish("stop")]);
+    let says = |index: Value, text: &str| json!({ "index": index, "delta": { "content": text } });
+    let (zero, other) = (|text| says(json!(0), text), says(json!(1), "other"));
+    for (choices, expect) in [
+        (json!([zero("a")]), "a"),
+        (json!([other, zero("a"), zero("b"), other]), "a"),
+        (json!([says(Value::Null, "a"), zero("b")]), "a"),
+        (json!([other]), ""),
+        (json!([{ "index": 0, "delta": null }]), ""),
+        (Value::Null, ""),
+    ] {
+        assert_eq!(text(choices.clone()).unwrap().0.text, expect, "{choices}");
+    }
+    for malformed in [json!("null"), json!("3"), json!([]), json!({ "choices": 3 })] {
+        let error = read(std::slice::from_ref(&malformed)).unwrap_err();
+        assert!(matches!(error, DecodeError::Malformed(_)), "{malformed}");
+    }
+}
+
 proptest! {
     /// Wherever the bytes are cut, the answer is the same.
     #[test]
@@ -400,4 +424,44 @@ fn extra_content_of_a_call_is_kept_for_the_way_back() {
         let body: Value = serde_json::from_slice(&body).unwrap();
         assert_eq!(body["messages"][0]["tool_calls"][0]["extra_content"], extra, "{body}");
     }
+}
+
+#[test]
+fn a_stream_that_ends_before_it_begins_is_not_that_of_a_model() {
+    let error = read(&[json!("[DONE]")]).unwrap_err();
+    assert_eq!(error, DecodeError::Malformed("it ends before it begins".to_owned()));
+    let usage = json!({ "choices": [], "usage": { "prompt_tokens": 1 } });
+    assert_eq!(read(&[usage, json!("[DONE]")]).unwrap().1, GenerationOutcome::Empty);
+}
+
+/// Looking for the call of each piece among all calls takes hours for these.
+#[test]
+fn a_flood_of_calls_is_refused_for_the_first_that_is_too_many() {
+    let calls: Vec<Value> = (0..300_000).map(|it| json!({ "index": it, "id": "c" })).collect();
+    let event = delta(json!({ "tool_calls": calls })).to_string();
+    let (prompt, options) = (Prompt::default(), Map::new());
+    let request = ModelRequest::new("m", &prompt, &options);
+    let mut decoder = ChatCompletions::new().response_decoder(&request);
+    let mut assembler = GenerationAssembler::new();
+    let mut slots = std::collections::BTreeSet::new();
+    let mut is_refused = false;
+    decoder
+        .decode_event(StreamEvent::new(&event), &mut |event| {
+            if let GenerationEvent::CallDelta { slot, .. } = &event {
+                slots.insert(*slot);
+            }
+            is_refused |= assembler.push(event).is_err();
+        })
+        .unwrap();
+    assert!(is_refused);
+    assert_eq!(slots.len(), MAX_GENERATED_CALLS + 1);
+}
+
+#[test]
+fn a_name_that_never_ends_is_refused() {
+    let pieces =
+        (0..5_000).map(|it| piece(json!(0), json!("c"), json!(format!("{it}")), json!("")));
+    let error = read(&pieces.collect::<Vec<_>>()).unwrap_err();
+    let expected = "the name of a call has more than 4096 bytes";
+    assert_eq!(error, DecodeError::Malformed(expected.to_owned()));
 }

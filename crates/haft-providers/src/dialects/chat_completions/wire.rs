@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -104,44 +104,192 @@ const fn is_false(flag: &bool) -> bool {
 }
 
 /// A chunk of a stream, or a whole response.
-#[derive(Deserialize)]
+#[derive(Default)]
 pub(super) struct Chunk<'a> {
-    #[serde(default, borrow)]
     pub(super) id: LenientText<'a>,
-    #[serde(default, borrow)]
     pub(super) model: LenientText<'a>,
-    #[serde(default, borrow, deserialize_with = "first")]
-    pub(super) choices: Option<Choice<'a>>,
-    #[serde(default)]
-    pub(super) usage: Option<Value>,
-    #[serde(default)]
-    pub(super) error: Option<Value>,
+    pub(super) choice: Option<Choice<'a>>,
+    pub(super) usage: Option<Box<Value>>,
+    pub(super) error: Option<Box<Value>>,
 }
 
-#[derive(Deserialize)]
+/// The choice of number zero.
+#[derive(Default)]
 pub(super) struct Choice<'a> {
-    #[serde(default)]
     index: Option<u64>,
-    #[serde(default, borrow, alias = "message")]
-    pub(super) delta: Option<Delta<'a>>,
-    #[serde(default, borrow)]
+    pub(super) delta: Delta<'a>,
     pub(super) finish_reason: LenientText<'a>,
 }
 
-#[derive(Deserialize)]
+/// What a chunk adds to the message; of a whole response the message.
+#[derive(Default)]
 pub(super) struct Delta<'a> {
-    #[serde(default, borrow)]
     pub(super) content: LenientText<'a>,
-    #[serde(default, borrow)]
     pub(super) refusal: LenientText<'a>,
-    #[serde(default, borrow)]
     pub(super) reasoning: LenientText<'a>,
-    #[serde(default, borrow)]
     pub(super) reasoning_content: LenientText<'a>,
-    #[serde(default, borrow)]
     pub(super) tool_calls: Option<Vec<CallDelta<'a>>>,
-    #[serde(default, borrow)]
-    pub(super) function_call: Option<FunctionDelta<'a>>,
+    pub(super) function_call: Option<Box<FunctionDelta<'a>>>,
+}
+
+impl<'a> Chunk<'a> {
+    /// Reads the JSON of a chunk into a chunk that is empty.
+    pub(super) fn read_json<R>(&mut self, json: R) -> Result<(), serde_json::Error>
+    where
+        R: serde_json::de::Read<'a>,
+    {
+        let mut deserializer = serde_json::Deserializer::new(json);
+        (&mut deserializer).deserialize_map(InPlace(self))?;
+        deserializer.end()
+    }
+}
+
+/// An object of a chunk, read where it stays.
+///
+/// The `Deserialize` that is derived moves each object several times before it is in its place. For these, which are
+/// large and mostly empty, that takes longer than reading them.
+struct InPlace<'p, T>(&'p mut T);
+
+trait ReadField<'de> {
+    /// Reads the value of a key.
+    fn read_field<A: MapAccess<'de>>(&mut self, key: Key, map: &mut A) -> Result<(), A::Error>;
+}
+
+/// The keys of all objects that are read in place.
+#[derive(Deserialize)]
+#[serde(field_identifier, rename_all = "snake_case")]
+enum Key {
+    Id,
+    Model,
+    Choices,
+    Usage,
+    Error,
+    Index,
+    #[serde(alias = "message")]
+    Delta,
+    FinishReason,
+    Content,
+    Refusal,
+    Reasoning,
+    ReasoningContent,
+    ToolCalls,
+    FunctionCall,
+    #[serde(other)]
+    Other,
+}
+
+impl<'de, T: ReadField<'de>> DeserializeSeed<'de> for InPlace<'_, T> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_option(self)
+    }
+}
+
+impl<'de, T: ReadField<'de>> Visitor<'de> for InPlace<'_, T> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_none<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(key) = map.next_key()? {
+            self.0.read_field(key, &mut map)?;
+        }
+        Ok(())
+    }
+}
+
+impl<'de> ReadField<'de> for Chunk<'de> {
+    fn read_field<A: MapAccess<'de>>(&mut self, key: Key, map: &mut A) -> Result<(), A::Error> {
+        match key {
+            Key::Id => self.id = map.next_value()?,
+            Key::Model => self.model = map.next_value()?,
+            Key::Choices => map.next_value_seed(FirstChoice(&mut self.choice))?,
+            Key::Usage => self.usage = map.next_value()?,
+            Key::Error => self.error = map.next_value()?,
+            _ => skip_value(map)?,
+        }
+        Ok(())
+    }
+}
+
+impl<'de> ReadField<'de> for Choice<'de> {
+    fn read_field<A: MapAccess<'de>>(&mut self, key: Key, map: &mut A) -> Result<(), A::Error> {
+        match key {
+            Key::Index => self.index = map.next_value()?,
+            Key::Delta => map.next_value_seed(InPlace(&mut self.delta))?,
+            Key::FinishReason => self.finish_reason = map.next_value()?,
+            _ => skip_value(map)?,
+        }
+        Ok(())
+    }
+}
+
+impl<'de> ReadField<'de> for Delta<'de> {
+    fn read_field<A: MapAccess<'de>>(&mut self, key: Key, map: &mut A) -> Result<(), A::Error> {
+        match key {
+            Key::Content => self.content = map.next_value()?,
+            Key::Refusal => self.refusal = map.next_value()?,
+            Key::Reasoning => self.reasoning = map.next_value()?,
+            Key::ReasoningContent => self.reasoning_content = map.next_value()?,
+            Key::ToolCalls => self.tool_calls = map.next_value()?,
+            Key::FunctionCall => self.function_call = map.next_value()?,
+            _ => skip_value(map)?,
+        }
+        Ok(())
+    }
+}
+
+fn skip_value<'de, A: MapAccess<'de>>(map: &mut A) -> Result<(), A::Error> {
+    map.next_value::<IgnoredAny>().map(|_| ())
+}
+
+/// The list of choices, of which the one of number zero stays; there may be others, and there may be none.
+struct FirstChoice<'p, 'a>(&'p mut Option<Choice<'a>>);
+
+impl<'de> DeserializeSeed<'de> for FirstChoice<'_, 'de> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for FirstChoice<'_, 'de> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of choices")
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut all: A) -> Result<(), A::Error> {
+        while self.0.is_none() {
+            let choice = self.0.insert(Choice::default());
+            let is_read = all.next_element_seed(InPlace(choice))?.is_some();
+            if !is_read || choice.index.unwrap_or(0) != 0 {
+                *self.0 = None;
+            }
+            if !is_read {
+                return Ok(());
+            }
+        }
+        while all.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(())
+    }
 }
 
 #[derive(Default, Deserialize)]
@@ -206,33 +354,6 @@ fn text_or_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<S
         Value::Number(number) => Some(number.to_string()),
         _ => None,
     })
-}
-
-/// The choice of number zero; there may be others, and there may be none.
-fn first<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Choice<'de>>, D::Error> {
-    struct FirstChoice;
-    impl<'de> Visitor<'de> for FirstChoice {
-        type Value = Option<Choice<'de>>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a list of choices")
-        }
-
-        fn visit_unit<E>(self) -> Result<Self::Value, E> {
-            Ok(None)
-        }
-
-        fn visit_seq<A: SeqAccess<'de>>(self, mut all: A) -> Result<Self::Value, A::Error> {
-            let mut found = None;
-            while let Some(choice) = all.next_element::<Choice<'de>>()? {
-                if found.is_none() && choice.index.unwrap_or(0) == 0 {
-                    found = Some(choice);
-                }
-            }
-            Ok(found)
-        }
-    }
-    deserializer.deserialize_any(FirstChoice)
 }
 
 /// A text that is borrowed where it can be; empty ones and other values are none.

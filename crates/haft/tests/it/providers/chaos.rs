@@ -64,6 +64,17 @@ impl Chaos {
             8 => Ok(broken_stream(&[call()], "data: {\"choices\": [{\"ind")),
             9 => Ok(broken_stream(&[call()], "data: this is no JSON\n\n")),
             10 => Ok(broken_stream(&[], "")),
+            // A gateway that ends a stream which has not begun.
+            11 => Ok(broken_stream(&[], "data: [DONE]\n\n")),
+            // Bytes that are damaged on their way, in the middle of the arguments.
+            12 => {
+                let mut damaged =
+                    format!("data: {}\n\n", calls("charge", r#"{"n": "?"}"#)).into_bytes();
+                damaged.iter_mut().filter(|it| **it == b'?').for_each(|it| *it = 0xff);
+                let end = format!("data: {}\n\ndata: [DONE]\n\n", ends("tool_calls"));
+                let body = Body::from_chunks([Bytes::from(damaged), Bytes::from(end)]);
+                Ok(respond(200, body).with_header("content-type", "text/event-stream"))
+            }
             _ => {
                 let page = Body::from_chunks([Bytes::from_static(b"<html>Bad gateway</html>")]);
                 Ok(respond(502, page).with_header("content-type", "text/html"))
@@ -72,7 +83,7 @@ impl Chaos {
     }
 }
 
-const FAULTS: u64 = 12;
+const FAULTS: u64 = 14;
 
 impl Transport for Chaos {
     fn send(&self, request: SentRequest) -> BoxFuture<'_, Result<Response<Body>, TransportError>> {
