@@ -212,7 +212,6 @@ pub(crate) enum Command {
         shell: clap_complete::Shell,
     },
     /// Print the manual page, or write the pages of all commands to a directory
-    #[command(hide = true)]
     Man {
         /// Directory for the pages `haft.1`, `haft-run.1` and so on
         #[arg(long, value_name = "DIR")]
@@ -317,8 +316,8 @@ pub(crate) struct RunOptions {
     /// The model, such as `openai:gpt-5-mini`, or `script` for the agent's script [default: the model of the agent file]
     ///
     /// `haft models` lists the providers and the variables of their API keys. OPENAI_BASE_URL, ANTHROPIC_BASE_URL,
-    /// ANTHROPIC_AUTH_TOKEN, OLLAMA_HOST and the proxy variables are read as well. `default` is the model of the user's
-    /// configuration. An agent file without a model runs its script.
+    /// ANTHROPIC_AUTH_TOKEN, AZURE_OPENAI_ENDPOINT, OLLAMA_HOST and the proxy variables are read as well. `default` is the
+    /// model of the user's configuration. An agent file without a model runs its script.
     #[arg(long, value_name = "PROVIDER:MODEL", env = "HAFT_MODEL")]
     pub(crate) model: Option<String>,
     /// Allow sending the API key over unencrypted HTTP
@@ -396,7 +395,7 @@ pub(crate) enum AgentTemplate {
 pub(crate) struct ToolsArgs {
     #[command(flatten)]
     pub(crate) agent: AgentArg,
-    /// List also the tools that query artifacts, which a model gets in addition
+    /// Also list the tools that query artifacts, which the model gets as well
     #[arg(long)]
     pub(crate) all: bool,
     /// Print one JSON object per line

@@ -5,6 +5,7 @@ mod presets;
 use anyhow::Result;
 use haft::providers::Dialect;
 use haft::providers::dialects::anthropic_messages::AnthropicMessages;
+use haft::providers::dialects::azure::AzureOpenAi;
 use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::providers::dialects::ollama::Ollama;
 use haft::providers::dialects::openai_responses::OpenAiResponses;
@@ -29,6 +30,8 @@ pub(crate) struct ProviderSpec {
     pub(crate) has_bearer_key: bool,
     /// Whether requests without a key make no sense.
     pub(crate) needs_key: bool,
+    /// What differs if it is Azure OpenAI.
+    pub(crate) azure: Option<AzureOpenAi>,
     /// Options of every request, without the headers.
     options: Map<String, Value>,
     /// Headers of every request.
@@ -61,19 +64,37 @@ impl ProviderSpec {
             let hint = format!("haft config set providers.{name}.base_url https://…/v1");
             return Err(error.hint(hint).into());
         }
+        let is_azure = preset.is_some_and(|it| it.is_azure);
+        if !is_azure && table.api_version.is_some() {
+            let error = UserError::new(format!("the provider `{name}` has no `api_version`"));
+            return Err(error
+                .hint("only the presets `azure` and `azure-responses` have one")
+                .into());
+        }
         let default_key = || preset.and_then(ProviderPreset::key_env);
         let mut key_env = table.key_env.clone().or_else(default_key);
         let dialect = table.dialect.or(preset.map(|it| it.dialect));
         let dialect = dialect.unwrap_or(DialectName::ChatCompletions);
         let has_no_key = key_env.as_deref().is_none_or(|it| read_variable(it).is_none());
-        let has_bearer_key = dialect == DialectName::Anthropic
-            && table.key_env.is_none()
-            && has_no_key
-            && read_variable(ANTHROPIC_TOKEN).is_some();
-        if has_bearer_key {
-            key_env = Some(ANTHROPIC_TOKEN.to_owned());
+        let token = match dialect {
+            _ if is_azure => Some(AZURE_TOKEN),
+            DialectName::Anthropic => Some(ANTHROPIC_TOKEN),
+            _ => None,
+        };
+        let token = token.filter(|it| table.key_env.is_none() && read_variable(it).is_some());
+        let token = token.filter(|_| has_no_key);
+        let has_bearer_key = token.is_some();
+        if let Some(token) = token {
+            key_env = Some(token.to_owned());
         }
-        let needs_key = !is_own_url && preset.is_some_and(|it| !it.is_local);
+        let needs_key = is_azure || !is_own_url && preset.is_some_and(|it| !it.is_local);
+        let version_from_env = env_prefix.and_then(|_| read_variable(AZURE_VERSION));
+        let version = version_from_env.or(table.api_version).filter(|_| is_azure);
+        let azure = is_azure.then(|| {
+            let azure =
+                version.map_or_else(AzureOpenAi::new, |it| AzureOpenAi::new().api_version(it));
+            if has_bearer_key { azure.bearer_key() } else { azure }
+        });
         let mut headers = env_prefix.map(read_headers).unwrap_or_default();
         let mut options = table.options;
         if let Some(Value::Object(own)) = options.get("headers") {
@@ -83,10 +104,14 @@ impl ProviderSpec {
         Ok(Self {
             name: name.to_owned(),
             dialect,
-            base_url: base_url.map(|url| normalize_url(&url, dialect)),
+            base_url: base_url.map(|url| match is_azure {
+                true => azure_endpoint(&url).to_owned(),
+                false => normalize_url(&url, dialect),
+            }),
             key_env,
             has_bearer_key,
             needs_key,
+            azure,
             options,
             headers,
         })
@@ -130,6 +155,9 @@ impl ProviderSpec {
         let error = UserError::new(format!("no API key: {variable} is not set"));
         let preset = PRESETS.iter().find(|it| it.name == self.name);
         match preset.and_then(|it| it.env_prefix) {
+            Some(_) if self.azure.is_some() => {
+                error.hint(format!("set it, or {AZURE_TOKEN} for a token of Microsoft Entra ID"))
+            }
             Some(prefix) => {
                 error.hint(format!("for a server that needs no key, set {prefix}_BASE_URL"))
             }
@@ -140,8 +168,8 @@ impl ProviderSpec {
     /// The dialect of the provider.
     pub(crate) fn new_dialect(&self) -> Box<dyn Dialect> {
         match self.dialect {
-            DialectName::ChatCompletions => Box::new(ChatCompletions::new()),
-            DialectName::Responses => Box::new(OpenAiResponses::new()),
+            DialectName::ChatCompletions => Box::new(self.chat_completions()),
+            DialectName::Responses => Box::new(self.responses()),
             DialectName::Anthropic => Box::new(self.anthropic()),
             DialectName::Ollama => Box::new(Ollama::new()),
         }
@@ -150,6 +178,48 @@ impl ProviderSpec {
     pub(crate) fn anthropic(&self) -> AnthropicMessages {
         let dialect = AnthropicMessages::new();
         if self.has_bearer_key { dialect.bearer_key() } else { dialect }
+    }
+
+    pub(crate) fn chat_completions(&self) -> ChatCompletions {
+        let dialect = ChatCompletions::new();
+        match &self.azure {
+            Some(azure) => dialect.azure(azure.clone()),
+            None => dialect,
+        }
+    }
+
+    pub(crate) fn responses(&self) -> OpenAiResponses {
+        let dialect = OpenAiResponses::new();
+        match &self.azure {
+            Some(azure) => dialect.azure(azure.clone()),
+            None => dialect,
+        }
+    }
+
+    /// Returns an error if the provider has no address, because each of its customers has another one.
+    pub(crate) fn require_url(&self) -> Result<(), UserError> {
+        if self.azure.is_none() || self.base_url.is_some() {
+            return Ok(());
+        }
+        let error = UserError::new(format!("the provider `{}` has no endpoint", self.name));
+        let example = "such as https://NAME.openai.azure.com";
+        Err(match self.is_preset() {
+            true => error.hint(format!("set AZURE_OPENAI_ENDPOINT, {example}")),
+            false => error.hint(format!("set `base_url` in the configuration, {example}")),
+        })
+    }
+
+    fn is_preset(&self) -> bool {
+        PRESETS.iter().any(|it| it.name == self.name)
+    }
+
+    /// The address that a person reads.
+    pub(crate) fn display_url(&self) -> String {
+        match self.require_url() {
+            Ok(()) => self.url(),
+            Err(_) if self.is_preset() => "address: AZURE_OPENAI_ENDPOINT".to_owned(),
+            Err(_) => "no `base_url`".to_owned(),
+        }
     }
 
     /// The base URL, the default of the dialect included.
@@ -179,6 +249,10 @@ impl ProviderSpec {
 /// The variable with a bearer token for Anthropic's API, which gateways use.
 const ANTHROPIC_TOKEN: &str = "ANTHROPIC_AUTH_TOKEN";
 
+/// The variables of Azure OpenAI with a token of Microsoft Entra ID and with the version of the API.
+const AZURE_TOKEN: &str = "AZURE_OPENAI_AD_TOKEN";
+const AZURE_VERSION: &str = "OPENAI_API_VERSION";
+
 /// Reads the headers that the environment has for a provider.
 fn read_headers(prefix: &str) -> Map<String, Value> {
     let variables: &[(&str, &str)] = match prefix {
@@ -197,7 +271,16 @@ fn read_headers(prefix: &str) -> Map<String, Value> {
 fn read_base_url(prefix: &str) -> Option<String> {
     let url = read_variable(&format!("{prefix}_BASE_URL"));
     let host = || (prefix == "OLLAMA").then(|| read_variable("OLLAMA_HOST")).flatten();
-    url.or_else(|| host().map(|host| ollama_url(&host)))
+    let endpoint =
+        || (prefix == "AZURE_OPENAI").then(|| read_variable("AZURE_OPENAI_ENDPOINT")).flatten();
+    url.or_else(|| host().map(|host| ollama_url(&host))).or_else(endpoint)
+}
+
+/// The endpoint of a resource of Azure, of which people also copy the address of its API.
+fn azure_endpoint(url: &str) -> &str {
+    let url = url.trim_end_matches('/');
+    let url = url.strip_suffix("/openai/v1").unwrap_or(url);
+    url.strip_suffix("/openai").unwrap_or(url)
 }
 
 /// The URL of `OLLAMA_HOST`, which may be a host, a port, both, or a URL. A server that listens on all addresses is
@@ -260,7 +343,7 @@ fn unknown_provider(name: &str, config: &UserConfig) -> UserError {
 
 #[cfg(test)]
 mod tests {
-    use super::{normalize_url, ollama_url};
+    use super::{azure_endpoint, normalize_url, ollama_url};
     use crate::config::DialectName;
 
     #[test]
@@ -278,6 +361,14 @@ mod tests {
         ] {
             assert_eq!(ollama_url(host), url, "{host}");
         }
+    }
+
+    #[test]
+    fn the_endpoint_of_azure_may_have_the_path_of_its_api() {
+        for url in ["https://h", "https://h/", "https://h/openai/", "https://h/openai/v1/"] {
+            assert_eq!(azure_endpoint(url), "https://h", "{url}");
+        }
+        assert_eq!(azure_endpoint("https://gateway/team/openai/v1"), "https://gateway/team");
     }
 
     #[test]

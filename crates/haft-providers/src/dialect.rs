@@ -10,6 +10,7 @@ use bytes::Bytes;
 use haft_core::answer::AnswerFormat;
 use haft_core::error::ErrorCode;
 use haft_core::media::MediaKind;
+use haft_http::uri;
 use serde_json::{Map, Value};
 
 use crate::generation::GenerationEvent;
@@ -25,6 +26,12 @@ pub trait Dialect: Send + Sync + 'static {
 
     /// The default base address of requests.
     fn base_url(&self) -> &'static str;
+
+    /// Whether the service at a host is the one whose API this is, and not another one that speaks it too. What only that
+    /// service is known to support, such as answers of a format, is used without being asked for.
+    fn is_own_service(&self, host: &str) -> bool {
+        host == uri::host(self.base_url())
+    }
 
     /// The path behind the base address; it begins with a slash.
     fn path(&self, model: &str, delivery: Delivery) -> String;

@@ -176,6 +176,8 @@ async fn check_model(
     };
     list.report("key", CheckStatus::Ok, &key)?;
     if let Some(models) = check_reachability(&spec, plain_http, list).await?
+        // Azure lists models, and `model` is a deployment.
+        && spec.azure.is_none()
         && !models.iter().any(|it| it == model)
     {
         list.report("offered", CheckStatus::Skipped, &format!("`{model}` is not in the list"))?;

@@ -22,7 +22,7 @@ pub(super) async fn list_models(args: &ModelsArgs, terminal: &Terminal) -> Resul
     let config = UserConfig::read()?;
     let Some(name) = &args.provider else { return list_providers(&config, args.json, terminal) };
     let spec = ProviderSpec::find(name.trim_end_matches(':'), &config)?;
-    let spinner = terminal.start_spinner(&format!("asking {}", spec.url()));
+    let spinner = terminal.start_spinner(&format!("asking {}", spec.display_url()));
     let models = fetch_models(&spec, args.plain_http).await?;
     drop(spinner);
     let mut text = String::new();
@@ -39,7 +39,14 @@ pub(super) async fn list_models(args: &ModelsArgs, terminal: &Terminal) -> Resul
         print_line(format_args!("`{}` lists no models", sanitize(&spec.name)));
         return Ok(FailureCode::NotFound.into());
     }
-    super::print_text(&text)
+    super::print_text(&text)?;
+    if spec.azure.is_some() && !args.json {
+        print_line(format_args!(
+            "Azure lists models, and requests name deployments: {}:DEPLOYMENT",
+            sanitize(&spec.name)
+        ));
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Lists the providers, and whether their keys are set.
@@ -49,23 +56,25 @@ fn list_providers(config: &UserConfig, as_json: bool, terminal: &Terminal) -> Re
     let mut text = String::new();
     for name in names {
         let spec = ProviderSpec::find(name, config)?;
-        let (url, has_key) = (spec.url(), spec.read_key().is_some());
+        let has_key = spec.read_key().is_some();
         if as_json {
             let line = json!({
-                "provider": name, "dialect": spec.dialect.as_str(), "baseUrl": url,
+                "provider": name, "dialect": spec.dialect.as_str(), "baseUrl": spec.require_url().is_ok().then(|| spec.url()),
                 "keyVariable": spec.key_env, "hasKey": has_key, "needsKey": spec.needs_key,
             });
             text.push_str(&format!("{line}\n"));
             continue;
         }
         let variable = spec.key_env.as_deref().unwrap_or_default();
-        let key = match (has_key, spec.needs_key) {
-            (true, _) => terminal.style_stdout(TextRole::Success, format!("{variable} is set")),
-            (false, true) => format!("needs {variable}"),
-            (false, false) => "needs no key".to_owned(),
+        let (role, key) = match (has_key, spec.needs_key) {
+            (true, _) => (TextRole::Success, format!("{variable} is set")),
+            (false, true) => (TextRole::Muted, format!("needs {variable}")),
+            (false, false) => (TextRole::Muted, "needs no key".to_owned()),
         };
+        let key = terminal.style_stdout(role, format!("{key:<28}"));
         let name = terminal.style_stdout(TextRole::Key, format!("{:<17}", sanitize(name)));
-        text.push_str(&format!("{name} {:<57} {key}\n", sanitize(&url)));
+        // Addresses come last: they are long, and a narrow terminal breaks only those lines that need it.
+        text.push_str(&format!("{name} {key} {}\n", sanitize(&spec.display_url())));
     }
     super::print_text(&text)?;
     if !as_json {
@@ -88,6 +97,8 @@ pub(super) async fn fetch_models(spec: &ProviderSpec, plain_http: bool) -> Resul
         DialectName::Anthropic => "/models?limit=1000",
         DialectName::ChatCompletions | DialectName::Responses => "/models",
     };
+    spec.require_url()?;
+    let path = spec.azure.as_ref().map_or_else(|| path.to_owned(), |azure| azure.path(path));
     let url = format!("{}{path}", spec.url());
     let mut request = Request::get(url).body(Bytes::new()).context("the base URL is not a URL")?;
     let dialect = spec.new_dialect();
@@ -95,7 +106,7 @@ pub(super) async fn fetch_models(spec: &ProviderSpec, plain_http: bool) -> Resul
     // A header may be a key.
     let has_secret = key.is_some() || spec.headers().next().is_some();
     if has_secret && spec.exposes_key() && !plain_http {
-        let error = UserError::new("the API key is not sent over unencrypted HTTP");
+        let error = UserError::new("API keys and headers are not sent over unencrypted HTTP");
         return Err(error.hint("use https, or --plain-http if you trust the network").into());
     }
     if let Some(key) = key {

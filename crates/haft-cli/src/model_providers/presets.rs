@@ -13,6 +13,8 @@ pub(crate) struct ProviderPreset {
     pub(crate) env_prefix: Option<&'static str>,
     /// Whether it is a server on this machine, which needs no key.
     pub(crate) is_local: bool,
+    /// Whether it is Azure OpenAI, where every customer has an endpoint.
+    pub(crate) is_azure: bool,
 }
 
 impl ProviderPreset {
@@ -28,6 +30,7 @@ impl ProviderPreset {
             base_url: Some(url),
             env_prefix: Some(prefix),
             is_local: false,
+            is_azure: false,
         }
     }
 
@@ -37,7 +40,19 @@ impl ProviderPreset {
     }
 
     const fn of_dialect(name: &'static str, dialect: DialectName, prefix: &'static str) -> Self {
-        Self { name, dialect, base_url: None, env_prefix: Some(prefix), is_local: false }
+        Self {
+            name,
+            dialect,
+            base_url: None,
+            env_prefix: Some(prefix),
+            is_local: false,
+            is_azure: false,
+        }
+    }
+
+    const fn azure(name: &'static str, dialect: DialectName) -> Self {
+        let hosted = Self::of_dialect(name, dialect, "AZURE_OPENAI");
+        Self { is_azure: true, ..hosted }
     }
 }
 
@@ -55,7 +70,10 @@ pub(crate) const PRESETS: &[ProviderPreset] = &[
         base_url: Some("http://localhost:11434"),
         env_prefix: Some("OLLAMA"),
         is_local: true,
+        is_azure: false,
     },
+    ProviderPreset::azure("azure", DialectName::ChatCompletions),
+    ProviderPreset::azure("azure-responses", DialectName::Responses),
     ProviderPreset::hosted(
         "gemini",
         "https://generativelanguage.googleapis.com/v1beta/openai",

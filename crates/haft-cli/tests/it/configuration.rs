@@ -94,6 +94,64 @@ fn a_provider_of_the_configuration_runs_an_agent() {
     assert!(requests.recv().unwrap().starts_with("GET /api/tags"));
 }
 
+/// Azure OpenAI by the variables of its own libraries, and by the configuration.
+#[test]
+fn azure_has_its_own_paths_and_headers() {
+    let dir = tempfile::tempdir().unwrap();
+    write_agent(dir.path(), "system = 'x'\nprompt = 'Go.'");
+    let run = |words: &[&str], env: &[(&str, &str)]| {
+        let (port, requests) = serve(json(ANSWER));
+        let mut run = haft(dir.path());
+        run.args(words).env("AZURE_OPENAI_ENDPOINT", format!("http://127.0.0.1:{port}/"));
+        run.envs(env.iter().copied());
+        (transcript(&run.output().unwrap()), requests.try_recv().unwrap_or_default().to_lowercase())
+    };
+    let key = ("AZURE_OPENAI_API_KEY", "az-1");
+    let (ran, request) = run(&["run", "a", "--model", "azure:chat-1"], &[key]);
+    assert!(ran.starts_with("exit 0\n--- out\nok"), "{ran}");
+    assert!(request.starts_with("post /openai/v1/chat/completions http"), "{request}");
+    assert!(request.contains("api-key: az-1") && !request.contains("authorization"), "{request}");
+    assert!(request.contains("\"model\":\"chat-1\""), "{request}");
+    let version = ("OPENAI_API_VERSION", "2024-10-21");
+    let (ran, request) = run(&["run", "a", "--model", "azure:chat-1"], &[key, version]);
+    assert!(ran.starts_with("exit 0"), "{ran}");
+    let path = "post /openai/deployments/chat-1/chat/completions?api-version=2024-10-21 http";
+    assert!(request.starts_with(path), "{request}");
+    let token = ("AZURE_OPENAI_AD_TOKEN", "t-1");
+    let (_, request) = run(&["models", "azure"], &[token]);
+    assert!(request.starts_with("get /openai/v1/models http"), "{request}");
+    assert!(request.contains("authorization: bearer t-1"), "{request}");
+    let (_, request) = run(&["run", "a", "--model", "azure-responses:r"], &[key, version]);
+    assert!(request.starts_with("post /openai/responses?api-version=2024-10-21"), "{request}");
+    // Without a key or an endpoint it says what is missing.
+    let (ran, _) = run(&["run", "a", "--model", "azure:chat-1"], &[]);
+    assert!(
+        ran.contains("AZURE_OPENAI_API_KEY is not set\nhint: set it, or AZURE_OPENAI_AD_TOKEN")
+    );
+    let mut without = haft(dir.path());
+    without.args(["run", "a", "--model", "azure:chat-1"]).env(key.0, key.1);
+    let without = transcript(&without.output().unwrap());
+    assert!(without.contains("has no endpoint\nhint: set AZURE_OPENAI_ENDPOINT"), "{without}");
+    // A second resource has its own table.
+    let (port, requests) = serve(json(ANSWER));
+    set(dir.path(), "providers.west.preset", "azure");
+    set(dir.path(), "providers.west.base_url", &format!("http://127.0.0.1:{port}/openai/v1/"));
+    set(dir.path(), "providers.west.api_version", "preview");
+    set(dir.path(), "providers.west.key_env", "WEST_KEY");
+    let mut run = haft(dir.path());
+    run.args(["run", "a", "--model", "west:m"]).env("WEST_KEY", "w").env(version.0, version.1);
+    assert!(transcript(&run.output().unwrap()).starts_with("exit 0"));
+    let request = requests.recv().unwrap();
+    assert!(
+        request.starts_with("POST /openai/v1/chat/completions?api-version=preview "),
+        "{request}"
+    );
+    set(dir.path(), "providers.other.base_url", "http://127.0.0.1:1/v1");
+    set(dir.path(), "providers.other.api_version", "preview");
+    let refused = run_haft(dir.path(), &["models", "other"]);
+    assert!(refused.contains("has no `api_version`\nhint: only the presets `azure`"), "{refused}");
+}
+
 /// The headers of the configuration, and with them those of an agent, are in every request: of a run, of the turn when it
 /// is resumed, and of the list of models.
 #[test]
@@ -107,6 +165,11 @@ fn headers_of_the_configuration_are_sent_with_every_request() {
     set(dir.path(), "providers.gateway.base_url", &format!("http://127.0.0.1:{port}/v1"));
     set(dir.path(), "providers.gateway.options.headers.x-team", "blue");
     assert!(run_haft(dir.path(), &["run", "a"]).contains("interrupted: 0 steps"));
+    // The list of turns and the turn say it in the same word, and programs read the status of the store.
+    let listed = run_haft(dir.path(), &["turns"]);
+    assert!(listed.contains("  interrupted  "), "{listed}");
+    assert!(run_haft(dir.path(), &["show", "last"]).contains("  interrupted  "));
+    assert!(run_haft(dir.path(), &["turns", "--json"]).contains(r#""status":"suspended""#));
     assert!(run_haft(dir.path(), &["resume", "last"]).starts_with("exit 0\n--- out\nok"));
     assert!(run_haft(dir.path(), &["models", "gateway"]).starts_with("exit 0"));
     for request in ["run", "resume", "models"] {

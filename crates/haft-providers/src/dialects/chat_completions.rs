@@ -23,6 +23,7 @@ use std::sync::Arc;
 use haft_core::media::MediaKind;
 use serde_json::{Map, Value, json};
 
+use super::azure::{AzureOpenAi, NO_ENDPOINT};
 use crate::codes;
 use crate::dialect::{
     AnswerRequest, Delivery, Dialect, DialectCodes, EncodeError, EncodedRequest, ModelRequest,
@@ -50,6 +51,7 @@ use crate::tool_schema::lower_answer;
 #[derive(Clone, Debug)]
 pub struct ChatCompletions {
     reasoning_fields: Arc<[ReasoningField]>,
+    azure: Option<AzureOpenAi>,
 }
 
 /// A field of a response that contains reasoning.
@@ -79,13 +81,20 @@ impl ChatCompletions {
     #[must_use]
     pub fn new() -> Self {
         let fields = [ReasoningField::Reasoning, ReasoningField::ReasoningContent];
-        Self { reasoning_fields: fields.into() }
+        Self { reasoning_fields: fields.into(), azure: None }
     }
 
     /// Sets the fields of a response that contain reasoning. If two have the same text, the first one counts.
     #[must_use]
     pub fn reasoning_fields(mut self, fields: impl IntoIterator<Item = ReasoningField>) -> Self {
         self.reasoning_fields = fields.into_iter().collect();
+        self
+    }
+
+    /// Speaks to Azure OpenAI. The base URL is the endpoint of a resource, and the model a deployment.
+    #[must_use]
+    pub fn azure(mut self, azure: AzureOpenAi) -> Self {
+        self.azure = Some(azure);
         self
     }
 }
@@ -106,11 +115,18 @@ impl Dialect for ChatCompletions {
     }
 
     fn base_url(&self) -> &'static str {
-        "https://api.openai.com/v1"
+        if self.azure.is_some() { NO_ENDPOINT } else { "https://api.openai.com/v1" }
     }
 
-    fn path(&self, _model: &str, _delivery: Delivery) -> String {
-        "/chat/completions".to_owned()
+    fn is_own_service(&self, host: &str) -> bool {
+        self.azure.is_some() || host == "api.openai.com"
+    }
+
+    fn path(&self, model: &str, _delivery: Delivery) -> String {
+        match &self.azure {
+            Some(azure) => azure.deployment_path(model, "/chat/completions"),
+            None => "/chat/completions".to_owned(),
+        }
     }
 
     fn codes(&self) -> DialectCodes {
@@ -125,7 +141,10 @@ impl Dialect for ChatCompletions {
     }
 
     fn auth_headers(&self, key: &str) -> Vec<(&'static str, String)> {
-        vec![("authorization", format!("Bearer {key}"))]
+        match &self.azure {
+            Some(azure) => azure.auth_headers(key),
+            None => vec![("authorization", format!("Bearer {key}"))],
+        }
     }
 
     fn options_schema(&self) -> Value {

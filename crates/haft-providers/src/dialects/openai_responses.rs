@@ -38,6 +38,7 @@ mod tests;
 use haft_core::media::MediaKind;
 use serde_json::{Map, Value, json};
 
+use super::azure::{AzureOpenAi, NO_ENDPOINT};
 use crate::codes;
 use crate::dialect::{
     AnswerRequest, Delivery, Dialect, DialectCodes, EncodeError, EncodedRequest, ModelRequest,
@@ -59,15 +60,24 @@ const TAG: &str = "openai-responses-reasoning-v1";
 /// let refused = builder.options(Options::new().with("temprature", 0.2)).build();
 /// assert!(refused.is_err(), "the option is misspelled");
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct OpenAiResponses;
+pub struct OpenAiResponses {
+    azure: Option<AzureOpenAi>,
+}
 
 impl OpenAiResponses {
     /// The dialect.
     #[must_use]
     pub const fn new() -> Self {
-        Self
+        Self { azure: None }
+    }
+
+    /// Speaks to Azure OpenAI. The base URL is the endpoint of a resource, and the model a deployment.
+    #[must_use]
+    pub fn azure(mut self, azure: AzureOpenAi) -> Self {
+        self.azure = Some(azure);
+        self
     }
 }
 
@@ -81,11 +91,18 @@ impl Dialect for OpenAiResponses {
     }
 
     fn base_url(&self) -> &'static str {
-        "https://api.openai.com/v1"
+        if self.azure.is_some() { NO_ENDPOINT } else { "https://api.openai.com/v1" }
+    }
+
+    fn is_own_service(&self, host: &str) -> bool {
+        self.azure.is_some() || host == "api.openai.com"
     }
 
     fn path(&self, _model: &str, _delivery: Delivery) -> String {
-        "/responses".to_owned()
+        match &self.azure {
+            Some(azure) => azure.path("/responses"),
+            None => "/responses".to_owned(),
+        }
     }
 
     fn codes(&self) -> DialectCodes {
@@ -100,7 +117,10 @@ impl Dialect for OpenAiResponses {
     }
 
     fn auth_headers(&self, key: &str) -> Vec<(&'static str, String)> {
-        vec![("authorization", format!("Bearer {key}"))]
+        match &self.azure {
+            Some(azure) => azure.auth_headers(key),
+            None => vec![("authorization", format!("Bearer {key}"))],
+        }
     }
 
     fn options_schema(&self) -> Value {

@@ -195,10 +195,10 @@ impl ProviderConfig<'_> {
     fn build_executor(self, spec: &ProviderSpec) -> Result<ModelExecutor> {
         match spec.dialect {
             DialectName::ChatCompletions => {
-                self.build(ChatCompletions::new(), spec).map(ModelExecutor::ChatCompletions)
+                self.build(spec.chat_completions(), spec).map(ModelExecutor::ChatCompletions)
             }
             DialectName::Responses => {
-                self.build(OpenAiResponses::new(), spec).map(ModelExecutor::Responses)
+                self.build(spec.responses(), spec).map(ModelExecutor::Responses)
             }
             DialectName::Anthropic => {
                 self.build(spec.anthropic(), spec).map(ModelExecutor::Anthropic)
@@ -216,6 +216,7 @@ impl ProviderConfig<'_> {
             builder = builder.base_url(url.as_str());
         }
         if let ExecutorUse::Run { plain_http } = self.purpose {
+            spec.require_url()?;
             match spec.read_key() {
                 Some(key) => builder = builder.key(key),
                 None if spec.needs_key => return Err(spec.missing_key().into()),

@@ -8,7 +8,7 @@ use crate::dialect::Dialect as _;
 
 #[track_caller]
 fn check(option: &Value, accepted: bool) {
-    let schema = ValueSchema::from_json_schema(OpenAiResponses.options_schema()).unwrap();
+    let schema = ValueSchema::from_json_schema(OpenAiResponses::new().options_schema()).unwrap();
     let judged = schema.check(option);
     assert_eq!(judged.is_ok(), accepted, "{option}: {judged:?}");
 }
@@ -71,7 +71,7 @@ fn options_are_those_of_the_api() {
 #[test]
 fn forced_tools_are_found_in_every_form() {
     let forced = |choice: Value| {
-        OpenAiResponses.forced_tools(json!({ "tool_choice": choice }).as_object().unwrap())
+        OpenAiResponses::new().forced_tools(json!({ "tool_choice": choice }).as_object().unwrap())
     };
     assert!(forced(json!("required")).is_empty());
     assert_eq!(forced(json!({ "type": "function", "name": "a" })), ["a"]);
@@ -86,7 +86,9 @@ fn forced_tools_are_found_in_every_form() {
 #[test]
 fn overflow_is_recognised() {
     let body = r#"{"error":{"code":"context_length_exceeded"}}"#;
-    assert!(OpenAiResponses.is_context_overflow(400, body));
-    assert!(!OpenAiResponses.is_context_overflow(429, body));
-    assert!(!OpenAiResponses.is_context_overflow(400, r#"{"error":{"code":"invalid_prompt"}}"#));
+    assert!(OpenAiResponses::new().is_context_overflow(400, body));
+    assert!(!OpenAiResponses::new().is_context_overflow(429, body));
+    assert!(
+        !OpenAiResponses::new().is_context_overflow(400, r#"{"error":{"code":"invalid_prompt"}}"#)
+    );
 }
