@@ -9,10 +9,13 @@ use std::time::Duration;
 
 use super::handler::HandlerFuture;
 use super::{Tool, ToolError, ToolFailure, ToolOutput};
+use crate::BoxFuture;
 use crate::call::{CallId, RecordId};
 use crate::clock::{ClockReading, Timestamp};
 use crate::error::Coded;
-use crate::event::{EventKind, LogLevel, WorkScopes, listed_changes, listed_problems};
+use crate::event::{
+    EventKind, LogLevel, ScopedFuture, WorkScopes, listed_changes, listed_problems,
+};
 use crate::failure::{PanicError, bounded_message};
 use crate::json::Document;
 use crate::schema::args::{Args, RawArgs};
@@ -200,35 +203,36 @@ impl ToolExecutor {
         validated: &ValidatedCall,
         accepted: &Result<AcceptedArgs, Problems>,
     ) -> HandlerEnd {
-        let outcome = match accepted {
-            Ok(accepted) => match self.start_handler(validated, accepted) {
-                (_, Ok(HandlerFuture::Ready(result))) => {
-                    self.execution(validated).outcome(Ok(result))
-                }
-                (scopes, Ok(HandlerFuture::Running(future))) => {
-                    let caught = Guarded(scopes.wrap(future)).await;
-                    self.execution(validated).outcome(caught)
-                }
-                (_, Err(error)) => Err(error),
-            },
-            Err(problems) => Err(self.execution(validated).rejection(problems)),
-        };
+        let ended = self.start_handler(validated, accepted).await;
+        let outcome = ended.unwrap_or_else(|caught| self.execution(validated).outcome(caught));
         let ended = self.ctx.clock().monotonic();
         let duration = ended.saturating_sub(validated.began.monotonic);
         self.execution(validated).emit_ended(&outcome, validated.began.wall, duration);
         HandlerEnd { outcome, duration }
     }
 
-    /// Tells observers that the handler starts, and runs it or the part of it before its first await.
+    /// Tells observers that the handler starts, and runs it or the part of it before its first await. Nothing starts if
+    /// the arguments were refused.
     fn start_handler(
         &self,
         validated: &ValidatedCall,
-        accepted: &AcceptedArgs,
-    ) -> (WorkScopes, Result<HandlerFuture, ToolError>) {
+        accepted: &Result<AcceptedArgs, Problems>,
+    ) -> StartedHandler {
         let execution = self.execution(validated);
+        let accepted = match accepted {
+            Ok(accepted) => accepted,
+            Err(problems) => return StartedHandler::ended(Err(execution.rejection(problems))),
+        };
         let scopes = execution.emit_started(accepted, validated.began.wall);
-        let started = scopes.run(|| execution.run(&accepted.args));
-        (scopes, started)
+        match scopes.run(|| execution.run(&accepted.args)) {
+            Ok(HandlerFuture::Ready(result)) => {
+                StartedHandler::ended(execution.outcome(Ok(result)))
+            }
+            Ok(HandlerFuture::Running(future)) => {
+                StartedHandler::Running(Guarded(scopes.wrap(future)))
+            }
+            Err(error) => StartedHandler::ended(Err(error)),
+        }
     }
 
     fn execution<'c>(&'c self, validated: &'c ValidatedCall) -> CallExecution<'c> {
@@ -344,6 +348,32 @@ impl CallExecution<'_> {
                 cause: outcome.as_ref().err().and_then(ToolError::operator_cause).map(Into::into),
             },
         });
+    }
+}
+
+/// A handler that has started. Returns how the call ended if that is known, and else what the handler returned.
+///
+/// A future of its own, because an async function that looks at what it awaits holds that twice.
+enum StartedHandler {
+    /// The end of the call, until it is taken: a handler that is not async has run, and one that is refused never will.
+    Ended(Option<Result<ToolOutput, ToolError>>),
+    Running(Guarded<ScopedFuture<BoxFuture<'static, Result<ToolOutput, ToolFailure>>>>),
+}
+
+impl StartedHandler {
+    fn ended(outcome: Result<ToolOutput, ToolError>) -> Self {
+        Self::Ended(Some(outcome))
+    }
+}
+
+impl Future for StartedHandler {
+    type Output = Result<Result<ToolOutput, ToolError>, Caught>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match self.get_mut() {
+            Self::Ended(outcome) => outcome.take().map_or(Poll::Pending, |it| Poll::Ready(Ok(it))),
+            Self::Running(work) => Pin::new(work).poll(cx).map(Err),
+        }
     }
 }
 

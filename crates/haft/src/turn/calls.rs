@@ -171,50 +171,61 @@ impl CallRunner {
             };
             return Ok(Arc::new(self.end_failed_call(call, CallError::of(&error))));
         };
+        let requires_approval = tool.requires_approval().is_some();
         let attempt = CallAttempt::new(self, call, tool, task);
-        let ready = match attempt.tool.requires_approval() {
-            // Boxed, so that the others make no room for it.
-            Some(_) => Box::pin(self.approve_call(attempt)).await?,
-            None => Ok(ReadyCall { attempt, accepted: None, approval: None }),
+        // Boxed, so that the others make no room for it.
+        let ready = if requires_approval {
+            Box::pin(self.approve_call(attempt)).await?
+        } else {
+            Ok(ReadyCall { attempt, accepted: None, approval: None })
         };
-        match ready {
-            // Boxed, so that a call that waits for its approval takes no room for what comes after.
-            Ok(ready) => Box::pin(self.run_approved(ready)).await,
-            Err(ended) => Ok(ended),
-        }
+        let ready = match ready {
+            Ok(ready) => ready,
+            Err(ended) => return Ok(ended),
+        };
+        // Boxed, so that a call that waits for its approval takes no room for what comes after.
+        Box::pin(self.run_approved(ready)).await
     }
 
     /// Runs the handler of a call that may run, as soon as a slot is free.
-    async fn run_approved(&self, ready: ReadyCall<'_>) -> Result<Arc<ToolCall>, RecordError> {
-        let ReadyCall { attempt, accepted, approval } = ready;
-        let slot = match attempt.task.slots {
-            Some(slots) => {
-                let (id, cancellation) = (attempt.call.id(), self.ctx.cancellation());
-                Box::pin(self.shared.waits.acquire_slot(id, slots, cancellation)).await
+    ///
+    /// Parameters of an async function are held twice, and thousands of calls may run at once.
+    #[expect(clippy::manual_async_fn, reason = "an async function would hold the call twice")]
+    fn run_approved<'c>(
+        &'c self,
+        ready: ReadyCall<'c>,
+    ) -> impl Future<Output = Result<Arc<ToolCall>, RecordError>> + Send + 'c {
+        async move {
+            let attempt = &ready.attempt;
+            let slot = match attempt.task.slots {
+                Some(slots) => {
+                    let (id, cancellation) = (attempt.call.id(), self.ctx.cancellation());
+                    Box::pin(self.shared.waits.acquire_slot(id, slots, cancellation)).await
+                }
+                None => None,
+            };
+            if let Some(reason) = self.ctx.cancellation().reason() {
+                let work = WorkKind::Preparation;
+                let ended = self.end_cancelled_call(&attempt.call, &attempt.tool, &reason, work);
+                return Ok(Arc::new(ended));
             }
-            None => None,
-        };
-        if let Some(reason) = self.ctx.cancellation().reason() {
-            let work = WorkKind::Preparation;
-            let ended = self.end_cancelled_call(&attempt.call, &attempt.tool, &reason, work);
-            return Ok(Arc::new(ended));
-        }
-        if attempt.tool.effect() == ToolEffect::Once
-            && Box::pin(self.start_once(&attempt.call, approval.as_ref())).await?
-                == Spending::Repeated
-        {
-            return Ok(Arc::new(self.end_spent_call(&attempt.call)));
-        }
-        let ended = match accepted {
-            // Boxed, because calls without an approval need no room for it.
-            Some(accepted) => {
-                let work = attempt.run_accepted(accepted);
-                Box::pin(attempt.run_timed(work, WorkKind::Handler)).await
+            if attempt.tool.effect() == ToolEffect::Once
+                && Box::pin(self.start_once(&attempt.call, ready.approval.as_ref())).await?
+                    == Spending::Repeated
+            {
+                return Ok(Arc::new(self.end_spent_call(&attempt.call)));
             }
-            None => attempt.run_timed(attempt.run_whole(), WorkKind::Handler).await,
-        };
-        drop(slot);
-        Ok(ended.unwrap_or_else(|ended| ended))
+            let ended = match ready.accepted {
+                // Boxed, because calls without an approval need no room for it.
+                Some(accepted) => {
+                    let work = attempt.run_accepted(accepted);
+                    Box::pin(attempt.run_timed(work, WorkKind::Handler)).await
+                }
+                None => attempt.run_timed(attempt.run_whole(), WorkKind::Handler).await,
+            };
+            drop(slot);
+            Ok(ended.unwrap_or_else(|ended| ended))
+        }
     }
 
     /// Awaits the approval of a call if its tool requires one. Returns the call that may run, or the record of one that
@@ -413,7 +424,7 @@ impl<'c> CallAttempt<'c> {
         &self,
         work: F,
         kind: WorkKind,
-    ) -> impl Future<Output = Result<F::Output, Arc<ToolCall>>> + use<'_, 'c, F> {
+    ) -> impl Future<Output = Result<F::Output, Arc<ToolCall>>> + Send + use<'_, 'c, F> {
         let timed = TimedCall::start(&self.calls.shared, self.call.id());
         let task = if kind == WorkKind::Handler && self.tool.blocks() {
             Task::start_blocking(work)
@@ -424,34 +435,42 @@ impl<'c> CallAttempt<'c> {
     }
 
     /// Waits for work that was started, as long as the call may take.
-    async fn await_task<T: Send + 'static>(
-        &self,
+    #[expect(clippy::manual_async_fn, reason = "an async function would hold the stopwatch twice")]
+    fn await_task<'a, T: Send + 'static>(
+        &'a self,
         task: Task<T>,
-        timed: TimedCall<'_>,
+        timed: TimedCall<'a>,
         kind: WorkKind,
-    ) -> Result<T, Arc<ToolCall>> {
+    ) -> impl Future<Output = Result<T, Arc<ToolCall>>> + Send + use<'a, 'c, T> {
+        async move {
+            let bounds = WaitBounds {
+                watch: &timed.watch,
+                timer: self.task.timer,
+                limit: self.limit,
+                cancellation: self.calls.ctx.cancellation(),
+                grace: self.calls.runner.deadlines.grace,
+            };
+            let waited = with_deadline(task, bounds).await;
+            let error = match waited {
+                Ok(Some(done)) => return Ok(done),
+                Ok(None) => WaitError::Panicked("the result could not be stored".to_owned()),
+                Err(error) => error,
+            };
+            Err(Arc::new(self.end_without_result(error, kind)))
+        }
+    }
+
+    /// Ends the call after a wait that had no result.
+    fn end_without_result(&self, error: WaitError, kind: WorkKind) -> ToolCall {
         let Self { calls, call, tool, limit, .. } = self;
-        let bounds = WaitBounds {
-            watch: &timed.watch,
-            timer: self.task.timer,
-            limit: *limit,
-            cancellation: calls.ctx.cancellation(),
-            grace: calls.runner.deadlines.grace,
-        };
-        let joined = with_deadline(task, bounds).await;
-        let ended = match joined {
-            Ok(Some(done)) => return Ok(done),
-            Ok(None) => calls.end_panicked_call(call, "the result could not be stored"),
-            Err(WaitError::Panicked(panic)) => calls.end_panicked_call(call, &panic),
-            Err(WaitError::Deadline) => {
+        match error {
+            WaitError::Panicked(panic) => calls.end_panicked_call(call, &panic),
+            WaitError::Deadline => {
                 self.token.cancel(CancelReason::Deadline);
                 calls.end_late_call(call, tool, *limit, kind)
             }
-            Err(WaitError::Cancelled(reason)) => {
-                calls.end_cancelled_call(call, tool, &reason, kind)
-            }
-        };
-        Err(Arc::new(ended))
+            WaitError::Cancelled(reason) => calls.end_cancelled_call(call, tool, &reason, kind),
+        }
     }
 }
 

@@ -114,11 +114,11 @@ impl Drop for Pause<'_> {
 /// Wakes one task for all of its deadlines. Most waits end long before their deadline, so the timer is not set anew for
 /// each of them: it goes off at the earliest deadline so far or before, and each wait then checks its stopwatch.
 #[derive(Debug, Default)]
-pub(super) struct TaskTimer(Mutex<Option<SetTimer>>);
+pub(super) struct TaskTimer(Mutex<Option<RunningTimer>>);
 
-/// A timer, and what it wakes.
+/// A timer that was started, and what it wakes.
 #[derive(Debug)]
-struct SetTimer {
+struct RunningTimer {
     sleep: Pin<Box<Sleep>>,
     waker: Waker,
 }
@@ -134,13 +134,13 @@ impl TaskTimer {
             Some(set) => set.set(at, cx),
             None => {
                 let (sleep, waker) = (Box::pin(sleep_until(at)), cx.waker().clone());
-                timer.insert(SetTimer { sleep, waker }).set(at, cx);
+                timer.insert(RunningTimer { sleep, waker }).set(at, cx);
             }
         }
     }
 }
 
-impl SetTimer {
+impl RunningTimer {
     /// Whether it has not gone off yet and will at this time at the latest.
     fn is_ahead(&self, now: Instant, at: Instant) -> bool {
         let deadline = self.sleep.deadline();

@@ -153,9 +153,11 @@ impl RunningTurn {
     }
 
     /// Ends the turn as failed if there is an error, and else runs it to its end.
+    #[expect(clippy::while_let_loop, reason = "`while let` would hold the effect that waits twice")]
     async fn run_unless(mut self: Box<Self>, refusal: Option<Box<ErrorReport>>) -> TurnReport {
         let mut effects = self.begin(refusal);
-        while let Some(effect) = self.perform_ready(effects) {
+        loop {
+            let Some(effect) = self.perform_ready(effects) else { break };
             effects = match self.perform(effect).await {
                 Ok(EffectReply::None) => self.rest.take().map(|it| *it).unwrap_or_default(),
                 Ok(reply) => self.driver.apply_reply(&mut self.machine, reply),

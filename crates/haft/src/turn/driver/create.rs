@@ -28,7 +28,11 @@ pub(in crate::turn) fn create_turn(
     // keeps the input, which a future would hold to its end. The second one is moved by the callers instead of the
     // future.
     let created = Box::pin(store_turn(runner, input, cancellation));
-    Box::pin(async move { Ok(created.await?.run().await) })
+    Box::pin(async move {
+        // A statement of its own: the result of the first wait would be held during the second one.
+        let turn = created.await?;
+        Ok(turn.run().await)
+    })
 }
 
 /// Stores a turn that any process can claim, and returns its id.

@@ -86,7 +86,9 @@ impl Effects {
     /// Adds an effect behind the others.
     pub(super) fn push(&mut self, effect: Effect) {
         match self.last.replace(effect) {
-            Some(before) if self.first.is_none() => self.first = Some(before),
+            Some(before) if self.first.is_none() && self.middle.is_empty() => {
+                self.first = Some(before);
+            }
             before => self.middle.extend(before),
         }
     }

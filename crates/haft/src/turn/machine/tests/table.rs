@@ -563,6 +563,11 @@ fn effects_are_taken_in_the_order_in_which_they_were_added() {
             let mut joined = before.iter().cloned().collect::<Effects>();
             joined.append(behind.iter().cloned().collect());
             assert_eq!(joined.into_iter().collect::<Vec<_>>(), expected, "{first} of {count}");
+            let mut rest = expected.iter().cloned().collect::<Effects>();
+            (0..first).for_each(|_| drop(rest.pop_first()));
+            rest.push(Effect::BindTools);
+            let expected = [behind, &[Effect::BindTools]].concat();
+            assert_eq!(rest.into_iter().collect::<Vec<_>>(), expected, "{first} of {count}");
         }
     }
 }
