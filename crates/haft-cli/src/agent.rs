@@ -114,12 +114,12 @@ impl Agent {
             }
         };
         let of_file = store.as_ref().map(StoreAddress::own_paths).unwrap_or_default();
-        let store_dir = match (&own.store, &store) {
-            (Some(selected), _) => Some(selected.clone()),
-            (None, Some(_)) => of_file.store,
-            (None, None) => Some(find_default_store()),
+        let store_paths = match &store {
+            _ if !own.store.is_empty() => own.store.clone(),
+            Some(_) => of_file.store,
+            None => vec![find_default_store()],
         };
-        let protected = [path].into_iter().chain(store_dir);
+        let protected = [path].into_iter().chain(store_paths);
         let protected = protected.chain(own.spool.clone()).chain(of_file.spool);
         let protected = protected.chain(own.files.iter().map(PathBuf::from));
         let protected: Vec<PathBuf> = protected.chain(state_dir()).collect();

@@ -52,7 +52,7 @@ impl StoreAddress {
     /// Paths of the store that no tool for files may touch.
     pub(crate) fn own_paths(&self) -> OwnPaths<'static> {
         let spool = self.spools.as_ref().and_then(local_spool_dir);
-        OwnPaths { store: self.local_dir().map(Path::to_owned), spool, files: Vec::new() }
+        OwnPaths { store: self.url.local_paths(), spool, files: Vec::new() }
     }
 
     /// How the store is opened: with its store of large results, and with the secret if other machines share it.

@@ -122,6 +122,40 @@ enum Closing {
     Postgres(Arc<PostgresStore>, PostgresLedger),
 }
 
+impl StoreUrl {
+    /// The files and directories of this machine that the store consists of, also those that do not exist yet. Tools that
+    /// a model calls must not touch them: who can change the store or its keys approves its own calls.
+    ///
+    /// Other files in the directory of an SQLite file do not belong to it.
+    ///
+    /// ```
+    /// use haft_stores::StoreUrl;
+    ///
+    /// let paths = "sqlite:turns.sqlite".parse::<StoreUrl>()?.local_paths();
+    /// for name in ["turns.sqlite", "turns.sqlite-wal", "gate.key", "spools"] {
+    ///     assert!(paths.iter().any(|it| it.ends_with(name)));
+    /// }
+    /// assert!("postgres://db.example/haft".parse::<StoreUrl>()?.local_paths().is_empty());
+    /// # Ok::<(), haft_stores::InvalidStoreUrl>(())
+    /// ```
+    #[must_use]
+    pub fn local_paths(&self) -> Vec<PathBuf> {
+        match self {
+            Self::Dir(path) => vec![path.clone()],
+            Self::Sqlite(path) => {
+                let mut paths = SqliteStore::list_files(path);
+                let dir = paths.first().and_then(|file| file.parent()).map(Path::to_owned);
+                let dir = dir.unwrap_or_default();
+                let files = [TurnDir::KEY_FILE, TurnDir::ENVELOPE_FILE];
+                let dirs = [TurnDir::SPOOLS_DIR, TurnDir::LEDGER_DIR, DirGrants::DIR];
+                paths.extend(files.into_iter().chain(dirs).map(|name| dir.join(name)));
+                paths
+            }
+            Self::Memory | Self::Postgres(_) => Vec::new(),
+        }
+    }
+}
+
 impl OpenStores {
     /// Opens a store of turns, and the store of large results that belongs to it.
     ///

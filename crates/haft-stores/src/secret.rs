@@ -18,8 +18,8 @@ const SECRET_BYTES: usize = 32;
 /// Reads the secret in a file, or creates it. Of processes that create it at the same time one wins, and all return
 /// the same secret.
 ///
-/// Only a regular file is used that belongs to this user or to root and that no other user can read or write. A link, a pipe, a file of
-/// another user or one with wider permissions is an error, and is not opened.
+/// Only a regular file is used that belongs to this user or to root and that no other user can read or write. A link, a
+/// pipe, a file of another user or one with wider permissions is an error, and is not opened.
 pub(crate) fn load_or_create_secret(file: &Path) -> Result<[u8; SECRET_BYTES], StoreError> {
     let failed = |doing: &str, error: io::Error| {
         StoreError::backend(format!("{doing} the key `{}`", file.display()), error)

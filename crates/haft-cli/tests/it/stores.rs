@@ -186,16 +186,20 @@ fn a_store_that_is_named_without_a_directory_is_not_served_by_tools() {
                 "  - call: {{ read_file: {{ path: {path} }} }}\n  - expect: {{ read_file: {{ error: true }} }}\n"
             )
         };
-        let script = format!("steps:\n{}{}    say: done\n", reads(key), reads("results/earlier"));
+        // What is next to the store is not part of it.
+        let other =
+            "  - call: { read_file: { path: notes.txt } }\n  - say: \"{{ last.read_file }}\"\n";
+        let script = format!("steps:\n{}{}{other}", reads(key), reads("results/earlier"));
         write_scripted_agent(dir.path(), "[tools]\nfiles = {}\n", &script);
         fs::create_dir(dir.path().join("a/results")).unwrap();
         fs::write(dir.path().join("a/results/earlier"), "a large result").unwrap();
+        fs::write(dir.path().join("a/notes.txt"), "a note").unwrap();
         let agent = dir.path().join("a");
         let cli = |words: &[&str]| {
             run_haft(&agent, &[words, &["--store", store, "--spool", "results"]].concat())
         };
         let run = cli(&["run", ".", "Go."]);
-        assert!(run.starts_with("exit 0\n--- out\ndone\n"), "{run}");
+        assert!(run.starts_with("exit 0\n--- out\na note\n"), "{run}");
         assert!(agent.join(key).is_file());
         assert!(cli(&["turns"]).contains("completed"));
     }

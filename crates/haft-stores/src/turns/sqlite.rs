@@ -176,6 +176,11 @@ impl SqliteStore {
         self
     }
 
+    /// The files of the store at a path, also those that do not exist yet: the database first.
+    pub(crate) fn list_files(path: &Path) -> Vec<PathBuf> {
+        database_file::list_files(path)
+    }
+
     /// The path of the file.
     #[must_use]
     pub fn file(&self) -> &Path {

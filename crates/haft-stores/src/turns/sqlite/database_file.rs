@@ -27,6 +27,7 @@ impl DatabaseFile {
     pub(super) fn locate(path: &Path, options: SqliteOptions) -> Result<Self, StoreError> {
         let failed = |error| StoreError::backend(open_action(path), error);
         let (path, is_dir) = file_path(path).map_err(failed)?;
+        check_kind(&path).map_err(failed)?;
         if let Some(dir) = path.parent().filter(|_| !is_dir) {
             create_private_dir(dir).map_err(failed)?;
         }
@@ -38,8 +39,9 @@ impl DatabaseFile {
         path: &Path,
         options: SqliteOptions,
     ) -> Result<Self, StoreError> {
-        let located = file_path(path);
-        let (path, _) = located.map_err(|error| StoreError::backend(open_action(path), error))?;
+        let failed = |error| StoreError::backend(open_action(path), error);
+        let (path, _) = file_path(path).map_err(failed)?;
+        check_kind(&path).map_err(failed)?;
         Ok(Self { path, options, is_read_only: true })
     }
 
@@ -260,6 +262,15 @@ fn immutable_uri(path: &Path) -> String {
     uri + "?immutable=1"
 }
 
+/// The files of the store at a path, also those that do not exist yet.
+pub(in crate::turns) fn list_files(path: &Path) -> Vec<PathBuf> {
+    // Without a current directory the path cannot be opened either.
+    let file = file_path(path).map_or_else(|_| path.to_owned(), |(file, _)| file);
+    let beside = ["-wal", "-shm", "-journal"].map(|suffix| append(&file, suffix));
+    let copies: Vec<PathBuf> = migration::copy_paths(&file).collect();
+    [file].into_iter().chain(beside).chain(copies).collect()
+}
+
 /// The absolute path of the file, and whether a directory was given.
 fn file_path(path: &Path) -> std::io::Result<(PathBuf, bool)> {
     // An absolute path is never taken for a URI.
@@ -269,6 +280,15 @@ fn file_path(path: &Path) -> std::io::Result<(PathBuf, bool)> {
         path.push(DEFAULT_FILE_NAME);
     }
     Ok((path, is_dir))
+}
+
+/// Fails if something else than a file is in its place. SQLite would wait for the writer of a pipe.
+fn check_kind(path: &Path) -> std::io::Result<()> {
+    match std::fs::metadata(path) {
+        Ok(found) if !found.is_file() => Err(std::io::Error::other("it is no regular file")),
+        // SQLite says why a file cannot be opened.
+        _ => Ok(()),
+    }
 }
 
 fn open_action(path: &Path) -> String {

@@ -112,6 +112,9 @@ pub(super) fn migrate(
     Ok(())
 }
 
+/// What the name of a copy ends with until the copy is complete.
+const DRAFT: &str = ".new";
+
 /// A copy that has no final name yet. It is removed unless it is published.
 #[derive(Debug)]
 struct CopyDraft {
@@ -122,7 +125,7 @@ struct CopyDraft {
 impl CopyDraft {
     fn write(file: &DatabaseFile, version: usize) -> Result<Self, SqliteCause> {
         let copy = copy_path(&file.path, version);
-        let this = Self { draft: append(&copy, ".new"), copy };
+        let this = Self { draft: append(&copy, DRAFT), copy };
         this.copy_database(file).map_err(|error| this.failed(error))?;
         Ok(this)
     }
@@ -169,6 +172,12 @@ fn remove_old_copies(path: &Path, newest: usize) {
         // One that cannot be removed costs space and nothing else; the next migration tries again.
         let _ = fs::remove_file(copy);
     }
+}
+
+/// The copies that migrations may have made of a file, or may be making.
+pub(super) fn copy_paths(path: &Path) -> impl Iterator<Item = PathBuf> {
+    let copies = (1..MIGRATIONS.len()).map(|version| copy_path(path, version));
+    copies.flat_map(|copy| [append(&copy, DRAFT), copy])
 }
 
 /// The file next to the store that holds its copy from a version.

@@ -395,3 +395,24 @@ fn a_damaged_memory_is_noticed() {
         assert!(matches!(read, Err(StoreError::Damaged { .. })), "{read:?}");
     });
 }
+
+/// A pipe would be waited for until someone writes to it.
+#[cfg(unix)]
+#[test]
+fn a_pipe_or_a_directory_in_the_place_of_the_file_is_refused_at_once() {
+    let (dir, _) = temp_db();
+    let (pipe, parent) = (dir.path().join("pipe"), dir.path().join("parent"));
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    std::fs::create_dir_all(parent.join("haft.sqlite")).unwrap();
+    for (path, file) in [(&pipe, pipe.clone()), (&parent, parent.join("haft.sqlite"))] {
+        for error in
+            [SqliteStore::open(path).unwrap_err(), SqliteStore::open_read_only(path).unwrap_err()]
+        {
+            let path = path.display();
+            let expected = format!("could not open the store `{path}`: it is no regular file");
+            assert_eq!(message(&error), expected);
+        }
+        assert!(!std::fs::metadata(file).unwrap().is_file(), "it stays as it is");
+    }
+}
