@@ -209,6 +209,10 @@ impl ShownRetrievable {
                     Some(lines) => part.line_count(*lines),
                     None => part,
                 };
+                let part = match record.source() {
+                    Some(source) => part.source(source),
+                    None => part,
+                };
                 RetrievedPart::handle(id, tier, part.tools(tools))
             }
             (RetrievableBody::Text(text), _) => RetrievedPart::new(id, tier, text),

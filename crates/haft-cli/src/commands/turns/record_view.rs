@@ -42,7 +42,7 @@ impl RecordView<'_> {
             RowKind::Thought => ("thought".to_owned(), field("content")),
             RowKind::ToolCall => ("call".to_owned(), self.call_to_text(&row.id, &record)),
             RowKind::Memory => ("memory".to_owned(), field("content")),
-            RowKind::Retrievable => ("source".to_owned(), field("id")),
+            RowKind::Retrievable => ("source".to_owned(), source_to_text(&record)),
             RowKind::Instruction => return String::new(),
             _ => (row.kind.as_str().to_owned(), row.id.clone()),
         };
@@ -132,6 +132,12 @@ impl RecordView<'_> {
 fn call_duration(call: &Value) -> Option<std::time::Duration> {
     let time = |name: &str| serde_json::from_value::<Timestamp>(call.get(name)?.clone()).ok();
     Some(time("completedAt")?.duration_since(time("createdAt")?))
+}
+
+/// A retrieved record: where it comes from, and the id by which a model or `haft artifact --turn` opens it.
+fn source_to_text(record: &Value) -> String {
+    let (id, source) = (text_field(record, "id"), text_field(record, "source"));
+    if source.is_empty() { id } else { format!("{source} ({id})") }
 }
 
 fn text_field(record: &Value, name: &str) -> String {

@@ -110,6 +110,7 @@ pub struct HandlePart<'a> {
     part: u32,
     handle: &'a str,
     kind: &'a str,
+    source: Option<&'a str>,
     byte_length: Option<u64>,
     line_count: Option<u64>,
     tools: &'a [(&'a str, &'a str)],
@@ -118,13 +119,19 @@ pub struct HandlePart<'a> {
 impl<'a> HandlePart<'a> {
     /// The handle of an artifact of this kind, by the text with which the model names it.
     pub fn new(origin: PartOrigin<'a>, handle: &'a str, kind: &'a str) -> Self {
-        let (byte_length, line_count) = (None, None);
-        Self { origin, part: 0, handle, kind, byte_length, line_count, tools: &[] }
+        let (source, byte_length, line_count) = (None, None, None);
+        Self { origin, part: 0, handle, kind, source, byte_length, line_count, tools: &[] }
     }
 
     /// Which part of the result it is, if there are several; the first is 0.
     pub fn part(mut self, part: u32) -> Self {
         self.part = part;
+        self
+    }
+
+    /// Where it comes from, such as the name of a file. The first 100 characters are shown.
+    pub fn source(mut self, source: &'a str) -> Self {
+        self.source = Some(source);
         self
     }
 
@@ -158,6 +165,10 @@ impl<'a> HandlePart<'a> {
             one_line(self.handle),
             one_line(self.kind),
         );
+        if let Some(source) = self.source {
+            let source: String = one_line(source).chars().take(MAX_SOURCE).collect();
+            out.push_str(&format!("source: {source}\n"));
+        }
         let facts = [("byteLength", self.byte_length), ("lineCount", self.line_count)];
         for (name, value) in facts.iter().filter_map(|(name, value)| Some((name, (*value)?))) {
             out.push_str(&format!("{name}: {value}\n"));
@@ -171,6 +182,9 @@ impl<'a> HandlePart<'a> {
         out
     }
 }
+
+/// Longest source in a handle, in characters.
+const MAX_SOURCE: usize = 100;
 
 /// Longest list of tools in a handle, in bytes.
 const MAX_TOOL_LIST: usize = 400;

@@ -1,5 +1,7 @@
 //! What every sort of content looks like.
 
+use std::collections::HashSet;
+
 use super::super::nonce::Slot;
 use super::super::{
     DeveloperText, EnvelopeKey, EnvelopeModality, HandlePart, MediaFallbackPart, MemoryPart,
@@ -67,12 +69,12 @@ fn handles() {
          Query it as often as you need in this turn; it is shown nowhere else.\n\
          </untrusted_content_N1>",
     );
-    let record = HandlePart::new(PartOrigin::Retrieved("r1"), "r1", "json");
+    let record = HandlePart::new(PartOrigin::Retrieved("r1"), "r1", "json").source("a\n.log");
     check(
         &renderer().handle(&record),
         "<untrusted_content_N1 nonce=\"N1\" kind=\"artifact-handle\">\n\
          This retrieved record is too large to show. It is kept as an artifact:\n\
-         callId: r1\nkind: json\n\
+         callId: r1\nkind: json\nsource: a.log\n\
          Query it as often as you need in this turn; it is shown nowhere else.\n\
          </untrusted_content_N1>",
     );
@@ -265,6 +267,29 @@ fn a_resend_is_the_same_and_parts_differ() {
     assert_ne!(renderer().tool_result(&part(0)), renderer().tool_result(&part(1)));
     let other = super::super::PromptRenderer::new(EnvelopeKey::from_bytes([8; 32]));
     assert_ne!(renderer().tool_result(&part(0)), other.tool_result(&part(0)));
+}
+
+/// A call, a message and a retrieved record may have one id, and each may have a handle and media.
+#[test]
+fn records_of_one_id_share_no_nonce() {
+    let (id, media) = (call().to_string(), scan(TrustTier::ThirdPartyPublic));
+    let origins = [
+        PartOrigin::Call { tool: "fetch", id: call() },
+        PartOrigin::Message(&id),
+        PartOrigin::Retrieved(&id),
+    ];
+    let texts = origins.into_iter().flat_map(|origin| {
+        let handle = renderer().handle(&HandlePart::new(origin, "1a2b3c4d", "text"));
+        [handle, renderer().media_fallback(&MediaFallbackPart::new(origin, 0, &media))]
+    });
+    let nonces: HashSet<String> = texts
+        .map(|text| {
+            let nonces: HashSet<_> = tags(text.as_str()).into_iter().map(|tag| tag.nonce).collect();
+            assert_eq!(nonces.len(), 1, "{text}");
+            nonces.into_iter().next().unwrap()
+        })
+        .collect();
+    assert_eq!(nonces.len(), 6);
 }
 
 #[test]
