@@ -133,8 +133,11 @@ impl Spooler {
     /// Ends a requested call: stores what its tool returned, and returns its record.
     ///
     /// A result that cannot be stored ends the call as failed, or as unknown if the call must not be repeated: it had its
-    /// effect. So does a failure of the tool that leaves its outcome unknown. What such a call still writes is read to its end, because a program whose output is closed dies in the
+    /// effect. What such a call still writes is read to its end, because a program whose output is closed dies in the
     /// middle of its work. The record has the cause for the operator, and the turn goes on.
+    ///
+    /// A call that must not be repeated is also unknown if its tool does not know what it did
+    /// ([`ToolFailure::outcome_unknown`](crate::failure::ToolFailure::outcome_unknown)). Its record has no cause.
     pub async fn complete_call(
         &self,
         turn: &str,

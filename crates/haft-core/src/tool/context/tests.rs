@@ -2,10 +2,11 @@ use std::sync::{Arc, Barrier, Mutex, OnceLock};
 
 use serde_json::json;
 
-use super::{DispatchContext, Signal, SignalError};
+use super::{DispatchContext, HydratedRange, Signal, SignalError};
 use crate::clock::{ManualClock, Timestamp};
 use crate::error::Coded as _;
 use crate::event::{Event, EventKind, LogLevel};
+use crate::store::RowKind;
 
 fn seen(events: &Arc<Mutex<Vec<Event>>>) -> impl Fn(&Event) + Send + Sync + 'static {
     let events = Arc::clone(events);
@@ -100,6 +101,20 @@ fn an_observer_that_panics_breaks_nothing_and_keeps_nothing_from_others() {
 fn an_event_is_not_made_when_nobody_listens() {
     let ctx = DispatchContext::builder("t").build();
     ctx.emit_with(|| -> EventKind { panic!("made for nobody") });
+}
+
+/// A turn that is resumed shows the same kinds of records of the turns before.
+#[test]
+fn the_journal_keeps_the_kinds_of_records_that_are_shown() {
+    let stored = json!({ "first": "t-1", "last": "t-2", "count": 2 });
+    let range: HydratedRange = serde_json::from_value(stored.clone()).unwrap();
+    assert_eq!(range.kinds, HydratedRange::DEFAULT_KINDS);
+    assert_eq!(serde_json::to_value(&range).unwrap(), stored);
+    for kinds in [vec![], vec![RowKind::Message], vec![RowKind::Message, RowKind::Memory]] {
+        let range = HydratedRange { kinds, ..range.clone() };
+        let text = serde_json::to_string(&range).unwrap();
+        assert_eq!(serde_json::from_str::<HydratedRange>(&text).unwrap(), range, "{text}");
+    }
 }
 
 #[test]

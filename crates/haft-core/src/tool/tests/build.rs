@@ -1,12 +1,15 @@
 //! Definitions: what is refused, and that every fault is named.
 
+use std::collections::HashSet;
+use std::sync::Arc;
+
 use serde_json::json;
 
 use super::{echo, search};
 use crate::artifact::{ArtifactDraft, ArtifactKind};
 use crate::error::Coded as _;
-use crate::schema::args::{Args, Strictness};
-use crate::schema::{array, integer, object, string};
+use crate::schema::args::{Args, DecodeError, FromArgs, Strictness};
+use crate::schema::{InputSchema, SchemaFault, array, integer, object, string};
 use crate::tool::{Concurrency, OnCollision, Tool, ToolBuilder, ToolEffect, ToolRole};
 
 #[track_caller]
@@ -86,6 +89,22 @@ fn a_query_on_artifacts_is_never_wrapped() {
         &["`artifact`: a query on artifacts is never wrapped as an artifact"],
     );
     assert_eq!(*query().build().unwrap().role(), ToolRole::ArtifactQuery);
+}
+
+#[test]
+fn a_query_says_which_artifacts_it_reads() {
+    let query = || search().handler(|_: Args| "answer").artifact_query();
+    let handles = Arc::new(HashSet::from(["1a2b3c4d".to_owned()]));
+    for (tool, handle, kind, expected) in [
+        (query(), "1a2b3c4d", ArtifactKind::JSON, false),
+        (query().queried_handles(Arc::clone(&handles)), "1a2b3c4d", ArtifactKind::JSON, true),
+        (query().queried_handles(handles), "5e6f7a8b", ArtifactKind::JSON, false),
+        (query().queried_kinds(|it| *it == ArtifactKind::JSON), "1", ArtifactKind::JSON, true),
+        (query().queried_kinds(|it| *it == ArtifactKind::JSON), "1", ArtifactKind::MARKDOWN, false),
+    ] {
+        let tool = tool.build().unwrap();
+        assert_eq!(tool.queries_artifact(handle, &kind), expected, "{handle} {kind:?}");
+    }
 }
 
 #[test]
@@ -212,6 +231,35 @@ fn a_handler_without_arguments_may_have_an_explicit_empty_schema() {
     assert!(faults.contains("the handler takes no arguments"), "{faults}");
     let twice = now().input(object()).input(object()).handler(|| "noon").build().unwrap_err();
     assert!(twice.to_string().contains("more than once"), "{twice}");
+}
+
+/// Arguments whose type says what they are.
+struct Place;
+
+impl FromArgs for Place {
+    fn input_schema() -> Option<Result<InputSchema, Vec<SchemaFault>>> {
+        Some(InputSchema::new(object().field("city", string().required())))
+    }
+
+    fn from_args(_: &Args) -> Result<Self, DecodeError> {
+        Ok(Self)
+    }
+}
+
+#[test]
+fn a_handler_whose_arguments_have_a_schema_takes_no_other() {
+    let weather = || Tool::builder("weather").description("Tells the weather.");
+    let own = weather().handler(|_: Place| "sunny").build().unwrap();
+    assert_eq!(own.input_schema().json_schema()["required"], json!(["city"]));
+    for given in [object(), object().field("city", string().required())] {
+        refused(
+            weather().input(given).handler(|_: Place| "sunny"),
+            &[
+                "`input`: the schema is given more than once; a handler whose argument type derives \
+               `ToolArgs` brings its own",
+            ],
+        );
+    }
 }
 
 #[tokio::test]

@@ -5,17 +5,24 @@
 
 use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::process::{Child, Command, Output, Stdio};
+use std::task::{Context, Poll};
 
+use bytes::Bytes;
+use futures_core::Stream;
+use haft::ToolFailure;
 use haft::artifacts::text::{GrepOptions, TextView};
 use haft::stores::DirSpoolStore;
-use haft::stores::{SpoolError, SpoolKey, SpoolStore};
+use haft::stores::{SpoolError, SpoolKey, SpoolPayload, SpoolStore};
+use haft::tools::ByteStream;
 
 use super::{read_all, run, stream};
 
-/// Where a child works, and the first version it writes.
+/// Where a child works, the first version it writes, and the version whose write it never ends.
 const FOLDER: &str = "HAFT_TEST_SPOOL_FOLDER";
 const FIRST: &str = "HAFT_TEST_SPOOL_FIRST";
+const ENDLESS: &str = "HAFT_TEST_SPOOL_ENDLESS";
 
 /// This binary once more, behind `wrapper`, running one test.
 fn again(wrapper: &[&str], test: &str, folder: &Path) -> Command {
@@ -70,27 +77,47 @@ fn names(folder: &Path) -> Vec<String> {
 fn child_streams_until_it_is_killed() {
     let Some(folder) = child_folder() else { return };
     let store = DirSpoolStore::open(folder).unwrap();
-    let first = std::env::var_os(FIRST).unwrap().into_string().unwrap().parse().unwrap();
+    let number = |name| std::env::var_os(name).and_then(|it| it.to_str()?.parse::<u64>().ok());
+    let (first, endless) = (number(FIRST).unwrap(), number(ENDLESS));
     for version in first..u64::MAX {
         println!("step: begins");
-        run(store.write(key(version), stream(&content(version), 10_000))).unwrap();
+        let payload = if endless == Some(version) {
+            SpoolPayload::Stream(ByteStream::new(StalledStream { left: 60 + version % 10 }))
+        } else {
+            stream(&content(version), 10_000)
+        };
+        run(store.write(key(version), payload)).unwrap();
         println!("step: wrote {version}");
     }
 }
 
-/// Waits until a child has taken so many steps and a little more, kills it, and gives the last version
-/// it said it wrote.
-fn kill_after(mut child: Child, steps: usize, more: u32) -> Option<u64> {
+/// Pieces of 10 kB, and then neither another one nor an end. Sixty are more than a store takes before it writes.
+struct StalledStream {
+    left: u64,
+}
+
+impl Stream for StalledStream {
+    type Item = Result<Bytes, ToolFailure>;
+
+    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let Some(left) = self.left.checked_sub(1) else {
+            println!("step: stalls");
+            return Poll::Pending;
+        };
+        self.left = left;
+        Poll::Ready(Some(Ok(Bytes::from(vec![b'.'; 10_000]))))
+    }
+}
+
+/// Waits until a child has taken so many steps, kills it, and gives the last version it said it wrote.
+fn kill_after(mut child: Child, steps: u64) -> Option<u64> {
     let mut output = BufReader::new(child.stdout.take().unwrap());
     let (mut said, mut seen) = (String::new(), 0);
     while seen < steps {
         let mut line = String::new();
         assert!(output.read_line(&mut line).unwrap() > 0, "the child ended by itself: {said}");
-        seen += usize::from(line.contains("step: "));
+        seen += u64::from(line.contains("step: "));
         said += &line;
-    }
-    for _ in 0..more {
-        std::thread::yield_now();
     }
     child.kill().unwrap();
     output.read_to_string(&mut said).unwrap();
@@ -103,15 +130,22 @@ fn kill_after(mut child: Child, steps: usize, more: u32) -> Option<u64> {
 fn a_kill_leaves_the_old_content_or_the_new() {
     let folder = tempfile::tempdir().unwrap();
     let store = DirSpoolStore::open(folder.path()).unwrap();
-    let (mut next, mut unfinished) = (0, 0);
-    for round in 0..24_u32 {
+    let mut next = 0;
+    for round in 0..24_u64 {
         let mut command = again(&[], "child_streams_until_it_is_killed", folder.path());
-        let child = command.env(FIRST, next.to_string()).spawn().unwrap();
-        let steps = usize::try_from(round % 4).unwrap();
-        let wrote = kill_after(child, steps, round * round * 40);
+        let command = command.env(FIRST, next.to_string());
+        // Every other child is killed in the middle of a write, the others wherever they are after some steps.
+        let (is_in_write, whole) = (round % 2 == 0, round / 2 % 3);
+        let wrote = if is_in_write {
+            let child = command.env(ENDLESS, (next + whole).to_string()).spawn().unwrap();
+            kill_after(child, 2 * whole + 2)
+        } else {
+            kill_after(command.spawn().unwrap(), round / 2 % 5)
+        };
         let done = wrote.map_or(next, |version| version + 1);
 
-        unfinished += usize::from(names(folder.path()).iter().any(|name| name.ends_with(".tmp")));
+        let is_unfinished = names(folder.path()).iter().any(|name| name.ends_with(".tmp"));
+        assert!(is_unfinished || !is_in_write, "the write of round {round} was not hit");
         // What was said to be written is there; what was being written may be there as well.
         let found: Vec<Option<u64>> =
             [0, 1].map(|parity| stored_version(&store, key(parity))).to_vec();
@@ -130,7 +164,6 @@ fn a_kill_leaves_the_old_content_or_the_new() {
         assert!(left.iter().all(|name| !name.ends_with(".tmp")), "{left:?}");
         next = newest;
     }
-    assert!(unfinished > 0, "no write was hit");
     assert!(next > 0, "no write got through");
 }
 

@@ -1,6 +1,7 @@
 use super::{OfferPoint, ToolChanges, ToolRegistry};
 use crate::artifact::ArtifactKind;
-use crate::tool::{Tool, ToolBuilder};
+use crate::id::{CallId, RecordId};
+use crate::tool::{Tool, ToolBuilder, ToolName};
 
 fn tool(name: &str) -> Tool {
     Tool::builder(name).description("A tool.").handler(|| "").build().unwrap()
@@ -115,6 +116,69 @@ fn a_restored_registry_has_the_same_block() {
     assert_eq!(added(&restored), added(&tools));
     assert_eq!(names(&restored.hidden()), names(&tools.hidden()));
     assert!(restored.find("a").is_err() && restored.find("b").is_err());
+}
+
+/// A provider that binds reasoning to the tools of a request needs it in another process, too.
+#[test]
+fn a_restored_tool_has_the_point_at_which_it_was_added() {
+    let call = RecordId::first(CallId::of_text("a", "{}"));
+    for (has_reasoned, last_call) in
+        [(false, None), (true, None), (false, Some(call)), (true, Some(call))]
+    {
+        let (tools, restored) = (ToolRegistry::new(), ToolRegistry::new());
+        tools.register(tool("a")).unwrap();
+        restored.register(tool("a")).unwrap();
+        tools.offer_tools(OfferPoint::new());
+        let journaled = tools.clone();
+        tools.register(tool("late")).unwrap();
+        tools.offer_tools(OfferPoint::new().after_call(last_call).has_reasoned(has_reasoned));
+        restored.restore(&tools.changes_since(&journaled));
+        restored.register(tool("late")).unwrap();
+        restored.offer_tools(OfferPoint::new());
+        for tools in [tools, restored] {
+            let added = tools.tool_block().into_iter().map(|it| it.added_at);
+            let added: Vec<_> =
+                added.map(|at| at.map(|at| (at.has_reasoned, at.last_call))).collect();
+            assert_eq!(added, [None, Some((has_reasoned, last_call))]);
+        }
+    }
+}
+
+/// Another process needs the last definition of a tool, and learns once that a tool is hidden or gone.
+#[test]
+fn a_tool_is_journaled_when_it_is_added_changed_hidden_or_removed() {
+    let other = Tool::builder("a").description("Another one.").handler(|| "").build().unwrap();
+    let tools = ToolRegistry::with_tools([tool("a"), tool("b")]).unwrap();
+    tools.offer_tools(OfferPoint::new());
+    let mut journaled = tools.clone();
+    let mut check = |registered: &[&Tool], hidden: &[&str], removed: &[&str]| {
+        let changes = tools.changes_since(&journaled);
+        let found: Vec<_> =
+            changes.registered.iter().map(|it| (it.name.as_str(), it.definition)).collect();
+        let expected: Vec<_> =
+            registered.iter().map(|it| (it.name().as_str(), it.definition_digest())).collect();
+        assert_eq!(found, expected);
+        let list = |names: &[ToolName]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+        assert_eq!(list(&changes.hidden), hidden);
+        assert_eq!(list(&changes.removed), removed);
+        journaled = tools.clone();
+    };
+    tools.overwrite(tool("a"));
+    check(&[], &[], &[]);
+    tools.overwrite(other.clone());
+    check(&[&other], &[], &[]);
+    tools.unregister("a");
+    check(&[], &[], &["a"]);
+    tools.hide(["b"]).unwrap();
+    check(&[], &["b"], &[]);
+    tools.register(other.clone()).unwrap();
+    check(&[&other], &[], &[]);
+    // A tool that covers a name is not one of the application, which may add one of that name later.
+    tools.extend_overlay([tool("c")]);
+    tools.hide(["c"]).unwrap();
+    check(&[], &[], &[]);
+    tools.overwrite(tool("c"));
+    check(&[&tool("c")], &["c"], &[]);
 }
 
 /// A tool of a source that comes late in another process is as hidden as it was.
