@@ -109,7 +109,7 @@ impl fmt::Display for ToolError {
         match self {
             Self::InvalidArgs { tool, problems } => write!(
                 f,
-                "the arguments of `{tool}` were refused:\n{problems}\nmend them and call `{tool}` again"
+                "the arguments of `{tool}` were refused:\n{problems}\ncorrect them and call `{tool}` again"
             ),
             Self::Downstream { tool, failure } => write!(f, "`{tool}` failed: {failure}"),
             Self::Panicked { tool, .. } => write!(

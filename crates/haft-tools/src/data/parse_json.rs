@@ -20,15 +20,15 @@ pub(super) struct ParsedJson {
     warnings: Vec<&'static str>,
 }
 
-/// Checks JSON text, and mends what people and models often get wrong: single quotes, commas before a closing
+/// Checks JSON text, and repairs what people and models often get wrong: single quotes, commas before a closing
 /// bracket, a code fence around it, `True` and `None`, line breaks in strings.
 ///
-/// Returns JSON: `value`, and `warnings`, one for each thing that was mended. Without warnings the text was
+/// Returns JSON: `value`, and `warnings`, one for each thing that was repaired. Without warnings the text was
 /// valid JSON.
 #[tool(effect = "read-only", artifact = "json")]
 pub(super) fn parse_json(args: ParseJsonArgs) -> Result<Json<ParsedJson>, ToolFailure> {
     let (value, repairs) = Document::parse_lenient(&args.text).map_err(|error| {
-        ToolFailure::new(format!("the text is not JSON and cannot be mended: {error}"))
+        ToolFailure::new(format!("the text is not JSON and cannot be repaired: {error}"))
     })?;
     Ok(Json(ParsedJson { value, warnings: repairs.into_iter().map(warning_text).collect() }))
 }
@@ -40,6 +40,6 @@ const fn warning_text(repair: Repair) -> &'static str {
         Repair::SingleQuotes => "strings in single quotes were read as strings",
         Repair::RawControl => "control characters in strings were kept as they are",
         Repair::PythonWord => "`True`, `False` or `None` was read as the word of JSON",
-        _ => "the text was mended",
+        _ => "the text was repaired",
     }
 }

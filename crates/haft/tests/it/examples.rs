@@ -1,6 +1,8 @@
 //! Every example runs, offline, and says what it should.
 
+#[cfg(feature = "http")]
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+#[cfg(feature = "http")]
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
 use std::process::Command;
@@ -77,7 +79,7 @@ fn one_tool() {
     the arguments of `get_weather` were refused:
     - `/town`: this field does not exist; the fields are `city`, `units`
     - `/city`: missing; expected a non-empty string; for example "text"
-    mend them and call `get_weather` again
+    correct them and call `get_weather` again
     "##);
 }
 
@@ -99,7 +101,7 @@ fn foreign_schema() {
     the arguments of `transfer` were refused:
     - `/account`: "47" does not match "^[0-9]{4}$"; expected a value that meets `pattern`
     - `/amount`: -1 is less than or equal to the minimum of 0; expected a value that meets `exclusiveMinimum`
-    mend them and call `transfer` again
+    correct them and call `transfer` again
     "##);
 }
 

@@ -78,7 +78,7 @@ async fn refused_arguments_never_reach_the_handler_and_are_observed() {
          - `/limit`: expected an integer from 1 to 50, got 99; for example 10\n\
          - `/qery`: this field does not exist; did you mean `query`?\n\
          - `/query`: missing; expected a string; for example \"text\"\n\
-         mend them and call `search` again"
+         correct them and call `search` again"
     );
     assert_eq!(calls.load(Ordering::Relaxed), 0);
     let events = seen.lock().unwrap();
