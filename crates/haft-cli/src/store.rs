@@ -139,16 +139,43 @@ fn is_short_for(id: &str, text: &str) -> bool {
 /// The shortest end of an id that names a turn.
 const MIN_SUFFIX: usize = 4;
 
-/// Finds the open gate with this id, or the only one whose id starts with the text.
+/// Finds the open gate with this id, or the only one that the text is short for.
 pub(crate) async fn find_open_gate(stores: &OpenStores, text: &str) -> Result<Gate> {
     let mut open = Gatekeeper::of_stores(stores).open_gates(None).await?;
     if let Some(at) = open.iter().position(|gate| gate.id.as_str() == text) {
         return Ok(open.swap_remove(at));
     }
-    open.retain(|gate| gate.id.as_str().starts_with(text));
+    open.retain(|gate| is_short_for_gate(gate, text));
     let ids: Vec<&str> = open.iter().map(|gate| gate.id.as_str()).collect();
     require_unique("open gate", text, &ids, "haft gates")?;
     open.pop().ok_or_else(|| UserError::new("no gate").into())
+}
+
+/// Whether a text is the beginning of a gate's id, or a short id of its turn, alone or with the beginning of the rest.
+fn is_short_for_gate(gate: &Gate, text: &str) -> bool {
+    let (turn, rest) = text.split_once('/').unwrap_or((text, ""));
+    gate.id.as_str().starts_with(text)
+        || is_short_for(gate.turn.as_str(), turn) && rest_of_gate(gate).starts_with(rest)
+}
+
+/// The part of a gate's id that says where in its turn the gate is.
+fn rest_of_gate(gate: &Gate) -> &str {
+    let rest = gate.id.as_str().strip_prefix(gate.turn.as_str());
+    rest.and_then(|it| it.strip_prefix('/')).unwrap_or_default()
+}
+
+/// A short name of a gate that [`find_open_gate`] understands.
+pub(crate) fn short_gate_id(gate: &Gate) -> String {
+    let rest = rest_of_gate(gate);
+    match rest.split_once("/approval") {
+        // A call is named by its key, a hash.
+        Some((key, _)) => {
+            let key = key.get(..SHORT_ID).unwrap_or(key);
+            format!("{}/{key}", short_id(&gate.turn))
+        }
+        None if rest.is_empty() => gate.id.as_str().to_owned(),
+        None => format!("{}/{rest}", short_id(&gate.turn)),
+    }
 }
 
 /// Returns an error unless exactly one id was found.

@@ -1,5 +1,7 @@
 //! Styled output, progress indicators, and sanitizing of text that comes from models, tools and files.
 
+mod progress;
+
 use std::borrow::Cow;
 use std::fmt;
 use std::io::{IsTerminal as _, Write as _, stderr, stdin, stdout};
@@ -9,8 +11,9 @@ use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
 use clap::ColorChoice;
 use haft::trust::is_invisible;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetpgrp, tcgetwinsize, tcsetattr};
+
+pub(crate) use self::progress::Progress;
 
 /// Whether standard output and standard error get styled text.
 #[derive(Clone, Copy, Debug)]
@@ -117,17 +120,15 @@ impl Terminal {
     /// [`start_spinner`]: Self::start_spinner
     pub(crate) fn start_spinner_since(self, label: &str, elapsed: Duration) -> Progress {
         let progress = self.start_spinner(label);
-        if let Some(bar) = &progress.0 {
-            bar.set_elapsed(elapsed);
-        }
+        progress.set_elapsed(elapsed);
         progress
     }
 
     /// Starts a spinner. It appears only if standard error is a terminal, and after a short delay.
     pub(crate) fn start_spinner(self, label: &str) -> Progress {
         match self.verbosity {
-            Verbosity::Quiet => Progress(None),
-            _ => start_progress(None, label, "{spinner} {msg} ({elapsed})"),
+            Verbosity::Quiet => Progress::hidden(),
+            _ => Progress::start(None, label, "{spinner} {msg} ({elapsed})"),
         }
     }
 
@@ -137,41 +138,8 @@ impl Terminal {
             Some(_) => "{spinner} {msg} {wide_bar} {bytes}/{total_bytes} ({eta})",
             None => "{spinner} {msg} {bytes} ({elapsed})",
         };
-        start_progress(bytes, label, template)
+        Progress::start(bytes, label, template)
     }
-}
-
-/// A progress indicator that is removed from the screen when it is dropped.
-#[derive(Debug)]
-pub(crate) struct Progress(Option<ProgressBar>);
-
-impl Progress {
-    /// Sets how many bytes are done.
-    pub(crate) fn set_position(&self, bytes: u64) {
-        if let Some(bar) = &self.0 {
-            bar.set_position(bytes);
-        }
-    }
-}
-
-impl Drop for Progress {
-    fn drop(&mut self) {
-        if let Some(bar) = &self.0 {
-            bar.finish_and_clear();
-        }
-    }
-}
-
-fn start_progress(bytes: Option<u64>, label: &str, template: &str) -> Progress {
-    if !stderr().is_terminal() {
-        return Progress(None);
-    }
-    let bar = ProgressBar::with_draw_target(bytes, ProgressDrawTarget::stderr());
-    let style = ProgressStyle::with_template(template);
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
-    bar.set_message(sanitize(label));
-    bar.enable_steady_tick(Duration::from_millis(200));
-    Progress(Some(bar))
 }
 
 fn styled(is_styled: bool, role: TextRole, text: &str) -> String {

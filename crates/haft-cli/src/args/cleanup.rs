@@ -13,7 +13,7 @@ pub(crate) struct CancelArgs {
     /// Reason that is stored with the turn
     #[arg(long, value_name = "TEXT", default_value = "it was not needed any more")]
     pub(crate) reason: String,
-    /// Cancel also a turn that a process runs, on this machine or another one
+    /// Also cancel a turn that a process runs, on this machine or another one
     ///
     /// The request is stored. The process sees it when it renews its lease on the turn.
     #[arg(long)]
@@ -33,10 +33,10 @@ pub(crate) struct RmArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct GcArgs {
-    /// Remove also the turns that began longer ago than AGE and have ended, such as `30d`, `12h` or `45m`
+    /// Also remove turns that have ended and began longer ago than AGE, such as `30d`, `12h` or `45m`
     #[arg(long, value_name = "AGE", value_parser = parse_age)]
     pub(crate) older_than: Option<Duration>,
-    /// Remove also the content of turns that are not in the database
+    /// Also remove the content of turns that are not in the database
     #[arg(long)]
     pub(crate) force: bool,
     #[command(flatten)]

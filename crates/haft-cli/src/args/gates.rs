@@ -15,7 +15,7 @@ pub(crate) struct GatesArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ApproveArgs {
-    /// Id of the gate, or a unique prefix of it
+    /// The gate as `haft gates` lists it, or the id of a turn with one open gate
     pub(crate) gate: String,
     /// Value as JSON, for a gate that expects more than yes or no; `@FILE` to read a file, `-` to read standard input
     pub(crate) value: Option<String>,
@@ -31,11 +31,11 @@ pub(crate) struct ApproveArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct DenyArgs {
-    /// Id of the gate, or a unique prefix of it
+    /// The gate as `haft gates` lists it, or the id of a turn with one open gate
     pub(crate) gate: String,
     /// Reason that the model receives [default: it was not allowed]
     reason: Option<String>,
-    /// The same, as an option
+    /// Reason that the model receives, as an option
     #[arg(id = "reason_option", long = "reason", value_name = "TEXT", conflicts_with = "reason")]
     reason_option: Option<String>,
     #[command(flatten)]

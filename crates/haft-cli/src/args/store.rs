@@ -11,7 +11,7 @@ use crate::store_address::{StoreAddress, local_spool_dir};
 pub(crate) struct StoreArg {
     /// Store of turns: a directory, `sqlite:FILE` or `postgres://…` [default: .haft]
     ///
-    /// A server that is shared needs --spool and the variable HAFT_STORE_SECRET as well.
+    /// A shared server also needs --spool and the variable HAFT_STORE_SECRET.
     #[arg(long, value_name = "ADDRESS", env = "HAFT_STORE", hide_env = true)]
     pub(crate) store: Option<StoreUrl>,
     /// Store of large results: a directory or `s3://BUCKET/PREFIX` [default: next to the turns]

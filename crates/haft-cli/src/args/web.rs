@@ -9,7 +9,7 @@ use super::StoreArg;
 
 #[derive(Debug, Args)]
 pub(crate) struct WebArgs {
-    /// Agents whose tools the page shows; the agents of stored turns are found by themselves
+    /// Agents whose tools the page shows; the agents of stored turns need not be named
     #[arg(long = "agent", value_name = "AGENT")]
     pub(crate) agents: Vec<PathBuf>,
     #[command(flatten)]

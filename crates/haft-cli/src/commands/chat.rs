@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::process::ExitCode;
 
 use anyhow::Result;
+use haft::executors::{DispatchExecutor as _, ExecutorDescription};
 use haft::stores::OpenStores;
 use haft::stores::{TurnQuery, TurnSummary};
 use haft::turn::TurnRunner;
@@ -12,11 +13,11 @@ use uuid::Uuid;
 use super::conversations::read_messages;
 use super::elide;
 use super::run::{
-    TurnSession, build_runner, build_turn_input, new_user_message, resume_when_released,
-    session_options,
+    ModelExecutor, TurnSession, build_runner, build_turn_input, new_user_message,
+    resume_when_released, session_options,
 };
 use crate::agent::Agent;
-use crate::args::ChatArgs;
+use crate::args::{ChatArgs, RunOptions};
 use crate::conversations::{find_conversation, list_turns_of};
 use crate::keyboard::{Keyboard, KeyboardInput};
 use crate::markdown::MarkdownStream;
@@ -56,6 +57,12 @@ pub(super) async fn run_chat(
     print_greeting(&agent, &conversation, terminal);
     session.print_beginning(None, &[]);
     if let Some(newest) = newest {
+        if is_asked_no_more(&newest, &agent, &args.options)? && Keyboard::is_interactive() {
+            let model = newest.model.as_deref().unwrap_or_default();
+            let text = format!("the last turn asked the model `{model}`; --model asks it again");
+            let text = terminal.style_stderr(TextRole::Muted, sanitize(&text));
+            print_line(format_args!("{text}"));
+        }
         resume_interrupted_turn(&mut session, newest, terminal).await?;
     }
     loop {
@@ -77,6 +84,12 @@ pub(super) async fn run_chat(
             }
         }
     }
+}
+
+/// Whether a model took the steps of a turn, and the script of the agent takes those of the next one.
+fn is_asked_no_more(turn: &TurnSummary, agent: &Agent, options: &RunOptions) -> Result<bool> {
+    let executor = ModelExecutor::select(agent, options)?;
+    Ok(turn.model.is_some() && matches!(executor.description(), ExecutorDescription::Script { .. }))
 }
 
 /// What the user gives at the prompt.

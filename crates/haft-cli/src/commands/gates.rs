@@ -8,9 +8,9 @@ use haft::turn::Gate;
 use haft::turn::{Clock as _, Gatekeeper, SettleError, StandingApproval, SystemClock};
 use serde_json::{Value, json};
 
-use super::run::DEFAULT_GRANT_TIME;
+use super::run::{DEFAULT_GRANT_TIME, expects_approval};
 use crate::args::{AlwaysArgs, ApproveArgs, DecisionArgs, DenyArgs, GatesArgs, GrantSelection};
-use crate::store::{find_open_gate, open_store, open_store_to_read};
+use crate::store::{find_open_gate, open_store, open_store_to_read, short_gate_id};
 use crate::terminal::{Terminal, TextRole, print_line, sanitize};
 use crate::user_error::UserError;
 
@@ -76,13 +76,14 @@ pub(super) fn format_preview(
 }
 
 fn gate_to_text(gate: &Gate, terminal: &Terminal) -> String {
-    let id = terminal.style_stdout(TextRole::Key, gate.id.as_str());
+    let id = terminal.style_stdout(TextRole::Key, short_gate_id(gate));
     let mut text = format!("{id}  {}\n", sanitize(&gate.reason));
     text.push_str(&format!("  turn     {}\n", gate.turn));
     if !gate.payload.is_null() {
         text.push_str(&format!("  payload  {}\n", sanitize(&gate.payload.to_string())));
     }
-    if let Some(schema) = &gate.schema {
+    // An approval is yes or no, which needs no schema.
+    if let Some(schema) = gate.schema.as_ref().filter(|_| !expects_approval(gate)) {
         text.push_str(&format!("  schema   {}\n", sanitize(&schema.to_string())));
     }
     if let Some(preview) = &gate.preview {
@@ -119,7 +120,11 @@ pub(super) async fn approve_gate(args: &ApproveArgs, terminal: &Terminal) -> Res
         }
         _ => "approved",
     };
-    print_line(format_args!("{} {}", terminal.style_stderr(TextRole::Success, done), gate.id));
+    print_line(format_args!(
+        "{} {}",
+        terminal.style_stderr(TextRole::Success, done),
+        short_gate_id(&gate)
+    ));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -143,7 +148,11 @@ pub(super) async fn deny_gate(args: &DenyArgs, terminal: &Terminal) -> Result<Ex
     let user = read_user_name(&args.decision);
     let rejected = Gatekeeper::of_stores(&stores).reject(&gate.id, args.reason(), &user).await;
     rejected.map_err(|error| explain_decision_error(error, &gate))?;
-    print_line(format_args!("{} {}", terminal.style_stderr(TextRole::Warning, "denied"), gate.id));
+    print_line(format_args!(
+        "{} {}",
+        terminal.style_stderr(TextRole::Warning, "denied"),
+        short_gate_id(&gate)
+    ));
     Ok(ExitCode::SUCCESS)
 }
 

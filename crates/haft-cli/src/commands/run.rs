@@ -27,7 +27,7 @@ use haft::turn::{
 };
 
 use self::attachments::Attachments;
-pub(super) use self::gate_reply::DEFAULT_GRANT_TIME;
+pub(super) use self::gate_reply::{DEFAULT_GRANT_TIME, expects_approval};
 use self::model_executor::{CHANGE_EXECUTOR, check_model_option};
 pub(super) use self::model_executor::{ExecutorUse, ModelExecutor};
 use self::recording_file::RecordingFile;

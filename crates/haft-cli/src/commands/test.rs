@@ -56,6 +56,11 @@ pub(super) async fn run_tests(args: &TestArgs, terminal: &Terminal) -> Result<Ex
     let mut agent = Agent::load(&args.agent.agent)?;
     let tests = find_tests(&agent, args)?;
     if tests.is_empty() {
+        if let Some(filter) = args.filter.as_deref() {
+            let message = format!("`{}` has no test whose name contains `{filter}`", agent.name());
+            let hint = "tests are named as files of the agent; prompts need --model";
+            return Err(UserError::new(message).hint(hint).code(FailureCode::NotFound).into());
+        }
         let error = UserError::new(format!("`{}` has no tests", agent.name()));
         let hint =
             "put scripts (.yaml), recordings (.json) or prompts (.toml) into its directory `tests`";
@@ -144,7 +149,8 @@ fn prompt_tests(name: &str, file: &Path, agent: &Agent, args: &TestArgs) -> Resu
         [] => agent.file.model.clone().into_iter().collect(),
         models => models.to_vec(),
     };
-    if models.is_empty() {
+    let is_wanted = args.filter.as_ref().is_none_or(|it| name.contains(it));
+    if models.is_empty() && is_wanted {
         print_line(format_args!("skipped {}: it needs --model", sanitize(name)));
     }
     let tests = models.into_iter().map(|model| AgentTest {

@@ -8,7 +8,8 @@ mod turn_view;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use haft::stores::{StoredTurn, TurnStatus};
+use haft::stores::{StoredTurn, TurnStatus, TurnSummary};
+use haft::turn::{Clock as _, SystemClock};
 use serde_json::Value;
 
 pub(super) use self::turn_list::list_turns;
@@ -17,6 +18,18 @@ use crate::args::ShowArgs;
 use crate::store::{find_turn, open_store_to_read};
 use crate::terminal::{Terminal, TextRole, sanitize};
 use crate::user_error::{FailureCode, UserError};
+
+/// What a person reads as the status of a turn. One that no process holds, and that can be resumed, is interrupted: the
+/// store calls it suspended if its process left it in order, and running if its process died.
+fn status_word(summary: &TurnSummary) -> &'static str {
+    let now = SystemClock::new().now();
+    let is_held = summary.holder.is_some() && summary.held_until.is_some_and(|until| until > now);
+    match summary.status {
+        TurnStatus::Suspended => "interrupted",
+        TurnStatus::Running if !is_held => "interrupted",
+        status => status.as_str(),
+    }
+}
 
 fn status_role(status: TurnStatus) -> TextRole {
     match status {

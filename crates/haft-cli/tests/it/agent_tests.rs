@@ -51,6 +51,9 @@ fn scripts_recordings_and_prompts_are_run() {
         xml.contains("tests=\"3\" failures=\"1\"") && xml.contains("<failure message="),
         "{xml}"
     );
+    let none = cli(&["test", "a", "nothing"]);
+    assert!(none.starts_with("exit 3") && none.contains("no test whose name contains"), "{none}");
+    assert!(!none.contains("skipped"), "{none}");
     // Without --yes nothing is approved.
     assert!(cli(&["test", "a", "script.yaml"]).starts_with("exit 1"));
     let (port, _requests) = serve(response("200 OK\r\ncontent-type: application/json", ANSWER));

@@ -110,7 +110,7 @@ fn a_turn_is_shown_with_everything_that_the_model_saw() {
                  E_INVALID_TOOL_ARGS: the arguments of `book` were refused:
                  - `/dya`: this field does not exist; the fields are `day`, `seats`
                  - `/day`: missing; expected one of "friday", "monday"; for example "friday"
-                 mend them and call `book` again
+                 correct them and call `book` again
     ── step 2 · 1,300 prompt + 3 completion tokens · $0.0013 · N ms · request of N bytes, N % as before
     assistant  Booked.
     "#);

@@ -8,7 +8,9 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
+use rustix::termios::{Winsize, tcsetwinsize};
 
+use super::http::{response, serve};
 use super::support::{
     attach_terminal, haft, json_string, run_haft, write_agent, write_asking_agent, write_script,
     write_scripted_agent,
@@ -24,9 +26,16 @@ struct TerminalSession {
 
 impl TerminalSession {
     fn new(dir: &Path, words: &[&str]) -> Self {
+        Self::with_columns(dir, words, 0)
+    }
+
+    /// At a terminal of this width; 0 if the terminal does not tell it.
+    fn with_columns(dir: &Path, words: &[&str], columns: u16) -> Self {
         let mut command = haft(dir);
         command.args(words).env("TERM", "xterm");
         let keys = attach_terminal(&mut command);
+        let size = Winsize { ws_row: columns, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&keys, size).unwrap();
         let child = command.spawn().unwrap();
         drop(command);
         let (mut read, (send, screen)) = (keys.try_clone().unwrap(), channel());
@@ -69,6 +78,15 @@ impl TerminalSession {
     }
 }
 
+/// The text of a line without its escape sequences.
+fn strip_styles(line: &str) -> String {
+    let pieces = line.split("\u{1b}[");
+    pieces
+        .enumerate()
+        .map(|(n, it)| if n == 0 { it } else { it.split_once('m').unwrap().1 })
+        .collect()
+}
+
 /// A question that would clear the screen.
 const QUESTION: &str = r"May I \u001b[2Jmake this file?";
 
@@ -92,6 +110,42 @@ fn the_user_at_the_terminal_is_asked() {
     assert_eq!((yes.wait_for_exit(), made.exists()), (0, true));
 }
 
+/// A reply that is no choice decides nothing.
+#[test]
+fn a_slip_of_the_finger_is_asked_again() {
+    let dir = tempfile::tempdir().unwrap();
+    write_asking_agent(dir.path(), "May I?");
+    let mut session = TerminalSession::new(dir.path(), &["-q", "run", "a"]);
+    session.wait_for("approve? [y/N] ");
+    session.type_keys("yy\n");
+    session
+        .wait_for("`yy` is not a choice: y approves the call, n denies it, ? lists more choices");
+    session.wait_for("approve? [y/N] ");
+    session.type_keys("?\n");
+    session.wait_for("replies:\r\n  y   approve this call\r\n  n   deny it");
+    session.wait_for("approve? [y/N] ");
+    session.type_keys("y\n");
+    session.wait_for("over");
+    assert_eq!((session.wait_for_exit(), dir.path().join("a/made").exists()), (0, true));
+}
+
+/// Terminals echo Ctrl-C as `^C` behind the cursor. On a full line the echo would wrap, and the spinner would stay.
+#[test]
+fn a_spinner_leaves_room_for_the_echo_of_ctrl_c() {
+    let dir = tempfile::tempdir().unwrap();
+    let tool =
+        "prompt = 'Go.'\n[tools.command.wait]\ndescription = 'W.'\nargv = ['sleep', '600']\n";
+    write_scripted_agent(dir.path(), tool, "steps:\n  - call: { wait: {} }\n  - say: over\n");
+    let mut session = TerminalSession::new(dir.path(), &["run", "a"]);
+    session.wait_for("\r\u{1b}[2K");
+    let line = session.wait_for("\r\u{1b}[2K");
+    assert!(line.contains("wait ("), "{line:?}");
+    assert!((20..=77).contains(&line.chars().count()), "{line:?}");
+    session.interrupt();
+    session.wait_for("cancelled: the user pressed Ctrl-C");
+    assert_eq!(session.wait_for_exit(), 130);
+}
+
 /// The user approves other arguments than the proposed ones, or says what to do instead.
 #[test]
 fn arguments_are_edited_and_denials_have_reasons_at_the_terminal() {
@@ -100,7 +154,7 @@ fn arguments_are_edited_and_denials_have_reasons_at_the_terminal() {
     let mut session = TerminalSession::new(dir.path(), &["run", "a"]);
     session.wait_for("approve? [y/N] (? lists more choices) ");
     session.type_keys("e\n");
-    session.wait_for(r#"write the arguments behind it: e {"name":"made"}"#);
+    session.wait_for(r#"write the arguments after it: e {"name":"made"}"#);
     session.wait_for("approve? [y/N] ");
     session.type_keys("e {\"nmae\": \"other\"}\n");
     session.wait_for("the edited arguments do not meet the schema of the tool");
@@ -243,6 +297,44 @@ fn a_conversation_shows_its_last_messages() {
         assert!(!before.contains("message-"), "{before}");
         session.wait_for("Noted.");
     }
+    session.wait_for("> ");
+    session.type_keys("\u{4}");
+    assert_eq!(session.wait_for_exit(), 0);
+}
+
+/// A turn is one line of a terminal, however narrow: what does not fit is left out, the words of the user last.
+#[test]
+fn a_turn_is_one_line_of_a_narrow_terminal() {
+    let dir = tempfile::tempdir().unwrap();
+    write_scripted_agent(dir.path(), "", "steps:\n  - say: Noted.\n");
+    let prompt = "a question that is rather long, so that it fills the line to its end";
+    assert!(run_haft(dir.path(), &["run", "a", prompt]).starts_with("exit 0"));
+    for (columns, shown) in [(110, "script"), (80, "  a   "), (50, "completed")] {
+        let mut session = TerminalSession::with_columns(dir.path(), &["turns"], columns);
+        let line = session.wait_for("\r\n");
+        let line = strip_styles(&line);
+        assert!(line.chars().count() <= usize::from(columns), "{columns}: {line}");
+        assert!(line.contains(shown) && line.contains("a question"), "{columns}: {line}");
+        assert_eq!(session.wait_for_exit(), 0);
+    }
+}
+
+/// A conversation with a model does not silently go on with the script of the agent.
+#[test]
+fn a_conversation_says_that_its_model_is_asked_no_more() {
+    let dir = tempfile::tempdir().unwrap();
+    write_scripted_agent(dir.path(), "", "steps:\n  - say: Noted.\n");
+    let answer = r#"{"id":"c","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"ok"},"finish_reason":"stop"}]}"#;
+    let (port, _requests) = serve(response("200 OK\r\ncontent-type: application/json", answer));
+    let input = dir.path().join("messages");
+    std::fs::write(&input, "hi\n").unwrap();
+    let mut first = haft(dir.path());
+    first.env("OPENAI_BASE_URL", format!("http://127.0.0.1:{port}/v1"));
+    first.args(["chat", "a", "--model", "openai:small"]).stdin(File::open(input).unwrap());
+    assert!(first.output().unwrap().status.success());
+    let mut session = TerminalSession::new(dir.path(), &["chat", "a", "--continue"]);
+    session.wait_for("script: no model is asked");
+    session.wait_for("the last turn asked the model `small`; --model asks it again");
     session.wait_for("> ");
     session.type_keys("\u{4}");
     assert_eq!(session.wait_for_exit(), 0);
@@ -413,7 +505,7 @@ fn a_turn_at_a_terminal_is_pleasant_to_read() {
     ← echo failed: E_INVALID_TOOL_ARGS: the arguments of `echo` were refused:
       - `/txet`: this field does not exist; did you mean `text`?
       - `/text`: missing; expected a string; for example "text"
-      mend them and call `echo` again
+      correct them and call `echo` again
     # Result
 
     - **one** and `two`

@@ -163,7 +163,7 @@ impl<'s> ServerListing<'s> {
             ));
         }
         let warning = terminal.style_stdout(TextRole::Warning, "warning");
-        for problem in server_findings(self.server) {
+        for problem in server_problems(self.server) {
             text.push_str(&format!("  {warning}: {}\n", sanitize(&problem)));
         }
         text
@@ -173,16 +173,20 @@ impl<'s> ServerListing<'s> {
 /// Descriptions of tools that try to instruct the model, for the user. Tools that are left out were reported when the server
 /// was connected.
 pub(in crate::commands) fn suspicious_descriptions(agent: &Agent) -> Vec<String> {
-    let found = agent.servers().iter().flat_map(server_findings);
-    found.filter(|it| it.contains("suspicious")).collect()
+    agent.servers().iter().flat_map(describe_findings).collect()
 }
 
 /// What is wrong with the tools of a server, for the user.
-fn server_findings(server: &McpTools) -> Vec<String> {
-    let problems = server.problems().into_iter();
-    let mut all: Vec<String> = problems.map(|it| describe_problem(server.name(), &it)).collect();
+fn server_problems(server: &McpTools) -> Vec<String> {
+    let problems = server.problems().into_iter().map(|it| describe_problem(server.name(), &it));
+    problems.chain(describe_findings(server)).collect()
+}
+
+/// The descriptions of a server that try to instruct the model.
+fn describe_findings(server: &McpTools) -> Vec<String> {
+    let mut found = Vec::new();
     for tool in server.offered() {
-        all.extend(tool.findings.iter().map(|finding| {
+        found.extend(tool.findings.iter().map(|finding| {
             format!(
                 "the description of `{}` of the MCP server `{}` is suspicious: {finding}",
                 tool.name,
@@ -190,7 +194,7 @@ fn server_findings(server: &McpTools) -> Vec<String> {
             )
         }));
     }
-    all
+    found
 }
 
 /// The tokens of a definition in a request, in the encoding of current OpenAI models.

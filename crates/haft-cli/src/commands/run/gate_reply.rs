@@ -28,10 +28,10 @@ pub(super) enum GateReply {
 pub(crate) const DEFAULT_GRANT_TIME: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// The choices of [`GateReply::ListChoices`].
-pub(super) const CHOICES: &str = "\
+pub(super) const CHOICES: &str = "replies:
   y   approve this call
-  n   deny it (also with an empty line); with a text behind it the model gets that as the reason: n use the other file
-  e   approve it with other arguments, which stand behind it: e {\"name\": \"value\"}
+  n   deny it, as an empty line does; `n TEXT` tells the model why, as in: n use the other file
+  e   approve it with other arguments, as in: e {\"name\": \"value\"}
   t   approve every call of this tool in this turn
   ts  approve the calls of this tool with the same arguments in this turn
   a   approve every call of this tool by this agent, for 30 days
@@ -60,7 +60,10 @@ fn parse_approval(gate: &Gate, reply: &str, offers_more: bool) -> GateReply {
     let (word, rest) = reply.split_once([' ', ',']).unwrap_or((reply, ""));
     let rest = rest.trim();
     match word.to_lowercase().as_str() {
-        "n" | "no" if !rest.is_empty() => return GateReply::Deny(rest.to_owned()),
+        "" => return GateReply::Deny(NO.to_owned()),
+        "n" | "no" => {
+            return GateReply::Deny(if rest.is_empty() { NO } else { rest }.to_owned());
+        }
         "e" if offers_more => return parse_edit(gate, rest),
         _ => {}
     }
@@ -74,7 +77,12 @@ fn parse_approval(gate: &Gate, reply: &str, offers_more: bool) -> GateReply {
         "ts" if offers_more => GateReply::ApproveAlways(StandingApproval::in_turn()),
         "a" if offers_more => GateReply::ApproveAlways(for_agent().any_arguments()),
         "as" if offers_more => GateReply::ApproveAlways(for_agent()),
-        _ => GateReply::Deny(NO.to_owned()),
+        // Neither approved nor denied: a slip of the finger must not decide.
+        _ => {
+            let more = if offers_more { ", ? lists more choices" } else { "" };
+            let text = format!("`{reply}` is not a choice: y approves the call, n denies it{more}");
+            GateReply::Mistaken(text)
+        }
     }
 }
 
@@ -82,7 +90,7 @@ fn parse_approval(gate: &Gate, reply: &str, offers_more: bool) -> GateReply {
 fn parse_edit(gate: &Gate, arguments: &str) -> GateReply {
     if arguments.is_empty() {
         let proposed = gate.payload.get("arguments").unwrap_or(&gate.payload);
-        return GateReply::Mistaken(format!("write the arguments behind it: e {proposed}"));
+        return GateReply::Mistaken(format!("write the arguments after it: e {proposed}"));
     }
     match serde_json::from_str(arguments) {
         Ok(arguments) => GateReply::ApproveEdited(arguments),
@@ -91,7 +99,7 @@ fn parse_edit(gate: &Gate, arguments: &str) -> GateReply {
 }
 
 /// Whether a gate expects an approval and no other value.
-pub(super) fn expects_approval(gate: &Gate) -> bool {
+pub(crate) fn expects_approval(gate: &Gate) -> bool {
     gate.approval || gate.schema.as_ref().is_some_and(|it| it["type"] == "boolean")
 }
 
@@ -115,20 +123,27 @@ mod tests {
             ("Yes", GateReply::Resolve(true.into())),
             ("", deny(NO)),
             ("n", deny(NO)),
-            ("what", deny(NO)),
             ("n use the other file", deny("use the other file")),
             ("No, ask ada first", deny("ask ada first")),
             ("?", GateReply::ListChoices),
             ("e {\"name\": \"other\"}", GateReply::ApproveEdited(json!({"name": "other"}))),
             (
                 "e",
-                GateReply::Mistaken("write the arguments behind it: e {\"name\":\"made\"}".into()),
+                GateReply::Mistaken("write the arguments after it: e {\"name\":\"made\"}".into()),
             ),
         ] {
             assert_eq!(parse_reply(&gate, reply, true), read, "{reply}");
         }
         assert!(matches!(parse_reply(&gate, "e {name", true), GateReply::Mistaken(_)));
+        for reply in ["what", "yy", "nope, never"] {
+            let read = parse_reply(&gate, reply, true);
+            assert!(
+                matches!(read, GateReply::Mistaken(text) if text.contains("? lists")),
+                "{reply}"
+            );
+        }
         // One call of `haft call` has no store, and its arguments are on the command line.
-        assert_eq!(parse_reply(&gate, "e {}", false), deny(NO));
+        let read = parse_reply(&gate, "e {}", false);
+        assert!(matches!(read, GateReply::Mistaken(text) if !text.contains("? lists")));
     }
 }

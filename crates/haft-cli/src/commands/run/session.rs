@@ -318,12 +318,12 @@ impl TurnSession {
             }
             GateReply::Deny(reason) => gates.reject(&gate.id, &reason, USER).await,
             GateReply::Mistaken(text) => {
-                self.printer.print_notice(&text);
+                self.printer.print_reply_notice(&text);
                 self.ask_first_gate();
                 return Ok(());
             }
             GateReply::ListChoices => {
-                self.printer.print_notice(CHOICES);
+                self.printer.print_reply_notice(CHOICES);
                 self.ask_first_gate();
                 return Ok(());
             }
@@ -331,17 +331,17 @@ impl TurnSession {
         match decided {
             Ok(()) => {}
             Err(SettleError::Invalid { problems }) => {
-                self.printer.print_notice(&problems.to_text("the reply"));
+                self.printer.print_reply_notice(&problems.to_text("the reply"));
                 self.ask_first_gate();
                 return Ok(());
             }
             Err(error @ SettleError::Edit(_)) => {
-                self.printer.print_notice(&error.to_string());
+                self.printer.print_reply_notice(&error.to_string());
                 self.ask_first_gate();
                 return Ok(());
             }
             Err(SettleError::Closed { settlement }) => {
-                self.printer.print_notice(&settlement);
+                self.printer.print_reply_notice(&settlement);
             }
             Err(error) => return Err(error.into()),
         }

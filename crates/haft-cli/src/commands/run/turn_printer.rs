@@ -13,6 +13,7 @@ use crate::commands::gates::format_preview;
 use crate::commands::{count_noun, elide, format_cost, format_count, format_duration};
 use crate::markdown::MarkdownStream;
 use crate::shell_word::quote_word;
+use crate::store::short_gate_id;
 use crate::terminal::{
     Progress, Terminal, TextRole, Verbosity, print_line, print_prompt, sanitize,
 };
@@ -298,6 +299,11 @@ impl TurnPrinter {
         }
     }
 
+    /// Prints what the user must know to reply: in quiet mode as well.
+    pub(super) fn print_reply_notice(&mut self, text: &str) {
+        self.print_always(TextRole::Warning, text);
+    }
+
     /// Prints a notice that does not come from an event.
     pub(crate) fn print_notice(&mut self, text: &str) {
         self.print_note(TextRole::Warning, text);
@@ -306,7 +312,8 @@ impl TurnPrinter {
     /// Prints a gate that cannot be decided here, and the command that decides it.
     pub(crate) fn print_waiting_gate(&mut self, gate: &Gate, store: &str) {
         self.print_gate(gate, expects_approval(gate));
-        let (gate, store) = (quote_word(gate.id.as_str()), quote_word(store));
+        let id = short_gate_id(gate);
+        let (gate, store) = (quote_word(&id), quote_word(store));
         let text = format!("waiting for approval: haft approve {gate} --store {store}");
         self.print_always(TextRole::Warning, &text);
     }
@@ -378,7 +385,16 @@ impl TurnPrinter {
         }
         let text = sanitize(report.text());
         if !text.is_empty() && self.output != TurnOutput::Answer {
-            let _ = writeln!(stdout(), "{text}");
+            let text = match self.terminal.styles_markdown() {
+                true => {
+                    let mut markdown = MarkdownStream::default();
+                    markdown.push(&text) + &markdown.finish()
+                }
+                false => text,
+            };
+            // As while the turn runs: one line end, if the message has none.
+            let end = if text.ends_with('\n') { "" } else { "\n" };
+            let _ = write!(stdout(), "{text}{end}");
         }
         if let Some(error) = &report.error {
             self.print_note(TextRole::Error, &format!("error: {}", error.message));

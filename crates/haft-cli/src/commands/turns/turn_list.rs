@@ -9,7 +9,7 @@ use haft::stores::{OpenStores, RowKind, StoredTurn, TurnQuery, TurnSummary};
 use haft::turn::TurnHistory;
 use serde_json::{Value, json};
 
-use super::{parse_json_or_text, status_role};
+use super::{parse_json_or_text, status_role, status_word};
 use crate::args::TurnsArgs;
 use crate::commands::run::origin_agent;
 use crate::commands::{format_age, format_count, print_text};
@@ -173,18 +173,30 @@ impl TurnLine {
     }
 
     fn to_text(&self, terminal: &Terminal) -> String {
-        let status = self.summary.status;
+        let (status, word) = (self.summary.status, status_word(&self.summary));
         let id = terminal.style_stdout(TextRole::Key, short_id(&self.summary.id));
-        let status = terminal.style_stdout(status_role(status), format!("{:<10}", status.as_str()));
+        let status = terminal.style_stdout(status_role(status), format!("{word:<11}"));
         let age = format_age(self.summary.created_at);
         let tokens = match self.tokens {
             0 => String::new(),
             tokens => format!("{} tok", format_count(tokens)),
         };
-        let agent = pad_end(&elide_name(self.agent_name(), 16), 16);
-        let model = pad_end(&elide_name(&self.model(), 24), 24);
-        // A line of a terminal shows one turn: of a narrow one the conversation is left out, then the end of the words.
-        let room = terminal.stdout_columns().map(|it| it.saturating_sub(FIXED_COLUMNS));
+        let columns = [
+            (AGENT, pad_end(&elide_name(self.agent_name(), AGENT), AGENT)),
+            (MODEL, pad_end(&elide_name(&self.model(), MODEL), MODEL)),
+            (TOKENS, format!("{tokens:>TOKENS$}")),
+        ];
+        // A line of a terminal shows one turn: of a narrow one the conversation is left out, then tokens, model and agent.
+        let mut room = terminal.stdout_columns().map(|it| it.saturating_sub(FIRST_COLUMNS));
+        let mut line = format!("{id}  {status}  {age:>8}");
+        for (width, column) in columns {
+            let rest = room.map(|it| it.checked_sub(width + 2));
+            if rest.is_some_and(|it| it.is_none_or(|it| it < MIN_WORDS)) {
+                break;
+            }
+            room = rest.flatten();
+            line.push_str(&format!("  {column}"));
+        }
         let conversation = self.summary.conversation.as_deref();
         let conversation = conversation.filter(|_| room.is_none_or(|it| it >= 2 * CONVERSATION));
         let room = room.map(|it| it - conversation.map_or(0, |_| CONVERSATION));
@@ -196,15 +208,20 @@ impl TurnLine {
             let name = sanitize(&elide_name(it, CONVERSATION - 2));
             terminal.style_stdout(TextRole::Muted, format!("  {name}"))
         });
-        format!(
-            "{id}  {status}  {age:>8}  {agent}  {model}  {tokens:>11}  {words}{}",
-            conversation.unwrap_or_default()
-        )
+        format!("{line}  {words}{}", conversation.unwrap_or_default())
     }
 }
 
-/// The columns before the words of the user.
-const FIXED_COLUMNS: usize = 89;
+/// The columns of the short id, the status and the age, and the gap before the words.
+const FIRST_COLUMNS: usize = 33;
+
+/// The columns of the agent, the model and the tokens, without the gaps before them.
+const AGENT: usize = 16;
+const MODEL: usize = 24;
+const TOKENS: usize = 11;
+
+/// The columns of the words that a narrow terminal keeps.
+const MIN_WORDS: usize = 20;
 
 /// The columns of a conversation, with the gap before it.
 const CONVERSATION: usize = 15;

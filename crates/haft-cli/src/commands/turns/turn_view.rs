@@ -13,7 +13,7 @@ use haft::turn::{Gate, StepHistory, Timestamp, TurnHistory, TurnRunner};
 use serde_json::{Value, json};
 
 use super::record_view::{CallFacts, RecordView};
-use super::{earlier_turns, end_error, parse_json_or_text, status_role};
+use super::{earlier_turns, end_error, parse_json_or_text, status_role, status_word};
 use crate::commands::gates::format_preview;
 use crate::commands::run::origin_agent;
 use crate::commands::{count_noun, format_cost, format_count, format_duration};
@@ -83,7 +83,7 @@ impl<'t> TurnView<'t> {
     pub(super) fn to_text(&self, is_full: bool, terminal: &Terminal) -> String {
         let view = RecordView { terminal, facts: &self.facts, is_full };
         let summary = &self.turn.summary;
-        let status = terminal.style_stdout(status_role(summary.status), summary.status.as_str());
+        let status = terminal.style_stdout(status_role(summary.status), status_word(summary));
         let id = terminal.style_stdout(TextRole::Key, summary.id.as_str());
         let mut text = format!("{id}  {status}  {}\n", summary.created_at);
         for (label, value) in self.facts_to_text() {
