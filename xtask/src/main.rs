@@ -35,8 +35,8 @@ Commands:
           With --figures: counts of names and shapes, for reviewers
   api     Writes the public items of every library crate to xtask/api.
           With --check: fails if they differ from what is written
-  resolve Finds versions for programs that use Haft next to other users of SQLite, and compiles the ends
-          of the range of rusqlite
+  resolve Finds versions for programs that use Haft next to other users of SQLite, compiles the ends
+          of the range of rusqlite, and runs examples/with-sqlx
   mutants Changes the code in small ways and lists the changes that no test notices.
           With --sample N, --seed S, --only MODULE: how many and which; --list prints them
   recording  Draws the terminal of the README from what the program prints

@@ -3,7 +3,7 @@
 //! Only one version of a native library can be linked into a program, so a dependency on SQLite can make two libraries
 //! impossible to combine. Each case is a program of its own, whose lock file is made anew from the registry: the default
 //! features of `haft`, and its feature `sqlite`, next to other users of SQLite. The ends of the range of `rusqlite` that
-//! `haft-stores` accepts are compiled as well.
+//! `haft-stores` accepts are compiled as well, and `examples/with-sqlx` is compiled and run.
 
 use std::fs;
 use std::io;
@@ -58,6 +58,11 @@ pub(crate) fn run(root: &Path) -> ExitCode {
             Err(error) => failed.push(format!("{}: {error}", case.name)),
         }
     }
+    match run_example(root) {
+        Ok(true) => println!("ok: {EXAMPLE}"),
+        Ok(false) => failed.push(EXAMPLE.to_owned()),
+        Err(error) => failed.push(format!("{EXAMPLE}: {error}")),
+    }
     if failed.is_empty() {
         return ExitCode::SUCCESS;
     }
@@ -67,14 +72,36 @@ pub(crate) fn run(root: &Path) -> ExitCode {
     ExitCode::FAILURE
 }
 
+/// The example that uses sqlx and a store of Haft in one program. It is a workspace of its own.
+const EXAMPLE: &str = "examples/with-sqlx";
+
+/// Runs a copy of the example below `target/resolve`, so that its lock file is made anew there. The example fails if the
+/// database does not have what its tools wrote.
+fn run_example(root: &Path) -> io::Result<bool> {
+    let (from, to) = (root.join(EXAMPLE), root.join("target/resolve/with-sqlx"));
+    fs::create_dir_all(to.join("src"))?;
+    for file in ["script.yaml", "src/main.rs"] {
+        fs::copy(from.join(file), to.join(file))?;
+    }
+    let crates = root.join("crates").display().to_string();
+    let manifest = fs::read_to_string(from.join("Cargo.toml"))?.replace("../../crates", &crates);
+    fs::write(to.join("Cargo.toml"), manifest)?;
+    remove_lock_file(&to)?;
+    run_cargo(&to, &["run", "--quiet"])
+}
+
+/// Removes the lock file of a program: an old one would hide that a newer version does not fit.
+fn remove_lock_file(dir: &Path) -> io::Result<()> {
+    match fs::remove_file(dir.join("Cargo.lock")) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
 impl Case {
     fn run(&self, root: &Path) -> io::Result<bool> {
         let dir = self.write_package(root)?;
-        // Made anew: an old lock file would hide that a newer version does not fit.
-        match fs::remove_file(dir.join("Cargo.lock")) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
+        remove_lock_file(&dir)?;
         let is_resolved = run_cargo(&dir, &["generate-lockfile", "--quiet"])?;
         Ok(is_resolved && (self.check == Check::Resolve || run_cargo(&dir, &["check", "--quiet"])?))
     }
@@ -101,5 +128,7 @@ fn run_cargo(dir: &Path, args: &[&str]) -> io::Result<bool> {
     let target = dir.with_file_name("target");
     let mut cargo = Command::new("cargo");
     cargo.args(args).current_dir(dir).env("CARGO_TARGET_DIR", target);
+    // Nobody debugs these programs, and they take less space without that information.
+    cargo.env("CARGO_PROFILE_DEV_DEBUG", "0");
     Ok(cargo.status()?.success())
 }
