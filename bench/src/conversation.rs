@@ -98,22 +98,28 @@ fn measure(turns: usize, hydrate: HydrateConversation) -> Result<Vec<Sample>, St
     let dir = TempDir::new().map_err(|error| error.to_string())?;
     let runtime = Runtime::new().map_err(|error| error.to_string())?;
     let spent = Arc::new(AtomicU64::new(0));
-    let store = TurnDir::open(dir.path()).map_err(|error| error.to_string())?;
-    let runner = runner(&store, hydrate, &spent)?;
-    let (mut samples, mut times) = (Vec::new(), Vec::new());
+    let mut samples = Vec::new();
     let step = (turns / 10).max(1);
-    for turn in 1..=turns {
-        let (before, input) = (spent.load(Ordering::Relaxed), input(turn)?);
-        let report = runtime.block_on(runner.run(input)).map_err(|error| error.to_string())?;
-        if report.outcome != TurnOutcome::Completed {
-            return Err(format!("turn {turn} ended as {:?}: {:?}", report.outcome, report.error));
+    for first in (1..=turns).step_by(step) {
+        let store = TurnDir::open(dir.path()).map_err(|error| error.to_string())?;
+        let runner = runner(&store, hydrate, &spent)?;
+        let last = (first + step - 1).min(turns);
+        let mut times = Vec::new();
+        for turn in first..=last {
+            let (before, input) = (spent.load(Ordering::Relaxed), input(turn)?);
+            let report = runtime.block_on(runner.run(input)).map_err(|error| error.to_string())?;
+            if report.outcome != TurnOutcome::Completed {
+                return Err(format!(
+                    "turn {turn} ended as {:?}: {:?}",
+                    report.outcome, report.error
+                ));
+            }
+            times.push((spent.load(Ordering::Relaxed) - before) as f64 / 1_000.0);
         }
-        times.push((spent.load(Ordering::Relaxed) - before) as f64 / 1_000.0);
-        if turn % step == 0 {
-            let bytes = dir_size(dir.path()).map_err(|error| error.to_string())? as f64;
-            let hydration = median(times.drain(..));
-            samples.push(Sample { turns: turn, bytes, hydration });
-        }
+        // What a program leaves behind: while the store is open, its log is much larger than what it holds.
+        runtime.block_on(store.close());
+        let bytes = dir_size(dir.path()).map_err(|error| error.to_string())? as f64;
+        samples.push(Sample { turns: last, bytes, hydration: median(times.into_iter()) });
     }
     Ok(samples)
 }

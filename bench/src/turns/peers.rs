@@ -67,8 +67,8 @@ impl Transport<MockScript> for ScriptedRig {
             Some(args) => MockStreamEvent::tool_call(format!("call-{step}"), Forecast::TOOL, args),
             None => MockStreamEvent::text(ANSWER),
         };
-        let events = vec![said, MockStreamEvent::FinalResponse(Finish::default())];
-        let frames: Vec<_> = events.into_iter().map(|it| Ok(MockFrame::Event(it))).collect();
+        let end = MockStreamEvent::FinalResponse(Finish::default());
+        let frames = vec![Ok(MockFrame::Event(said)), Ok(MockFrame::Event(end))];
         Opening::new(async {
             yield_now().await;
             Ok(Opened::new(Items(frames.into_iter())))

@@ -76,6 +76,7 @@ impl Entry {
         Self { aim: Some(aim), ..self }
     }
 
+    #[cfg(any(not(feature = "allocations"), test))]
     pub(crate) fn ratio_aim(self, aim: Bound) -> Self {
         Self { ratio_aim: Some(aim), ..self }
     }
