@@ -1,5 +1,7 @@
 //! Failures of requests, and how they travel.
 
+#[cfg(feature = "service")]
+use axum::Extension;
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -149,6 +151,7 @@ pub(crate) fn field_problems(problems: &Problems) -> Vec<FieldProblem> {
 }
 
 /// A failure of the server, in a response that tells it. A service for others shows it to its operator instead.
+#[cfg(feature = "service")]
 #[derive(Clone, Debug)]
 pub(crate) struct ServerFailure {
     pub(crate) code: String,
@@ -158,14 +161,16 @@ pub(crate) struct ServerFailure {
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let Self { status, code, message, hint, problems } = self;
+        #[cfg(feature = "service")]
         let failure = status
             .is_server_error()
             .then(|| ServerFailure { code: code.clone(), message: message.clone() });
-        let mut response =
-            (status, Json(ApiProblem { code, message, hint, problems })).into_response();
-        if let Some(failure) = failure {
-            response.extensions_mut().insert(failure);
-        }
+        let response = (status, Json(ApiProblem { code, message, hint, problems })).into_response();
+        #[cfg(feature = "service")]
+        let response = match failure {
+            Some(failure) => (Extension(failure), response).into_response(),
+            None => response,
+        };
         response
     }
 }
