@@ -2,21 +2,34 @@
 
 import { signal } from "./view.js";
 
+/** A word of the address, which people may have cut in the middle of a character. */
+function decode(word) {
+  try {
+    return decodeURIComponent(word);
+  } catch {
+    return word;
+  }
+}
+
 function parse() {
   const hash = location.hash.replace(/^#\/?/, "");
   const [path, query] = hash.split("?");
-  const words = path.split("/").filter(Boolean).map(decodeURIComponent);
+  const words = path.split("/").filter(Boolean).map(decode);
   return { words: words.length ? words : ["turns"], query: new URLSearchParams(query ?? "") };
 }
 
 export const route = signal(parse());
 
-addEventListener("hashchange", () => route.set(parse()));
+let readHash = location.hash;
 
-/** Reads the address again, after it was replaced. */
+/** Reads the address again if it has changed. The browser tells of a change only when everything else that waits is done. */
 export function refreshRoute() {
+  if (location.hash === readHash) return;
+  readHash = location.hash;
   route.set(parse());
 }
+
+addEventListener("hashchange", refreshRoute);
 
 /** The address of a view. */
 export function link(words, query) {
@@ -29,12 +42,14 @@ export function link(words, query) {
 /** Goes to a view. */
 export function go(words, query) {
   location.hash = link(words, query);
+  refreshRoute();
 }
 
 /** Changes the query of the view without a new entry in the history. */
 export function setQuery(changes) {
+  refreshRoute();
   const { words, query } = route.peek();
   const next = { ...Object.fromEntries(query), ...changes };
   history.replaceState(null, "", link(words, next));
-  route.set(parse());
+  refreshRoute();
 }

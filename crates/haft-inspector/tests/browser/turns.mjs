@@ -29,9 +29,15 @@ main(async (browser, url) => {
   check((await turns()) === 1, "turns with coerced calls");
   check((await page.locator(".c7", { hasText: "est." }).count()) >= 1, "the cost of a turn");
 
-  await page.getByRole("button", { name: "All", exact: true }).click();
-  await page.waitForFunction(() => document.querySelectorAll("select[aria-label=Tool] option[value=write_file]").length === 1);
-  await page.locator("select[aria-label=Tool]").selectOption("artifact_grep");
+  // Two filters that change before the browser tells of the first change.
+  const address = await page.evaluate(() => {
+    [...document.querySelectorAll("button.chip")].find((it) => it.textContent === "All").click();
+    const tools = document.querySelector("select[aria-label=Tool]");
+    tools.value = "artifact_grep";
+    tools.dispatchEvent(new Event("change"));
+    return location.hash;
+  });
+  check(address === "#/turns?tool=artifact_grep", `the address after two changes at once: ${address}`);
   await page.waitForFunction(() => document.querySelectorAll(".turn-link").length === 1);
   await page.locator("select[aria-label=Tool]").selectOption("read_file");
   await page.waitForFunction(() => document.querySelectorAll(".turn-link").length === 3);
