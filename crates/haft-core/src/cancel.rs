@@ -144,7 +144,7 @@ impl Cancellation {
         self.node.cancelled.load(Ordering::Acquire)
     }
 
-    /// Why it was cancelled; nothing if it was not.
+    /// Why it was cancelled, or `None` if it was not.
     #[must_use]
     pub fn reason(&self) -> Option<CancelReason> {
         // Tokens are asked often and cancelled once: spare the lock.

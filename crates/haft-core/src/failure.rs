@@ -62,8 +62,8 @@ impl ToolFailure {
     }
 
     /// Says that the call may have had its effect, as when a connection breaks after the request was sent. A call that
-    /// must not be repeated ([`ToolEffect::Once`](crate::tool::ToolEffect::Once)) then ends with an unknown outcome, and
-    /// the model is told not to repeat it blindly.
+    /// must not be repeated ([`ToolEffect::Once`](crate::tool::ToolEffect::Once)) then ends with an unknown outcome,
+    /// and the model is told not to repeat it blindly.
     #[must_use]
     pub fn outcome_unknown(mut self) -> Self {
         self.outcome_unknown = true;
@@ -166,7 +166,7 @@ pub(crate) fn error_chain(error: &(dyn Error + 'static)) -> String {
     append_causes(error.to_string(), error.source())
 }
 
-/// The texts of the causes of an error; nothing if its own text says it all.
+/// The texts of the causes of an error, or `None` if its own text says it all.
 pub(crate) fn causes_beyond(text: &str, cause: Option<&(dyn Error + 'static)>) -> Option<String> {
     let mut chain = String::new();
     for cause in links(cause) {

@@ -98,7 +98,7 @@ pub struct Gate {
     /// A JSON Schema that the answer must meet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
-    /// The call that waits; nothing for a gate that middleware opened.
+    /// The call that waits, or `None` for a gate that middleware opened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<BoundCall>,
     /// Whether it asks for approval of the call before its handler starts.
@@ -348,14 +348,14 @@ pub struct GateSettlement {
     /// Which later calls are approved as well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub always: Option<StandingApproval>,
-    /// The grant that approved the call; nothing where a person or a program decided.
+    /// The grant that approved the call, or `None` where a person or a program decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grant: Option<GrantId>,
     /// Who answered.
     pub by: String,
     /// When.
     pub at: Timestamp,
-    /// The proof; nothing where the turn itself closed the gate.
+    /// The proof, or `None` where the turn itself closed the gate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<GateSignature>,
 }

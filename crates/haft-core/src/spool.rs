@@ -54,13 +54,14 @@ pub trait SpoolReader: fmt::Debug + Send + Sync {
     /// Where the lines begin. Built once and shared.
     fn index(&self) -> BoxFuture<'_, Result<Arc<LineIndex>, SpoolError>>;
 
-    /// How to find this content again in another process; nothing if that cannot be done.
+    /// How to find this content again in another process, or `None` if that cannot be done.
     fn describe(&self) -> Option<ReaderDescriptor> {
         None
     }
 
-    /// Whether the reader was opened by an identity of the content that a record has and that changes with the content, such
-    /// as the ETag of an object. Then the hash in the record need not be compared, which would read everything once.
+    /// Whether the reader was opened by an identity of the content that a record has and that changes with the content,
+    /// such as the ETag of an object. Then the hash in the record need not be compared, which would read everything
+    /// once.
     fn is_content_bound(&self) -> bool {
         false
     }
@@ -82,8 +83,8 @@ pub trait LocalRead: Send + Sync {
     /// When the read fails. An error made of a [`SpoolError`] is handed on as that.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
 
-    /// Reads as [`read_at`](Self::read_at) does if that does not have to wait, for example because the bytes are in memory.
-    /// Returns `None` if it has to, or if that is not known, which is the default. Called on async workers.
+    /// Reads as [`read_at`](Self::read_at) does if that does not have to wait, for example because the bytes are in
+    /// memory. Returns `None` if it has to, or if that is not known, which is the default. Called on async workers.
     fn read_at_without_waiting(&self, offset: u64, buffer: &mut [u8]) -> Option<io::Result<usize>> {
         let _ = (offset, buffer);
         None
@@ -105,7 +106,7 @@ pub trait SpoolStore: fmt::Debug + Send + Sync {
         payload: SpoolPayload,
     ) -> BoxFuture<'_, Result<Arc<dyn SpoolReader>, SpoolError>>;
 
-    /// A reader of what is stored under a key; nothing if there is nothing.
+    /// A reader of what is stored under a key, or `None` if there is nothing.
     fn read(
         &self,
         key: SpoolKey,
@@ -126,9 +127,9 @@ pub trait SpoolStore: fmt::Debug + Send + Sync {
         })
     }
 
-    /// Lists the keys that begin with a prefix, in any order and some at a time, for work on all of them. A key that is there
-    /// from the beginning to the end is listed once, also if others are deleted meanwhile. By default one page follows the
-    /// other; a store that reads everything for each page, and can read it bit by bit, does so.
+    /// Lists the keys that begin with a prefix, in any order and some at a time, for work on all of them. A key that is
+    /// there from the beginning to the end is listed once, also if others are deleted meanwhile. By default one page
+    /// follows the other; a store that reads everything for each page, and can read it bit by bit, does so.
     fn scan_keys<'s>(&'s self, prefix: &str) -> Box<dyn KeyScan + 's> {
         Box::new(PagedScan::new(self, SpoolPage::new(SCANNED_PAGE).prefix(prefix)))
     }

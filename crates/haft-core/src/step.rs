@@ -55,8 +55,8 @@ pub trait DispatchExecutor: Send + Sync {
     /// Says what the model says next.
     fn step(&self, ctx: StepContext) -> BoxFuture<'_, Result<Step, StepError>>;
 
-    /// Describes the executor. The description is stored with every turn that it begins, and a turn is resumed only with
-    /// an executor that has the same one. By default it is code of the application without a name.
+    /// Describes the executor. The description is stored with every turn that it begins, and a turn is resumed only
+    /// with an executor that has the same one. By default it is code of the application without a name.
     fn description(&self) -> ExecutorDescription {
         ExecutorDescription::default()
     }
@@ -274,7 +274,7 @@ impl StepContext {
         }
     }
 
-    /// The piece that ends a stream; nothing if it has ended.
+    /// The piece that ends a stream, or `None` if it has ended.
     fn rest<'t>(
         &self,
         id: &str,

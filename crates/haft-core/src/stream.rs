@@ -181,13 +181,13 @@ impl StreamTracker {
         self.close_all(StreamState::Superseded, at)
     }
 
-    /// How a message stands; nothing if there is none.
+    /// How a message stands, or `None` if there is none.
     #[must_use]
     pub fn message_state(&self, id: &str) -> Option<StreamState> {
         self.messages.state(id)
     }
 
-    /// How a thought stands; nothing if there is none.
+    /// How a thought stands, or `None` if there is none.
     #[must_use]
     pub fn thought_state(&self, id: &str) -> Option<StreamState> {
         self.thoughts.state(id)

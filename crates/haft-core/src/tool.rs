@@ -131,7 +131,7 @@ struct Flags {
     concurrency: Concurrency,
     approval: Option<String>,
     timeout: Option<Duration>,
-    /// The tier of the source of the definition; nothing if the developer wrote it.
+    /// The tier of the source of the definition, or `None` if the developer wrote it.
     definition_tier: Option<TrustTier>,
     aliases: Vec<String>,
 }
@@ -227,8 +227,8 @@ impl Tool {
         &self.0.role
     }
 
-    /// The kinds of artifacts that the tool declares as its results. If a tool declares one, the tools that query it are
-    /// offered from the first request on.
+    /// The kinds of artifacts that the tool declares as its results. If a tool declares one, the tools that query it
+    /// are offered from the first request on.
     #[must_use]
     pub fn declared_kinds(&self) -> &[ArtifactKind] {
         &self.0.kinds

@@ -66,7 +66,7 @@ pub enum UnpairedTags {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReasoningSplit {
-    /// All reasoning, its parts trimmed and parted by empty lines; nothing if there was none.
+    /// All reasoning, its parts trimmed and parted by empty lines, or `None` if there was none.
     pub reasoning: Option<String>,
     /// The rest. As it came if there were no tags, else trimmed, with at most two line breaks where
     /// something was taken out.

@@ -114,8 +114,8 @@ pub(crate) enum StoredRecord {
 }
 
 impl StoredRecord {
-    /// Reads the records of a turn that stand in its timeline, with their kinds and ids. A record that cannot be read is
-    /// left out, because a page about the rest is better than none, and `unreadable` says so.
+    /// Reads the records of a turn that stand in its timeline, with their kinds and ids. A record that cannot be read
+    /// is left out, because a page about the rest is better than none, and `unreadable` says so.
     pub(crate) fn read_all(
         turn: &StoredTurn,
         unreadable: &mut Vec<String>,
@@ -133,7 +133,7 @@ impl StoredRecord {
         read
     }
 
-    /// Reads a record; nothing if it does not stand in the timeline.
+    /// Reads a record. Returns `None` if it does not stand in the timeline.
     fn read(row: &Row) -> serde_json::Result<Option<Self>> {
         let text: &str = &row.json;
         Ok(Some(match row.kind {
@@ -170,7 +170,8 @@ pub(crate) fn read_system_prompt(turn: &StoredTurn) -> String {
     first.map(|it| it.system_prompt).unwrap_or_default()
 }
 
-/// Reads how a turn ended: when, and with which error. Why it was cancelled, or which limit it reached, stands for an error.
+/// Reads how a turn ended: when, and with which error. Why it was cancelled, or which limit it reached, stands for an
+/// error.
 pub(crate) fn read_end(turn: &StoredTurn) -> Option<(Timestamp, Option<ErrorView>)> {
     #[derive(Deserialize)]
     struct Ended {
@@ -237,8 +238,8 @@ impl CallHandles {
     pub(crate) fn of(calls: &[&StoredCall]) -> Self {
         let mut table = HandleTable::default();
         let mut handles = HashMap::new();
-        // A handle is as long as it takes to tell its call from all others, which costs time for every call. A turn without
-        // artifacts needs none.
+        // A handle is as long as it takes to tell its call from all others, which costs time for every call. A turn
+        // without artifacts needs none.
         if !calls.iter().any(|call| matches!(call.results, Some(StoredResults::Artifacts(_)))) {
             return Self(handles);
         }

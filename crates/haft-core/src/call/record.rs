@@ -43,7 +43,7 @@ pub struct ToolCall {
     pub(crate) id: RecordId,
     pub(crate) tool: Arc<str>,
     pub(crate) raw: RawArgs,
-    /// The arguments the handler got; nothing if they were refused.
+    /// The arguments the handler got, or `None` if they were refused.
     pub accepted: Option<Args>,
     /// The arguments that a person approved instead of the raw ones. Boxed, because few calls have them.
     pub edited: Option<Box<RawArgs>>,
@@ -52,7 +52,7 @@ pub struct ToolCall {
     /// What coercion changed.
     pub changes: Vec<Change>,
     pub(crate) state: CallState,
-    /// What came of it; nothing before the end and for calls that failed.
+    /// What came of it, or `None` before the end and for calls that failed.
     pub results: Option<ToolResults>,
     /// Why it failed, as the model is told.
     pub error: Option<CallError>,
@@ -385,7 +385,7 @@ impl ToolCall {
         self
     }
 
-    /// What made the call fail, for the operator; nothing if the message of [`error`](Self::error) says it all.
+    /// What made the call fail, for the operator, or `None` if the message of [`error`](Self::error) says it all.
     #[must_use]
     pub fn cause(&self) -> Option<&str> {
         self.cause.as_deref()
@@ -433,7 +433,7 @@ impl ToolCall {
         &self.raw
     }
 
-    /// The text of its result; nothing if it gave none, or artifacts or media.
+    /// The text of its result, or `None` if it gave none, or artifacts or media.
     ///
     /// ```
     /// use std::num::NonZeroU32;

@@ -302,7 +302,7 @@ impl GenerationStats {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ErrorReport {
-    /// The stable code; nothing for a reason in words that was not given a code yet.
+    /// The stable code, or `None` for a reason in words that was not given a code yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<ErrorCode>,
     /// What went wrong.

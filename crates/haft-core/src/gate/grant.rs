@@ -14,9 +14,9 @@ use crate::store::{GateId, InvalidId, StoreError, TurnId};
 
 /// Approves also later calls of a tool, in the decision of a gate.
 ///
-/// By default it covers calls with exactly the arguments of the approved one. The runner that asked makes a [`Grant`] of
-/// it: the tool, its definition, the arguments, the turn and the agent are those that the runner knows, and not what the
-/// store says about the gate.
+/// By default it covers calls with exactly the arguments of the approved one. The runner that asked makes a [`Grant`]
+/// of it: the tool, its definition, the arguments, the turn and the agent are those that the runner knows, and not what
+/// the store says about the gate.
 ///
 /// ```
 /// use haft_core::clock::Timestamp;
@@ -148,7 +148,7 @@ pub struct Grant {
     pub tool: String,
     /// The definition of the tool when the grant was given.
     pub definition: DefinitionDigest,
-    /// The arguments that it covers, as canonical JSON text; nothing if it covers any.
+    /// The arguments that it covers, as canonical JSON text, or `None` if it covers any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<String>,
     /// Who gave it.
@@ -278,8 +278,8 @@ pub enum GrantRefusal {
 /// Stores grants.
 ///
 /// Grants belong where the writers of the store of turns cannot change them, next to the ledger of spent approvals. The
-/// signature keeps a grant from being edited; that a revoked grant stays revoked is the promise of this store, also if a
-/// copy of the grant is put back.
+/// signature keeps a grant from being edited; that a revoked grant stays revoked is the promise of this store, also if
+/// a copy of the grant is put back.
 pub trait GrantStore: fmt::Debug + Send + Sync {
     /// Stores a grant durably. A grant of the same name that exists, or was revoked, stays as it is.
     fn insert(&self, id: GrantId, json: String) -> BoxFuture<'_, Result<(), StoreError>>;

@@ -106,14 +106,14 @@ impl ParseError {
         Self { kind, offset: 0, line: 0, column: 0 }
     }
 
-    /// The line, counted from one; nothing if the value never was text or
+    /// The line, counted from one, or `None` if the value never was text or
     /// was too long to be read.
     #[must_use]
     pub const fn line(&self) -> Option<u32> {
         if self.line == 0 { None } else { Some(self.line) }
     }
 
-    /// The column in characters, counted from one; nothing if the value never was text or
+    /// The column in characters, counted from one, or `None` if the value never was text or
     /// was too long to be read.
     #[must_use]
     pub const fn column(&self) -> Option<u32> {

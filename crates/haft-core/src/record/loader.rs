@@ -14,7 +14,7 @@ pub trait SpoolResolver: fmt::Debug + Send + Sync {
     /// Whether descriptors with this tag are its own.
     fn knows(&self, tag: &str) -> bool;
 
-    /// A reader of the content that a descriptor describes; nothing if it is not here.
+    /// A reader of the content that a descriptor describes, or `None` if it is not here.
     fn open<'a>(
         &'a self,
         reader: &'a ReaderDescriptor,

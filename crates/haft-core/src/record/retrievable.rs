@@ -100,7 +100,7 @@ impl Retrievable {
         }
     }
 
-    /// The text that belongs into a spool before the model sees the record; nothing if it is there
+    /// The text that belongs into a spool before the model sees the record, or `None` if it is there
     /// already or is shown as it is.
     #[must_use]
     pub fn to_spool(&self) -> Option<&str> {

@@ -146,7 +146,7 @@ impl InputSchema {
         }
     }
 
-    /// The typed tree and its definitions; nothing for a schema from elsewhere.
+    /// The typed tree and its definitions, or `None` for a schema from elsewhere.
     #[must_use]
     pub fn tree(&self) -> Option<(&Schema, &Definitions)> {
         match &self.validator {
@@ -175,8 +175,8 @@ impl InputSchema {
         self.accept_in_full(tool, raw, strictness, duplicate)
     }
 
-    /// Accepts arguments that are right as they are, which nearly all are. Returns `None` if they have to be looked at in
-    /// full.
+    /// Accepts arguments that are right as they are, which nearly all are. Returns `None` if they have to be looked at
+    /// in full.
     pub(super) fn accept_unchanged(&self, raw: &RawArgs) -> Option<AcceptedArgs> {
         let SchemaValidator::Native(own) = &self.validator else { return None };
         let args = raw.parsed().ok()?;

@@ -85,7 +85,7 @@ impl LineIndex {
         entry.copied().unwrap_or_else(|| self.newlines())
     }
 
-    /// Where to look for the start of a line; nothing if there is no such line.
+    /// Where to look for the start of a line, or `None` if there is no such line.
     #[must_use]
     pub fn locate(&self, line: u64) -> Option<BlockStart> {
         if line >= self.line_count() {
@@ -156,7 +156,7 @@ impl LineIndex {
             .ok_or(damaged("its counts do not fit its length"))
     }
 
-    /// The index of these counts; nothing if no content can have them.
+    /// The index of these counts, or `None` if no content can have them.
     fn from_counts(block_size: NonZeroU32, byte_length: u64, counts: &[u8]) -> Option<Self> {
         let size = u64::from(block_size.get());
         let blocks = byte_length.div_ceil(size);

@@ -43,7 +43,7 @@ impl SpoolKey {
     /// What the keys of all turns begin with.
     pub const PREFIX_OF_TURNS: &'static str = OF_TURN;
 
-    /// The turn that it belongs to; nothing for a key that was not made by [`SpoolKey::of_turn`].
+    /// The turn that it belongs to, or `None` for a key that was not made by [`SpoolKey::of_turn`].
     #[must_use]
     pub fn turn(&self) -> Option<String> {
         let (turn, _) = self.0.strip_prefix(OF_TURN)?.split_once('/')?;

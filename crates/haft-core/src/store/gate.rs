@@ -12,7 +12,7 @@ pub struct GateRow {
     pub turn: TurnId,
     /// The gate, as JSON text.
     pub json: StoredText,
-    /// How it was settled, as JSON text; nothing while it is open.
+    /// How it was settled, as JSON text, or `None` while it is open.
     pub settlement: Option<String>,
 }
 

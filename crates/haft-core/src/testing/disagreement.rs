@@ -30,9 +30,9 @@ pub enum Disagreement {
         value: String,
         /// The emitted text.
         schema: String,
-        /// Why the validator refused it; nothing if it was accepted.
+        /// Why the validator refused it, or `None` if it was accepted.
         problems: Option<Problems>,
-        /// Why the JSON Schema refused it; nothing if it was accepted.
+        /// Why the JSON Schema refused it, or `None` if it was accepted.
         reference: Option<String>,
     },
     /// A text and the value it spells are validated differently.

@@ -52,7 +52,7 @@ pub struct LiveArtifact {
     pub handle: String,
     /// The artifact.
     pub artifact: SpooledArtifact,
-    /// The call that made it; nothing for the content of a retrieved record.
+    /// The call that made it, or `None` for the content of a retrieved record.
     pub call: Option<RecordId>,
 }
 
@@ -205,7 +205,7 @@ impl ArtifactSet {
         live.calls.get(&call).into_iter().flatten().map(|entry| entry.handle.clone()).collect()
     }
 
-    /// The handle of the content of a retrieved record; nothing if it has none that can be queried.
+    /// The handle of the content of a retrieved record, or `None` if it has none that can be queried.
     #[must_use]
     pub fn handle_of_retrieved(&self, id: &str) -> Option<String> {
         let handle = handle_of(id);

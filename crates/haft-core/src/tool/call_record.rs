@@ -21,7 +21,7 @@ impl Invocation {
         call.at_place(0, self.ordinal)
     }
 
-    /// The text that the handler returned; nothing if it failed, or returned something else.
+    /// The text that the handler returned, or `None` if it failed, or returned something else.
     #[must_use]
     pub fn text(&self) -> Option<&str> {
         match &self.outcome {

@@ -63,7 +63,7 @@ use signal::Signals;
 pub struct DispatchContext {
     turn: TurnContext,
     dispatch: Arc<Dispatch>,
-    /// The call that this handle was made for; nothing outside a handler. Shared, because every part of a turn has a
+    /// The call that this handle was made for, or `None` outside a handler. Shared, because every part of a turn has a
     /// handle and few are made for a call.
     call: Option<Arc<CallScope>>,
 }
@@ -203,20 +203,20 @@ impl DispatchContext {
         Self { turn: self.turn.clone(), dispatch: Arc::new(dispatch), call: self.call.clone() }
     }
 
-    /// Content key of the call that is being handled; nothing outside a handler.
+    /// Content key of the call that is being handled, or `None` outside a handler.
     #[must_use]
     pub fn call_id(&self) -> Option<CallId> {
         self.call.as_ref().map(|call| call.call_id)
     }
 
-    /// The record of the call that is being handled; nothing outside a handler, and where no store keeps
+    /// The record of the call that is being handled, or `None` outside a handler, and where no store keeps
     /// records.
     #[must_use]
     pub fn record_id(&self) -> Option<RecordId> {
         self.call.as_ref().and_then(|call| call.record)
     }
 
-    /// The tool whose call is being handled; nothing outside a handler.
+    /// The tool whose call is being handled, or `None` outside a handler.
     #[must_use]
     pub fn tool(&self) -> Option<&Tool> {
         self.call.as_ref().map(|call| &call.tool)
@@ -232,7 +232,7 @@ impl DispatchContext {
         })
     }
 
-    /// Metadata of the tool whose call is being handled; nothing outside a handler.
+    /// Metadata of the tool whose call is being handled, or `None` outside a handler.
     #[must_use]
     pub fn meta(&self) -> Option<&Stash> {
         self.tool().map(Tool::meta)

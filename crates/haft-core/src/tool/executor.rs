@@ -57,7 +57,7 @@ pub struct Invocation {
     pub ordinal: u32,
     /// The arguments as they came.
     pub raw: RawArgs,
-    /// The arguments the handler got; nothing if they were refused.
+    /// The arguments the handler got, or `None` if they were refused.
     pub accepted: Option<Args>,
     /// What coercion changed.
     pub changes: Vec<Change>,

@@ -39,7 +39,7 @@ pub(super) async fn answer_elicitation(
     }
 }
 
-/// The gate of a question; nothing for one of an unknown sort.
+/// The gate of a question, or `None` for one of an unknown sort.
 fn gate_request(server: &str, request: ElicitRequestParams) -> Option<GateRequest> {
     match request {
         ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } => {

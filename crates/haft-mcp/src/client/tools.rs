@@ -149,7 +149,7 @@ impl McpTools {
         self.state().offered.iter().map(|tool| (tool.name.clone(), tool.digest)).collect()
     }
 
-    /// The name, the version and the protocol of the server, as it states them; nothing while it is not connected.
+    /// The name, the version and the protocol of the server, as it states them, or `None` while it is not connected.
     pub async fn server_description(&self) -> Option<String> {
         let live = self.0.connection.live().await.ok()?;
         let info = live.peer_info()?;

@@ -264,7 +264,7 @@ impl Storing<'_> {
         Ok(rewritten)
     }
 
-    /// Takes the text of an item; nothing if it has none.
+    /// Takes the text of an item. Returns `None` if it has none.
     fn take_text(&mut self, item: &Value) -> Option<TextSource> {
         let text = text_place(item)?.to_owned();
         Some(match self.parts.remove(&text) {
@@ -273,7 +273,7 @@ impl Storing<'_> {
         })
     }
 
-    /// Stores a text and describes it; nothing if there is no room for a description.
+    /// Stores a text and describes it. Returns `None` if there is no room for a description.
     async fn store(
         &mut self,
         source: TextSource,

@@ -348,8 +348,8 @@ impl Session {
         self.state().routes.clear();
     }
 
-    /// The definition of a tool for the client; nothing if the client must not use it. Its name leads to its server from
-    /// now on.
+    /// The definition of a tool for the client, or `None` if the client must not use it. Its name leads to its server
+    /// from now on.
     pub(super) fn route_tool(&self, upstream: usize, definition: Value) -> Option<Value> {
         let name = definition.get("name").and_then(Value::as_str)?.to_owned();
         let lister = self.lister();

@@ -20,7 +20,7 @@ pub(super) const DEFAULT_LOG_LEVEL: u8 = rank(LoggingLevel::Info);
 pub(super) struct CallObserver {
     peer: Peer<RoleServer>,
     progress: Option<ProgressToken>,
-    /// The lowest level of messages that the client wants; nothing if it wants none.
+    /// The lowest level of messages that the client wants, or `None` if it wants none.
     log_level: Option<u8>,
     /// The progress that was reported last. It must grow.
     reported: f64,

@@ -38,8 +38,8 @@ struct OpenPart {
 /// A message without its large parts.
 #[derive(Debug)]
 pub(crate) struct RawMessage {
-    /// The message, with a string in place of each large part. Without large parts, and if that was asked for, its bytes
-    /// as they came.
+    /// The message, with a string in place of each large part. Without large parts, and if that was asked for, its
+    /// bytes as they came.
     pub(crate) json: Vec<u8>,
     /// The large parts, with the strings that stand for them, in the order of the message.
     pub(crate) parts: Vec<(String, SpooledPart)>,
@@ -128,7 +128,7 @@ impl RawReader {
         Some(())
     }
 
-    /// Ends the message; nothing if there was only white space.
+    /// Ends the message. Returns `None` if there was only white space.
     pub(crate) fn finish(&mut self) -> Option<Result<RawMessage, RawFailure>> {
         self.writer = None;
         let parts = std::mem::take(&mut self.stored);

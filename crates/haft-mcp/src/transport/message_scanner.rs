@@ -155,7 +155,7 @@ impl MessageScanner {
         }
     }
 
-    /// The id of the message, as JSON; nothing if it was not read yet.
+    /// The id of the message, as JSON, or `None` if it was not read yet.
     pub(super) fn id(&self) -> Option<&[u8]> {
         (!self.id.is_empty()).then_some(&self.id)
     }

@@ -214,8 +214,8 @@ impl SseDecoder {
         Ok(Some(self.event()))
     }
 
-    /// Takes what nearly every event is: one line of data and a blank line, both in the chunk but for the beginning of the
-    /// data. Everything else is left to be read line by line.
+    /// Takes what nearly every event is: one line of data and a blank line, both in the chunk but for the beginning of
+    /// the data. Everything else is left to be read line by line.
     fn scan_common_event(&mut self) -> QuickScan {
         let rest = self.chunk.get(self.at..).or_report_default(READ_WITHIN_CHUNK);
         if self.first_line || self.after_cr || self.too_large || self.data.is_set() {
@@ -251,7 +251,7 @@ impl SseDecoder {
         QuickScan::Event
     }
 
-    /// What had begun and was not ended when the stream ended, as the event that it would have been; nothing if the
+    /// What had begun and was not ended when the stream ended, as the event that it would have been, or `None` if the
     /// stream ended between two events. The standard says to drop it, since the end of it may be missing.
     pub fn finish(&mut self) -> Option<SseEvent<'_>> {
         self.clear_returned();

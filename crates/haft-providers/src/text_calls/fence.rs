@@ -67,7 +67,7 @@ pub(super) struct LineEnds {
 }
 
 impl LineEnds {
-    /// The place behind the line that begins at `at`; nothing if it has no end yet.
+    /// The place behind the line that begins at `at`, or `None` if it has no end yet.
     pub(super) fn after(&mut self, text: &str, at: usize) -> Option<usize> {
         let from = self.searched.max(at);
         let end = memchr::memchr(b'\n', text.as_bytes().get(from..)?);

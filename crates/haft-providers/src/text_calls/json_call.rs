@@ -13,7 +13,7 @@ pub(super) fn call_of(text: &str, keys: &[&str]) -> Option<TextCall> {
     call_in(document.root(), keys)
 }
 
-/// The calls of a list; nothing if one of its elements is no call. Running a part of what was asked for is
+/// The calls of a list, or `None` if one of its elements is no call. Running a part of what was asked for is
 /// worse than running nothing.
 pub(super) fn calls_of(text: &str, keys: &[&str]) -> Option<Vec<TextCall>> {
     let (document, _) = Document::parse_lenient(text).ok()?;

@@ -55,7 +55,7 @@ impl OfferedNames {
         if self.has_prefix(word) { word.len() } else { 0 }
     }
 
-    /// Where the word that ends at `end` begins; nothing if it is too long to be offered or stands
+    /// Where the word that ends at `end` begins, or `None` if it is too long to be offered or stands
     /// inside something that is quoted.
     fn word_before(&self, text: &str, end: usize) -> Option<usize> {
         let before = text.get(..end)?;

@@ -53,7 +53,7 @@ impl Subscription {
         Self { subscriber, key, hub }
     }
 
-    /// The next event, when it is there; nothing once there will be no more.
+    /// The next event, when it is there, or `None` once there will be no more.
     pub async fn next(&mut self) -> Option<ReceivedEvent> {
         poll_fn(|cx| self.subscriber.poll(cx)).await
     }

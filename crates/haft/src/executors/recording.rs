@@ -96,7 +96,7 @@ impl Recording {
         self.steps.len()
     }
 
-    /// The body of the request with which a step was taken, counted from zero; nothing if none was recorded.
+    /// The body of the request with which a step was taken, counted from zero, or `None` if none was recorded.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]

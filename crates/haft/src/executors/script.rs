@@ -160,7 +160,7 @@ pub struct InvalidScript {
 pub struct ScriptFault {
     /// JSON pointer to the place; empty for the script as a whole.
     pub pointer: String,
-    /// Line and column of the place, counted from one; nothing where no text is known.
+    /// Line and column of the place, counted from one, or `None` where no text is known.
     pub place: Option<(usize, usize)>,
     /// What is wrong, and what to write instead.
     pub what: String,

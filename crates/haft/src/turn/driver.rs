@@ -48,8 +48,8 @@ use super::shared_turn::{ReleaseGuard, SharedTurn};
 struct RunningTurn {
     machine: TurnMachine,
     driver: TurnDriver,
-    /// What is to be done after an effect that has to wait and has no answer. Boxed, because few turns have it, and not for
-    /// long.
+    /// What is to be done after an effect that has to wait and has no answer. Boxed, because few turns have it, and not
+    /// for long.
     rest: Option<Box<Effects>>,
 }
 
@@ -66,7 +66,7 @@ struct TurnDriver {
     started_at: Timestamp,
     dispatch: StartTime,
     iteration: IterationScope,
-    /// The requests that were sent so far; nothing before the first one.
+    /// The requests that were sent so far, or `None` before the first one.
     requests: Option<Box<RequestHistory>>,
     /// The step that the executor took, until it is stored.
     step: Option<Box<ProposedStep>>,
@@ -169,8 +169,8 @@ impl RunningTurn {
         driver.report(machine)
     }
 
-    /// Performs effects, and those that follow from them, up to one that has to wait. Returns that one; nothing once all is
-    /// done.
+    /// Performs effects, and those that follow from them, up to one that has to wait. Returns that one, or `None` once
+    /// all is done.
     fn perform_ready(&mut self, mut effects: Effects) -> Option<Effect> {
         while let Some(effect) = effects.pop_first() {
             match self.driver.perform_now(effect) {
@@ -197,7 +197,8 @@ impl RunningTurn {
         driver.apply(machine, Interruption::failed(*error).into())
     }
 
-    /// Performs an effect that has to wait. Returns the gates at which the turn waits if the runner does not wait with it.
+    /// Performs an effect that has to wait. Returns the gates at which the turn waits if the runner does not wait with
+    /// it.
     async fn perform(&mut self, effect: Effect) -> Result<EffectReply, Vec<GateId>> {
         let Self { machine, driver, .. } = self;
         let shared = Arc::clone(&driver.shared);

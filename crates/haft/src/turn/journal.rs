@@ -72,7 +72,7 @@ pub(super) enum JournalEntry {
         /// The limit that its calls would have exceeded, which ends the turn.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         limit: Option<Limit>,
-        /// The request with which it was taken; nothing if none was sent. So are the fields below.
+        /// The request with which it was taken, or `None` if none was sent. So are the fields below.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         request: Option<Box<RequestDigest>>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -93,8 +93,8 @@ pub(super) enum JournalEntry {
     Hydrated(Hydration),
     /// Tools were registered, hidden or removed, or added to the block that the model sees.
     Tools(ToolChanges),
-    /// A handler or the executor has decided how the dispatch ends once output middleware has run; `continue` takes that
-    /// back. It is stored together with the call or the step that decided.
+    /// A handler or the executor has decided how the dispatch ends once output middleware has run; `continue` takes
+    /// that back. It is stored together with the call or the step that decided.
     Pending { iteration: u32, then: NextAction },
     /// An iteration has ended, and with it the dispatch if that is done.
     Iterated {

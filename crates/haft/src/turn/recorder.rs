@@ -249,7 +249,7 @@ impl<'r> DeferredWrites<'r> {
         Self { recorder, writes, _order: CommitOrder::Alone(order) }
     }
 
-    /// No deferred writes; nothing if there are some.
+    /// No deferred writes, or `None` if there are some.
     fn none(recorder: &'r LeasedRecorder, order: RwLockReadGuard<'r, ()>) -> Option<Self> {
         let (writes, order) = (Vec::new(), CommitOrder::InParallel(order));
         (!recorder.has_deferred()).then_some(Self { recorder, writes, _order: order })

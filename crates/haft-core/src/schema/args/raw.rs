@@ -106,7 +106,7 @@ impl RawArgs {
         }
     }
 
-    /// The arguments that [`RawArgs::to_text`] wrote; nothing if they are not those of the call `id`.
+    /// The arguments that [`RawArgs::to_text`] wrote, or `None` if they are not those of the call `id`.
     #[must_use]
     pub fn from_text_of(text: &str, tool: &str, id: CallId) -> Option<Self> {
         let came = Self::text(text);

@@ -97,7 +97,7 @@ impl ForeignSchema {
         Err(problems)
     }
 
-    /// Why the value is refused; nothing if it is accepted.
+    /// Why the value is refused, or `None` if it is accepted.
     fn problems(&self, value: &Value) -> Option<Problems> {
         if !value.is_object() {
             let found = excerpt(&value.to_string());
@@ -107,7 +107,7 @@ impl ForeignSchema {
         self.faults(value)
     }
 
-    /// The compiled validator; nothing if it would look at this value too often.
+    /// The compiled validator, or `None` if it would look at this value too often.
     pub(super) fn validator_for(&self, value: &Value) -> Option<&Validator> {
         // Without references the work is that of the text of the schema, for each part of the value.
         let is_too_much = self.has_references && work::is_too_much(&self.schema, value);

@@ -78,7 +78,7 @@ pub trait RecordWriter: Send + Sync {
         let _ = hydration;
     }
 
-    /// The write that journals what the turn shows of earlier turns, for a commit that it belongs to; nothing for a
+    /// The write that journals what the turn shows of earlier turns, for a commit that it belongs to, or `None` for a
     /// writer without a journal.
     fn hydration_write(&self, hydration: Hydration) -> Option<StoreWrite> {
         let _ = hydration;
@@ -293,7 +293,7 @@ impl TurnContext {
         self.turn.gates.as_ref()
     }
 
-    /// The write that keeps a record; nothing for a turn without a store.
+    /// The write that keeps a record, or `None` for a turn without a store.
     pub(super) fn put<T: Record>(
         &self,
         record: &Arc<T>,

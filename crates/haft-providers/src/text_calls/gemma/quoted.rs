@@ -132,7 +132,7 @@ fn rest_of_call(body: &mut ArgumentsReader<'_, '_>, start: usize) -> String {
     value.to_owned()
 }
 
-/// The text up to quotes that end the string; nothing if the whole text has none. Quotes that something
+/// The text up to quotes that end the string, or `None` if the whole text has none. Quotes that something
 /// else follows than what can follow a string are a part of it.
 fn until_quote(
     body: &mut ArgumentsReader<'_, '_>,

@@ -111,7 +111,7 @@ fn number(word: &str) -> Option<String> {
     serde_json::to_string(&value).ok()
 }
 
-/// What ends a string that begins with this character; nothing if it begins no string.
+/// What ends a string that begins with this character, or `None` if it begins no string.
 fn closing(open: char) -> Option<&'static [char]> {
     match open {
         '"' => Some(&['"']),

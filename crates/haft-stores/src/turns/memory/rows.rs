@@ -9,7 +9,7 @@ use haft_core::store::{Row, RowKind};
 pub(super) struct TurnRows {
     /// Rows that were deleted leave their places empty until most places are.
     places: Vec<Option<Row>>,
-    /// The places of the rows by kind and id; nothing while there are few, because looking at all of them is faster.
+    /// The places of the rows by kind and id, or `None` while there are few, because looking at all of them is faster.
     index: Option<HashMap<(RowKind, String), usize>>,
     deleted: usize,
 }

@@ -40,7 +40,7 @@ impl Drop for ListenTask {
     }
 }
 
-/// Listens until the connection fails. Returns nothing if the store is gone.
+/// Listens until the connection fails. Returns `None` if the store is gone.
 async fn listen(database: &Weak<Database>, hub: &Weak<ChangeHub>) -> Option<()> {
     let store = database.upgrade()?;
     let (config, channel) = (store.config.clone(), store.channel_name());

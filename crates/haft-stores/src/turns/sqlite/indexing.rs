@@ -77,7 +77,7 @@ fn user_text(json: &str) -> Option<String> {
     is_user.then(|| text(&message, "/content")).flatten().map(|it| first_words(&it))
 }
 
-/// The first or the last entry of the journal; nothing if it is not JSON.
+/// The first or the last entry of the journal, or `None` if it is not JSON.
 fn read_entry(
     connection: &Connection,
     turn: i64,

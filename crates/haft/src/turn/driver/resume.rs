@@ -47,7 +47,7 @@ pub(in crate::turn) async fn resume_turn(
     run_leased(runner, leased, cancellation).await
 }
 
-/// Claims the next turn that can run, and runs it to its end; nothing if there is none.
+/// Claims the next turn that can run, and runs it to its end, or `None` if there is none.
 pub(in crate::turn) async fn run_next_turn(
     runner: &Arc<RunnerShared>,
     filter: ClaimFilter,
@@ -59,8 +59,9 @@ pub(in crate::turn) async fn run_next_turn(
     Box::pin(run_claimed_turn(runner, lease, cancellation)).await.map(Some)
 }
 
-/// Runs a turn whose lease [`claim_next`](haft_core::store::TurnStore::claim_next) gave out. One that was taken over too
-/// often ends as failed, and one that cannot be run is left alone for a while, because the next claim would get it again.
+/// Runs a turn whose lease [`claim_next`](haft_core::store::TurnStore::claim_next) gave out. One that was taken over
+/// too often ends as failed, and one that cannot be run is left alone for a while, because the next claim would get it
+/// again.
 pub(in crate::turn) async fn run_claimed_turn(
     runner: &Arc<RunnerShared>,
     mut lease: Lease,

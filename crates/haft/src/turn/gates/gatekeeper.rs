@@ -143,8 +143,8 @@ impl Gatekeeper {
         rows.iter().map(read_gate).collect()
     }
 
-    /// Loads a gate and its settlement, if it has one; nothing if there is no such gate. The settlement is what the store says,
-    /// and not verified.
+    /// Loads a gate and its settlement, if it has one. Returns `None` if there is no such gate. The settlement is what
+    /// the store says, and not verified.
     ///
     /// # Errors
     ///
@@ -171,8 +171,8 @@ impl Gatekeeper {
     }
 
     /// Approves a call with other arguments than the model proposed, in the name of the person who decided. The
-    /// arguments must meet the schema of the tool, which the gate has in `argument_schema`. The record of the call keeps
-    /// the proposed arguments, the edited ones and those that the handler received, and the model is told.
+    /// arguments must meet the schema of the tool, which the gate has in `argument_schema`. The record of the call
+    /// keeps the proposed arguments, the edited ones and those that the handler received, and the model is told.
     ///
     /// # Errors
     ///

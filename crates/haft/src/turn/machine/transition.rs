@@ -402,7 +402,7 @@ impl TurnMachine {
     }
 }
 
-/// The signal that a dispatch gets once output middleware has run; nothing if another iteration follows.
+/// The signal that a dispatch gets once output middleware has run, or `None` if another iteration follows.
 fn wanted_signal(next: NextAction) -> Option<Signal> {
     match next {
         NextAction::Done => Some(Signal::Ack),
