@@ -1,4 +1,4 @@
-//! Gates: places where a turn waits for an answer from outside.
+//! Gates: points at which a turn waits for a decision from outside.
 //!
 //! A [`Gate`] is a record, not a promise: it says why the turn waits, what the answer must look like and
 //! until when, and it is stored, so that another process can list it and answer. An answer is a
@@ -58,7 +58,7 @@ pub struct GateRequest {
 }
 
 impl GateRequest {
-    /// Asks for an answer of any shape, for as long as the turn lives.
+    /// A request for an answer of any shape, without a timeout.
     pub fn new(reason: impl Into<String>) -> Self {
         Self { reason: reason.into(), payload: Value::Null, schema: None, timeout: None }
     }
@@ -323,7 +323,7 @@ pub enum GateDecision {
 }
 
 impl GateDecision {
-    /// The word for it in events.
+    /// Its name in events.
     #[must_use]
     pub const fn as_str(&self) -> &'static str {
         match self {
@@ -335,7 +335,7 @@ impl GateDecision {
     }
 }
 
-/// An answer, who gave it, and the proof that they may.
+/// A decision, who made it, and the proof that they were allowed to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
@@ -389,10 +389,10 @@ pub enum InvalidGate {
     /// It does not say why the turn waits.
     #[error("a gate needs a reason: words for whoever answers")]
     NoReason,
-    /// It would close at once.
+    /// The timeout is zero, so the gate would close at once.
     #[error("a gate needs a timeout above zero, or none")]
     NoTime,
-    /// The schema of the answer is not one.
+    /// The schema of the answer is not a valid JSON Schema.
     #[error("the schema of the answer cannot be used: {0}")]
     Schema(#[from] ForeignSchemaError),
 }
@@ -403,17 +403,17 @@ impl Coded for InvalidGate {
     }
 }
 
-/// Why a gate gave no answer.
+/// Why waiting at a gate returned no answer.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GateError {
     /// It could not be opened.
     #[error(transparent)]
     Invalid(#[from] InvalidGate),
-    /// The answer was no.
+    /// The request was refused.
     #[error("refused by {by}: {reason}")]
     Rejected {
-        /// Who said it.
+        /// Who refused it.
         by: String,
         /// Why.
         reason: String,
@@ -436,7 +436,7 @@ pub enum GateError {
 }
 
 impl GateError {
-    /// The refusal of an answer, or of a question that is not the one that was asked.
+    /// The error for an answer that is not valid, or for a stored question that differs from the one that was asked.
     #[must_use]
     pub const fn forged() -> Self {
         Self::Forged(InvalidSignature)

@@ -1,7 +1,7 @@
-//! One step of the model, and what takes it.
+//! One step of the model, and the executor that takes it.
 //!
-//! An [`DispatchExecutor`] looks at the turn and says what the model says next: a [`Step`]. The loop does the rest:
-//! it keeps the step, runs the calls it asks for, shows their results in the next iteration, and ends the
+//! A [`DispatchExecutor`] receives the state of the turn and returns what the model says next: a [`Step`]. The loop
+//! does the rest: it stores the step, executes its calls, shows their results in the next iteration, and ends the
 //! dispatch when the step says so. Anything can be an executor: a provider, a script, a person.
 //!
 //! ```
@@ -184,12 +184,12 @@ impl StepContext {
         Thought::builder(self.next_id("thought"), self.ctx.clock().now()).content(text).build()
     }
 
-    /// Shows observers a piece of a message while the model writes it. The id is that of the message that
-    /// the step will hold; one that the step does not hold is shown as broken off.
+    /// Shows observers a piece of a message while the model writes it. The id is that of the message in the step; if
+    /// the step has no message with this id, observers see the message as aborted.
     ///
     /// # Errors
     ///
-    /// The message has ended, or would be too long, or the id is no id.
+    /// The message has ended, or would be too long, or the id is invalid.
     pub fn report_message(
         &self,
         id: &str,
@@ -206,7 +206,7 @@ impl StepContext {
     ///
     /// # Errors
     ///
-    /// The thought has ended, or would be too long, or the id is no id.
+    /// The thought has ended, or would be too long, or the id is invalid.
     pub fn report_thought(
         &self,
         id: &str,
@@ -321,7 +321,7 @@ pub struct Step {
     pub thoughts: Vec<Thought>,
     /// What it says.
     pub messages: Vec<Message>,
-    /// What it wants to be called, in its order.
+    /// The calls that the model proposes, in order.
     pub calls: Vec<ProposedCall>,
     /// What comes next.
     pub then: NextAction,
@@ -394,11 +394,11 @@ impl NextAction {
 pub struct ProposedCall {
     /// The tool. It need not exist.
     pub tool: String,
-    /// The arguments as they came.
+    /// The arguments as they were received.
     pub args: RawArgs,
     /// The id that the provider gave the call.
     pub provider_id: Option<String>,
-    /// What the provider wants back as it came, and the tag of those who understand it.
+    /// A value that the provider wants back unchanged, and the tag of the providers that understand it.
     pub payload: Option<(Value, Arc<str>)>,
 }
 
@@ -513,7 +513,7 @@ impl StepError {
         Self { retryable: code.retryable(), code, message: message.into(), source: None }
     }
 
-    /// Keeps the cause.
+    /// Adds the cause.
     #[must_use]
     pub fn with_source(mut self, source: impl Into<BoxError>) -> Self {
         self.source = Some(source.into());

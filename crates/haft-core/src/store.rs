@@ -1,13 +1,14 @@
-//! Where turns are stored, so that they survive the process that runs them.
+//! The contract of the stores in which turns survive the process that runs them.
 //!
-//! A [`TurnStore`] knows rows and journal entries, not what they mean: both are [`StoredText`], JSON that the
-//! loop writes and reads. What a store promises is about time: a [`commit`](TurnStore::commit) takes effect wholly
-//! or not at all, only the holder of the turn's [`Lease`] can commit, and a gate is settled once. Memories belong to a
+//! A [`TurnStore`] stores rows and journal entries without interpreting them: both are [`StoredText`], JSON that the
+//! loop writes and reads. A store makes three promises: a [`commit`](TurnStore::commit) takes effect wholly or not at
+//! all, only the holder of the turn's [`Lease`] can commit, and a gate is settled once. Memories belong to a
 //! [`MemoryScope`] and outlive their turn.
 //!
 //! A store is also the queue of the processes that run turns: [`enqueue`](TurnStore::enqueue) stores a turn for any of
 //! them, [`claim_next`](TurnStore::claim_next) gives a process the next turn that can run, and a [`ChangeListener`]
-//! wakes it. [`TurnSchedule`] says when a turn can run. `haft::testing::conformance` holds a store to it.
+//! wakes it. [`TurnSchedule`] says when a turn can run. `haft::testing::conformance` checks that a store keeps this
+//! contract.
 
 mod change;
 mod error;
@@ -68,7 +69,7 @@ pub trait TurnStore: fmt::Debug + Send + Sync {
     /// Stores a turn that any process can claim, as [`TurnStatus::Queued`]. Fails as [`create`](Self::create) does.
     fn enqueue(&self, turn: NewTurn) -> BoxFuture<'_, Result<(), StoreError>>;
 
-    /// Claims a turn whose lease has run out or was given back, or that has none.
+    /// Claims a turn whose lease has expired or was returned, or that has none.
     ///
     /// Fails with [`StoreError::Held`] while a lease on it is active, also for a holder of the same name, and with
     /// [`StoreError::Unknown`] if there is no such turn. The new epoch is one above the last. A turn that has ended
@@ -93,21 +94,21 @@ pub trait TurnStore: fmt::Debug + Send + Sync {
     /// many workers they need. Turns that come after another one of their conversation are counted as well.
     fn count_claimable(&self, filter: ClaimFilter) -> BoxFuture<'_, Result<u64, StoreError>>;
 
-    /// Keeps a lease from running out, also one that has expired and that no other holder acquired. The returned lease
-    /// says whether the end of the turn was asked for. Fails with [`StoreError::LeaseLost`] if it was taken over or
-    /// given back, and with [`StoreError::Unknown`] if the turn was removed.
+    /// Extends a lease, even one that has expired, as long as no other holder acquired it. The returned lease says
+    /// whether a cancellation of the turn was requested. Fails with [`StoreError::LeaseLost`] if it was taken over or
+    /// returned, and with [`StoreError::Unknown`] if the turn was removed.
     fn renew(&self, lease: Lease) -> BoxFuture<'_, Result<Lease, StoreError>>;
 
-    /// Gives a lease back. A turn that is still running can be claimed at once.
+    /// Returns a lease. A turn that is still running can be claimed at once.
     ///
-    /// One that was taken over shows that its process lives, as one that was stopped or got no processor for too long:
-    /// one take-over less counts ([`TurnSchedule::retract_take_over`]). Nothing else changes.
+    /// If the lease was taken over, returning it shows that its process did not die but was stopped or got no CPU time
+    /// for too long: one take-over is subtracted ([`TurnSchedule::retract_take_over`]). Nothing else changes.
     fn release(&self, lease: Lease) -> BoxFuture<'_, Result<(), StoreError>>;
 
-    /// Writes all of this, in order, or nothing. Fails with [`StoreError::LeaseLost`], and writes
-    /// nothing, if the lease was taken over or given back; a lease that has expired and that no other
-    /// holder acquired is still valid. Fails with [`StoreError::Unknown`] if the turn was removed, and with
-    /// [`StoreError::Exists`] as [`StoreWrite::OpenGate`] says.
+    /// Writes all of this, in order, or nothing. Fails with [`StoreError::LeaseLost`], and writes nothing, if the lease
+    /// was taken over or returned; a lease that has expired and that no other holder acquired is still valid. Fails
+    /// with [`StoreError::Unknown`] if the turn was removed, and with [`StoreError::Exists`] as
+    /// [`StoreWrite::OpenGate`] says.
     ///
     /// When the future is done, the writes survive the end of the process.
     fn commit(
@@ -128,12 +129,12 @@ pub trait TurnStore: fmt::Debug + Send + Sync {
     /// Everything that is stored of a turn, as of one moment, or `None` if there is no such turn.
     fn load(&self, turn: TurnId) -> BoxFuture<'_, Result<Option<StoredTurn>, StoreError>>;
 
-    /// What stands of a turn in lists, or `None` if there is no such turn.
+    /// The summary of a turn that lists show, or `None` if there is no such turn.
     fn summary(&self, turn: TurnId) -> BoxFuture<'_, Result<Option<TurnSummary>, StoreError>>;
 
-    /// The journal entries of a turn behind a number, in order: at most `limit` of them. Number 0 stands before the
-    /// first entry. An observer reads on with the number of the last entry that it has. There are none if there is no
-    /// such turn.
+    /// The journal entries of a turn after a number, in order: at most `limit` of them. Number 0 is before the first
+    /// entry. An observer continues with the number of the last entry that it has. There are none if there is no such
+    /// turn.
     fn read_journal(
         &self,
         turn: TurnId,
@@ -141,7 +142,7 @@ pub trait TurnStore: fmt::Debug + Send + Sync {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<JournalRow>, StoreError>>;
 
-    /// What a turn consists of, without its texts, as of one moment, or `None` if there is no such turn.
+    /// The structure of a turn without its texts, as of one moment, or `None` if there is no such turn.
     ///
     /// The default implementation loads the turn. A store that holds long turns reads less.
     fn outline(&self, turn: TurnId) -> BoxFuture<'_, Result<Option<TurnOutline>, StoreError>> {
@@ -153,7 +154,7 @@ pub trait TurnStore: fmt::Debug + Send + Sync {
         })
     }
 
-    /// The rows of a turn behind a number, in order: at most `limit` of them. Number 0 stands before the first row. The
+    /// The rows of a turn after a number, in order: at most `limit` of them. Number 0 is before the first row. The
     /// numbers are those of the [`outline`](Self::outline). There are none if there is no such turn.
     ///
     /// The default implementation loads the turn. A store that holds long turns reads only the window.
@@ -215,7 +216,7 @@ pub trait TurnStore: fmt::Debug + Send + Sync {
         })
     }
 
-    /// Settles a gate. The first settlement or closing wins: every caller gets the settlement that holds, and whether
+    /// Settles a gate. The first settlement or closing wins: every caller gets the valid settlement, and learns whether
     /// it is its own. It needs no lease, because the process that decides is not the one that runs the turn.
     ///
     /// Fails with [`StoreError::Unknown`] if there is no such gate.
@@ -235,8 +236,8 @@ pub trait TurnStore: fmt::Debug + Send + Sync {
         scope: MemoryScope,
     ) -> BoxFuture<'_, Result<Vec<MemoryRow>, StoreError>>;
 
-    /// Gives a conversation of a namespace a title, or takes it away. The title of a conversation without turns is
-    /// stored, too. It needs no lease.
+    /// Sets or removes the title of a conversation in a namespace. The title of a conversation without turns is stored,
+    /// too. It needs no lease.
     ///
     /// Fails with [`StoreError::Invalid`] as [`check_title`] says.
     fn set_title(
@@ -263,8 +264,7 @@ pub trait TurnStore: fmt::Debug + Send + Sync {
     }
 
     /// Compares the fingerprint of a secret with the one that the first caller stored. Fails with
-    /// [`StoreError::OtherSecret`] if it is another one: decisions that were signed with the other secret would not
-    /// hold.
+    /// [`StoreError::OtherSecret`] if they differ: decisions that were signed with the other secret would not be valid.
     fn verify_secret(&self, fingerprint: [u8; 32]) -> BoxFuture<'_, Result<(), StoreError>>;
 }
 

@@ -1,8 +1,8 @@
-//! A tool: what the model sees, and the handler that it never does.
+//! Tools: a definition that the model sees, and a handler that it never sees.
 //!
-//! A tool is built once and cannot be changed; cloning it copies a pointer. Its handler is private to
-//! this module and runs only through [`ToolExecutor`], which keys the call, validates the arguments, tells
-//! observers, and catches what goes wrong.
+//! A tool is built once and cannot be changed; cloning it copies a pointer. Its handler is private to this module and
+//! runs only through [`ToolExecutor`], which computes the call id, validates the arguments, emits events, and catches
+//! failures.
 
 mod artifact_set;
 mod builder;
@@ -109,7 +109,7 @@ struct Definition {
 pub enum ToolRole {
     /// Text and bytes are wrapped as an artifact of this kind.
     Standard(ArtifactKind),
-    /// The text is the final answer to a query on an artifact and is never wrapped again.
+    /// The text is the final result of a query on an artifact and is never wrapped again.
     ArtifactQuery,
 }
 
@@ -262,8 +262,7 @@ impl Tool {
         self.0.flags.ephemeral
     }
 
-    /// Whether its own text may be shown as trusted. A ceiling: parts that come from elsewhere keep
-    /// their tier.
+    /// Whether its own text may be shown as trusted. A ceiling: parts that come from other sources keep their tier.
     #[must_use]
     pub fn is_trusted(&self) -> bool {
         self.0.flags.trusted
@@ -328,8 +327,8 @@ impl Tool {
         self.replace_approval(None)
     }
 
-    /// The same tool, also found under another name: one that it had before, so that stored calls and
-    /// configurations go on working. The model is offered the tool under its name only.
+    /// The same tool with an additional name, such as one that it had before, so that stored calls and configurations
+    /// keep working. The model is offered the tool under its name only.
     ///
     /// ```
     /// use haft_core::{Tool, ToolRegistry};
@@ -371,8 +370,7 @@ impl Tool {
         self.0.flags.timeout
     }
 
-    /// Whether its handler is not async, so that it keeps the thread it runs on busy. The loop runs such
-    /// handlers on threads of their own.
+    /// Whether its handler is not async and so blocks its thread. The loop runs such handlers on blocking threads.
     #[must_use]
     pub fn blocks(&self) -> bool {
         self.0.handler.blocks()

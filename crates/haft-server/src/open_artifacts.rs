@@ -53,7 +53,7 @@ pub(crate) struct OpenArtifact {
 
 /// A verification in the background. It ends when nothing uses the artifact any more.
 struct Verification {
-    /// What came of it, or `None` while it runs.
+    /// Its outcome, or `None` while it runs.
     outcome: watch::Receiver<Option<(ArtifactState, Option<String>)>>,
     task: AbortHandle,
 }

@@ -209,7 +209,7 @@ pub(crate) fn summary_row(summary: &TurnSummary, now: Timestamp) -> TurnRow {
     }
 }
 
-/// How far a turn has got. One that a process began and no process holds can be resumed.
+/// The status of a turn. One that a process began and no process holds can be resumed.
 pub(crate) fn state_of(summary: &TurnSummary, now: Timestamp) -> TurnState {
     match summary.status {
         TurnStatus::Queued => TurnState::Queued,

@@ -6,10 +6,10 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// The sort of an artifact's content, by name. It decides which queries the model gets for it.
+/// The kind of an artifact's content, by name. It determines which queries the model can use on it.
 ///
-/// The names are open: a format of your own brings its own. A kind that no format knows is read as
-/// text, because the queries of text work on everything.
+/// The names are open: a custom format has its own. A kind that no format reads is treated as text, because text
+/// queries work on any content.
 ///
 /// ```
 /// use haft_core::artifact::ArtifactKind;

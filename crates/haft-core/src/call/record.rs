@@ -1,4 +1,4 @@
-//! The record of a call: what was asked, what came of it, and how far it got.
+//! The record of a call: the request, the outcome, and the state.
 
 use crate::error::codes;
 use std::sync::Arc;
@@ -52,9 +52,9 @@ pub struct ToolCall {
     /// What coercion changed.
     pub changes: Vec<Change>,
     pub(crate) state: CallState,
-    /// What came of it, or `None` before the end and for calls that failed.
+    /// Its outcome, or `None` before the end and for calls that failed.
     pub results: Option<ToolResults>,
-    /// Why it failed, as the model is told.
+    /// Why it failed, in the words that the model sees.
     pub error: Option<CallError>,
     pub(crate) cause: Option<Box<str>>,
     pub(crate) label: TrustLabel,
@@ -77,7 +77,7 @@ pub struct ToolCall {
     pub completed_at: Option<Timestamp>,
 }
 
-/// How far a call has got. The arrows go one way; see [`ToolCall::advance`].
+/// The state of a call. States change in one direction; see [`ToolCall::advance`].
 ///
 /// ```
 /// use haft_core::call::CallState;
@@ -118,14 +118,14 @@ pub enum ToolResults {
     Media(Vec<Media>),
 }
 
-/// Why a call failed, as the record keeps it.
+/// Why a call failed, as it is stored in the record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct CallError {
     /// The stable code.
     pub code: ErrorCode,
-    /// What the model is told.
+    /// The message that the model sees.
     pub message: String,
     /// Whether the same call may succeed later.
     pub retryable: bool,
@@ -259,15 +259,15 @@ impl ToolCall {
         self.edited.as_deref().unwrap_or(&self.raw)
     }
 
-    /// Keeps the id that the provider gave the call.
+    /// Sets the id that the provider gave the call.
     #[must_use]
     pub fn with_provider_id(mut self, id: impl Into<String>) -> Self {
         self.provider_id = Some(id.into());
         self
     }
 
-    /// Keeps what the provider wants back as it came, and the tag of those who understand it. `null` is
-    /// nothing; the tag can stand alone.
+    /// Sets a value that the provider wants back unchanged, and the tag of the providers that understand it. `null`
+    /// counts as no value; there can be a tag without a value.
     ///
     /// # Errors
     ///
@@ -283,11 +283,11 @@ impl ToolCall {
         if faults.is_empty() { Ok(self) } else { Err(Self::refused(faults)) }
     }
 
-    /// Whether the parts of the record go together. What is stored is checked.
+    /// Checks that the parts of the record are consistent. Stored records are checked.
     ///
     /// # Errors
     ///
-    /// Everything that is wrong.
+    /// Every problem that was found.
     pub fn check(&self) -> Result<(), InvalidRecord> {
         let mut faults = RecordFaults::default();
         let wrong = [
@@ -427,7 +427,7 @@ impl ToolCall {
         &self.tool
     }
 
-    /// The arguments as they came.
+    /// The arguments as they were received.
     #[must_use]
     pub fn raw(&self) -> &RawArgs {
         &self.raw
@@ -454,14 +454,14 @@ impl ToolCall {
         }
     }
 
-    /// How far the call's own text may be trusted, fixed when it ran: registering another tool under the
-    /// name later changes nothing. Errors are never trusted, and media answer for themselves.
+    /// How much the call's own text may be trusted, fixed when it ran: registering another tool under the name later
+    /// changes nothing. Errors are never trusted, and media have labels of their own.
     #[must_use]
     pub const fn label(&self) -> TrustLabel {
         self.label
     }
 
-    /// What the provider wants back as it came; never `null`.
+    /// What the provider wants back unchanged; never `null`.
     #[must_use]
     pub fn payload(&self) -> Option<&Value> {
         self.replay.payload()
@@ -473,14 +473,14 @@ impl ToolCall {
         self.replay.compatibility()
     }
 
-    /// Whether a provider that understands these tags can have the payload back. A call without a tag,
-    /// or with the tag `plain-text`, goes everywhere.
+    /// Whether the payload can be sent to a provider that understands these tags. A call without a tag, or with the tag
+    /// `plain-text`, can be sent to any provider.
     #[must_use]
     pub fn replays_with(&self, understood: &[&str]) -> bool {
         self.replay.fits(understood)
     }
 
-    /// How far the call has got.
+    /// The state of the call.
     #[must_use]
     pub const fn state(&self) -> CallState {
         self.state

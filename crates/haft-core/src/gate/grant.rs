@@ -12,7 +12,7 @@ use crate::clock::Timestamp;
 use crate::id::DefinitionDigest;
 use crate::store::{GateId, InvalidId, StoreError, TurnId};
 
-/// Approves also later calls of a tool, in the decision of a gate.
+/// The part of a decision that also approves later calls of the tool.
 ///
 /// By default it covers calls with exactly the arguments of the approved one. The runner that asked makes a [`Grant`]
 /// of it: the tool, its definition, the arguments, the turn and the agent are those that the runner knows, and not what
@@ -219,7 +219,7 @@ impl Grant {
     ///
     /// # Errors
     ///
-    /// The first reason why it does not.
+    /// The first reason why it does not cover the call.
     pub fn check(&self, subject: &GrantSubject<'_>) -> Result<(), GrantRefusal> {
         let call = subject.call;
         let in_scope = match &self.scope {
@@ -278,8 +278,8 @@ pub enum GrantRefusal {
 /// Stores grants.
 ///
 /// Grants belong where the writers of the store of turns cannot change them, next to the ledger of spent approvals. The
-/// signature keeps a grant from being edited; that a revoked grant stays revoked is the promise of this store, also if
-/// a copy of the grant is put back.
+/// signature keeps a grant from being edited; this store must ensure that a revoked grant stays revoked, even if a copy
+/// of the grant is restored.
 pub trait GrantStore: fmt::Debug + Send + Sync {
     /// Stores a grant durably. A grant of the same name that exists, or was revoked, stays as it is.
     fn insert(&self, id: GrantId, json: String) -> BoxFuture<'_, Result<(), StoreError>>;

@@ -1,4 +1,4 @@
-//! Who may answer.
+//! The key that signs decisions.
 
 use std::fmt;
 
@@ -10,10 +10,10 @@ use crate::clock::Timestamp;
 use crate::json::{Document, canonical_text};
 use crate::mac::{MacKey, MacMessage};
 
-/// The secret with which answers are signed.
+/// The secret with which decisions are signed.
 ///
-/// The application keeps 32 random bytes where neither a tool nor a model can read them, and gives them to
-/// the runner and to whatever lets people answer. Nothing that runs inside a turn has them.
+/// The application keeps 32 random bytes where neither a tool nor a model can read them, and gives them to the runner
+/// and to the programs in which people decide. Code that runs inside a turn has no access to them.
 ///
 /// ```
 /// use haft_core::clock::Timestamp;
@@ -36,7 +36,7 @@ pub struct GateKey(MacKey);
 #[serde(transparent)]
 pub struct GateSignature(String);
 
-/// An answer that proves nothing.
+/// A decision whose signature is missing or wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("its signature is missing or does not fit the question and the answer")]
 #[non_exhaustive]
@@ -49,7 +49,7 @@ impl GateKey {
         Self(MacKey::new(secret))
     }
 
-    /// Signs an answer to a gate.
+    /// Signs a decision on a gate.
     #[must_use]
     pub fn sign(
         &self,
@@ -109,7 +109,7 @@ impl GateKey {
     ///
     /// # Errors
     ///
-    /// It was not.
+    /// The signature is missing or wrong.
     pub fn verify_grant(&self, grant: &Grant) -> Result<(), InvalidSignature> {
         let mut unsigned = grant.clone();
         let given = unsigned.signature.take().and_then(|it| from_hex(&it.0));
@@ -132,13 +132,13 @@ impl GateKey {
         settlement
     }
 
-    /// Whether an answer was signed for this gate, as it was opened, and says what was signed.
+    /// Verifies that a decision was signed for this gate as it was opened, and returns what was signed.
     ///
-    /// A gate that the turn itself closed needs no proof: it says no.
+    /// A gate that the turn itself closed needs no signature, because closing only refuses.
     ///
     /// # Errors
     ///
-    /// It was not.
+    /// The signature is missing or wrong.
     pub fn verify(&self, gate: &Gate, settlement: &GateSettlement) -> Result<(), InvalidSignature> {
         if matches!(settlement.decision, GateDecision::Aborted | GateDecision::Timeout) {
             return Ok(());

@@ -53,7 +53,7 @@ impl SortScratch {
     }
 }
 
-/// Appends the canonical text of a value and tells whether an object in it has a key twice.
+/// Appends the canonical text of a value and returns whether an object in it has a duplicate key.
 pub(crate) fn canonicalize(
     view: ValueRef<'_>,
     out: &mut Vec<u8>,
@@ -123,7 +123,7 @@ fn canonicalize_object(view: ValueRef<'_>, out: &mut Vec<u8>, scratch: &mut Sort
 }
 
 impl SortScratch {
-    /// Adds the keys of the members that count, in order, and tells whether one is there twice.
+    /// Adds the keys of the members that count, in order, and returns whether there is a duplicate.
     fn add_members(&mut self, object: ValueRef<'_>) -> bool {
         let doc = object.doc();
         let base = self.0.len();

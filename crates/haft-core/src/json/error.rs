@@ -35,15 +35,15 @@ pub enum ParseErrorKind {
     /// Nothing but white space.
     #[error("the text is empty")]
     Empty,
-    /// The text ends inside a value. It may have been cut off.
+    /// The text ends inside a value. It may have been truncated.
     #[error("the text ends before the JSON value is complete")]
     Truncated,
-    /// Something else stands where the grammar wants `what`.
+    /// The grammar expects `what` here, and the text has something else.
     #[error("expected {what} but found {found:?}")]
     Expected {
         /// What may stand here, in words.
         what: &'static str,
-        /// The character that stands here.
+        /// The character that was found.
         found: char,
     },
     /// More text behind the end of the value.

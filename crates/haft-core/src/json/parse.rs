@@ -20,8 +20,7 @@ pub(super) fn strict_owned(text: String) -> Result<Document, ParseError> {
     Ok(parse_strict(&text)?.into_document(text))
 }
 
-/// [`strict`] for text that was written here, of a document that may be larger than what is read from
-/// elsewhere.
+/// [`strict`] for text that was written here, of a document that may be larger than what is read from another source.
 pub(super) fn strict_own(text: &str) -> Result<Document, ParseError> {
     let mut parser = JsonParser::<false>::new(text, 0, text.len());
     (parser.max_depth, parser.max_text) = (OWN_DEPTH, OWN_TEXT);

@@ -10,7 +10,7 @@ use crate::media::{InvalidMedia, MediaError};
 use crate::spool::SpoolError;
 use crate::store::{RowKind, StoreError};
 
-/// A record that was refused, with everything that is wrong with it.
+/// A record that was refused, with every problem with it.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct InvalidRecord {
@@ -58,7 +58,7 @@ pub enum RecordFault {
         /// Which field.
         field: &'static str,
     },
-    /// Something that has no default was not said.
+    /// A field without a default was not set.
     #[error("`{field}` is missing")]
     Missing {
         /// Which field.

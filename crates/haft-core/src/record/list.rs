@@ -82,8 +82,7 @@ impl<T: Record> RecordList<T> {
         Self { records: RwLock::default(), sequence }
     }
 
-    /// Puts a record in the place of the one with its id, or behind all others. Gives back the record
-    /// that was replaced.
+    /// Replaces the record with the same id, or adds the record after all others. Returns the record that was replaced.
     ///
     /// ```
     /// use haft_core::clock::Timestamp;
@@ -125,7 +124,7 @@ impl<T: Record> RecordList<T> {
         *records = known.into_iter().chain(earlier).chain(own).collect();
     }
 
-    /// Takes a record away and gives it back, if there is one of this id.
+    /// Removes and returns the record with this id, if there is one.
     pub fn remove<Q>(&self, id: &Q) -> Option<Arc<T>>
     where
         T::Id: Borrow<Q>,

@@ -30,7 +30,7 @@ pub struct RecordLoader {
 }
 
 impl RecordLoader {
-    /// Knows media whose bytes stand in the record, and no spools.
+    /// A loader that knows media whose bytes are in the record, and no spools.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -59,12 +59,12 @@ impl RecordLoader {
         Ok(record.load(&self.media)?)
     }
 
-    /// An artifact of its stored form. One whose content is gone is loaded all the same: its queries fail, and the turn
-    /// that it belongs to goes on.
+    /// Loads an artifact from its stored form. An artifact whose content is missing is loaded too: its queries fail,
+    /// and its turn continues.
     ///
     /// # Errors
     ///
-    /// No spool knows the tag, or one failed.
+    /// No spool is registered for the tag, or one failed.
     pub async fn load_artifact(
         &self,
         record: ArtifactRecord,

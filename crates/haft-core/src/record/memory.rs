@@ -40,7 +40,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// A memory that is still being put together. Confidence and importance have to be said.
+    /// A builder of a memory. Confidence and importance must be set.
     pub fn builder(
         id: impl Into<String>,
         content: impl Into<Text>,
@@ -111,7 +111,7 @@ impl Memory {
         self.importance
     }
 
-    /// How far it may be trusted: that of what it was made of.
+    /// How much it may be trusted: the label of the content that it was made from.
     #[must_use]
     pub const fn trust(&self) -> TrustLabel {
         self.trust
@@ -171,7 +171,7 @@ impl MemoryBuilder {
         self
     }
 
-    /// How far it may be trusted: the label of what it was made of. The default is untrusted.
+    /// How much it may be trusted: the label of the content that it was made from. The default is untrusted.
     pub fn trust(mut self, label: TrustLabel) -> Self {
         self.trust = Some(label);
         self

@@ -46,17 +46,18 @@ pub struct Message {
 #[serde(rename_all = "lowercase")]
 #[expect(clippy::exhaustive_enums, reason = "the two roles are part of the contract")]
 pub enum MessageRole {
-    /// A user. The words of a user are [first-party](crate::trust::TrustTier::FirstParty): they are what the turn is
-    /// for, and they stand in the user's role without an envelope. What a user pastes into them counts as theirs; what
-    /// a user attaches has a label of its own.
+    /// A user. The words of a user are [first-party](crate::trust::TrustTier::FirstParty): they are the purpose of the
+    /// turn, and are sent in the user role without an envelope. Text that a user pastes counts as theirs; attachments
+    /// have labels of their own.
     User,
     /// The agent.
     Assistant,
 }
 
 impl MessageRole {
-    /// How far the words of this side are trusted: those of a user, and those of this agent itself. A text that is
-    /// made of several parts, such as a summary, has the least tier among them; messages of other agents are untrusted.
+    /// How much the words of this role are trusted: those of a user, and those of this agent itself. A text that is
+    /// made from several parts, such as a summary, has the lowest tier among them; messages of other agents are
+    /// untrusted.
     ///
     /// ```
     /// use haft_core::record::MessageRole;
@@ -71,7 +72,7 @@ impl MessageRole {
         }
     }
 
-    /// Its word.
+    /// Its name.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

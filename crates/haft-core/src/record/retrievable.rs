@@ -16,7 +16,7 @@ use crate::spool::SpoolReader;
 use crate::store::RowKind;
 use crate::trust::{TrustLabel, TrustTier};
 
-/// Something that was retrieved as material for the answer. Where it comes from has to be said.
+/// Something that was retrieved as material for the answer. Its origin must be stated.
 ///
 /// Text is stored outside the prompt and queried by a handle, unless the record says `inline`: see
 /// [`to_spool`](Self::to_spool). The tier can be lowered and never raised; an artifact that is less trusted
@@ -136,7 +136,7 @@ impl Retrievable {
         self.trust_tier
     }
 
-    /// How far it may be trusted.
+    /// How much it may be trusted.
     #[must_use]
     pub const fn label(&self) -> TrustLabel {
         TrustLabel::declared(self.trust_tier)
@@ -166,7 +166,7 @@ impl Retrievable {
         self.inline
     }
 
-    /// How its text is queried once it is in a spool, if that was said.
+    /// The kind of artifact that its text becomes in a spool, if it was set.
     #[must_use]
     pub const fn artifact_kind(&self) -> Option<&ArtifactKind> {
         self.artifact_kind.as_ref()

@@ -9,10 +9,10 @@ use super::SpoolError;
 
 use crate::invariant::OrReport as _;
 
-/// How many newlines stand before each block of the content.
+/// The number of newlines before each block of the content.
 ///
-/// A block is 64 KiB unless told otherwise, so the index of a gigabyte is 128 KiB, and the start of any
-/// line is found by a binary search here and a scan of one block.
+/// A block is 64 KiB by default, so the index of a gigabyte has 128 KiB, and the start of any line is found by a binary
+/// search here and a scan of one block.
 ///
 /// ```
 /// use haft_core::spool::LineIndex;
@@ -40,7 +40,7 @@ pub struct BlockStart {
 }
 
 impl LineIndex {
-    /// The size of a block unless told otherwise.
+    /// The default size of a block.
     pub const BLOCK_SIZE: NonZeroU32 = match NonZeroU32::new(64 * 1024) {
         Some(size) => size,
         None => NonZeroU32::MIN,

@@ -76,8 +76,8 @@ impl ExecutorDescription {
         Self::Custom { name: Some(name.into()) }
     }
 
-    /// Everything in which another executor differs from this one, in words. The other one can continue the turn of this
-    /// one if there is nothing.
+    /// The differences between this executor and another one, in words. If there are none, the other executor can
+    /// continue the turns of this one.
     #[must_use]
     pub fn differences(&self, other: &Self) -> Vec<String> {
         match (self, other) {

@@ -6,7 +6,7 @@ use crate::json::UnrepresentableValue;
 use crate::schema::args::DecodeError;
 use crate::schema::{Change, Problems, SchemaFault};
 
-/// Two parts of a tool's definition that do not say the same, and the value that shows it.
+/// Two parts of a tool's definition that disagree, and the value that shows it.
 ///
 /// Its text has everything needed to repeat the failure.
 #[derive(Clone, Debug)]

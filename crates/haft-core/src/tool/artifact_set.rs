@@ -68,7 +68,7 @@ struct Retrieved {
     artifact: SpooledArtifact,
 }
 
-/// A call and a retrieved record would be named alike, so that a query could read the wrong one.
+/// A call and a retrieved record would have the same name, so that a query could read the wrong one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{id}` names both a tool call and a retrieved record of this turn; give the record another id"
@@ -146,9 +146,8 @@ impl ArtifactSet {
         }
     }
 
-    /// Takes up the content of a retrieved record, in place of what it had before. Its handle is its id,
-    /// or a hash of it if the id is not a plain word: a handle stands in a schema, where no text from
-    /// elsewhere may speak.
+    /// Adds the content of a retrieved record, or replaces its earlier content. The handle is the id, or a hash of the
+    /// id if that is not a plain word: handles appear in schemas, which must not contain text from other sources.
     ///
     /// # Errors
     ///

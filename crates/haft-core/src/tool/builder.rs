@@ -25,8 +25,7 @@ use crate::trust::ForeignText;
 pub(super) type Validator =
     Arc<dyn Fn(Args) -> BoxFuture<'static, Result<(), Problems>> + Send + Sync>;
 
-/// A definition in the making. Nothing is checked before [`ToolBuilder::build`], which then lists
-/// every fault at once.
+/// Builds a tool. Nothing is checked before [`ToolBuilder::build`], which then reports every fault at once.
 ///
 /// ```
 /// use haft_core::Tool;
@@ -109,8 +108,8 @@ impl ToolBuilder {
         self
     }
 
-    /// A description from elsewhere: the model is told that a third party wrote it, unless its tier is first-party. The
-    /// schema of the tool then counts as foreign as well.
+    /// A description from another source: the model is told that a third party wrote it, unless its tier is
+    /// first-party. The schema of the tool then counts as foreign as well.
     ///
     /// ```
     /// use haft_core::Tool;
@@ -134,7 +133,7 @@ impl ToolBuilder {
         self
     }
 
-    /// A JSON Schema from elsewhere, kept as it is and enforced by the `jsonschema` crate.
+    /// A JSON Schema from another source, which is not changed and is enforced by the `jsonschema` crate.
     ///
     /// ```
     /// use haft_core::{Args, Tool};
@@ -163,9 +162,9 @@ impl ToolBuilder {
         self
     }
 
-    /// The function that runs. See [`IntoHandler`] for what it may look like.
+    /// Sets the handler. See [`IntoHandler`] for the possible signatures.
     ///
-    /// What an async closure captures is cloned for each call, so it must be possible to clone it:
+    /// The captured values of an async closure are cloned for each call, so they must implement `Clone`:
     ///
     /// ```compile_fail,E0277
     /// use haft_core::{Args, Tool};
@@ -189,7 +188,7 @@ impl ToolBuilder {
     }
 
     /// Shares a value with the handler, which takes a clone of it as [`State`](super::State) in every call: a client, a
-    /// pool of connections, a configuration. What cannot be cloned goes into an [`Arc`].
+    /// pool of connections, a configuration. Wrap a value that is not `Clone` in an [`Arc`].
     ///
     /// ```
     /// use std::collections::HashMap;
@@ -239,7 +238,7 @@ impl ToolBuilder {
         self
     }
 
-    /// Makes it a query on artifacts: its text is the final answer and is never wrapped.
+    /// Makes it a query on artifacts: its text is the final result and is never wrapped.
     pub fn artifact_query(mut self) -> Self {
         self.artifact_query = true;
         self
@@ -304,9 +303,9 @@ impl ToolBuilder {
         self
     }
 
-    /// Vouches for the tool's own text: the developer wrote it, or the user asked for exactly it. Never
-    /// for text that a third party could have written. It is a ceiling, not a floor: parts that come
-    /// from elsewhere keep their own tier.
+    /// Vouches for the tool's own text: the developer wrote it, or the user asked for exactly it. Never for text that a
+    /// third party could have written. It is a ceiling, not a floor: parts that come from other sources keep their own
+    /// tier.
     pub fn trusted(mut self) -> Self {
         self.flags.trusted = true;
         self

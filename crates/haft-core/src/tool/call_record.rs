@@ -92,13 +92,13 @@ impl ToolCall {
 }
 
 impl CallError {
-    /// What the record keeps of an error.
+    /// The part of an error that the record stores.
     #[must_use]
     pub fn of(error: &ToolError) -> Self {
         Self { code: error.code(), message: error.to_string(), retryable: error.retryable() }
     }
 
-    /// The error of a call that must not be repeated, and of which is not known what it did.
+    /// The error of a call that must not be repeated and whose outcome is unknown.
     pub(super) fn in_doubt(reason: &str) -> Self {
         let message = format!("{reason}; what it did is not known, do not repeat it blindly");
         Self::new(codes::TOOL_OUTCOME_UNKNOWN, message, false)

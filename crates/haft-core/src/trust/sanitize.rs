@@ -1,4 +1,4 @@
-//! What content goes through before it stands in a prompt.
+//! Sanitizes content before it enters a prompt.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! What came of calls.
+//! The outcomes of calls.
 
 use std::sync::Arc;
 

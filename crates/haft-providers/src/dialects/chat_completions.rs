@@ -201,7 +201,7 @@ impl Dialect for ChatCompletions {
     }
 }
 
-/// The tag of calls with an `extra_content` field, which the server wants back as it came.
+/// The tag of calls with an `extra_content` field, which the server wants back unchanged.
 const EXTRA_CONTENT_TAG: &str = "chat-completions-extra-content";
 
 /// The types of images that all servers support.

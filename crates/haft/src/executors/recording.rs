@@ -1,4 +1,4 @@
-//! Recordings of turns: what the model did and what calls gave, to be given back.
+//! Recordings of turns: what the model did and what calls gave, to be returned.
 
 mod form;
 mod recorder;

@@ -192,7 +192,7 @@ impl ActiveLease {
         self.state.lock().lease.take_overs
     }
 
-    /// Gives the lease back. One that cannot be given back expires by itself.
+    /// Gives the lease back. One that cannot be returned expires by itself.
     pub(crate) async fn release(&self) -> Result<(), StoreError> {
         let lease = self.state.lock().lease.clone();
         let released = self.renewer.store.release(lease).await;

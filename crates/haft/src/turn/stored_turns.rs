@@ -48,7 +48,7 @@ impl TurnRunner {
         self.shared.store.load(turn.clone()).await
     }
 
-    /// Loads what stands of a turn in lists. Returns `None` if there is no such turn.
+    /// Loads the summary of a turn that lists show. Returns `None` if there is no such turn.
     ///
     /// # Errors
     ///

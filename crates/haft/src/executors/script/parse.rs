@@ -1,4 +1,4 @@
-//! From a document to typed steps, with everything that is wrong at once.
+//! From a document to typed steps, with every problem at once.
 
 use haft_core::error::codes;
 use std::collections::{BTreeMap, BTreeSet};

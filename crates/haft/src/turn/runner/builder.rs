@@ -85,7 +85,7 @@ pub struct TurnRunnerBuilder {
 #[error("the runner was refused: {}", .faults.join("; "))]
 #[non_exhaustive]
 pub struct InvalidRunner {
-    /// Everything that is wrong.
+    /// Every problem that was found.
     pub faults: Vec<String>,
 }
 
