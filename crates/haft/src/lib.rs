@@ -1,7 +1,7 @@
 //! An agent development kit: the model gets a handle on every tool.
 //!
-//! The idea is one signature. A function of it becomes a tool, and the schema that the model sees is the
-//! schema that runs:
+//! The central idea is one signature. A function with this signature becomes a tool, and the schema that the model sees
+//! is the schema that validates its calls:
 //!
 //! ```text
 //! async fn(A, &DispatchContext) -> Result<impl IntoToolOutput, ToolFailure>
@@ -60,9 +60,9 @@
 //! - [`Tool`]: a name, a description, a schema and a handler, built once and never changed.
 //! - [`ToolRegistry`]: the tools of a turn.
 //! - [`DispatchContext`]: what a handler receives besides its arguments.
-//! - [`ToolCall`]: the record of a call. A failed call is one too.
+//! - [`ToolCall`]: the record of a call. Failed calls have records too.
 //! - [`ToolArgs`]: types that can be the arguments of a tool.
-//! - [`TurnRunner`]: runs turns, and goes on with those that a crash cut short.
+//! - [`TurnRunner`]: runs turns, and resumes turns that a crash interrupted.
 //!
 //! # By task
 //!
@@ -79,7 +79,8 @@
 //! | use arguments, schemas and checks of your own | [`schema`] |
 //! | use ready-made tools, or choose tools by their use | [`mod@tools`] |
 //!
-//! The binary `haft` of the crate `haft-cli` runs agents that are a file: `agent-file.md` in its documentation has the keys.
+//! The binary `haft` of the crate `haft-cli` runs agents that are defined in a file; `agent-file.md` in its
+//! documentation lists the keys.
 //!
 //! # Features
 //!

@@ -111,7 +111,7 @@ impl Fork {
         Ok(Self { iteration, message: None, later, runs_earlier_calls: false, input, record })
     }
 
-    /// Adds a message of the user before the first step that is taken anew.
+    /// Adds a user message before the first new step.
     pub fn message(mut self, text: impl Into<String>) -> Self {
         self.message = Some(text.into());
         self

@@ -18,10 +18,10 @@ use self::form::{CallForm, StepForm, ToolForm, Versioned};
 pub use self::recorder::RecordingExecutor;
 pub use self::replay::ReplayExecutor;
 
-/// What a turn did: the steps of its executor, and what its calls gave, by call id and occurrence.
+/// The recording of a turn: the steps of its executor and the results of its calls, by call id and occurrence.
 ///
-/// A [`RecordingExecutor`] makes one. [`Recording::replay`] gives the steps back; calls are answered from the
-/// recording, and no handler runs. Arguments stand in it as the text that came, digit by digit.
+/// A [`RecordingExecutor`] makes one. [`Recording::replay`] repeats the steps; the results of calls come from the
+/// recording, and no handler runs. Arguments are stored as the exact text that was received.
 ///
 /// ```
 /// use haft::executors::{RecordingExecutor, Recording, ScriptExecutor};
@@ -127,7 +127,7 @@ impl Recording {
     }
 }
 
-/// A text that is no recording.
+/// A text that is not a valid recording.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidRecording {

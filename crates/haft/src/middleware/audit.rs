@@ -31,7 +31,7 @@ struct TurnLog {
     from: u32,
 }
 
-/// The logs that write what is left when the dispatch ends; kept in the scratchpad of a running turn.
+/// The logs that write the remaining calls when the dispatch ends; kept in the scratchpad of a running turn.
 #[derive(Default)]
 struct WatchingLogs(Mutex<HashSet<usize>>);
 
@@ -56,9 +56,9 @@ struct AuditLine<'c> {
     completed_at: Option<Timestamp>,
 }
 
-/// For the output of a dispatch: writes one line of JSON for every call that is over, with its turn, its
-/// record id, tool, arguments and a summary of what came of it. A line has no content of results and a
-/// bounded length. A sink that fails ends the turn, so that no call goes unrecorded.
+/// For the output of a dispatch: writes one line of JSON for every ended call, with its turn, its record id, tool,
+/// arguments and a summary of its outcome. A line has no content of results and a bounded length. A sink that fails
+/// ends the turn, so that no call goes unrecorded.
 ///
 /// Each call is written once. A turn that is resumed by the same process, or next to a log that
 /// [`AuditLog::after`] has read, does not write a line again; without it, lines of the iteration in which
@@ -128,7 +128,7 @@ impl AuditLog {
         log.is_none_or(|log| call.iteration >= log.from && !log.ids.contains(&call.id()))
     }
 
-    /// Notes where the turn is, and writes what is left when its dispatch ends. It is forgotten then.
+    /// Tracks the turn until its dispatch ends, and then writes the remaining calls.
     fn watch_dispatch(&self, ctx: &DispatchContext) {
         self.lock_written().entry(ctx.turn_id().into()).or_insert_with(|| TurnLog {
             ids: HashSet::new(),

@@ -1,4 +1,4 @@
-//! What earlier turns have said and done, and what is remembered.
+//! Adds the history of the conversation and the memories of its scope to a turn.
 
 mod source;
 mod window;
@@ -22,15 +22,15 @@ pub struct HydrateConversation {
     retrievables: bool,
 }
 
-/// For the input of a turn: begins it with what the earlier turns of its conversation have said and done, and with the
-/// memories of its [scope](crate::turn::TurnInput::memory_scope).
+/// For the input of a turn: adds the records of the earlier turns of its conversation, and the memories of its
+/// [scope](crate::turn::TurnInput::memory_scope).
 ///
 /// Shown are the newest turns that have ended, whole and oldest first, within [`last_messages`] and [`max_tokens`]:
-/// messages, thoughts, and calls with their results. Artifacts of those calls answer to the handles that they had, and
+/// messages, thoughts, and calls with their results. Artifacts of those calls can be queried by their old handles, and
 /// keep their tier. Nothing is stored twice: the journal of the turn refers to the earlier turns, and a process that
 /// resumes the turn shows the same again.
 ///
-/// The window grows turn by turn and is cut to half when it is full. Between two cuts each request begins with the
+/// The window grows turn by turn and is halved when it is full. Between two such cuts each request begins with the
 /// bytes of the one before, so that the prompt cache of a provider matches. If the newest turn alone is larger than the
 /// window, its messages are shown without its calls and thoughts.
 ///

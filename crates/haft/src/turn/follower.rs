@@ -22,8 +22,8 @@ use super::report::Conclusion;
 use super::{TurnError, TurnReport, TurnRunner};
 use crate::sync::{Instant, sleep};
 
-/// Tells the events of a turn that any process runs, as far as they are stored: steps with their thoughts and messages, calls,
-/// gates, and the end. See [`TurnRunner::follow_turn`].
+/// Reports the events of a turn that any process runs, as far as they are stored: steps with their thoughts and
+/// messages, calls, gates, and the end. See [`TurnRunner::follow_turn`].
 pub struct TurnFollower {
     runner: TurnRunner,
     turn: TurnId,
@@ -35,7 +35,7 @@ pub struct TurnFollower {
     report: Option<TurnReport>,
 }
 
-/// What was told already.
+/// What was reported already.
 #[derive(Default)]
 struct ToldEvents {
     has_begun: bool,
@@ -107,7 +107,7 @@ impl TurnFollower {
         }
     }
 
-    /// How the turn stands, when there are no more events.
+    /// The state of the turn when there are no more events.
     #[must_use]
     pub fn report(&self) -> Option<&TurnReport> {
         self.report.as_ref()
@@ -218,7 +218,7 @@ impl TurnFollower {
         Ok(())
     }
 
-    /// Tells the end of the turn, or that it waits at gates.
+    /// Reports the end of the turn, or that it waits at gates.
     fn tell_end(&mut self, opened: OpenedTurn) {
         let summary = &opened.stored.summary;
         let open = opened.stored.gates.iter().filter(|gate| gate.settlement.is_none());
@@ -285,11 +285,11 @@ impl fmt::Debug for TurnFollower {
     }
 }
 
-/// How often a turn is looked at although nothing was told.
+/// How often a turn is checked although no change was reported.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The shortest time between two looks.
 const MIN_PAUSE: Duration = Duration::from_millis(10);
 
-/// After a look, the store is left alone for this many times as long as the look took.
+/// After a check, the store is not read for this many times the duration of the check.
 const LOAD_BACKOFF: u32 = 5;

@@ -10,7 +10,7 @@ use haft_core::store::{StoreError, TurnId, TurnQuery, TurnStatus};
 use super::TurnError;
 use super::runner::{RunnerShared, TurnRunner};
 
-/// What [`TurnRunner::collect_garbage_with`] removes beside the content that no record refers to.
+/// What [`TurnRunner::collect_garbage_with`] removes in addition to content that no record refers to.
 ///
 /// ```
 /// use haft::turn::{GarbageOptions, Timestamp};

@@ -206,8 +206,8 @@ impl SharedTurn {
         Ok(Some(Approval { ledger_id, edited: settlement.edited, grant: settlement.grant }))
     }
 
-    /// Awaits the decision at a gate. This may take days: until then little memory is used, and the gate stands in
-    /// the store.
+    /// Awaits the decision at a gate. This may take days: meanwhile little memory is used, and the gate is in the
+    /// store.
     async fn await_decision(
         &self,
         ctx: GateContext<'_>,

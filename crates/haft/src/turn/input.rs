@@ -24,7 +24,7 @@ use super::TurnError;
 #[derive(Clone, Debug)]
 #[must_use = "an input does nothing until it is run"]
 pub struct TurnInput {
-    /// Boxed, because an input is moved often, and a task that runs it keeps the room for it to its end.
+    /// Boxed, because an input is moved often, and the future of a turn would reserve space for it to its end.
     pub(super) parts: Box<InputParts>,
 }
 
@@ -162,8 +162,8 @@ impl TurnInput {
 
     /// Adds a text of the user. It gets the time of the runner's clock, and an id that follows from that of the turn.
     ///
-    /// The words of a user are first-party: see [`MessageRole::User`](crate::records::MessageRole::User). Content that the
-    /// program got from elsewhere is a retrieved record or an attachment, which have labels of their own.
+    /// The words of a user are first-party: see [`MessageRole::User`](crate::records::MessageRole::User). Content from
+    /// other sources is a retrieved record or an attachment, which have labels of their own.
     ///
     /// ```
     /// use haft::executors::ScriptExecutor;

@@ -125,7 +125,7 @@ impl JournalEntry {
         if conversation.is_some() || scope.is_some() { VERSION } else { Self::first_version() }
     }
 
-    /// The entry in a word, for reports of broken invariants.
+    /// The name of the entry, for reports of broken invariants.
     pub(super) fn name(&self) -> &'static str {
         match self {
             Self::Started { .. } => "started",
@@ -177,7 +177,7 @@ impl StoredForm for JournalEntry {
 /// A turn as its journal describes it.
 #[derive(Debug)]
 pub(super) struct ReplayedTurn {
-    /// Where it stands.
+    /// Its state machine, after the journal.
     pub(super) machine: TurnMachine,
     pub(super) system_prompt: Arc<str>,
     /// The stash as it was last stored.
@@ -217,7 +217,7 @@ pub(super) fn parse_journal(
 ///
 /// # Errors
 ///
-/// An entry cannot be read, or cannot stand where it stands, or a newer program wrote it.
+/// An entry cannot be read, is not allowed at its position, or was written by a newer program.
 pub(super) fn replay_journal(
     mut machine: TurnMachine,
     turn: &TurnId,
@@ -253,7 +253,7 @@ pub(super) fn replay_journal(
     })
 }
 
-/// What the entries of a journal say besides where the turn stands.
+/// What the entries of a journal say in addition to the state of the turn.
 #[derive(Default)]
 struct ReplayedParts {
     system_prompt: Option<Arc<str>>,

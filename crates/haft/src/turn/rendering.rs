@@ -254,7 +254,7 @@ async fn restore_context(runner: &RunnerShared, id: &TurnId) -> Result<DispatchC
     Ok(open_turn(runner, id).await?.ctx)
 }
 
-/// A stored turn with its records, as far as it has got.
+/// A stored turn with its records so far.
 pub(super) struct OpenedTurn {
     pub(super) stored: StoredTurn,
     pub(super) history: TurnHistory,
@@ -280,7 +280,7 @@ pub(super) async fn open_turn(runner: &RunnerShared, id: &TurnId) -> Result<Open
     Ok(OpenedTurn { history, machine: replayed.machine, ctx, stored })
 }
 
-/// Builds a context that can be read: nothing observes it, and nothing that it is told is stored.
+/// Builds a read-only context: it has no observers, and changes to it are not stored.
 async fn build_context(
     runner: &RunnerShared,
     parts: &ContextParts<'_>,

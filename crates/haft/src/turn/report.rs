@@ -100,7 +100,7 @@ impl TurnReport {
     }
 }
 
-/// What [`TurnRunner::run_typed`](super::TurnRunner::run_typed) returns: the answer, and the report of its turn.
+/// The result of [`TurnRunner::run_typed`](super::TurnRunner::run_typed): the answer, and the report of its turn.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct TypedReport<T> {

@@ -57,8 +57,7 @@ impl TurnRunner {
         self.shared.store.summary(turn.clone()).await
     }
 
-    /// Reads the journal entries of a turn behind a number, at most `limit` of them. Number 0 stands before the first
-    /// entry.
+    /// Reads the journal entries of a turn after a number, at most `limit` of them. Number 0 is before the first entry.
     ///
     /// ```
     /// use haft::executors::ScriptExecutor;
@@ -114,8 +113,8 @@ impl TurnRunner {
         self.shared.store.outline(turn.clone()).await
     }
 
-    /// Reads the rows of a turn behind a number of its outline, at most `limit` of them. Number 0 stands before the
-    /// first row.
+    /// Reads the rows of a turn after a number of its outline, at most `limit` of them. Number 0 is before the first
+    /// row.
     ///
     /// # Errors
     ///

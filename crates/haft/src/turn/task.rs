@@ -69,7 +69,7 @@ enum BlockingState<T> {
     Ended,
 }
 
-/// What a thread gives back.
+/// The result of polling work on a thread.
 enum PolledWork<T> {
     Done(T),
     Pending(BoxedWork<T>),

@@ -160,7 +160,7 @@ pub(super) struct MessageForm {
 pub(super) struct ProposalForm {
     pub(super) id: CallId,
     pub(super) tool: String,
-    /// The text that came.
+    /// The text that was received.
     pub(super) args: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) provider_id: Option<String>,
@@ -202,7 +202,7 @@ impl ProposalForm {
 pub(super) struct CallForm {
     pub(super) id: RecordId,
     pub(super) tool: String,
-    /// The text that came.
+    /// The text that was received.
     pub(super) args: String,
     pub(super) outcome: OutcomeForm,
 }

@@ -70,11 +70,11 @@ impl RecordingExecutor {
         self
     }
 
-    /// The recording of a turn that is over. The recorder forgets the turn then.
+    /// Returns the recording of an ended turn, and removes the turn from the recorder.
     ///
     /// # Errors
     ///
-    /// Steps of the turn were taken elsewhere, or its results are too large or cannot be read.
+    /// Steps of the turn were taken by another executor, or its results are too large or cannot be read.
     pub async fn finish(&self, report: &TurnReport) -> Result<Recording, RecordingError> {
         let turn = report.turn.as_str();
         let RecordedTurn { tools, steps, .. } = self.lock_turns().remove(turn).unwrap_or_default();

@@ -18,15 +18,15 @@ use super::super::results::read_call_text;
 use super::form::{CallForm, OutcomeForm, StepForm, load_media};
 use super::{NotReplayable, Recording, ReplayDifference, text_document};
 
-/// Gives back the steps of a [`Recording`], and what its calls gave. Cheap to clone.
+/// Repeats the steps of a [`Recording`] and the results of its calls. Cheap to clone.
 ///
-/// Its [`tools`](Self::tools) are those of the application with other handlers, which look up what was
-/// recorded by call id and occurrence. The executor puts them in the place of whatever the turn has, so
-/// that no handler of a recorded tool runs, however the runner was built. Queries on artifacts run: they
-/// only read what was recorded, and their answers are compared with those of the recording.
+/// Its [`tools`](Self::tools) are those of the application with other handlers, which look up what was recorded by call
+/// id and occurrence. The executor replaces the tools of the turn by them, so that no handler of a recorded tool runs,
+/// however the runner was built. Queries on artifacts do run: they only read what was recorded, and their results are
+/// compared with the recorded ones.
 ///
-/// A call that is not in the recording ends the dispatch, with the nearest recorded call and what is
-/// different. A failure comes back with its words, under the code `E_TOOL_DOWNSTREAM_ERROR`.
+/// A call that is not in the recording ends the dispatch with an error that names the most similar recorded call and
+/// the differences. A failure is repeated with its message, under the code `E_TOOL_DOWNSTREAM_ERROR`.
 ///
 /// ```
 /// use haft::executors::{RecordingExecutor, ScriptExecutor};

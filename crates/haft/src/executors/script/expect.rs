@@ -14,7 +14,7 @@ use super::super::results::{CallText, read_call_text};
 #[derive(Clone, Debug)]
 pub(super) struct CallExpectation {
     pub(super) tool: String,
-    /// How many calls of the tool came after it.
+    /// The number of later calls of the tool.
     pub(super) back: usize,
     pub(super) ends: ExpectedEnding,
     pub(super) checks: Vec<TextCheck>,

@@ -15,8 +15,8 @@ use super::{InvalidScript, Script, ScriptStall, ScriptStep, StepEnd};
 
 /// Takes the steps of a [`Script`], one in every iteration.
 ///
-/// The iteration picks the step, so that a turn that is resumed goes on with the right one, and one
-/// script can drive any number of turns.
+/// The number of the iteration selects the step, so that a resumed turn continues with the right one, and one script
+/// can drive any number of turns.
 ///
 /// ```
 /// use haft::executors::ScriptExecutor;
@@ -211,7 +211,7 @@ impl<'s> ScriptStreams<'s> {
     }
 }
 
-/// Cuts a text into so many pieces of about the same length, or into its characters if it has fewer.
+/// Splits a text into `count` pieces of about the same length, or into its characters if it has fewer.
 fn split_into_pieces(text: &str, count: usize) -> Vec<&str> {
     let characters = text.chars().count();
     let count = count.clamp(1, characters.max(1));

@@ -55,7 +55,7 @@ struct OpenCollection {
 
 enum CollectionKind {
     Sequence,
-    /// The key whose value comes next, and where it stands.
+    /// The key whose value comes next, and its position.
     Mapping(Option<(String, Span)>),
 }
 
@@ -116,7 +116,7 @@ impl YamlReader {
         Ok(())
     }
 
-    /// Writes what stands before a value, and notes where it is. Gives its pointer.
+    /// Writes the separator before a value, and notes its position. Returns its pointer.
     fn begin_value(&mut self, span: Span) -> String {
         let Some(open) = self.open.last_mut() else {
             self.places.insert(String::new(), line_and_column(span));

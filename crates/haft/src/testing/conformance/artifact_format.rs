@@ -36,9 +36,9 @@ impl FormatSample {
     }
 }
 
-/// Holds a format to its contract: its queries are sound tools, it answers what the samples ask, the same
-/// way every time and within the budget, and content that is broken or hostile gives an answer or a
-/// failure in words, never a panic.
+/// Checks that a format keeps its contract: its queries are valid tools, they return the expected results for the
+/// samples, deterministically and within the budget, and broken or hostile content leads to a result or an error
+/// message, never to a panic.
 ///
 /// ```
 /// use haft::artifacts::ArtifactKind;

@@ -31,7 +31,7 @@ use super::ContractViolation;
 
 /// Checks a store of turns. It must be empty, and is empty again afterwards if it passes.
 ///
-/// Whether commits survive the end of the process is for a test of your own, which ends one.
+/// Whether commits survive the end of the process must be checked by a test that ends a process.
 ///
 /// ```
 /// use haft::stores::MemoryStore;
@@ -165,7 +165,7 @@ fn hide_times(summary: &mut TurnSummary) {
     (summary.updated_at, summary.ended_at, summary.runnable_at) = (None, None, None);
 }
 
-/// Lets a lease run out: by a renewal for no time.
+/// Lets a lease expire, by renewing it for zero time.
 async fn expire_lease(store: &dyn TurnStore, lease: &Lease) -> Result<Lease, ContractViolation> {
     let mut lease = lease.clone();
     lease.ttl = Duration::ZERO;
@@ -205,7 +205,7 @@ fn expect_ok<T>(
     result.map_err(|error| ContractViolation::new(promise, error))
 }
 
-/// Expects a refusal that `is_right` knows.
+/// Expects a refusal that `is_right` accepts.
 fn expect_refusal<T: fmt::Debug>(
     promise: &'static str,
     result: Result<T, StoreError>,
@@ -256,7 +256,7 @@ fn brief_request(name: &str) -> LeaseRequest {
     LeaseRequest::new(name, Duration::ZERO)
 }
 
-/// Runs all of them at once, and gives what they gave in their order.
+/// Runs all of them concurrently, and returns their results in order.
 async fn run_all<'a, T>(
     futures: impl IntoIterator<Item = impl Future<Output = T> + Send + 'a>,
 ) -> Vec<T> {

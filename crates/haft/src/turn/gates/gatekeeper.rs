@@ -68,7 +68,7 @@ pub enum SettleError {
         /// How it was settled, and by whom.
         settlement: String,
     },
-    /// The time of the gate was up before the decision came.
+    /// The gate expired before the decision arrived.
     #[error("the gate expired at {at}, and the turn does not wait any more")]
     Expired {
         /// When it expired.
@@ -127,7 +127,7 @@ impl Gatekeeper {
         self
     }
 
-    /// Also tells the turns of this process when a gate was settled.
+    /// Also notifies the turns of this process when a gate is settled.
     pub(in crate::turn) fn notifying(mut self, notifier: Arc<GateNotifier>) -> Self {
         self.notifier = Some(notifier);
         self

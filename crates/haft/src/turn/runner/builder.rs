@@ -306,9 +306,9 @@ impl TurnRunnerBuilder {
         self
     }
 
-    /// What the `fetch_…` methods of [`TurnContext`] ask: messages, memories, retrieved records, thoughts, tool calls,
-    /// tools and standing instructions that the application keeps itself. The runner itself never calls it; see
-    /// [`hydrate_from_source`](crate::middleware::hydrate_from_source).
+    /// Sets the source that the `fetch_…` methods of [`TurnContext`] query: messages, memories, retrieved records,
+    /// thoughts, tool calls, tools and standing instructions that the application stores itself. The runner itself
+    /// never calls it; see [`hydrate_from_source`](crate::middleware::hydrate_from_source).
     pub fn source(mut self, source: impl TurnSource + 'static) -> Self {
         self.source = Some(Arc::new(source));
         self
