@@ -344,8 +344,8 @@ impl OfferedTool {
         Self { wire_name: wire_name.into(), tool, added_at: None }
     }
 
-    /// The description of the tool as it may stand in a request: reserved tags are inert, and the model is told if a third
-    /// party wrote it. Dialects send this text and not the description of the tool itself.
+    /// The description of the tool for a request: reserved tags are inert, and the model is told if a third party wrote
+    /// it. Dialects send this text and not the description of the tool itself.
     ///
     /// ```
     /// use haft_core::tool::Tool;

@@ -36,11 +36,11 @@ struct ReplayLayout {
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 enum LayoutPart {
-    /// As it came.
+    /// An item that is sent back unchanged.
     Opaque { value: Value },
-    /// The next bytes of the text, whether there is a gap before them, and what the provider knows them by.
+    /// The next bytes of the text, whether there is a gap before them, and how the provider identifies them.
     Text { bytes: usize, gap: bool, by: Value },
-    /// The next call: its hash, and what the provider knows it by in addition to its id.
+    /// The next call: its hash, and how the provider identifies it in addition to its id.
     Call { key: String, by: Value },
 }
 

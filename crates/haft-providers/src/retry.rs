@@ -373,7 +373,7 @@ fn add_idempotency_key(request: &mut Request<Bytes>) {
     }
 }
 
-/// Reads the beginning of a body that says what is wrong, as far as it arrives soon.
+/// Reads the beginning of an error body, as much as arrives soon.
 async fn read_error_text(mut body: Body, scrubber: &Scrubber) -> String {
     let mut bytes = Vec::new();
     let read = async {

@@ -203,7 +203,7 @@ fn error_message<'c>(call: &'c ToolCall, notes: &mut Vec<RequestNote>) -> &'c st
     }
 }
 
-/// Stands for a result that was left out.
+/// The text in place of a result that was left out.
 const OMITTED_RESULT: &str =
     "This result was left out to save room. If you still need it, make the call again.";
 

@@ -122,7 +122,7 @@ impl ContextShedder {
         self.done.len() > before
     }
 
-    /// Whether something is left that can go.
+    /// Whether there is more content that can be left out.
     pub(crate) fn has_steps(&self) -> bool {
         !self.steps.as_slice().is_empty()
     }

@@ -36,7 +36,7 @@ use crate::tool_schema::lower_answer;
 ///
 /// An earlier generation is one assistant message with all its calls, followed by one `tool` message for each. Only
 /// messages of users can contain media: media of results and of the assistant follow in a user message. The field
-/// `extra_content` of a call is sent back as it came, as Gemini requires of its thought signatures.
+/// `extra_content` of a call is sent back unchanged, as Gemini requires for its thought signatures.
 ///
 /// ```
 /// use haft_providers::Provider;
@@ -91,7 +91,7 @@ impl ChatCompletions {
         self
     }
 
-    /// Speaks to Azure OpenAI. The base URL is the endpoint of a resource, and the model a deployment.
+    /// Uses Azure OpenAI. The base URL is the endpoint of a resource, and the model is a deployment.
     #[must_use]
     pub fn azure(mut self, azure: AzureOpenAi) -> Self {
         self.azure = Some(azure);

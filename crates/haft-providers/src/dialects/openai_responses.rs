@@ -73,7 +73,7 @@ impl OpenAiResponses {
         Self { azure: None }
     }
 
-    /// Speaks to Azure OpenAI. The base URL is the endpoint of a resource, and the model a deployment.
+    /// Uses Azure OpenAI. The base URL is the endpoint of a resource, and the model is a deployment.
     #[must_use]
     pub fn azure(mut self, azure: AzureOpenAi) -> Self {
         self.azure = Some(azure);

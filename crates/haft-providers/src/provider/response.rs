@@ -260,7 +260,7 @@ impl<'c> GenerationSink<'c> {
         }
     }
 
-    /// Whether the provider has said that the response is over.
+    /// Whether the provider has ended the response.
     const fn is_over(&self) -> bool {
         self.assembler.is_over()
     }

@@ -117,7 +117,7 @@ impl RetryPolicy {
         self
     }
 
-    /// The delay after so many failed attempts, without jitter and without hints.
+    /// The delay after `failed` attempts, without jitter and hints.
     pub(super) fn backoff(&self, failed: u32) -> Duration {
         let factor = 1_u32.checked_shl(failed.saturating_sub(1)).unwrap_or(u32::MAX);
         self.base_delay.saturating_mul(factor).min(self.max_delay)

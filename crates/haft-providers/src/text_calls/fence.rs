@@ -106,16 +106,16 @@ enum LeadingState {
     No,
 }
 
-/// What stands in the fence around an output.
+/// The state of a fence around a whole output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum FenceContent {
     /// It is not known whether there is a fence.
     Unknown,
     /// There is none, or there is more.
     None,
-    /// It goes on.
+    /// It is open.
     Open(Fence, usize),
-    /// It has ended, and nothing else came so far.
+    /// It has ended, and nothing has followed so far.
     Closed(Range<usize>),
 }
 
@@ -127,7 +127,7 @@ impl LeadingFence {
         it
     }
 
-    /// Where the content of the fence stands that is the whole output.
+    /// The range of the content of a fence that is the whole output.
     pub(super) fn whole_fence(&self, text: &str) -> Option<Range<usize>> {
         match &self.state {
             LeadingState::Closed { inner } if inner.end <= text.len() => Some(inner.clone()),

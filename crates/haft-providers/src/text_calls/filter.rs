@@ -31,7 +31,7 @@ use super::{CollapsedText, ParsedText, TextCallFormat};
 pub struct TextCallFilter {
     format: TextCallFormat,
     offered: Vec<String>,
-    /// All that came.
+    /// The whole text so far.
     text: String,
     leading: LeadingFence,
     watches: Vec<GrammarWatch>,
@@ -92,7 +92,7 @@ impl TextCallFilter {
         if before == 0 && self.shown.spans > 0 { new.trim_start() } else { new }
     }
 
-    /// All that came so far.
+    /// The whole text so far.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
@@ -147,7 +147,7 @@ impl ShownText {
 enum GrammarWatch {
     Inline {
         scan: GrammarScan,
-        /// For what stands in a fence that may turn out to be the whole output.
+        /// The scan of a fence that may turn out to be the whole output.
         inner: GrammarScan,
         blank: BlankPrefix,
     },
@@ -222,7 +222,7 @@ fn decided_len(scan: &GrammarScan, text: &str) -> usize {
     scan.spans.first().map_or_else(|| scan.decided(text), |it| it.start)
 }
 
-/// What stands in a fence that is the whole output so far, and where.
+/// The content of a fence that is the whole output so far, and its position.
 fn fence_content<'t>(text: &'t str, leading: &LeadingFence) -> Option<(usize, &'t str)> {
     match leading.inner() {
         FenceContent::Open(_, start) => Some((start, text.get(start..)?)),

@@ -21,7 +21,7 @@ pub(super) enum Input {
 pub(super) enum GrammarReading {
     /// Calls, and where their text ends.
     Calls(usize, Vec<TextCall>),
-    /// No call; the search goes on at this place.
+    /// No call; the search continues at this position.
     Declined(usize),
     /// More text is needed. Only for [`Input::Partial`].
     More,
@@ -129,7 +129,7 @@ impl GrammarScan {
         if matches!(self.place, ScanPosition::Fence(_)) { text.len() } else { self.at }
     }
 
-    /// Goes on with `text`, which begins as it did before.
+    /// Continues with `text`, which begins with the text of the last scan.
     pub(super) fn run(&mut self, text: &str, input: Input) {
         if self.threshold.lasts(text, input) {
             return;
@@ -170,7 +170,7 @@ impl GrammarScan {
         }
     }
 
-    /// Looks for calls in what is left of a line; false when more text is needed.
+    /// Looks for calls in the rest of a line; false if more text is needed.
     fn line(&mut self, text: &str, line: ScanLine, input: Input) -> bool {
         while self.at < line.end {
             let Some(start) = self.grammar.find_candidate(text, self.at, line.end) else {
@@ -232,7 +232,7 @@ pub(super) fn find(text: &str, from: usize, to: usize, marker: &str) -> Option<u
     Some(from + memchr::memmem::find(text.as_bytes().get(from..to)?, marker.as_bytes())?)
 }
 
-/// What a reading comes to that ended in this way.
+/// The result of a reading that ended in this way.
 pub(super) fn finish_reading(
     read: Result<(usize, Vec<TextCall>), ParseStop>,
     resume: usize,

@@ -41,7 +41,7 @@ enum OpenBlock {
     Unknown,
 }
 
-/// Tokens, as far as they are known.
+/// The known token counts.
 #[derive(Clone, Copy, Debug, Default)]
 struct TokenCounts {
     input: u64,
@@ -220,7 +220,7 @@ impl MessagesDecoder {
         report(GenerationEvent::End);
     }
 
-    /// Takes over the counts that are told; those of the beginning hold until others come.
+    /// Takes over the reported counts; those at the beginning are valid until others arrive.
     fn report_usage(&mut self, usage: Option<ValueRef<'_>>, report: Report<'_, '_>) {
         let Some(usage) = usage else { return };
         let counts = &mut self.counts;

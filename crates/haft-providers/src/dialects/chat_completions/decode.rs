@@ -140,8 +140,8 @@ impl ChatDecoder {
         Ok(())
     }
 
-    /// The call that a piece belongs to. Some number all their calls alike and report them apart by id, some do not
-    /// number them at all.
+    /// The call that a piece belongs to. Some servers give all calls the same number and distinguish them by id; others
+    /// do not number them at all.
     fn slot_of(&mut self, index: Option<u64>, id: Option<&str>) -> usize {
         // The response is refused for its last slot, and which calls the rest of it has does not matter.
         if self.slots.len() > MAX_GENERATED_CALLS {

@@ -35,19 +35,19 @@ pub(super) struct ResponsesDecoder {
 /// The state of an item of the response.
 #[derive(Debug)]
 enum ItemState {
-    /// A message; which of its parts were said.
+    /// A message, with the parts that were reported.
     Message(BTreeSet<u64>),
     /// A call, with the arguments so far.
     Call { arguments: String },
-    /// Reasoning; whether any of it was told.
+    /// Reasoning, and whether any of it was reported.
     Reasoning { told: bool },
     /// Something else.
     Unknown,
-    /// It was told whole.
+    /// It was reported completely.
     Done,
 }
 
-/// Which reasoning was told last: the item, the kind of text and the part.
+/// The reasoning that was reported last: the item, the kind of text and the part.
 type ReasoningPosition = Option<(u32, &'static str, u64)>;
 
 impl ResponsesDecoder {
@@ -162,7 +162,7 @@ impl ResponsesDecoder {
         }
     }
 
-    /// The arguments as a whole: what of them has not come is told now.
+    /// The complete arguments: the part that has not been reported is reported now.
     fn decode_arguments_done(&mut self, index: u32, whole: &str, report: Report<'_, '_>) {
         if let Some(ItemState::Call { arguments }) = self.items.get_mut(&index)
             && let Some(rest) = whole.strip_prefix(arguments.as_str()).filter(|it| !it.is_empty())
@@ -177,7 +177,7 @@ impl ResponsesDecoder {
         }
     }
 
-    /// An item as a whole: what of it has not come is told now.
+    /// A complete item: the part that has not been reported is reported now.
     fn decode_item_done(&mut self, index: u32, item: ValueRef<'_>, report: Report<'_, '_>) {
         self.decode_item_added(index, item, report);
         match self.items.get(&index) {
@@ -279,7 +279,7 @@ impl ResponsesDecoder {
         Ok(())
     }
 
-    /// Tells what the provider wants back. Encrypted reasoning may come only now.
+    /// Reports the values that the provider wants back. Encrypted reasoning may arrive only now.
     fn report_opaque(&mut self, output: Option<ValueRef<'_>>, report: Report<'_, '_>) {
         self.order.complete_opaque(|kept| {
             let id = kept.get("id").and_then(Value::as_str);
@@ -382,7 +382,7 @@ impl ResponseDecoder for ResponsesDecoder {
     }
 }
 
-/// What the provider knows an item by.
+/// The fields by which the provider identifies an item.
 fn known_by(item: ValueRef<'_>, keys: &[&str]) -> Value {
     let known = |key: &&str| Some(((*key).to_owned(), Value::from(item.get(key)?.as_str()?)));
     Value::Object(keys.iter().filter_map(known).collect())
