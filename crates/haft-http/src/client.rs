@@ -182,7 +182,7 @@ enum ConnectionReuse {
 enum ProxyChoice {
     #[default]
     Direct,
-    /// The one that the variables of the environment name.
+    /// The proxy that the environment variables name.
     Environment,
     Url(Secret),
 }

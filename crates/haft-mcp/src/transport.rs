@@ -1,4 +1,4 @@
-//! Reads the messages of a server as a stream, so that large results are never whole in memory.
+//! Reads the messages of a server as a stream, so that large results are never in memory as a whole.
 //!
 //! A message is scanned while it arrives. If a text, a blob or a structured value of a result grows past
 //! [`ReadLimits::spool_above`], it is decoded straight into a [`SpoolStore`], and the message has a placeholder in its
@@ -108,7 +108,7 @@ pub enum PartEncoding {
     Json,
 }
 
-/// The text that stands for a part in a message.
+/// The placeholder of a part in a message.
 fn placeholder(marker: &str, number: usize) -> String {
     format!("haft-part-{marker}-{number}")
 }

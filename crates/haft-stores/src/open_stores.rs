@@ -36,8 +36,8 @@ pub struct StoreOptions {
     pub spools: Option<SpoolUrl>,
     /// The secret of gates, which a store that is shared with other machines needs. A directory has its own.
     pub secret: Option<[u8; 32]>,
-    /// Where a PostgreSQL store records spent approvals. By default that is the same server, in a schema of its own. Another
-    /// role or another server keeps the records from those who can write the turns.
+    /// Where a PostgreSQL store records spent approvals. By default that is the same server, in a schema of its own.
+    /// With another role or server, a process that can write turns cannot change these records.
     #[cfg(feature = "postgres")]
     pub ledger: Option<StoreUrl>,
     /// Options of an object store.
@@ -102,7 +102,7 @@ impl fmt::Debug for StoreOptions {
 #[derive(Clone)]
 pub struct OpenStores {
     url: StoreUrl,
-    /// The directory with the keys and everything else that is no turn.
+    /// The directory with the keys and everything else that is not a turn.
     dir: Option<PathBuf>,
     turns: Arc<dyn TurnStore>,
     spools: Arc<AnySpoolStore>,
@@ -434,7 +434,7 @@ fn open_spools(url: &SpoolUrl, options: &StoreOptions) -> Result<AnySpoolStore, 
     }
 }
 
-/// A secret that says nothing about the one that it is derived from.
+/// A derived secret that reveals nothing about its source.
 fn derive_envelope_secret(secret: &[u8; 32]) -> [u8; 32] {
     let hash = Sha256::new_with_prefix(b"haft secret of envelopes\n");
     hash.chain_update(secret).finalize().into()
@@ -449,7 +449,7 @@ fn derive_tenant_secret(secret: &[u8; 32], tenant: &str) -> [u8; 32] {
 /// The directory with the standing approvals of each tenant.
 const TENANT_GRANTS_DIR: &str = "tenant-grants";
 
-/// Opens the ledger of a server: the one that was named, or a schema next to that of the turns.
+/// Opens the ledger of a server: the configured one, or a schema next to that of the turns.
 #[cfg(feature = "postgres")]
 async fn open_ledger(
     ledger: Option<&StoreUrl>,

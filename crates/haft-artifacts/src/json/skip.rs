@@ -1,7 +1,7 @@
 //! Skips a value without looking into it.
 //!
-//! Brackets are matched, strings are ended, and the depth is bounded; scalars are read strictly. What
-//! stands between the brackets of a container is not checked.
+//! Brackets are matched, strings are ended, and the depth is bounded; scalars are read strictly. The text between the
+//! brackets of a container is not checked.
 
 use haft_core::json::{MAX_DEPTH, ParseErrorKind};
 use memchr::memchr2;

@@ -248,7 +248,7 @@ impl<V: ElementVisitor> XmlScan<V> {
         self.notify_visitor(|visitor, _| Ok(visitor.close()), text, start)
     }
 
-    /// Calls the visitor, and tells it whether an element is open.
+    /// Calls the visitor with whether an element is open.
     fn notify_visitor(
         &mut self,
         ask: impl FnOnce(&mut V, bool) -> Result<VisitFlow, XmlFault>,

@@ -20,7 +20,7 @@ use super::handler::{RunningCall, RunningCalls};
 use super::results::ResultReader;
 use crate::transport::SpooledParts;
 
-/// A tool of a server, as far as calling it needs.
+/// What is needed to call a tool of a server.
 #[derive(Clone, Debug)]
 pub(super) struct RemoteTool {
     /// The name that the server gives it.
@@ -30,7 +30,7 @@ pub(super) struct RemoteTool {
 
 /// Why a call has no result.
 enum CallFailure {
-    /// The connection was lost before the result came.
+    /// The connection was lost before the result arrived.
     Lost(ServiceError),
     Failed(ToolFailure),
 }
@@ -242,7 +242,7 @@ impl Connection {
     }
 }
 
-/// A call that is running. If it is dropped with a reason, the server is told that the result is not wanted any more.
+/// A call that is running. If it is dropped with a reason, the server is told that the result is no longer needed.
 struct CallGuard {
     peer: Peer<RoleClient>,
     parts: SpooledParts,

@@ -1,7 +1,7 @@
 //! The results that the proxy has stored, by handle.
 //!
-//! Everything is in the spool: the content, and an entry per handle that says where it is. A proxy that is started
-//! again with the same spool finds the handles of the one before, and several proxies can share a spool.
+//! Everything is in the spool: the content, and an entry per handle that says where it is. A restarted proxy with the
+//! same spool finds the earlier handles, and several proxies can share a spool.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-/// A message, with everything inside as the text that it came as.
+/// A message, with all of its members as the received text.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Envelope<'m> {
     #[serde(borrow, default)]

@@ -111,7 +111,7 @@ impl References {
     }
 }
 
-/// The value that a reference stands for.
+/// The value that a reference names.
 async fn read_value(
     handle: &str,
     pointer: Option<&str>,

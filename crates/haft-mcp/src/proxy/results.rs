@@ -1,7 +1,7 @@
 //! Results of the servers within the limits of the client.
 //!
-//! A result that fits is passed on as it came. Of any other, the large texts are stored: the client gets a handle for
-//! each, the beginning, and the names of the tools that query it.
+//! A result that fits is passed on unchanged. The large texts of any other result are stored: the client gets a handle
+//! for each, the beginning, and the names of the tools that query it.
 
 use std::collections::HashMap;
 
@@ -33,7 +33,7 @@ pub(super) struct ResultRewriter<'p> {
     pub(super) limits: AnswerLimits,
 }
 
-/// What became of a result.
+/// A result after it was rewritten.
 pub(super) struct Rewritten {
     pub(super) line: Bytes,
     /// The handles of what was stored.
@@ -333,7 +333,7 @@ impl Storing<'_> {
         json!({"type": "text", "text": format!("[{bytes} bytes of {mime}, more than an answer can hold]")})
     }
 
-    /// Puts a medium that was read into the spool back into its item.
+    /// Puts media that were read into the spool back into their item.
     async fn insert_item_media(&mut self, mut item: Value) -> Result<Value, SpoolError> {
         let part = media_place(&item).and_then(|it| self.parts.remove(it));
         if let Some(part) = part {

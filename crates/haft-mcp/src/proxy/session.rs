@@ -56,7 +56,7 @@ pub(super) struct State {
 
 /// A request that waits for a server.
 pub(super) enum Pending {
-    /// The client asked, and gets the answer as it is if it fits.
+    /// A request of the client, whose response is passed on unchanged if it fits.
     Passed {
         method: String,
     },
@@ -159,7 +159,7 @@ impl Session {
         }
     }
 
-    /// Sends a message to the client. A client that is gone is not told.
+    /// Sends a message to the client. Does nothing if the client has disconnected.
     pub(super) async fn send_client(&self, line: Bytes) {
         let _ = self.client.send(line).await;
     }

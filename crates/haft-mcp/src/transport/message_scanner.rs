@@ -180,7 +180,7 @@ impl MessageScanner {
         }
     }
 
-    /// Gives back the memory of bytes that were passed on.
+    /// Takes back the memory of bytes that were passed on, to reuse it.
     pub(super) fn reuse_buffer(&mut self, buffer: Vec<u8>) {
         self.spare = Some(buffer);
     }

@@ -307,7 +307,7 @@ impl fmt::Debug for DirSpoolStore {
     }
 }
 
-/// Tells a write that still runs on a blocking thread that its future was dropped, so that it does not take effect.
+/// Cancels a write that still runs on a blocking thread after its future was dropped, so that it does not take effect.
 #[derive(Default)]
 struct AbandonGuard(Arc<AtomicBool>);
 

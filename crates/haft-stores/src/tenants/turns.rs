@@ -363,7 +363,7 @@ impl TurnStore for TenantStore {
     }
 }
 
-/// Tells the changes of a tenant's turns.
+/// Reports the changes of a tenant's turns.
 #[derive(Debug)]
 struct TenantListener {
     inner: Box<dyn ChangeListener>,

@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 /// Gives the objects of a key their names, below a prefix: `data/…` for the content, `index/…` for the line index.
 ///
 /// A key is written in hexadecimal digits, which every backend takes and which sort as the keys do. A key that is too
-/// long for that is cut and followed by its hash; the object of its index has the whole key.
+/// long for that is truncated and followed by its hash; the object of its index has the whole key.
 pub(super) struct ObjectNames {
     prefix: String,
 }

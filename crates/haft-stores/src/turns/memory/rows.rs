@@ -77,7 +77,7 @@ impl TurnRows {
         }
     }
 
-    /// Closes the gaps, and makes the index anew if there are many rows.
+    /// Closes the gaps, and rebuilds the index if there are many rows.
     fn rebuild(&mut self) {
         self.places.retain(Option::is_some);
         self.deleted = 0;

@@ -20,7 +20,7 @@ struct CountedTitle {
 }
 
 impl ConversationTitles {
-    /// Gives a conversation a title, or takes it away.
+    /// Sets or removes the title of a conversation.
     pub(super) fn set<'t>(
         &mut self,
         key: ConversationKey,

@@ -51,7 +51,7 @@ fn index_turn(
     Ok(())
 }
 
-/// Stores which content the records of a turn refer to, and returns the first words of what the user said last.
+/// Stores which content the records of a turn refer to, and returns the first words of the user's last message.
 fn index_records(connection: &Connection, turn: i64) -> Result<Option<String>, SqliteError> {
     let sql = "SELECT kind, id, json, number FROM records WHERE turn = ?1 ORDER BY number";
     let mut statement = connection.prepare_cached(sql)?;
