@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use haft_core::json::{Document, ValueRef};
+use haft_core::json::ValueRef;
 use haft_core::usage::Usage;
 use serde_json::{Map, Value};
 
 use super::TAG;
 use crate::dialect::{DecodeError, ResponseDecoder, StreamEvent};
+use crate::dialects::json_response::{malformed_response, parse_body, parse_text};
 use crate::generation::{FinishReason, GenerationEvent};
 use crate::replay::{ReplayRecorder, TextSeam};
 
@@ -309,8 +310,7 @@ impl ResponseDecoder for ResponsesDecoder {
         if self.over || event.data.trim() == "[DONE]" {
             return Ok(());
         }
-        let doc =
-            Document::parse(event.data).map_err(|error| malformed_response(&error.to_string()))?;
+        let doc = parse_text(event.data)?;
         let root = doc.root();
         let text = |key| root.get(key).and_then(ValueRef::as_str).unwrap_or_default();
         let number = |key| root.get(key).and_then(ValueRef::as_u64);
@@ -371,8 +371,7 @@ impl ResponseDecoder for ResponsesDecoder {
         body: &[u8],
         report: &mut dyn FnMut(GenerationEvent<'_>),
     ) -> Result<(), DecodeError> {
-        let text = str::from_utf8(body).map_err(|_| malformed_response("it is not UTF-8"))?;
-        let doc = Document::parse(text).map_err(|error| malformed_response(&error.to_string()))?;
+        let doc = parse_body(body)?;
         let root = doc.root();
         let failed = root.get("error").is_some_and(|it| !it.is_null());
         if !failed && root.get("output").is_none() {
@@ -409,10 +408,6 @@ fn usage(usage: Option<ValueRef<'_>>, report: Report<'_, '_>) {
         .with_reasoning(detail("output_tokens_details", "reasoning_tokens").unwrap_or_default());
     let total = Some(count("total_tokens")).filter(|it| *it > 0);
     report(GenerationEvent::Usage(told.with_total(total.unwrap_or(told.total))));
-}
-
-fn malformed_response(what: &str) -> DecodeError {
-    DecodeError::Malformed(what.to_owned())
 }
 
 /// An error that the provider reports.
