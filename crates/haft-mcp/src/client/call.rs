@@ -142,27 +142,32 @@ impl Connection {
         guard.reason = None;
         match result {
             Ok(result) => Ok((result, call)),
-            Err(ServiceError::McpError(error)) => {
+            Err(error) => Err(self.call_failure(error)),
+        }
+    }
+
+    /// The failure of a call that was sent and has no result.
+    fn call_failure(&self, error: ServiceError) -> CallFailure {
+        match error {
+            ServiceError::McpError(error) => {
                 let message = format!("reports an error: {}", error.message);
                 let failure = self.failure(&message);
                 // Also the error of a response that cannot be read: the server may have done its work before.
-                Err(match error.code {
+                match error.code {
                     ErrorCode::INTERNAL_ERROR => failure.outcome_unknown().into(),
                     _ => failure.into(),
-                })
+                }
             }
-            Err(error @ (ServiceError::TransportClosed | ServiceError::TransportSend(_))) => {
+            ServiceError::TransportClosed | ServiceError::TransportSend(_) => {
                 match challenge_of(&error) {
                     Some(challenge) => {
                         let server = self.server.to_string();
-                        Err(McpClientError::Unauthorized { server, challenge }
-                            .into_failure()
-                            .into())
+                        McpClientError::Unauthorized { server, challenge }.into_failure().into()
                     }
-                    None => Err(CallFailure::Lost(error)),
+                    None => CallFailure::Lost(error),
                 }
             }
-            Err(error) => Err(self.failure(&error_text(&error)).outcome_unknown().into()),
+            error => self.failure(&error_text(&error)).outcome_unknown().into(),
         }
     }
 
