@@ -73,8 +73,11 @@ impl GateKey {
         by: impl Into<String>,
         at: Timestamp,
     ) -> GateSettlement {
-        let edited = Some(canonical(Ok(arguments.clone())));
-        self.sign_settlement(gate, GateSettlement { by: by.into(), edited, ..approval(at) })
+        let edited = Some(canonical_json(Ok(arguments.clone())));
+        self.sign_settlement(
+            gate,
+            GateSettlement { by: by.into(), edited, ..approving_settlement(at) },
+        )
     }
 
     /// Signs the approval of a call that also approves later calls.
@@ -86,7 +89,7 @@ impl GateKey {
         by: impl Into<String>,
         at: Timestamp,
     ) -> GateSettlement {
-        let approved = GateSettlement { always: Some(always), ..approval(at) };
+        let approved = GateSettlement { always: Some(always), ..approving_settlement(at) };
         self.sign_settlement(gate, GateSettlement { by: by.into(), ..approved })
     }
 
@@ -94,7 +97,7 @@ impl GateKey {
     #[must_use]
     pub fn sign_granted(&self, gate: &Gate, grant: &Grant, at: Timestamp) -> GateSettlement {
         let (by, grant) = (grant.by.clone(), Some(grant.id));
-        self.sign_settlement(gate, GateSettlement { by, grant, ..approval(at) })
+        self.sign_settlement(gate, GateSettlement { by, grant, ..approving_settlement(at) })
     }
 
     /// Signs a grant.
@@ -122,7 +125,7 @@ impl GateKey {
     fn grant_message(&self, unsigned: &Grant) -> MacMessage {
         let mut message = self.0.start();
         message.add_text(GRANT_DOMAIN);
-        message.add_text(&canonical(serde_json::to_value(unsigned)));
+        message.add_text(&canonical_json(serde_json::to_value(unsigned)));
         message
     }
 
@@ -154,10 +157,10 @@ impl GateKey {
     fn message(&self, gate: &Gate, settlement: &GateSettlement) -> MacMessage {
         let mut message = self.0.start();
         message.add_text(DOMAIN);
-        message.add_text(&canonical(serde_json::to_value(gate)));
-        message.add_text(&canonical(serde_json::to_value(&settlement.decision)));
+        message.add_text(&canonical_json(serde_json::to_value(gate)));
+        message.add_text(&canonical_json(serde_json::to_value(&settlement.decision)));
         message.add_text(&settlement.by);
-        message.add_text(&canonical(serde_json::to_value(settlement.at)));
+        message.add_text(&canonical_json(serde_json::to_value(settlement.at)));
         // Settlements of version 0.1 end here, and their signatures stay valid.
         if let Some(edited) = &settlement.edited {
             message.add_text(edited);
@@ -165,7 +168,7 @@ impl GateKey {
         // Edited arguments are one text and these are two, so that no settlement can be read as another.
         if let Some(always) = &settlement.always {
             message.add_text("always");
-            message.add_text(&canonical(serde_json::to_value(always)));
+            message.add_text(&canonical_json(serde_json::to_value(always)));
         }
         if let Some(grant) = &settlement.grant {
             message.add_text("grant");
@@ -180,12 +183,12 @@ const DOMAIN: &str = "haft gate 1";
 const GRANT_DOMAIN: &str = "haft grant 1";
 
 /// The approval of a call, without a name and a signature.
-fn approval(at: Timestamp) -> GateSettlement {
+fn approving_settlement(at: Timestamp) -> GateSettlement {
     GateSettlement::closed(GateDecision::Resolved { value: Value::Bool(true) }, at)
 }
 
 /// What cannot be written as JSON signs as nothing, and so fits nothing.
-fn canonical(value: serde_json::Result<Value>) -> String {
+fn canonical_json(value: serde_json::Result<Value>) -> String {
     let document = value.ok().and_then(|value| Document::from_value(&value).ok());
     document.map(|document| canonical_text(document.root())).unwrap_or_default()
 }

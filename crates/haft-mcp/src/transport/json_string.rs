@@ -143,7 +143,7 @@ impl StringReader {
                     let value = (value << 4) | digit;
                     self.escape = match digits {
                         3 => {
-                            self.take_unit(value, sink);
+                            self.accept_utf16_unit(value, sink);
                             EscapeState::None
                         }
                         _ => EscapeState::Hex { value, digits: digits + 1 },
@@ -154,7 +154,7 @@ impl StringReader {
     }
 
     /// Takes the value of a `\u` escape.
-    fn take_unit(&mut self, unit: u16, sink: &mut impl StringSink) {
+    fn accept_utf16_unit(&mut self, unit: u16, sink: &mut impl StringSink) {
         if let Some(high) = self.high_surrogate
             && let Some(Ok(paired)) = char::decode_utf16([high, unit]).next()
         {

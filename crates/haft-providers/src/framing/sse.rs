@@ -211,7 +211,7 @@ impl SseDecoder {
             }
         }
         self.returned = true;
-        Ok(Some(self.event()))
+        Ok(Some(self.current_event()))
     }
 
     /// Reads the common kind of event: one line of data and a blank line, both in the chunk except for the beginning of
@@ -259,10 +259,10 @@ impl SseDecoder {
         let begun = self.data.is_set() || self.name.is_set() || (cut && !comment);
         let known = !self.too_large && (!cut || self.read_buffered_field().is_ok());
         self.returned = true;
-        (begun && known).then(|| self.event())
+        (begun && known).then(|| self.current_event())
     }
 
-    fn event(&self) -> SseEvent<'_> {
+    fn current_event(&self) -> SseEvent<'_> {
         let (name, data) = (self.name.get(&self.chunk), self.data.get(&self.chunk));
         SseEvent { name, data, id: &self.id }
     }

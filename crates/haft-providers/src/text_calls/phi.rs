@@ -13,7 +13,7 @@ impl InlineGrammar for Phi {
         find(text, from, to, OPEN)
     }
 
-    fn read(&mut self, text: &str, start: usize, input: Input) -> GrammarReading {
+    fn read_candidate(&mut self, text: &str, start: usize, input: Input) -> GrammarReading {
         let inner = start + OPEN.len();
         let before = text.get(..start).and_then(|it| it.chars().next_back());
         if before.is_some_and(is_name_part) {

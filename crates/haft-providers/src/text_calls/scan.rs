@@ -33,7 +33,7 @@ pub(super) trait InlineGrammar: fmt::Debug + Send + Sync {
     fn find_candidate(&self, text: &str, from: usize, to: usize) -> Option<usize>;
 
     /// Reads the candidate at `start`.
-    fn read(&mut self, text: &str, start: usize, input: Input) -> GrammarReading;
+    fn read_candidate(&mut self, text: &str, start: usize, input: Input) -> GrammarReading;
 
     /// How many bytes at the end of `text[from..]` could be the beginning of a candidate.
     fn held_back(&self, text: &str, from: usize) -> usize;
@@ -176,7 +176,7 @@ impl GrammarScan {
             let Some(start) = self.grammar.find_candidate(text, self.at, line.end) else {
                 break;
             };
-            match self.grammar.read(text, start, input) {
+            match self.grammar.read_candidate(text, start, input) {
                 GrammarReading::Calls(end, calls) => {
                     self.at = end;
                     self.spans.push(CallSpan { start, end, calls });
