@@ -313,5 +313,5 @@ impl fmt::Debug for HttpClientBuilder {
     }
 }
 
-/// The most characters of a content encoding in a message.
+/// The maximum number of characters of a content encoding in a message.
 const MAX_ENCODING: usize = 40;

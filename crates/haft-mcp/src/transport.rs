@@ -77,9 +77,9 @@ use haft_core::spool::SpoolStore;
 pub struct ReadLimits {
     /// A text, blob or structured value of more bytes goes to the spool; the default is 64 KiB.
     pub spool_above: usize,
-    /// The most bytes of a message besides its large parts; the default is 8 MiB.
+    /// The maximum number of bytes of a message besides its large parts; the default is 8 MiB.
     pub max_message_bytes: usize,
-    /// The most bytes of one large part; the default is 4 GiB.
+    /// The maximum number of bytes of one large part; the default is 4 GiB.
     pub max_part_bytes: u64,
     /// The most large parts of one message; the default is 256.
     pub max_parts: usize,

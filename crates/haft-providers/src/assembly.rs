@@ -49,7 +49,7 @@ pub struct AssemblyOptions {
     pub replay_compatibility: Vec<String>,
     /// What replaces media that the provider does not support.
     pub unsupported_media: UnsupportedMedia,
-    /// The most bytes of one attachment.
+    /// The maximum number of bytes of one attachment.
     pub media_bytes: u64,
     /// What is left out to save space.
     pub omissions: Omissions,

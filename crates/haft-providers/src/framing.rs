@@ -16,7 +16,7 @@ use crate::dialect::{DecodeError, Framing, StreamEvent};
 #[error("a frame of the stream has more than {limit} bytes")]
 #[non_exhaustive]
 pub struct FrameTooLarge {
-    /// The most bytes that a frame may have.
+    /// The maximum number of bytes that a frame may have.
     pub limit: usize,
 }
 
@@ -95,5 +95,5 @@ fn text_of(bytes: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// The most bytes of one frame.
+/// The maximum number of bytes of one frame.
 const MAX_FRAME: usize = 16 * 1024 * 1024;

@@ -20,7 +20,7 @@ use crate::prompt::{AssistantCall, AssistantEntry, AssistantThought, ContentPart
 /// The text between two texts of a generation that were not adjacent.
 const GAP: &str = "\n\n";
 
-/// The most bytes of opaque parts that are stored for a replay.
+/// The maximum number of bytes of opaque parts that are stored for a replay.
 const MAX_OPAQUE: usize = 4 * 1024 * 1024;
 
 /// The order of a generation.

@@ -197,5 +197,5 @@ fn sync_dir(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The most entries of the directory that are looked at.
+/// The maximum number of entries of the directory that are looked at.
 const MAX_ENTRIES: usize = 10_000;

@@ -179,7 +179,7 @@ impl OpenBrackets {
     }
 }
 
-/// Where a scalar that is no string ends.
+/// Where a scalar that is not a string ends.
 pub(super) fn ends_scalar(byte: u8) -> bool {
     is_space(byte) || matches!(byte, b',' | b']' | b'}' | b':' | b'"' | b'[' | b'{')
 }

@@ -38,7 +38,7 @@ pub(super) enum VisitStop {
     Done,
     /// There is more than the visitor can store.
     Full {
-        /// The most bytes that it can store.
+        /// The maximum number of bytes that it can store.
         limit: usize,
     },
 }

@@ -1,7 +1,7 @@
 //! The stored form of a call.
 //!
-//! Arguments are stored as text, because a JSON value would lose digits of long integers, and because text
-//! that is no JSON has to survive too. On the way back the call id is computed again and compared.
+//! Arguments are stored as text, because a JSON value would lose digits of long integers, and because text that is not
+//! JSON has to survive too. On the way back the call id is computed again and compared.
 
 use std::borrow::Cow;
 use std::sync::Arc;

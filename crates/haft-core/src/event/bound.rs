@@ -13,10 +13,10 @@ use crate::json::JsonWriter;
 use crate::schema::args::{Args, RawArgs};
 use crate::schema::{Change, Problem, Problems};
 
-/// Most bytes of a [`BoundedText`], without the note that says what is missing.
+/// The maximum number of bytes of a [`BoundedText`], without the note that says what is missing.
 const MAX_TEXT: usize = 4 * 1024;
 
-/// Most bytes of data or arguments that are shown whole.
+/// The maximum number of bytes of data or arguments that are shown whole.
 const MAX_DATA: usize = 16 * 1024;
 
 /// Most changes that are listed.

@@ -84,7 +84,7 @@ pub enum MediaError {
     TooLarge {
         /// The file.
         filename: String,
-        /// The most bytes that were accepted.
+        /// The maximum number of bytes that were accepted.
         limit: u64,
     },
     /// The bytes could not be read.

@@ -202,7 +202,7 @@ impl MemoryBuilder {
     ///
     /// # Errors
     ///
-    /// Everything that is wrong with it.
+    /// Every problem that was found.
     pub fn build(self) -> Result<Memory, InvalidRecord> {
         let mut faults = RecordFaults::default();
         let id = faults.name("id", &self.id);

@@ -297,7 +297,7 @@ impl MessageBuilder {
     ///
     /// # Errors
     ///
-    /// Everything that is wrong with it.
+    /// Every problem that was found.
     pub fn build(self) -> Result<Message, InvalidRecord> {
         let mut faults = RecordFaults::default();
         let id = faults.name("id", &self.id);

@@ -285,7 +285,7 @@ impl RetrievableBuilder {
     ///
     /// # Errors
     ///
-    /// Everything that is wrong with it.
+    /// Every problem that was found.
     pub fn build(self) -> Result<Retrievable, InvalidRecord> {
         let mut faults = RecordFaults::default();
         let id = faults.name("id", &self.id);

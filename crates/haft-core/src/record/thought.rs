@@ -206,7 +206,7 @@ impl ThoughtBuilder {
     ///
     /// # Errors
     ///
-    /// Everything that is wrong with it.
+    /// Every problem that was found.
     pub fn build(self) -> Result<Thought, InvalidRecord> {
         let mut faults = RecordFaults::default();
         let id = faults.name("id", &self.id);

@@ -58,7 +58,7 @@ pub struct ToolBuilder {
 pub struct InvalidTool {
     /// The name that was given.
     pub tool: String,
-    /// Everything that is wrong with it.
+    /// Every problem that was found.
     pub faults: Vec<SchemaFault>,
 }
 

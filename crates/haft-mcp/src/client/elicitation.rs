@@ -93,5 +93,5 @@ pub(super) fn input_response(result: &ElicitResult) -> Value {
     serde_json::to_value(result).unwrap_or_default()
 }
 
-/// The most characters of a question.
+/// The maximum number of characters of a question.
 const MAX_MESSAGE: usize = 2000;

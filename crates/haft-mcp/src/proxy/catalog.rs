@@ -25,7 +25,7 @@ const ORPHAN: &str = "mcp-proxy/orphan/";
 /// How the keys of content begin.
 const CONTENT: &str = "mcp/";
 
-/// The most bytes of an entry.
+/// The maximum number of bytes of an entry.
 const MAX_ENTRY: usize = 64 * 1024;
 
 /// How much is stored, and for how long.

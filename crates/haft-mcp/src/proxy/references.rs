@@ -9,7 +9,7 @@ use super::catalog::Catalog;
 use super::envelope::set;
 use super::results::read_all;
 
-/// The most bytes of a stored result that can be an argument.
+/// The maximum number of bytes of a stored result that can be an argument.
 const MAX_VALUE_BYTES: u64 = 64 * 1024 * 1024;
 
 /// The key of the handle in a reference.

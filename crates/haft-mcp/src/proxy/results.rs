@@ -20,7 +20,7 @@ use crate::query_tools::{QueryTools, read_preview};
 use crate::server::describe_lifetime;
 use crate::transport::{PartEncoding, RawMessage, SpooledPart};
 
-/// The most bytes of images and sounds that are passed on in one message.
+/// The maximum number of bytes of images and sounds that are passed on in one message.
 const MAX_MEDIA_BYTES: u64 = 4 * 1024 * 1024;
 
 /// How many bytes the description of a stored result has at most, without its beginning.

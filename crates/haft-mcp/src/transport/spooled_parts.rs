@@ -242,5 +242,5 @@ impl Stream for PartStream {
 /// How much of a part is read at once, in bytes.
 const MAX_READ: usize = 256 * 1024;
 
-/// The most requests of a server that wait for a response. Each is a task, and holds memory.
+/// The maximum number of requests of a server that wait for a response. Each is a task, and holds memory.
 pub(super) const MAX_UNANSWERED: usize = 64;

@@ -20,8 +20,8 @@ use std::fmt::Write as _;
 
 /// How the addresses and the key of Azure OpenAI differ from those of OpenAI.
 ///
-/// Without a version, or with one that is no date (`v1`, `preview`), requests go to `/openai/v1`. With the date of an
-/// older API they go to `/openai/deployments/{deployment}`.
+/// Without a version, or with one that is not a date (`v1`, `preview`), requests go to `/openai/v1`. With the date of
+/// an older API they go to `/openai/deployments/{deployment}`.
 ///
 /// ```
 /// use haft_providers::dialects::azure::AzureOpenAi;

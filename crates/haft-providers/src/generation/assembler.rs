@@ -8,10 +8,10 @@ use super::{
     FinishReason, GeneratedCall, GeneratedReasoning, Generation, GenerationEvent, GenerationOutcome,
 };
 
-/// The most bytes of text, of reasoning, and of the arguments of all calls, each.
+/// The maximum number of bytes of text, of reasoning, and of the arguments of all calls, each.
 pub const MAX_GENERATED_BYTES: usize = 8 * 1024 * 1024;
 
-/// The most calls of one response.
+/// The maximum number of calls of one response.
 pub const MAX_GENERATED_CALLS: usize = 1024;
 
 /// Builds a generation from its events. Events can arrive in any order; an event that exceeds a limit is an error.

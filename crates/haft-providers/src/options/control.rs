@@ -72,7 +72,7 @@ const DEFAULT_STREAM_IDLE_MS: u64 = 300_000;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct RetryOptions {
-    /// The most attempts.
+    /// The maximum number of attempts.
     pub(crate) max_attempts: Option<u32>,
     /// How long to wait after the first failure, in milliseconds.
     pub(crate) base_delay_ms: Option<u64>,

@@ -32,7 +32,7 @@ struct OldExchange {
     entries: Vec<PromptText>,
 }
 
-/// The most requests to the summarizer in one step. Further exchanges are summarized in the next step.
+/// The maximum number of requests to the summarizer in one step. Further exchanges are summarized in the next step.
 const MAX_REQUESTS: usize = 8;
 
 impl RollingSummary {

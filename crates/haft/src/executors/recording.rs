@@ -1,4 +1,4 @@
-//! Recordings of turns: what the model did and what calls gave, to be returned.
+//! Recordings of turns: the steps of the model and the results of calls, for replay.
 
 mod form;
 mod recorder;
@@ -67,7 +67,7 @@ impl Recording {
     ///
     /// # Errors
     ///
-    /// It is not a recording, is newer than what is known here, or is damaged.
+    /// It is not a recording, was written by a newer program, or is damaged.
     pub fn from_json(text: &str) -> Result<Self, InvalidRecording> {
         let versioned: Versioned =
             serde_json::from_str(text).map_err(InvalidRecording::unreadable)?;
@@ -171,7 +171,7 @@ impl Coded for InvalidRecording {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordingError {
-    /// Steps were taken where this recorder did not see them: before the turn was resumed, say.
+    /// The recorder did not see some steps, for example because they were taken before the turn was resumed.
     #[error("step {iteration} of the turn `{turn}` was not taken through this recorder")]
     Incomplete {
         /// The turn.
@@ -240,7 +240,7 @@ impl Coded for NotReplayable {
     }
 }
 
-/// A text as a document; text that is no JSON as a string.
+/// A text as a document; text that is not JSON as a string.
 fn text_document(text: &str) -> Document {
     Document::parse(text).unwrap_or_else(|_| {
         let mut out = haft_core::json::JsonWriter::new();

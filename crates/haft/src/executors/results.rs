@@ -1,4 +1,4 @@
-//! The text of what a call gave.
+//! The outcome of a call as text.
 
 use haft_core::artifact::SpooledArtifact;
 use haft_core::call::{ToolCall, ToolResults};

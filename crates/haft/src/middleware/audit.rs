@@ -1,4 +1,4 @@
-//! One line for every call.
+//! An audit log with one line for every call.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -21,7 +21,7 @@ pub struct AuditLog {
     written: Arc<Mutex<WrittenCalls>>,
 }
 
-/// What was written already, by turn.
+/// The calls that were already written, by turn.
 type WrittenCalls = HashMap<Arc<str>, TurnLog>;
 
 #[derive(Default)]
@@ -95,8 +95,8 @@ where
 }
 
 impl AuditLog {
-    /// Reads the lines of a log that exists, so that none of them is written again. Lines that are
-    /// none of this log are passed over.
+    /// Reads the lines of a log that exists, so that none of them is written again. Lines that do not belong to this
+    /// log are skipped.
     #[must_use]
     pub fn after<'l>(self, lines: impl IntoIterator<Item = &'l str>) -> Self {
         #[derive(Deserialize)]
@@ -111,7 +111,7 @@ impl AuditLog {
         self
     }
 
-    /// Writes what was not written yet.
+    /// Writes the calls that were not yet written.
     fn write_new_lines(&self, ctx: &TurnContext) -> Result<(), BoxError> {
         for call in ctx.tool_calls().of_turn() {
             if call.state().is_final() && self.is_new(ctx.turn_id(), &call) {

@@ -1,4 +1,4 @@
-//! Tools that are found per turn.
+//! Tools that are fetched for each turn.
 
 use haft_core::BoxFuture;
 use haft_core::context::TurnContext;

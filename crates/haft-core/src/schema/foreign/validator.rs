@@ -14,7 +14,7 @@ use crate::schema::check::CoercionMode;
 use crate::schema::coerce::{find_wrapped_args, prepend_pointer};
 use crate::schema::problem::{Change, ChangeKind, Problem, Problems, Rule, excerpt};
 
-/// Most bytes of a schema that is taken from elsewhere, as compact text.
+/// The maximum number of bytes of a foreign schema, as compact text.
 const MAX_SCHEMA: usize = 1024 * 1024;
 
 /// Most steps that one pattern of a foreign schema may backtrack.

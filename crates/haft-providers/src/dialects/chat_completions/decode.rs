@@ -231,10 +231,10 @@ fn provider_error(error: &Value) -> DecodeError {
     DecodeError::Provider { kind, message, retryable }
 }
 
-/// The most bytes of the name of a call.
+/// The maximum number of bytes of the name of a call.
 const MAX_NAME: usize = 4 * 1024;
 
-/// Most characters of a message.
+/// The maximum number of characters of a message.
 const MAX_MESSAGE: usize = 1000;
 
 /// Kinds of failures that pass.

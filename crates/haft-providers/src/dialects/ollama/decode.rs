@@ -132,5 +132,5 @@ const OVERFLOW: [&str; 3] =
 const RETRYABLE: [&str; 6] =
     ["loading", "busy", "overloaded", "timed out", "runner", "connection reset"];
 
-/// The most characters of a message.
+/// The maximum number of characters of a message.
 const MAX_MESSAGE: usize = 1000;

@@ -1,4 +1,4 @@
-//! Giving back what was recorded.
+//! Replays a recording.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -57,8 +57,7 @@ struct RecordedCalls {
 }
 
 impl Recording {
-    /// Makes the recording an executor, and these tools those of the recording. Tools that the
-    /// recording does not know stay away.
+    /// Makes an executor from the recording, with these tools. Tools that are not in the recording are left out.
     ///
     /// # Errors
     ///
@@ -111,7 +110,7 @@ fn schema_changes(recorded: &str, tool: &Tool) -> Option<String> {
 const NAMES: ValueNames = ValueNames { left: "recorded", right: "now" };
 
 impl ReplayExecutor {
-    /// The tools, with handlers that look up what was recorded.
+    /// The tools, with handlers that return recorded results.
     #[must_use]
     pub fn tools(&self) -> Vec<Tool> {
         self.tools.clone()
@@ -195,13 +194,13 @@ impl StepForm {
 }
 
 impl RecordedCalls {
-    /// The tool with a handler that looks up what was recorded. It needs no leave and does nothing.
+    /// The tool with a handler that returns recorded results. It requires no approval and has no effect.
     fn tool(self: &Arc<Self>, tool: &Tool) -> Result<Tool, InvalidTool> {
         let recorded = Arc::clone(self);
         with_recorded_output(tool, move |args, ctx| recorded.recorded_output(args, ctx))
     }
 
-    /// What a call gave when it was recorded.
+    /// The recorded result of a call.
     fn recorded_output(
         &self,
         args: &Args,

@@ -161,5 +161,5 @@ fn first_difference(expected: &str, got: &str) -> Option<String> {
     })
 }
 
-/// Most bytes of a result that are looked at.
+/// The maximum number of bytes of a result that are looked at.
 const LONGEST_TEXT: usize = 1024 * 1024;

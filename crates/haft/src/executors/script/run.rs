@@ -61,7 +61,7 @@ impl ScriptExecutor {
     ///
     /// # Errors
     ///
-    /// Everything that is wrong with the script.
+    /// Every problem that was found.
     pub fn parse(text: &str) -> Result<Self, InvalidScript> {
         Script::parse(text).map(Self::new)
     }
@@ -105,7 +105,7 @@ impl DispatchExecutor for ScriptExecutor {
 enum StepStop {
     /// The script says so.
     Failed { reason: String, retryable: bool },
-    /// It is not as the script says.
+    /// Something differs from what the script expects.
     Wrong(StepError),
 }
 
@@ -168,7 +168,7 @@ impl ScriptStep {
         Ok(step)
     }
 
-    /// What the placeholders of the step stand for.
+    /// The values of the placeholders of the step.
     async fn placeholder_values(&self, ctx: &StepContext) -> Result<PlaceholderValues, StepError> {
         let mut holes: BTreeSet<&Placeholder> = BTreeSet::new();
         let texts = self.think.iter().chain(&self.say);
@@ -185,11 +185,11 @@ impl ScriptStep {
     }
 }
 
-/// Tells observers what is said, piece by piece.
+/// Reports the text of a step to observers, piece by piece.
 struct ScriptStreams<'s> {
     ctx: &'s StepContext,
     pieces: usize,
-    /// Whether the step fails, so that what it says breaks off.
+    /// Whether the step fails, so that its text is aborted.
     breaks: bool,
 }
 

@@ -1,4 +1,4 @@
-//! From text to a document and the places of its parts.
+//! Parses text into a document, with the positions of its parts.
 
 use std::collections::HashMap;
 

@@ -23,7 +23,7 @@ enum TemplatePart {
     Placeholder(Placeholder),
 }
 
-/// What can be put in.
+/// A placeholder.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Placeholder {
     /// The user's last message.
@@ -34,7 +34,7 @@ pub(super) enum Placeholder {
     Handle(String),
 }
 
-/// What the placeholders of a step stand for.
+/// The values of the placeholders of a step.
 pub(super) type PlaceholderValues = HashMap<Placeholder, String>;
 
 impl Template {
@@ -289,5 +289,5 @@ impl ArgsNode {
     }
 }
 
-/// Most bytes of a result that are put into a text.
+/// The maximum number of bytes of a result that are put into a text.
 const LONGEST_FILLING: usize = 64 * 1024;

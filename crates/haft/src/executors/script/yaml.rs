@@ -12,8 +12,8 @@ use saphyr_parser::{Event, Parser, ScalarStyle, Span};
 use super::ScriptFault;
 use super::source::{ScriptSource, ValueLocations};
 
-/// Reads one YAML document. Plain scalars that are JSON (`1`, `true`, `null`) are what they say, nothing
-/// at all is `null`, and everything else is text.
+/// Reads one YAML document. Plain scalars that are JSON (`1`, `true`, `null`) have these values, an empty scalar is
+/// `null`, and everything else is text.
 pub(super) fn read(text: &str) -> Result<ScriptSource, ScriptFault> {
     let mut reader = YamlReader::default();
     let mut parser = Parser::new_from_str(text);
@@ -46,7 +46,7 @@ struct YamlReader {
     places: HashMap<String, (usize, usize)>,
 }
 
-/// A collection whose end has not come yet.
+/// A collection that has not ended.
 struct OpenCollection {
     pointer: String,
     items: usize,

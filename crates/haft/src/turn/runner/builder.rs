@@ -438,7 +438,7 @@ impl TurnRunnerBuilder {
     ///
     /// # Errors
     ///
-    /// Everything that is wrong with it: tools that share a name, limits and deadlines of zero.
+    /// Every problem that was found: tools that share a name, limits and deadlines of zero.
     pub fn build(mut self) -> Result<TurnRunner, InvalidRunner> {
         // A hook that the program has set before stays.
         let _ = haft_core::invariant::set_hook(log_broken_invariant);
