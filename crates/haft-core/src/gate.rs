@@ -1,11 +1,10 @@
 //! Gates: points at which a turn waits for a decision from outside.
 //!
-//! A [`Gate`] is a record, not a promise: it says why the turn waits, what the answer must look like and
-//! until when, and it is stored, so that another process can list it and answer. An answer is a
-//! [`GateSettlement`], signed with the [`GateKey`] that the application keeps from tools and models. The
-//! signature covers the gate as the runner opened it (turn, call, accepted arguments, question) and the
-//! answer, so that an answer cannot be forged, edited, reused, moved to another call, or given by the
-//! model to itself.
+//! A [`Gate`] is a record, not a promise: it says why the turn waits, the format of the answer and the deadline, and it
+//! is stored, so that another process can list and settle it. An answer is a [`GateSettlement`], signed with the
+//! [`GateKey`] that the application keeps from tools and models. The signature covers the gate as the runner opened it
+//! (turn, call, accepted arguments, question) and the answer, so that an answer cannot be forged, edited, reused, moved
+//! to another call, or given by the model to itself.
 
 mod grant;
 mod key;
@@ -245,7 +244,7 @@ impl Gate {
         self
     }
 
-    /// The gate as if it had been opened when another was: what depends on the moment is that of the other.
+    /// The gate as if it had been opened at the same time as another one.
     #[must_use]
     pub fn with_times_of(mut self, other: &Self) -> Self {
         (self.opened_at, self.expires_at) = (other.opened_at, other.expires_at);
@@ -361,15 +360,15 @@ pub struct GateSettlement {
 }
 
 impl GateSettlement {
-    /// How a turn closes a gate without a decision. It means no, so that it needs no signature.
+    /// The settlement with which a turn closes a gate without a decision. It is a refusal, so it needs no signature.
     #[must_use]
     pub fn closed(decision: GateDecision, at: Timestamp) -> Self {
         let by = "runner".to_owned();
         Self { decision, edited: None, always: None, grant: None, by, at, signature: None }
     }
 
-    /// Whether it is this decision of this person, with these edited arguments. A request that is repeated because its
-    /// response was lost is recognized by that.
+    /// Whether it is this decision of this person, with these edited arguments. This recognizes a request that was
+    /// repeated because its response was lost.
     #[must_use]
     pub fn repeats(&self, decision: &GateDecision, edited: Option<&Value>, by: &str) -> bool {
         let stored = self.edited.as_deref().map(serde_json::from_str::<Value>);

@@ -33,9 +33,9 @@ pub use crate::failure::BoxError;
 use crate::BoxFuture;
 use crate::error::{Coded, ErrorCode, codes};
 
-/// What a pipeline runs on: a handle that is cheap to clone.
+/// The context of a pipeline: a handle that is cheap to clone.
 pub trait PipelineContext: Clone + Send + Sync + 'static {
-    /// Whether the work is cancelled. Members that have not begun are passed over then.
+    /// Whether the work is cancelled. Members that have not begun are then skipped.
     fn is_cancelled(&self) -> bool;
 
     /// Whether the work is over, because it was cancelled or signalled. A broken chain is then not an error.
@@ -46,7 +46,8 @@ pub trait PipelineContext: Clone + Send + Sync + 'static {
 
 /// One step of a pipeline.
 ///
-/// An async closure that is `Clone` is a middleware. It is cloned for each run, so that it may use up what it captured.
+/// An async closure that is `Clone` is a middleware. It is cloned for each run, so that it may consume its captured
+/// values.
 pub trait Middleware<C>: Send + Sync {
     /// Does its part and runs the rest.
     fn handle(&self, ctx: C, next: Next<C>) -> BoxFuture<'static, Result<(), BoxError>>;
@@ -85,11 +86,11 @@ impl<C> Clone for Member<C> {
 }
 
 impl<C: PipelineContext> Next<C> {
-    /// Runs the rest and says how it went.
+    /// Runs the rest and returns its result.
     ///
     /// # Errors
     ///
-    /// What the rest failed with. Returning it hands it on; returning `Ok` instead recovers from it.
+    /// The error of the rest. Return it to pass it on; return `Ok` to recover from it.
     pub async fn run(self) -> Result<(), BoxError> {
         let Self { members, mut at, ctx, progress } = self;
         progress.fetch_max(at + 1, Ordering::AcqRel);
@@ -127,7 +128,7 @@ impl<C> fmt::Debug for Next<C> {
     }
 }
 
-/// A middleware failed. This is what members before it see of the error.
+/// A middleware failed. Earlier members see this error.
 #[derive(Debug, thiserror::Error)]
 #[error("the middleware `{middleware}` failed: {source}")]
 #[non_exhaustive]

@@ -97,13 +97,13 @@ struct Definition {
     validators: Vec<Validator>,
     previewer: Option<Previewer>,
     flags: Flags,
-    /// What the tool does beyond what the model sees, by name.
+    /// Parts of the definition that the model does not see, by name.
     parts: BTreeMap<String, Value>,
     /// Computed when it is first asked for.
     digest: OnceLock<DefinitionDigest>,
 }
 
-/// What becomes of a tool's result.
+/// How a tool's result is treated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ToolRole {
@@ -150,7 +150,7 @@ pub enum OnCollision {
     Keep,
 }
 
-/// What calling a tool does to the world; decides what may be repeated after a crash.
+/// The effect of a call on the outside world, which decides whether it may be repeated after a crash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -286,14 +286,14 @@ impl Tool {
         &self.0.flags.concurrency
     }
 
-    /// The question to ask before a call is made, if leave is needed.
+    /// The question to ask before a call is made, if the tool requires approval.
     #[must_use]
     pub fn requires_approval(&self) -> Option<&str> {
         self.0.flags.approval.as_deref()
     }
 
     /// The same tool, whose every call waits for approval from outside the turn, as with
-    /// [`ToolBuilder::requires_approval`]. It asks this question, and no other that it may have.
+    /// [`ToolBuilder::requires_approval`]. This question replaces the tool's own.
     ///
     /// ```
     /// use haft_core::schema::object;
@@ -321,7 +321,7 @@ impl Tool {
         }
     }
 
-    /// The same tool, whose calls are made without asking.
+    /// The same tool, whose calls require no approval.
     #[must_use]
     pub fn without_approval(&self) -> Self {
         self.replace_approval(None)
@@ -364,7 +364,7 @@ impl Tool {
         Self(Arc::new(definition))
     }
 
-    /// How long a call may take; the runner's limit if nothing.
+    /// How long a call may take; `None` for the runner's limit.
     #[must_use]
     pub fn timeout(&self) -> Option<Duration> {
         self.0.flags.timeout

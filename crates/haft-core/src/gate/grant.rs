@@ -1,4 +1,4 @@
-//! Standing approvals: calls that need no question, because a person has approved them in advance.
+//! Standing approvals: a person approves calls in advance, so that they need no question.
 
 use std::fmt;
 use std::str::FromStr;
@@ -74,7 +74,7 @@ impl StandingApproval {
     }
 }
 
-/// Names a grant: 16 hexadecimal digits that follow from the gate at which it was given.
+/// Names a grant: 16 hexadecimal digits that are derived from the gate at which it was given.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct GrantId([u8; 8]);
@@ -174,7 +174,7 @@ pub enum GrantScope {
     Agent(String),
 }
 
-/// What a grant is checked against: a call, and who makes it when.
+/// The call that a grant is checked against, with the turn, the agent and the time.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::exhaustive_structs, reason = "it is all that a grant can depend on")]
 pub struct GrantSubject<'c> {
@@ -287,7 +287,7 @@ pub trait GrantStore: fmt::Debug + Send + Sync {
     /// Loads all grants, in the order of their names.
     fn load(&self) -> BoxFuture<'_, Result<Vec<GrantRow>, StoreError>>;
 
-    /// Revokes a grant durably, at most once and for good. Returns whether it was there and valid until now.
+    /// Revokes a grant durably and permanently. Returns whether it existed and was valid until now.
     fn revoke(&self, id: GrantId) -> BoxFuture<'_, Result<bool, StoreError>>;
 }
 

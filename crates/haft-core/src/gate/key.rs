@@ -108,7 +108,7 @@ impl GateKey {
         grant
     }
 
-    /// Whether a grant was signed as it is.
+    /// Verifies that a grant was signed in its present form.
     ///
     /// # Errors
     ///
@@ -153,7 +153,7 @@ impl GateKey {
         }
     }
 
-    /// The message that a signature covers: the gate and the decision, each behind its length.
+    /// The message that a signature covers: the gate and the decision, each preceded by its length.
     fn message(&self, gate: &Gate, settlement: &GateSettlement) -> MacMessage {
         let mut message = self.0.start();
         message.add_text(DOMAIN);
@@ -187,7 +187,8 @@ fn approving_settlement(at: Timestamp) -> GateSettlement {
     GateSettlement::closed(GateDecision::Resolved { value: Value::Bool(true) }, at)
 }
 
-/// What cannot be written as JSON signs as nothing, and so fits nothing.
+/// The canonical text of a value. A value that cannot be written as JSON has an empty text, so that its signature
+/// matches nothing.
 fn canonical_json(value: serde_json::Result<Value>) -> String {
     let document = value.ok().and_then(|value| Document::from_value(&value).ok());
     document.map(|document| canonical_text(document.root())).unwrap_or_default()

@@ -1,11 +1,11 @@
-//! What takes the steps of a turn, in a form that can be stored and compared.
+//! Descriptions of executors that can be stored and compared.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// What takes the steps of a turn. It is stored when the turn begins, so that the turn is resumed with the same
+/// Describes the executor of a turn. It is stored when the turn begins, so that the turn is resumed with the same
 /// executor.
 ///
 /// ```

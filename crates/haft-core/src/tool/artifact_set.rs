@@ -19,7 +19,7 @@ use crate::small_map::SmallMap;
 #[derive(Debug, Default)]
 pub struct ArtifactSet {
     live: RwLock<Live>,
-    /// What was forged last, as long as the set stays as it is.
+    /// The tools that were forged last, until the set changes.
     pub(crate) forged: Mutex<Option<ForgedTools>>,
 }
 
@@ -92,8 +92,8 @@ impl ArtifactSet {
         Self::default()
     }
 
-    /// Takes up the artifacts of a call, in place of those it had before. A query, a call whose results
-    /// are shown in full and one without artifacts contribute none.
+    /// Adds the artifacts of a call, or replaces its earlier ones. A query, a call whose results are shown in full and
+    /// one without artifacts contribute none.
     ///
     /// A call with several artifacts has a handle for each: that of the call, and `.0`, `.1`, …
     ///
@@ -129,7 +129,7 @@ impl ArtifactSet {
         Ok(())
     }
 
-    /// Whether a call can be taken up.
+    /// Checks that the artifacts of a call can be added.
     ///
     /// # Errors
     ///
@@ -165,7 +165,7 @@ impl ArtifactSet {
         Ok(())
     }
 
-    /// Whether a retrieved record can be taken up.
+    /// Checks that the content of a retrieved record can be added.
     ///
     /// # Errors
     ///

@@ -102,7 +102,7 @@ impl ToolBuilder {
         }
     }
 
-    /// What the model reads when it chooses: what the tool does, what it returns, when to use it.
+    /// Sets the text by which the model chooses a tool: what the tool does, what it returns, when to use it.
     pub fn description(mut self, text: impl Into<String>) -> Self {
         self.description = text.into();
         self
@@ -214,8 +214,8 @@ impl ToolBuilder {
         ToolBuilderWithState::new(self, state)
     }
 
-    /// How text and bytes are wrapped; the default is plain text. A tool that declares its kind can return large
-    /// results: the tools that query them are offered from the first request on.
+    /// Sets the kind of artifact into which text and bytes are wrapped; the default is plain text. A tool that declares
+    /// its kind can return large results: the tools that query them are offered from the first request on.
     pub fn artifact(mut self, kind: ArtifactKind) -> Self {
         self.artifact = Some(kind);
         self
@@ -297,15 +297,15 @@ impl ToolBuilder {
         self
     }
 
-    /// Makes it live for one dispatch only: registries drop it on ack.
+    /// Makes it exist for one dispatch only: registries drop it on ack.
     pub fn ephemeral(mut self) -> Self {
         self.flags.ephemeral = true;
         self
     }
 
-    /// Vouches for the tool's own text: the developer wrote it, or the user asked for exactly it. Never for text that a
-    /// third party could have written. It is a ceiling, not a floor: parts that come from other sources keep their own
-    /// tier.
+    /// Vouches for the tool's own text: the developer wrote it, or the user asked for exactly this text. Do not use it
+    /// for text that a third party could have written. It is a ceiling, not a floor: parts that come from other sources
+    /// keep their own tier.
     pub fn trusted(mut self) -> Self {
         self.flags.trusted = true;
         self
@@ -317,7 +317,7 @@ impl ToolBuilder {
         self
     }
 
-    /// What calling it does to the world; the default is [`ToolEffect::Once`].
+    /// Sets the effect of a call on the outside world; the default is [`ToolEffect::Once`].
     ///
     /// ```
     /// use haft_core::Tool;
@@ -375,14 +375,14 @@ impl ToolBuilder {
         self
     }
 
-    /// Takes arguments as they come: nothing is coerced.
+    /// Switches coercion off.
     pub fn strict(mut self) -> Self {
         self.strictness = Strictness::Strict;
         self
     }
 
-    /// Adds a check beyond the schema: a look-up in a database, say. It runs after the schema has
-    /// accepted the arguments, and before the handler.
+    /// Adds a check beyond the schema, such as a look-up in a database. It runs after the schema has accepted the
+    /// arguments, and before the handler.
     pub fn validator<F, Fut>(mut self, validator: F) -> Self
     where
         F: Fn(Args) -> Fut + Send + Sync + 'static,

@@ -1,4 +1,4 @@
-//! Calls as records: what the turn remembers of an invocation.
+//! Records of calls: the part of an invocation that the turn stores.
 
 use std::num::NonZeroU32;
 

@@ -85,7 +85,8 @@ impl<'de> Deserialize<'de> for Limit {
     }
 }
 
-/// What one turn may spend. Every limit has a safe default; a turn that reaches one ends, and its records stay stored.
+/// The resources that one turn may use. Every limit has a safe default; a turn that reaches one ends, and its records
+/// stay stored.
 ///
 /// ```
 /// use haft::executors::{Step, StepContext, StepError};
@@ -170,7 +171,8 @@ pub struct Deadlines {
     /// How often the store is polled for gates that another process settled, although it has reported none: every half
     /// second, or less often if the query takes long.
     pub gate_poll: Duration,
-    /// How long workers leave a turn alone after a failure that may pass, such as an outage of the provider: ten seconds.
+    /// How long workers wait before they resume a turn after a temporary failure, such as an outage of the provider:
+    /// ten seconds.
     pub outage: Duration,
 }
 
@@ -244,7 +246,7 @@ settings! {
         lease: Duration;
         /// How often the store is polled for settled gates.
         gate_poll: Duration;
-        /// How long workers leave a turn alone after a failure that may pass.
+        /// How long workers wait before they resume a turn after a temporary failure.
         outage: Duration;
     }
 }

@@ -1,4 +1,4 @@
-//! What every reader of media does.
+//! The contract of media readers.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! What every spool reader does.
+//! The contract of spool readers.
 
 use std::future::poll_fn;
 use std::pin::Pin;

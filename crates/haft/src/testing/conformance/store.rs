@@ -1,4 +1,4 @@
-//! What every store of turns does.
+//! The contract of turn stores.
 
 mod changes;
 mod claims;
@@ -132,7 +132,7 @@ async fn nothing_is_there(store: &dyn TurnStore) -> Result<(), ContractViolation
     expect_unknown_turn(promise, store.settle(gate, "{}".to_owned()).await)
 }
 
-/// Begins a turn with a lease that does not run out while the store is checked.
+/// Begins a turn with a lease that does not expire while the store is checked.
 async fn begin_turn(
     store: &dyn TurnStore,
     id: &str,
@@ -172,7 +172,7 @@ async fn expire_lease(store: &dyn TurnStore, lease: &Lease) -> Result<Lease, Con
     expect_ok("a lease can be renewed for any time", store.renew(lease).await)
 }
 
-/// Gives the lease back and removes the turn.
+/// Returns the lease and removes the turn.
 async fn end_turn(store: &dyn TurnStore, lease: Lease) -> Result<(), ContractViolation> {
     let turn = lease.turn.clone();
     expect_ok("a lease can be given back", store.release(lease).await)?;
@@ -246,12 +246,12 @@ fn gate_id(name: &str) -> Result<GateId, ContractViolation> {
     name.parse().map_err(|error| ContractViolation::new("the id of a gate is valid", error))
 }
 
-/// A request for a lease that does not run out while the store is checked.
+/// A request for a lease that does not expire while the store is checked.
 fn lease_request(name: &str) -> LeaseRequest {
     LeaseRequest::new(name, Duration::from_secs(100_000))
 }
 
-/// A request for a lease that has run out when it is given.
+/// A request for a lease that has expired when it is granted.
 fn brief_request(name: &str) -> LeaseRequest {
     LeaseRequest::new(name, Duration::ZERO)
 }
