@@ -135,7 +135,7 @@ impl CallRunner {
         tool: Option<Tool>,
         task: CallTask<'_>,
     ) -> Result<(), RecordError> {
-        let ended = self.execute_call(call, tool, task).await?;
+        let ended = self.execute_tool_call(call, tool, task).await?;
         self.store_call(ended).await
     }
 
@@ -154,7 +154,7 @@ impl CallRunner {
 
     /// Executes a tool call: awaits its approval if the tool requires one, waits for a free slot, runs the handler,
     /// and returns the record of the call with its result.
-    async fn execute_call(
+    async fn execute_tool_call(
         &self,
         call: &Arc<ToolCall>,
         tool: Option<Tool>,
