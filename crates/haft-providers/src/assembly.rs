@@ -38,8 +38,8 @@ use crate::wire_names::{WireIds, WireNames};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct AssemblyOptions {
-    /// The sections of the prompt, in order. Sections after the timeline go behind it; without a timeline no message and no
-    /// call is shown.
+    /// The sections of the prompt, in order. Sections that are listed after the timeline follow it; without a timeline,
+    /// no messages and calls are shown.
     pub section_order: Vec<PromptSection>,
     /// The identifier by which records name this agent.
     pub self_identity: Arc<str>,

@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 use crate::generation::GenerationEvent;
 use crate::prompt::{MediaPosition, Prompt};
 
-/// How the API of one provider is spoken. It encodes requests and decodes responses, has no state and does no I/O.
+/// The implementation of one provider's API. It encodes requests and decodes responses, has no state and does no I/O.
 pub trait Dialect: Send + Sync + 'static {
     /// The name in events and errors: `openai-chat-completions`.
     fn name(&self) -> &'static str;
@@ -230,7 +230,7 @@ impl EncodedRequest {
     }
 }
 
-/// A note for the operator: something that a request does not say, or says differently.
+/// A note for the operator about something that a request leaves out or changes.
 ///
 /// ```
 /// use haft_providers::dialect::{NoteTopic, RequestNote};

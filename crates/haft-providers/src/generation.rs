@@ -96,7 +96,7 @@ pub enum FinishReason {
     Paused,
 }
 
-/// What a generation amounts to. Only the first two are successes.
+/// The outcome of a generation. Only the first two are successes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum GenerationOutcome {

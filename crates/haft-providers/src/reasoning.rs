@@ -65,7 +65,7 @@ pub enum UnpairedTags {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReasoningSplit {
-    /// All reasoning, its parts trimmed and parted by empty lines, or `None` if there was none.
+    /// All reasoning, its parts trimmed and separated by empty lines, or `None` if there was none.
     pub reasoning: Option<String>,
     /// The remaining text: unchanged if there were no tags, otherwise trimmed, with at most two line breaks where
     /// something was removed.
@@ -73,13 +73,13 @@ pub struct ReasoningSplit {
 }
 
 impl ReasoningFormat {
-    /// Takes the reasoning out of a whole text, with [`UnpairedTags::Recover`].
+    /// Removes the reasoning from a whole text, with [`UnpairedTags::Recover`].
     #[must_use]
     pub fn split(self, text: &str) -> ReasoningSplit {
         self.split_with(text, UnpairedTags::Recover)
     }
 
-    /// Takes the reasoning out of a whole text.
+    /// Removes the reasoning from a whole text.
     #[must_use]
     pub fn split_with(self, text: &str, unpaired: UnpairedTags) -> ReasoningSplit {
         let split = match self {

@@ -107,12 +107,11 @@ pub struct TextCall {
     pub name: String,
     /// The arguments, always an object.
     pub arguments: RawArgs,
-    /// The text ended inside the call, and what was missing has been guessed. Only with
-    /// [`TextCallFormat::Gemma`].
+    /// The text ended inside the call, and the missing part was guessed. Only with [`TextCallFormat::Gemma`].
     pub is_cut_off: bool,
 }
 
-/// What a text says, and what it calls.
+/// The text of an output, and the calls in it.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ParsedText {

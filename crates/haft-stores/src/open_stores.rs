@@ -32,7 +32,7 @@ use crate::{PostgresGrants, PostgresLedger, PostgresOptions, PostgresStore};
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct StoreOptions {
-    /// Where large results are stored. By default they are next to the turns, which a server cannot do.
+    /// Where large results are stored. By default they are next to the turns, which is not possible with a server.
     pub spools: Option<SpoolUrl>,
     /// The secret of gates, which a store that is shared with other machines needs. A directory has its own.
     pub secret: Option<[u8; 32]>,
@@ -113,7 +113,7 @@ pub struct OpenStores {
     closing: Closing,
 }
 
-/// What is closed at the end.
+/// The parts that are closed at the end.
 #[derive(Clone)]
 enum Closing {
     Nothing,
@@ -123,8 +123,9 @@ enum Closing {
 }
 
 impl StoreUrl {
-    /// The files and directories of this machine that the store consists of, also those that do not exist yet. Tools that
-    /// a model calls must not touch them: who can change the store or its keys approves its own calls.
+    /// The files and directories of this machine that the store consists of, also those that do not exist yet. Tools
+    /// that a model calls must not touch them: a model that can change the store or its keys could approve its own
+    /// calls.
     ///
     /// Other files in the directory of an SQLite file do not belong to it.
     ///

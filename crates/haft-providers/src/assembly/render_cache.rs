@@ -45,7 +45,7 @@ struct CachedTurns {
     by_use: BTreeMap<u64, Arc<str>>,
 }
 
-/// What the text of a rendered part follows from, apart from its record.
+/// What the text of a rendered part depends on, apart from its record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct RenderScope {
     /// The fingerprint of the renderer.

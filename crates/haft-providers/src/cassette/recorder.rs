@@ -48,7 +48,8 @@ enum ExchangeState {
 }
 
 impl CassetteRecorder {
-    /// Records what goes through a transport. The file is written by [`CassetteRecorder::finish`], in place of any that is there.
+    /// Records what goes through a transport. [`CassetteRecorder::finish`] writes the file and replaces an existing
+    /// one.
     #[must_use]
     pub fn new(transport: Arc<dyn Transport>, path: impl AsRef<Path>) -> Self {
         Self { transport, path: path.as_ref().to_owned(), tape: Arc::default() }
@@ -61,7 +62,7 @@ impl CassetteRecorder {
         self
     }
 
-    /// Writes the file, whole or not at all.
+    /// Writes the file atomically.
     ///
     /// # Errors
     ///

@@ -141,8 +141,9 @@ impl DirSpoolStore {
         self
     }
 
-    /// Leaves it to the operating system when content reaches the disk. Content then survives the end of this process and
-    /// not a power failure, and a large result is stored in about half the time. For results that can be obtained again.
+    /// Leaves it to the operating system when content reaches the disk. Content then survives the end of this process
+    /// and not a power failure, and a large result is stored in about half the time. Use it for results that can be
+    /// obtained again.
     ///
     /// ```
     /// use haft_core::spool::SpoolStore as _;

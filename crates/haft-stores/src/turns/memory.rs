@@ -59,7 +59,7 @@ impl MemoryStore {
         Self::with_clock(Arc::new(SystemClock::new()))
     }
 
-    /// Creates an empty store that judges by this clock when leases run out.
+    /// Creates an empty store that uses this clock for the expiry of leases.
     ///
     /// ```
     /// use std::sync::Arc;
