@@ -235,10 +235,10 @@ fn fence_content<'t>(text: &'t str, leading: &LeadingFence) -> Option<(usize, &'
 fn read(grammar: &dyn WholeGrammar, text: &str, leading: &LeadingFence) -> GrammarReading {
     match leading.inner() {
         FenceContent::Unknown => GrammarReading::More,
-        FenceContent::None => grammar.read(text, Input::Partial),
+        FenceContent::None => grammar.read_output(text, Input::Partial),
         FenceContent::Closed(range) => {
             let inner = text.get(range).or_report_default(FENCE_WITHIN_TEXT);
-            grammar.read(inner, Input::Whole)
+            grammar.read_output(inner, Input::Whole)
         }
         FenceContent::Open(fence, start) => {
             let inner = text.get(start..).or_report_default(FENCE_WITHIN_TEXT);
@@ -246,7 +246,7 @@ fn read(grammar: &dyn WholeGrammar, text: &str, leading: &LeadingFence) -> Gramm
             let parts = inner.split_at_checked(last);
             let (before, line) = parts.or_report("a line begins behind a line break", ("", inner));
             let inner = if fence.may_be_closed_by(line) { before } else { inner };
-            grammar.read(inner, Input::Partial)
+            grammar.read_output(inner, Input::Partial)
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::cursor::{Cursor, is_name_part};
 use super::json_call::ARGUMENTS_OR_PARAMETERS;
-use super::mistral::list;
+use super::mistral::read_call_list;
 use super::scan::{GrammarReading, InlineGrammar, Input, find, finish_reading, partial_marker_len};
 
 #[derive(Debug)]
@@ -19,7 +19,11 @@ impl InlineGrammar for Phi {
         if before.is_some_and(is_name_part) {
             return GrammarReading::Declined(inner);
         }
-        finish_reading(list(Cursor::new(text, inner), ARGUMENTS_OR_PARAMETERS), inner, input)
+        finish_reading(
+            read_call_list(Cursor::new(text, inner), ARGUMENTS_OR_PARAMETERS),
+            inner,
+            input,
+        )
     }
 
     fn held_back(&self, text: &str, from: usize) -> usize {

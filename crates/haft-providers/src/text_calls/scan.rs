@@ -42,7 +42,7 @@ pub(super) trait InlineGrammar: fmt::Debug + Send + Sync {
 /// Calls that are a whole output.
 pub(super) trait WholeGrammar: fmt::Debug + Send + Sync {
     /// Reads an output. Never gives [`GrammarReading::Calls`] for [`Input::Partial`].
-    fn read(&self, text: &str, input: Input) -> GrammarReading;
+    fn read_output(&self, text: &str, input: Input) -> GrammarReading;
 }
 
 /// One way of writing calls.
@@ -76,7 +76,7 @@ impl Grammar {
                 scan.run(text, Input::Whole);
                 scan.spans
             }
-            Self::Whole(grammar) => match grammar.read(text, Input::Whole) {
+            Self::Whole(grammar) => match grammar.read_output(text, Input::Whole) {
                 GrammarReading::Calls(_, calls) if !calls.is_empty() => {
                     vec![CallSpan { start: 0, end: text.len(), calls }]
                 }
