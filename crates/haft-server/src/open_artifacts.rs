@@ -1,5 +1,5 @@
-//! Artifacts that clients look at. The last ones stay open, and their content is verified in the background, so that
-//! the first lines of a large one are there at once.
+//! Artifacts that clients look at. The most recent ones stay open, and their content is verified in the background, so
+//! that the first lines of a large artifact appear at once.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
