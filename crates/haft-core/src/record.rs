@@ -1,7 +1,7 @@
 //! The records of a turn: messages, memories, thoughts, retrieved records and standing instructions.
 //!
 //! Every record is valid from the moment it exists: a builder collects the fields, and `build` returns the record or an
-//! [`InvalidRecord`] with every problem. A record never changes; `revised` returns a builder of the next version.
+//! [`InvalidRecord`] with every problem. A record never changes; `to_builder` returns a builder of the next version.
 //! [`ToolCall`](crate::call::ToolCall) is a record too.
 //!
 //! Every [`Record`] has one stored form, JSON text. Loading it checks everything again. Data outside the text (bytes of
@@ -63,7 +63,7 @@ pub(crate) use self::stored::{nesting_depth, nests_within, read_stored, write_st
 pub use self::text::Text;
 pub use self::thought::{Thought, ThoughtBuilder};
 
-/// Something that a turn remembers, with an id and a stored form.
+/// A record of a turn, with an id and a stored form.
 pub trait Record: fmt::Debug + Send + Sync + Sized + 'static {
     /// What names it among records of its kind in its turn.
     type Id: Clone + Eq + Hash + fmt::Debug + fmt::Display + Into<String> + Send + Sync + 'static;
@@ -74,19 +74,19 @@ pub trait Record: fmt::Debug + Send + Sync + Sized + 'static {
     /// Its id.
     fn key(&self) -> Self::Id;
 
-    /// Its stored form, JSON text. Whatever has one is equal to what is loaded from it.
+    /// Its stored form, JSON text. Loading it gives an equal record.
     ///
     /// # Errors
     ///
-    /// Something in it cannot be found or made again: the bytes of a media item, a text that a function
-    /// makes.
+    /// A part of it cannot be stored: the bytes of a media item that no other process can find, or a text that a
+    /// function computes.
     fn to_stored(&self) -> Result<String, NotStorable>;
 
     /// The record of a stored form. Everything is checked again.
     ///
     /// # Errors
     ///
-    /// The text is no such record, or what it refers to is not there.
+    /// The text is not such a record, or something that it refers to is missing.
     fn from_stored(
         json: &str,
         loader: &RecordLoader,

@@ -68,7 +68,7 @@ impl QueryOutput {
         Self::start_of_text(text, size, budget)
     }
 
-    /// A text of `size` bytes, of which at least as much is there as the budget has room for.
+    /// A text of `size` bytes, of which `text` contains at least as much as the budget has room for.
     fn start_of_text(text: String, size: usize, budget: Budget) -> Self {
         if text.is_empty() {
             return Self::sentinel("empty text");
@@ -104,8 +104,8 @@ impl QueryOutput {
         }
     }
 
-    /// A list of values that are all at hand, from the one after the first `skip` on. For values that
-    /// have to be looked for there is [`QueryListBuilder`].
+    /// A list of values that are all in memory, without the first `skip`. Use [`QueryListBuilder`] for values that have
+    /// to be searched for.
     ///
     /// ```
     /// use haft_core::artifact::{Budget, QueryOutput};
@@ -163,7 +163,7 @@ impl QueryOutput {
 /// A list of values that grows until the budget is full.
 ///
 /// The caller offers values one after the other and stops when there is no more room. The first `skip` values are
-/// passed over, so that the next query can continue where this one stopped.
+/// skipped, so that the next query can continue where this one stopped.
 ///
 /// ```
 /// use haft_core::artifact::{Budget, QueryListBuilder};
@@ -197,7 +197,7 @@ pub struct QueryListBuilder {
     cut_from: Option<u64>,
 }
 
-/// A value that is shown, as text of its own.
+/// A value of the list as text.
 #[derive(Debug)]
 struct ListItem {
     /// A string's own text if it is one line, else JSON.
@@ -206,7 +206,7 @@ struct ListItem {
 }
 
 impl QueryListBuilder {
-    /// An empty list that passes over the first `skip` values.
+    /// An empty list that skips the first `skip` values.
     #[must_use]
     pub fn new(budget: Budget, skip: u64) -> Self {
         let (seen, items, all_bare) = (0, Vec::new(), true);
@@ -240,7 +240,7 @@ impl QueryListBuilder {
         self.push_item(ListItem { text: start.to_owned(), bare: false }, Some(bytes))
     }
 
-    /// Whether the next value will be passed over without a look, so that it need not be read.
+    /// Whether the next value will be skipped, so that it need not be read.
     #[must_use]
     pub fn skips_next(&self) -> bool {
         self.seen < self.skip

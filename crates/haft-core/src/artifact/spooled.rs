@@ -80,7 +80,7 @@ impl SpooledArtifact {
         &self.shared.kind
     }
 
-    /// Its bytes, exactly as they were given.
+    /// A reader of its bytes, exactly as they were stored.
     #[must_use]
     pub fn reader(&self) -> &Arc<dyn SpoolReader> {
         &self.shared.reader
@@ -153,7 +153,7 @@ impl SpooledArtifact {
             .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
     }
 
-    /// Whether the content was not there any more when the artifact was loaded. Every read fails then.
+    /// Whether the content no longer existed when the artifact was loaded. Every read then fails.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         self.shared.is_lost
@@ -263,7 +263,7 @@ impl ArtifactRecord {
         SpooledArtifact::with_integrity((self.kind, reader), self.label, self.content, integrity)
     }
 
-    /// The artifact if its content is not there any more. Queries fail and say so.
+    /// The artifact if its content no longer exists. Queries fail with that reason.
     #[must_use]
     pub(crate) fn load_lost(self) -> SpooledArtifact {
         let bytes = self.content.map_or(0, |digest| digest.byte_length());
@@ -301,7 +301,7 @@ impl Coded for NotDescribable {
 pub struct ArtifactDraft {
     pub(crate) kind: ArtifactKind,
     pub(crate) content: DraftContent,
-    /// The most that the content may be trusted; the tool's own label if nothing.
+    /// The most that the content may be trusted; `None` for the tool's own label.
     pub(crate) label: Option<TrustLabel>,
 }
 

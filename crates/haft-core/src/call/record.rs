@@ -19,12 +19,11 @@ use crate::schema::Change;
 use crate::schema::args::{Args, RawArgs};
 use crate::trust::TrustLabel;
 
-/// One call of a tool as the turn remembers it.
+/// The record of one call of a tool.
 ///
-/// Every proposed call ends as exactly one record that the model sees: also one with arguments that
-/// were refused, of a tool that does not exist, or that was cancelled. Raw arguments, accepted ones and
-/// the changes between them stand side by side. The call id is computed, never given, so that it
-/// cannot be wrong.
+/// Every proposed call ends as exactly one record that the model sees: also one with arguments that were refused, of a
+/// tool that does not exist, or that was cancelled. It contains the raw arguments, the accepted ones, and the changes
+/// between them. The call id is computed, never given, so that it cannot be wrong.
 ///
 /// ```
 /// use std::num::NonZeroU32;
@@ -172,8 +171,8 @@ impl CallState {
         matches!(self, Self::Succeeded | Self::Failed | Self::Cancelled | Self::Unknown)
     }
 
-    /// Whether a call may go from here to there. A call that has not begun can fail (refused) or be
-    /// cancelled; only a running one can succeed or be lost.
+    /// Whether a call may change from this state to another. A call that has not begun can fail (refused) or be
+    /// cancelled; only a running one can succeed or become unknown.
     #[must_use]
     pub const fn may_become(self, next: Self) -> bool {
         match self {
@@ -186,8 +185,8 @@ impl CallState {
 }
 
 impl ToolCall {
-    /// The record of a call that was just asked for. `occurrence` tells equal calls of one turn apart;
-    /// see [`Occurrences`](super::OccurrenceCounter).
+    /// The record of a newly requested call. `occurrence` distinguishes equal calls of one turn; see
+    /// [`OccurrenceCounter`](super::OccurrenceCounter).
     #[must_use]
     pub fn requested(
         tool: impl Into<String>,
@@ -232,7 +231,7 @@ impl ToolCall {
         }
     }
 
-    /// Says where it was asked for: the iteration, and the place among its calls, both from zero.
+    /// Sets where it was requested: the iteration, and the position among its calls, both counted from zero.
     #[must_use]
     pub fn at_place(mut self, iteration: u32, ordinal: u32) -> Self {
         (self.iteration, self.ordinal) = (iteration, ordinal);
@@ -361,7 +360,7 @@ impl ToolCall {
         self
     }
 
-    /// The record of a call that ended without a result. A call that is over already stays as it is.
+    /// The record of a call that ended without a result. A call that has already ended stays unchanged.
     #[must_use]
     pub fn ended(mut self, state: CallState, error: CallError, at: Timestamp) -> Self {
         if self.state.is_final() || !state.is_final() || state == CallState::Succeeded {
@@ -375,7 +374,7 @@ impl ToolCall {
     }
 
     /// Records what made a failed call fail, for the operator: the chain of errors, or the message of a panic. The text
-    /// is cut to 4 KiB, is not stored if the message for the model says the same, and is never sent to a model.
+    /// is truncated to 4 KiB, is not stored if the message for the model says the same, and is never sent to a model.
     #[must_use]
     pub fn with_cause(mut self, cause: Option<String>) -> Self {
         let said = self.error.as_ref().map(|error| error.message.as_str());
@@ -415,7 +414,7 @@ impl ToolCall {
         self.id
     }
 
-    /// Content key of the call: what the seeds call the checksum.
+    /// The content key of the call.
     #[must_use]
     pub const fn call_id(&self) -> CallId {
         self.id.call_id()
@@ -433,7 +432,7 @@ impl ToolCall {
         &self.raw
     }
 
-    /// The text of its result, or `None` if it gave none, or artifacts or media.
+    /// The text of its result, or `None` if it has no result, or artifacts or media.
     ///
     /// ```
     /// use std::num::NonZeroU32;
@@ -486,7 +485,7 @@ impl ToolCall {
         self.state
     }
 
-    /// Moves the call on.
+    /// Moves the call to another state.
     ///
     /// # Errors
     ///

@@ -25,7 +25,7 @@ pub struct Identity {
     representation: Arc<str>,
 }
 
-/// Whom an application means: a text, or a number. Never shown to the model.
+/// How the application identifies a participant: by a text or a number. Never shown to the model.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(untagged)]
 #[non_exhaustive]

@@ -9,11 +9,11 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use super::Record;
 use crate::small_map::SmallMap;
 
-/// Numbers the records of a turn, of all kinds, in the order in which they were first put on a list.
-/// Cheap to clone; clones count on together.
+/// Numbers the records of a turn, of all kinds, in the order in which they were first put on a list. Cheap to clone;
+/// clones share the counter.
 ///
 /// The records of the turn itself begin at [`FIRST_OF_TURN`](Self::FIRST_OF_TURN). Records of earlier turns of the
-/// conversation have lower numbers, so that they come first whenever they are added.
+/// conversation have lower numbers, so that they come first no matter when they are added.
 #[derive(Clone, Debug)]
 pub struct RecordSequence(Arc<AtomicU64>);
 
@@ -109,8 +109,8 @@ impl<T: Record> RecordList<T> {
         }
     }
 
-    /// Puts records of earlier turns, with their numbers, behind those that there are and before the records of the
-    /// turn itself. The caller makes sure that the ids are new.
+    /// Adds records of earlier turns, with their numbers, after the existing ones and before the records of the turn
+    /// itself. The caller makes sure that the ids are new.
     pub(crate) fn put_earlier(&self, earlier: Vec<(u64, Arc<T>)>) {
         if earlier.is_empty() {
             return;

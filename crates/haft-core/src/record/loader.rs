@@ -21,8 +21,8 @@ pub trait SpoolResolver: fmt::Debug + Send + Sync {
     ) -> BoxFuture<'a, Result<Option<Arc<dyn SpoolReader>>, SpoolError>>;
 }
 
-/// Makes media and artifacts of what stored records say of them. The application fills it, and so
-/// decides what a stored record can make it open.
+/// Opens the media and artifacts that stored records describe. The application fills it, and so decides what a stored
+/// record can open.
 #[derive(Clone, Debug, Default)]
 pub struct RecordLoader {
     media: ReaderResolvers,
@@ -50,7 +50,7 @@ impl RecordLoader {
         self
     }
 
-    /// A media item of its stored form.
+    /// Loads a media item from its stored form.
     ///
     /// # Errors
     ///

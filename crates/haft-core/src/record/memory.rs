@@ -14,9 +14,9 @@ use crate::clock::Timestamp;
 use crate::store::RowKind;
 use crate::trust::TrustLabel;
 
-/// Something remembered from before, with how sure it is and how much it matters.
+/// Something that is remembered from earlier turns, with its confidence and importance.
 ///
-/// Memories can be poisoned, so that a memory has a trust label as all content has. The default is untrusted.
+/// Memories can be poisoned, so a memory has a trust label like all content. The default is untrusted.
 ///
 /// ```
 /// use haft_core::clock::Timestamp;
@@ -99,13 +99,13 @@ impl Memory {
         &self.content
     }
 
-    /// How sure it is, from 0 to 1.
+    /// Its confidence, from 0 to 1.
     #[must_use]
     pub const fn confidence(&self) -> f64 {
         self.confidence
     }
 
-    /// How much it matters, from 0 to 1.
+    /// Its importance, from 0 to 1.
     #[must_use]
     pub const fn importance(&self) -> f64 {
         self.importance
@@ -153,19 +153,19 @@ pub struct MemoryBuilder {
 }
 
 impl MemoryBuilder {
-    /// What is remembered, in place of what there was.
+    /// Replaces the content.
     pub fn content(mut self, text: impl Into<Text>) -> Self {
         self.content = text.into();
         self
     }
 
-    /// How sure it is, from 0 to 1.
+    /// Its confidence, from 0 to 1.
     pub fn confidence(mut self, confidence: f64) -> Self {
         self.confidence = Some(confidence);
         self
     }
 
-    /// How much it matters, from 0 to 1.
+    /// Its importance, from 0 to 1.
     pub fn importance(mut self, importance: f64) -> Self {
         self.importance = Some(importance);
         self

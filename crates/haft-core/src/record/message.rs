@@ -41,7 +41,7 @@ pub struct Message {
     updated_at: Timestamp,
 }
 
-/// Whose side a message is of. Text of the system and of tools is never a message.
+/// The role of a message. Text of the system and of tools is never a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[expect(clippy::exhaustive_enums, reason = "the two roles are part of the contract")]
@@ -88,7 +88,7 @@ impl Message {
         Self { id, ..self.clone() }
     }
 
-    /// A message that is still being put together. Its identity is its role unless another is given.
+    /// A builder of a message. Its identity is its role unless another is given.
     pub fn builder(id: impl Into<String>, role: MessageRole, at: Timestamp) -> MessageBuilder {
         let (content, attachments, identity) = (None, Vec::new(), None);
         let id = id.into();
@@ -256,7 +256,7 @@ impl MessageBuilder {
         self
     }
 
-    /// One more attachment. Without a name it becomes `<message id>/media/<n>`.
+    /// Adds an attachment. Without a name it becomes `<message id>/media/<n>`.
     ///
     /// ```
     /// use haft_core::clock::Timestamp;
@@ -275,7 +275,7 @@ impl MessageBuilder {
         self
     }
 
-    /// All attachments, in place of those there were.
+    /// Replaces all attachments.
     pub fn attachments(mut self, media: impl IntoIterator<Item = Media>) -> Self {
         self.attachments = media.into_iter().collect();
         self

@@ -21,7 +21,7 @@ pub(crate) struct ProviderPayload {
 }
 
 impl ProviderPayload {
-    /// Adds to `faults` what is wrong.
+    /// Adds every problem to `faults`.
     pub(crate) fn new(
         payload: Option<Value>,
         compatibility: Option<Arc<str>>,

@@ -48,7 +48,7 @@ impl Thought {
         Self { id, ..self.clone() }
     }
 
-    /// A thought that is still being put together. It is the assistant's unless another author is named.
+    /// A builder of a thought. It is the assistant's unless another author is named.
     pub fn builder(id: impl Into<String>, at: Timestamp) -> ThoughtBuilder {
         ThoughtBuilder {
             id: id.into(),
@@ -85,7 +85,7 @@ impl Thought {
         &self.id
     }
 
-    /// What was thought; empty only if there is a payload.
+    /// The text of the thought; empty only if there is a payload.
     #[must_use]
     pub const fn content(&self) -> &Text {
         &self.content
