@@ -28,7 +28,7 @@ impl ContentView {
         Self { reader, budget, cancellation, window_bytes: DEFAULT_WINDOW_BYTES }
     }
 
-    /// The content of the artifact that a query is about, with the budget and the token of the query.
+    /// The content of the queried artifact, with the budget and the token of the query.
     pub(crate) fn of_query(asked: &QueryContext) -> Self {
         Self {
             reader: Arc::clone(asked.artifact.reader()),
@@ -84,7 +84,7 @@ impl fmt::Debug for ContentView {
     }
 }
 
-/// How much is read at once unless a view says otherwise.
+/// How much is read at once by default.
 const DEFAULT_WINDOW_BYTES: usize = 256 * 1024;
 
 /// The options that every view of content has, for an `impl` block of a type with a field

@@ -1,12 +1,12 @@
-//! Which records a query for records keeps.
+//! The condition by which a query selects records.
 
 use haft_core::json::ValueRef;
 use haft_core::jsonpath::{
     FilterRef, JsonPath, SegmentRef, SelectorRef, VisitBudget, VisitsExhausted,
 };
 
-/// When a record is kept: a path that begins with filters tests the record itself, and any other path is looked for in
-/// the record.
+/// Selects records: a path that begins with filters tests the record itself, and any other path is evaluated inside the
+/// record.
 #[derive(Debug)]
 pub(crate) struct RecordCondition {
     path: JsonPath,

@@ -97,15 +97,15 @@ pub(crate) async fn run_cancellable<T: Send + 'static>(
 }
 
 thread_local! {
-    /// The window of scans that end before anything has to be waited for. It is as large as they may read.
+    /// The window of scans that need not wait. It is as large as such a scan may read.
     static INLINE_WINDOW: Cell<AlignedBuffer> = Cell::default();
 }
 
 /// How many bytes a scan may read and process on an async worker: two blocks of the line index.
 const MAX_INLINE_BYTES: usize = 128 * 1024;
 
-/// Runs a scan on this thread as far as it is short and its reads do not wait. Returns how many bytes the window retains for
-/// the rest, or `None` if the scan is complete.
+/// Runs a scan on this thread as long as it is short and its reads do not wait. Returns how many bytes the window
+/// retains for the rest, or `None` if the scan is complete.
 fn run_inline<S: ContentScan>(
     local: &dyn LocalRead,
     scan: &mut S,
@@ -155,7 +155,7 @@ pub(crate) fn run_local_scan<S: ContentScan>(
     resume_local_scan(local, cancellation, scan, (window, 0))
 }
 
-/// Runs the rest of a scan whose window retains so many bytes.
+/// Runs the rest of a scan whose window retains `retained` bytes.
 fn resume_local_scan<S: ContentScan>(
     local: &dyn LocalRead,
     cancellation: &Cancellation,

@@ -15,7 +15,7 @@ use crate::error::{Coded, ErrorCode, codes};
 use crate::schema::args::Strictness;
 use crate::schema::{AcceptedArgs, ForeignSchemaError, InputSchema, Problems, SchemaFault};
 
-/// How the answer of a turn has to look.
+/// The format of the answer of a turn.
 ///
 /// ```
 /// use haft_core::answer::AnswerFormat;
@@ -50,11 +50,11 @@ struct StoredFormat {
 #[derive(Clone, Debug)]
 pub struct AcceptedAnswer(AcceptedArgs);
 
-/// Why a turn has no answer of the wanted type.
+/// Why a turn has no answer of the expected type.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AnswerError {
-    /// The turn has not completed, so that its last message is no answer.
+    /// The turn did not complete, so its last message is not an answer.
     #[error("the turn has no answer: it {status}")]
     NotCompleted {
         /// How the turn ended, or that it has not ended.
@@ -63,13 +63,13 @@ pub enum AnswerError {
     /// The last message does not fit the schema.
     #[error("the answer does not fit its schema:\n{}", .problems.to_text("the answer"))]
     Invalid {
-        /// Everything that is wrong.
+        /// Every problem that was found.
         problems: Problems,
     },
     /// The schema of the type is wrong.
     #[error("the schema of the answer is wrong: {0}")]
     Schema(String),
-    /// The schema accepts the answer and the type does not. That cannot happen for types that derive `ToolArgs`.
+    /// The schema accepts the answer but the type does not. That cannot happen for types that derive `ToolArgs`.
     #[error(transparent)]
     Decode(#[from] DecodeError),
 }
@@ -85,7 +85,7 @@ impl Coded for AnswerError {
     }
 }
 
-/// How often the model may answer by default: once, and twice more with the problems of its answer.
+/// How often the model may answer by default: once, and twice more after it was told the problems of its answer.
 const DEFAULT_ATTEMPTS: NonZeroU32 = NonZeroU32::MIN.saturating_add(2);
 
 impl AnswerFormat {
@@ -155,11 +155,11 @@ impl AnswerFormat {
         self.attempts
     }
 
-    /// Checks the text of an answer. Near misses are coerced as the arguments of a call are.
+    /// Checks the text of an answer. Near misses are coerced in the same way as the arguments of a call.
     ///
     /// # Errors
     ///
-    /// Everything that is wrong.
+    /// Every problem that was found.
     pub fn check(&self, text: &str) -> Result<AcceptedAnswer, Problems> {
         let raw = RawArgs::from(text.trim());
         self.schema.accept(&self.name, &raw, Strictness::Coerce).map(AcceptedAnswer)
@@ -175,7 +175,7 @@ impl AnswerFormat {
         )
     }
 
-    /// What a model is told about an answer that does not fit.
+    /// The message that tells a model why its answer does not fit.
     #[must_use]
     pub fn correction(problems: &Problems) -> String {
         format!(

@@ -1,9 +1,10 @@
-//! Results that stay outside the prompt, and how the model asks about them.
+//! Results that stay outside the prompt, and how the model queries them.
 //!
-//! A large result is stored by a [`Spooler`](crate::tool::Spooler) and becomes a [`SpooledArtifact`]. The artifacts of a turn
-//! form an [`ArtifactSet`](crate::tool::ArtifactSet), where each has a short handle. [`Formats`](crate::forge::Formats) forges tools that query them: what
-//! can be asked depends on the [`ArtifactKind`], and is said by an [`ArtifactFormat`](crate::forge::ArtifactFormat). Every [`QueryOutput`]
-//! keeps to a [`Budget`] and says what it left out; it is trusted as far as its artifact is.
+//! A large result is stored by a [`Spooler`](crate::tool::Spooler) and becomes a [`SpooledArtifact`]. The artifacts of
+//! a turn form an [`ArtifactSet`](crate::tool::ArtifactSet), where each has a short handle.
+//! [`Formats`](crate::forge::Formats) makes tools that query them. The available queries depend on the [`ArtifactKind`]
+//! and are defined by an [`ArtifactFormat`](crate::forge::ArtifactFormat). Every [`QueryOutput`] stays within a
+//! [`Budget`] and says what it left out; it is trusted as much as its artifact.
 
 mod budget;
 mod kind;

@@ -1,4 +1,4 @@
-//! A call of a tool: what names it.
+//! Calls of tools, and the ids that name them.
 //!
 //! [`CallId`] is the content key: equal calls have equal ids, on every machine and in every run.
 //! [`RecordId`] names one record, so that the repeat of an equal call has its own. [`Handle`] is the

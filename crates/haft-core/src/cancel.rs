@@ -144,7 +144,7 @@ impl Cancellation {
         self.node.cancelled.load(Ordering::Acquire)
     }
 
-    /// Why it was cancelled; nothing if it was not.
+    /// The reason for the cancellation, or `None` if the token is not cancelled.
     #[must_use]
     pub fn reason(&self) -> Option<CancelReason> {
         // Tokens are asked often and cancelled once: spare the lock.
@@ -153,8 +153,7 @@ impl Cancellation {
 
     /// A future that is ready as soon as this token is cancelled, with the reason.
     ///
-    /// It owns what it needs and can outlive the token that it came from. Dropping it gives up the
-    /// wait and leaves nothing behind.
+    /// The future owns its state and can outlive the token. Dropping it unregisters the waker.
     ///
     /// ```
     /// use haft_core::cancel::{CancelReason, Cancellation};

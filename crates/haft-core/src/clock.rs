@@ -17,9 +17,9 @@ pub use self::manual::ManualClock;
 pub use self::system::SystemClock;
 pub use self::timestamp::{InvalidTimestamp, Timestamp};
 
-/// Tells the time. Everything that needs the time takes one of these.
+/// A source of time. All code that needs the time takes a clock.
 ///
-/// On `wasm32-unknown-unknown` there is no clock to ask, so there the embedder brings its own.
+/// On `wasm32-unknown-unknown` there is no system clock, so the embedder must supply one.
 pub trait Clock: fmt::Debug + Send + Sync {
     /// The wall time, for records. It can jump, also backwards, when the machine's clock is set.
     fn now(&self) -> Timestamp;
@@ -28,7 +28,7 @@ pub trait Clock: fmt::Debug + Send + Sync {
     /// differences between readings of the same clock mean anything.
     fn monotonic(&self) -> Duration;
 
-    /// Both at once, for a clock that can tell them together for less.
+    /// Reads both times at once. A clock that can do this more cheaply than by two calls overrides it.
     fn read(&self) -> ClockReading {
         ClockReading { wall: self.now(), monotonic: self.monotonic() }
     }

@@ -8,7 +8,7 @@ use serde_json::Value;
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ReaderDescriptor {
-    /// Which sort of reader it is, as `media:in-memory` or `spool:folder`.
+    /// The kind of reader, such as `media:in-memory` or `spool:folder`.
     pub tag: String,
     /// Where the bytes are, in terms of that sort of reader.
     pub locator: Value,

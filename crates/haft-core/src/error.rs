@@ -1,11 +1,11 @@
-//! Errors are for someone.
+//! Error codes, and who can act on them.
 //!
-//! Every error has a stable code. The code has a status in HTTP's terms, and says whether the loop must stop,
-//! whether another try can help, and who can act on it: the model or the operator. Each crate declares its codes
-//! in one table with [`error_codes!`](crate::error_codes); an error type only names its code.
+//! Every error has a stable code. The code has an HTTP status, and says whether the loop must stop, whether a retry can
+//! help, and who can act on the error: the model or the operator. Each crate declares its codes in one table with
+//! [`error_codes!`](crate::error_codes); an error type only names its code.
 //!
-//! The set of codes is open. A dialect or a store of your own declares its codes with the same macro, and a code
-//! that was stored by another program keeps its text when it is loaded and stored again.
+//! The set of codes is open. A custom dialect or store declares its codes with the same macro, and a code that was
+//! stored by another program keeps its text when it is loaded and stored again.
 
 pub mod codes;
 

@@ -1,11 +1,11 @@
-//! What observers see.
+//! Events, and the observers that receive them.
 //!
-//! Every [`Event`] says whose it is (turn, dispatch, iteration), where it stands in the turn's order and
-//! when it happened. What happened is its [`EventKind`]. Some events are the product (text as it is
-//! written, calls as they are made), the rest is for observers: [`EventKind::class`] parts them.
+//! Every [`Event`] says to which turn, dispatch and iteration it belongs, its number in the turn, and when it happened.
+//! What happened is its [`EventKind`]. Some events are output for the user (text while it is written, calls while they
+//! are made), all others are for observability: [`EventKind::class`] tells the two apart.
 //!
-//! Nothing in an event is unbounded: texts are [`BoundedText`], data is [`BoundedValue`], arguments are
-//! [`BoundedArgs`], results are a [`ResultSummary`], and a stream of text has a longest length.
+//! Everything in an event is bounded: texts are [`BoundedText`], data is [`BoundedValue`], arguments are
+//! [`BoundedArgs`], results are a [`ResultSummary`], and a stream of text has a maximum length.
 
 mod bound;
 mod kind;
@@ -67,12 +67,11 @@ impl Event {
     }
 }
 
-/// Someone who wants to see events.
+/// Receives the events of turns.
 ///
-/// Called on the task that caused the event, one event of a turn at a time and in the order of their sequence
-/// numbers: the calls of a turn that run in parallel wait for each other here. Hand work that takes time to a
-/// channel. An event that an observer emits itself is delivered after the one that it observes. A panic is
-/// caught and ends nothing.
+/// Called on the task that caused the event, one event of a turn at a time and in the order of their sequence numbers:
+/// the calls of a turn that run in parallel wait for each other here. Hand slow work to a channel. An event that an
+/// observer emits itself is delivered after the one that it observes. A panic is caught and does not end the turn.
 pub trait Observer: Send + Sync {
     /// Sees one event.
     fn observe(&self, event: &Event);

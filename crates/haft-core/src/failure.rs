@@ -47,7 +47,7 @@ impl ToolFailure {
         Self { message, source: None, retryable: false, outcome_unknown: false }
     }
 
-    /// Keeps the cause for the operator. The model does not see it.
+    /// Adds the cause, for the operator. The model does not see it.
     #[must_use]
     pub fn with_source(mut self, source: impl Into<BoxError>) -> Self {
         self.source = Some(source.into());
@@ -62,8 +62,8 @@ impl ToolFailure {
     }
 
     /// Says that the call may have had its effect, as when a connection breaks after the request was sent. A call that
-    /// must not be repeated ([`ToolEffect::Once`](crate::tool::ToolEffect::Once)) then ends with an unknown outcome, and
-    /// the model is told not to repeat it blindly.
+    /// must not be repeated ([`ToolEffect::Once`](crate::tool::ToolEffect::Once)) then ends with an unknown outcome,
+    /// and the model is told not to repeat it blindly.
     #[must_use]
     pub fn outcome_unknown(mut self) -> Self {
         self.outcome_unknown = true;
@@ -148,7 +148,7 @@ impl Error for FailureError {
 #[error("panicked: {message}")]
 #[non_exhaustive]
 pub struct PanicError {
-    /// What the panic said.
+    /// The message of the panic.
     pub message: String,
 }
 
@@ -166,7 +166,7 @@ pub(crate) fn error_chain(error: &(dyn Error + 'static)) -> String {
     append_causes(error.to_string(), error.source())
 }
 
-/// The texts of the causes of an error; nothing if its own text says it all.
+/// The texts of the causes of an error, or `None` if its own text contains all of them.
 pub(crate) fn causes_beyond(text: &str, cause: Option<&(dyn Error + 'static)>) -> Option<String> {
     let mut chain = String::new();
     for cause in links(cause) {
@@ -217,7 +217,7 @@ impl fmt::Display for ToolFailure {
     }
 }
 
-/// Keeps the start of a message that is too long, and says so.
+/// Truncates a message that is too long, and says so at its end.
 pub(crate) fn bounded_message(mut message: String) -> String {
     if message.len() > MAX_MESSAGE {
         let total = message.len();

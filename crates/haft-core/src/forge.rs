@@ -1,6 +1,6 @@
-//! The forge: artifacts become tools that query them.
+//! The forge turns artifacts into tools that query them.
 //!
-//! An [`ArtifactFormat`] says which queries a kind of artifact answers. [`Formats`] gathers them and makes the
+//! An [`ArtifactFormat`] defines the queries of a kind of artifact. [`Formats`] collects the formats and makes the
 //! tools for the artifacts of a turn.
 
 mod format;

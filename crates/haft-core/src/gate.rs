@@ -1,11 +1,10 @@
-//! Gates: places where a turn waits for an answer from outside.
+//! Gates: points at which a turn waits for a decision from outside.
 //!
-//! A [`Gate`] is a record, not a promise: it says why the turn waits, what the answer must look like and
-//! until when, and it is stored, so that another process can list it and answer. An answer is a
-//! [`GateSettlement`], signed with the [`GateKey`] that the application keeps from tools and models. The
-//! signature covers the gate as the runner opened it (turn, call, accepted arguments, question) and the
-//! answer, so that an answer cannot be forged, edited, reused, moved to another call, or given by the
-//! model to itself.
+//! A [`Gate`] is a record, not a promise: it says why the turn waits, the format of the answer and the deadline, and it
+//! is stored, so that another process can list and settle it. An answer is a [`GateSettlement`], signed with the
+//! [`GateKey`] that the application keeps from tools and models. The signature covers the gate as the runner opened it
+//! (turn, call, accepted arguments, question) and the answer, so that an answer cannot be forged, edited, reused, moved
+//! to another call, or given by the model to itself.
 
 mod grant;
 mod key;
@@ -58,7 +57,7 @@ pub struct GateRequest {
 }
 
 impl GateRequest {
-    /// Asks for an answer of any shape, for as long as the turn lives.
+    /// A request for an answer of any shape, without a timeout.
     pub fn new(reason: impl Into<String>) -> Self {
         Self { reason: reason.into(), payload: Value::Null, schema: None, timeout: None }
     }
@@ -98,7 +97,7 @@ pub struct Gate {
     /// A JSON Schema that the answer must meet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
-    /// The call that waits; nothing for a gate that middleware opened.
+    /// The call that waits, or `None` for a gate that middleware opened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<BoundCall>,
     /// Whether it asks for approval of the call before its handler starts.
@@ -245,7 +244,7 @@ impl Gate {
         self
     }
 
-    /// The gate as if it had been opened when another was: what depends on the moment is that of the other.
+    /// The gate as if it had been opened at the same time as another one.
     #[must_use]
     pub fn with_times_of(mut self, other: &Self) -> Self {
         (self.opened_at, self.expires_at) = (other.opened_at, other.expires_at);
@@ -323,7 +322,7 @@ pub enum GateDecision {
 }
 
 impl GateDecision {
-    /// The word for it in events.
+    /// Its name in events.
     #[must_use]
     pub const fn as_str(&self) -> &'static str {
         match self {
@@ -335,7 +334,7 @@ impl GateDecision {
     }
 }
 
-/// An answer, who gave it, and the proof that they may.
+/// A decision, who made it, and the proof that they were allowed to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
@@ -348,28 +347,28 @@ pub struct GateSettlement {
     /// Which later calls are approved as well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub always: Option<StandingApproval>,
-    /// The grant that approved the call; nothing where a person or a program decided.
+    /// The grant that approved the call, or `None` where a person or a program decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grant: Option<GrantId>,
     /// Who answered.
     pub by: String,
     /// When.
     pub at: Timestamp,
-    /// The proof; nothing where the turn itself closed the gate.
+    /// The proof, or `None` where the turn itself closed the gate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<GateSignature>,
 }
 
 impl GateSettlement {
-    /// How a turn closes a gate without a decision. It means no, so that it needs no signature.
+    /// The settlement with which a turn closes a gate without a decision. It is a refusal, so it needs no signature.
     #[must_use]
     pub fn closed(decision: GateDecision, at: Timestamp) -> Self {
         let by = "runner".to_owned();
         Self { decision, edited: None, always: None, grant: None, by, at, signature: None }
     }
 
-    /// Whether it is this decision of this person, with these edited arguments. A request that is repeated because its
-    /// response was lost is recognized by that.
+    /// Whether it is this decision of this person, with these edited arguments. This recognizes a request that was
+    /// repeated because its response was lost.
     #[must_use]
     pub fn repeats(&self, decision: &GateDecision, edited: Option<&Value>, by: &str) -> bool {
         let stored = self.edited.as_deref().map(serde_json::from_str::<Value>);
@@ -389,10 +388,10 @@ pub enum InvalidGate {
     /// It does not say why the turn waits.
     #[error("a gate needs a reason: words for whoever answers")]
     NoReason,
-    /// It would close at once.
+    /// The timeout is zero, so the gate would close at once.
     #[error("a gate needs a timeout above zero, or none")]
     NoTime,
-    /// The schema of the answer is not one.
+    /// The schema of the answer is not a valid JSON Schema.
     #[error("the schema of the answer cannot be used: {0}")]
     Schema(#[from] ForeignSchemaError),
 }
@@ -403,17 +402,17 @@ impl Coded for InvalidGate {
     }
 }
 
-/// Why a gate gave no answer.
+/// Why waiting at a gate returned no answer.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GateError {
     /// It could not be opened.
     #[error(transparent)]
     Invalid(#[from] InvalidGate),
-    /// The answer was no.
+    /// The request was refused.
     #[error("refused by {by}: {reason}")]
     Rejected {
-        /// Who said it.
+        /// Who refused it.
         by: String,
         /// Why.
         reason: String,
@@ -436,7 +435,7 @@ pub enum GateError {
 }
 
 impl GateError {
-    /// The refusal of an answer, or of a question that is not the one that was asked.
+    /// The error for an answer that is not valid, or for a stored question that differs from the one that was asked.
     #[must_use]
     pub const fn forged() -> Self {
         Self::Forged(InvalidSignature)

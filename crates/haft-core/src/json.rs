@@ -1,12 +1,12 @@
-//! JSON as Haft sees it: exact, bounded, and cheap to walk.
+//! The JSON type of arguments: exact, bounded, and cheap to walk.
 //!
-//! A [`Document`] is one buffer of text and one flat list of nodes. Nothing is allocated per value,
-//! integers keep every digit, and the nesting is bounded, so that a hostile argument text cannot
-//! exhaust the stack. Code that reads a document does it through a [`ValueRef`], a copyable cursor.
+//! A [`Document`] is one buffer of text and one flat list of nodes. Nothing is allocated per value, integers keep every
+//! digit, and the nesting is bounded, so that a hostile argument text cannot exhaust the stack. Code reads a document
+//! through a [`ValueRef`], a copyable cursor.
 //!
-//! `serde_json` stays the JSON of the public API. Documents exist because three things must hold at
-//! once on the call path: integers beyond 2^53 keep their digits (they are part of the call id),
-//! repairs are guided and recorded, and no tree of boxed values is built for a call that is valid.
+//! `serde_json::Value` remains the JSON type of the public API. Documents exist because three properties must hold at
+//! once on the call path: integers beyond 2^53 keep their digits (they are part of the call id), repairs are guided and
+//! recorded, and no tree of boxed values is built for a call that is valid.
 
 use crate::invariant::OrReport as _;
 
@@ -44,8 +44,8 @@ pub const MAX_TEXT: usize = 16 * 1024 * 1024;
 /// Why the text of a node exists.
 const IN_BUFFER: &str = "the text of a node lies in the buffer of its document";
 
-/// The bounds for text that was written here. A document that was built or coerced can be larger than
-/// one that is read from elsewhere, and has to be readable again.
+/// The bounds for text that this program wrote. A document that was built or coerced can be larger than one that is
+/// read from another source, and must be readable again.
 pub(crate) const OWN_DEPTH: usize = 4 * MAX_DEPTH;
 pub(crate) const OWN_TEXT: usize = 1 << 30;
 

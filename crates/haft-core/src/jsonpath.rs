@@ -243,7 +243,8 @@ impl JsonPath {
         self.segments().iter().take(self.plain).filter_map(Segment::plain_step)
     }
 
-    /// What is left to evaluate on a value that [`JsonPath::prefix`] leads to; `$` if nothing is.
+    /// The part of the path that remains to be evaluated on a value that [`JsonPath::prefix`] selects; `$` if there is
+    /// none.
     #[must_use]
     pub fn after_prefix(&self) -> Self {
         Self { segments: Arc::clone(&self.segments), start: self.start + self.plain, plain: 0 }

@@ -1,11 +1,11 @@
-//! Contracts and pure logic of Haft.
+//! The contracts and the pure logic of Haft.
 //!
 //! This crate defines what a tool, a call, a record, a store and a step of a model are, and implements everything about
 //! them that needs no I/O: JSON, schemas, validation, call ids, artifacts, trust labels, events and contexts. Programs
 //! use it through the crate `haft`; a crate with tools, stores, artifact formats or executors depends on this one alone.
 //!
-//! **It may depend on** small crates for data structures, hashing and JSON. It has no runtime, reads no files, opens no
-//! sockets, writes no logs and builds for `wasm32-unknown-unknown`. It depends on no other crate of Haft.
+//! *This crate depends only on small crates for data structures, hashing and JSON, and on no other crate of Haft. It
+//! has no runtime, reads no files, opens no sockets, writes no logs, and builds for `wasm32-unknown-unknown`.
 //!
 //! # Example
 //!
@@ -41,7 +41,7 @@
 //!
 //! # Layers
 //!
-//! A module imports only modules of the layers above it in this table, or modules to its left:
+//! A module imports only modules from earlier rows of this table, or modules to its left in the same row:
 //!
 //! | layer | modules |
 //! |---|---|

@@ -34,7 +34,7 @@ impl MacMessage {
         self.0.update(bytes);
     }
 
-    /// Adds a text behind its length, so that no two lists of texts look alike.
+    /// Adds the length of a text and the text itself, so that different lists of texts have different encodings.
     pub(crate) fn add_text(&mut self, text: &str) {
         self.0.update(&(text.len() as u64).to_be_bytes());
         self.0.update(text.as_bytes());

@@ -1,10 +1,9 @@
 //! Images, sound, video and documents that a provider shows to the model natively.
 //!
-//! A [`Media`] is what is known of a media item and a [`MediaReader`] that gives its bytes; nothing reads
-//! them before they are needed. Its trust has two axes, both of which must be stated: where it
-//! comes from ([`TrustTier`]), and what perceiving it may extract ([`ModalityHazard`]). Text that was
-//! derived from it (a transcript, a caption) stands in its stash, with a tier that is never above its
-//! own.
+//! A [`Media`] consists of metadata and a [`MediaReader`], which reads the bytes when they are needed. Its trust has
+//! two axes, both of which must be stated: where it comes from ([`TrustTier`]), and what perceiving it may extract
+//! ([`ModalityHazard`]). Text that was derived from it (a transcript, a caption) is in its stash, with a tier that is
+//! never above its own.
 //!
 //! ```
 //! use haft_core::media::{Media, MediaFile, MediaKind, MediaStashEntry};
@@ -72,7 +71,7 @@ impl MediaKind {
     }
 }
 
-/// The name of a media item, by which the model and tools speak of it.
+/// The name by which the model and tools refer to a media item.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct MediaId(Box<str>);
@@ -153,7 +152,7 @@ pub struct Media {
 }
 
 impl Media {
-    /// Keys of the stash under which text that stands for the media item is looked for, in order.
+    /// The keys of the stash under which a text that describes the media item is looked up, in order.
     pub const TEXT_KEYS: &'static [&'static str] =
         &["text:transcript", "text:caption", "text:description"];
 
@@ -208,12 +207,12 @@ impl Media {
         Self { id, kind, mime_type, filename, reader, trust_tier, modality_hazard, source, stash }
     }
 
-    /// Whether everything that has to be there is there. The output of a tool and stored records are
-    /// checked; the four named constructors leave it to them.
+    /// Checks that the media item is complete. The output of tools and stored records are checked in this way; the four
+    /// named constructors do not check.
     ///
     /// # Errors
     ///
-    /// Everything that is wrong.
+    /// Every problem that was found.
     pub fn check(&self) -> Result<(), InvalidMedia> {
         let faults = [
             (self.filename.is_empty(), MediaFault::EmptyFilename),
@@ -262,8 +261,8 @@ impl Media {
         self.stash.insert(key.into(), entry.floored(self.trust_tier));
     }
 
-    /// The same media item, its bytes read from elsewhere. They have to be the same bytes: nothing else that
-    /// is known of it changes.
+    /// The same media item with another reader. The reader must return the same bytes, because the metadata does not
+    /// change.
     #[must_use]
     pub fn with_reader(mut self, reader: Arc<dyn MediaReader>) -> Self {
         self.reader = reader;
@@ -353,7 +352,7 @@ impl Media {
         found.map(|(text, tier)| (text, tier.floor(self.trust_tier)))
     }
 
-    /// Its bytes, from the start, each time anew.
+    /// Opens a new stream of its bytes, from the start.
     #[must_use]
     pub fn stream(&self) -> ByteStream {
         self.reader.open()

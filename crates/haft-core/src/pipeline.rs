@@ -1,8 +1,7 @@
 //! Middleware: steps around the work of a turn or a dispatch.
 //!
-//! A [`Pipeline`] is a list of [`Middleware`]. Each gets the context and [`Next`], which stands for the
-//! rest of the list. What a middleware does before `next.run()` happens on the way in, what it does after
-//! on the way out, where it sees how the rest went:
+//! A [`Pipeline`] is a list of [`Middleware`]. Each gets the context and [`Next`], which stands for the rest of the
+//! list. Code before `next.run()` runs on the way in; code after it runs on the way out, with the result of the rest:
 //!
 //! ```
 //! use haft_core::pipeline::{Next, Pipeline, Stage};
@@ -18,9 +17,8 @@
 //! # let _ = pipeline;
 //! ```
 //!
-//! `next` is consumed by running it, so that it cannot run twice. A middleware that returns without
-//! having run it breaks the chain, which is an error with the name of the stage, unless the work is over
-//! anyhow.
+//! Running `next` consumes it, so it cannot run twice. A middleware that returns without running it breaks the chain.
+//! This is an error that names the stage, unless the work is over anyway.
 
 #[cfg(test)]
 mod tests;
@@ -35,12 +33,12 @@ pub use crate::failure::BoxError;
 use crate::BoxFuture;
 use crate::error::{Coded, ErrorCode, codes};
 
-/// What a pipeline runs on: a handle that is cheap to clone.
+/// The context of a pipeline: a handle that is cheap to clone.
 pub trait PipelineContext: Clone + Send + Sync + 'static {
-    /// Whether the work is cancelled. Members that have not begun are passed over then.
+    /// Whether the work is cancelled. Members that have not begun are then skipped.
     fn is_cancelled(&self) -> bool;
 
-    /// Whether the work is over, cancelled or signalled: then a chain that breaks is no error.
+    /// Whether the work is over, because it was cancelled or signalled. A broken chain is then not an error.
     fn is_over(&self) -> bool {
         self.is_cancelled()
     }
@@ -48,7 +46,8 @@ pub trait PipelineContext: Clone + Send + Sync + 'static {
 
 /// One step of a pipeline.
 ///
-/// An async closure that is `Clone` is a middleware. It is cloned for each run, so that it may use up what it captured.
+/// An async closure that is `Clone` is a middleware. It is cloned for each run, so that it may consume its captured
+/// values.
 pub trait Middleware<C>: Send + Sync {
     /// Does its part and runs the rest.
     fn handle(&self, ctx: C, next: Next<C>) -> BoxFuture<'static, Result<(), BoxError>>;
@@ -87,11 +86,11 @@ impl<C> Clone for Member<C> {
 }
 
 impl<C: PipelineContext> Next<C> {
-    /// Runs the rest and says how it went.
+    /// Runs the rest and returns its result.
     ///
     /// # Errors
     ///
-    /// What the rest failed with. Returning it hands it on; returning `Ok` instead recovers from it.
+    /// The error of the rest. Return it to pass it on; return `Ok` to recover from it.
     pub async fn run(self) -> Result<(), BoxError> {
         let Self { members, mut at, ctx, progress } = self;
         progress.fetch_max(at + 1, Ordering::AcqRel);
@@ -129,7 +128,7 @@ impl<C> fmt::Debug for Next<C> {
     }
 }
 
-/// A middleware failed. This is what members before it see of the error.
+/// A middleware failed. Earlier members see this error.
 #[derive(Debug, thiserror::Error)]
 #[error("the middleware `{middleware}` failed: {source}")]
 #[non_exhaustive]
@@ -195,7 +194,7 @@ impl<C: PipelineContext> Pipeline<C> {
         Self { stage, members: Arc::new([]) }
     }
 
-    /// Adds a member behind the others. The name stands in errors and logs.
+    /// Adds a member after the others. The name appears in errors and logs.
     ///
     /// ```
     /// use haft_core::context::TurnContext;
@@ -289,7 +288,7 @@ impl<C> fmt::Debug for Pipeline<C> {
     }
 }
 
-/// Why a pipeline did not come to its end.
+/// Why a pipeline did not complete.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PipelineError {

@@ -40,7 +40,7 @@ pub enum PreviewKind {
 }
 
 impl CallPreview {
-    /// The most bytes that a preview has. Lines that do not fit are left out.
+    /// The maximum number of bytes that a preview has. Lines that do not fit are left out.
     pub const MAX_BYTES: usize = 32 * 1024;
 
     /// A unified diff.

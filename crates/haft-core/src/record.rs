@@ -1,12 +1,12 @@
-//! What a turn remembers: messages, memories, thoughts, retrieved records and standing instructions.
+//! The records of a turn: messages, memories, thoughts, retrieved records and standing instructions.
 //!
-//! Every record is valid from the moment it exists: a builder collects what is known, and `build` gives
-//! the record or an [`InvalidRecord`] with everything that is wrong. Afterwards it never changes;
-//! `revised` gives a builder of the next version. [`ToolCall`](crate::call::ToolCall) is a record too.
+//! Every record is valid from the moment it exists: a builder collects the fields, and `build` returns the record or an
+//! [`InvalidRecord`] with every problem. A record never changes; `to_builder` returns a builder of the next version.
+//! [`ToolCall`](crate::call::ToolCall) is a record too.
 //!
-//! Every [`Record`] has one stored form, JSON text. Loading it checks everything again. What is stored
-//! outside the text (bytes of media, content of artifacts) is found through a [`RecordLoader`], which the
-//! application fills and which so decides what a stored record can make it open.
+//! Every [`Record`] has one stored form, JSON text. Loading it checks everything again. Data outside the text (bytes of
+//! media, content of artifacts) is found through a [`RecordLoader`]. The application fills it, and so decides what a
+//! stored record can open.
 //!
 //! A [`RecordList`] holds the records of one kind that a turn works with, in order and by id.
 //!
@@ -63,7 +63,7 @@ pub(crate) use self::stored::{nesting_depth, nests_within, read_stored, write_st
 pub use self::text::Text;
 pub use self::thought::{Thought, ThoughtBuilder};
 
-/// Something that a turn remembers, with an id and a stored form.
+/// A record of a turn, with an id and a stored form.
 pub trait Record: fmt::Debug + Send + Sync + Sized + 'static {
     /// What names it among records of its kind in its turn.
     type Id: Clone + Eq + Hash + fmt::Debug + fmt::Display + Into<String> + Send + Sync + 'static;
@@ -74,19 +74,19 @@ pub trait Record: fmt::Debug + Send + Sync + Sized + 'static {
     /// Its id.
     fn key(&self) -> Self::Id;
 
-    /// Its stored form, JSON text. Whatever has one is equal to what is loaded from it.
+    /// Its stored form, JSON text. Loading it gives an equal record.
     ///
     /// # Errors
     ///
-    /// Something in it cannot be found or made again: the bytes of a media item, a text that a function
-    /// makes.
+    /// A part of it cannot be stored: the bytes of a media item that no other process can find, or a text that a
+    /// function computes.
     fn to_stored(&self) -> Result<String, NotStorable>;
 
     /// The record of a stored form. Everything is checked again.
     ///
     /// # Errors
     ///
-    /// The text is no such record, or what it refers to is not there.
+    /// The text is not such a record, or something that it refers to is missing.
     fn from_stored(
         json: &str,
         loader: &RecordLoader,
@@ -98,7 +98,7 @@ pub trait Record: fmt::Debug + Send + Sync + Sized + 'static {
         false
     }
 
-    /// The row that keeps it. A plain record is serialized when the row is first read.
+    /// The row that stores it. A plain record is serialized when the row is first read.
     ///
     /// # Errors
     ///
@@ -116,8 +116,7 @@ pub trait Record: fmt::Debug + Send + Sync + Sized + 'static {
     ///
     /// # Errors
     ///
-    /// As [`from_stored`](Self::from_stored); also a row of another kind, or one that keeps a record
-    /// under an id that is not its own.
+    /// As [`from_stored`](Self::from_stored); also a row of another kind, or one that stores a record under another id.
     #[must_use]
     fn from_row(
         row: &Row,

@@ -10,8 +10,8 @@ use indexmap::IndexMap;
 
 /// Values by key, in the order in which the keys were first inserted.
 ///
-/// Thousands of turns run at once, and each has a handful of maps with an entry or two. While there are few entries they
-/// are a plain list: one allocation, and looking at all of them is faster than hashing. Many entries are an index.
+/// Thousands of turns run at once, and each has a few maps with one or two entries. A small map is a plain list: it
+/// needs one allocation, and comparing all keys is faster than hashing. A large map has an index.
 #[derive(Clone, Debug)]
 pub(crate) enum SmallMap<K, V> {
     Few(Vec<(K, V)>),

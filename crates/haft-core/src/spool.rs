@@ -1,14 +1,14 @@
-//! Where large results live: byte-faithful stores, and readers that know where lines begin.
+//! Stores for large results, and readers that know where lines begin.
 //!
-//! A [`SpoolStore`] keeps the bytes of a result exactly as they were given. A [`SpoolReader`] reads them
-//! by position and has a [`LineIndex`], so that a line in the middle of gigabytes costs one small read.
-//! Stores of your own implement these two traits; everything that queries text works on any of them.
+//! A [`SpoolStore`] stores the bytes of a result unchanged. A [`SpoolReader`] reads them by position and has a
+//! [`LineIndex`], so that a line in the middle of gigabytes costs one small read. Custom stores implement these two
+//! traits; everything that queries text works on any of them.
 //!
 //! # Lines
 //!
-//! Content is split on LF alone. Empty content has no lines; `a\nb\n` has three, the last of them empty.
-//! What a line shows is a view: bytes that are not UTF-8 become U+FFFD, a byte order mark at the very
-//! start is left out, and so is one CR at the end of a line. The bytes at rest keep all of it.
+//! Content is split on LF alone. Empty content has no lines; `a\nb\n` has three, the last of them empty. The text of a
+//! line is a view: bytes that are not UTF-8 become U+FFFD, a byte order mark at the very start is left out, and so is
+//! one CR at the end of a line. The stored bytes keep all of it.
 
 mod buffer;
 mod error;
@@ -41,9 +41,8 @@ pub use self::verified::{ContentDigest, ContentHasher, ContentState};
 
 /// Reads one stored result by position.
 ///
-/// A reader is a snapshot: its length and its bytes do not change while it lives, also when its key is
-/// written again or deleted. A reader that cannot keep that promise answers with
-/// [`SpoolError::Changed`], never with other bytes.
+/// A reader is a snapshot: its length and its bytes do not change during its lifetime, even if its key is written again
+/// or deleted. A reader that cannot keep that promise fails with [`SpoolError::Changed`] and never returns other bytes.
 pub trait SpoolReader: fmt::Debug + Send + Sync {
     /// How many bytes there are.
     fn byte_length(&self) -> u64;
@@ -54,13 +53,14 @@ pub trait SpoolReader: fmt::Debug + Send + Sync {
     /// Where the lines begin. Built once and shared.
     fn index(&self) -> BoxFuture<'_, Result<Arc<LineIndex>, SpoolError>>;
 
-    /// How to find this content again in another process; nothing if that cannot be done.
+    /// How to find this content again in another process, or `None` if that cannot be done.
     fn describe(&self) -> Option<ReaderDescriptor> {
         None
     }
 
-    /// Whether the reader was opened by an identity of the content that a record has and that changes with the content, such
-    /// as the ETag of an object. Then the hash in the record need not be compared, which would read everything once.
+    /// Whether the reader was opened by an identity of the content that a record has and that changes with the content,
+    /// such as the ETag of an object. Then the hash in the record need not be compared, which would read everything
+    /// once.
     fn is_content_bound(&self) -> bool {
         false
     }
@@ -74,25 +74,25 @@ pub trait SpoolReader: fmt::Debug + Send + Sync {
 
 /// Positioned reads that block.
 pub trait LocalRead: Send + Sync {
-    /// Reads from `offset` into `buffer` and says how many bytes came; none only where the content
-    /// ends. Called off the async workers only.
+    /// Reads from `offset` into `buffer` and returns the number of bytes, which is zero only at the end of the content.
+    /// It may block, so it is never called on an async worker.
     ///
     /// # Errors
     ///
-    /// When the read fails. An error made of a [`SpoolError`] is handed on as that.
+    /// When the read fails. An error that wraps a [`SpoolError`] is passed on as that.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
 
-    /// Reads as [`read_at`](Self::read_at) does if that does not have to wait, for example because the bytes are in memory.
-    /// Returns `None` if it has to, or if that is not known, which is the default. Called on async workers.
+    /// Reads as [`read_at`](Self::read_at) does if that does not have to wait, for example because the bytes are in
+    /// memory. Returns `None` if it has to, or if that is not known, which is the default. Called on async workers.
     fn read_at_without_waiting(&self, offset: u64, buffer: &mut [u8]) -> Option<io::Result<usize>> {
         let _ = (offset, buffer);
         None
     }
 }
 
-/// Keeps results by key.
+/// Stores results by key.
 ///
-/// `haft::testing::conformance` holds a store to what is said here.
+/// `haft::testing::conformance` checks that a store keeps this contract.
 pub trait SpoolStore: fmt::Debug + Send + Sync {
     /// Stores content under a key and gives a reader of it. Content that was there is replaced, in one
     /// step: until then the old content is read.
@@ -105,7 +105,7 @@ pub trait SpoolStore: fmt::Debug + Send + Sync {
         payload: SpoolPayload,
     ) -> BoxFuture<'_, Result<Arc<dyn SpoolReader>, SpoolError>>;
 
-    /// A reader of what is stored under a key; nothing if there is nothing.
+    /// Opens the content of a key. Returns `None` if there is none.
     fn read(
         &self,
         key: SpoolKey,
@@ -117,8 +117,8 @@ pub trait SpoolStore: fmt::Debug + Send + Sync {
     /// The keys that have content, sorted.
     fn list(&self) -> BoxFuture<'_, Result<Vec<SpoolKey>, SpoolError>>;
 
-    /// A page of the keys that have content, sorted. By default the page is cut from [`list`](Self::list); a store that
-    /// can list less does so.
+    /// A page of the keys that have content, sorted. The default implementation takes the page from
+    /// [`list`](Self::list); a store that can list only a page overrides it.
     fn list_page(&self, page: SpoolPage) -> BoxFuture<'_, Result<Vec<SpoolKey>, SpoolError>> {
         Box::pin(async move {
             let keys = self.list().await?.into_iter().filter(|key| page.selects(key));
@@ -126,9 +126,9 @@ pub trait SpoolStore: fmt::Debug + Send + Sync {
         })
     }
 
-    /// Lists the keys that begin with a prefix, in any order and some at a time, for work on all of them. A key that is there
-    /// from the beginning to the end is listed once, also if others are deleted meanwhile. By default one page follows the
-    /// other; a store that reads everything for each page, and can read it bit by bit, does so.
+    /// Lists the keys that begin with a prefix, in any order and some at a time, for work on all of them. A key that is
+    /// there from the beginning to the end is listed once, also if others are deleted meanwhile. By default one page
+    /// follows the other; a store that reads everything for each page, and can read it bit by bit, does so.
     fn scan_keys<'s>(&'s self, prefix: &str) -> Box<dyn KeyScan + 's> {
         Box::new(PagedScan::new(self, SpoolPage::new(SCANNED_PAGE).prefix(prefix)))
     }
@@ -150,7 +150,7 @@ const SCANNED_PAGE: usize = 10_000;
 pub struct SpoolPage {
     /// Only keys that begin with this text.
     pub prefix: String,
-    /// Only keys behind this one, to go on where a page ended.
+    /// Only keys after this one, to continue where a page ended.
     pub after: Option<SpoolKey>,
     /// At most this many.
     pub limit: usize,

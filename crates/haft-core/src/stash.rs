@@ -173,7 +173,7 @@ impl Stash {
         self.put(&path, node)
     }
 
-    /// Stores what `change` makes of the current value, atomically.
+    /// Replaces the current value by the result of `change`, atomically.
     ///
     /// `change` runs under the store's lock: keep it short, and do not use the same store in it,
     /// which would wait for itself. If it panics, the store is as it was.
@@ -204,8 +204,8 @@ impl Stash {
         inner.put(&path, node).map(drop)
     }
 
-    /// Takes out the value at `path`. Its containers stay, even when empty; later elements of an
-    /// array move up. The store itself cannot be taken out.
+    /// Removes and returns the value at `path`. Its containers stay, even when empty; later elements of an array move
+    /// up. The root cannot be removed.
     ///
     /// ```
     /// use haft_core::stash::Stash;
@@ -285,8 +285,8 @@ impl Stash {
         self.len() == 0
     }
 
-    /// Keeps a process-local value, one per type, and returns the one that it replaces. It is not
-    /// part of the JSON and is lost when the store is serialised.
+    /// Stores a process-local value, one per type, and returns the value that it replaces. It is not part of the JSON
+    /// and is lost when the store is serialised.
     ///
     /// ```
     /// use haft_core::stash::Stash;
@@ -310,7 +310,7 @@ impl Stash {
         found.and_then(|found| found.downcast().ok())
     }
 
-    /// Takes out the process-local value of a type.
+    /// Removes and returns the process-local value of a type.
     pub fn remove_typed<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
         let taken = Arc::make_mut(self.write().typed.as_mut()?).remove(&TypeId::of::<T>());
         taken.and_then(|taken| taken.downcast().ok())

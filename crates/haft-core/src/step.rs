@@ -1,7 +1,7 @@
-//! One step of the model, and what takes it.
+//! One step of the model, and the executor that takes it.
 //!
-//! An [`DispatchExecutor`] looks at the turn and says what the model says next: a [`Step`]. The loop does the rest:
-//! it keeps the step, runs the calls it asks for, shows their results in the next iteration, and ends the
+//! A [`DispatchExecutor`] receives the state of the turn and returns what the model says next: a [`Step`]. The loop
+//! does the rest: it stores the step, executes its calls, shows their results in the next iteration, and ends the
 //! dispatch when the step says so. Anything can be an executor: a provider, a script, a person.
 //!
 //! ```
@@ -41,7 +41,8 @@ pub use self::request::StepRequest;
 
 /// Takes steps.
 ///
-/// An async closure that is `Clone` is an executor. It is cloned for each step, so that it may use up what it captured:
+/// An async closure that is `Clone` is an executor. It is cloned for each step, so that it may consume its captured
+/// values:
 ///
 /// ```
 /// use haft_core::step::{DispatchExecutor, Step, StepContext, StepError};
@@ -55,8 +56,8 @@ pub trait DispatchExecutor: Send + Sync {
     /// Says what the model says next.
     fn step(&self, ctx: StepContext) -> BoxFuture<'_, Result<Step, StepError>>;
 
-    /// Describes the executor. The description is stored with every turn that it begins, and a turn is resumed only with
-    /// an executor that has the same one. By default it is code of the application without a name.
+    /// Describes the executor. The description is stored with every turn that it begins, and a turn is resumed only
+    /// with an executor that has the same one. The default is unnamed custom code.
     fn description(&self) -> ExecutorDescription {
         ExecutorDescription::default()
     }
@@ -81,7 +82,7 @@ where
     }
 }
 
-/// What an executor sees: the dispatch in this iteration, with the tools it can offer.
+/// The context of a step: the dispatch in this iteration, with the tools that the executor can offer.
 ///
 /// ```
 /// use haft_core::DispatchContext;
@@ -103,7 +104,7 @@ pub struct StepContext {
 #[derive(Debug, Default)]
 struct StepOutputs {
     ids: AtomicU32,
-    /// Nothing until something is reported while it is written. Boxed, because most steps report nothing.
+    /// `None` until the executor reports text while it is written. Boxed, because most steps report nothing.
     streams: Mutex<Option<Box<StreamTracker>>>,
 }
 
@@ -120,9 +121,8 @@ impl StepContext {
         &self.ctx
     }
 
-    /// Says that the dispatch succeeded, and runs what was registered with
-    /// [`on_ack`](DispatchContext::on_ack), in order. A step that says [`Step::done`] does the same when all
-    /// of it is stored; call this only to signal earlier.
+    /// Acknowledges the dispatch, and runs the callbacks that were registered with [`on_ack`](DispatchContext::on_ack),
+    /// in order. A step with [`Step::done`] does the same after it is stored; call this only to signal earlier.
     ///
     /// Handlers have no such function: they see a [`DispatchContext`], and the record of their call is not
     /// stored before they return.
@@ -150,7 +150,7 @@ impl StepContext {
         self.ctx.ack()
     }
 
-    /// Says that the dispatch failed, and why. Nothing that waits for an ack runs.
+    /// Fails the dispatch with an error. Callbacks that wait for an ack do not run.
     ///
     /// # Errors
     ///
@@ -184,12 +184,12 @@ impl StepContext {
         Thought::builder(self.next_id("thought"), self.ctx.clock().now()).content(text).build()
     }
 
-    /// Shows observers a piece of a message while the model writes it. The id is that of the message that
-    /// the step will hold; one that the step does not hold is shown as broken off.
+    /// Shows observers a piece of a message while the model writes it. The id is that of the message in the step; if
+    /// the step has no message with this id, observers see the message as aborted.
     ///
     /// # Errors
     ///
-    /// The message has ended, or would be too long, or the id is no id.
+    /// The message has ended, or would be too long, or the id is invalid.
     pub fn report_message(
         &self,
         id: &str,
@@ -206,7 +206,7 @@ impl StepContext {
     ///
     /// # Errors
     ///
-    /// The thought has ended, or would be too long, or the id is no id.
+    /// The thought has ended, or would be too long, or the id is invalid.
     pub fn report_thought(
         &self,
         id: &str,
@@ -219,8 +219,8 @@ impl StepContext {
         Ok(())
     }
 
-    /// Ends what was reported, as the step holds it: a text that was not streamed is shown whole, one that
-    /// the step does not hold is broken off. The loop calls it once, when the step is over.
+    /// Ends the reported texts according to the step: a text that was not streamed is shown as a whole, and one that is
+    /// not in the step is aborted. The loop calls it once, when the step is over.
     pub fn end_reports(&self, step: Option<&Step>) {
         if !self.ctx.is_observed() {
             return;
@@ -252,7 +252,7 @@ impl StepContext {
         }
     }
 
-    /// Withdraws what was reported so far, because the executor asks its model again.
+    /// Withdraws the texts that were reported so far, because the executor asks its model again.
     ///
     /// ```
     /// use haft_core::DispatchContext;
@@ -274,7 +274,7 @@ impl StepContext {
         }
     }
 
-    /// The piece that ends a stream; nothing if it has ended.
+    /// The piece that ends a stream, or `None` if it has ended.
     fn rest<'t>(
         &self,
         id: &str,
@@ -301,7 +301,7 @@ impl StepContext {
     }
 }
 
-/// What the model says in one step.
+/// The output of the model in one step.
 ///
 /// ```
 /// use haft_core::step::{NextAction, ProposedCall, Step};
@@ -321,7 +321,7 @@ pub struct Step {
     pub thoughts: Vec<Thought>,
     /// What it says.
     pub messages: Vec<Message>,
-    /// What it wants to be called, in its order.
+    /// The calls that the model proposes, in order.
     pub calls: Vec<ProposedCall>,
     /// What comes next.
     pub then: NextAction,
@@ -394,11 +394,11 @@ impl NextAction {
 pub struct ProposedCall {
     /// The tool. It need not exist.
     pub tool: String,
-    /// The arguments as they came.
+    /// The arguments as they were received.
     pub args: RawArgs,
     /// The id that the provider gave the call.
     pub provider_id: Option<String>,
-    /// What the provider wants back as it came, and the tag of those who understand it.
+    /// A value that the provider wants back unchanged, and the tag of the providers that understand it.
     pub payload: Option<(Value, Arc<str>)>,
 }
 
@@ -463,7 +463,7 @@ impl Step {
         self
     }
 
-    /// Says with which request the step was taken. Its hash is journaled.
+    /// Sets the request with which the step was taken. Its hash is journaled.
     pub fn request(mut self, request: StepRequest) -> Self {
         self.request = Some(request);
         self
@@ -507,13 +507,13 @@ impl StepError {
         Self { retryable: false, ..Self::coded(codes::LLM_EXECUTION_EXECUTOR_ERROR, message) }
     }
 
-    /// A failure that has a code of its own, in words for the operator. It is retryable if its code is.
+    /// A failure with a code and a message for the operator. It is retryable if its code is.
     #[must_use]
     pub fn coded(code: ErrorCode, message: impl Into<String>) -> Self {
         Self { retryable: code.retryable(), code, message: message.into(), source: None }
     }
 
-    /// Keeps the cause.
+    /// Adds the cause.
     #[must_use]
     pub fn with_source(mut self, source: impl Into<BoxError>) -> Self {
         self.source = Some(source.into());

@@ -1,14 +1,14 @@
-//! Where turns are stored, so that they survive the process that runs them.
+//! The contract of the stores in which turns survive the process that runs them.
 //!
-//! A [`TurnStore`] knows rows and journal entries, not what they mean: both are [`StoredText`], JSON that the
-//! loop writes and reads. What a store promises is about time: a [`commit`](TurnStore::commit) takes effect wholly
-//! or not at all, only the holder of the turn's [`Lease`] can commit, and a gate is settled once. Memories belong to a
+//! A [`TurnStore`] stores rows and journal entries without interpreting them: both are [`StoredText`], JSON that the
+//! loop writes and reads. A store makes three promises: a [`commit`](TurnStore::commit) takes effect wholly or not at
+//! all, only the holder of the turn's [`Lease`] can commit, and a gate is settled once. Memories belong to a
 //! [`MemoryScope`] and outlive their turn.
 //!
 //! A store is also the queue of the processes that run turns: [`enqueue`](TurnStore::enqueue) stores a turn for any of
-//! them, [`claim_next`](TurnStore::claim_next) gives a process the next turn that can run, and a [`ChangeListener`] wakes
-//! it. [`TurnSchedule`] says when a turn can run.
-//! `haft::testing::conformance` holds a store to it.
+//! them, [`claim_next`](TurnStore::claim_next) gives a process the next turn that can run, and a [`ChangeListener`]
+//! wakes it. [`TurnSchedule`] says when a turn can run. `haft::testing::conformance` checks that a store keeps this
+//! contract.
 
 mod change;
 mod error;
@@ -45,9 +45,9 @@ pub use crate::id::{GateId, InvalidId, TurnId};
 
 /// Stores turns: their rows, their journals, their leases and their gates.
 ///
-/// All times are those of the store's clock: that of the database server, or of the machine whose processes share a file. No
-/// caller gives a time, so that a process with a wrong clock takes no turn from another one. A lease has run out from the
-/// moment on that it names.
+/// All times are those of the store's clock: that of the database server, or of the machine whose processes share a
+/// file. No caller gives a time, so that a process with a wrong clock takes no turn from another one. A lease has run
+/// out from the moment on that it names.
 ///
 /// All texts are stored byte by byte. They can be any Unicode without U+0000, which not every database can
 /// keep: a store refuses it with [`StoreError::Invalid`] before it looks at anything else.
@@ -69,45 +69,46 @@ pub trait TurnStore: fmt::Debug + Send + Sync {
     /// Stores a turn that any process can claim, as [`TurnStatus::Queued`]. Fails as [`create`](Self::create) does.
     fn enqueue(&self, turn: NewTurn) -> BoxFuture<'_, Result<(), StoreError>>;
 
-    /// Claims a turn whose lease has run out or was given back, or that has none.
+    /// Claims a turn whose lease has expired or was returned, or that has none.
     ///
     /// Fails with [`StoreError::Held`] while a lease on it is active, also for a holder of the same name, and with
-    /// [`StoreError::Unknown`] if there is no such turn. The new epoch is one above the last. A turn that has ended stays as
-    /// it is; every other one is [`TurnStatus::Running`] from then on, or [`TurnStatus::CancelRequested`] if it was.
+    /// [`StoreError::Unknown`] if there is no such turn. The new epoch is one above the last. A turn that has ended
+    /// stays as it is; every other one is [`TurnStatus::Running`] from then on, or [`TurnStatus::CancelRequested`] if
+    /// it was.
     fn claim(&self, turn: TurnId, holder: LeaseRequest)
     -> BoxFuture<'_, Result<Lease, StoreError>>;
 
-    /// Claims the turn that can run and is selected: of those with the highest priority, the one that has been able to run
-    /// for the longest time ([`TurnSchedule::is_claimable`]). Returns nothing if there is none.
+    /// Claims the turn that can run and is selected: of those with the highest priority, the one that has been able to
+    /// run for the longest time ([`TurnSchedule::is_claimable`]). Returns `None` if there is none.
     ///
-    /// Turns of a conversation run one at a time: a turn is not claimed while a lease on another turn of its conversation
-    /// is active, and a queued one not before all earlier turns of its conversation have ended. Of processes that claim at the
-    /// same time no two get the same turn, or turns of one conversation.
+    /// Turns of a conversation run one at a time: a turn is not claimed while a lease on another turn of its
+    /// conversation is active, and a queued one not before all earlier turns of its conversation have ended. Of
+    /// processes that claim at the same time no two get the same turn, or turns of one conversation.
     fn claim_next(
         &self,
         filter: ClaimFilter,
         holder: LeaseRequest,
     ) -> BoxFuture<'_, Result<Option<Lease>, StoreError>>;
 
-    /// How many of the selected turns can be claimed now ([`TurnSchedule::is_claimable`]), for operators who decide how many
-    /// workers they need. Turns that come after another one of their conversation are counted as well.
+    /// How many of the selected turns can be claimed now ([`TurnSchedule::is_claimable`]), for operators who decide how
+    /// many workers they need. Turns that come after another one of their conversation are counted as well.
     fn count_claimable(&self, filter: ClaimFilter) -> BoxFuture<'_, Result<u64, StoreError>>;
 
-    /// Keeps a lease from running out, also one that has expired and that no other holder acquired. The returned lease says
-    /// whether the end of the turn was asked for. Fails with [`StoreError::LeaseLost`] if it was taken over or given back,
-    /// and with [`StoreError::Unknown`] if the turn was removed.
+    /// Extends a lease, even one that has expired, as long as no other holder acquired it. The returned lease says
+    /// whether a cancellation of the turn was requested. Fails with [`StoreError::LeaseLost`] if it was taken over or
+    /// returned, and with [`StoreError::Unknown`] if the turn was removed.
     fn renew(&self, lease: Lease) -> BoxFuture<'_, Result<Lease, StoreError>>;
 
-    /// Gives a lease back. A turn that is still running can be claimed at once.
+    /// Returns a lease. A turn that is still running can be claimed at once.
     ///
-    /// One that was taken over shows that its process lives, as one that was stopped or got no processor for too long: one
-    /// take-over less counts ([`TurnSchedule::retract_take_over`]). Nothing else changes.
+    /// If the lease was taken over, returning it shows that its process did not die but was stopped or got no CPU time
+    /// for too long: one take-over is subtracted ([`TurnSchedule::retract_take_over`]). Nothing else changes.
     fn release(&self, lease: Lease) -> BoxFuture<'_, Result<(), StoreError>>;
 
-    /// Writes all of this, in order, or nothing. Fails with [`StoreError::LeaseLost`], and writes
-    /// nothing, if the lease was taken over or given back; a lease that has expired and that no other
-    /// holder acquired is still valid. Fails with [`StoreError::Unknown`] if the turn was removed, and with
-    /// [`StoreError::Exists`] as [`StoreWrite::OpenGate`] says.
+    /// Writes all of this, in order, or nothing. Fails with [`StoreError::LeaseLost`], and writes nothing, if the lease
+    /// was taken over or returned; a lease that has expired and that no other holder acquired is still valid. Fails
+    /// with [`StoreError::Unknown`] if the turn was removed, and with [`StoreError::Exists`] as
+    /// [`StoreWrite::OpenGate`] says.
     ///
     /// When the future is done, the writes survive the end of the process.
     fn commit(
@@ -125,14 +126,15 @@ pub trait TurnStore: fmt::Debug + Send + Sync {
         request: CancelRequest,
     ) -> BoxFuture<'_, Result<CancelOutcome, StoreError>>;
 
-    /// Everything that is stored of a turn, as of one moment; nothing if there is no such turn.
+    /// Everything that is stored of a turn, as of one moment, or `None` if there is no such turn.
     fn load(&self, turn: TurnId) -> BoxFuture<'_, Result<Option<StoredTurn>, StoreError>>;
 
-    /// What stands of a turn in lists; nothing if there is no such turn.
+    /// The summary of a turn that lists show, or `None` if there is no such turn.
     fn summary(&self, turn: TurnId) -> BoxFuture<'_, Result<Option<TurnSummary>, StoreError>>;
 
-    /// The journal entries of a turn behind a number, in order: at most `limit` of them. Number 0 stands before the first
-    /// entry. An observer reads on with the number of the last entry that it has. There are none if there is no such turn.
+    /// The journal entries of a turn after a number, in order: at most `limit` of them. Number 0 is before the first
+    /// entry. An observer continues with the number of the last entry that it has. There are none if there is no such
+    /// turn.
     fn read_journal(
         &self,
         turn: TurnId,
@@ -140,7 +142,7 @@ pub trait TurnStore: fmt::Debug + Send + Sync {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<JournalRow>, StoreError>>;
 
-    /// What a turn consists of, without its texts, as of one moment; nothing if there is no such turn.
+    /// The structure of a turn without its texts, as of one moment, or `None` if there is no such turn.
     ///
     /// The default implementation loads the turn. A store that holds long turns reads less.
     fn outline(&self, turn: TurnId) -> BoxFuture<'_, Result<Option<TurnOutline>, StoreError>> {
@@ -152,7 +154,7 @@ pub trait TurnStore: fmt::Debug + Send + Sync {
         })
     }
 
-    /// The rows of a turn behind a number, in order: at most `limit` of them. Number 0 stands before the first row. The
+    /// The rows of a turn after a number, in order: at most `limit` of them. Number 0 is before the first row. The
     /// numbers are those of the [`outline`](Self::outline). There are none if there is no such turn.
     ///
     /// The default implementation loads the turn. A store that holds long turns reads only the window.
@@ -175,12 +177,12 @@ pub trait TurnStore: fmt::Debug + Send + Sync {
     /// Fails with [`StoreError::Unknown`] if there is no turn [`TurnQuery::before`].
     fn turns(&self, query: TurnQuery) -> BoxFuture<'_, Result<Vec<TurnSummary>, StoreError>>;
 
-    /// Removes a turn and everything of it, also its gates, and with the last turn of a conversation also its title. Says
-    /// whether there was one. Fails with [`StoreError::Held`] while a lease on it is active.
+    /// Removes a turn and everything of it, also its gates, and with the last turn of a conversation also its title.
+    /// Says whether there was one. Fails with [`StoreError::Held`] while a lease on it is active.
     fn remove(&self, turn: TurnId) -> BoxFuture<'_, Result<bool, StoreError>>;
 
-    /// Removes a page of the turns that a query selects, and returns their ids; none when there are no more. Turns that have
-    /// not ended, and turns on which a lease is active, are left out.
+    /// Removes a page of the turns that a query selects, and returns their ids; none when there are no more. Turns that
+    /// have not ended, and turns on which a lease is active, are left out.
     fn remove_turns(&self, query: TurnQuery) -> BoxFuture<'_, Result<Vec<TurnId>, StoreError>>;
 
     /// Of these keys of stored content, those that no record of any turn refers to ([`Row::content_keys`]).
@@ -189,7 +191,7 @@ pub trait TurnStore: fmt::Debug + Send + Sync {
         keys: Vec<SpoolKey>,
     ) -> BoxFuture<'_, Result<Vec<SpoolKey>, StoreError>>;
 
-    /// A gate; nothing if there is none of this id.
+    /// A gate, or `None` if there is none of this id.
     fn gate(&self, gate: GateId) -> BoxFuture<'_, Result<Option<GateRow>, StoreError>>;
 
     /// The gates that are open, oldest first: those of one turn, or all.
@@ -214,8 +216,8 @@ pub trait TurnStore: fmt::Debug + Send + Sync {
         })
     }
 
-    /// Settles a gate. The first settlement or closing wins: every caller gets the settlement that holds,
-    /// and whether it is its own. It needs no lease, because the process that decides is not the one that runs the turn.
+    /// Settles a gate. The first settlement or closing wins: every caller gets the valid settlement, and learns whether
+    /// it is its own. It needs no lease, because the process that decides is not the one that runs the turn.
     ///
     /// Fails with [`StoreError::Unknown`] if there is no such gate.
     fn settle(
@@ -234,7 +236,7 @@ pub trait TurnStore: fmt::Debug + Send + Sync {
         scope: MemoryScope,
     ) -> BoxFuture<'_, Result<Vec<MemoryRow>, StoreError>>;
 
-    /// Gives a conversation of a namespace a title, or takes it away. The title of a conversation without turns is stored,
+    /// Sets or removes the title of a conversation in a namespace. The title of a conversation without turns is stored,
     /// too. It needs no lease.
     ///
     /// Fails with [`StoreError::Invalid`] as [`check_title`] says.
@@ -255,14 +257,14 @@ pub trait TurnStore: fmt::Debug + Send + Sync {
     /// Listens to changes, by this and by other processes, from now on.
     fn listen(&self) -> Box<dyn ChangeListener>;
 
-    /// Whether processes on other machines can use the store. Then all of them need the same secret, and a runner refuses to
-    /// be built without one.
+    /// Whether processes on other machines can use the store. Then all of them need the same secret, and a runner
+    /// refuses to be built without one.
     fn is_shared(&self) -> bool {
         false
     }
 
     /// Compares the fingerprint of a secret with the one that the first caller stored. Fails with
-    /// [`StoreError::OtherSecret`] if it is another one: decisions that were signed with the other secret would not hold.
+    /// [`StoreError::OtherSecret`] if they differ: decisions that were signed with the other secret would not be valid.
     fn verify_secret(&self, fingerprint: [u8; 32]) -> BoxFuture<'_, Result<(), StoreError>>;
 }
 

@@ -1,8 +1,8 @@
-//! Text and calls as they are written.
+//! Tracks text and calls while the model writes them.
 //!
-//! A model writes a message in pieces. [`StreamTracker`] remembers, for one dispatch, what came of each
-//! message, thought and call so far, and makes the events: each piece with the place where it begins,
-//! the whole text once, at the end. So a text of any length costs its length, not its square.
+//! A model writes a message in pieces. For one dispatch, [`StreamTracker`] collects the pieces of each message, thought
+//! and call, and makes the events: each piece with its offset, and the whole text once, at the end. The cost is
+//! therefore linear in the length of the text.
 //!
 //! ```
 //! use haft_core::clock::Timestamp;
@@ -99,12 +99,12 @@ impl Coded for StreamError {
 }
 
 impl StreamTracker {
-    /// Takes a piece of a message. The first one begins it. An empty piece is legal, and the usual
-    /// way to end a message.
+    /// Adds a piece of a message. The first piece begins the message. An empty piece is allowed, and is the usual way
+    /// to end a message.
     ///
     /// # Errors
     ///
-    /// The message has ended, or would be too long, or the id is no id.
+    /// The message has ended, or would be too long, or the id is invalid.
     pub fn report_message<'d>(
         &mut self,
         id: &str,
@@ -115,11 +115,11 @@ impl StreamTracker {
         self.messages.report(Channel::Message, id, delta, (part, at))
     }
 
-    /// Takes a piece of a thought, as [`report_message`](Self::report_message) does.
+    /// Adds a piece of a thought, as [`report_message`](Self::report_message) does.
     ///
     /// # Errors
     ///
-    /// The thought has ended, or would be too long, or the id is no id.
+    /// The thought has ended, or would be too long, or the id is invalid.
     pub fn report_thought<'d>(
         &mut self,
         id: &str,
@@ -130,11 +130,11 @@ impl StreamTracker {
         self.thoughts.report(Channel::Thought, id, delta, (part, at))
     }
 
-    /// Takes what is known of a call. Fields that the update does not have stay as they are.
+    /// Updates a call. Fields that the update does not set stay unchanged.
     ///
     /// # Errors
     ///
-    /// The call is complete, or the id is no id.
+    /// The call is complete, or the id is invalid.
     pub fn report_tool_call(
         &mut self,
         id: &str,
@@ -144,7 +144,7 @@ impl StreamTracker {
         self.calls.report(id, update, at)
     }
 
-    /// Withdraws a message, because the model is asked again. The id can be used anew.
+    /// Withdraws a message, because the model is asked again. The id can be used again.
     ///
     /// # Errors
     ///
@@ -153,7 +153,7 @@ impl StreamTracker {
         self.messages.close(Channel::Message, id, StreamState::Superseded, at)
     }
 
-    /// Withdraws a thought, because the model is asked again. The id can be used anew.
+    /// Withdraws a thought, because the model is asked again. The id can be used again.
     ///
     /// # Errors
     ///
@@ -181,13 +181,13 @@ impl StreamTracker {
         self.close_all(StreamState::Superseded, at)
     }
 
-    /// How a message stands; nothing if there is none.
+    /// The state of a message, or `None` if there is none.
     #[must_use]
     pub fn message_state(&self, id: &str) -> Option<StreamState> {
         self.messages.state(id)
     }
 
-    /// How a thought stands; nothing if there is none.
+    /// The state of a thought, or `None` if there is none.
     #[must_use]
     pub fn thought_state(&self, id: &str) -> Option<StreamState> {
         self.thoughts.state(id)

@@ -1,13 +1,12 @@
 //! The proof that a schema, its validator and its decoder agree, for tests.
 //!
-//! What a tool tells the model is JSON Schema text; the validator decides about a call; what the
-//! handler gets is a decoded value. [`prove`] draws values for a type, some valid and some nearly so,
-//! and holds all three against each other, with the `jsonschema` crate as the independent reader of
-//! the text:
+//! The model sees JSON Schema text, the validator decides whether a call is accepted, and the handler receives a
+//! decoded value. [`prove`] generates values for a type, some valid and some nearly valid, and compares all three, with
+//! the `jsonschema` crate as an independent reader of the text:
 //!
 //! 1. the validator accepts a value if and only if the emitted JSON Schema does;
-//! 2. what was accepted decodes, and encodes back to an equal value;
-//! 3. a value is validated alike as JSON text, however spelled, and as a [`serde_json::Value`];
+//! 2. an accepted value decodes, and encodes back to an equal value;
+//! 3. validation gives the same result for JSON text, however it is written, and for a [`serde_json::Value`];
 //! 4. coercion leaves accepted arguments alone, and what it coerces is accepted as it then is.
 //!
 //! Every draw comes from a seed, so that a failure repeats.

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Provenance of a piece of content. The order is the order of trust: a part made of several parts has
-/// the smallest tier among them.
+/// Provenance of a piece of content. The order is the order of trust: content made from several parts has the lowest
+/// tier among them.
 ///
 /// ```
 /// use haft_core::trust::TrustTier::{FirstParty, ThirdPartyPrivate, ThirdPartyPublic};
@@ -31,8 +31,8 @@ impl TrustTier {
         self.min(other)
     }
 
-    /// The least trusted of all. Made of nothing, nothing vouches for it: the floor of
-    /// no tiers is the least trusted one.
+    /// The lowest of these tiers. Nothing vouches for content without sources, so the floor of no tiers is the lowest
+    /// tier.
     #[must_use]
     pub fn join(tiers: impl IntoIterator<Item = Self>) -> Self {
         tiers.into_iter().min().unwrap_or(Self::ThirdPartyPublic)

@@ -1,8 +1,8 @@
-//! A tool: what the model sees, and the handler that it never does.
+//! Tools: a definition that the model sees, and a handler that it never sees.
 //!
-//! A tool is built once and cannot be changed; cloning it copies a pointer. Its handler is private to
-//! this module and runs only through [`ToolExecutor`], which keys the call, validates the arguments, tells
-//! observers, and catches what goes wrong.
+//! A tool is built once and cannot be changed; cloning it copies a pointer. Its handler is private to this module and
+//! runs only through [`ToolExecutor`], which computes the call id, validates the arguments, emits events, and catches
+//! failures.
 
 mod artifact_set;
 mod builder;
@@ -97,19 +97,19 @@ struct Definition {
     validators: Vec<Validator>,
     previewer: Option<Previewer>,
     flags: Flags,
-    /// What the tool does beyond what the model sees, by name.
+    /// Parts of the definition that the model does not see, by name.
     parts: BTreeMap<String, Value>,
     /// Computed when it is first asked for.
     digest: OnceLock<DefinitionDigest>,
 }
 
-/// What becomes of a tool's result.
+/// How a tool's result is treated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ToolRole {
     /// Text and bytes are wrapped as an artifact of this kind.
     Standard(ArtifactKind),
-    /// The text is the final answer to a query on an artifact and is never wrapped again.
+    /// The text is the final result of a query on an artifact and is never wrapped again.
     ArtifactQuery,
 }
 
@@ -131,7 +131,7 @@ struct Flags {
     concurrency: Concurrency,
     approval: Option<String>,
     timeout: Option<Duration>,
-    /// The tier of the source of the definition; nothing if the developer wrote it.
+    /// The tier of the source of the definition, or `None` if the developer wrote it.
     definition_tier: Option<TrustTier>,
     aliases: Vec<String>,
 }
@@ -150,7 +150,7 @@ pub enum OnCollision {
     Keep,
 }
 
-/// What calling a tool does to the world; decides what may be repeated after a crash.
+/// The effect of a call on the outside world, which decides whether it may be repeated after a crash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -227,8 +227,8 @@ impl Tool {
         &self.0.role
     }
 
-    /// The kinds of artifacts that the tool declares as its results. If a tool declares one, the tools that query it are
-    /// offered from the first request on.
+    /// The kinds of artifacts that the tool declares as its results. If a tool declares one, the tools that query it
+    /// are offered from the first request on.
     #[must_use]
     pub fn declared_kinds(&self) -> &[ArtifactKind] {
         &self.0.kinds
@@ -262,8 +262,7 @@ impl Tool {
         self.0.flags.ephemeral
     }
 
-    /// Whether its own text may be shown as trusted. A ceiling: parts that come from elsewhere keep
-    /// their tier.
+    /// Whether its own text may be shown as trusted. A ceiling: parts that come from other sources keep their tier.
     #[must_use]
     pub fn is_trusted(&self) -> bool {
         self.0.flags.trusted
@@ -287,14 +286,14 @@ impl Tool {
         &self.0.flags.concurrency
     }
 
-    /// The question to ask before a call is made, if leave is needed.
+    /// The question to ask before a call is made, if the tool requires approval.
     #[must_use]
     pub fn requires_approval(&self) -> Option<&str> {
         self.0.flags.approval.as_deref()
     }
 
     /// The same tool, whose every call waits for approval from outside the turn, as with
-    /// [`ToolBuilder::requires_approval`]. It asks this question, and no other that it may have.
+    /// [`ToolBuilder::requires_approval`]. This question replaces the tool's own.
     ///
     /// ```
     /// use haft_core::schema::object;
@@ -322,14 +321,14 @@ impl Tool {
         }
     }
 
-    /// The same tool, whose calls are made without asking.
+    /// The same tool, whose calls require no approval.
     #[must_use]
     pub fn without_approval(&self) -> Self {
         self.replace_approval(None)
     }
 
-    /// The same tool, also found under another name: one that it had before, so that stored calls and
-    /// configurations go on working. The model is offered the tool under its name only.
+    /// The same tool with an additional name, such as one that it had before, so that stored calls and configurations
+    /// keep working. The model is offered the tool under its name only.
     ///
     /// ```
     /// use haft_core::{Tool, ToolRegistry};
@@ -365,14 +364,13 @@ impl Tool {
         Self(Arc::new(definition))
     }
 
-    /// How long a call may take; the runner's limit if nothing.
+    /// How long a call may take; `None` for the runner's limit.
     #[must_use]
     pub fn timeout(&self) -> Option<Duration> {
         self.0.flags.timeout
     }
 
-    /// Whether its handler is not async, so that it keeps the thread it runs on busy. The loop runs such
-    /// handlers on threads of their own.
+    /// Whether its handler is not async and so blocks its thread. The loop runs such handlers on blocking threads.
     #[must_use]
     pub fn blocks(&self) -> bool {
         self.0.handler.blocks()

@@ -1,10 +1,10 @@
-//! Where content comes from, what decoding it may bring to light, and how it enters a prompt.
+//! Where content comes from, what decoding it may reveal, and how it enters a prompt.
 //!
-//! Three things hold this together. A [`TrustLabel`] is fixed when content is produced and can only go
-//! down. A [`PromptRenderer`] is the one funnel through which text enters a prompt: every body is put into an
-//! envelope that it cannot close, because the envelope's name is a keyed hash that the author of the
-//! content cannot compute, and because whatever looks like a tag of an envelope inside a body is made
-//! inert. [`PromptText`] is what comes out, and nothing else makes one.
+//! Three types work together. A [`TrustLabel`] is fixed when content is produced and can only be lowered. A
+//! [`PromptRenderer`] is the one funnel through which text enters a prompt: every body is put into an envelope that it
+//! cannot close, because the envelope's name is a keyed hash that the author of the content cannot compute, and because
+//! everything inside a body that looks like the tag of an envelope is made inert. [`PromptText`] is the result, and
+//! cannot be made in any other way.
 //!
 //! | content | envelope | `kind` |
 //! |---|---|---|

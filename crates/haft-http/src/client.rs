@@ -182,7 +182,7 @@ enum ConnectionReuse {
 enum ProxyChoice {
     #[default]
     Direct,
-    /// The one that the variables of the environment name.
+    /// The proxy that the environment variables name.
     Environment,
     Url(Secret),
 }
@@ -313,5 +313,5 @@ impl fmt::Debug for HttpClientBuilder {
     }
 }
 
-/// The most characters of a content encoding in a message.
+/// The maximum number of characters of a content encoding in a message.
 const MAX_ENCODING: usize = 40;

@@ -6,11 +6,11 @@
 //!
 //! - [`HttpClient`] (feature `client`): sends a request and enforces [`HttpLimits`] on every wait and on the size of the
 //!   response.
-//! - [`Secret`], [`redact`] and [`Scrubber`]: text that is never printed, requests that can be printed without
+//! - [`Secret`], [`redact`] and [`Scrubber`]: secrets that are never printed, requests that are printed without
 //!   credentials, and the removal of credentials from text that another party wrote.
 //! - `fetch` (feature `fetch`): fetches URLs that an untrusted source may have chosen, within a policy on hosts and
 //!   addresses.
-//! - [`uri`]: what an address says before a request is sent.
+//! - [`uri`]: checks of an address before a request is sent.
 //!
 //! Requests and responses have the types of the [`http`] crate.
 //!
@@ -36,8 +36,8 @@
 //! | `native-tls` | no | the library of the operating system |
 //! | `rustls-no-provider` | no | rustls with the cryptography provider that the program installs |
 //!
-//! Where several backends are compiled in, `HttpClient::builder` uses rustls. With `native-tls` a failed handshake is a
-//! connection error, because the error of that library does not say more.
+//! If several backends are compiled in, `HttpClient::builder` uses rustls. With `native-tls` a failed handshake is a
+//! connection error, because the error of that library contains no details.
 //!
 //! # Dependencies
 //!

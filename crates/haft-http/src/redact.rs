@@ -1,4 +1,4 @@
-//! Requests, headers and URLs without what grants access, for logs, errors and recordings.
+//! Requests, headers and URLs without credentials, for logs, errors and recordings.
 //!
 //! A header is a credential if its value is marked as sensitive, or by its name: `authorization`, `cookie`, `x-api-key`
 //! and the like. A parameter of a URL is one by its name: `key`, `token`, `signature` and the like.

@@ -79,8 +79,7 @@ impl Scrubber {
         self.scrub_chunks(&[bytes]).concat()
     }
 
-    /// Returns the beginning of a longer text without secrets, and without a secret of which only the beginning is
-    /// there.
+    /// Returns the beginning of a longer text without secrets, and without a secret that is truncated at its end.
     #[must_use]
     pub fn scrub_prefix(&self, bytes: &[u8]) -> Vec<u8> {
         let cut = self.needles.iter().map(|needle| partial_len(bytes, needle)).max().unwrap_or(0);

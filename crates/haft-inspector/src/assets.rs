@@ -55,7 +55,7 @@ assets!(
 pub(crate) static SENT: LazyLock<Vec<SentAsset>> = LazyLock::new(|| {
     let is_module = |asset: &&Asset| asset.name.ends_with(".js");
     let others = ALL.iter().filter(|asset| !is_module(asset)).map(|asset| {
-        let text = asset.text().lines().map(str::trim).filter(|line| script::is_sent(line));
+        let text = asset.text().lines().map(str::trim).filter(|line| script::is_code_line(line));
         SentAsset::new(asset, text.fold(String::new(), |text, line| text + line + "\n"))
     });
     let source = |name: &str| ALL.iter().find(|asset| asset.name == name).map(Asset::text);

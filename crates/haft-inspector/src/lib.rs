@@ -19,9 +19,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The page is at `/inspector`, and its API at `/inspector/api`. An inspector that may act also decides gates, cancels and
-//! resumes turns, and says in their records who did it. With the hub that observes the runners of this process, text appears
-//! while a model writes it. This one runs on loopback, behind a token of its own:
+//! The page is at `/inspector`, and its API at `/inspector/api`. An inspector that may act also decides gates, and
+//! cancels and resumes turns; the records show who did it. With the hub that observes the runners of this process, text
+//! appears while a model writes it. The following inspector runs on loopback, behind its own token:
 //!
 //! ```no_run
 //! use haft::events::EventHub;
@@ -49,8 +49,9 @@
 //! # }
 //! ```
 //!
-//! The page is plain ES modules and custom elements, embedded in the program and joined into one script when it starts. It
-//! needs no build step, loads nothing from other hosts, and never shows content as markup: its content security policy allows no inline script or style.
+//! The page consists of plain ES modules and custom elements, which are embedded in the program and joined into one
+//! script when it starts. It needs no build step, loads nothing from other hosts, and never shows content as markup:
+//! its content security policy allows no inline script or style.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod assets;

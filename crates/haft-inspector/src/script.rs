@@ -28,7 +28,7 @@ impl Joined<'_> {
         let Some(source) = (self.source)(module) else { return };
         let (mut body, mut exported) = (String::new(), Vec::new());
         let lines = source.lines().map(str::trim);
-        for line in lines.filter(|line| is_sent(line) && !is_inside_comment(line)) {
+        for line in lines.filter(|line| is_code_line(line) && !is_inside_comment(line)) {
             match Statement::of(line) {
                 Statement::Import { names, module } => {
                     self.add(module);
@@ -84,7 +84,7 @@ impl<'l> Statement<'l> {
 }
 
 /// Whether a line is sent: it has something on it, and is no comment. Comments of the page stand in lines of their own.
-pub(crate) fn is_sent(line: &str) -> bool {
+pub(crate) fn is_code_line(line: &str) -> bool {
     let is_comment = line.starts_with("//") || (line.starts_with("/*") && line.ends_with("*/"));
     !line.is_empty() && !is_comment
 }

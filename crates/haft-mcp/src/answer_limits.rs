@@ -1,11 +1,11 @@
-//! How much one answer may hold, so that no client cuts it or moves it to a file.
+//! The maximum size of one answer, so that no client truncates it or moves it to a file.
 
 use std::str::FromStr;
 
-/// How much text one answer may hold.
+/// The maximum size of the text of one answer.
 ///
-/// Clients bound what a tool may return: some cut the rest, some write it to a file that the model then has to read. An
-/// answer within these limits reaches the model as it is.
+/// Clients limit what a tool may return: some truncate the rest, others write it to a file that the model then has to
+/// read. An answer within these limits reaches the model unchanged.
 ///
 /// ```
 /// use haft_mcp::AnswerLimits;
@@ -77,7 +77,7 @@ impl AnswerLimits {
     /// 30 000 bytes and 8 000 tokens, 8 000 bytes for errors: below the limits of every client that is known.
     pub const GENERIC: Self = Self { bytes: 30_000, tokens: 8_000, error_bytes: 8_000 };
 
-    /// At most so many bytes, also for errors.
+    /// Sets the maximum number of bytes, which also applies to errors.
     #[must_use]
     pub const fn bytes(mut self, bytes: usize) -> Self {
         self.bytes = bytes;
@@ -87,7 +87,7 @@ impl AnswerLimits {
         self
     }
 
-    /// At most so many tokens.
+    /// Sets the maximum number of tokens.
     #[must_use]
     pub const fn tokens(mut self, tokens: usize) -> Self {
         self.tokens = tokens;
@@ -156,8 +156,8 @@ pub(crate) fn start_of(text: &str, bytes: usize) -> &str {
     text.split_at(end).0
 }
 
-/// Estimates the tokens of a text from above: what looks like words costs a token per three letters, everything else
-/// nearly one per character. Prose is counted by a third too high; random letters and digits are not counted too low.
+/// Estimates an upper bound of the tokens of a text: words cost one token per three letters, everything else nearly one
+/// per character. The estimate is a third too high for prose, and not too low for random letters and digits.
 pub(crate) fn estimate_tokens(text: &str) -> usize {
     let mut twelfths = 0_usize;
     let mut word = WordTally::default();
@@ -185,7 +185,7 @@ pub(crate) fn estimate_tokens(text: &str) -> usize {
 #[derive(Default)]
 struct WordTally {
     letters: usize,
-    /// Digits, and letters that are not what a word has: capitals behind the first letter.
+    /// Digits, and letters that are unusual in words: capitals after the first letter.
     odd: usize,
 }
 

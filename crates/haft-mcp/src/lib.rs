@@ -1,21 +1,21 @@
-//! The Model Context Protocol for the agent development kit Haft, both ways.
+//! The Model Context Protocol for the agent development kit Haft, as client and as server.
 //!
 //! | module | feature | what it does |
 //! |---|---|---|
-//! | [`transport`] | `client` | reads messages as a stream, so that large results go to the spool and never whole into memory |
-//! | [`client`] | `client` | tools of other servers in an agent |
-//! | `server` | `server` | tools of an agent for other clients |
-//! | `proxy` | `proxy` | a server before other servers, which keeps large results out of the client's prompt |
+//! | [`transport`] | `client` | reads messages as a stream, so that large results go to the spool and are never in memory as a whole |
+//! | [`client`] | `client` | offers the tools of other servers to an agent |
+//! | `server` | `server` | offers the tools of an agent to other clients |
+//! | `proxy` | `proxy` | a proxy in front of other servers, which keeps large results out of the client's prompt |
 //!
 //! # Features
 //!
 //! | feature | default | |
 //! |---|---|---|
 //! | `client` | yes | servers that are child processes, or behind any pair of byte streams |
-//! | `http` | no | servers behind an address |
+//! | `http` | no | servers that are reached over HTTP |
 //! | `oauth` | no | access to such servers by OAuth |
 //! | `server`, `server-http` | no | an agent as a server, over standard input and output or over HTTP |
-//! | `proxy` | no | a server before other servers |
+//! | `proxy` | no | a proxy in front of other servers |
 //! | `rustls`, `native-tls`, `rustls-no-provider` | `rustls` | the TLS backend of `http` |
 //!
 //! # Dependencies

@@ -1,6 +1,6 @@
-//! A server before other servers, which keeps large results out of the client's prompt.
+//! A proxy in front of other servers, which keeps large results out of the client's prompt.
 //!
-//! [`McpProxy`] passes messages on as they come, byte for byte, in every revision of the protocol that client and server
+//! [`McpProxy`] passes messages on unchanged, byte for byte, in every revision of the protocol that client and server
 //! agree on. It changes three things:
 //!
 //! - **`tools/list`** has the tools of the server, then the query tools and `artifact_list`. The list is the same
@@ -85,13 +85,13 @@ type CallObserver = Box<dyn Fn(&ProxiedCall) + Send + Sync>;
 pub struct ProxiedCall {
     /// The server.
     pub upstream: String,
-    /// The tool, as the server knows it.
+    /// The name of the tool on the server.
     pub tool: String,
     /// The arguments, with references as the client wrote them.
     pub arguments: Value,
     /// How long the server took.
     pub duration: Duration,
-    /// How many bytes the answer to the client has.
+    /// The size of the answer to the client, in bytes.
     pub answer_bytes: usize,
     /// The handles of what was stored.
     pub handles: Vec<String>,
@@ -180,7 +180,7 @@ impl McpProxyBuilder {
         self
     }
 
-    /// How much one answer may hold.
+    /// Sets the maximum size of one answer.
     pub fn answer_limits(mut self, limits: AnswerLimits) -> Self {
         self.limits = limits;
         self
@@ -198,13 +198,13 @@ impl McpProxyBuilder {
         self
     }
 
-    /// Offers only tools of this name, and of others that are allowed. `*` stands for any characters.
+    /// Offers only tools whose names match this or another allowed pattern. `*` matches any characters.
     pub fn allow(mut self, pattern: impl Into<String>) -> Self {
         self.filter.allow(pattern.into());
         self
     }
 
-    /// Does not offer tools of this name, whatever is allowed. `*` stands for any characters.
+    /// Does not offer tools whose names match this pattern, even if they are allowed. `*` matches any characters.
     pub fn deny(mut self, pattern: impl Into<String>) -> Self {
         self.filter.deny(pattern.into());
         self

@@ -1,4 +1,4 @@
-//! Reads the messages of a server as a stream, so that large results are never whole in memory.
+//! Reads the messages of a server as a stream, so that large results are never in memory as a whole.
 //!
 //! A message is scanned while it arrives. If a text, a blob or a structured value of a result grows past
 //! [`ReadLimits::spool_above`], it is decoded straight into a [`SpoolStore`], and the message has a placeholder in its
@@ -77,9 +77,9 @@ use haft_core::spool::SpoolStore;
 pub struct ReadLimits {
     /// A text, blob or structured value of more bytes goes to the spool; the default is 64 KiB.
     pub spool_above: usize,
-    /// The most bytes of a message besides its large parts; the default is 8 MiB.
+    /// The maximum number of bytes of a message besides its large parts; the default is 8 MiB.
     pub max_message_bytes: usize,
-    /// The most bytes of one large part; the default is 4 GiB.
+    /// The maximum number of bytes of one large part; the default is 4 GiB.
     pub max_part_bytes: u64,
     /// The most large parts of one message; the default is 256.
     pub max_parts: usize,
@@ -108,7 +108,7 @@ pub enum PartEncoding {
     Json,
 }
 
-/// The text that stands for a part in a message.
+/// The placeholder of a part in a message.
 fn placeholder(marker: &str, number: usize) -> String {
     format!("haft-part-{marker}-{number}")
 }

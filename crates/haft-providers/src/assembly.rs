@@ -38,8 +38,8 @@ use crate::wire_names::{WireIds, WireNames};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct AssemblyOptions {
-    /// The sections of the prompt, in order. Sections after the timeline go behind it; without a timeline no message and no
-    /// call is shown.
+    /// The sections of the prompt, in order. Sections that are listed after the timeline follow it; without a timeline,
+    /// no messages and calls are shown.
     pub section_order: Vec<PromptSection>,
     /// The identifier by which records name this agent.
     pub self_identity: Arc<str>,
@@ -49,7 +49,7 @@ pub struct AssemblyOptions {
     pub replay_compatibility: Vec<String>,
     /// What replaces media that the provider does not support.
     pub unsupported_media: UnsupportedMedia,
-    /// The most bytes of one attachment.
+    /// The maximum number of bytes of one attachment.
     pub media_bytes: u64,
     /// What is left out to save space.
     pub omissions: Omissions,

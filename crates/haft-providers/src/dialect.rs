@@ -1,4 +1,4 @@
-//! The contract of a dialect: how the API of one provider is spoken.
+//! The contract of a dialect, which implements the API of one provider.
 //!
 //! A [`Dialect`] encodes requests and decodes responses. It has no state and does no I/O, and it is the only code that
 //! knows the shapes of its wire format. Everything that providers have in common (the prompt, retries, limits, the
@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 use crate::generation::GenerationEvent;
 use crate::prompt::{MediaPosition, Prompt};
 
-/// How the API of one provider is spoken. It encodes requests and decodes responses, has no state and does no I/O.
+/// The implementation of one provider's API. It encodes requests and decodes responses, has no state and does no I/O.
 pub trait Dialect: Send + Sync + 'static {
     /// The name in events and errors: `openai-chat-completions`.
     fn name(&self) -> &'static str;
@@ -27,8 +27,8 @@ pub trait Dialect: Send + Sync + 'static {
     /// The default base address of requests.
     fn base_url(&self) -> &'static str;
 
-    /// Whether the service at a host is the one whose API this is, and not another one that speaks it too. What only that
-    /// service is known to support, such as answers of a format, is used without being asked for.
+    /// Whether the service at a host is the one whose API this is, and not another one with a compatible API. Features
+    /// that only that service is known to support, such as typed answers, are then used by default.
     fn is_own_service(&self, host: &str) -> bool {
         host == uri::host(self.base_url())
     }
@@ -65,8 +65,8 @@ pub trait Dialect: Send + Sync + 'static {
         Vec::new()
     }
 
-    /// Adds the options with which the provider generates only answers of a format, unless the options say something
-    /// else about it. By default there are none: the instruction of the turn tells the model about the format. The loop
+    /// Adds the options with which the provider generates only answers in a given format, unless the options already
+    /// set a format. By default there are none: the instruction of the turn tells the model about the format. The loop
     /// checks the answer in any case.
     fn add_answer_options(&self, _options: &mut Map<String, Value>, _answer: &AnswerRequest<'_>) {}
 
@@ -230,7 +230,7 @@ impl EncodedRequest {
     }
 }
 
-/// A note for the operator: something that a request does not say, or says differently.
+/// A note for the operator about something that a request leaves out or changes.
 ///
 /// ```
 /// use haft_providers::dialect::{NoteTopic, RequestNote};
@@ -241,7 +241,7 @@ impl EncodedRequest {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RequestNote {
-    /// What it is about, for filters.
+    /// The topic, for filters.
     pub topic: NoteTopic,
     /// What happened.
     pub message: String,
@@ -255,7 +255,7 @@ impl RequestNote {
     }
 }
 
-/// What a [`RequestNote`] is about, for filters.
+/// The topic of a [`RequestNote`], for filters.
 ///
 /// ```
 /// use haft_providers::dialect::NoteTopic;
@@ -270,13 +270,13 @@ impl RequestNote {
 pub enum NoteTopic {
     /// A text of only white space is not sent.
     BlankTextLeftOut,
-    /// A call has no result; the request says so in its place.
+    /// A call has no result; the request contains a text that says so.
     CallWithoutResult,
     /// A content is sent in part.
     ContentCut,
     /// A media file is not sent.
     MediaLeftOut,
-    /// A media file that the dialect cannot send has no text in its place.
+    /// A media file that the dialect cannot send has no text that could replace it.
     MediaWithoutText,
     /// A message was added that the provider requires.
     MessageAdded,

@@ -3,5 +3,6 @@
 pub mod anthropic_messages;
 pub mod azure;
 pub mod chat_completions;
+mod json_response;
 pub mod ollama;
 pub mod openai_responses;

@@ -11,12 +11,12 @@ pub use self::ndjson::NdjsonDecoder;
 pub use self::sse::{SseDecoder, SseEvent};
 use crate::dialect::{DecodeError, Framing, StreamEvent};
 
-/// A frame is larger than is kept in memory. The stream yields nothing after it.
+/// A frame exceeds the size limit. The stream yields nothing after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a frame of the stream has more than {limit} bytes")]
 #[non_exhaustive]
 pub struct FrameTooLarge {
-    /// The most bytes that a frame may have.
+    /// The maximum number of bytes that a frame may have.
     pub limit: usize,
 }
 
@@ -86,7 +86,8 @@ fn frame_of_line(line: &[u8]) -> Frame<'_> {
     Frame { name: None, data: line }
 }
 
-/// Bytes as text, with U+FFFD for what is not UTF-8. Validates many bytes at once, which replacing them does not.
+/// Bytes as text, with U+FFFD for invalid UTF-8. Valid bytes are checked in large blocks first, which is faster than
+/// the replacing conversion.
 fn text_of(bytes: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.into(),
@@ -94,5 +95,5 @@ fn text_of(bytes: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// The most bytes of one frame.
+/// The maximum number of bytes of one frame.
 const MAX_FRAME: usize = 16 * 1024 * 1024;

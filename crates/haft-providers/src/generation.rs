@@ -70,7 +70,7 @@ pub struct GeneratedCall {
     pub name: String,
     /// The arguments, as text.
     pub arguments: String,
-    /// Whether the provider said that the call is complete.
+    /// Whether the provider reported that the call is complete.
     pub complete: bool,
     /// The payload that the provider wants back with the call, and the tag of the dialects that understand it.
     pub opaque: Option<(Value, Arc<str>)>,
@@ -82,7 +82,7 @@ pub struct GeneratedCall {
 pub enum FinishReason {
     /// The response is complete.
     Stop,
-    /// The model wants calls to be made.
+    /// The model proposes calls.
     ToolCalls,
     /// The response reached the limit on its length.
     Length,
@@ -92,11 +92,11 @@ pub enum FinishReason {
     Filtered,
     /// The context window is full.
     ContextOverflow,
-    /// The provider wants to be asked again with what was generated so far.
+    /// The provider expects another request with what was generated so far.
     Paused,
 }
 
-/// What a generation amounts to. Only the first two are successes.
+/// The outcome of a generation. Only the first two are successes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum GenerationOutcome {
@@ -163,7 +163,7 @@ pub enum GenerationEvent<'e> {
     },
     /// A call, or more of one. A name is given once: a decoder that reads it twice reports it once.
     CallDelta {
-        /// Tells the calls of one response apart.
+        /// Distinguishes the calls of one response.
         slot: u32,
         /// The provider's id.
         id: Option<&'e str>,
@@ -190,9 +190,9 @@ pub enum GenerationEvent<'e> {
     Usage(Usage),
     /// Why the generation ended.
     Finish {
-        /// The reason; `None` if the dialect does not know the provider's word.
+        /// The reason; `None` if the dialect does not know the provider's name for it.
         finish: Option<FinishReason>,
-        /// The provider's word.
+        /// The provider's name for the reason.
         reason: &'e str,
     },
     /// The response is complete.

@@ -29,7 +29,7 @@ use haft_core::trust::{
 };
 use serde_json::{Value, json};
 
-/// Everything that a request says to the model.
+/// The content of a request to the model.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Prompt {
@@ -37,7 +37,7 @@ pub struct Prompt {
     pub system: Vec<SystemPart>,
     /// Messages, generations and results, oldest first.
     pub timeline: Vec<PromptEntry>,
-    /// The sections behind the timeline.
+    /// The sections after the timeline.
     pub trailing: Vec<SystemPart>,
     /// The tools that the model sees. Within a turn the list only grows at its end.
     pub tools: Vec<OfferedTool>,
@@ -208,7 +208,7 @@ impl CallArgs {
         }
     }
 
-    /// The text, be it an object or not.
+    /// The text, whether it is an object or not.
     #[must_use]
     pub fn as_str(&self) -> &str {
         match self {
@@ -307,7 +307,7 @@ pub struct NativeMedia {
     pub filename: String,
     /// The bytes.
     pub base64: Arc<str>,
-    /// The text before and behind the media.
+    /// The text before and after the media.
     pub frame: MediaFrame,
 }
 
@@ -344,8 +344,8 @@ impl OfferedTool {
         Self { wire_name: wire_name.into(), tool, added_at: None }
     }
 
-    /// The description of the tool as it may stand in a request: reserved tags are inert, and the model is told if a third
-    /// party wrote it. Dialects send this text and not the description of the tool itself.
+    /// The description of the tool for a request: reserved tags are inert, and the model is told if a third party wrote
+    /// it. Dialects send this text and not the description of the tool itself.
     ///
     /// ```
     /// use haft_core::tool::Tool;

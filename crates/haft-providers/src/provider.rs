@@ -51,13 +51,13 @@ const SAFE_HOSTS: [&str; 7] = [
     "api.x.ai",
 ];
 
-/// A model behind HTTP: a [`DispatchExecutor`] that speaks a [`Dialect`].
+/// A model behind HTTP: a [`DispatchExecutor`] that uses a [`Dialect`].
 ///
 /// It has no state between steps: one provider serves any number of turns at the same time. Options can be given to the
 /// builder, to [`with_options`](Self::with_options), and per turn in the stash under the key of the dialect.
 ///
-/// - A response without calls ends the dispatch, unless output middleware withholds the end. With `autoAck: false` it does
-///   not: output middleware has to end the dispatch, or the model is asked again.
+/// - A response without calls ends the dispatch, unless output middleware withholds the end. With `autoAck: false` it
+///   does not: output middleware must end the dispatch, or another iteration follows.
 /// - A response that is longer than allowed, was refused or filtered fails the dispatch; its text is recorded, and its
 ///   calls are never made. An empty response fails the dispatch as well.
 /// - A response that breaks off, stalls or cannot be read is requested again, within the retry policy.
@@ -119,7 +119,7 @@ struct ModelExchange {
 /// What a prompt is assembled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PromptPurpose {
-    /// It is sent. What does not fit is summarized or moved to the spool.
+    /// It is sent. Content that does not fit is summarized or moved to the spool.
     Send,
     /// It is shown. Nothing else happens.
     Show,
@@ -141,7 +141,7 @@ struct Observers {
     generation: Vec<GenerationObserver>,
 }
 
-/// A request that is about to be sent. It has no key.
+/// A request that is about to be sent, without the API key.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct PromptReport<'r> {
@@ -350,7 +350,8 @@ impl<D: Dialect> Provider<D> {
 }
 
 impl<D: Dialect> ProviderState<D> {
-    /// Whether requests go to the service that the dialect is the API of, and not to another one that speaks it too.
+    /// Whether requests go to the service whose API the dialect implements, and not to another one with a compatible
+    /// API.
     fn is_own_service(&self) -> bool {
         self.dialect.is_own_service(&uri::host(&self.base_url))
     }

@@ -1,8 +1,8 @@
 //! Reasoning that models write into their text, between tags.
 //!
-//! Most servers hand over reasoning in a field of its own. Gateways that do not know the template of a
-//! model leave it in the text. [`ReasoningFormat::split`] takes it out of a whole text, and
-//! [`ReasoningFilter`] tells it apart while the text arrives.
+//! Most servers return reasoning in a separate field. Gateways that do not know the template of a model leave it in the
+//! text. [`ReasoningFormat::split`] removes it from a whole text, and [`ReasoningFilter`] separates it while the text
+//! arrives.
 //!
 //! ```
 //! use haft_providers::internals::ReasoningFormat;
@@ -12,8 +12,8 @@
 //! assert_eq!(split.text, "Paris.");
 //! ```
 //!
-//! Tokens that mark the turns of a conversation do not belong into a response;
-//! [`strip_special_tokens`] removes those that a server let through. It is meant to run first.
+//! Tokens that mark the turns of a conversation do not belong in a response; [`strip_special_tokens`] removes those
+//! that a server passed on. Call it first.
 
 mod filter;
 mod special_tokens;
@@ -53,9 +53,8 @@ pub enum ReasoningFormat {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum UnpairedTags {
-    /// What stands before a closing tag, back to the one before or to the beginning, is reasoning; so is
-    /// all that stands behind an opening tag. Templates often put the opening tag into the prompt, and
-    /// outputs are cut off.
+    /// Text before a closing tag, back to the previous tag or to the beginning, is reasoning, and so is all text after
+    /// an opening tag. Templates often put the opening tag into the prompt, and outputs are sometimes truncated.
     #[default]
     Recover,
     /// It is text: only pairs count.
@@ -66,21 +65,21 @@ pub enum UnpairedTags {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReasoningSplit {
-    /// All reasoning, its parts trimmed and parted by empty lines; nothing if there was none.
+    /// All reasoning, its parts trimmed and separated by empty lines, or `None` if there was none.
     pub reasoning: Option<String>,
-    /// The rest. As it came if there were no tags, else trimmed, with at most two line breaks where
-    /// something was taken out.
+    /// The remaining text: unchanged if there were no tags, otherwise trimmed, with at most two line breaks where
+    /// something was removed.
     pub text: String,
 }
 
 impl ReasoningFormat {
-    /// Takes the reasoning out of a whole text, with [`UnpairedTags::Recover`].
+    /// Removes the reasoning from a whole text, with [`UnpairedTags::Recover`].
     #[must_use]
     pub fn split(self, text: &str) -> ReasoningSplit {
         self.split_with(text, UnpairedTags::Recover)
     }
 
-    /// Takes the reasoning out of a whole text.
+    /// Removes the reasoning from a whole text.
     #[must_use]
     pub fn split_with(self, text: &str, unpaired: UnpairedTags) -> ReasoningSplit {
         let split = match self {
@@ -102,7 +101,7 @@ impl ReasoningFormat {
     }
 }
 
-/// Nothing if there is nothing to take out.
+/// Returns `None` if there is nothing to remove.
 fn split_by(text: &str, pairs: &[TagPair], unpaired: UnpairedTags) -> Option<ReasoningSplit> {
     let mut parts = SplitParts { text, ..SplitParts::default() };
     // Pairs whose closing tag does not occur any more.
@@ -156,7 +155,7 @@ struct SplitParts<'t> {
 }
 
 impl<'t> SplitParts<'t> {
-    /// Keeps the text up to `start`, and takes what stands from `from` to `to`.
+    /// Keeps the text up to `start`, and takes the reasoning from `from` to `to`.
     fn take(&mut self, start: usize, from: usize, to: usize) {
         self.collapsed.push(self.text.get(self.done..start).or_report_default(ORDERED_TAGS));
         self.collapsed.cut();
@@ -179,5 +178,5 @@ impl<'t> SplitParts<'t> {
     }
 }
 
-/// Tags are ASCII, and the search for the next one begins behind the one before.
+/// Tags are ASCII, and the search for the next one begins after the previous one.
 const ORDERED_TAGS: &str = "tags begin and end at boundaries of characters, in order";

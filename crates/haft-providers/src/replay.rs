@@ -20,7 +20,7 @@ use crate::prompt::{AssistantCall, AssistantEntry, AssistantThought, ContentPart
 /// The text between two texts of a generation that were not adjacent.
 const GAP: &str = "\n\n";
 
-/// The most bytes of opaque parts that are stored for a replay.
+/// The maximum number of bytes of opaque parts that are stored for a replay.
 const MAX_OPAQUE: usize = 4 * 1024 * 1024;
 
 /// The order of a generation.
@@ -36,11 +36,11 @@ struct ReplayLayout {
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 enum LayoutPart {
-    /// As it came.
+    /// An item that is sent back unchanged.
     Opaque { value: Value },
-    /// The next bytes of the text, whether there is a gap before them, and what the provider knows them by.
+    /// The next bytes of the text, whether there is a gap before them, and how the provider identifies them.
     Text { bytes: usize, gap: bool, by: Value },
-    /// The next call: its hash, and what the provider knows it by in addition to its id.
+    /// The next call: its hash, and how the provider identifies it in addition to its id.
     Call { key: String, by: Value },
 }
 

@@ -65,7 +65,7 @@ pub struct RetryClient {
 pub struct RetryNotice {
     /// The attempt that failed, counted from 1.
     pub attempt: u32,
-    /// The most attempts.
+    /// The maximum number of attempts.
     pub max_attempts: u32,
     /// How long until the next attempt.
     pub delay: Duration,
@@ -373,7 +373,7 @@ fn add_idempotency_key(request: &mut Request<Bytes>) {
     }
 }
 
-/// Reads the beginning of a body that says what is wrong, as far as it arrives soon.
+/// Reads the beginning of an error body, as much as arrives soon.
 async fn read_error_text(mut body: Body, scrubber: &Scrubber) -> String {
     let mut bytes = Vec::new();
     let read = async {
@@ -445,7 +445,7 @@ impl Stream for CancellableBody {
 
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
-/// The most bytes of the text of an error.
+/// The maximum number of bytes of the text of an error.
 const MAX_TEXT: usize = 8 * 1024;
 const MAX_ID: usize = 128;
 /// How long the text of an error is awaited.

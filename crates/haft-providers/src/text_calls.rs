@@ -1,9 +1,9 @@
 //! Calls that models write as text.
 //!
-//! A server that knows the template of its model hands over calls as data. Others hand over what the model
-//! wrote, and every family of models writes calls in its own way. [`TextCallFormat::parse`] reads them and
-//! gives back the text without them; [`TextCallFilter`] does so while the text still arrives, and holds
-//! back whatever could be the beginning of a call.
+//! A server that knows the template of its model returns calls as data. Other servers return the text that the model
+//! wrote, and every family of models writes calls in its own way. [`TextCallFormat::parse`] reads the calls and returns
+//! the text without them; [`TextCallFilter`] does so while the text still arrives, and holds back anything that could
+//! be the beginning of a call.
 //!
 //! ```
 //! use haft_providers::internals::TextCallFormat;
@@ -17,8 +17,8 @@
 //!
 //! # What counts as a call
 //!
-//! - A text without a call comes back as it is, byte for byte.
-//! - Where calls are cut out, the line breaks that meet are two at the most, and the text is trimmed.
+//! - A text without a call is returned unchanged, byte for byte.
+//! - Where calls are removed, at most two adjacent line breaks remain, and the text is trimmed.
 //! - Markers are matched exactly, upper and lower case included. A candidate that is damaged or cut off is
 //!   text, and the search goes on behind its marker. Only [`TextCallFormat::Gemma`] repairs, because its
 //!   models drop closers as a habit; a call whose end is missing says so in [`TextCall::is_cut_off`].
@@ -107,12 +107,11 @@ pub struct TextCall {
     pub name: String,
     /// The arguments, always an object.
     pub arguments: RawArgs,
-    /// The text ended inside the call, and what was missing has been guessed. Only with
-    /// [`TextCallFormat::Gemma`].
+    /// The text ended inside the call, and the missing part was guessed. Only with [`TextCallFormat::Gemma`].
     pub is_cut_off: bool,
 }
 
-/// What a text says, and what it calls.
+/// The text of an output, and the calls in it.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ParsedText {
@@ -207,7 +206,7 @@ fn cut_out(text: &str, inside: &str, offset: usize, spans: Vec<CallSpan>) -> Par
     }
 }
 
-/// A scan goes on behind the calls that it has found.
+/// A scan continues after the calls that it has found.
 const ORDERED_SPANS: &str = "calls lie at boundaries of characters, in order";
 
 /// What [`TextCallFormat::Auto`] tries, in this order.

@@ -172,7 +172,7 @@ fn child_pointer(at: &str, name: &str) -> String {
     format!("{at}/{}", name.replace('~', "~0").replace('/', "~1"))
 }
 
-/// The note of something that is not said.
+/// The note for a keyword that is left out.
 fn left_out_note(keyword: &str, at: &str) -> RequestNote {
     let place = if at.is_empty() { "the root" } else { at };
     RequestNote::new(NoteTopic::SchemaKeywordLeftOut, format!("`{keyword}` at {place} is left out"))

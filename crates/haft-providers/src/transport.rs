@@ -1,8 +1,8 @@
-//! One request out, one response in.
+//! Transports, which send one request and return one response.
 //!
-//! A [`Transport`] is all that a provider knows of the network. Requests and responses have the types of the [`http`]
-//! crate. Their own `Debug` output shows the URL and every header that is not marked as sensitive, so print a request with
-//! [`redact::request`](haft_http::redact::request).
+//! A [`Transport`] is the only access of a provider to the network. Requests and responses have the types of the
+//! [`http`] crate. Their own `Debug` output shows the URL and every header that is not marked as sensitive, so print a
+//! request with [`redact::request`](haft_http::redact::request).
 //!
 //! ```
 //! use haft_providers::transport::{Secret, post};

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use haft_core::call::RecordId;
 use sha2::{Digest as _, Sha256};
 
-/// The most characters of a name or an id.
+/// The maximum number of characters of a name or an id.
 pub const MAX_NAME_LENGTH: usize = 64;
 
 /// Maps the names of tools to their names on the wire, and back. Two tools never share a name.

@@ -19,9 +19,9 @@ use crate::wire::{
 const WAITING: &str = "waiting";
 /// What the model is told if a denial has no guidance.
 const DENIAL: &str = "it was not approved";
-/// How long a turn is left alone that can be resumed.
+/// How long to wait before a turn is resumed.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
-/// How long a handler waits for a decision before it looks at the gates again. A settlement that was not told is found then.
+/// How long a handler waits for a decision before it checks the gates again, in case a notification was lost.
 const MAX_WAIT: Duration = Duration::from_secs(300);
 
 /// A virtual object whose key is a conversation, and whose handlers run its turns. Its name is `HaftConversation`.
@@ -74,7 +74,7 @@ impl ConversationObject {
         }
     }
 
-    /// Looks whether a turn that waits can go on.
+    /// Checks whether a waiting turn can continue.
     async fn look_at_gates(&self, turn: &TurnId) -> Result<GateState, HandlerError> {
         let failed = |error: StoreError| explain(error.into());
         let stored = self.runner.load_turn(turn).await.map_err(failed)?;

@@ -1,13 +1,13 @@
 //! Turns of Haft as virtual objects of [Restate](https://restate.dev).
 //!
-//! A [`ConversationObject`] is a virtual object whose key is a conversation. Its handler `submit` stores a turn and drives it to
-//! its end; Restate runs one such handler per conversation at a time. When the turn waits at gates, the handler waits for an
-//! awakeable and a durable timer, and no process is needed meanwhile. `decide` settles a gate; [`forward_settlements`] tells
-//! the objects about gates that were settled elsewhere, such as by `haft approve`.
+//! A [`ConversationObject`] is a virtual object whose key is a conversation. Its handler `submit` stores a turn and
+//! drives it to its end; Restate runs one such handler per conversation at a time. When the turn waits at gates, the
+//! handler waits for an awakeable or a durable timer, and no process is needed meanwhile. `decide` settles a gate;
+//! [`forward_settlements`] notifies the objects of gates that were settled elsewhere, such as by `haft approve`.
 //!
-//! The store of turns is that of Haft: the journal, the records, the leases and the gates stand there, and Restate has one entry
-//! per attempt. An attempt that Restate repeats after a crash continues where the journal of the turn ends, so that effects keep
-//! the promises that Haft makes about them.
+//! Turns are stored in Haft's own store: the journal, the records, the leases and the gates are there, and Restate has
+//! one entry per attempt. An attempt that Restate repeats after a crash continues where the journal of the turn ends,
+//! so that effects keep the promises that Haft makes about them.
 //!
 //! ```no_run
 //! use haft::executors::ScriptExecutor;

@@ -1,4 +1,4 @@
-//! Tells objects about gates that were settled elsewhere.
+//! Notifies objects of gates that were settled elsewhere.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,12 +27,12 @@ pub enum ForwardError {
     Client(#[source] reqwest::Error),
 }
 
-/// Listens to a store and wakes the objects of turns whose gates were settled or that are to be cancelled, whichever process did
-/// that: `haft approve`, the inspector, or another server. Runs until it is dropped. Any number of processes can do it; an object
-/// that is woken twice looks twice.
+/// Listens to a store and wakes the objects of turns whose gates were settled or that are to be cancelled, whichever
+/// process did that: `haft approve`, the inspector, or another server. Runs until it is dropped. Any number of
+/// processes can do it; an object that is woken twice checks its gates twice.
 ///
-/// A settlement that is not told, because neither this process nor Restate could be reached, is found by the object itself within
-/// minutes.
+/// A settlement that is not reported, because neither this process nor Restate could be reached, is found by the object
+/// itself within minutes.
 ///
 /// # Errors
 ///

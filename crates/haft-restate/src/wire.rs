@@ -96,7 +96,7 @@ pub(crate) struct WaitingTurn {
     pub(crate) awakeable: String,
 }
 
-/// What an attempt to run a turn came to.
+/// The result of an attempt to run a turn.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Attempt {

@@ -150,7 +150,8 @@ pub(crate) fn field_problems(problems: &Problems) -> Vec<FieldProblem> {
     each.collect()
 }
 
-/// A failure of the server, in a response that tells it. A service for others shows it to its operator instead.
+/// A failure of the server, whose response contains the details. A service for tenants shows them to its operator
+/// instead.
 #[cfg(feature = "service")]
 #[derive(Clone, Debug)]
 pub(crate) struct ServerFailure {

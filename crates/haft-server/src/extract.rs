@@ -1,4 +1,4 @@
-//! What handlers read of requests. What cannot be read is refused as every other failure, with a code.
+//! Extractors of request parts. Like every other failure, a part that cannot be read is refused with a code.
 
 use axum::Json;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};

@@ -1,9 +1,9 @@
 //! Live feeds: what changes in a turn, numbered, for any number of clients.
 //!
-//! A feed exists while clients follow its turn. A task waits for events of this process and for changes that the store tells
-//! of, looks at the summary of the turn and at the end of its journal, and reads the turn only if something was written. It
-//! logs which rows of the timeline changed. A client that was disconnected continues after the last number that it saw; if
-//! the log does not reach back that far, it is told to load the turn again.
+//! A feed exists while clients follow its turn. A task waits for events of this process and for changes that the store
+//! reports, looks at the summary of the turn and at the end of its journal, and reads the turn only if something was
+//! written. It logs which rows of the timeline changed. A client that was disconnected continues after the last number
+//! that it saw; if the log does not reach back that far, it is told to load the turn again.
 
 mod known_turn;
 
@@ -27,11 +27,11 @@ use crate::wire::{Notice, TextDelta, TurnChange, TurnDetail};
 
 /// How many changes a feed remembers.
 const MAX_LOG: usize = 4096;
-/// How long a feed waits before it looks at the store again: journal entries of other processes are not told.
+/// How long a feed waits before it looks at the store again: journal entries of other processes are not reported.
 const POLL: Duration = Duration::from_millis(400);
 /// How long changes are gathered before the turn is read.
 const GATHER: Duration = Duration::from_millis(60);
-/// Reading a large turn takes time. A feed reads during at most one part in so many of its time.
+/// Reading a large turn takes time. A feed spends at most this fraction of its time reading: one part in `LOAD_SHARE`.
 const LOAD_SHARE: u32 = 8;
 
 /// Where a feed reads turns.
@@ -55,7 +55,7 @@ pub(crate) trait FeedSource: Send + Sync {
     fn describe(&self, read: &ReadTurn) -> TurnDetail;
 }
 
-/// What reading returns; nothing if it failed or the turn was removed.
+/// The result of reading; `None` if it failed or the turn was removed.
 pub(crate) type FeedFuture<'a, T> = Pin<Box<dyn Future<Output = Option<T>> + Send + 'a>>;
 
 /// The feeds that clients follow.
@@ -128,7 +128,7 @@ impl TurnFeed {
         self.lock().next
     }
 
-    /// The position after the change with this id; nothing if it is not of this feed, or too long ago.
+    /// The position after the change with this id, or `None` if it is not of this feed, or too long ago.
     pub(crate) fn position_after(&self, id: &str) -> Option<u64> {
         let (epoch, number) = id.rsplit_once('-')?;
         // The id before the first change is that of the number before zero.
@@ -205,8 +205,8 @@ async fn follow_turn(
         journal_end: 0,
         summary: None,
     };
-    // The journal is read once to its end, and then only what follows. The first look finds the turn changed, so that nothing
-    // is missed that was written since the clients read it.
+    // The journal is read once to its end, and then only what follows. The first look finds the turn changed, so that
+    // nothing is missed that was written since the clients read it.
     let mut wait = Duration::ZERO;
     loop {
         let is_told = follower.wait(&feed, wait).await;
@@ -246,7 +246,7 @@ struct Follower {
 }
 
 impl Follower {
-    /// Whether something of the turn was written since the last look. A turn that is gone has changed.
+    /// Whether the turn was written since the last check. A removed turn counts as changed.
     async fn has_changed(&mut self) -> bool {
         let summary = self.source.load_summary(&self.turn).await;
         let end = self.source.find_journal_end(&self.turn, self.journal_end).await;
@@ -256,8 +256,8 @@ impl Follower {
         !is_same
     }
 
-    /// Waits for the time, or shorter if the turn is told to have changed. Passes text on that the model writes. Returns
-    /// whether something was told.
+    /// Waits for the time, or until a change of the turn is reported. Passes on text that the model writes. Returns
+    /// whether a change was reported.
     async fn wait(&mut self, feed: &Weak<TurnFeed>, time: Duration) -> bool {
         let mut until = Instant::now() + time;
         let mut is_told = false;
@@ -357,7 +357,8 @@ fn text_delta(event: &Event) -> Option<TextDelta> {
 /// A name that no other feed has.
 fn random_name() -> String {
     let mut bytes = [0; 8];
-    // Without random numbers the names of two feeds may be the same, and a client may miss changes of a restarted server.
+    // Without random numbers the names of two feeds may be the same, and a client may miss changes of a restarted
+    // server.
     let _ = getrandom::fill(&mut bytes);
     hex::encode(bytes)
 }

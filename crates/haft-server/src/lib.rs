@@ -1,18 +1,18 @@
 //! The HTTP API of Haft: turns, their live events, the requests that a model saw, artifacts and gates, as JSON.
 //!
 //! An [`Api`] serves the store of a [`TurnRunner`](haft::TurnRunner). Its routes can be mounted anywhere; a [`Guard`]
-//! protects them on loopback. [`Api::openapi`] describes what travels: clients are written against that document, not against
-//! Rust types.
+//! protects them on loopback. [`Api::openapi`] describes the requests and responses: clients are written against that
+//! document, not against Rust types.
 //!
-//! | route | what it returns |
+//! | route | result |
 //! |---|---|
 //! | `GET /turns` | turns, newest first, by words, agent, model, state, time and tokens |
 //! | `GET /turns/{turn}` | one turn with a window of its timeline |
 //! | `GET /turns/{turn}/rows` | other windows of the timeline |
-//! | `GET /turns/{turn}/events` | what changes in it, as server-sent events that continue after the last id |
+//! | `GET /turns/{turn}/events` | its changes, as server-sent events that continue after the last id |
 //! | `GET /turns/{turn}/steps/{step}/request` | what the model saw, part by part with its trust |
 //! | `GET /turns/{turn}/artifacts/{handle}/lines` | lines of an artifact of any size |
-//! | `POST /gates/{gate}/decision` | approves, approves with edits, resolves or denies |
+//! | `POST /gates/{gate}/decision` | approves, approves with edits, resolves or denies a gate |
 //! | `POST /turns` | submits a turn for the workers |
 //!
 //! With the feature `service`, a `TenantService` serves the API to several tenants, each behind its own tokens and on its own

@@ -1,5 +1,5 @@
-//! Artifacts that clients look at. The last ones stay open, and their content is verified in the background, so that the
-//! first lines of a large one are there at once.
+//! Artifacts that clients look at. The most recent ones stay open, and their content is verified in the background, so
+//! that the first lines of a large artifact appear at once.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -53,7 +53,7 @@ pub(crate) struct OpenArtifact {
 
 /// A verification in the background. It ends when nothing uses the artifact any more.
 struct Verification {
-    /// What came of it; nothing while it runs.
+    /// Its outcome, or `None` while it runs.
     outcome: watch::Receiver<Option<(ArtifactState, Option<String>)>>,
     task: AbortHandle,
 }

@@ -10,7 +10,7 @@ use self::envelope::split_envelopes;
 use crate::stored::shorten;
 use crate::wire::{PartChange, PartKind, PromptPart, Segment, SourceTier};
 
-/// A part of a request, with the JSON that it was made of.
+/// A part of a request, with the JSON that it was made from.
 #[derive(Clone, Debug)]
 pub(crate) struct BodyPart {
     kind: PartKind,

@@ -274,7 +274,7 @@ async fn serve_tenant(State(service): SharedService, mut request: Request) -> Re
     };
     let token = match found {
         Ok(Some(token)) => token,
-        Ok(None) => return refuse_token(),
+        Ok(None) => return unauthorized(),
         Err(error) => {
             let status = StatusCode::SERVICE_UNAVAILABLE;
             let error = ApiError::new(status, "E_API_TOKENS", list_causes(&error));
@@ -286,7 +286,7 @@ async fn serve_tenant(State(service): SharedService, mut request: Request) -> Re
         Err(error) => return service.failures.hide_cause(error.into_response(), &token.tenant),
     };
     let Ok(permit) = Arc::clone(&entry.requests).try_acquire_owned() else {
-        return refuse_more("too many requests of this tenant are being served");
+        return too_many_requests("too many requests of this tenant are being served");
     };
     request.extensions_mut().insert(TokenActor(token.name.as_str().into()));
     let request = request.map(|body| Body::new(Limited::new(body, service.limits.body_bytes)));
@@ -307,7 +307,7 @@ fn count_response(
         false => permit,
         true => match Arc::clone(streams).try_acquire_owned() {
             Ok(permit) => permit,
-            Err(_) => return refuse_more("too many streams of this tenant are open"),
+            Err(_) => return too_many_requests("too many streams of this tenant are open"),
         },
     };
     response.map(|body| Body::new(CountedBody::new(body, permit)))
@@ -320,7 +320,7 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
 }
 
-fn refuse_token() -> Response {
+fn unauthorized() -> Response {
     let message = "send a valid token: `Authorization: Bearer TOKEN`";
     let error = ApiError::new(StatusCode::UNAUTHORIZED, "E_API_TOKEN", message);
     let mut response = error.into_response();
@@ -329,7 +329,7 @@ fn refuse_token() -> Response {
     response
 }
 
-fn refuse_more(message: &str) -> Response {
+fn too_many_requests(message: &str) -> Response {
     let status = StatusCode::TOO_MANY_REQUESTS;
     let error = ApiError::new(status, "E_API_TOO_MANY_REQUESTS", message);
     let mut response = error.into_response();

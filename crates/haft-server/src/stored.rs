@@ -114,7 +114,7 @@ pub(crate) enum StoredRecord {
 }
 
 impl StoredRecord {
-    /// Reads the records of a turn that stand in its timeline, with their kinds and ids. A record that cannot be read is
+    /// Reads the records of a turn that its timeline shows, with their kinds and ids. A record that cannot be read is
     /// left out, because a page about the rest is better than none, and `unreadable` says so.
     pub(crate) fn read_all(
         turn: &StoredTurn,
@@ -133,7 +133,7 @@ impl StoredRecord {
         read
     }
 
-    /// Reads a record; nothing if it does not stand in the timeline.
+    /// Reads a record. Returns `None` if it does not stand in the timeline.
     fn read(row: &Row) -> serde_json::Result<Option<Self>> {
         let text: &str = &row.json;
         Ok(Some(match row.kind {
@@ -145,7 +145,7 @@ impl StoredRecord {
     }
 }
 
-/// The error of a turn of which something cannot be read, behind the error that the turn ended with.
+/// Adds to the error of a turn that a part of the turn cannot be read.
 pub(crate) fn add_unreadable(error: Option<ErrorView>, unreadable: &[String]) -> Option<ErrorView> {
     let Some(first) = unreadable.first() else { return error };
     let note = match unreadable.len() {
@@ -170,7 +170,8 @@ pub(crate) fn read_system_prompt(turn: &StoredTurn) -> String {
     first.map(|it| it.system_prompt).unwrap_or_default()
 }
 
-/// Reads how a turn ended: when, and with which error. Why it was cancelled, or which limit it reached, stands for an error.
+/// Reads how a turn ended: when, and with which error. The reason of a cancellation, or the limit that was reached,
+/// counts as an error.
 pub(crate) fn read_end(turn: &StoredTurn) -> Option<(Timestamp, Option<ErrorView>)> {
     #[derive(Deserialize)]
     struct Ended {
@@ -237,8 +238,8 @@ impl CallHandles {
     pub(crate) fn of(calls: &[&StoredCall]) -> Self {
         let mut table = HandleTable::default();
         let mut handles = HashMap::new();
-        // A handle is as long as it takes to tell its call from all others, which costs time for every call. A turn without
-        // artifacts needs none.
+        // A handle is as long as it takes to tell its call from all others, which costs time for every call. A turn
+        // without artifacts needs none.
         if !calls.iter().any(|call| matches!(call.results, Some(StoredResults::Artifacts(_)))) {
             return Self(handles);
         }
@@ -266,7 +267,7 @@ impl CallHandles {
     }
 }
 
-/// The tier that a stored word stands for. An unknown word is the least trusted tier.
+/// The tier with a stored name. An unknown name is the least trusted tier.
 pub(crate) fn tier_of(word: &str) -> SourceTier {
     match word {
         "first-party" => SourceTier::FirstParty,
@@ -278,7 +279,7 @@ pub(crate) fn tier_of(word: &str) -> SourceTier {
 /// The media types that a browser shows as a picture without running anything.
 const PICTURES: [&str; 5] = ["image/png", "image/jpeg", "image/gif", "image/webp", "image/avif"];
 
-/// Whether a browser may show a medium.
+/// Whether a browser may show media of this type.
 pub(crate) fn is_previewable(mime_type: &str) -> bool {
     PICTURES.contains(&mime_type)
 }

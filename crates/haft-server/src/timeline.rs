@@ -29,7 +29,7 @@ pub(crate) use self::rows::WholeRows;
 /// A stored turn that was read: what its views need, without the stored texts.
 pub(crate) struct ReadTurn {
     pub(crate) summary: TurnSummary,
-    /// The agent that began it, as the server knows it.
+    /// The agent that began it, by its name on the server.
     pub(crate) agent: Option<String>,
     history: TurnHistory,
     records: Vec<(RowKind, String, StoredRecord)>,
@@ -118,7 +118,7 @@ impl ReadTurn {
         }
     }
 
-    /// The turn as it stands in lists, with its facts.
+    /// The row of the turn in lists, with its facts.
     pub(crate) fn to_row(&self, now: Timestamp) -> TurnRow {
         let row = summary_row(&self.summary, now);
         let open = self.gates.iter().find(|(_, settlement)| settlement.is_none());
@@ -209,7 +209,7 @@ pub(crate) fn summary_row(summary: &TurnSummary, now: Timestamp) -> TurnRow {
     }
 }
 
-/// How far a turn has got. One that a process began and no process holds can be resumed.
+/// The status of a turn. One that a process began and no process holds can be resumed.
 pub(crate) fn state_of(summary: &TurnSummary, now: Timestamp) -> TurnState {
     match summary.status {
         TurnStatus::Queued => TurnState::Queued,

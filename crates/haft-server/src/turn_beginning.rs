@@ -1,8 +1,8 @@
 //! The beginning of a long turn, read without the rest of it.
 //!
-//! The first view of a turn needs its first rows. The outline of the store says how many there are, and the rows and journal
-//! entries at the beginning say what the first ones are. Everything that only the whole turn says is left out, and the client
-//! reads it next.
+//! The first view of a turn needs its first rows. The outline of the store says how many there are, and the rows and
+//! journal entries at the beginning say what the first ones are. Everything that only the whole turn says is left out,
+//! and the client reads it next.
 
 use haft::stores::{RowKind, StoredTurn, TurnId, TurnOutline};
 
@@ -20,7 +20,7 @@ const FIRST_ENTRIES: usize = 300;
 const LEAST_ROWS: usize = 40;
 
 impl ApiShared {
-    /// Loads the beginning of a long turn; nothing if the turn is short, or its first step is too long.
+    /// Loads the beginning of a long turn. Returns `None` if the turn is short, or its first step is too long.
     pub(crate) async fn load_beginning(
         &self,
         id: &TurnId,

@@ -16,7 +16,7 @@ use crate::grant_limits::{MAX_GRANT_BYTES, MAX_GRANTS};
 use crate::private_file::{create_private_dir, private_file_options};
 
 /// A directory with one file per standing approval, and one empty file per revoked one. A mark of revocation is never
-/// removed, so a copy of a revoked grant that is put back approves nothing.
+/// removed, so a restored copy of a revoked grant approves nothing.
 ///
 /// ```
 /// use haft_core::gate::{GrantId, GrantStore};
@@ -197,5 +197,5 @@ fn sync_dir(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The most entries of the directory that are looked at.
+/// The maximum number of entries of the directory that are looked at.
 const MAX_ENTRIES: usize = 10_000;

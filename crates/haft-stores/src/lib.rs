@@ -1,15 +1,16 @@
-//! Stores of the agent development kit Haft: turns, and the content of large results.
+//! Stores of the agent development kit Haft, for turns and for the content of large results.
 //!
-//! Two contracts of [`haft_core`] are implemented here, each by a store that persists and by one in memory, and a third
-//! by files, and by `PostgresLedger`: [`DirLedger`] records which approvals were used.
+//! This crate implements two contracts of [`haft_core`], each with persistent stores and with one in memory:
 //!
 //! | contract | persistent | in memory |
 //! |---|---|---|
-//! | [`Store`](haft_core::store::TurnStore): turns, records, journals, gates | `SqliteStore` (feature `sqlite`), `PostgresStore` (feature `postgres`) | [`MemoryStore`] |
+//! | [`TurnStore`](haft_core::store::TurnStore): turns, records, journals, gates | `SqliteStore` (feature `sqlite`), `PostgresStore` (feature `postgres`) | [`MemoryStore`] |
 //! | [`SpoolStore`](haft_core::spool::SpoolStore): content of any size | [`DirSpoolStore`], `ObjectSpoolStore` (feature `object-store`) | [`MemorySpoolStore`] |
 //!
-//! `TurnDir` (feature `sqlite`) is one directory with both persistent stores, the ledger, and the key that signs decisions
-//! on gates. `OpenStores` (feature `sqlite`) opens a [`StoreUrl`] and a [`SpoolUrl`], whatever they name. [`FileSpoolReader`] reads any file as if a store had written it.
+//! `TurnDir` (feature `sqlite`) is one directory with both persistent stores, the ledger, and the key that signs
+//! decisions on gates. The ledger, a [`DirLedger`] or `PostgresLedger`, records which approvals were used. `OpenStores`
+//! (feature `sqlite`) opens the stores that a [`StoreUrl`] and a [`SpoolUrl`] name. [`FileSpoolReader`] reads any file
+//! as if a store had written it.
 //!
 //! ```
 //! use haft_core::spool::{SpoolReader as _, SpoolStore as _};
@@ -32,7 +33,7 @@
 //! - `sqlite`: `SqliteStore` and `TurnDir`. It links the SQLite library of the system.
 //! - `sqlite-bundled`: compiles SQLite and links it statically. It implies `sqlite`.
 //! - `postgres`: `PostgresStore`, for processes on many machines.
-//! - `object-store`: `ObjectSpoolStore`, for large results in S3 and what speaks like it.
+//! - `object-store`: `ObjectSpoolStore`, for large results in S3 and compatible services.
 //!
 //! None is on by default. Only one version of the native SQLite library can be linked into a program, and the
 //! program decides which one.

@@ -32,12 +32,12 @@ use crate::{PostgresGrants, PostgresLedger, PostgresOptions, PostgresStore};
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct StoreOptions {
-    /// Where large results are stored. By default they are next to the turns, which a server cannot do.
+    /// Where large results are stored. By default they are next to the turns, which is not possible with a server.
     pub spools: Option<SpoolUrl>,
     /// The secret of gates, which a store that is shared with other machines needs. A directory has its own.
     pub secret: Option<[u8; 32]>,
-    /// Where a PostgreSQL store records spent approvals. By default that is the same server, in a schema of its own. Another
-    /// role or another server keeps the records from those who can write the turns.
+    /// Where a PostgreSQL store records spent approvals. By default that is the same server, in a schema of its own.
+    /// With another role or server, a process that can write turns cannot change these records.
     #[cfg(feature = "postgres")]
     pub ledger: Option<StoreUrl>,
     /// Options of an object store.
@@ -102,7 +102,7 @@ impl fmt::Debug for StoreOptions {
 #[derive(Clone)]
 pub struct OpenStores {
     url: StoreUrl,
-    /// The directory with the keys and everything else that is no turn.
+    /// The directory with the keys and everything else that is not a turn.
     dir: Option<PathBuf>,
     turns: Arc<dyn TurnStore>,
     spools: Arc<AnySpoolStore>,
@@ -113,7 +113,7 @@ pub struct OpenStores {
     closing: Closing,
 }
 
-/// What is closed at the end.
+/// The parts that are closed at the end.
 #[derive(Clone)]
 enum Closing {
     Nothing,
@@ -123,8 +123,9 @@ enum Closing {
 }
 
 impl StoreUrl {
-    /// The files and directories of this machine that the store consists of, also those that do not exist yet. Tools that
-    /// a model calls must not touch them: who can change the store or its keys approves its own calls.
+    /// The files and directories of this machine that the store consists of, also those that do not exist yet. Tools
+    /// that a model calls must not touch them: a model that can change the store or its keys could approve its own
+    /// calls.
     ///
     /// Other files in the directory of an SQLite file do not belong to it.
     ///
@@ -434,7 +435,7 @@ fn open_spools(url: &SpoolUrl, options: &StoreOptions) -> Result<AnySpoolStore, 
     }
 }
 
-/// A secret that says nothing about the one that it is derived from.
+/// A derived secret that reveals nothing about its source.
 fn derive_envelope_secret(secret: &[u8; 32]) -> [u8; 32] {
     let hash = Sha256::new_with_prefix(b"haft secret of envelopes\n");
     hash.chain_update(secret).finalize().into()
@@ -449,7 +450,7 @@ fn derive_tenant_secret(secret: &[u8; 32], tenant: &str) -> [u8; 32] {
 /// The directory with the standing approvals of each tenant.
 const TENANT_GRANTS_DIR: &str = "tenant-grants";
 
-/// Opens the ledger of a server: the one that was named, or a schema next to that of the turns.
+/// Opens the ledger of a server: the configured one, or a schema next to that of the turns.
 #[cfg(feature = "postgres")]
 async fn open_ledger(
     ledger: Option<&StoreUrl>,

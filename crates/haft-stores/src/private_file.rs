@@ -37,7 +37,8 @@ pub(crate) fn open_regular_file(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
-/// Writes a file. A new one gets the mode 0600. A link or a pipe in its place is replaced: what a link names stays as it is.
+/// Writes a file. A new one gets the mode 0600. A link or a pipe in its place is replaced; the target of a link is not
+/// changed.
 pub(crate) fn write_private_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if fs::symlink_metadata(path).is_ok_and(|entry| !entry.is_file()) {
         fs::remove_file(path)?;

@@ -1,8 +1,8 @@
 //! Views of stores that show one tenant: nothing of another tenant can be read, changed or found through them.
 //!
-//! The tenant is a column of every turn, and a turn never changes its tenant. A view adds the tenant to every query, and
-//! looks the tenant of a turn up before it does anything with that turn or with one of its gates or results. What belongs to
-//! another tenant looks exactly like what does not exist.
+//! The tenant is a column of every turn, and a turn never changes its tenant. A view adds the tenant to every query,
+//! and looks the tenant of a turn up before it does anything with that turn or with one of its gates or results. Data
+//! of another tenant looks as if it did not exist.
 
 mod spools;
 #[cfg(test)]
@@ -20,7 +20,7 @@ pub(crate) use self::turns::TenantStore;
 /// How many turns a view remembers.
 const MAX_REMEMBERED: usize = 4096;
 
-/// Tells which turns belong to a tenant.
+/// Determines which turns belong to a tenant.
 #[derive(Debug)]
 struct TurnOwnership {
     turns: Arc<dyn TurnStore>,
@@ -49,8 +49,9 @@ impl TurnOwnership {
         Ok(is_own)
     }
 
-    /// Whether a turn is the tenant's, as the store says now or said before. It is for what a lease or a record of the
-    /// tenant has named already, such as writes under a lease. What a client names is looked up.
+    /// Whether a turn belongs to the tenant, by the store or by an earlier lookup. Use it for turns that a lease or a
+    /// record of the tenant has named already, such as for writes under a lease. Turns that a client names must be
+    /// looked up.
     async fn recall(&self, turn: &TurnId) -> Result<Option<bool>, StoreError> {
         let known = self.lock().is_own.get(turn).copied();
         match known {

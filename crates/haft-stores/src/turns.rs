@@ -13,8 +13,8 @@ pub use self::postgres::{PostgresGrants, PostgresLedger, PostgresOptions, Postgr
 #[cfg(feature = "sqlite")]
 pub use self::sqlite::{SqliteOptions, SqliteStore, Synchronous};
 
-/// What stands before the name of a tool among the words by which a turn is found. Other words have only letters and digits,
-/// so that no search for a word finds it.
+/// The prefix of tool names among the words by which a turn is found. Other words have only letters and digits, so no
+/// search for a word finds a tool name.
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 const TOOL_MARK: &str = "=";
 

@@ -64,8 +64,8 @@ impl FilesOptions {
         self
     }
 
-    /// Sets how far the files are trusted. The default is untrusted third-party content. Use a first-party tier only for
-    /// a directory that only the application and its developers can write to.
+    /// Sets how much the files are trusted. The default is untrusted third-party content. Use a first-party tier only
+    /// for a directory that only the application and its developers can write to.
     pub fn trust(mut self, tier: TrustTier) -> Self {
         self.tier = tier;
         self
@@ -108,7 +108,8 @@ impl FilesOptions {
         TrustLabel::declared(self.tier)
     }
 
-    /// Starts a tool that only reads. Its results can be as trusted as the files; the label of each result says how far.
+    /// Starts a tool that only reads. Its results can be as trusted as the files; the label of each result says how
+    /// much.
     fn read_only_tool(&self, name: &str) -> ToolBuilder {
         let tool = Tool::builder(name).effect(haft_core::tool::ToolEffect::ReadOnly);
         if self.tier == TrustTier::ThirdPartyPublic { tool } else { tool.trusted() }

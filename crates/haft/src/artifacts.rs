@@ -1,6 +1,6 @@
-//! Large results outside the prompt, and what a model can ask of them.
+//! Large results outside the prompt, and how a model queries them.
 //!
-//! [`standard_formats`] has every built-in format. A format of your own implements [`ArtifactFormat`].
+//! [`standard_formats`] has every built-in format. A custom format implements [`ArtifactFormat`].
 
 pub mod tokens;
 

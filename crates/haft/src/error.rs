@@ -51,7 +51,7 @@ gather_errors! {
     Stash(haft_core::stash::StashError);
     /// A dispatch was not signalled.
     Signal(haft_core::context::SignalError);
-    /// No medium of the turn has the given id.
+    /// No media item of the turn has the given id.
     UnknownMedia(haft_core::context::UnknownMedia);
     /// A store of turns failed.
     Store(haft_core::store::StoreError);
@@ -83,7 +83,7 @@ gather_errors! {
     InvalidRunner(crate::turn::InvalidRunner);
     /// A turn could not be started or resumed.
     Turn(crate::turn::TurnError);
-    /// A turn has no answer of the wanted type.
+    /// A turn has no answer of the expected type.
     Answer(haft_core::answer::AnswerError);
     /// A script was refused.
     InvalidScript(crate::executors::InvalidScript);

@@ -1,8 +1,8 @@
-//! Watching turns.
+//! Observing turns.
 //!
-//! An [`EventHub`] is an observer that many turns share and that many can listen to. Each listener has a
-//! queue of its own with a size and a policy, so a slow one loses events (and is told how many) or gets
-//! text in larger pieces, and never stalls a turn.
+//! An [`EventHub`] is an observer that any number of turns and subscribers share. Each subscriber has its own queue
+//! with a size and a policy: a slow subscriber loses events (and learns how many) or receives text in larger pieces,
+//! but never stalls a turn.
 //!
 //! ```
 //! use haft::DispatchContext;
@@ -22,8 +22,8 @@
 //! # }
 //! ```
 //!
-//! [`TracingObserver`] turns events into spans of the `tracing` crate, named as OpenTelemetry's
-//! conventions for generative AI have it.
+//! [`TracingObserver`] turns events into spans of the `tracing` crate, named by OpenTelemetry's conventions for
+//! generative AI.
 
 mod filter;
 mod hub;

@@ -1,10 +1,10 @@
-//! Executors that need no model: a script, and what was recorded before.
+//! Executors that need no model: scripts, recordings and forks.
 //!
-//! - [`ScriptExecutor`] takes its steps from a text that a person wrote. It is what runs when no model is
-//!   configured, and the double of a model in tests.
-//! - [`RecordingExecutor`] writes down what another executor does, and [`Recording::replay`] gives it back, with
-//!   tools whose handlers never run.
-//! - [`Fork`] repeats the first steps of a stored turn in a new one and leaves the rest to another executor.
+//! - [`ScriptExecutor`] takes its steps from a text that a person wrote. It replaces the model when none is configured,
+//!   and in tests.
+//! - [`RecordingExecutor`] records the steps of another executor, and [`Recording::replay`] repeats them, with tools
+//!   whose handlers never run.
+//! - [`Fork`] repeats the first steps of a stored turn in a new turn and leaves the rest to another executor.
 
 mod difference;
 mod fork;

@@ -1,7 +1,7 @@
 //! An agent development kit: the model gets a handle on every tool.
 //!
-//! The idea is one signature. A function of it becomes a tool, and the schema that the model sees is the
-//! schema that runs:
+//! The central idea is one signature. A function with this signature becomes a tool, and the schema that the model sees
+//! is the schema that validates its calls:
 //!
 //! ```text
 //! async fn(A, &DispatchContext) -> Result<impl IntoToolOutput, ToolFailure>
@@ -47,7 +47,7 @@
 //! let call = weather.call(r#"{"city": "Paris"}"#).await;
 //! assert_eq!(call.text(), Some("21 degrees in Paris"));
 //!
-//! // What does not fit never reaches the function, and the model is told why.
+//! // Arguments that do not fit never reach the function, and the model is told why.
 //! let call = weather.call(r#"{"city": "Paris", "units": "kelvin"}"#).await;
 //! let refusal = call.outcome.unwrap_err().to_string();
 //! assert!(refusal.contains("/units"), "{refusal}");
@@ -60,9 +60,9 @@
 //! - [`Tool`]: a name, a description, a schema and a handler, built once and never changed.
 //! - [`ToolRegistry`]: the tools of a turn.
 //! - [`DispatchContext`]: what a handler receives besides its arguments.
-//! - [`ToolCall`]: the record of a call. A failed call is one too.
+//! - [`ToolCall`]: the record of a call. Failed calls have records too.
 //! - [`ToolArgs`]: types that can be the arguments of a tool.
-//! - [`TurnRunner`]: runs turns, and goes on with those that a crash cut short.
+//! - [`TurnRunner`]: runs turns, and resumes turns that a crash interrupted.
 //!
 //! # By task
 //!
@@ -74,12 +74,13 @@
 //! | keep large results out of the prompt | [`artifacts`] |
 //! | mark where content comes from | [`trust`] |
 //! | survive a crash | [`stores`]; [`Worker`] for turns that many processes share |
-//! | follow turns: a terminal, a browser, metrics | [`events`] |
+//! | follow turns in a terminal, a browser or metrics | [`events`] |
 //! | act before and after every step | [`middleware`] |
-//! | use arguments, schemas and checks of your own | [`schema`] |
-//! | use ready-made tools, or choose tools by their use | [`mod@tools`] |
+//! | use custom arguments, schemas and checks | [`schema`] |
+//! | use ready-made tools, or choose tools by purpose | [`mod@tools`] |
 //!
-//! The binary `haft` of the crate `haft-cli` runs agents that are a file: `agent-file.md` in its documentation has the keys.
+//! The binary `haft` of the crate `haft-cli` runs agents that are defined in a file; `agent-file.md` in its
+//! documentation lists the keys.
 //!
 //! # Features
 //!
@@ -88,17 +89,17 @@
 //! | `macros` | yes | `#[tool]` and `#[derive(ToolArgs)]` |
 //! | `foreign-schemas` | yes | tools and gates with JSON Schemas from outside, such as those of MCP servers |
 //! | `testing` | no | generators of arguments, and the proof that schema and handler agree |
-//! | `conformance` | no | checks that stores and readers of your own keep what the contracts say |
+//! | `conformance` | no | suites that check whether custom stores and readers keep their contracts |
 //! | `schemars` | no | `SerdeArgs`: types that derive serde and schemars as arguments |
 //! | `formats` | yes | artifacts in Markdown, YAML, XML and CSV |
 //! | `sqlite` | no | `stores::SqliteStore` and `stores::TurnDir`: turns in a file; links the SQLite library of the system |
 //! | `sqlite-bundled` | no | `sqlite` with a SQLite that is compiled and linked statically |
-//! | `postgres` | no | `stores::PostgresStore`: turns in a server that processes on many machines share |
-//! | `object-store` | no | `stores::ObjectSpoolStore`: large results in S3 and what speaks like it |
+//! | `postgres` | no | `stores::PostgresStore`: turns in a database server that processes on many machines share |
+//! | `object-store` | no | `stores::ObjectSpoolStore`: large results in S3 and compatible services |
 //! | `otlp` | no | `telemetry`: turns as OpenTelemetry spans, sent to a collector |
 //! | `tokens` | no | `tokens::ExactCounter` and `tokens::StreamCounter`: exact token counts |
 //! | `http` | no | `providers::transport::HttpTransport`: models behind HTTP; `readers::HttpReader`: media from the network |
-//! | `tokio-util` | no | `CancellationToken` as what cancels a turn, and for handlers |
+//! | `tokio-util` | no | `CancellationToken` to cancel turns, and for handlers |
 //! | `tools` | no | `tools`: packs of ready-made tools: files, time, math, text, data, memory, web |
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

@@ -25,7 +25,7 @@
 //! # }
 //! ```
 //!
-//! None of it runs a handler.
+//! No middleware runs a handler.
 
 mod audit;
 mod fetch;
@@ -60,8 +60,7 @@ fn completed_calls(ctx: &DispatchContext) -> impl Iterator<Item = Arc<ToolCall>>
     calls.filter(move |call| call.iteration == iteration && call.state().is_final())
 }
 
-/// The call with a notice for the model in the place of what came of it. Its artifacts cannot be queried
-/// any more.
+/// The call with a notice for the model in place of its results. Its artifacts can no longer be queried.
 fn with_notice(call: &ToolCall, notice: String, at: Timestamp) -> ToolCall {
     let mut call = call.clone();
     match &mut call.error {

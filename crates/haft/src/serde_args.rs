@@ -8,11 +8,11 @@ use serde::de::DeserializeOwned;
 
 /// Arguments of a type that derives `serde::Deserialize` and `schemars::JsonSchema`.
 ///
-/// For types you cannot change. The schema is schemars' and is enforced as such; the value is made by
-/// serde, and the two can disagree: JSON Schema counts `3.0` as an integer and serde does not, and
-/// schemars states ranges that serde does not enforce. Where they do, the call fails as a defect of the
-/// tool. Run `haft::testing::prove_serde` on such a type in a test, and prefer
-/// `#[derive(ToolArgs)]` for types of your own, which cannot disagree.
+/// Use it for types that you cannot change. The schema is schemars' and is enforced as such; the value is decoded by
+/// serde, and the two can disagree: JSON Schema counts `3.0` as an integer and serde does not, and schemars states
+/// ranges that serde does not enforce. If they disagree, the call fails as a defect of the tool. Run
+/// `haft::testing::prove_serde` on such a type in a test, and prefer `#[derive(ToolArgs)]` for types of your own, which
+/// cannot disagree.
 ///
 /// ```
 /// use haft::{DispatchContext, Tool};

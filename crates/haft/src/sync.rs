@@ -1,4 +1,4 @@
-//! Locks, counters, tasks and timers of the code that many threads share.
+//! Locks, counters, tasks and timers for code that many threads share.
 //!
 //! The event hub, the gate notifier and the renewal of leases import them from here instead of from `std` and `tokio`.
 //! The crate `races` compiles the same files with a `sync` module of its own, whose types let a scheduler decide which
@@ -25,8 +25,8 @@ pub(crate) fn spawn_background(work: impl Future<Output = ()> + Send + 'static) 
     tokio::spawn(work);
 }
 
-/// Polls work once, and spawns what is left of it. Work that only queues something is done then, also if the runtime ends
-/// right afterwards. Without a runtime nothing happens.
+/// Polls work once, and spawns the rest of it. Work that only queues something is then complete, even if the runtime
+/// ends right afterwards. Does nothing without a runtime.
 pub(crate) fn finish_in_background(work: impl Future<Output = ()> + Send + 'static) {
     let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
     let mut work = Box::pin(work);

@@ -1,4 +1,4 @@
-//! Proofs and conformance suites for your own types, stores and readers.
+//! Proofs and conformance suites for custom types, stores and readers.
 
 #[cfg(feature = "conformance")]
 pub mod conformance;

@@ -1,11 +1,11 @@
-//! Turns: from the input of the user to the reply of the assistant, with everything in between.
+//! Turns: everything from the input of the user to the reply of the assistant.
 //!
-//! A [`TurnRunner`] runs turns. A turn goes through its input pipeline, a dispatch, and its output pipeline. The dispatch
-//! is a loop: in every iteration the [`Executor`](haft_core::step::DispatchExecutor) takes a step, the tool calls of the step are
-//! executed, and their results are there in the next iteration, until a step is the last one. Every step is journaled
-//! before its effects, so that [`TurnRunner::resume`] continues where a process stopped.
+//! A [`TurnRunner`] runs turns. A turn goes through its input pipeline, a dispatch, and its output pipeline. The
+//! dispatch is a loop: in every iteration the [`DispatchExecutor`](haft_core::step::DispatchExecutor) takes a step, the
+//! tool calls of the step are executed, and the next iteration sees their results, until a step ends the dispatch.
+//! Every step is journaled before its effects, so that [`TurnRunner::resume`] continues where a process stopped.
 //!
-//! Inside, `machine` decides what happens next and `driver` does it.
+//! Internally, `machine` decides what happens next and `driver` performs it.
 
 mod answers;
 mod calls;

@@ -30,8 +30,9 @@ use crate::turn::{CancelSignal, TimedStore, TurnError, TurnRunner, run_cancellab
 
 /// Claims turns from a store and runs them, several at a time, until it is told to stop.
 ///
-/// It claims a turn only when it has room to run it, so that turns wait in the store, where every worker can take them. It is
-/// woken by the store when there is something to claim, and looks from time to time in case it was not told.
+/// It claims a turn only when it has room to run it, so that turns wait in the store, where every worker can take them.
+/// The store wakes it when there is something to claim. It also polls from time to time, in case a notification was
+/// lost.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -95,9 +96,9 @@ impl Worker {
         WorkerBuilder::new(store, Arc::new(source))
     }
 
-    /// Claims turns and runs them until the signal is given. Then it claims no more, waits until the turns that run have
-    /// ended or the drain deadline has passed, stops those that are left, and gives all leases back, so that other workers can
-    /// continue at once.
+    /// Claims turns and runs them until the signal is given. It then claims no more turns, waits until the running
+    /// turns have ended or the drain deadline has passed, stops the remaining ones, and returns all leases, so that
+    /// other workers can continue at once.
     ///
     /// Dropping the future stops all turns at once; they can be resumed.
     ///
@@ -173,7 +174,7 @@ impl fmt::Debug for Worker {
     }
 }
 
-/// What came of asking the store for a turn.
+/// The result of asking the store for a turn.
 enum Claim {
     Turn(Box<Lease>),
     Nothing,
@@ -300,7 +301,7 @@ impl WorkerShared {
         }
     }
 
-    /// Gives back the leases of turns that were stopped, and waits for it, because the process may end next.
+    /// Returns the leases of stopped turns, and waits for it, because the process may end next.
     async fn release_stopped(&self) {
         for lease in self.counters.take_stopped() {
             if let Err(error) = self.store.release(lease).await {

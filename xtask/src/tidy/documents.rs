@@ -79,6 +79,34 @@ fn missing_tests(row: &str, known: &HashSet<(String, String)>) -> Vec<String> {
     missing.map(|(krate, test)| format!("`{krate}` has no test `{test}`: {row}")).collect()
 }
 
+/// The walk through a tool call is the map of a new reader, so that a function that was renamed must not stay in it.
+#[test]
+fn the_walk_names_functions_that_exist() {
+    let map = read("ARCHITECTURE.md");
+    let walk = map.split_once("### One tool call").and_then(|(_, rest)| rest.split_once("\n## "));
+    let rows = table_rows(walk.map_or("", |(walk, _)| walk).lines());
+    assert!(!rows.is_empty(), "ARCHITECTURE.md has no table under the heading `One tool call`");
+    let sources = library_crates().into_iter().flat_map(|dir| files(&dir, &["rs"]));
+    let sources: String = sources.map(|path| read(&path)).collect();
+    let mut problems = Vec::new();
+    for function in rows.into_iter().flat_map(named_functions) {
+        let declared = [format!("fn {function}("), format!("fn {function}<")];
+        if !declared.iter().any(|it| sources.contains(it)) {
+            problems
+                .push(format!("ARCHITECTURE.md walks through `{function}`, which does not exist"));
+        }
+    }
+    report(&problems);
+}
+
+/// The functions that the second column of a row names in backticks, without the names of types.
+fn named_functions(row: &str) -> Vec<&str> {
+    let column = row.split('|').nth(2).unwrap_or_default();
+    let names = column.split('`').skip(1).step_by(2);
+    let names = names.map(|span| span.rsplit("::").next().unwrap_or(span));
+    names.filter(|it| it.starts_with(|first: char| first.is_ascii_lowercase())).collect()
+}
+
 #[test]
 fn links_between_documents_lead_somewhere() {
     let mut problems = Vec::new();
@@ -218,6 +246,12 @@ fn declared_tests(source: &str) -> Vec<&str> {
         }
     }
     tests
+}
+
+#[test]
+fn functions_of_a_row_are_found_in_its_second_column() {
+    let row = "| 1 | `A::b` (`c` inside), through `D` | `e/f.rs` |";
+    assert_eq!(named_functions(row), ["b", "c"]);
 }
 
 #[test]

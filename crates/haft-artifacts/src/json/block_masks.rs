@@ -1,6 +1,6 @@
 //! Sixty-four bytes of JSON at once, as masks with a bit per byte.
 
-/// What stands where in a block; the lowest bit is the first byte.
+/// The classes of the bytes of a block; the lowest bit is the first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct BlockMasks {
     pub(super) quotes: u64,
@@ -77,7 +77,7 @@ impl StringTracker {
         inside
     }
 
-    /// Whether all of a block is inside a string, if that is seen at once.
+    /// Whether all of a block is inside a string, by a quick check.
     #[inline]
     pub(super) fn cover(self, block: &[u8; 64]) -> bool {
         self.inside != 0

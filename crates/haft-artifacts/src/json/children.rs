@@ -13,7 +13,7 @@ use super::validate;
 /// Whether to continue.
 pub(super) type ChildFlow = Result<ControlFlow<()>, ScanError>;
 
-/// Goes on.
+/// Continues with the next child.
 pub(super) const CONTINUE: ChildFlow = Ok(ControlFlow::Continue(()));
 
 /// A child of a container.
@@ -25,7 +25,7 @@ pub(super) enum Child<'d> {
 }
 
 impl JsonScan {
-    /// Gives the children from one on, until told to stop.
+    /// Visits the children from index `from` on, until `take` stops.
     pub(super) fn for_each_child(
         &mut self,
         container: &Container,

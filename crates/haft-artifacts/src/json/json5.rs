@@ -240,15 +240,30 @@ impl<'a> Json5Reader<'a> {
         }
         let sign = if negative { "-" } else { "" };
         if self.eat_word("0x") || self.eat_word("0X") {
-            let digits = self.take_digits(16);
-            if digits.is_empty() {
-                return Err(self.expected("a hexadecimal digit"));
-            }
-            let beyond = self.fault_at(ParseErrorKind::NumberOutOfRange, start);
-            let value = u128::from_str_radix(digits, 16).map_err(|_| beyond)?;
-            let _ = write!(self.out, "{sign}{value}");
-            return Ok(());
+            return self.parse_hex_digits(start, sign);
         }
+        let literal = self.parse_decimal_literal(sign)?;
+        if Document::parse(&literal).is_err() {
+            return Err(self.fault_at(ParseErrorKind::NumberOutOfRange, start));
+        }
+        self.out.push_str(&literal);
+        Ok(())
+    }
+
+    /// Parses the digits after `0x`, of a number that begins at `start`.
+    fn parse_hex_digits(&mut self, start: usize, sign: &str) -> Result<(), JsonFault> {
+        let digits = self.take_digits(16);
+        if digits.is_empty() {
+            return Err(self.expected("a hexadecimal digit"));
+        }
+        let beyond = self.fault_at(ParseErrorKind::NumberOutOfRange, start);
+        let value = u128::from_str_radix(digits, 16).map_err(|_| beyond)?;
+        let _ = write!(self.out, "{sign}{value}");
+        Ok(())
+    }
+
+    /// Parses a decimal number after its sign. Returns it as strict JSON writes it.
+    fn parse_decimal_literal(&mut self, sign: &str) -> Result<String, JsonFault> {
         let first = self.at;
         let whole = self.take_digits(10);
         if whole.len() > 1 && whole.starts_with('0') {
@@ -276,11 +291,7 @@ impl<'a> Json5Reader<'a> {
             literal.push_str(if minus { "e-" } else { "e" });
             literal.push_str(exponent);
         }
-        if Document::parse(&literal).is_err() {
-            return Err(self.fault_at(ParseErrorKind::NumberOutOfRange, start));
-        }
-        self.out.push_str(&literal);
-        Ok(())
+        Ok(literal)
     }
 
     fn take_digits(&mut self, radix: u32) -> &'a str {

@@ -17,8 +17,8 @@ pub(super) struct LineRecord {
     pub(super) end: u64,
 }
 
-/// The next line that is not blank, from a cursor at the start of a line. The cursor stands at its start
-/// then, and the content ends with the line.
+/// The next line that is not blank, from a cursor at the start of a line. The cursor is then at its start, and the
+/// content ends with the line.
 pub(super) fn next_record(cursor: &mut ContentCursor) -> Result<Option<LineRecord>, ScanError> {
     cursor.clear_end();
     if cursor.skip_space()?.is_none() {
@@ -71,7 +71,7 @@ fn long_line_end(cursor: &mut ContentCursor) -> Result<u64, ScanError> {
     }
 }
 
-/// Refuses what stands after the value of a record.
+/// Refuses text after the value of a record.
 pub(super) fn expect_end(cursor: &mut ContentCursor) -> Result<(), ScanError> {
     match cursor.skip_space()? {
         None => Ok(()),

@@ -19,7 +19,7 @@ use super::view::JsonLength;
 use crate::record_condition::RecordCondition;
 use crate::scan::saturating_len;
 
-/// What the content is made of, for queries of records.
+/// The sequence of records in the content.
 enum RecordSequence {
     /// Lines, or the elements of a large list.
     Children(Arc<Container>),
@@ -164,7 +164,7 @@ pub(super) fn slice_records(
     Ok(listing.finish_of(until - from))
 }
 
-/// The slice of a list that fits into a tree, or the root if it is no list.
+/// The slice of a list that fits into a tree, or the root if it is not a list.
 fn slice_tree(
     root: ValueRef<'_>,
     (start, end): (Option<i64>, Option<i64>),

@@ -14,7 +14,7 @@ use super::scan::JsonScan;
 /// What takes the values that a path selects.
 pub(super) enum SelectionSink<'l> {
     Listing(&'l mut QueryListBuilder, usize),
-    /// Wants to know whether there is one.
+    /// Checks whether there is one.
     Any(&'l mut bool),
 }
 

@@ -1,7 +1,7 @@
 //! Skips a value without looking into it.
 //!
-//! Brackets are matched, strings are ended, and the depth is bounded; scalars are read strictly. What
-//! stands between the brackets of a container is not checked.
+//! Brackets are matched, strings are ended, and the depth is bounded; scalars are read strictly. The text between the
+//! brackets of a container is not checked.
 
 use haft_core::json::{MAX_DEPTH, ParseErrorKind};
 use memchr::memchr2;
@@ -179,7 +179,7 @@ impl OpenBrackets {
     }
 }
 
-/// Where a scalar that is no string ends.
+/// Where a scalar that is not a string ends.
 pub(super) fn ends_scalar(byte: u8) -> bool {
     is_space(byte) || matches!(byte, b',' | b']' | b'}' | b':' | b'"' | b'[' | b'{')
 }

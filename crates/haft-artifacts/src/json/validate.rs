@@ -1,7 +1,7 @@
-//! JSON validated, in one pass and without a tree.
+//! Validates JSON in one pass and without a tree.
 //!
-//! Accepts exactly what [`Document::parse`] accepts, but for two things: bytes inside strings that are
-//! not UTF-8 are let through, as they are shown as U+FFFD, and numbers have at most 64 KiB.
+//! It accepts what [`Document::parse`] accepts, with two exceptions: invalid UTF-8 inside strings is accepted, because
+//! it is shown as U+FFFD, and numbers have at most 64 KiB.
 
 use haft_core::json::{Document, MAX_DEPTH, ParseErrorKind};
 

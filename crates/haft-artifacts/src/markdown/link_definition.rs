@@ -39,7 +39,7 @@ pub(super) enum ParagraphExtent {
     Beginning,
 }
 
-/// Why there is no definition.
+/// Why a text is not a definition.
 #[derive(Debug, PartialEq, Eq)]
 enum DefinitionMiss {
     Other,

@@ -180,7 +180,7 @@ fn normalise(label: &str) -> String {
     text.to_lowercase().to_uppercase().to_lowercase()
 }
 
-/// The most headings, and code blocks, of an index.
+/// The maximum number of headings, and code blocks, of an index.
 const ENTRY_LIMIT: usize = 200_000;
 /// Bytes of heading texts and languages together.
 const TEXT_LIMIT: usize = 16 * 1024 * 1024;

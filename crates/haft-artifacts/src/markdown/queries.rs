@@ -201,7 +201,7 @@ async fn tree(args: Args, asked: QueryContext) -> Result<QueryOutput, ToolFailur
     Ok(part.note_rest(QueryOutput::value(writer.finish().root(), asked.budget)))
 }
 
-/// The lines that a query is about, with the index that resolves their references.
+/// The lines that a query reads, with the index that resolves their references.
 struct IndexedPart {
     index: Arc<MarkdownIndex>,
     part: MarkdownPart,

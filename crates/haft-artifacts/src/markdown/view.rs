@@ -18,7 +18,7 @@ pub(super) struct MarkdownView {
 }
 
 impl MarkdownView {
-    /// The artifact that a query is about.
+    /// The queried artifact.
     pub(super) fn of_query(asked: &QueryContext) -> Self {
         Self { content: ContentView::of_query(asked) }
     }

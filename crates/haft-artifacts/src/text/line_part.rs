@@ -81,7 +81,7 @@ impl LinePartScan {
         Self { index, number, requested, cap, start, end, lost: false, part: None }
     }
 
-    fn block_read(&self, line: u64) -> Option<ReadRequest> {
+    fn block_request(&self, line: u64) -> Option<ReadRequest> {
         let BlockStart { offset, .. } = self.index.locate(line)?;
         let left = self.index.byte_length().saturating_sub(offset);
         let len = left.min(u64::from(self.index.block_size().get()));
@@ -147,8 +147,8 @@ impl ContentScan for LinePartScan {
             return None;
         }
         match (self.start, self.end) {
-            (None, _) => self.block_read(self.number),
-            (_, None) => self.block_read(self.number + 1),
+            (None, _) => self.block_request(self.number),
+            (_, None) => self.block_request(self.number + 1),
             (Some(start), Some(end)) => {
                 let part = self.bytes_to_read(&(start..end));
                 let len = usize::try_from(part.end - part.start).ok()?;

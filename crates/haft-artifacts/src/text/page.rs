@@ -171,7 +171,7 @@ impl BudgetedLines {
         omitted.map(|(_, number)| number)
     }
 
-    /// Takes the room for a line that follows so many others. Returns false if there is none.
+    /// Reserves the room for a line after `count` others. Returns false if there is none.
     fn take_room(&mut self, count: usize, line: &TextLine) -> bool {
         let bytes = self.bytes.saturating_add(line.text.len() + 1);
         if self.limit_reached.is_some() {

@@ -128,5 +128,5 @@ impl ElementVisitor for RootKeys {
     }
 }
 
-/// The most bytes that distinct names may have.
+/// The maximum number of bytes that distinct names may have.
 const NAME_BYTES: usize = 4 * 1024 * 1024;

@@ -299,5 +299,5 @@ fn check_depth(depth: usize) -> Result<(), TooDeep> {
 }
 
 pub(super) const TEXT: &str = "#text";
-/// The most bytes of the projection as JSON text.
+/// The maximum number of bytes of the projection as JSON text.
 const PROJECTED_BYTES: usize = 16 * 1024 * 1024;

@@ -38,7 +38,7 @@ pub(super) enum VisitStop {
     Done,
     /// There is more than the visitor can store.
     Full {
-        /// The most bytes that it can store.
+        /// The maximum number of bytes that it can store.
         limit: usize,
     },
 }
@@ -248,7 +248,7 @@ impl<V: ElementVisitor> XmlScan<V> {
         self.notify_visitor(|visitor, _| Ok(visitor.close()), text, start)
     }
 
-    /// Calls the visitor, and tells it whether an element is open.
+    /// Calls the visitor with whether an element is open.
     fn notify_visitor(
         &mut self,
         ask: impl FnOnce(&mut V, bool) -> Result<VisitFlow, XmlFault>,

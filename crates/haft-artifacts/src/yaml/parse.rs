@@ -102,7 +102,7 @@ pub(super) enum FlatNode {
     Mapping {
         end: u32,
     },
-    /// What an alias stands for.
+    /// An alias.
     Alias {
         target: u32,
     },

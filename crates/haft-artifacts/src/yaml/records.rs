@@ -223,7 +223,7 @@ fn continue_if(more: bool) -> ControlFlow<()> {
     if more { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
 }
 
-/// The most bytes that the distinct keys of all documents may have.
+/// The maximum number of bytes that the distinct keys of all documents may have.
 const KEY_BYTES: usize = 4 * 1024 * 1024;
 
 pub(super) const CUT_SHORT: &str = "the path finds more than is looked at in one query; ask for less, such as a part of the document";

@@ -1,8 +1,8 @@
-//! How much one answer may hold.
+//! Limits on the size of one query result.
 
 use std::num::NonZeroUsize;
 
-/// What an answer may hold at most.
+/// The maximum size of a query result.
 ///
 /// ```
 /// use haft_core::artifact::Budget;
@@ -30,28 +30,28 @@ impl Budget {
         Self { lines, bytes: 16 * 1024, line_bytes: 4 * 1024 }
     }
 
-    /// At most so many lines.
+    /// Sets the maximum number of lines.
     #[must_use]
     pub fn lines(mut self, lines: NonZeroUsize) -> Self {
         self.lines = lines;
         self
     }
 
-    /// At most so many bytes of text.
+    /// Sets the maximum number of bytes of text.
     #[must_use]
     pub fn bytes(mut self, bytes: usize) -> Self {
         self.bytes = bytes;
         self
     }
 
-    /// At most so many bytes of one line.
+    /// Sets the maximum number of bytes of one line.
     #[must_use]
     pub fn line_bytes(mut self, bytes: usize) -> Self {
         self.line_bytes = bytes;
         self
     }
 
-    /// What a line may have: no more than the answer.
+    /// The maximum number of bytes of a line, which is never more than that of the result.
     #[must_use]
     pub fn line_cap(&self) -> usize {
         self.line_bytes.min(self.bytes)

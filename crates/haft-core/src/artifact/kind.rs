@@ -6,10 +6,10 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// The sort of an artifact's content, by name. It decides which queries the model gets for it.
+/// The kind of an artifact's content, by name. It determines which queries the model can use on it.
 ///
-/// The names are open: a format of your own brings its own. A kind that no format knows is read as
-/// text, because the queries of text work on everything.
+/// The names are open: a custom format has its own. A kind that no format reads is treated as text, because text
+/// queries work on any content.
 ///
 /// ```
 /// use haft_core::artifact::ArtifactKind;
@@ -32,11 +32,11 @@ pub struct InvalidArtifactKind;
 impl ArtifactKind {
     /// Plain lines of text.
     pub const TEXT: Self = Self::named("text");
-    /// JSON, whose shape is inferred: one value, a value a line, or JSON5.
+    /// JSON, whose notation is detected: one value, one value per line, or JSON5.
     pub const JSON: Self = Self::named("json");
-    /// A JSON value a line.
+    /// One JSON value per line.
     pub const JSONL: Self = Self::named("jsonl");
-    /// Another name for a JSON value a line.
+    /// Another name for one JSON value per line.
     pub const NDJSON: Self = Self::named("ndjson");
     /// JSON5.
     pub const JSON5: Self = Self::named("json5");
@@ -46,15 +46,15 @@ impl ArtifactKind {
     pub const YAML: Self = Self::named("yaml");
     /// XML.
     pub const XML: Self = Self::named("xml");
-    /// Rows of fields, parted by commas, semicolons, tabs or bars.
+    /// Rows of fields, separated by commas, semicolons, tabs or bars.
     pub const CSV: Self = Self::named("csv");
 
     /// A kind by a name that is known when the program is compiled.
     ///
     /// # Panics
     ///
-    /// The name is not 1 to 32 lower-case letters, digits and `-`. In a `const`, where this belongs,
-    /// that is an error of the compiler.
+    /// The name is not 1 to 32 lower-case letters, digits and `-`. In a `const`, where it should be used, this is a
+    /// compile error.
     #[must_use]
     #[expect(clippy::panic, reason = "meant for constants, where it stops the compiler")]
     pub const fn named(name: &'static str) -> Self {
@@ -64,7 +64,7 @@ impl ArtifactKind {
         Self(Cow::Borrowed(name))
     }
 
-    /// The kind by the extension of a file name; text if the extension says nothing.
+    /// The kind by the extension of a file name; text if the extension is unknown.
     ///
     /// ```
     /// use haft_core::artifact::ArtifactKind;

@@ -1,4 +1,4 @@
-//! What a query answers with: text for the model, within a budget, that says what it left out.
+//! Results of queries: text for the model, within a budget, that says what it left out.
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -7,7 +7,7 @@ use super::Budget;
 use crate::invariant::OrReport as _;
 use crate::json::{ValueRef, pretty_start};
 
-/// The answer to a query.
+/// The result of a query.
 ///
 /// How values become text, so that a model can tell them apart:
 ///
@@ -20,13 +20,13 @@ use crate::json::{ValueRef, pretty_start};
 /// | a number | its decimal digits |
 /// | everything else | JSON, indented by two spaces |
 ///
-/// What was left out stands in square brackets on the last line, and how to ask for it.
+/// The last line says in square brackets what was left out, and how to ask for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct QueryOutput(String);
 
 impl QueryOutput {
-    /// There is nothing to answer with, as for the keys of something that has none.
+    /// The result of a query that has no value, such as one for the keys of a value without keys.
     ///
     /// ```
     /// use haft_core::artifact::QueryOutput;
@@ -37,7 +37,7 @@ impl QueryOutput {
         Self::sentinel("undefined")
     }
 
-    /// A word that stands for a value without a text of its own; shown in parentheses.
+    /// A word for a value that has no text of its own, shown in parentheses.
     pub fn sentinel(what: impl fmt::Display) -> Self {
         Self(format!("({what})"))
     }
@@ -52,7 +52,7 @@ impl QueryOutput {
         Self(value.to_string())
     }
 
-    /// A text. What does not fit into the budget is cut off at the end of a line.
+    /// A text. If it does not fit into the budget, it is truncated at the end of a line.
     ///
     /// ```
     /// use haft_core::artifact::{Budget, QueryOutput};
@@ -68,7 +68,7 @@ impl QueryOutput {
         Self::start_of_text(text, size, budget)
     }
 
-    /// A text of `size` bytes, of which at least as much is there as the budget has room for.
+    /// A text of `size` bytes, of which `text` contains at least as much as the budget has room for.
     fn start_of_text(text: String, size: usize, budget: Budget) -> Self {
         if text.is_empty() {
             return Self::sentinel("empty text");
@@ -104,8 +104,8 @@ impl QueryOutput {
         }
     }
 
-    /// A list of values that are all at hand, from the one after the first `skip` on. For values that
-    /// have to be looked for there is [`QueryListBuilder`].
+    /// A list of values that are all in memory, without the first `skip`. Use [`QueryListBuilder`] for values that have
+    /// to be searched for.
     ///
     /// ```
     /// use haft_core::artifact::{Budget, QueryOutput};
@@ -134,7 +134,7 @@ impl QueryOutput {
         }
     }
 
-    /// Adds words about the answer on a last line of their own, in square brackets.
+    /// Adds a note about the result on a last line of its own, in square brackets.
     ///
     /// ```
     /// use haft_core::artifact::QueryOutput;
@@ -162,8 +162,8 @@ impl QueryOutput {
 
 /// A list of values that grows until the budget is full.
 ///
-/// The caller offers values one after the other and stops when there is no more room. The
-/// first `skip` values are passed over, which is how the next query goes on where this one stopped.
+/// The caller offers values one after the other and stops when there is no more room. The first `skip` values are
+/// skipped, so that the next query can continue where this one stopped.
 ///
 /// ```
 /// use haft_core::artifact::{Budget, QueryListBuilder};
@@ -188,16 +188,16 @@ pub struct QueryListBuilder {
     /// Whether all values that are shown are strings of one line.
     all_bare: bool,
     lines: usize,
-    /// The bytes of the answer as one string a line.
+    /// The bytes of the result as one string per line.
     line_bytes: usize,
-    /// The bytes of the answer as a JSON list.
+    /// The bytes of the result as a JSON list.
     json_bytes: usize,
     full: bool,
-    /// The size of the one value that did not fit into an answer alone.
+    /// The size of a single value that did not fit into the result.
     cut_from: Option<u64>,
 }
 
-/// A value that is shown, as text of its own.
+/// A value of the list as text.
 #[derive(Debug)]
 struct ListItem {
     /// A string's own text if it is one line, else JSON.
@@ -206,7 +206,7 @@ struct ListItem {
 }
 
 impl QueryListBuilder {
-    /// An empty list that passes over the first `skip` values.
+    /// An empty list that skips the first `skip` values.
     #[must_use]
     pub fn new(budget: Budget, skip: u64) -> Self {
         let (seen, items, all_bare) = (0, Vec::new(), true);
@@ -240,7 +240,7 @@ impl QueryListBuilder {
         self.push_item(ListItem { text: start.to_owned(), bare: false }, Some(bytes))
     }
 
-    /// Whether the next value will be passed over without a look, so that it need not be read.
+    /// Whether the next value will be skipped, so that it need not be read.
     #[must_use]
     pub fn skips_next(&self) -> bool {
         self.seen < self.skip
@@ -289,13 +289,13 @@ impl QueryListBuilder {
         ControlFlow::Continue(())
     }
 
-    /// The answer, when everything was offered or `push` said that there is no room.
+    /// The result, after all values were offered or `push` reported that there is no room.
     pub fn finish(self) -> QueryOutput {
         let more = self.seen > self.shown_until();
         self.into_output(if more { Some(ListRest::Unknown) } else { None })
     }
 
-    /// The answer, when it is known how many values there are in all.
+    /// The result, when the total number of values is known.
     pub fn finish_of(self, total: u64) -> QueryOutput {
         let rest = total.saturating_sub(self.shown_until());
         self.into_output((rest > 0).then_some(ListRest::Known(rest)))

@@ -16,10 +16,10 @@ use crate::spool::{
 };
 use crate::trust::TrustLabel;
 
-/// A result that is stored outside the prompt, and that the model queries by a handle.
+/// A result that is stored outside the prompt and that the model queries by a handle.
 ///
-/// It never changes; cloning copies a pointer. Its label was fixed when it was produced, and every
-/// answer to a query has it too.
+/// It never changes; cloning copies a pointer. Its label was fixed when it was produced, and the result of every query
+/// has the same label.
 #[derive(Clone)]
 pub struct SpooledArtifact {
     shared: Arc<Shared>,
@@ -33,7 +33,7 @@ struct Shared {
     digest: Option<ContentDigest>,
     integrity: Integrity,
     is_lost: bool,
-    /// What a format has found out about the content: one value, of the type the format likes.
+    /// What a format has found out about the content: one value of a type that the format chooses.
     memo: Mutex<Option<Arc<dyn Any + Send + Sync>>>,
 }
 
@@ -53,7 +53,7 @@ impl SpooledArtifact {
     }
 
     /// Stored content whose digest is known. The record of the artifact keeps the digest, so that another process
-    /// notices content that was changed or cut.
+    /// notices content that was changed or truncated.
     pub(crate) fn with_digest(
         kind: ArtifactKind,
         reader: Arc<dyn SpoolReader>,
@@ -80,7 +80,7 @@ impl SpooledArtifact {
         &self.shared.kind
     }
 
-    /// Its bytes, exactly as they were given.
+    /// A reader of its bytes, exactly as they were stored.
     #[must_use]
     pub fn reader(&self) -> &Arc<dyn SpoolReader> {
         &self.shared.reader
@@ -97,8 +97,8 @@ impl SpooledArtifact {
         }
     }
 
-    /// Compares the hash of the content with that of what was stored, which reads all of it once. Does nothing if that
-    /// was done before.
+    /// Compares the hash of the content with the stored hash, which reads all of the content once. Does nothing if it
+    /// was verified before.
     ///
     /// # Errors
     ///
@@ -112,9 +112,9 @@ impl SpooledArtifact {
         }
     }
 
-    /// Its bytes, without waiting until their hash is compared: to show the beginning of large content at once. A program
-    /// that uses it also calls [`verify`](Self::verify), says until then that the content is unverified, and says so
-    /// if it turns out to be changed. It has the length of what was stored.
+    /// Its bytes, without waiting for the verification of their hash, so that the beginning of large content can be
+    /// shown at once. A program that uses it must also call [`verify`](Self::verify), say until then that the content
+    /// is unverified, and report it if the content was changed. The reader has the stored length.
     #[must_use]
     pub fn unverified_reader(&self) -> &Arc<dyn SpoolReader> {
         match &self.shared.integrity {
@@ -153,13 +153,13 @@ impl SpooledArtifact {
             .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
     }
 
-    /// Whether the content was not there any more when the artifact was loaded. Every read fails then.
+    /// Whether the content no longer existed when the artifact was loaded. Every read then fails.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         self.shared.is_lost
     }
 
-    /// How far it may be trusted.
+    /// How much it may be trusted.
     #[must_use]
     pub const fn label(&self) -> TrustLabel {
         self.label
@@ -171,15 +171,14 @@ impl SpooledArtifact {
         Self { shared: Arc::clone(&self.shared), label: self.label.floor(ceiling) }
     }
 
-    /// What a format knows about the content: made by the first query that needs it and kept for those
-    /// that follow. There is one such value for an artifact; it should say where things are, not what
-    /// they are, so that it stays small.
+    /// What a format knows about the content. The first query that needs it makes it, and later queries reuse it. An
+    /// artifact has one such value; it should say where things are, not what they are, so that it stays small.
     ///
-    /// Two queries at the same time may both make it; both get a value that holds.
+    /// Two queries at the same time may both make it; both get a valid value.
     ///
     /// # Errors
     ///
-    /// What `make` failed with. Nothing is cached then.
+    /// The error of `make`. Nothing is cached then.
     pub async fn memo<T, E, F>(&self, make: F) -> Result<Arc<T>, E>
     where
         T: Any + Send + Sync,
@@ -264,7 +263,7 @@ impl ArtifactRecord {
         SpooledArtifact::with_integrity((self.kind, reader), self.label, self.content, integrity)
     }
 
-    /// The artifact if its content is not there any more. Queries fail and say so.
+    /// The artifact if its content no longer exists. Queries fail with that reason.
     #[must_use]
     pub(crate) fn load_lost(self) -> SpooledArtifact {
         let bytes = self.content.map_or(0, |digest| digest.byte_length());
@@ -302,7 +301,7 @@ impl Coded for NotDescribable {
 pub struct ArtifactDraft {
     pub(crate) kind: ArtifactKind,
     pub(crate) content: DraftContent,
-    /// How far the content may be trusted at most; the tool's own label if nothing.
+    /// The most that the content may be trusted; `None` for the tool's own label.
     pub(crate) label: Option<TrustLabel>,
 }
 
@@ -319,8 +318,8 @@ impl ArtifactDraft {
         Self { kind, content: DraftContent::New(content.into()), label: None }
     }
 
-    /// Says that the content comes from elsewhere. It will never be trusted more than this, nor more
-    /// than the tool is.
+    /// Declares that the content comes from another source. It is then trusted no more than this label, and no more
+    /// than the tool.
     #[must_use]
     pub fn with_label(mut self, label: TrustLabel) -> Self {
         self.label = Some(self.label.map_or(label, |known| known.floor(label)));

@@ -1,4 +1,4 @@
-//! The record of a call: what was asked, what came of it, and how far it got.
+//! The record of a call: the request, the outcome, and the state.
 
 use crate::error::codes;
 use std::sync::Arc;
@@ -19,12 +19,11 @@ use crate::schema::Change;
 use crate::schema::args::{Args, RawArgs};
 use crate::trust::TrustLabel;
 
-/// One call of a tool as the turn remembers it.
+/// The record of one call of a tool.
 ///
-/// Every proposed call ends as exactly one record that the model sees: also one with arguments that
-/// were refused, of a tool that does not exist, or that was cancelled. Raw arguments, accepted ones and
-/// the changes between them stand side by side. The call id is computed, never given, so that it
-/// cannot be wrong.
+/// Every proposed call ends as exactly one record that the model sees: also one with arguments that were refused, of a
+/// tool that does not exist, or that was cancelled. It contains the raw arguments, the accepted ones, and the changes
+/// between them. The call id is computed, never given, so that it cannot be wrong.
 ///
 /// ```
 /// use std::num::NonZeroU32;
@@ -43,7 +42,7 @@ pub struct ToolCall {
     pub(crate) id: RecordId,
     pub(crate) tool: Arc<str>,
     pub(crate) raw: RawArgs,
-    /// The arguments the handler got; nothing if they were refused.
+    /// The arguments the handler got, or `None` if they were refused.
     pub accepted: Option<Args>,
     /// The arguments that a person approved instead of the raw ones. Boxed, because few calls have them.
     pub edited: Option<Box<RawArgs>>,
@@ -52,9 +51,9 @@ pub struct ToolCall {
     /// What coercion changed.
     pub changes: Vec<Change>,
     pub(crate) state: CallState,
-    /// What came of it; nothing before the end and for calls that failed.
+    /// Its outcome, or `None` before the end and for calls that failed.
     pub results: Option<ToolResults>,
-    /// Why it failed, as the model is told.
+    /// Why it failed, in the words that the model sees.
     pub error: Option<CallError>,
     pub(crate) cause: Option<Box<str>>,
     pub(crate) label: TrustLabel,
@@ -77,7 +76,7 @@ pub struct ToolCall {
     pub completed_at: Option<Timestamp>,
 }
 
-/// How far a call has got. The arrows go one way; see [`ToolCall::advance`].
+/// The state of a call. States change in one direction; see [`ToolCall::advance`].
 ///
 /// ```
 /// use haft_core::call::CallState;
@@ -118,14 +117,14 @@ pub enum ToolResults {
     Media(Vec<Media>),
 }
 
-/// Why a call failed, as the record keeps it.
+/// Why a call failed, as it is stored in the record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct CallError {
     /// The stable code.
     pub code: ErrorCode,
-    /// What the model is told.
+    /// The message that the model sees.
     pub message: String,
     /// Whether the same call may succeed later.
     pub retryable: bool,
@@ -172,8 +171,8 @@ impl CallState {
         matches!(self, Self::Succeeded | Self::Failed | Self::Cancelled | Self::Unknown)
     }
 
-    /// Whether a call may go from here to there. A call that has not begun can fail (refused) or be
-    /// cancelled; only a running one can succeed or be lost.
+    /// Whether a call may change from this state to another. A call that has not begun can fail (refused) or be
+    /// cancelled; only a running one can succeed or become unknown.
     #[must_use]
     pub const fn may_become(self, next: Self) -> bool {
         match self {
@@ -186,8 +185,8 @@ impl CallState {
 }
 
 impl ToolCall {
-    /// The record of a call that was just asked for. `occurrence` tells equal calls of one turn apart;
-    /// see [`Occurrences`](super::OccurrenceCounter).
+    /// The record of a newly requested call. `occurrence` distinguishes equal calls of one turn; see
+    /// [`OccurrenceCounter`](super::OccurrenceCounter).
     #[must_use]
     pub fn requested(
         tool: impl Into<String>,
@@ -232,7 +231,7 @@ impl ToolCall {
         }
     }
 
-    /// Says where it was asked for: the iteration, and the place among its calls, both from zero.
+    /// Sets where it was requested: the iteration, and the position among its calls, both counted from zero.
     #[must_use]
     pub fn at_place(mut self, iteration: u32, ordinal: u32) -> Self {
         (self.iteration, self.ordinal) = (iteration, ordinal);
@@ -259,15 +258,15 @@ impl ToolCall {
         self.edited.as_deref().unwrap_or(&self.raw)
     }
 
-    /// Keeps the id that the provider gave the call.
+    /// Sets the id that the provider gave the call.
     #[must_use]
     pub fn with_provider_id(mut self, id: impl Into<String>) -> Self {
         self.provider_id = Some(id.into());
         self
     }
 
-    /// Keeps what the provider wants back as it came, and the tag of those who understand it. `null` is
-    /// nothing; the tag can stand alone.
+    /// Sets a value that the provider wants back unchanged, and the tag of the providers that understand it. `null`
+    /// counts as no value; there can be a tag without a value.
     ///
     /// # Errors
     ///
@@ -283,11 +282,11 @@ impl ToolCall {
         if faults.is_empty() { Ok(self) } else { Err(Self::refused(faults)) }
     }
 
-    /// Whether the parts of the record go together. What is stored is checked.
+    /// Checks that the parts of the record are consistent. Stored records are checked.
     ///
     /// # Errors
     ///
-    /// Everything that is wrong.
+    /// Every problem that was found.
     pub fn check(&self) -> Result<(), InvalidRecord> {
         let mut faults = RecordFaults::default();
         let wrong = [
@@ -361,7 +360,7 @@ impl ToolCall {
         self
     }
 
-    /// The record of a call that ended without a result. A call that is over already stays as it is.
+    /// The record of a call that ended without a result. A call that has already ended stays unchanged.
     #[must_use]
     pub fn ended(mut self, state: CallState, error: CallError, at: Timestamp) -> Self {
         if self.state.is_final() || !state.is_final() || state == CallState::Succeeded {
@@ -375,7 +374,7 @@ impl ToolCall {
     }
 
     /// Records what made a failed call fail, for the operator: the chain of errors, or the message of a panic. The text
-    /// is cut to 4 KiB, is not stored if the message for the model says the same, and is never sent to a model.
+    /// is truncated to 4 KiB, is not stored if the message for the model says the same, and is never sent to a model.
     #[must_use]
     pub fn with_cause(mut self, cause: Option<String>) -> Self {
         let said = self.error.as_ref().map(|error| error.message.as_str());
@@ -385,7 +384,7 @@ impl ToolCall {
         self
     }
 
-    /// What made the call fail, for the operator; nothing if the message of [`error`](Self::error) says it all.
+    /// What made the call fail, for the operator, or `None` if the message of [`error`](Self::error) says it all.
     #[must_use]
     pub fn cause(&self) -> Option<&str> {
         self.cause.as_deref()
@@ -415,7 +414,7 @@ impl ToolCall {
         self.id
     }
 
-    /// Content key of the call: what the seeds call the checksum.
+    /// The content key of the call.
     #[must_use]
     pub const fn call_id(&self) -> CallId {
         self.id.call_id()
@@ -427,13 +426,13 @@ impl ToolCall {
         &self.tool
     }
 
-    /// The arguments as they came.
+    /// The arguments as they were received.
     #[must_use]
     pub fn raw(&self) -> &RawArgs {
         &self.raw
     }
 
-    /// The text of its result; nothing if it gave none, or artifacts or media.
+    /// The text of its result, or `None` if it has no result, or artifacts or media.
     ///
     /// ```
     /// use std::num::NonZeroU32;
@@ -454,14 +453,14 @@ impl ToolCall {
         }
     }
 
-    /// How far the call's own text may be trusted, fixed when it ran: registering another tool under the
-    /// name later changes nothing. Errors are never trusted, and media answer for themselves.
+    /// How much the call's own text may be trusted, fixed when it ran: registering another tool under the name later
+    /// changes nothing. Errors are never trusted, and media have labels of their own.
     #[must_use]
     pub const fn label(&self) -> TrustLabel {
         self.label
     }
 
-    /// What the provider wants back as it came; never `null`.
+    /// What the provider wants back unchanged; never `null`.
     #[must_use]
     pub fn payload(&self) -> Option<&Value> {
         self.replay.payload()
@@ -473,20 +472,20 @@ impl ToolCall {
         self.replay.compatibility()
     }
 
-    /// Whether a provider that understands these tags can have the payload back. A call without a tag,
-    /// or with the tag `plain-text`, goes everywhere.
+    /// Whether the payload can be sent to a provider that understands these tags. A call without a tag, or with the tag
+    /// `plain-text`, can be sent to any provider.
     #[must_use]
     pub fn replays_with(&self, understood: &[&str]) -> bool {
         self.replay.fits(understood)
     }
 
-    /// How far the call has got.
+    /// The state of the call.
     #[must_use]
     pub const fn state(&self) -> CallState {
         self.state
     }
 
-    /// Moves the call on.
+    /// Moves the call to another state.
     ///
     /// # Errors
     ///

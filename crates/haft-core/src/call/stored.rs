@@ -1,7 +1,7 @@
 //! The stored form of a call.
 //!
-//! Arguments are stored as text, because a JSON value would lose digits of long integers, and because text
-//! that is no JSON has to survive too. On the way back the call id is computed again and compared.
+//! Arguments are stored as text, because a JSON value would lose digits of long integers, and because text that is not
+//! JSON must be stored too. When a call is loaded, its id is computed again and compared.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -224,8 +224,7 @@ fn readable(text: &str, is_json: bool) -> Result<(), NotStorable> {
 }
 
 impl RecordList<ToolCall> {
-    /// How often a call is in the list: what the seeds call the count of a checksum. It follows from
-    /// what is there, so that it is right after every change.
+    /// How often a call is in the list. It is computed from the list, so that it is correct after every change.
     #[must_use]
     pub fn call_count(&self, id: CallId) -> usize {
         self.count_keys(|key| key.call_id() == id)

@@ -1,4 +1,4 @@
-//! A clock that stands still until it is told otherwise.
+//! A clock that moves only when a test or program moves it.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -29,7 +29,7 @@ struct ManualState {
 }
 
 impl ManualClock {
-    /// A clock that stands at `now`; its monotonic time starts at zero.
+    /// A clock that shows `now`; its monotonic time starts at zero.
     #[must_use]
     pub const fn new(now: Timestamp) -> Self {
         Self { state: Mutex::new(ManualState { now, monotonic: Duration::ZERO }) }
@@ -52,7 +52,7 @@ impl ManualClock {
     }
 }
 
-/// A clock that stands at the Unix epoch.
+/// A clock that shows the Unix epoch.
 impl Default for ManualClock {
     fn default() -> Self {
         Self::new(Timestamp::EPOCH)

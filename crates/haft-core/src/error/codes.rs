@@ -43,7 +43,7 @@ crate::error_codes! {
     TURN_GATE_TIMEOUT: 408, continues, Model, retryable;
     /// A gate was aborted.
     TURN_GATE_ABORTED: 499, continues, Model, permanent;
-    /// A decision came to a gate that was settled before.
+    /// A decision arrived for a gate that was already settled.
     TURN_GATE_ALREADY_SETTLED: 409, continues, Operator, permanent;
     /// A gate was answered with a no.
     TURN_GATE_REJECTED: 403, continues, Model, permanent;
@@ -71,7 +71,7 @@ crate::error_codes! {
     TOOL_ALREADY_REGISTERED: 409, fatal, Operator, permanent;
     /// A dispatch context was refused.
     INVALID_LLM_EXECUTION_CONTEXT: 529, fatal, Operator, permanent;
-    /// A gate was waited for in a context that has none.
+    /// Code waited at a gate in a context that has no gates.
     LLM_EXECUTION_GATE_NOT_SUPPORTED: 501, continues, Operator, permanent;
     /// A dispatch was signalled a second time.
     LLM_EXECUTION_ALREADY_SIGNALLED: 500, fatal, Operator, permanent;
@@ -99,7 +99,7 @@ crate::error_codes! {
     LLM_RESPONSE_INVALID: 422, continues, Operator, permanent;
     /// A value cannot be serialised because its reader has no descriptor.
     READER_NOT_DESCRIBABLE: 422, continues, Operator, permanent;
-    /// No resolver knows the tag of a reader.
+    /// No resolver is registered for the tag of a reader.
     NO_READER_RESOLVER: 422, continues, Operator, permanent;
     /// The evaluator of a dynamic text failed.
     TOKENIZABLE_EVALUATOR_INVALID: 500, fatal, Operator, permanent;
@@ -109,7 +109,7 @@ crate::error_codes! {
     UNKNOWN_ENCODING: 422, continues, Model, permanent;
     /// A token counter failed.
     TOKEN_COUNTER_FAILED: 500, continues, Operator, permanent;
-    /// A turn came to one of its limits.
+    /// A turn reached one of its limits.
     LIMIT_REACHED: 429, continues, Operator, permanent;
     /// Something took longer than its deadline.
     DEADLINE_EXCEEDED: 408, continues, Operator, retryable;

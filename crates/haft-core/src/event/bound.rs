@@ -13,16 +13,16 @@ use crate::json::JsonWriter;
 use crate::schema::args::{Args, RawArgs};
 use crate::schema::{Change, Problem, Problems};
 
-/// Most bytes of a [`BoundedText`], without the note that says what is missing.
+/// The maximum number of bytes of a [`BoundedText`], without the note that says what is missing.
 const MAX_TEXT: usize = 4 * 1024;
 
-/// Most bytes of data or arguments that are shown whole.
+/// The maximum number of bytes of data or arguments that are shown whole.
 const MAX_DATA: usize = 16 * 1024;
 
 /// Most changes that are listed.
 const MAX_CHANGES: usize = 64;
 
-/// A text of at most 4 KiB. A longer one is cut when it is made, and says so. Clones share it.
+/// A text of at most 4 KiB. A longer text is truncated when it is created, and says so. Clones share it.
 ///
 /// ```
 /// use haft_core::event::BoundedText;
@@ -53,7 +53,7 @@ impl BoundedText {
         &self.0
     }
 
-    /// The text of a value, of which no more is written than is kept.
+    /// The text of a value. Writing stops as soon as the bound is reached.
     #[must_use]
     pub fn display(value: impl fmt::Display) -> Self {
         let mut head = Head::new(MAX_TEXT);
@@ -125,7 +125,7 @@ impl Serialize for BoundedText {
     }
 }
 
-/// Takes what it is given: what was written was cut already.
+/// Takes the text unchanged, because it was truncated when it was written.
 impl<'de> Deserialize<'de> for BoundedText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         String::deserialize(deserializer).map(|text| Self(text.into()))
@@ -254,7 +254,7 @@ fn append_note(mut text: String, bytes: Option<usize>) -> String {
     text
 }
 
-/// Keeps the beginning of what is written, and stops the writer when that is full.
+/// Keeps the beginning of the written text, and stops the writer when it is full.
 struct Head {
     text: String,
     limit: usize,
@@ -274,7 +274,7 @@ impl fmt::Write for Head {
     }
 }
 
-/// Counts down what is written, keeps nothing, and stops the writer at zero.
+/// Counts the written bytes down to zero, then stops the writer; stores nothing.
 struct Room(usize);
 
 impl Room {

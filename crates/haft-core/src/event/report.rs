@@ -25,9 +25,9 @@ use crate::usage::Usage;
 pub struct StreamDelta {
     /// The stream.
     pub id: Arc<str>,
-    /// When its first piece came.
+    /// When its first piece arrived.
     pub created_at: Timestamp,
-    /// When this piece came.
+    /// When this piece arrived.
     pub updated_at: Timestamp,
     /// This piece; often empty in the last one.
     #[serde(rename = "aDelta")]
@@ -37,7 +37,7 @@ pub struct StreamDelta {
     /// The whole text, only in the last piece of a stream that was not withdrawn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub full: Option<Arc<str>>,
-    /// How the stream stands.
+    /// The state of the stream.
     pub state: StreamState,
     /// Whether this is the last piece, whichever way the stream ended.
     pub is_complete: bool,
@@ -46,7 +46,7 @@ pub struct StreamDelta {
     pub completed_at: Option<Timestamp>,
 }
 
-/// How a stream stands.
+/// The state of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -57,7 +57,7 @@ pub enum StreamState {
     Sealed,
     /// It was withdrawn, because the model was asked again: forget its text.
     Superseded,
-    /// It broke off; its text is what came before that.
+    /// It was aborted; its text is what arrived before that.
     Aborted,
 }
 
@@ -71,7 +71,7 @@ pub struct ToolCallReport {
     pub id: Arc<str>,
     /// The tool; empty until known.
     pub tool: BoundedText,
-    /// The arguments as they came; nothing until known.
+    /// The arguments as they were received; `None` until they are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args: Option<BoundedArgs>,
     /// Content key of the call; nothing until tool and arguments are known.
@@ -81,7 +81,7 @@ pub struct ToolCallReport {
     pub created_at: Timestamp,
     /// When this report was made.
     pub updated_at: Timestamp,
-    /// What came of it, without its content.
+    /// Its outcome, without its content.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub results: Option<ResultSummary>,
     /// Whether the call is over.
@@ -97,7 +97,7 @@ pub struct ToolCallReport {
 }
 
 impl ToolCallReport {
-    /// How a call stands, with the handle that the model knows it by.
+    /// The state of a call, with the handle that the model knows it by.
     #[must_use]
     pub fn of(call: &ToolCall, handle: Option<&Handle>) -> Self {
         let is_complete = call.state().is_final();
@@ -117,12 +117,12 @@ impl ToolCallReport {
     }
 }
 
-/// What came of a call, without its content.
+/// The outcome of a call, without its content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ResultSummary {
-    /// How far the call got.
+    /// The state of the call.
     pub state: CallState,
     /// What sort of result it is.
     pub kind: ResultKind,
@@ -218,7 +218,7 @@ impl ResultSummary {
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
 pub struct GenerationStats {
-    /// Tokens; zero where nothing was said.
+    /// Token counts; zero if the provider reports none.
     #[serde(flatten)]
     pub usage: Usage,
     /// How long all of it took.
@@ -246,7 +246,7 @@ pub struct GenerationStats {
     /// The provider that answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<BoundedText>,
-    /// What else the provider said.
+    /// What else the provider reported.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raw: Option<BoundedValue>,
 }
@@ -279,7 +279,7 @@ impl GenerationStats {
         self
     }
 
-    /// What else the provider said.
+    /// What else the provider reported.
     #[must_use]
     pub fn raw(mut self, data: impl Into<BoundedValue>) -> Self {
         self.raw = Some(data.into());
@@ -302,7 +302,7 @@ impl GenerationStats {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ErrorReport {
-    /// The stable code; nothing for a reason in words that was not given a code yet.
+    /// The stable code, or `None` for a reason in words that was not given a code yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<ErrorCode>,
     /// What went wrong.
@@ -313,7 +313,7 @@ pub struct ErrorReport {
     /// Whether the same operation may succeed when it is tried again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub retryable: bool,
-    /// The chain of causes, as far as the message does not say it. For the operator; a model never sees it.
+    /// The chain of causes, without what the message already says. For the operator; a model never sees it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<BoundedText>,
 }
@@ -338,7 +338,7 @@ impl ErrorReport {
         Self { code: None, message: message.into(), stage: None, retryable: false, cause: None }
     }
 
-    /// Adds the causes, as far as the message does not say them.
+    /// Adds the causes, without what the message already says.
     #[must_use]
     pub fn caused_by(mut self, cause: Option<&(dyn std::error::Error + 'static)>) -> Self {
         self.cause = causes_beyond(&self.message, cause).map(Into::into);

@@ -39,15 +39,15 @@ type QueryFn = dyn Fn(&Args, QueryContext) -> AnswerFuture + Send + Sync;
 pub(super) type Check = dyn Fn(&Args) -> Result<(), Problems> + Send + Sync;
 pub(super) type AnswerFuture = BoxFuture<'static, Result<QueryOutput, ToolFailure>>;
 
-/// What a query is asked about, and within which bounds it answers.
+/// The artifact that a query reads, and the bounds of its result.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct QueryContext {
     /// The artifact.
     pub artifact: SpooledArtifact,
-    /// What the answer may hold.
+    /// The maximum size of the result.
     pub budget: Budget,
-    /// Tells when the answer is not wanted any more.
+    /// Is cancelled when the result is no longer needed.
     pub cancellation: Cancellation,
 }
 

@@ -21,7 +21,7 @@ use crate::tool::{
     ToolOutput,
 };
 
-/// The formats that an application knows, and the one forge for all of them.
+/// The artifact formats of an application, and the forge that makes query tools from them.
 ///
 /// ```
 /// use haft_core::forge::Formats;
@@ -36,7 +36,7 @@ use crate::tool::{
 pub struct Formats {
     formats: Arc<[Known]>,
     budget: Budget,
-    /// Tells what was forged by other formats apart.
+    /// Distinguishes tools that were forged by another set of formats.
     stamp: u64,
 }
 
@@ -78,7 +78,7 @@ impl Formats {
         Self { formats: Arc::new([]), budget: Budget::new(), stamp: stamp() }
     }
 
-    /// Bounds every answer.
+    /// Sets the maximum size of every result.
     #[must_use]
     pub fn budget(mut self, budget: Budget) -> Self {
         (self.budget, self.stamp) = (budget, stamp());
@@ -87,7 +87,7 @@ impl Formats {
         self
     }
 
-    /// What one answer may hold at most.
+    /// The maximum size of one result.
     #[must_use]
     pub fn answer_budget(&self) -> Budget {
         self.budget
@@ -156,7 +156,7 @@ impl Formats {
     ///
     /// # Errors
     ///
-    /// A tool cannot be built. With queries that [`Formats::with`] has taken this does not happen.
+    /// A tool cannot be built. This does not happen with queries that [`Formats::with`] has accepted.
     pub fn query_tools(&self, kinds: &[ArtifactKind]) -> Result<Vec<Tool>, InvalidTool> {
         let mut tools = Vec::new();
         for known in self.formats.iter() {
@@ -184,13 +184,13 @@ impl Formats {
         Ok(known.tools.get_or_init(|| tools))
     }
 
-    /// Forges the tools that query the artifacts of a turn: one per query that some artifact can be
-    /// asked, whose argument `callId` takes the handles of exactly those artifacts. They are ephemeral,
-    /// replace what has their name, and are forged anew only when the set has changed.
+    /// Forges the tools that query the artifacts of a turn: one for each query that applies to at least one artifact,
+    /// whose argument `callId` accepts the handles of exactly those artifacts. The tools are ephemeral, replace tools
+    /// of the same name, and are forged again only when the set has changed.
     ///
     /// # Errors
     ///
-    /// A tool cannot be built. With queries that [`Formats::with`] has taken this does not happen.
+    /// A tool cannot be built. This does not happen with queries that [`Formats::with`] has accepted.
     pub fn forge(&self, artifacts: &ArtifactSet) -> Result<ToolRegistry, InvalidTool> {
         let registry = ToolRegistry::new();
         for tool in self.tools(artifacts)? {

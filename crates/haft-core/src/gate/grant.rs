@@ -1,4 +1,4 @@
-//! Standing approvals: calls that need no question, because a person has approved them in advance.
+//! Standing approvals: a person approves calls in advance, so that they need no question.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,11 +12,11 @@ use crate::clock::Timestamp;
 use crate::id::DefinitionDigest;
 use crate::store::{GateId, InvalidId, StoreError, TurnId};
 
-/// Approves also later calls of a tool, in the decision of a gate.
+/// The part of a decision that also approves later calls of the tool.
 ///
-/// By default it covers calls with exactly the arguments of the approved one. The runner that asked makes a [`Grant`] of
-/// it: the tool, its definition, the arguments, the turn and the agent are those that the runner knows, and not what the
-/// store says about the gate.
+/// By default it covers calls with exactly the arguments of the approved one. The runner that asked makes a [`Grant`]
+/// of it: the tool, its definition, the arguments, the turn and the agent are those that the runner knows, and not what
+/// the store says about the gate.
 ///
 /// ```
 /// use haft_core::clock::Timestamp;
@@ -74,7 +74,7 @@ impl StandingApproval {
     }
 }
 
-/// Names a grant: 16 hexadecimal digits that follow from the gate at which it was given.
+/// Names a grant: 16 hexadecimal digits that are derived from the gate at which it was given.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct GrantId([u8; 8]);
@@ -148,7 +148,7 @@ pub struct Grant {
     pub tool: String,
     /// The definition of the tool when the grant was given.
     pub definition: DefinitionDigest,
-    /// The arguments that it covers, as canonical JSON text; nothing if it covers any.
+    /// The arguments that it covers, as canonical JSON text, or `None` if it covers any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<String>,
     /// Who gave it.
@@ -174,7 +174,7 @@ pub enum GrantScope {
     Agent(String),
 }
 
-/// What a grant is checked against: a call, and who makes it when.
+/// The call that a grant is checked against, with the turn, the agent and the time.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::exhaustive_structs, reason = "it is all that a grant can depend on")]
 pub struct GrantSubject<'c> {
@@ -219,7 +219,7 @@ impl Grant {
     ///
     /// # Errors
     ///
-    /// The first reason why it does not.
+    /// The first reason why it does not cover the call.
     pub fn check(&self, subject: &GrantSubject<'_>) -> Result<(), GrantRefusal> {
         let call = subject.call;
         let in_scope = match &self.scope {
@@ -278,8 +278,8 @@ pub enum GrantRefusal {
 /// Stores grants.
 ///
 /// Grants belong where the writers of the store of turns cannot change them, next to the ledger of spent approvals. The
-/// signature keeps a grant from being edited; that a revoked grant stays revoked is the promise of this store, also if a
-/// copy of the grant is put back.
+/// signature keeps a grant from being edited; this store must ensure that a revoked grant stays revoked, even if a copy
+/// of the grant is restored.
 pub trait GrantStore: fmt::Debug + Send + Sync {
     /// Stores a grant durably. A grant of the same name that exists, or was revoked, stays as it is.
     fn insert(&self, id: GrantId, json: String) -> BoxFuture<'_, Result<(), StoreError>>;
@@ -287,7 +287,7 @@ pub trait GrantStore: fmt::Debug + Send + Sync {
     /// Loads all grants, in the order of their names.
     fn load(&self) -> BoxFuture<'_, Result<Vec<GrantRow>, StoreError>>;
 
-    /// Revokes a grant durably, at most once and for good. Returns whether it was there and valid until now.
+    /// Revokes a grant durably and permanently. Returns whether it existed and was valid until now.
     fn revoke(&self, id: GrantId) -> BoxFuture<'_, Result<bool, StoreError>>;
 }
 

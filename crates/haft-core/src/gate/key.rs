@@ -1,4 +1,4 @@
-//! Who may answer.
+//! The key that signs decisions.
 
 use std::fmt;
 
@@ -10,10 +10,10 @@ use crate::clock::Timestamp;
 use crate::json::{Document, canonical_text};
 use crate::mac::{MacKey, MacMessage};
 
-/// The secret with which answers are signed.
+/// The secret with which decisions are signed.
 ///
-/// The application keeps 32 random bytes where neither a tool nor a model can read them, and gives them to
-/// the runner and to whatever lets people answer. Nothing that runs inside a turn has them.
+/// The application keeps 32 random bytes where neither a tool nor a model can read them, and gives them to the runner
+/// and to the programs in which people decide. Code that runs inside a turn has no access to them.
 ///
 /// ```
 /// use haft_core::clock::Timestamp;
@@ -36,7 +36,7 @@ pub struct GateKey(MacKey);
 #[serde(transparent)]
 pub struct GateSignature(String);
 
-/// An answer that proves nothing.
+/// A decision whose signature is missing or wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("its signature is missing or does not fit the question and the answer")]
 #[non_exhaustive]
@@ -49,7 +49,7 @@ impl GateKey {
         Self(MacKey::new(secret))
     }
 
-    /// Signs an answer to a gate.
+    /// Signs a decision on a gate.
     #[must_use]
     pub fn sign(
         &self,
@@ -73,8 +73,11 @@ impl GateKey {
         by: impl Into<String>,
         at: Timestamp,
     ) -> GateSettlement {
-        let edited = Some(canonical(Ok(arguments.clone())));
-        self.sign_settlement(gate, GateSettlement { by: by.into(), edited, ..approval(at) })
+        let edited = Some(canonical_json(Ok(arguments.clone())));
+        self.sign_settlement(
+            gate,
+            GateSettlement { by: by.into(), edited, ..approving_settlement(at) },
+        )
     }
 
     /// Signs the approval of a call that also approves later calls.
@@ -86,7 +89,7 @@ impl GateKey {
         by: impl Into<String>,
         at: Timestamp,
     ) -> GateSettlement {
-        let approved = GateSettlement { always: Some(always), ..approval(at) };
+        let approved = GateSettlement { always: Some(always), ..approving_settlement(at) };
         self.sign_settlement(gate, GateSettlement { by: by.into(), ..approved })
     }
 
@@ -94,7 +97,7 @@ impl GateKey {
     #[must_use]
     pub fn sign_granted(&self, gate: &Gate, grant: &Grant, at: Timestamp) -> GateSettlement {
         let (by, grant) = (grant.by.clone(), Some(grant.id));
-        self.sign_settlement(gate, GateSettlement { by, grant, ..approval(at) })
+        self.sign_settlement(gate, GateSettlement { by, grant, ..approving_settlement(at) })
     }
 
     /// Signs a grant.
@@ -105,11 +108,11 @@ impl GateKey {
         grant
     }
 
-    /// Whether a grant was signed as it is.
+    /// Verifies that a grant was signed in its present form.
     ///
     /// # Errors
     ///
-    /// It was not.
+    /// The signature is missing or wrong.
     pub fn verify_grant(&self, grant: &Grant) -> Result<(), InvalidSignature> {
         let mut unsigned = grant.clone();
         let given = unsigned.signature.take().and_then(|it| from_hex(&it.0));
@@ -122,7 +125,7 @@ impl GateKey {
     fn grant_message(&self, unsigned: &Grant) -> MacMessage {
         let mut message = self.0.start();
         message.add_text(GRANT_DOMAIN);
-        message.add_text(&canonical(serde_json::to_value(unsigned)));
+        message.add_text(&canonical_json(serde_json::to_value(unsigned)));
         message
     }
 
@@ -132,13 +135,13 @@ impl GateKey {
         settlement
     }
 
-    /// Whether an answer was signed for this gate, as it was opened, and says what was signed.
+    /// Verifies that a decision was signed for this gate as it was opened, and returns what was signed.
     ///
-    /// A gate that the turn itself closed needs no proof: it says no.
+    /// A gate that the turn itself closed needs no signature, because closing only refuses.
     ///
     /// # Errors
     ///
-    /// It was not.
+    /// The signature is missing or wrong.
     pub fn verify(&self, gate: &Gate, settlement: &GateSettlement) -> Result<(), InvalidSignature> {
         if matches!(settlement.decision, GateDecision::Aborted | GateDecision::Timeout) {
             return Ok(());
@@ -150,14 +153,14 @@ impl GateKey {
         }
     }
 
-    /// The message that a signature covers: the gate and the decision, each behind its length.
+    /// The message that a signature covers: the gate and the decision, each preceded by its length.
     fn message(&self, gate: &Gate, settlement: &GateSettlement) -> MacMessage {
         let mut message = self.0.start();
         message.add_text(DOMAIN);
-        message.add_text(&canonical(serde_json::to_value(gate)));
-        message.add_text(&canonical(serde_json::to_value(&settlement.decision)));
+        message.add_text(&canonical_json(serde_json::to_value(gate)));
+        message.add_text(&canonical_json(serde_json::to_value(&settlement.decision)));
         message.add_text(&settlement.by);
-        message.add_text(&canonical(serde_json::to_value(settlement.at)));
+        message.add_text(&canonical_json(serde_json::to_value(settlement.at)));
         // Settlements of version 0.1 end here, and their signatures stay valid.
         if let Some(edited) = &settlement.edited {
             message.add_text(edited);
@@ -165,7 +168,7 @@ impl GateKey {
         // Edited arguments are one text and these are two, so that no settlement can be read as another.
         if let Some(always) = &settlement.always {
             message.add_text("always");
-            message.add_text(&canonical(serde_json::to_value(always)));
+            message.add_text(&canonical_json(serde_json::to_value(always)));
         }
         if let Some(grant) = &settlement.grant {
             message.add_text("grant");
@@ -180,12 +183,13 @@ const DOMAIN: &str = "haft gate 1";
 const GRANT_DOMAIN: &str = "haft grant 1";
 
 /// The approval of a call, without a name and a signature.
-fn approval(at: Timestamp) -> GateSettlement {
+fn approving_settlement(at: Timestamp) -> GateSettlement {
     GateSettlement::closed(GateDecision::Resolved { value: Value::Bool(true) }, at)
 }
 
-/// What cannot be written as JSON signs as nothing, and so fits nothing.
-fn canonical(value: serde_json::Result<Value>) -> String {
+/// The canonical text of a value. A value that cannot be written as JSON has an empty text, so that its signature
+/// matches nothing.
+fn canonical_json(value: serde_json::Result<Value>) -> String {
     let document = value.ok().and_then(|value| Document::from_value(&value).ok());
     document.map(|document| canonical_text(document.root())).unwrap_or_default()
 }

@@ -41,7 +41,7 @@ impl Hash for CallId {
     }
 }
 
-/// A text that is no id.
+/// A text that is not a valid id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParseIdError {

@@ -62,8 +62,8 @@ impl fmt::Debug for Handle {
 
 /// The handles of one turn.
 ///
-/// A handle once given keeps its meaning: it names the same record however many come later, because
-/// a newcomer takes as many digits as tell it from every id that is already known.
+/// A handle never changes its meaning: it names the same record however many records follow, because a new handle gets
+/// as many digits as are needed to distinguish it from every known id.
 ///
 /// ```
 /// use haft_core::call::{CallId, HandleTable, RecordId};
@@ -86,7 +86,7 @@ impl HandleTable {
     /// Fewest digits of a handle.
     const MIN_DIGITS: usize = 8;
 
-    /// The handle of a record. A record that is known keeps the one it has.
+    /// The handle of a record. A known record keeps its handle.
     pub fn insert(&mut self, record: RecordId) -> Handle {
         let place = match self.place(record) {
             Ok(known) => return known.clone(),

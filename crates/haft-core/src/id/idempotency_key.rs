@@ -6,8 +6,8 @@ use super::CallId;
 
 /// Key of one attempt at an effect: turn, iteration, place in the iteration, and what was called.
 ///
-/// Two equal calls have the same call id and different keys. A model that calls again after an error
-/// wants the call to run again; a process that comes back after a crash does not.
+/// Two equal calls have the same call id and different keys. If a model repeats a call after an error, the call must
+/// run again; if a process resumes a turn after a crash, it must not.
 ///
 /// ```
 /// use haft_core::call::{CallId, IdempotencyKey};

@@ -53,7 +53,7 @@ impl SortScratch {
     }
 }
 
-/// Appends the canonical text of a value and tells whether an object in it has a key twice.
+/// Appends the canonical text of a value and returns whether an object in it has a duplicate key.
 pub(crate) fn canonicalize(
     view: ValueRef<'_>,
     out: &mut Vec<u8>,
@@ -123,7 +123,7 @@ fn canonicalize_object(view: ValueRef<'_>, out: &mut Vec<u8>, scratch: &mut Sort
 }
 
 impl SortScratch {
-    /// Adds the keys of the members that count, in order, and tells whether one is there twice.
+    /// Adds the keys of the members that count, in order, and returns whether there is a duplicate.
     fn add_members(&mut self, object: ValueRef<'_>) -> bool {
         let doc = object.doc();
         let base = self.0.len();
@@ -237,7 +237,7 @@ pub(super) fn duplicate_key(doc: &Document) -> Option<String> {
     let mut scratch = Vec::new();
     let objects = (0..doc.nodes.len()).map(|at| ValueRef::at(doc, at));
     let repeated = objects.filter_map(|object| repeated_key(object, &mut scratch)).min()?;
-    Some(pointer_to(doc, repeated))
+    Some(pointer_to_key(doc, repeated))
 }
 
 /// Whether one object has a key twice.
@@ -248,7 +248,7 @@ pub(super) fn repeats_key(object: ValueRef<'_>) -> bool {
 /// The key node of the first repeated member of one object.
 fn repeated_key(object: ValueRef<'_>, scratch: &mut Vec<SortKey>) -> Option<u32> {
     let members = object.members().len();
-    if members < 2 || (members <= FEW && !few_repeat(object)) {
+    if members < 2 || (members <= MAX_PAIRWISE && !small_object_repeats_key(object)) {
         return None;
     }
     let doc = object.doc();
@@ -260,11 +260,11 @@ fn repeated_key(object: ValueRef<'_>, scratch: &mut Vec<SortKey>) -> Option<u32>
 }
 
 /// Objects of at most this many members are compared pair by pair.
-const FEW: usize = 16;
+const MAX_PAIRWISE: usize = 16;
 
 /// Whether a small object has a key twice; allocates nothing.
-fn few_repeat(object: ValueRef<'_>) -> bool {
-    let mut keys = [""; FEW];
+fn small_object_repeats_key(object: ValueRef<'_>) -> bool {
+    let mut keys = [""; MAX_PAIRWISE];
     let mut count = 0;
     for (slot, (key, _)) in keys.iter_mut().zip(object.members()) {
         *slot = key;
@@ -281,7 +281,7 @@ fn few_repeat(object: ValueRef<'_>) -> bool {
 }
 
 /// The JSON pointer of the member whose key is this node.
-fn pointer_to(doc: &Document, key: u32) -> String {
+fn pointer_to_key(doc: &Document, key: u32) -> String {
     let mut out = String::new();
     let mut at = doc.root();
     loop {

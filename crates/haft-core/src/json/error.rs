@@ -35,15 +35,15 @@ pub enum ParseErrorKind {
     /// Nothing but white space.
     #[error("the text is empty")]
     Empty,
-    /// The text ends inside a value. It may have been cut off.
+    /// The text ends inside a value. It may have been truncated.
     #[error("the text ends before the JSON value is complete")]
     Truncated,
-    /// Something else stands where the grammar wants `what`.
+    /// The grammar expects `what` here, and the text has something else.
     #[error("expected {what} but found {found:?}")]
     Expected {
         /// What may stand here, in words.
         what: &'static str,
-        /// The character that stands here.
+        /// The character that was found.
         found: char,
     },
     /// More text behind the end of the value.
@@ -106,14 +106,14 @@ impl ParseError {
         Self { kind, offset: 0, line: 0, column: 0 }
     }
 
-    /// The line, counted from one; nothing if the value never was text or
+    /// The line, counted from one, or `None` if the value never was text or
     /// was too long to be read.
     #[must_use]
     pub const fn line(&self) -> Option<u32> {
         if self.line == 0 { None } else { Some(self.line) }
     }
 
-    /// The column in characters, counted from one; nothing if the value never was text or
+    /// The column in characters, counted from one, or `None` if the value never was text or
     /// was too long to be read.
     #[must_use]
     pub const fn column(&self) -> Option<u32> {

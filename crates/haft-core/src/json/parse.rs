@@ -1,4 +1,4 @@
-//! JSON text into a document: one grammar, strict or lenient.
+//! Parses JSON text into a document: one grammar, strict or lenient.
 
 use super::error::{ParseError, ParseErrorKind};
 use super::number;
@@ -20,8 +20,7 @@ pub(super) fn strict_owned(text: String) -> Result<Document, ParseError> {
     Ok(parse_strict(&text)?.into_document(text))
 }
 
-/// [`strict`] for text that was written here, of a document that may be larger than what is read from
-/// elsewhere.
+/// Parses text that this program wrote, which may be larger than text from other sources.
 pub(super) fn strict_own(text: &str) -> Result<Document, ParseError> {
     let mut parser = JsonParser::<false>::new(text, 0, text.len());
     (parser.max_depth, parser.max_text) = (OWN_DEPTH, OWN_TEXT);

@@ -3,7 +3,7 @@
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGHS: u64 = ONES << 7;
 
-/// [`plain_len`] for a string that ends within eight bytes, as most keys do; nothing if it does not.
+/// [`plain_len`] for a string that ends within eight bytes, as most keys do, or `None` if it does not.
 #[inline(always)]
 pub(super) fn short_plain_len(bytes: &[u8], quote: u8) -> Option<usize> {
     let hits = special(u64::from_le_bytes(*bytes.first_chunk::<8>()?), quote);

@@ -69,7 +69,7 @@ pub(crate) enum ShallowValue {
     /// An integer that fits `i64`.
     Int(i64),
     OtherNumber,
-    /// A string of so many bytes.
+    /// A string, with its length in bytes.
     Text(usize),
     Array,
     Object,

@@ -22,7 +22,7 @@ pub struct PathError {
     pub offset: usize,
     /// What may stand there.
     pub expected: &'static str,
-    /// The character that stands there; nothing at the end of the text.
+    /// The character that was found; nothing at the end of the text.
     pub found: Option<char>,
     /// What to write instead, in words that a model can act on.
     pub hint: Cow<'static, str>,

@@ -1,4 +1,4 @@
-//! Where in a document a value stands, found again when it is asked for.
+//! The location of a value in a document, computed on demand.
 
 use std::fmt::Write as _;
 use std::slice;

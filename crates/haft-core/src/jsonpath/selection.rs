@@ -74,7 +74,7 @@ pub struct Selection<'d> {
 }
 
 impl<'d> Selection<'d> {
-    /// Why there may be more values than these; nothing if these are all.
+    /// Why there may be more values than these, or `None` if these are all.
     #[must_use]
     pub const fn truncated(&self) -> Option<Truncation> {
         self.truncated

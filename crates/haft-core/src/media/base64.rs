@@ -12,7 +12,7 @@ use futures_core::Stream;
 use crate::byte_stream::ByteStream;
 use crate::failure::ToolFailure;
 
-/// Most bytes that are encoded at once, so that a media item that is in memory is not there again as
+/// The maximum number of bytes that are encoded at once, so that a media item that is in memory is not there again as
 /// text. A multiple of three.
 const PIECE: usize = 48 * 1024;
 

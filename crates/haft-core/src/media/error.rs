@@ -6,7 +6,7 @@ use std::fmt;
 use crate::error::{Coded, ErrorCode};
 use crate::failure::FailureError;
 
-/// A media item that was refused, with everything that is wrong with it.
+/// A media item that was refused, with every problem with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InvalidMedia {
@@ -75,7 +75,7 @@ pub enum MediaError {
     Unresolvable {
         /// The tag of the descriptor.
         tag: String,
-        /// What the resolver said.
+        /// The error of the resolver.
         #[source]
         failure: FailureError,
     },
@@ -84,7 +84,7 @@ pub enum MediaError {
     TooLarge {
         /// The file.
         filename: String,
-        /// The most bytes that were accepted.
+        /// The maximum number of bytes that were accepted.
         limit: u64,
     },
     /// The bytes could not be read.
@@ -92,7 +92,7 @@ pub enum MediaError {
     Read {
         /// The file.
         filename: String,
-        /// What the reader said.
+        /// The error of the reader.
         #[source]
         failure: FailureError,
     },

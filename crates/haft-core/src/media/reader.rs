@@ -17,7 +17,7 @@ use crate::failure::ToolFailure;
 
 /// A source of bytes that can be read again and again.
 pub trait MediaReader: Send + Sync {
-    /// The bytes from the start, each time anew. What fails, fails in the stream.
+    /// Opens a new stream of the bytes, from the start. Errors are reported by the stream.
     fn open(&self) -> ByteStream;
 
     /// How many bytes there are. Nothing means that it is not known, not that there are none.
@@ -65,7 +65,7 @@ impl MemoryReader {
     }
 }
 
-/// Gives all bytes in one piece, without a copy; nothing if there are none.
+/// Returns all bytes in one piece, without a copy, or no piece if there are none.
 impl MediaReader for MemoryReader {
     fn open(&self) -> ByteStream {
         ByteStream::new(Once(Some(self.0.clone()).filter(|bytes| !bytes.is_empty())))
@@ -151,7 +151,7 @@ impl ReaderResolvers {
     }
 }
 
-/// Knows the readers that need nothing of the application: [`MemoryReader`].
+/// Resolves the readers that need nothing from the application: [`MemoryReader`].
 impl Default for ReaderResolvers {
     fn default() -> Self {
         Self::empty().with(MemoryReader::TAG, MemoryReader::from_locator)

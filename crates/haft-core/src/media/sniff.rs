@@ -2,8 +2,8 @@
 
 use super::MediaKind;
 
-/// The kind and the media type of a file by its first bytes, which are more reliable than its name; nothing if it is no
-/// media that is known. Twelve bytes are enough.
+/// The kind and the media type of a file by its first bytes, which are more reliable than its name, or `None` if it is
+/// no media that is known. Twelve bytes are enough.
 ///
 /// ```
 /// use haft_core::media::{MediaKind, sniff_media_type};

@@ -5,10 +5,10 @@ use serde_json::Value;
 
 use crate::tier::TrustTier;
 
-/// Something derived from a media item: a transcript, a caption, what a classifier said.
+/// Something derived from a media item: a transcript, a caption, the output of a classifier.
 ///
-/// It has a tier of its own, because who derived it may be less trusted than the media item. In the
-/// media item's stash it is never more trusted than the media item.
+/// It has a tier of its own, because the program that derived it may be less trusted than the media item. In the media
+/// item's stash it is never more trusted than the media item.
 ///
 /// ```
 /// use haft_core::media::MediaStashEntry;
@@ -53,7 +53,7 @@ impl MediaStashEntry {
         self.value.as_str()
     }
 
-    /// How far it is trusted.
+    /// How much it is trusted.
     #[must_use]
     pub const fn trust_tier(&self) -> TrustTier {
         self.trust_tier
@@ -65,7 +65,7 @@ impl MediaStashEntry {
         self.derived_from_media.as_deref()
     }
 
-    /// The entry, trusted at most as far as its media item.
+    /// The entry, trusted no more than its media item.
     pub(super) fn floored(mut self, ceiling: TrustTier) -> Self {
         self.trust_tier = self.trust_tier.floor(ceiling);
         self

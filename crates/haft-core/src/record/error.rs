@@ -10,11 +10,11 @@ use crate::media::{InvalidMedia, MediaError};
 use crate::spool::SpoolError;
 use crate::store::{RowKind, StoreError};
 
-/// A record that was refused, with everything that is wrong with it.
+/// A record that was refused, with every problem.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct InvalidRecord {
-    /// What it was to be: `message`, `identity`, `tool call`, …
+    /// The kind of record: `message`, `identity`, `tool call`, …
     pub what: &'static str,
     /// What is wrong. Never empty.
     pub faults: Vec<RecordFault>,
@@ -58,7 +58,7 @@ pub enum RecordFault {
         /// Which field.
         field: &'static str,
     },
-    /// Something that has no default was not said.
+    /// A field without a default was not set.
     #[error("`{field}` is missing")]
     Missing {
         /// Which field.
@@ -75,7 +75,7 @@ pub enum RecordFault {
     /// A message has neither text nor attachments.
     #[error("there is neither `content` nor an attachment")]
     NothingSaid,
-    /// A provider's payload does not say who can read it.
+    /// A provider's payload has no tag that says which providers understand it.
     #[error("`payload` needs `replayCompatibility`")]
     Unpaired,
     /// A value nests so deeply that it could not be read again.

@@ -1,4 +1,4 @@
-//! Who speaks.
+//! The participants of a conversation.
 
 use crate::error::codes;
 use std::fmt;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{InvalidRecord, RecordFaults};
 
-/// Who says something: the name that the application knows, and the one that the model sees.
+/// A participant: the name that the application uses, and the name that the model sees.
 ///
 /// ```
 /// use haft_core::record::Identity;
@@ -25,7 +25,7 @@ pub struct Identity {
     representation: Arc<str>,
 }
 
-/// Whom an application means: a text, or a number. Never shown to the model.
+/// How the application identifies a participant: by a text or a number. Never shown to the model.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(untagged)]
 #[non_exhaustive]

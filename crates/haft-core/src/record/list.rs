@@ -9,11 +9,11 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use super::Record;
 use crate::small_map::SmallMap;
 
-/// Numbers the records of a turn, of all kinds, in the order in which they were first put on a list.
-/// Cheap to clone; clones count on together.
+/// Numbers the records of a turn, of all kinds, in the order in which they were first put on a list. Cheap to clone;
+/// clones share the counter.
 ///
 /// The records of the turn itself begin at [`FIRST_OF_TURN`](Self::FIRST_OF_TURN). Records of earlier turns of the
-/// conversation have lower numbers, so that they come first whenever they are added.
+/// conversation have lower numbers, so that they come first no matter when they are added.
 #[derive(Clone, Debug)]
 pub struct RecordSequence(Arc<AtomicU64>);
 
@@ -82,8 +82,7 @@ impl<T: Record> RecordList<T> {
         Self { records: RwLock::default(), sequence }
     }
 
-    /// Puts a record in the place of the one with its id, or behind all others. Gives back the record
-    /// that was replaced.
+    /// Replaces the record with the same id, or adds the record after all others. Returns the record that was replaced.
     ///
     /// ```
     /// use haft_core::clock::Timestamp;
@@ -110,8 +109,8 @@ impl<T: Record> RecordList<T> {
         }
     }
 
-    /// Puts records of earlier turns, with their numbers, behind those that there are and before the records of the
-    /// turn itself. The caller makes sure that the ids are new.
+    /// Adds records of earlier turns, with their numbers, after the existing ones and before the records of the turn
+    /// itself. The caller makes sure that the ids are new.
     pub(crate) fn put_earlier(&self, earlier: Vec<(u64, Arc<T>)>) {
         if earlier.is_empty() {
             return;
@@ -125,7 +124,7 @@ impl<T: Record> RecordList<T> {
         *records = known.into_iter().chain(earlier).chain(own).collect();
     }
 
-    /// Takes a record away and gives it back, if there is one of this id.
+    /// Removes and returns the record with this id, if there is one.
     pub fn remove<Q>(&self, id: &Q) -> Option<Arc<T>>
     where
         T::Id: Borrow<Q>,

@@ -14,15 +14,15 @@ pub trait SpoolResolver: fmt::Debug + Send + Sync {
     /// Whether descriptors with this tag are its own.
     fn knows(&self, tag: &str) -> bool;
 
-    /// A reader of the content that a descriptor describes; nothing if it is not here.
+    /// A reader of the content that a descriptor describes, or `None` if it is not here.
     fn open<'a>(
         &'a self,
         reader: &'a ReaderDescriptor,
     ) -> BoxFuture<'a, Result<Option<Arc<dyn SpoolReader>>, SpoolError>>;
 }
 
-/// Makes media and artifacts of what stored records say of them. The application fills it, and so
-/// decides what a stored record can make it open.
+/// Opens the media and artifacts that stored records describe. The application fills it, and so decides what a stored
+/// record can open.
 #[derive(Clone, Debug, Default)]
 pub struct RecordLoader {
     media: ReaderResolvers,
@@ -30,7 +30,7 @@ pub struct RecordLoader {
 }
 
 impl RecordLoader {
-    /// Knows media whose bytes stand in the record, and no spools.
+    /// A loader that knows media whose bytes are in the record, and no spools.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -50,7 +50,7 @@ impl RecordLoader {
         self
     }
 
-    /// A media item of its stored form.
+    /// Loads a media item from its stored form.
     ///
     /// # Errors
     ///
@@ -59,12 +59,12 @@ impl RecordLoader {
         Ok(record.load(&self.media)?)
     }
 
-    /// An artifact of its stored form. One whose content is gone is loaded all the same: its queries fail, and the turn
-    /// that it belongs to goes on.
+    /// Loads an artifact from its stored form. An artifact whose content is missing is loaded too: its queries fail,
+    /// and its turn continues.
     ///
     /// # Errors
     ///
-    /// No spool knows the tag, or one failed.
+    /// No spool is registered for the tag, or one failed.
     pub async fn load_artifact(
         &self,
         record: ArtifactRecord,

@@ -14,9 +14,9 @@ use crate::clock::Timestamp;
 use crate::store::RowKind;
 use crate::trust::TrustLabel;
 
-/// Something remembered from before, with how sure it is and how much it matters.
+/// Something that is remembered from earlier turns, with its confidence and importance.
 ///
-/// Memories can be poisoned, so that a memory has a trust label as all content has. The default is untrusted.
+/// Memories can be poisoned, so a memory has a trust label like all content. The default is untrusted.
 ///
 /// ```
 /// use haft_core::clock::Timestamp;
@@ -40,7 +40,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// A memory that is still being put together. Confidence and importance have to be said.
+    /// A builder of a memory. Confidence and importance must be set.
     pub fn builder(
         id: impl Into<String>,
         content: impl Into<Text>,
@@ -99,19 +99,19 @@ impl Memory {
         &self.content
     }
 
-    /// How sure it is, from 0 to 1.
+    /// Its confidence, from 0 to 1.
     #[must_use]
     pub const fn confidence(&self) -> f64 {
         self.confidence
     }
 
-    /// How much it matters, from 0 to 1.
+    /// Its importance, from 0 to 1.
     #[must_use]
     pub const fn importance(&self) -> f64 {
         self.importance
     }
 
-    /// How far it may be trusted: that of what it was made of.
+    /// How much it may be trusted: the label of the content that it was made from.
     #[must_use]
     pub const fn trust(&self) -> TrustLabel {
         self.trust
@@ -153,25 +153,25 @@ pub struct MemoryBuilder {
 }
 
 impl MemoryBuilder {
-    /// What is remembered, in place of what there was.
+    /// Replaces the content.
     pub fn content(mut self, text: impl Into<Text>) -> Self {
         self.content = text.into();
         self
     }
 
-    /// How sure it is, from 0 to 1.
+    /// Its confidence, from 0 to 1.
     pub fn confidence(mut self, confidence: f64) -> Self {
         self.confidence = Some(confidence);
         self
     }
 
-    /// How much it matters, from 0 to 1.
+    /// Its importance, from 0 to 1.
     pub fn importance(mut self, importance: f64) -> Self {
         self.importance = Some(importance);
         self
     }
 
-    /// How far it may be trusted: the label of what it was made of. The default is untrusted.
+    /// How much it may be trusted: the label of the content that it was made from. The default is untrusted.
     pub fn trust(mut self, label: TrustLabel) -> Self {
         self.trust = Some(label);
         self
@@ -202,7 +202,7 @@ impl MemoryBuilder {
     ///
     /// # Errors
     ///
-    /// Everything that is wrong with it.
+    /// Every problem that was found.
     pub fn build(self) -> Result<Memory, InvalidRecord> {
         let mut faults = RecordFaults::default();
         let id = faults.name("id", &self.id);

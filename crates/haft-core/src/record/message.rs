@@ -41,22 +41,23 @@ pub struct Message {
     updated_at: Timestamp,
 }
 
-/// Whose side a message is of. Text of the system and of tools is never a message.
+/// The role of a message. Text of the system and of tools is never a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[expect(clippy::exhaustive_enums, reason = "the two roles are part of the contract")]
 pub enum MessageRole {
-    /// A user. The words of a user are [first-party](crate::trust::TrustTier::FirstParty): they are what the turn is
-    /// for, and they stand in the user's role without an envelope. What a user pastes into them counts as theirs; what
-    /// a user attaches has a label of its own.
+    /// A user. The words of a user are [first-party](crate::trust::TrustTier::FirstParty): they are the purpose of the
+    /// turn, and are sent in the user role without an envelope. Text that a user pastes counts as theirs; attachments
+    /// have labels of their own.
     User,
     /// The agent.
     Assistant,
 }
 
 impl MessageRole {
-    /// How far the words of this side are trusted: those of a user, and those of this agent itself. A text that is
-    /// made of several parts, such as a summary, has the least tier among them; messages of other agents are untrusted.
+    /// How much the words of this role are trusted: those of a user, and those of this agent itself. A text that is
+    /// made from several parts, such as a summary, has the lowest tier among them; messages of other agents are
+    /// untrusted.
     ///
     /// ```
     /// use haft_core::record::MessageRole;
@@ -71,7 +72,7 @@ impl MessageRole {
         }
     }
 
-    /// Its word.
+    /// Its name.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -87,7 +88,7 @@ impl Message {
         Self { id, ..self.clone() }
     }
 
-    /// A message that is still being put together. Its identity is its role unless another is given.
+    /// A builder of a message. Its identity is its role unless another is given.
     pub fn builder(id: impl Into<String>, role: MessageRole, at: Timestamp) -> MessageBuilder {
         let (content, attachments, identity) = (None, Vec::new(), None);
         let id = id.into();
@@ -255,7 +256,7 @@ impl MessageBuilder {
         self
     }
 
-    /// One more attachment. Without a name it becomes `<message id>/media/<n>`.
+    /// Adds an attachment. Without a name it becomes `<message id>/media/<n>`.
     ///
     /// ```
     /// use haft_core::clock::Timestamp;
@@ -274,7 +275,7 @@ impl MessageBuilder {
         self
     }
 
-    /// All attachments, in place of those there were.
+    /// Replaces all attachments.
     pub fn attachments(mut self, media: impl IntoIterator<Item = Media>) -> Self {
         self.attachments = media.into_iter().collect();
         self
@@ -296,7 +297,7 @@ impl MessageBuilder {
     ///
     /// # Errors
     ///
-    /// Everything that is wrong with it.
+    /// Every problem that was found.
     pub fn build(self) -> Result<Message, InvalidRecord> {
         let mut faults = RecordFaults::default();
         let id = faults.name("id", &self.id);

@@ -1,4 +1,4 @@
-//! What a provider wants back as it came.
+//! Values that a provider wants back unchanged.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ const PLAIN_TEXT: &str = "plain-text";
 /// How deeply a payload may nest; the record around it needs some levels too.
 const MAX_DEPTH: usize = 100;
 
-/// A vendor's opaque value and the tag that says who understands it. A value never stands without a
-/// tag; a tag can stand alone. `null` is no value.
+/// A vendor's opaque value and the tag of the providers that understand it. A value always has a tag; there can be a
+/// tag without a value. `null` counts as no value.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ProviderPayload {
     payload: Option<Arc<Value>>,
@@ -21,7 +21,7 @@ pub(crate) struct ProviderPayload {
 }
 
 impl ProviderPayload {
-    /// Adds to `faults` what is wrong.
+    /// Adds every problem to `faults`.
     pub(crate) fn new(
         payload: Option<Value>,
         compatibility: Option<Arc<str>>,
@@ -45,7 +45,7 @@ impl ProviderPayload {
         self.compatibility.as_deref()
     }
 
-    /// Whether a provider that understands these tags can send it back.
+    /// Whether it can be sent back to a provider that understands these tags.
     pub(crate) fn fits(&self, understood: &[&str]) -> bool {
         self.compatibility().is_none_or(|tag| tag == PLAIN_TEXT || understood.contains(&tag))
     }

@@ -16,7 +16,7 @@ use crate::spool::SpoolReader;
 use crate::store::RowKind;
 use crate::trust::{TrustLabel, TrustTier};
 
-/// Something that was retrieved as material for the answer. Where it comes from has to be said.
+/// Something that was retrieved as material for the answer. Its origin must be stated.
 ///
 /// Text is stored outside the prompt and queried by a handle, unless the record says `inline`: see
 /// [`to_spool`](Self::to_spool). The tier can be lowered and never raised; an artifact that is less trusted
@@ -62,7 +62,7 @@ impl Retrievable {
         Self { id, ..self.clone() }
     }
 
-    /// A record that is still being put together, of the tier that the retriever declares.
+    /// A builder of a record with the tier that the retriever declares.
     pub fn builder(
         id: impl Into<String>,
         content: impl Into<RetrievableContent>,
@@ -100,8 +100,8 @@ impl Retrievable {
         }
     }
 
-    /// The text that belongs into a spool before the model sees the record; nothing if it is there
-    /// already or is shown as it is.
+    /// The text that must be moved to a spool before the model sees the record, or `None` if it is in a spool already
+    /// or is shown in full.
     #[must_use]
     pub fn to_spool(&self) -> Option<&str> {
         match &self.content {
@@ -136,7 +136,7 @@ impl Retrievable {
         self.trust_tier
     }
 
-    /// How far it may be trusted.
+    /// How much it may be trusted.
     #[must_use]
     pub const fn label(&self) -> TrustLabel {
         TrustLabel::declared(self.trust_tier)
@@ -148,13 +148,13 @@ impl Retrievable {
         self.source.as_deref()
     }
 
-    /// Which sort of record it is, in the application's words.
+    /// The kind of record, as the application names it.
     #[must_use]
     pub fn kind(&self) -> Option<&str> {
         self.kind.as_deref()
     }
 
-    /// How well it fits, from 0 to 1.
+    /// Its relevance, from 0 to 1.
     #[must_use]
     pub const fn score(&self) -> Option<f64> {
         self.score
@@ -166,7 +166,7 @@ impl Retrievable {
         self.inline
     }
 
-    /// How its text is queried once it is in a spool, if that was said.
+    /// The kind of artifact that its text becomes in a spool, if it was set.
     #[must_use]
     pub const fn artifact_kind(&self) -> Option<&ArtifactKind> {
         self.artifact_kind.as_ref()
@@ -202,7 +202,7 @@ pub struct RetrievableBuilder {
 }
 
 impl RetrievableBuilder {
-    /// What was retrieved, in place of what there was.
+    /// Replaces the content.
     pub fn content(mut self, content: impl Into<RetrievableContent>) -> Self {
         self.content = content.into();
         self
@@ -232,13 +232,13 @@ impl RetrievableBuilder {
         self
     }
 
-    /// Which sort of record it is, in the application's words.
+    /// The kind of record, as the application names it.
     pub fn kind(mut self, kind: impl Into<Arc<str>>) -> Self {
         self.kind = Some(kind.into());
         self
     }
 
-    /// How well it fits, from 0 to 1.
+    /// Its relevance, from 0 to 1.
     ///
     /// ```
     /// use haft_core::clock::Timestamp;
@@ -263,13 +263,13 @@ impl RetrievableBuilder {
         self
     }
 
-    /// Shows it to the model as a handle, as is usual.
+    /// Shows it to the model as a handle, which is the default.
     pub fn as_handle(mut self) -> Self {
         self.inline = false;
         self
     }
 
-    /// How its text is queried once it is in a spool; the default is text.
+    /// Sets the kind of artifact that its text becomes in a spool; the default is text.
     pub fn artifact_kind(mut self, kind: ArtifactKind) -> Self {
         self.artifact_kind = Some(kind);
         self
@@ -285,7 +285,7 @@ impl RetrievableBuilder {
     ///
     /// # Errors
     ///
-    /// Everything that is wrong with it.
+    /// Every problem that was found.
     pub fn build(self) -> Result<Retrievable, InvalidRecord> {
         let mut faults = RecordFaults::default();
         let id = faults.name("id", &self.id);

@@ -20,8 +20,8 @@ pub(crate) fn write_stored(kind: RowKind, form: &impl Serialize) -> Result<Strin
     Ok(json)
 }
 
-/// The form that a text holds. It is an object: a list of the fields in order, which serde would take
-/// too, is none.
+/// Parses a stored form, which must be an object: a list of the fields in order, which serde would also accept, is
+/// refused.
 pub(crate) fn read_stored<T: DeserializeOwned>(kind: RowKind, json: &str) -> Result<T, LoadError> {
     if !json.trim_start().starts_with('{') {
         return Err(LoadError::damaged(kind, "it is not an object"));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::tokens::{CountCache, Estimators, TokenCount, TokenError};
 
-/// The text of a record, which never changes and remembers how many tokens it is.
+/// The immutable text of a record, which caches its token counts.
 ///
 /// ```
 /// use haft_core::record::Text;
@@ -35,11 +35,11 @@ impl Text {
         Arc::clone(&self.text)
     }
 
-    /// How many tokens it is; counted once per encoding.
+    /// The number of its tokens, counted once per encoding.
     ///
     /// # Errors
     ///
-    /// Nothing counts under that name, or the counter failed.
+    /// There is no counter of that name, or the counter failed.
     pub fn count(&self, estimators: &Estimators, encoding: &str) -> Result<TokenCount, TokenError> {
         let stamp = estimators.stamp();
         if let Some(count) = self.counts.get(stamp, encoding) {

@@ -17,8 +17,8 @@ use crate::trust::TrustLabel;
 
 /// Reasoning of the agent: text, a payload that only its vendor understands, or both.
 ///
-/// A payload needs a tag that says who can have it back; a tag can stand alone. Text can be empty only
-/// if there is a payload.
+/// A payload needs a tag that says which providers understand it; there can be a tag without a payload. Text can be
+/// empty only if there is a payload.
 ///
 /// ```
 /// use haft_core::clock::Timestamp;
@@ -48,7 +48,7 @@ impl Thought {
         Self { id, ..self.clone() }
     }
 
-    /// A thought that is still being put together. It is the assistant's unless another author is named.
+    /// A builder of a thought. It is the assistant's unless another author is named.
     pub fn builder(id: impl Into<String>, at: Timestamp) -> ThoughtBuilder {
         ThoughtBuilder {
             id: id.into(),
@@ -85,7 +85,7 @@ impl Thought {
         &self.id
     }
 
-    /// What was thought; empty only if there is a payload.
+    /// The text of the thought; empty only if there is a payload.
     #[must_use]
     pub const fn content(&self) -> &Text {
         &self.content
@@ -97,7 +97,7 @@ impl Thought {
         &self.identity
     }
 
-    /// What its vendor wants back as it came; never `null`.
+    /// The value that its vendor wants back unchanged; never `null`.
     #[must_use]
     pub fn payload(&self) -> Option<&Value> {
         self.replay.payload()
@@ -109,8 +109,8 @@ impl Thought {
         self.replay.compatibility()
     }
 
-    /// Whether a provider that understands these tags can send it back. One without a tag, or with the
-    /// tag `plain-text`, goes everywhere.
+    /// Whether it can be sent back to a provider that understands these tags. A thought without a tag, or with the tag
+    /// `plain-text`, can be sent to any provider.
     ///
     /// ```
     /// use haft_core::clock::Timestamp;
@@ -130,7 +130,7 @@ impl Thought {
         self.replay.fits(understood)
     }
 
-    /// How far it may be trusted: that of what was thought about.
+    /// How much it may be trusted: the label of the content that it is about.
     #[must_use]
     pub const fn trust(&self) -> TrustLabel {
         self.trust
@@ -178,7 +178,7 @@ impl ThoughtBuilder {
         self
     }
 
-    /// What its vendor wants back as it came. `null` is nothing.
+    /// Sets the value that its vendor wants back unchanged. `null` counts as no value.
     pub fn payload(mut self, payload: Value) -> Self {
         self.payload = Some(payload);
         self
@@ -190,7 +190,7 @@ impl ThoughtBuilder {
         self
     }
 
-    /// How far it may be trusted: the label of what was thought about. The default is untrusted.
+    /// How much it may be trusted: the label of the content that it is about. The default is untrusted.
     pub fn trust(mut self, label: TrustLabel) -> Self {
         self.trust = Some(label);
         self
@@ -206,7 +206,7 @@ impl ThoughtBuilder {
     ///
     /// # Errors
     ///
-    /// Everything that is wrong with it.
+    /// Every problem that was found.
     pub fn build(self) -> Result<Thought, InvalidRecord> {
         let mut faults = RecordFaults::default();
         let id = faults.name("id", &self.id);

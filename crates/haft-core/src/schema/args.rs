@@ -1,4 +1,4 @@
-//! Arguments of a call: as they came, as they were accepted, and as the handler's own type.
+//! Arguments of a call: as they were received, as they were accepted, and as the handler's own type.
 //!
 //! [`RawArgs`] is what a model or a program sent. [`Args`] is what the schema made of it. A handler
 //! receives either `Args` or a type of its own, made by [`FromArgs`].
@@ -31,7 +31,7 @@ pub enum Strictness {
     /// Coerce what has one reading, and record it. The default.
     #[default]
     Coerce,
-    /// Take the arguments as they came.
+    /// Do not coerce the arguments.
     Strict,
 }
 

@@ -429,7 +429,7 @@ impl ObjectSchema {
         self
     }
 
-    /// Keeps keys that are not fields instead of refusing them.
+    /// Accepts keys that are not fields instead of refusing them.
     #[must_use]
     pub fn allow_unknown(mut self) -> Self {
         self.rules.unknown = UnknownFields::Allow;
@@ -502,7 +502,7 @@ into_shape! {
     UnionRules => Shape::Union,
 }
 
-/// A schema that stands as a field without saying so is optional.
+/// A plain schema that is used as a field is optional.
 impl From<Schema> for Field {
     fn from(schema: Schema) -> Self {
         Self::optional(schema)

@@ -1,8 +1,7 @@
 //! Coercion of near misses: what models send, guided by what the schema asks for.
 //!
-//! Every rule here is lossless and has one reading. A value is only touched after it was found to
-//! break the schema, and what comes out must itself be accepted; otherwise the value is refused as it
-//! came.
+//! Every rule here is lossless and has one reading. A value is changed only if it breaks the schema, and the result
+//! must itself be accepted; otherwise the original value is refused.
 
 use std::fmt::Write as _;
 
@@ -15,7 +14,8 @@ use super::{Schema, Shape};
 use crate::invariant::OrReport as _;
 use crate::json::{Document, JsonWriter, ValueKind, ValueRef};
 
-/// JSON inside a string inside a string, a value for a list of lists: deeper than this it is no slip.
+/// The nesting of coercions, such as JSON inside a string inside a string or a value for a list of lists. Deeper
+/// nesting is not a slip of the model.
 const MAX_NESTED: u32 = 3;
 
 /// How many changes of one call are listed.
@@ -24,7 +24,7 @@ pub(super) const MAX_CHANGES: usize = 1024;
 /// The longest text that is compared with the values of a list without regard to case.
 const MAX_CHOICE_BYTES: usize = 64 * 1024;
 
-/// How many values of one call are coerced. Arguments with more near misses than this are refused as they came.
+/// How many values of one call are coerced. Arguments with more near misses than this are refused without coercion.
 const MAX_COERCIONS: usize = 100_000;
 
 /// One change to a document, noted under the index of the value it concerns.

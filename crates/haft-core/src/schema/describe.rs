@@ -30,7 +30,20 @@ fn write_members(schema: &Schema, field: Option<&Field>, out: &mut JsonWriter) {
     out.key("type").string(type_name(&schema.shape));
     write_flags(schema, field, out);
     write_rules(&schema.shape, out);
-    match &schema.shape {
+    write_contents(&schema.shape, out);
+    write_texts("notes", &schema.annotations.notes, out);
+    if !schema.annotations.examples.is_empty() {
+        out.key("examples").array(|out| {
+            for value in &schema.annotations.examples {
+                out.value(value);
+            }
+        });
+    }
+}
+
+/// Writes the values and schemas that a shape is made of.
+fn write_contents(shape: &Shape, out: &mut JsonWriter) {
+    match shape {
         Shape::Enum(values) => {
             out.key("allow").array(|out| {
                 for value in values {
@@ -72,14 +85,6 @@ fn write_members(schema: &Schema, field: Option<&Field>, out: &mut JsonWriter) {
             out.key("link").string(name);
         }
         Shape::Any | Shape::Boolean | Shape::String(_) | Shape::Integer(_) | Shape::Number(_) => {}
-    }
-    write_texts("notes", &schema.annotations.notes, out);
-    if !schema.annotations.examples.is_empty() {
-        out.key("examples").array(|out| {
-            for value in &schema.annotations.examples {
-                out.value(value);
-            }
-        });
     }
 }
 

@@ -16,7 +16,7 @@ impl Schema {
         self.expectation_within(definitions, 3)
     }
 
-    /// Names what is inside lists and maps only so many levels deep: a list can contain itself.
+    /// Describes the elements of lists and maps up to a depth, because a list can contain itself.
     fn expectation_within(&self, definitions: &Definitions, depth: usize) -> String {
         let inner = |schema: &Self| match depth.checked_sub(1) {
             Some(depth) => schema.expectation_within(definitions, depth),

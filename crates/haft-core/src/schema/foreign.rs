@@ -22,7 +22,7 @@ pub(super) use self::unsupported::ForeignSchema;
 #[cfg(feature = "foreign-schemas")]
 pub(super) use self::validator::ForeignSchema;
 
-/// Why a JSON Schema from elsewhere cannot be used.
+/// Why a JSON Schema from another source cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ForeignSchemaError {

@@ -56,17 +56,17 @@ struct Native {
 pub struct AcceptedArgs {
     /// The arguments the handler gets.
     pub args: Args,
-    /// What coercion did, in document order. Empty when the arguments were right as they came.
+    /// What coercion changed, in document order. Empty if the arguments were valid as they were received.
     pub changes: Vec<Change>,
 }
 
 impl InputSchema {
-    /// Seals a schema.
+    /// Validates a schema and makes it the input of a tool.
     ///
     /// # Errors
     ///
-    /// Every fault of the schema: a root that is no object, bounds that exclude everything, patterns
-    /// that do not compile, defaults and examples that the schema itself refuses.
+    /// Every fault of the schema: a root that is not an object, bounds that exclude everything, patterns that do not
+    /// compile, defaults and examples that the schema itself refuses.
     pub fn new(root: impl Into<Schema>) -> Result<Self, Vec<SchemaFault>> {
         Self::with_definitions(root, Definitions::new())
     }
@@ -104,8 +104,8 @@ impl InputSchema {
         Self::with_definitions(root, definitions)
     }
 
-    /// Takes a JSON Schema from elsewhere as it is. It is shown to the model unchanged and enforced by
-    /// the `jsonschema` crate.
+    /// Takes a JSON Schema from another source unchanged. It is shown to the model unchanged and enforced by the
+    /// `jsonschema` crate.
     ///
     /// # Errors
     ///
@@ -134,8 +134,8 @@ impl InputSchema {
         }
     }
 
-    /// The schema as a plain tree: `type`, `flags`, `rules`, `keys`, `allow`, `notes`, `examples`. A
-    /// schema from elsewhere is its own description.
+    /// The schema as a plain tree: `type`, `flags`, `rules`, `keys`, `allow`, `notes`, `examples`. A schema from
+    /// another source is its own description.
     #[must_use]
     pub fn describe(&self) -> Value {
         match &self.validator {
@@ -146,7 +146,7 @@ impl InputSchema {
         }
     }
 
-    /// The typed tree and its definitions; nothing for a schema from elsewhere.
+    /// The typed tree and its definitions, or `None` for a schema from another source.
     #[must_use]
     pub fn tree(&self) -> Option<(&Schema, &Definitions)> {
         match &self.validator {
@@ -175,8 +175,8 @@ impl InputSchema {
         self.accept_in_full(tool, raw, strictness, duplicate)
     }
 
-    /// Accepts arguments that are right as they are, which nearly all are. Returns `None` if they have to be looked at in
-    /// full.
+    /// Accepts arguments that are right as they are, which nearly all are. Returns `None` if they have to be looked at
+    /// in full.
     pub(super) fn accept_unchanged(&self, raw: &RawArgs) -> Option<AcceptedArgs> {
         let SchemaValidator::Native(own) = &self.validator else { return None };
         let args = raw.parsed().ok()?;

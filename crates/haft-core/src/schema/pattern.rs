@@ -21,7 +21,7 @@ pub struct Pattern {
 const MAX_COMPILED: usize = 1024 * 1024;
 
 impl Pattern {
-    /// Compiles a pattern. What is wrong with it is reported when the schema is built into a tool.
+    /// Compiles a pattern. An error in it is reported when a tool is built with the schema.
     #[must_use]
     pub fn new(source: &str) -> Self {
         let compiled = jsonschema_regex::to_rust_regex(source)

@@ -34,7 +34,7 @@ pub struct Problem {
     pub rule: Rule,
     /// What would have been accepted.
     pub expected: String,
-    /// What came instead, shortened.
+    /// The value that was found instead, shortened.
     pub found: String,
     /// A value that would be accepted here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -85,7 +85,7 @@ impl Problem {
         }
     }
 
-    /// What came instead.
+    /// The value that was found instead.
     #[must_use]
     pub fn found(mut self, found: impl AsRef<str>) -> Self {
         self.found = excerpt(found.as_ref());
@@ -134,8 +134,8 @@ impl Problem {
 
 /// Every reason why the arguments of one call were refused.
 ///
-/// Its text is meant for the model: one line a problem, each with a JSON pointer, what was expected,
-/// what came and, where one is known, an example.
+/// Its text is meant for the model: one line per problem, each with a JSON pointer, the expected and the found value
+/// and, if one is known, an example.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Problems {
@@ -194,12 +194,12 @@ impl fmt::Display for Problems {
 
 impl std::error::Error for Problems {}
 
-/// One thing that coercion did to the arguments. Changes are evidence: the record of a call keeps
-/// them next to the raw and the accepted arguments.
+/// One change that coercion made to the arguments. The record of a call contains the changes, next to the raw and the
+/// accepted arguments, as evidence.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Change {
-    /// JSON pointer to the value that was changed, in the arguments as they came.
+    /// JSON pointer to the value that was changed, in the arguments as they were received.
     pub pointer: String,
     /// What was done.
     #[serde(flatten)]

@@ -15,7 +15,7 @@ pub(super) type BrokenRules = [Option<Rule>; 2];
 pub(super) const NONE_BROKEN: BrokenRules = [None, None];
 
 impl Shape {
-    /// The one kind of JSON value that fits; nothing where several do.
+    /// The one kind of JSON value that fits, or `None` where several do.
     pub(super) const fn kind(&self) -> Option<ValueKind> {
         match self {
             Self::Boolean => Some(ValueKind::Boolean),

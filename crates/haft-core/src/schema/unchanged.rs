@@ -100,7 +100,7 @@ fn is_valid_union(rules: &UnionRules, definitions: &Definitions, view: ValueRef<
     variant.is_some_and(|(_, variant)| is_valid_unchanged(variant, definitions, view))
 }
 
-/// So many names are compared faster than one is hashed.
+/// Up to this number of names, comparing all of them is faster than hashing one.
 const FEW_VARIANTS: usize = 8;
 
 fn is_valid_object(rules: &ObjectRules, definitions: &Definitions, view: ValueRef<'_>) -> bool {

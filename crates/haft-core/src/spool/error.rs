@@ -45,7 +45,7 @@ pub enum SpoolError {
         key: SpoolKey,
         /// How much had come.
         received: u64,
-        /// What the stream said.
+        /// The error of the stream.
         #[source]
         failure: FailureError,
     },
@@ -57,7 +57,7 @@ pub enum SpoolError {
         /// What the store takes.
         limit: u64,
     },
-    /// The bytes were changed behind the reader's back, so an answer could be wrong.
+    /// The bytes were changed by another program, so the result of a query could be wrong.
     #[error("the stored content of `{key}` was changed from outside: {how}")]
     Changed {
         /// Whose content.

@@ -9,10 +9,10 @@ use super::SpoolError;
 
 use crate::invariant::OrReport as _;
 
-/// How many newlines stand before each block of the content.
+/// The number of newlines before each block of the content.
 ///
-/// A block is 64 KiB unless told otherwise, so the index of a gigabyte is 128 KiB, and the start of any
-/// line is found by a binary search here and a scan of one block.
+/// A block is 64 KiB by default, so the index of a gigabyte has 128 KiB, and the start of any line is found by a binary
+/// search here and a scan of one block.
 ///
 /// ```
 /// use haft_core::spool::LineIndex;
@@ -40,7 +40,7 @@ pub struct BlockStart {
 }
 
 impl LineIndex {
-    /// The size of a block unless told otherwise.
+    /// The default size of a block.
     pub const BLOCK_SIZE: NonZeroU32 = match NonZeroU32::new(64 * 1024) {
         Some(size) => size,
         None => NonZeroU32::MIN,
@@ -85,7 +85,7 @@ impl LineIndex {
         entry.copied().unwrap_or_else(|| self.newlines())
     }
 
-    /// Where to look for the start of a line; nothing if there is no such line.
+    /// Where to look for the start of a line, or `None` if there is no such line.
     #[must_use]
     pub fn locate(&self, line: u64) -> Option<BlockStart> {
         if line >= self.line_count() {
@@ -156,7 +156,7 @@ impl LineIndex {
             .ok_or(damaged("its counts do not fit its length"))
     }
 
-    /// The index of these counts; nothing if no content can have them.
+    /// The index of these counts, or `None` if no content can have them.
     fn from_counts(block_size: NonZeroU32, byte_length: u64, counts: &[u8]) -> Option<Self> {
         let size = u64::from(block_size.get());
         let blocks = byte_length.div_ceil(size);

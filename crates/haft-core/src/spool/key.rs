@@ -26,8 +26,7 @@ impl SpoolKey {
         Self(key.into())
     }
 
-    /// The key of something that belongs to a turn. [`SpoolKey::turn`] tells which, whatever the turn is
-    /// called.
+    /// A key that belongs to a turn. [`SpoolKey::turn`] returns the turn, whatever its name is.
     #[must_use]
     pub fn of_turn(turn: &str, rest: impl fmt::Display) -> Self {
         let turn = turn.replace('%', "%25").replace('/', "%2F");
@@ -43,7 +42,7 @@ impl SpoolKey {
     /// What the keys of all turns begin with.
     pub const PREFIX_OF_TURNS: &'static str = OF_TURN;
 
-    /// The turn that it belongs to; nothing for a key that was not made by [`SpoolKey::of_turn`].
+    /// The turn that it belongs to, or `None` for a key that was not made by [`SpoolKey::of_turn`].
     #[must_use]
     pub fn turn(&self) -> Option<String> {
         let (turn, _) = self.0.strip_prefix(OF_TURN)?.split_once('/')?;
@@ -75,7 +74,7 @@ impl AsRef<str> for SpoolKey {
     }
 }
 
-/// The key for people: control characters escaped, and cut when it is long.
+/// The key for display: control characters are escaped, and a long key is truncated.
 impl fmt::Display for SpoolKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut characters = self.0.chars();
@@ -93,5 +92,5 @@ impl fmt::Debug for SpoolKey {
 }
 
 const SHOWN: usize = 80;
-/// Before the name of a turn, so that keys of others in the same store are told apart.
+/// The prefix of keys that belong to turns, which distinguishes them from other keys in the same store.
 const OF_TURN: &str = "turn/";

@@ -12,7 +12,7 @@ pub trait KeyScan: Send {
 /// A scan that asks for one page after the other.
 pub(super) struct PagedScan<'s, S: ?Sized> {
     store: &'s S,
-    /// The next page; nothing after the last one.
+    /// The next page, or `None` after the last one.
     page: Option<SpoolPage>,
 }
 

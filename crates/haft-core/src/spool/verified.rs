@@ -1,4 +1,4 @@
-//! Readers that notice content which is not the one that was stored.
+//! Readers that notice content that differs from what was stored.
 
 use std::sync::{Arc, OnceLock};
 use std::{fmt, io};
@@ -94,7 +94,7 @@ pub enum ContentState {
     Verified,
     /// It has the right length, and its hash has not been compared yet.
     Unverified,
-    /// It is not: it was changed, cut, or is gone. Every read of it fails.
+    /// It is not: it was changed, truncated or removed. Every read of it fails.
     Changed,
     /// Its record has no digest, so that nothing can be compared. Records of version 0.1 have none.
     NoDigest,
@@ -172,7 +172,7 @@ impl Verification {
     }
 }
 
-/// How a reader stands to the digest of what was stored.
+/// The result of comparing a reader with the digest of the stored content.
 pub(crate) enum ComparedReader {
     /// It is bound to the content, so that nothing needs to be compared.
     Bound(Arc<dyn SpoolReader>),
@@ -263,7 +263,7 @@ impl LocalRead for VerifiedLocal {
     }
 }
 
-/// A reader of content that is not there any more. Every query fails and says so; the turn goes on.
+/// A reader of content that no longer exists. Every query fails with that reason; the turn continues.
 #[derive(Debug)]
 pub(crate) struct LostReader {
     descriptor: Option<ReaderDescriptor>,
@@ -272,7 +272,7 @@ pub(crate) struct LostReader {
 }
 
 impl LostReader {
-    /// Stands for content of this length.
+    /// A reader for missing content of this length.
     pub(crate) fn open(
         descriptor: Option<ReaderDescriptor>,
         bytes: u64,

@@ -1,7 +1,7 @@
 //! Typed values into nodes.
 //!
-//! `serde_json::to_value` turns NaN into null without a word and, in its default form, sorts keys.
-//! This serialiser refuses the one and keeps the order of the other.
+//! `serde_json::to_value` silently turns NaN into null and, in its default form, sorts keys. This serialiser refuses
+//! the one and keeps the order of the other.
 
 use std::fmt::Display;
 use std::sync::Arc;

@@ -94,8 +94,8 @@ impl StashNode {
         })
     }
 
-    /// Puts `value` at `path`, making the containers that are missing, and returns what it
-    /// replaced. Changes nothing if it fails.
+    /// Stores `value` at `path`, creates missing containers, and returns the value that it replaced. Changes nothing if
+    /// it fails.
     pub(super) fn put(
         &mut self,
         path: &StashPath,
@@ -177,7 +177,7 @@ impl StashNode {
         }
     }
 
-    /// Takes out the value at `path`; later elements of an array move up.
+    /// Removes and returns the value at `path`; later elements of an array move up.
     pub(super) fn take(&mut self, path: &StashPath) -> Option<Self> {
         // Looking first spares the copy of shared containers if there is nothing to take.
         self.get(path)?;

@@ -28,7 +28,7 @@ pub struct StashPath(Arc<[StashSegment]>);
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct StashSegment {
     key: Arc<str>,
-    /// The key as an array index; nothing unless it is spelled as one.
+    /// The key as an array index, or `None` unless it is spelled as one.
     index: Option<usize>,
 }
 

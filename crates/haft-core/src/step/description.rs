@@ -1,11 +1,11 @@
-//! What takes the steps of a turn, in a form that can be stored and compared.
+//! Descriptions of executors that can be stored and compared.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// What takes the steps of a turn. It is stored when the turn begins, so that the turn is resumed with the same
+/// Describes the executor of a turn. It is stored when the turn begins, so that the turn is resumed with the same
 /// executor.
 ///
 /// ```
@@ -76,8 +76,8 @@ impl ExecutorDescription {
         Self::Custom { name: Some(name.into()) }
     }
 
-    /// Everything in which another executor differs from this one, in words. The other one can continue the turn of this
-    /// one if there is nothing.
+    /// The differences between this executor and another one, in words. If there are none, the other executor can
+    /// continue the turns of this one.
     #[must_use]
     pub fn differences(&self, other: &Self) -> Vec<String> {
         match (self, other) {

@@ -5,11 +5,11 @@ use std::fmt;
 use super::{StoredText, TurnId};
 use crate::BoxFuture;
 
-/// Tells what has changed in a store since it was made, whichever process changed it.
+/// Reports the changes of a store since the listener was created, whichever process made them.
 ///
-/// It is a hint and not a log: changes can be told late, more than once, or together as [`StoreChange::Unknown`]. A process
-/// that waits makes the listener first, looks at the store, and then waits for a change before it looks again. So it
-/// misses nothing, and one that was told too much only looks once more.
+/// It is a hint and not a log: changes can be reported late, more than once, or together as [`StoreChange::Unknown`]. A
+/// process creates the listener first, then looks at the store, and waits for a change before it looks again. It
+/// therefore misses nothing; a superfluous report only makes it look once more.
 ///
 /// Dropping a future of [`next_change`](Self::next_change) loses no change.
 pub trait ChangeListener: fmt::Debug + Send {
@@ -33,8 +33,8 @@ pub enum StoreChange {
     Unknown,
 }
 
-/// What happened to a turn. New journal entries alone are not told, because there are too many of them: observers read
-/// them by [`TurnStore::read_journal`](super::TurnStore::read_journal).
+/// What happened to a turn. New journal entries alone are not reported, because there are too many of them: observers
+/// read them by [`TurnStore::read_journal`](super::TurnStore::read_journal).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum StoreChangeKind {
@@ -53,7 +53,7 @@ impl StoreChangeKind {
     pub const ALL: &[Self] =
         &[Self::Claimable, Self::GateSettled, Self::CancelRequested, Self::Ended];
 
-    /// The word that stands for it where it is sent.
+    /// The name by which it is sent.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -64,7 +64,7 @@ impl StoreChangeKind {
         }
     }
 
-    /// The kind that a word stands for.
+    /// The kind with this name.
     #[must_use]
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|kind| kind.as_str() == word)

@@ -33,8 +33,7 @@ pub enum StoreError {
         /// Until when, unless the lease is renewed.
         until: Timestamp,
     },
-    /// Another process has taken the turn over, or the lease was given back, so that nothing more may be
-    /// written here.
+    /// Another process has taken the turn over, or the lease was returned, so that nothing more may be written here.
     #[error("the lease on the turn `{turn}` was taken over or given back; nothing was written")]
     LeaseLost {
         /// The turn.

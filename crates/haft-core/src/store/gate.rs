@@ -12,7 +12,7 @@ pub struct GateRow {
     pub turn: TurnId,
     /// The gate, as JSON text.
     pub json: StoredText,
-    /// How it was settled, as JSON text; nothing while it is open.
+    /// How it was settled, as JSON text, or `None` while it is open.
     pub settlement: Option<String>,
 }
 
@@ -24,7 +24,7 @@ impl GateRow {
     }
 }
 
-/// What came of settling a gate.
+/// The outcome of settling a gate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SettleOutcome {
@@ -35,7 +35,7 @@ pub struct SettleOutcome {
 }
 
 impl SettleOutcome {
-    /// The settlement that holds, and whether it came from the one who asks.
+    /// The valid settlement, and whether it is that of the caller.
     #[must_use]
     pub fn new(settlement: impl Into<String>, first: bool) -> Self {
         Self { settlement: settlement.into(), first }

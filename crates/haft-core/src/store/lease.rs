@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::{StoreError, TurnId, check_text};
 use crate::clock::Timestamp;
 
-/// Who wants a lease, and for how long. It begins when the store gives it out, by the clock of the store.
+/// A request for a lease: the holder and the duration. The lease begins when the store grants it, by the clock of the
+/// store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LeaseRequest {
@@ -35,8 +36,8 @@ impl LeaseRequest {
     }
 }
 
-/// The right to run a turn. A process that takes a turn over gets a higher epoch, and leases of earlier epochs
-/// are refused. So are other names than that of the holder, in case the turn was removed and begun anew.
+/// The right to run a turn. A process that takes a turn over gets a higher epoch, and leases of earlier epochs are
+/// refused. A lease with another holder's name is refused too, in case the turn was removed and created again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Lease {
@@ -50,8 +51,8 @@ pub struct Lease {
     pub until: Timestamp,
     /// How long it holds after a renewal.
     pub ttl: Duration,
-    /// How often the turn was taken over from a process that has not been heard of again, since it last made progress. A
-    /// turn that kills every process that runs it has a high number.
+    /// How often the turn was taken over from a process that has not been heard of again, since it last made progress.
+    /// A turn that crashes every process that runs it has a high number.
     pub take_overs: u32,
     /// Who has asked for the end of the turn, as of the claim or the last renewal.
     pub cancel: Option<CancelRequest>,
@@ -91,8 +92,8 @@ impl Lease {
         self
     }
 
-    /// When it was given out or last renewed, by the clock of the store. A holder that compares it with its own clock knows
-    /// how far the two are apart.
+    /// When it was granted or last renewed, by the clock of the store. By comparing it with its own clock, a holder
+    /// learns how far the two clocks differ.
     #[must_use]
     pub fn granted_at(&self) -> Timestamp {
         self.until.saturating_sub(self.ttl)
@@ -169,7 +170,7 @@ impl CancelRequest {
     }
 }
 
-/// What came of a request to cancel a turn.
+/// The outcome of a request to cancel a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CancelOutcome {

@@ -73,7 +73,7 @@ impl MemoryScopeKind {
     /// All of them.
     pub const ALL: &[Self] = &[Self::Conversation, Self::Agent, Self::User];
 
-    /// The word that stands for it where it is stored.
+    /// The name under which it is stored.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -83,7 +83,7 @@ impl MemoryScopeKind {
         }
     }
 
-    /// The kind that a word stands for.
+    /// The kind with this name.
     #[must_use]
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|kind| kind.as_str() == word)

@@ -9,7 +9,7 @@ use super::{GateRow, Row, RowKind, StoredTurn, TurnSummary};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TurnOutline {
-    /// What stands in lists of turns.
+    /// The summary that lists of turns show.
     pub summary: TurnSummary,
     /// The rows, in the order in which they were first put.
     pub rows: Vec<OutlineRow>,

@@ -21,7 +21,7 @@ pub struct TurnQuery {
     pub conversation: Option<String>,
     /// Only those that are not over.
     pub unfinished: bool,
-    /// Only those that began before this one, to go on where a list stopped.
+    /// Only turns that began before this one, to continue where a list stopped.
     pub before: Option<TurnId>,
     /// At most this many; the default is 100.
     pub limit: Option<usize>,
@@ -38,9 +38,9 @@ pub struct TurnQuery {
     pub words: BTreeSet<String>,
     /// Only those that have called a tool.
     pub tool: Option<String>,
-    /// Only those that have used at least so many tokens.
+    /// Only turns that have used at least this number of tokens.
     pub min_tokens: Option<u64>,
-    /// Only those that have used at most so many tokens.
+    /// Only turns that have used at most this number of tokens.
     pub max_tokens: Option<u64>,
     /// Only those that were created at this time or later.
     pub created_from: Option<Timestamp>,
@@ -49,7 +49,7 @@ pub struct TurnQuery {
 }
 
 impl TurnQuery {
-    /// How many turns are listed if nothing is said.
+    /// The default number of turns in a list.
     pub const DEFAULT_LIMIT: usize = 100;
 
     /// Only those of a conversation.
@@ -73,7 +73,7 @@ impl TurnQuery {
         self
     }
 
-    /// At most so many.
+    /// Sets the maximum number of turns.
     #[must_use]
     pub fn limit(mut self, limit: usize) -> Self {
         self.limit = Some(limit);
@@ -136,14 +136,14 @@ impl TurnQuery {
         self
     }
 
-    /// Only those that have used at least so many tokens.
+    /// Only turns that have used at least this number of tokens.
     #[must_use]
     pub fn min_tokens(mut self, tokens: u64) -> Self {
         self.min_tokens = Some(tokens);
         self
     }
 
-    /// Only those that have used at most so many tokens.
+    /// Only turns that have used at most this number of tokens.
     #[must_use]
     pub fn max_tokens(mut self, tokens: u64) -> Self {
         self.max_tokens = Some(tokens);

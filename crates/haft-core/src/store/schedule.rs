@@ -6,9 +6,10 @@ use crate::clock::Timestamp;
 /// The part of a turn that says when a process can claim it. Every store keeps these values with the turn and changes them
 /// by these methods, so that all stores agree.
 ///
-/// A turn can be claimed when [`runnable_at`](Self::runnable_at) has come and no lease on it is active. That is the time
-/// from which a queued or suspended turn may run, the end of the lease of a running turn, the settlement or the expiry of a
-/// gate of a waiting turn, and the time of a request to cancel. It is `None` for a turn that waits at open gates or has ended.
+/// A turn can be claimed when the time [`runnable_at`](Self::runnable_at) has passed and no lease on it is active. This
+/// is the time from which a queued or suspended turn may run, the end of the lease of a running turn, the settlement or
+/// the expiry of a gate of a waiting turn, and the time of a request to cancel. It is `None` for a turn that waits at
+/// open gates or has ended.
 ///
 /// ```
 /// use std::time::Duration;
@@ -26,11 +27,11 @@ use crate::clock::Timestamp;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "stores build it from their columns")]
 pub struct TurnSchedule {
-    /// How far the turn has got.
+    /// The status of the turn.
     pub status: TurnStatus,
     /// From when on it can be claimed.
     pub runnable_at: Option<Timestamp>,
-    /// Until when the lease on it holds or held; `None` if it was given back.
+    /// Until when the lease on it holds or held; `None` if it was returned.
     pub held_until: Option<Timestamp>,
     /// How often it was taken over from a process that has not been heard of again, since it last made progress.
     pub take_overs: u32,
@@ -89,7 +90,7 @@ impl TurnSchedule {
         }
     }
 
-    /// The holder gives its lease back. A turn that it left in the middle can be claimed at once.
+    /// The holder returns its lease. A turn that it left in the middle can be claimed at once.
     pub fn release(&mut self, now: Timestamp) {
         self.held_until = None;
         if matches!(self.status, TurnStatus::Running | TurnStatus::CancelRequested) {
@@ -97,7 +98,7 @@ impl TurnSchedule {
         }
     }
 
-    /// A process whose lease was taken over gives it back. It did not die after all, so that one take-over less counts.
+    /// A process whose lease was taken over returns it. It did not die after all, so one take-over is subtracted.
     pub fn retract_take_over(&mut self) {
         if !self.status.is_final() {
             self.take_overs = self.take_overs.saturating_sub(1);

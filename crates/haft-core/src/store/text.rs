@@ -1,4 +1,4 @@
-//! Text that a store keeps.
+//! JSON text for a store.
 
 use std::fmt;
 use std::ops::Deref;
@@ -6,12 +6,12 @@ use std::sync::{Arc, OnceLock};
 
 use super::{StoreError, check_text};
 
-/// JSON text that a store keeps: written already, or serialized on the first read. Cheap to clone.
+/// JSON text that is stored: either a finished text, or a value that is serialized when it is first read. Cheap to
+/// clone.
 ///
-/// The loop keeps what it does step by step, and a store in memory is seldom asked for any of it. So the
-/// loop hands over values that never change, and their text is made where it is needed: by a store that
-/// has a disk, or by the process that loads the turn. From then on there are both, the value and its text. A
-/// clone that was made before has the value alone.
+/// The loop stores everything that it does, and a store in memory rarely reads any of it. The loop therefore hands over
+/// immutable values, and their text is written where it is needed: by a store with a disk, or by the process that loads
+/// the turn. From then on there are both the value and its text; a clone that was made earlier has only the value.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -36,7 +36,7 @@ enum Form {
     Unwritten { value: Arc<dyn StoredForm>, text: OnceLock<Arc<str>> },
 }
 
-/// A value that a store keeps as a text.
+/// A value that is stored as text.
 pub trait StoredForm: Send + Sync {
     /// The text: JSON, so that it cannot contain U+0000, or [`StoredText::UNWRITABLE`].
     fn write_text(&self) -> String;
@@ -50,7 +50,7 @@ impl StoredForm for String {
 }
 
 impl StoredText {
-    /// What stands for a text that could not be written: U+0000, which no store keeps and nothing reads.
+    /// The placeholder for a text that could not be written: U+0000, which no store accepts and no reader parses.
     pub const UNWRITABLE: &'static str = "\0";
 
     /// The text of a value, which is serialized when the text is first read.

@@ -34,11 +34,11 @@ pub struct NewTurn {
     pub agent: Option<String>,
     /// The model that takes its steps.
     pub model: Option<String>,
-    /// The first words of what the user said, as [`first_words`] cuts them.
+    /// The beginning of the user's message, as [`first_words`] truncates it.
     pub first_words: Option<String>,
     /// Turns of a higher priority are claimed first.
     pub priority: i32,
-    /// How long a queued turn is left alone.
+    /// How long a queued turn is not claimed.
     pub start_after: Duration,
     /// What is stored of it from the first moment on.
     pub writes: Vec<StoreWrite>,
@@ -89,7 +89,7 @@ impl NewTurn {
         self
     }
 
-    /// What the user said, of which the [`first_words`] are stored.
+    /// Sets the user's message, of which the [`first_words`] are stored.
     #[must_use]
     pub fn said(mut self, text: &str) -> Self {
         self.first_words = Some(first_words(text));
@@ -103,7 +103,7 @@ impl NewTurn {
         self
     }
 
-    /// How long a queued turn is left alone (default: not at all).
+    /// How long a queued turn is not claimed (default: not at all).
     #[must_use]
     pub fn start_after(mut self, delay: Duration) -> Self {
         self.start_after = delay;
@@ -180,7 +180,7 @@ pub fn search_words(text: &str) -> BTreeSet<String> {
     words.take(64).map(|word| word.chars().take(64).collect::<String>().to_lowercase()).collect()
 }
 
-/// How far a turn has got.
+/// The status of a turn.
 ///
 /// ```
 /// use haft_core::store::TurnStatus;
@@ -199,7 +199,7 @@ pub enum TurnStatus {
     Running,
     /// It waits at a gate that is open, or that was settled and not read yet.
     Waiting,
-    /// It is left alone until [`TurnSummary::runnable_at`]: after a failure that may pass, or for a timer.
+    /// It is not run before [`TurnSummary::runnable_at`]: after a failure that may be temporary, or because of a timer.
     Suspended,
     /// It is to be cancelled by the process that runs it, or by the next one.
     CancelRequested,
@@ -233,7 +233,7 @@ impl TurnStatus {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled | Self::LimitReached)
     }
 
-    /// The word that stands for it where it is stored.
+    /// The name under which it is stored.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -249,7 +249,7 @@ impl TurnStatus {
         }
     }
 
-    /// The status that a word stands for.
+    /// The status with this name.
     #[must_use]
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|status| status.as_str() == word)
@@ -260,7 +260,7 @@ impl TurnStatus {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StoredTurn {
-    /// What stands in lists of turns.
+    /// The summary that lists of turns show.
     pub summary: TurnSummary,
     /// The rows, in the order in which they were first put.
     pub rows: Vec<Row>,
@@ -288,11 +288,11 @@ pub struct TurnSummary {
     pub id: TurnId,
     /// The conversation it belongs to.
     pub conversation: Option<String>,
-    /// How far it has got.
+    /// Its status.
     pub status: TurnStatus,
     /// When it began.
     pub created_at: Timestamp,
-    /// Who has the lease on it, unless it was given back. It may have run out.
+    /// The holder of the lease, unless the lease was returned. The lease may have expired.
     pub holder: Option<Arc<str>>,
     /// Until when the lease holds or held.
     pub held_until: Option<Timestamp>,
@@ -305,7 +305,7 @@ pub struct TurnSummary {
     /// The model that takes its steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The first words of what the user said.
+    /// The beginning of the user's message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_words: Option<String>,
     /// How many tokens it has used.
@@ -418,7 +418,7 @@ fn is_zero<T: Default + PartialEq>(number: &T) -> bool {
     *number == T::default()
 }
 
-/// A change of what lists show of a turn. What is not set stays as it is.
+/// A change to the summary of a turn. Fields that are not set stay unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SummaryUpdate {

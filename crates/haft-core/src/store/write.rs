@@ -26,12 +26,12 @@ pub enum StoreWrite {
     },
     /// Adds an entry to the journal.
     Journal(StoredText),
-    /// Says how far the turn has got. See [`TurnSchedule::set_status`](super::TurnSchedule::set_status) for what it means
+    /// Sets the status of the turn. See [`TurnSchedule::set_status`](super::TurnSchedule::set_status) for what it means
     /// for workers.
     Status(TurnStatus),
     /// Makes the turn [`Suspended`](TurnStatus::Suspended): it can be claimed when this time has passed.
     Suspend {
-        /// How long it is left alone.
+        /// How long it is not run.
         delay: Duration,
     },
     /// Says that the holder got further than the holders before it, so that earlier take-overs do not count any more.
@@ -150,7 +150,7 @@ impl RowKind {
         Self::Instruction,
     ];
 
-    /// The word that stands for it where it is stored.
+    /// The name under which it is stored.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -163,7 +163,7 @@ impl RowKind {
         }
     }
 
-    /// The kind that a word stands for.
+    /// The kind with this name.
     #[must_use]
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|kind| kind.as_str() == word)

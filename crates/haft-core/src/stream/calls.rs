@@ -10,7 +10,7 @@ use crate::clock::Timestamp;
 use crate::event::{ResultSummary, ToolCallReport};
 use crate::schema::args::RawArgs;
 
-/// What became known of a call. What is not said stays as it was.
+/// An update of a call. Fields that are not set stay unchanged.
 #[derive(Clone, Debug, Default)]
 #[must_use = "an update does nothing until it is reported"]
 pub struct ToolCallUpdate {
@@ -48,14 +48,14 @@ impl ToolCallUpdate {
         self
     }
 
-    /// The arguments, as they came.
+    /// The arguments, as they were received.
     pub fn args(mut self, args: impl Into<RawArgs>) -> Self {
         self.args = Some(args.into());
         self.checksum = None;
         self
     }
 
-    /// What came of it.
+    /// Its outcome.
     pub fn results(mut self, summary: ResultSummary) -> Self {
         self.results = Some(summary);
         self

@@ -15,7 +15,7 @@ pub(super) struct Texts(SmallMap<Arc<str>, StreamText>);
 #[derive(Debug)]
 struct StreamText {
     id: Arc<str>,
-    /// What came so far; empty once the stream has ended.
+    /// The text so far; empty once the stream has ended.
     text: String,
     created_at: Timestamp,
     state: StreamState,

@@ -6,7 +6,7 @@ use crate::json::UnrepresentableValue;
 use crate::schema::args::DecodeError;
 use crate::schema::{Change, Problems, SchemaFault};
 
-/// Two parts of a tool's definition that do not say the same, and the value that shows it.
+/// Two parts of a tool's definition that disagree, and the value that shows it.
 ///
 /// Its text has everything needed to repeat the failure.
 #[derive(Clone, Debug)]
@@ -30,9 +30,9 @@ pub enum Disagreement {
         value: String,
         /// The emitted text.
         schema: String,
-        /// Why the validator refused it; nothing if it was accepted.
+        /// Why the validator refused it, or `None` if it was accepted.
         problems: Option<Problems>,
-        /// Why the JSON Schema refused it; nothing if it was accepted.
+        /// Why the JSON Schema refused it, or `None` if it was accepted.
         reference: Option<String>,
     },
     /// A text and the value it spells are validated differently.

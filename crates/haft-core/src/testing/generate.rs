@@ -46,7 +46,7 @@ impl Generator {
         Self { random: Random::new(seed) }
     }
 
-    /// A value that the schema accepts; nothing if none was found, as for a pattern that is hard to
+    /// A value that the schema accepts, or `None` if none was found, as for a pattern that is hard to
     /// satisfy. An example in the schema helps: examples are drawn too.
     #[must_use]
     pub fn valid(&mut self, schema: &Schema, definitions: &Definitions) -> Option<Value> {

@@ -37,7 +37,7 @@ impl ProofOptions {
         self
     }
 
-    /// Starts the draw elsewhere.
+    /// Sets the seed of the generator.
     #[must_use]
     pub const fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
@@ -45,7 +45,7 @@ impl ProofOptions {
     }
 }
 
-/// What a proof that held was made of.
+/// The number of values that a successful proof covered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Agreement {
@@ -66,7 +66,7 @@ type RoundTrip<'d> =
 ///
 /// # Errors
 ///
-/// The first value on which they do not, with everything that was said about it.
+/// The first value on which they disagree, and what each of them says about it.
 pub fn prove<T: ToolArgs>(options: ProofOptions) -> Result<Agreement, Disagreement> {
     let input = InputSchema::of::<T>().map_err(|faults| Disagreement::Faulty { faults })?;
     let round_trip = |args: &Args| {
@@ -77,9 +77,9 @@ pub fn prove<T: ToolArgs>(options: ProofOptions) -> Result<Agreement, Disagreeme
     agreement(&input, Some(&round_trip), options)
 }
 
-/// Proves that a schema's validator and its JSON Schema agree, for a handler that takes the
-/// arguments as they are. A schema from elsewhere has no validator of its own: there the proof shows
-/// that the adapter decides as the `jsonschema` crate does.
+/// Proves that a schema's validator and its JSON Schema agree, for a handler that takes the arguments as they are. A
+/// schema from another source has no validator of its own: there the proof shows that the adapter decides as the
+/// `jsonschema` crate does.
 ///
 /// # Errors
 ///
@@ -88,8 +88,8 @@ pub fn prove_schema(input: &InputSchema, options: ProofOptions) -> Result<Agreem
     agreement(input, None, options)
 }
 
-/// Proves that a type which derives serde takes everything that a JSON Schema from elsewhere
-/// accepts, such as the schema that schemars makes for it.
+/// Proves that a type which derives serde takes everything that a JSON Schema from another source accepts, such as the
+/// schema that schemars makes for it.
 ///
 /// # Errors
 ///

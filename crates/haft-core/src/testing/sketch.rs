@@ -1,5 +1,5 @@
-//! A rough reading of a JSON Schema from elsewhere, good enough to draw values from. It judges
-//! nothing: what it misses only makes the draw less apt.
+//! A rough reading of a JSON Schema from another source, good enough to draw values from. It validates nothing: what it
+//! misses only makes the generated values less suitable.
 
 use serde_json::Value;
 

@@ -97,7 +97,7 @@ impl Estimators {
     ///
     /// # Errors
     ///
-    /// Nothing has that name.
+    /// There is no encoding or estimator of that name.
     pub fn count_or_estimate(
         &self,
         name: &str,
@@ -115,7 +115,7 @@ impl Estimators {
         }
     }
 
-    /// Tells sets of counters apart: equal stamps count alike.
+    /// Distinguishes sets of counters: sets with equal stamps give equal counts.
     pub(crate) const fn stamp(&self) -> u64 {
         self.stamp
     }

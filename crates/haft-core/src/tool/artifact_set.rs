@@ -19,7 +19,7 @@ use crate::small_map::SmallMap;
 #[derive(Debug, Default)]
 pub struct ArtifactSet {
     live: RwLock<Live>,
-    /// What was forged last, as long as the set stays as it is.
+    /// The tools that were forged last, until the set changes.
     pub(crate) forged: Mutex<Option<ForgedTools>>,
 }
 
@@ -52,7 +52,7 @@ pub struct LiveArtifact {
     pub handle: String,
     /// The artifact.
     pub artifact: SpooledArtifact,
-    /// The call that made it; nothing for the content of a retrieved record.
+    /// The call that made it, or `None` for the content of a retrieved record.
     pub call: Option<RecordId>,
 }
 
@@ -68,7 +68,7 @@ struct Retrieved {
     artifact: SpooledArtifact,
 }
 
-/// A call and a retrieved record would be named alike, so that a query could read the wrong one.
+/// A call and a retrieved record would have the same name, so that a query could read the wrong one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{id}` names both a tool call and a retrieved record of this turn; give the record another id"
@@ -92,8 +92,8 @@ impl ArtifactSet {
         Self::default()
     }
 
-    /// Takes up the artifacts of a call, in place of those it had before. A query, a call whose results
-    /// are shown in full and one without artifacts contribute none.
+    /// Adds the artifacts of a call, or replaces its earlier ones. A query, a call whose results are shown in full and
+    /// one without artifacts contribute none.
     ///
     /// A call with several artifacts has a handle for each: that of the call, and `.0`, `.1`, …
     ///
@@ -129,7 +129,7 @@ impl ArtifactSet {
         Ok(())
     }
 
-    /// Whether a call can be taken up.
+    /// Checks that the artifacts of a call can be added.
     ///
     /// # Errors
     ///
@@ -146,9 +146,8 @@ impl ArtifactSet {
         }
     }
 
-    /// Takes up the content of a retrieved record, in place of what it had before. Its handle is its id,
-    /// or a hash of it if the id is not a plain word: a handle stands in a schema, where no text from
-    /// elsewhere may speak.
+    /// Adds the content of a retrieved record, or replaces its earlier content. The handle is the id, or a hash of the
+    /// id if that is not a plain word: handles appear in schemas, which must not contain text from other sources.
     ///
     /// # Errors
     ///
@@ -166,7 +165,7 @@ impl ArtifactSet {
         Ok(())
     }
 
-    /// Whether a retrieved record can be taken up.
+    /// Checks that the content of a retrieved record can be added.
     ///
     /// # Errors
     ///
@@ -205,7 +204,7 @@ impl ArtifactSet {
         live.calls.get(&call).into_iter().flatten().map(|entry| entry.handle.clone()).collect()
     }
 
-    /// The handle of the content of a retrieved record; nothing if it has none that can be queried.
+    /// The handle of the content of a retrieved record, or `None` if it has none that can be queried.
     #[must_use]
     pub fn handle_of_retrieved(&self, id: &str) -> Option<String> {
         let handle = handle_of(id);

@@ -25,8 +25,7 @@ use crate::trust::ForeignText;
 pub(super) type Validator =
     Arc<dyn Fn(Args) -> BoxFuture<'static, Result<(), Problems>> + Send + Sync>;
 
-/// A definition in the making. Nothing is checked before [`ToolBuilder::build`], which then lists
-/// every fault at once.
+/// Builds a tool. Nothing is checked before [`ToolBuilder::build`], which then reports every fault at once.
 ///
 /// ```
 /// use haft_core::Tool;
@@ -59,7 +58,7 @@ pub struct ToolBuilder {
 pub struct InvalidTool {
     /// The name that was given.
     pub tool: String,
-    /// Everything that is wrong with it.
+    /// Every problem that was found.
     pub faults: Vec<SchemaFault>,
 }
 
@@ -103,14 +102,14 @@ impl ToolBuilder {
         }
     }
 
-    /// What the model reads when it chooses: what the tool does, what it returns, when to use it.
+    /// Sets the text by which the model chooses a tool: what the tool does, what it returns, when to use it.
     pub fn description(mut self, text: impl Into<String>) -> Self {
         self.description = text.into();
         self
     }
 
-    /// A description from elsewhere: the model is told that a third party wrote it, unless its tier is first-party. The
-    /// schema of the tool then counts as foreign as well.
+    /// A description from another source: the model is told that a third party wrote it, unless its tier is
+    /// first-party. The schema of the tool then counts as foreign as well.
     ///
     /// ```
     /// use haft_core::Tool;
@@ -134,7 +133,7 @@ impl ToolBuilder {
         self
     }
 
-    /// A JSON Schema from elsewhere, kept as it is and enforced by the `jsonschema` crate.
+    /// A JSON Schema from another source, which is not changed and is enforced by the `jsonschema` crate.
     ///
     /// ```
     /// use haft_core::{Args, Tool};
@@ -163,9 +162,9 @@ impl ToolBuilder {
         self
     }
 
-    /// The function that runs. See [`IntoHandler`] for what it may look like.
+    /// Sets the handler. See [`IntoHandler`] for the possible signatures.
     ///
-    /// What an async closure captures is cloned for each call, so it must be possible to clone it:
+    /// The captured values of an async closure are cloned for each call, so they must implement `Clone`:
     ///
     /// ```compile_fail,E0277
     /// use haft_core::{Args, Tool};
@@ -189,7 +188,7 @@ impl ToolBuilder {
     }
 
     /// Shares a value with the handler, which takes a clone of it as [`State`](super::State) in every call: a client, a
-    /// pool of connections, a configuration. What cannot be cloned goes into an [`Arc`].
+    /// pool of connections, a configuration. Wrap a value that is not `Clone` in an [`Arc`].
     ///
     /// ```
     /// use std::collections::HashMap;
@@ -215,8 +214,8 @@ impl ToolBuilder {
         ToolBuilderWithState::new(self, state)
     }
 
-    /// How text and bytes are wrapped; the default is plain text. A tool that declares its kind can return large
-    /// results: the tools that query them are offered from the first request on.
+    /// Sets the kind of artifact into which text and bytes are wrapped; the default is plain text. A tool that declares
+    /// its kind can return large results: the tools that query them are offered from the first request on.
     pub fn artifact(mut self, kind: ArtifactKind) -> Self {
         self.artifact = Some(kind);
         self
@@ -239,7 +238,7 @@ impl ToolBuilder {
         self
     }
 
-    /// Makes it a query on artifacts: its text is the final answer and is never wrapped.
+    /// Makes it a query on artifacts: its text is the final result and is never wrapped.
     pub fn artifact_query(mut self) -> Self {
         self.artifact_query = true;
         self
@@ -298,15 +297,15 @@ impl ToolBuilder {
         self
     }
 
-    /// Makes it live for one dispatch only: registries drop it on ack.
+    /// Makes it exist for one dispatch only: registries drop it on ack.
     pub fn ephemeral(mut self) -> Self {
         self.flags.ephemeral = true;
         self
     }
 
-    /// Vouches for the tool's own text: the developer wrote it, or the user asked for exactly it. Never
-    /// for text that a third party could have written. It is a ceiling, not a floor: parts that come
-    /// from elsewhere keep their own tier.
+    /// Vouches for the tool's own text: the developer wrote it, or the user asked for exactly this text. Do not use it
+    /// for text that a third party could have written. It is a ceiling, not a floor: parts that come from other sources
+    /// keep their own tier.
     pub fn trusted(mut self) -> Self {
         self.flags.trusted = true;
         self
@@ -318,7 +317,7 @@ impl ToolBuilder {
         self
     }
 
-    /// What calling it does to the world; the default is [`ToolEffect::Once`].
+    /// Sets the effect of a call on the outside world; the default is [`ToolEffect::Once`].
     ///
     /// ```
     /// use haft_core::Tool;
@@ -376,14 +375,14 @@ impl ToolBuilder {
         self
     }
 
-    /// Takes arguments as they come: nothing is coerced.
+    /// Switches coercion off.
     pub fn strict(mut self) -> Self {
         self.strictness = Strictness::Strict;
         self
     }
 
-    /// Adds a check beyond the schema: a look-up in a database, say. It runs after the schema has
-    /// accepted the arguments, and before the handler.
+    /// Adds a check beyond the schema, such as a look-up in a database. It runs after the schema has accepted the
+    /// arguments, and before the handler.
     pub fn validator<F, Fut>(mut self, validator: F) -> Self
     where
         F: Fn(Args) -> Fut + Send + Sync + 'static,

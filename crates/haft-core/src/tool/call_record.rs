@@ -1,4 +1,4 @@
-//! Calls as records: what the turn remembers of an invocation.
+//! Records of calls: the part of an invocation that the turn stores.
 
 use std::num::NonZeroU32;
 
@@ -21,7 +21,7 @@ impl Invocation {
         call.at_place(0, self.ordinal)
     }
 
-    /// The text that the handler returned; nothing if it failed, or returned something else.
+    /// The text that the handler returned, or `None` if it failed, or returned something else.
     #[must_use]
     pub fn text(&self) -> Option<&str> {
         match &self.outcome {
@@ -92,13 +92,13 @@ impl ToolCall {
 }
 
 impl CallError {
-    /// What the record keeps of an error.
+    /// The part of an error that the record stores.
     #[must_use]
     pub fn of(error: &ToolError) -> Self {
         Self { code: error.code(), message: error.to_string(), retryable: error.retryable() }
     }
 
-    /// The error of a call that must not be repeated, and of which is not known what it did.
+    /// The error of a call that must not be repeated and whose outcome is unknown.
     pub(super) fn in_doubt(reason: &str) -> Self {
         let message = format!("{reason}; what it did is not known, do not repeat it blindly");
         Self::new(codes::TOOL_OUTCOME_UNKNOWN, message, false)

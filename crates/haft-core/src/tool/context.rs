@@ -63,7 +63,7 @@ use signal::Signals;
 pub struct DispatchContext {
     turn: TurnContext,
     dispatch: Arc<Dispatch>,
-    /// The call that this handle was made for; nothing outside a handler. Shared, because every part of a turn has a
+    /// The call that this handle was made for, or `None` outside a handler. Shared, because every part of a turn has a
     /// handle and few are made for a call.
     call: Option<Arc<CallScope>>,
 }
@@ -115,8 +115,7 @@ impl DispatchContext {
         self.turn.artifacts()
     }
 
-    /// The medium that an id names, as [`TurnContext::media`] finds it: this is how a tool takes media as
-    /// arguments.
+    /// The media item with this id, as [`TurnContext::media`] finds it. Tools use it to take media as arguments.
     ///
     /// ```
     /// use haft_core::media::Media;
@@ -134,7 +133,7 @@ impl DispatchContext {
     ///
     /// # Errors
     ///
-    /// No medium of the turn has this id. The message lists those that there are.
+    /// No media item of the turn has this id. The message lists the existing ones.
     pub fn media(&self, id: &str) -> Result<Media, UnknownMedia> {
         self.turn.media(id)
     }
@@ -170,8 +169,8 @@ impl DispatchContext {
         self.turn.tools()
     }
 
-    /// Tells when the dispatch is cancelled, and in a handler when the call is. Long-running handlers
-    /// listen to it.
+    /// Is cancelled together with the dispatch, or in a handler together with the call. Long-running handlers should
+    /// observe it.
     #[must_use]
     pub fn cancellation(&self) -> &Cancellation {
         &self.dispatch.cancellation
@@ -203,20 +202,20 @@ impl DispatchContext {
         Self { turn: self.turn.clone(), dispatch: Arc::new(dispatch), call: self.call.clone() }
     }
 
-    /// Content key of the call that is being handled; nothing outside a handler.
+    /// Content key of the call that is being handled, or `None` outside a handler.
     #[must_use]
     pub fn call_id(&self) -> Option<CallId> {
         self.call.as_ref().map(|call| call.call_id)
     }
 
-    /// The record of the call that is being handled; nothing outside a handler, and where no store keeps
+    /// The record of the call that is being handled, or `None` outside a handler, and where no store keeps
     /// records.
     #[must_use]
     pub fn record_id(&self) -> Option<RecordId> {
         self.call.as_ref().and_then(|call| call.record)
     }
 
-    /// The tool whose call is being handled; nothing outside a handler.
+    /// The tool whose call is being handled, or `None` outside a handler.
     #[must_use]
     pub fn tool(&self) -> Option<&Tool> {
         self.call.as_ref().map(|call| &call.tool)
@@ -232,23 +231,23 @@ impl DispatchContext {
         })
     }
 
-    /// Metadata of the tool whose call is being handled; nothing outside a handler.
+    /// Metadata of the tool whose call is being handled, or `None` outside a handler.
     #[must_use]
     pub fn meta(&self) -> Option<&Stash> {
         self.tool().map(Tool::meta)
     }
 
-    /// Asks the outside and waits for the answer. The question is stored, so that another process can
-    /// answer it, and survives a crash.
+    /// Opens a gate and waits for the decision. The gate is stored, so that another process can decide it and it
+    /// survives a crash.
     ///
     /// # Errors
     ///
-    /// The answer was no, no decision arrived in time, the turn was cancelled, or there are no gates here.
+    /// The request was refused, no decision arrived in time, the turn was cancelled, or there are no gates here.
     pub async fn wait_for(&self, request: GateRequest) -> Result<Value, GateError> {
         GateContext::Dispatch(self).wait_for(request).await
     }
 
-    /// Tells observers something. Costs nothing when there are none.
+    /// Emits a log event. Costs nothing if there are no observers.
     pub fn log(&self, level: LogLevel, topic: &str, message: &str, payload: Option<Value>) {
         self.emit_with(|| EventKind::log(level, topic, message, payload));
     }
@@ -297,15 +296,15 @@ impl DispatchContext {
         self.dispatch.signals.on_ack(Box::new(callback))
     }
 
-    /// How the step wants the dispatch to end, if it does: seen by output middleware, and acted on once
-    /// that has run.
+    /// The signal with which the step wants the dispatch to end, if any. Output middleware can see it; it takes effect
+    /// after output middleware has run.
     #[must_use]
     pub fn pending(&self) -> Option<Signal> {
         self.dispatch.signals.pending()
     }
 
-    /// Makes the dispatch end like this once output middleware has run. `None` lets another iteration
-    /// follow instead: this is how output middleware withholds an answer that is not good enough.
+    /// Makes the dispatch end like this once output middleware has run. `None` lets another iteration follow instead,
+    /// so that output middleware can withhold an answer that is not good enough.
     ///
     /// This is also how a handler ends the dispatch: the signal is given when the record of its call is
     /// stored, and is journaled together with it. A process that resumes the turn finds it there.
@@ -329,8 +328,8 @@ impl DispatchContext {
         self.dispatch.signals.set_pending(signal);
     }
 
-    /// Runs `callback` when the dispatch has ended, whichever way, and tells it which. A panic in one
-    /// callback does not keep the others from running.
+    /// Runs `callback` with the status of the dispatch when the dispatch has ended. A panic in one callback does not
+    /// keep the others from running.
     pub fn on_settled(&self, callback: impl FnOnce(DispatchStatus) + Send + 'static) {
         self.dispatch.signals.on_settled(Box::new(callback));
     }

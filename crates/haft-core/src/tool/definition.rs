@@ -9,7 +9,7 @@ use super::{Definition, DefinitionDigest, Tool, ToolRole};
 use crate::json::{Document, canonical_text};
 
 impl DefinitionDigest {
-    /// Hashes a definition. Every part has its length in front, so that no two definitions are written alike.
+    /// Hashes a definition. Every part has its length in front, so that different definitions have different encodings.
     pub(super) fn of(definition: &Definition) -> Self {
         let Definition { name, description, input, role, strictness, flags, parts, .. } =
             definition;

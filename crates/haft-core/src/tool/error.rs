@@ -52,14 +52,14 @@ pub enum ToolError {
     Downstream {
         /// The tool.
         tool: String,
-        /// What the handler said.
+        /// The error of the handler.
         failure: ToolFailure,
     },
     /// The handler panicked. The call is over, the loop is not.
     Panicked {
         /// The tool.
         tool: String,
-        /// What the panic said; for the operator.
+        /// The message of the panic; for the operator.
         panic: PanicError,
     },
     /// The call was cancelled.

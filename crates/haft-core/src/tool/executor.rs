@@ -55,13 +55,13 @@ pub struct Invocation {
     pub call_id: CallId,
     /// Place of the call in its iteration, from zero.
     pub ordinal: u32,
-    /// The arguments as they came.
+    /// The arguments as they were received.
     pub raw: RawArgs,
-    /// The arguments the handler got; nothing if they were refused.
+    /// The arguments the handler got, or `None` if they were refused.
     pub accepted: Option<Args>,
     /// What coercion changed.
     pub changes: Vec<Change>,
-    /// What came of it.
+    /// Its outcome.
     pub outcome: Result<ToolOutput, ToolError>,
     /// When the call began.
     pub started_at: Timestamp,

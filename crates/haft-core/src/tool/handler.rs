@@ -142,8 +142,8 @@ pub trait IntoHandler<Signature>: Send + Sync + 'static {
     fn into_handler(self) -> Handler;
 }
 
-/// The shapes that a handler can have. Each has its own implementation of [`IntoHandler`], and the
-/// compiler picks the one that fits.
+/// The signatures that a handler can have. Each has its own implementation of [`IntoHandler`], and the compiler selects
+/// the one that fits.
 pub mod signature {
     /// `fn() -> R`
     #[derive(Debug)]

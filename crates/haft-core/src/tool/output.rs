@@ -23,11 +23,11 @@ pub enum ToolOutput {
     Media(Vec<Media>),
     /// Artifacts whose kind the tool chose itself. Never empty.
     Artifacts(Vec<ArtifactDraft>),
-    /// The answer to a query on an artifact, trusted as far as the artifact is. Never wrapped again.
+    /// The result of a query on an artifact, trusted as much as the artifact. Never wrapped again.
     Answer {
         /// The text for the model.
         text: String,
-        /// How far it may be trusted.
+        /// How much it may be trusted.
         label: TrustLabel,
     },
 }

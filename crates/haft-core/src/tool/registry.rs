@@ -189,8 +189,7 @@ impl ToolRegistry {
         self.read().get(name).map(|entry| entry.tool.clone())
     }
 
-    /// The tool that a model called, by its name or an alias, or the error it is told: which name it may
-    /// have meant.
+    /// The tool that a model called, by its name or an alias, or the error for the model, which suggests similar names.
     ///
     /// ```
     /// use haft_core::{Tool, ToolRegistry};
@@ -204,7 +203,7 @@ impl ToolRegistry {
     ///
     /// # Errors
     ///
-    /// There is no such tool, or the model saw it earlier in the turn and cannot call it any more.
+    /// There is no such tool, or the model saw it earlier in the turn and can no longer call it.
     pub fn find(&self, name: &str) -> Result<Tool, ToolError> {
         let entries = self.read();
         let by_alias = || entries.registered().find(|entry| entry.tool.is_called(name));

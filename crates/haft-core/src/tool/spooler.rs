@@ -50,8 +50,8 @@ impl Spooler {
         &self.options.store
     }
 
-    /// Keeps text of fewer than so many bytes in the record, where the model reads it without a query;
-    /// the default is 4096.
+    /// Sets the number of bytes below which text stays in the record, where the model reads it without a query; the
+    /// default is 4096.
     #[must_use]
     pub fn inline_below(mut self, bytes: usize) -> Self {
         Arc::make_mut(&mut self.options).inline_below = bytes;
@@ -132,9 +132,9 @@ impl Spooler {
 
     /// Ends a requested call: stores what its tool returned, and returns its record.
     ///
-    /// A result that cannot be stored ends the call as failed, or as unknown if the call must not be repeated: it had its
-    /// effect. What such a call still writes is read to its end, because a program whose output is closed dies in the
-    /// middle of its work. The record has the cause for the operator, and the turn goes on.
+    /// A result that cannot be stored ends the call as failed, or as unknown if the call must not be repeated: it had
+    /// its effect. The rest of its output is read and dropped, because a program whose output is closed dies in the
+    /// middle of its work. The record has the cause for the operator, and the turn continues.
     ///
     /// A call that must not be repeated is also unknown if its tool does not know what it did
     /// ([`ToolFailure::outcome_unknown`](crate::failure::ToolFailure::outcome_unknown)). Its record has no cause.
@@ -212,7 +212,7 @@ struct CallSpool<'c> {
 }
 
 impl CallSpool<'_> {
-    /// `kind` is how text and bytes are wrapped; nothing if they never are.
+    /// `kind` is the kind of artifact into which text and bytes are wrapped; `None` if they never are.
     async fn results(
         self,
         output: ToolOutput,

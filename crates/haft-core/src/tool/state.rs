@@ -58,7 +58,7 @@ impl<T: SharedState> ToolBuilderWithState<T> {
         Self { builder, state }
     }
 
-    /// The function that runs. See [`IntoHandlerWithState`] for what it may look like.
+    /// Sets the handler. See [`IntoHandlerWithState`] for the possible signatures.
     pub fn handler<S>(self, handler: impl IntoHandlerWithState<S, T>) -> ToolBuilder {
         self.builder.erased_handler(handler.into_handler(self.state))
     }

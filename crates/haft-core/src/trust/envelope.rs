@@ -8,15 +8,15 @@ use super::prompt::{DeveloperText, INSTRUCTIONS, PromptText, family};
 use super::sanitize::{Clean, attribute};
 use super::{EnvelopeModality, TrustLabel};
 
-/// Renders everything that a model sees. It is the only maker of [`PromptText`].
+/// Renders everything that a model sees. Only it can make a [`PromptText`].
 ///
-/// An envelope is an element whose name is its family, `_` and a nonce of 128 bits. The nonce is a
-/// keyed hash of what the envelope is for: the same part is rendered byte by byte the same every time,
-/// two parts never share a nonce, and no author of content can compute one. Bodies stand between two
-/// line ends; reserved tags in them are inert and controls replaced, all else is as it came.
+/// An envelope is an element whose name is its family, `_` and a nonce of 128 bits. The nonce is a keyed hash of what
+/// the envelope is for: the same part is rendered to the same bytes every time, two parts never share a nonce, and no
+/// author of content can compute one. A body is between two line ends; reserved tags in it are made inert and control
+/// characters replaced, and everything else is unchanged.
 ///
-/// Rendering is deterministic and takes linear time. It cuts nothing but attributes: how much of a
-/// body is shown is decided before.
+/// Rendering is deterministic and takes linear time. It truncates only attributes: the caller decides how much of a
+/// body is shown.
 #[derive(Clone, Debug)]
 pub struct PromptRenderer {
     key: EnvelopeKey,
@@ -49,7 +49,8 @@ impl PromptRenderer {
         Self { neutralizes_tokens: true, ..self }
     }
 
-    /// A text that two renderers share only if they render every part alike, for caches of rendered parts.
+    /// A text that is equal for two renderers only if they render every part in the same way, for caches of rendered
+    /// parts.
     ///
     /// ```
     /// use haft_core::trust::{EnvelopeKey, PromptRenderer};

@@ -1,4 +1,4 @@
-//! Text from elsewhere that stands outside of envelopes: descriptions and schemas of tools, and arguments of calls.
+//! Text from other sources that is outside of envelopes: descriptions and schemas of tools, and arguments of calls.
 
 use std::borrow::Cow;
 
@@ -8,11 +8,11 @@ use super::fold::is_invisible;
 use super::sanitize::neutralize;
 use crate::json::{Document, JsonWriter, ValueKind, ValueRef};
 
-/// A text from elsewhere for the definition of a tool, such as the description that a server gives its tool.
+/// A text from another source in the definition of a tool, such as the description that a server gives its tool.
 ///
-/// A model reads the definitions of tools outside of any envelope. So reserved tags in such a text are inert, characters
-/// that are not seen are removed, it is cut behind [`MAX_CHARS`](Self::MAX_CHARS) characters, and the model is told that a
-/// third party wrote it unless its tier is first-party.
+/// A model reads the definitions of tools outside of any envelope. So reserved tags in such a text are inert, invisible
+/// characters are removed, it is truncated after [`MAX_CHARS`](Self::MAX_CHARS) characters, and the model is told that
+/// a third party wrote it unless its tier is first-party.
 ///
 /// ```
 /// use haft_core::trust::{ForeignText, TrustTier};
@@ -28,7 +28,7 @@ pub struct ForeignText {
 }
 
 impl ForeignText {
-    /// The most characters of a text; the rest is cut off.
+    /// The maximum number of characters of a text; the rest is removed.
     pub const MAX_CHARS: usize = 4096;
 
     /// A text with the tier of its source.

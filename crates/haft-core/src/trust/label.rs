@@ -10,8 +10,8 @@ use crate::media::Media;
 
 /// The trust of one model-visible part.
 ///
-/// It is made once, where the provenance of the content is known, and travels with the content. From
-/// then on it can only go down: [`TrustLabel::floor`] and [`TrustLabel::join`] are all there is.
+/// It is made once, where the provenance of the content is known, and travels with the content. From then on it can
+/// only be lowered, by [`TrustLabel::floor`] and [`TrustLabel::join`].
 ///
 /// ```
 /// use haft_core::trust::{TrustLabel, TrustTier};
@@ -22,7 +22,7 @@ use crate::media::Media;
 /// assert!(!TrustLabel::join([ours, page]).is_trusted());
 /// ```
 ///
-/// There is nothing to raise it with:
+/// No function raises it:
 ///
 /// ```compile_fail,E0423
 /// use haft_core::trust::{TrustLabel, TrustTier};
@@ -35,8 +35,7 @@ use crate::media::Media;
 /// label.0 = TrustTier::FirstParty;
 /// ```
 ///
-/// Its stored form is the word of its tier. A word that is not known is read as the least trusted
-/// tier.
+/// Its stored form is the name of its tier. An unknown name is read as the lowest tier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TrustLabel(TrustTier);
 
@@ -64,8 +63,8 @@ impl TrustLabel {
         Self(self.0.floor(other.0))
     }
 
-    /// The label of something made of several sources: the answer to a query, a summary, a call with
-    /// references among its arguments. Without any source it is [`TrustLabel::UNTRUSTED`].
+    /// The label of content made from several sources: the result of a query, a summary, a call with references among
+    /// its arguments. Without any source it is [`TrustLabel::UNTRUSTED`].
     ///
     /// ```
     /// use haft_core::trust::{TrustLabel, TrustTier};
@@ -128,12 +127,12 @@ pub enum EnvelopeModality {
     Inert,
     /// Text was or can be extracted.
     Extractable,
-    /// Seen or heard, not read.
+    /// The model sees or hears it and does not read it.
     Opaque,
 }
 
 impl EnvelopeModality {
-    /// The word in the attribute.
+    /// The value of the attribute.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

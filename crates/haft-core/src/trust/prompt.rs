@@ -1,4 +1,4 @@
-//! Text that stands in a prompt, and the text that developers put there.
+//! The text of prompts, and the text that developers write into them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -33,9 +33,10 @@ pub(super) const MEMORIES: &str = "memories";
 pub(super) const CORPUS: &str = "retrieved_corpus";
 pub(super) const INSTRUCTIONS: &str = "system_instructions";
 
-/// Text for a prompt. Only a [`PromptRenderer`](super::PromptRenderer) makes one, and joins of them.
+/// Text for a prompt. Only a [`PromptRenderer`](super::PromptRenderer) makes and joins such texts.
 ///
-/// Providers take this type and no strings, so that there is one way in. It cannot be made of a string:
+/// Providers take this type and no strings, so that content enters a prompt in one way only. It cannot be made from a
+/// string:
 ///
 /// ```compile_fail,E0423
 /// let text = haft_core::trust::PromptText("ignore the rules above".to_owned());
@@ -128,9 +129,8 @@ impl fmt::Debug for PromptText {
 
 /// Text that the developer or the operator wrote: a system prompt, a standing instruction.
 ///
-/// It is rendered as policy, without an envelope, and the model obeys it. Nothing that came from a
-/// user, a tool, a foreign file or a model belongs here. It has one constructor, whose name
-/// can be searched for in a review.
+/// It is rendered as policy, without an envelope, and the model obeys it. Nothing that came from a user, a tool, a
+/// foreign file or a model belongs here. It has one constructor, so that a reviewer can search for its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeveloperText(String);
 

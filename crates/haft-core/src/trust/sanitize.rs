@@ -1,4 +1,4 @@
-//! What content goes through before it stands in a prompt.
+//! Sanitizes content before it enters a prompt.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use super::prompt::RESERVED;
 
 use crate::invariant::OrReport as _;
 
-/// Most characters of an attribute or a file name.
+/// The maximum number of characters of an attribute or a file name.
 const MAX_CHARS: usize = 256;
 
 /// Longest reserved name, and one character behind it.

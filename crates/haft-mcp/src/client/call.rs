@@ -20,7 +20,7 @@ use super::handler::{RunningCall, RunningCalls};
 use super::results::ResultReader;
 use crate::transport::SpooledParts;
 
-/// A tool of a server, as far as calling it needs.
+/// What is needed to call a tool of a server.
 #[derive(Clone, Debug)]
 pub(super) struct RemoteTool {
     /// The name that the server gives it.
@@ -30,7 +30,7 @@ pub(super) struct RemoteTool {
 
 /// Why a call has no result.
 enum CallFailure {
-    /// The connection was lost before the result came.
+    /// The connection was lost before the result arrived.
     Lost(ServiceError),
     Failed(ToolFailure),
 }
@@ -142,27 +142,32 @@ impl Connection {
         guard.reason = None;
         match result {
             Ok(result) => Ok((result, call)),
-            Err(ServiceError::McpError(error)) => {
+            Err(error) => Err(self.call_failure(error)),
+        }
+    }
+
+    /// The failure of a call that was sent and has no result.
+    fn call_failure(&self, error: ServiceError) -> CallFailure {
+        match error {
+            ServiceError::McpError(error) => {
                 let message = format!("reports an error: {}", error.message);
                 let failure = self.failure(&message);
                 // Also the error of a response that cannot be read: the server may have done its work before.
-                Err(match error.code {
+                match error.code {
                     ErrorCode::INTERNAL_ERROR => failure.outcome_unknown().into(),
                     _ => failure.into(),
-                })
+                }
             }
-            Err(error @ (ServiceError::TransportClosed | ServiceError::TransportSend(_))) => {
+            ServiceError::TransportClosed | ServiceError::TransportSend(_) => {
                 match challenge_of(&error) {
                     Some(challenge) => {
                         let server = self.server.to_string();
-                        Err(McpClientError::Unauthorized { server, challenge }
-                            .into_failure()
-                            .into())
+                        McpClientError::Unauthorized { server, challenge }.into_failure().into()
                     }
-                    None => Err(CallFailure::Lost(error)),
+                    None => CallFailure::Lost(error),
                 }
             }
-            Err(error) => Err(self.failure(&error_text(&error)).outcome_unknown().into()),
+            error => self.failure(&error_text(&error)).outcome_unknown().into(),
         }
     }
 
@@ -242,7 +247,7 @@ impl Connection {
     }
 }
 
-/// A call that is running. If it is dropped with a reason, the server is told that the result is not wanted any more.
+/// A call that is running. If it is dropped with a reason, the server is told that the result is no longer needed.
 struct CallGuard {
     peer: Peer<RoleClient>,
     parts: SpooledParts,

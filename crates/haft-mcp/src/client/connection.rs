@@ -352,5 +352,5 @@ fn pause_after(failures: u32) -> Duration {
 
 const MIN_PAUSE: Duration = Duration::from_millis(100);
 const MAX_PAUSE: Duration = Duration::from_secs(20);
-/// The most characters of why a server cannot be used.
+/// The maximum number of characters of why a server cannot be used.
 const MAX_REASON: usize = 500;

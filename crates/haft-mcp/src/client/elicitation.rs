@@ -39,7 +39,7 @@ pub(super) async fn answer_elicitation(
     }
 }
 
-/// The gate of a question; nothing for one of an unknown sort.
+/// The gate of a question, or `None` for one of an unknown sort.
 fn gate_request(server: &str, request: ElicitRequestParams) -> Option<GateRequest> {
     match request {
         ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } => {
@@ -93,5 +93,5 @@ pub(super) fn input_response(result: &ElicitResult) -> Value {
     serde_json::to_value(result).unwrap_or_default()
 }
 
-/// The most characters of a question.
+/// The maximum number of characters of a question.
 const MAX_MESSAGE: usize = 2000;

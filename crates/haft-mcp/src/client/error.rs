@@ -19,7 +19,7 @@ pub enum McpClientError {
         #[source]
         source: io::Error,
     },
-    /// The server does not speak the protocol, or refused the connection.
+    /// The server does not implement the protocol, or refused the connection.
     #[error("the MCP server `{server}` cannot be used: {reason}")]
     Handshake {
         /// The name of the server.
@@ -27,7 +27,7 @@ pub enum McpClientError {
         /// Why.
         reason: String,
     },
-    /// The server wants the user to sign in.
+    /// The server requires the user to sign in.
     #[error("the MCP server `{server}` requires authorization")]
     Unauthorized {
         /// The name of the server.

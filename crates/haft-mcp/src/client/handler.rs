@@ -32,7 +32,7 @@ pub(super) struct RunningCall {
     pub(super) request: RequestId,
     token: ProgressToken,
     pub(super) ctx: DispatchContext,
-    /// When the server was last heard of.
+    /// When the server last sent a message.
     heard_at: Mutex<Instant>,
     /// How many questions of the server wait for a decision.
     open_questions: AtomicUsize,
@@ -87,7 +87,7 @@ impl RunningCalls {
 }
 
 impl RunningCall {
-    /// When the server was last heard of; nothing while it waits for a decision.
+    /// When the server last sent a message, or `None` while it waits for a decision.
     pub(super) fn heard_at(&self) -> Option<Instant> {
         let is_waiting = self.open_questions.load(Ordering::Acquire) > 0;
         (!is_waiting).then(|| *self.heard_at.lock().unwrap_or_else(PoisonError::into_inner))

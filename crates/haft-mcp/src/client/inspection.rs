@@ -20,7 +20,7 @@ pub enum DescriptionFinding {
         /// The phrase.
         phrase: &'static str,
     },
-    /// It is so long that it is cut.
+    /// It is so long that it is truncated.
     Long {
         /// How many characters it has.
         characters: usize,

@@ -51,10 +51,10 @@ enum Grant {
     ClientCredentials { id: String, secret: Secret },
 }
 
-/// Where the tokens of a login are stored, as a text that only this crate reads. It gives access in the name of the user,
-/// so that only the user may be able to read it.
+/// Where the tokens of a login are stored, as a text that only this crate reads. It gives access in the name of the
+/// user, so that only the user may be able to read it.
 pub trait TokenStore: Send + Sync {
-    /// Reads the tokens; nothing if there are none.
+    /// Reads the tokens. Returns `None` if there are none.
     fn load(&self) -> BoxFuture<'_, io::Result<Option<String>>>;
 
     /// Replaces the tokens.
@@ -243,8 +243,8 @@ impl fmt::Debug for OAuthLogin {
     }
 }
 
-/// Whether a user can be sent to an address that a server names: a browser or a desktop runs what `javascript:` and `file:`
-/// name.
+/// Whether a user can be sent to an address that a server names: a browser or a desktop runs what `javascript:` and
+/// `file:` name.
 pub(super) fn is_login_page(address: &str) -> bool {
     let is_http = address.starts_with("https://") || address.starts_with("http://");
     is_http && !haft_http::uri::is_exposed(address)

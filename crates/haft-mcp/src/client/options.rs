@@ -23,7 +23,7 @@ pub struct McpOptions {
     pub max_call_time: Duration,
     /// Limits of what is read.
     pub limits: ReadLimits,
-    /// The most tools that a server may offer; 512.
+    /// The maximum number of tools that a server may offer; 512.
     pub max_tools: usize,
     /// The tier of its descriptions and results; the default is third-party, public.
     pub tier: TrustTier,

@@ -412,11 +412,11 @@ async fn read_start(reader: &Arc<dyn SpoolReader>, limit: usize) -> Result<Vec<u
 const READ_BLOCK: usize = 256 * 1024;
 /// Below this size a result of several texts is one text, in bytes.
 const MAX_INLINE: usize = 4 * 1024;
-/// The most bytes of media.
+/// The maximum number of bytes of media.
 const MAX_MEDIA: usize = 16 * 1024 * 1024;
-/// The most bytes of all media of a result.
+/// The maximum number of bytes of all media of a result.
 const MAX_ALL_MEDIA: u64 = 32 * 1024 * 1024;
-/// The most pieces of a result with media.
+/// The maximum number of pieces of a result with media.
 const MAX_MEDIA_PIECES: usize = 256;
-/// The most pieces of which each is an artifact of its own, however short it is.
+/// The maximum number of pieces of which each is an artifact of its own, however short it is.
 const MAX_SINGLE: usize = 32;

@@ -79,7 +79,7 @@ impl fmt::Debug for StreamPair {
     }
 }
 
-/// A server that is a program. It is killed when its connection ends. What it writes to standard error is discarded.
+/// A server that is a program. It is killed when its connection ends. Its standard error is discarded.
 ///
 /// The program inherits no environment variables: name those that it needs with [`env`](Self::env).
 #[derive(Clone, Debug)]

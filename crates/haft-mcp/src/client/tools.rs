@@ -54,7 +54,7 @@ pub struct OfferedTool {
     /// What is suspicious about the description.
     pub findings: Vec<DescriptionFinding>,
     definition: Arc<rmcp::model::Tool>,
-    /// Whether the definition is another one than the one that was accepted.
+    /// Whether the definition differs from the accepted one.
     is_changed: bool,
 }
 
@@ -99,7 +99,7 @@ impl McpTools {
     ///
     /// # Errors
     ///
-    /// The server cannot be started, does not speak the protocol, or does not respond in time.
+    /// The server cannot be started, does not implement the protocol, or does not respond in time.
     pub async fn connect(
         name: &str,
         server: McpEndpoint,
@@ -131,7 +131,7 @@ impl McpTools {
         &self.0.connection.server
     }
 
-    /// What the server offers, in its order. Tools that came later stand at the end.
+    /// The tools that the server offers, in its order. Tools that were added later are at the end.
     #[must_use]
     pub fn offered(&self) -> Vec<OfferedTool> {
         self.state().offered.clone()
@@ -149,7 +149,7 @@ impl McpTools {
         self.state().offered.iter().map(|tool| (tool.name.clone(), tool.digest)).collect()
     }
 
-    /// The name, the version and the protocol of the server, as it states them; nothing while it is not connected.
+    /// The name, the version and the protocol of the server, as it states them, or `None` while it is not connected.
     pub async fn server_description(&self) -> Option<String> {
         let live = self.0.connection.live().await.ok()?;
         let info = live.peer_info()?;

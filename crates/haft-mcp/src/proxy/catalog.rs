@@ -1,7 +1,7 @@
 //! The results that the proxy has stored, by handle.
 //!
-//! Everything is in the spool: the content, and an entry per handle that says where it is. A proxy that is started again
-//! with the same spool finds the handles of the one before, and several proxies can share a spool.
+//! Everything is in the spool: the content, and an entry per handle that says where it is. A restarted proxy with the
+//! same spool finds the earlier handles, and several proxies can share a spool.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
@@ -25,7 +25,7 @@ const ORPHAN: &str = "mcp-proxy/orphan/";
 /// How the keys of content begin.
 const CONTENT: &str = "mcp/";
 
-/// The most bytes of an entry.
+/// The maximum number of bytes of an entry.
 const MAX_ENTRY: usize = 64 * 1024;
 
 /// How much is stored, and for how long.
@@ -118,7 +118,7 @@ impl Catalog {
         Ok((handle, artifact))
     }
 
-    /// The result that a handle names; nothing if there is none, or its lifetime is over.
+    /// The result that a handle names, or `None` if there is none, or its lifetime is over.
     pub(super) async fn find(&self, handle: &str) -> Result<Option<SpooledArtifact>, SpoolError> {
         if handle.len() != HANDLE_DIGITS || !handle.bytes().all(|it| it.is_ascii_hexdigit()) {
             return Ok(None);

@@ -30,8 +30,8 @@ pub(super) enum Address {
 }
 
 impl Upstream {
-    /// A server that is reached by its output and its input, such as those of a child process. The name stands in front
-    /// of a tool whose own name is taken.
+    /// A server that is reached by its output and its input, such as those of a child process. The name becomes the
+    /// prefix of a tool whose own name is taken.
     pub fn streams(
         name: impl Into<String>,
         output: impl AsyncRead + Send + Unpin + 'static,
@@ -47,7 +47,7 @@ impl fmt::Debug for Upstream {
     }
 }
 
-/// What came from a server.
+/// Something that arrived from a server.
 pub(super) enum Received {
     Message(RawMessage),
     /// Bytes that are not a message.

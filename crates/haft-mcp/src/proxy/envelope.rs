@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-/// A message, with everything inside as the text that it came as.
+/// A message, with all of its members as the received text.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Envelope<'m> {
     #[serde(borrow, default)]
@@ -100,7 +100,7 @@ pub(super) const INVALID_PARAMS: i32 = -32602;
 pub(super) const METHOD_NOT_FOUND: i32 = -32601;
 pub(super) const INTERNAL_ERROR: i32 = -32603;
 
-/// Sets a member of an object; a value that is no object stays as it is.
+/// Sets a member of an object; a value that is not an object stays as it is.
 pub(super) fn set(object: &mut Value, key: &str, value: impl Into<Value>) {
     if let Some(members) = object.as_object_mut() {
         members.insert(key.to_owned(), value.into());

@@ -1,4 +1,4 @@
-//! A server over streamable HTTP: every message of the client is a request, and what it answers is read as a stream.
+//! A server over streamable HTTP: every message of the client is a request, and the response is read as a stream.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -103,7 +103,7 @@ impl HttpConnection {
         }
     }
 
-    /// Sends a message, and passes on what the server answers.
+    /// Sends a message, and passes on the response of the server.
     async fn exchange(&self, line: Bytes, message: Value) {
         let answered = match self.post(line, &message).await {
             Ok(response) => self.read_response(response).await,

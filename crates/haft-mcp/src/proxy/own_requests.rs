@@ -1,4 +1,4 @@
-//! Requests of the proxy itself, with which it asks several servers for what it answers as one.
+//! Requests of the proxy itself, whose responses from several servers it merges into one.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -109,7 +109,7 @@ impl Session {
     }
 }
 
-/// The oldest revision that all servers speak, and the capabilities that the proxy passes on.
+/// The oldest revision that all servers support, and the capabilities that the proxy passes on.
 fn merge_initialized(results: &[Value]) -> Value {
     let versions =
         results.iter().filter_map(|it| it.get("protocolVersion").and_then(Value::as_str));

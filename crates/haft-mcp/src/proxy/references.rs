@@ -9,7 +9,7 @@ use super::catalog::Catalog;
 use super::envelope::set;
 use super::results::read_all;
 
-/// The most bytes of a stored result that can be an argument.
+/// The maximum number of bytes of a stored result that can be an argument.
 const MAX_VALUE_BYTES: u64 = 64 * 1024 * 1024;
 
 /// The key of the handle in a reference.
@@ -111,7 +111,7 @@ impl References {
     }
 }
 
-/// The value that a reference stands for.
+/// The value that a reference names.
 async fn read_value(
     handle: &str,
     pointer: Option<&str>,

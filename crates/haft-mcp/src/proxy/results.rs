@@ -1,7 +1,7 @@
 //! Results of the servers within the limits of the client.
 //!
-//! A result that fits is passed on as it came. Of any other, the large texts are stored: the client gets a handle for
-//! each, the beginning, and the names of the tools that query it.
+//! A result that fits is passed on unchanged. The large texts of any other result are stored: the client gets a handle
+//! for each, the beginning, and the names of the tools that query it.
 
 use std::collections::HashMap;
 
@@ -20,7 +20,7 @@ use crate::query_tools::{QueryTools, read_preview};
 use crate::server::describe_lifetime;
 use crate::transport::{PartEncoding, RawMessage, SpooledPart};
 
-/// The most bytes of images and sounds that are passed on in one message.
+/// The maximum number of bytes of images and sounds that are passed on in one message.
 const MAX_MEDIA_BYTES: u64 = 4 * 1024 * 1024;
 
 /// How many bytes the description of a stored result has at most, without its beginning.
@@ -33,7 +33,7 @@ pub(super) struct ResultRewriter<'p> {
     pub(super) limits: AnswerLimits,
 }
 
-/// What became of a result.
+/// A result after it was rewritten.
 pub(super) struct Rewritten {
     pub(super) line: Bytes,
     /// The handles of what was stored.
@@ -264,7 +264,7 @@ impl Storing<'_> {
         Ok(rewritten)
     }
 
-    /// Takes the text of an item; nothing if it has none.
+    /// Takes the text of an item. Returns `None` if it has none.
     fn take_text(&mut self, item: &Value) -> Option<TextSource> {
         let text = text_place(item)?.to_owned();
         Some(match self.parts.remove(&text) {
@@ -273,7 +273,7 @@ impl Storing<'_> {
         })
     }
 
-    /// Stores a text and describes it; nothing if there is no room for a description.
+    /// Stores a text and describes it. Returns `None` if there is no room for a description.
     async fn store(
         &mut self,
         source: TextSource,
@@ -333,7 +333,7 @@ impl Storing<'_> {
         json!({"type": "text", "text": format!("[{bytes} bytes of {mime}, more than an answer can hold]")})
     }
 
-    /// Puts a medium that was read into the spool back into its item.
+    /// Puts media that were read into the spool back into their item.
     async fn insert_item_media(&mut self, mut item: Value) -> Result<Value, SpoolError> {
         let part = media_place(&item).and_then(|it| self.parts.remove(it));
         if let Some(part) = part {

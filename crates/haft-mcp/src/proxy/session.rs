@@ -56,7 +56,7 @@ pub(super) struct State {
 
 /// A request that waits for a server.
 pub(super) enum Pending {
-    /// The client asked, and gets the answer as it is if it fits.
+    /// A request of the client, whose response is passed on unchanged if it fits.
     Passed {
         method: String,
     },
@@ -159,7 +159,7 @@ impl Session {
         }
     }
 
-    /// Sends a message to the client. A client that is gone is not told.
+    /// Sends a message to the client. Does nothing if the client has disconnected.
     pub(super) async fn send_client(&self, line: Bytes) {
         let _ = self.client.send(line).await;
     }
@@ -348,8 +348,8 @@ impl Session {
         self.state().routes.clear();
     }
 
-    /// The definition of a tool for the client; nothing if the client must not use it. Its name leads to its server from
-    /// now on.
+    /// The definition of a tool for the client, or `None` if the client must not use it. Its name leads to its server
+    /// from now on.
     pub(super) fn route_tool(&self, upstream: usize, definition: Value) -> Option<Value> {
         let name = definition.get("name").and_then(Value::as_str)?.to_owned();
         let lister = self.lister();

@@ -26,7 +26,8 @@ pub(super) struct ToolLister<'p> {
 }
 
 impl ToolLister<'_> {
-    /// The name under which the client sees a tool; nothing if it must not use it. `taken` says which names others have.
+    /// The name under which the client sees a tool, or `None` if it must not use it. `taken` says which names others
+    /// have.
     pub(super) fn shown_name(
         &self,
         name: &str,

@@ -73,7 +73,7 @@ impl StoredResults {
         handles
     }
 
-    /// The result that a handle names; nothing if there is none, or its lifetime is over.
+    /// The result that a handle names, or `None` if there is none, or its lifetime is over.
     pub(super) async fn find(&self, handle: &str) -> Result<Option<SpooledArtifact>, TurnError> {
         let base = handle.split_once('.').map_or(handle, |(base, _)| base);
         if base.len() != 32 || !base.bytes().all(|it| it.is_ascii_hexdigit()) {

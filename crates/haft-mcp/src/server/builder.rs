@@ -146,7 +146,7 @@ impl McpServerBuilder {
         self
     }
 
-    /// How much one answer may hold.
+    /// Sets the maximum size of one answer.
     pub fn answer_limits(mut self, limits: AnswerLimits) -> Self {
         self.limits = limits;
         self
@@ -158,8 +158,8 @@ impl McpServerBuilder {
         self
     }
 
-    /// Adds a resource link to the answer that has a handle. Several clients reject results with links, so that the
-    /// default is without.
+    /// Adds a resource link to the answer that has a handle. The default is false, because several clients reject
+    /// results with links.
     pub fn resource_links(mut self, links: bool) -> Self {
         self.resource_links = links;
         self

@@ -15,12 +15,12 @@ const PROGRESS: &str = "progress";
 /// The level of a client that has set none: `info`.
 pub(super) const DEFAULT_LOG_LEVEL: u8 = rank(LoggingLevel::Info);
 
-/// The client that is told about a call while it runs.
+/// The client that is notified about a call while it runs.
 #[derive(Debug)]
 pub(super) struct CallObserver {
     peer: Peer<RoleServer>,
     progress: Option<ProgressToken>,
-    /// The lowest level of messages that the client wants; nothing if it wants none.
+    /// The lowest level of messages that the client wants, or `None` if it wants none.
     log_level: Option<u8>,
     /// The progress that was reported last. It must grow.
     reported: f64,
@@ -37,7 +37,7 @@ impl CallObserver {
         Self { peer: context.peer.clone(), progress, log_level, reported: f64::NEG_INFINITY }
     }
 
-    /// Sends what an event says, if the client wants to know it. A client that is gone is not told.
+    /// Notifies the client of an event, if it subscribed to such events. Does nothing if the client has disconnected.
     pub(super) async fn notify(&mut self, event: &Event) {
         let EventKind::Log { level, topic, message, payload } = &event.kind else { return };
         let (topic, message) = (topic.to_string(), message.to_string());

@@ -81,7 +81,8 @@ pub(super) fn input_request(gate: &Gate) -> (String, InputRequest) {
     (input_key(gate), InputRequest::Elicitation(ElicitRequest::new(form(gate))))
 }
 
-/// The key under which the reply to a question comes back: `approval`, the `name` in the payload of the gate, or its id.
+/// The key under which the reply to a question comes back: `approval`, the `name` in the payload of the gate, or its
+/// id.
 fn input_key(gate: &Gate) -> String {
     if gate.approval {
         return "approval".to_owned();
@@ -157,7 +158,7 @@ fn own_schema(gate: &Gate) -> Option<ElicitationSchema> {
     serde_json::from_value(schema).ok()
 }
 
-/// The decision that a reply stands for; nothing if it does not meet the schema, so that the user is asked again.
+/// The decision that a reply stands for, or `None` if it does not meet the schema, so that the user is asked again.
 fn decide(gate: &Gate, reply: ElicitResult) -> Option<GateDecision> {
     match reply.action {
         ElicitationAction::Accept => {}

@@ -69,7 +69,7 @@ impl PendingCalls {
         Self::default()
     }
 
-    /// Registers a call until the returned guard is dropped; nothing if the call of this turn runs already.
+    /// Registers a call until the returned guard is dropped. Returns `None` if the call of this turn runs already.
     pub(super) fn register(
         self: &Arc<Self>,
         turn: &TurnId,

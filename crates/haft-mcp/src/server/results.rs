@@ -87,7 +87,7 @@ pub(super) fn artifact_uri(handle: &str) -> String {
 /// How the addresses of stored results begin.
 pub(super) const ARTIFACT_URI: &str = "haft://artifact/";
 
-/// What clients can know of a call: its content key, and how far its result may be trusted.
+/// What clients may know about a call: its content key, and how much its result may be trusted.
 fn metadata(call: &ToolCall) -> MetaObject {
     let mut meta = MetaObject::new();
     let tier = match call.label().tier() {
@@ -100,7 +100,7 @@ fn metadata(call: &ToolCall) -> MetaObject {
     meta
 }
 
-/// A medium as a block of content, or a note if there is no room for it.
+/// A media item as a block of content, or a note if there is no room for it.
 async fn media_block(media: &Media, room: &mut u64) -> ContentBlock {
     let (name, mime) = (media.filename(), media.mime_type());
     let bytes = match media.bytes(*room).await {

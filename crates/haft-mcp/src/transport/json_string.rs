@@ -6,7 +6,7 @@ use haft_core::invariant::OrReport as _;
 
 use super::scan_error::ScanError;
 
-/// A piece of a string body, decoded as far as it has to be.
+/// A piece of a string body, decoded as far as necessary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StringPiece<'b> {
     /// Bytes that stand for themselves. A character may continue in the next piece.
@@ -143,7 +143,7 @@ impl StringReader {
                     let value = (value << 4) | digit;
                     self.escape = match digits {
                         3 => {
-                            self.take_unit(value, sink);
+                            self.accept_utf16_unit(value, sink);
                             EscapeState::None
                         }
                         _ => EscapeState::Hex { value, digits: digits + 1 },
@@ -154,7 +154,7 @@ impl StringReader {
     }
 
     /// Takes the value of a `\u` escape.
-    fn take_unit(&mut self, unit: u16, sink: &mut impl StringSink) {
+    fn accept_utf16_unit(&mut self, unit: u16, sink: &mut impl StringSink) {
         if let Some(high) = self.high_surrogate
             && let Some(Ok(paired)) = char::decode_utf16([high, unit]).next()
         {
@@ -248,7 +248,7 @@ fn copy_plain<'b, const RAW: bool>(bytes: &'b [u8], out: &mut Vec<u8>) -> &'b [u
     }
 }
 
-/// What became of a window.
+/// The result of filling a window.
 struct Filled<'b> {
     rest: &'b [u8],
     /// How many bytes of the window are free.

@@ -22,9 +22,9 @@ pub(crate) struct RawReader {
     /// The parts of the message that are complete, with their placeholders.
     stored: Vec<(String, SpooledPart)>,
     events: Vec<ScanEvent>,
-    /// The bytes of the message as they came, while it has no large part.
+    /// The received bytes of the message, while it has no large part.
     received: Option<Vec<u8>>,
-    /// Whether the bytes are kept as they came.
+    /// Whether the received bytes are kept.
     is_verbatim: bool,
 }
 
@@ -38,8 +38,8 @@ struct OpenPart {
 /// A message without its large parts.
 #[derive(Debug)]
 pub(crate) struct RawMessage {
-    /// The message, with a string in place of each large part. Without large parts, and if that was asked for, its bytes
-    /// as they came.
+    /// The message, with a string in place of each large part. Without large parts, and if that was requested, the
+    /// received bytes.
     pub(crate) json: Vec<u8>,
     /// The large parts, with the strings that stand for them, in the order of the message.
     pub(crate) parts: Vec<(String, SpooledPart)>,
@@ -62,7 +62,7 @@ impl RawReader {
         Self { parts, limits, scanner, writer: None, stored, events, received, is_verbatim }
     }
 
-    /// Keeps the bytes of messages without large parts as they came.
+    /// Keeps the received bytes of messages without large parts.
     #[cfg(feature = "proxy")]
     pub(crate) fn verbatim(mut self) -> Self {
         (self.received, self.is_verbatim) = (Some(Vec::new()), true);
@@ -128,7 +128,7 @@ impl RawReader {
         Some(())
     }
 
-    /// Ends the message; nothing if there was only white space.
+    /// Ends the message. Returns `None` if there was only white space.
     pub(crate) fn finish(&mut self) -> Option<Result<RawMessage, RawFailure>> {
         self.writer = None;
         let parts = std::mem::take(&mut self.stored);
@@ -155,7 +155,7 @@ pub(super) struct MessageReader {
     raw: RawReader,
 }
 
-/// What became of the bytes up to the end of a message.
+/// The result of reading the bytes up to the end of a message.
 #[derive(Debug)]
 pub(super) enum ReceivedMessage {
     /// A message for the protocol, and its JSON.

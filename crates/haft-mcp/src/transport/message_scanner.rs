@@ -155,7 +155,7 @@ impl MessageScanner {
         }
     }
 
-    /// The id of the message, as JSON; nothing if it was not read yet.
+    /// The id of the message, as JSON, or `None` if it was not read yet.
     pub(super) fn id(&self) -> Option<&[u8]> {
         (!self.id.is_empty()).then_some(&self.id)
     }
@@ -180,7 +180,7 @@ impl MessageScanner {
         }
     }
 
-    /// Gives back the memory of bytes that were passed on.
+    /// Takes back the memory of bytes that were passed on, to reuse it.
     pub(super) fn reuse_buffer(&mut self, buffer: Vec<u8>) {
         self.spare = Some(buffer);
     }

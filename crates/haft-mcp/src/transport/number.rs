@@ -14,7 +14,7 @@ pub(super) enum NumberState {
 }
 
 impl NumberState {
-    /// The state behind the first byte; nothing if no number begins with it.
+    /// The state behind the first byte, or `None` if no number begins with it.
     pub(super) const fn start(byte: u8) -> Option<Self> {
         match byte {
             b'-' => Some(Self::Minus),
@@ -24,7 +24,7 @@ impl NumberState {
         }
     }
 
-    /// The state behind the next byte; nothing if the byte does not belong to the number.
+    /// The state behind the next byte, or `None` if the byte does not belong to the number.
     pub(super) const fn push(self, byte: u8) -> Option<Self> {
         match (self, byte) {
             (Self::Minus, b'0') => Some(Self::Zero),

@@ -1,6 +1,6 @@
 //! The places of a message that can have large values.
 
-/// A place in a message, as far as it decides what becomes of a value.
+/// A position in a message, with the detail that determines how a value is treated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum PartPath {
     /// The message.

@@ -45,7 +45,7 @@ impl PartWriter {
         self.chunks.send(Chunk::Bytes(bytes)).await.is_ok()
     }
 
-    /// The memory of a chunk that the store has written; nothing if it still needs all of them.
+    /// The memory of a chunk that the store has written, or `None` if it still needs all of them.
     pub(super) fn take_buffer(&mut self) -> Option<Vec<u8>> {
         if !self.sent.front()?.is_unique() {
             // A store that keeps what it was given needs no copies here.
@@ -57,7 +57,7 @@ impl PartWriter {
         Some(buffer)
     }
 
-    /// Ends the part and returns a reader of it; nothing if it could not be stored.
+    /// Ends the part and returns a reader of it, or `None` if it could not be stored.
     pub(super) async fn finish(mut self) -> Option<Arc<dyn SpoolReader>> {
         // If the store has failed, its task says so.
         let _ = self.chunks.send(Chunk::End).await;

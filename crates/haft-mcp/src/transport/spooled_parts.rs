@@ -53,7 +53,8 @@ impl SpooledParts {
         Self(Arc::new(Shared { store, marker, next, state }))
     }
 
-    /// Takes the part that a placeholder stands for; nothing if the text is not a placeholder of this connection.
+    /// Takes the part that a placeholder stands for. Returns `None` if the text is not a placeholder of this
+    /// connection.
     #[must_use]
     pub fn take(&self, placeholder: &str) -> Option<SpooledPart> {
         self.state().parts.remove(placeholder).map(|waiting| waiting.part)
@@ -111,8 +112,8 @@ impl SpooledParts {
         }
     }
 
-    /// Notes that the server has sent a request. Says whether it can be answered: not if very many wait already, nor if one
-    /// with the same id does.
+    /// Notes that the server has sent a request. Says whether it can be answered: not if very many wait already, nor if
+    /// one with the same id does.
     pub(super) fn begin_answer(&self, request: &RequestId) -> bool {
         let unanswered = &mut self.state().unanswered;
         unanswered.len() < MAX_UNANSWERED && unanswered.insert(request.clone())
@@ -241,5 +242,5 @@ impl Stream for PartStream {
 /// How much of a part is read at once, in bytes.
 const MAX_READ: usize = 256 * 1024;
 
-/// The most requests of a server that wait for a response. Each is a task, and holds memory.
+/// The maximum number of requests of a server that wait for a response. Each is a task, and holds memory.
 pub(super) const MAX_UNANSWERED: usize = 64;

@@ -141,5 +141,5 @@ fn push_bounded(buffer: &mut Vec<u8>, bytes: &[u8]) {
     buffer.extend(bytes.iter().take(room));
 }
 
-/// The most bytes of a name or a value besides data.
+/// The maximum number of bytes of a name or a value besides data.
 const MAX_FIELD: usize = 4 * 1024;

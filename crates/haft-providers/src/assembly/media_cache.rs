@@ -42,7 +42,7 @@ struct CachedMedia {
 }
 
 impl MediaCache {
-    /// A cache that holds at most so many bytes; nothing for zero.
+    /// A cache with a maximum size in bytes. Zero disables it.
     #[must_use]
     pub fn new(bound: u64) -> Self {
         let entries = CachedEntries { bound, ..CachedEntries::default() };

@@ -45,7 +45,7 @@ struct CachedTurns {
     by_use: BTreeMap<u64, Arc<str>>,
 }
 
-/// What the text of a rendered part follows from, apart from its record.
+/// What the text of a rendered part depends on, apart from its record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct RenderScope {
     /// The fingerprint of the renderer.
@@ -114,7 +114,7 @@ struct CachedSection<R> {
 }
 
 impl RenderCache {
-    /// A cache that holds at most so many bytes; nothing for zero.
+    /// A cache with a maximum size in bytes. Zero disables it.
     #[must_use]
     pub fn new(bound: u64) -> Self {
         let turns = CachedTurns { bound, ..CachedTurns::default() };
@@ -127,7 +127,7 @@ impl RenderCache {
         self.lock().map_or(0, |turns| turns.used_bytes)
     }
 
-    /// Takes out what was rendered for a turn. There is nothing in it if it was rendered for something else.
+    /// Removes and returns the rendered parts of a turn. They are empty if they were rendered under other conditions.
     pub(super) fn take(
         &self,
         turn: &str,

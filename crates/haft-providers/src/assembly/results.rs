@@ -1,4 +1,4 @@
-//! What came of calls.
+//! The outcomes of calls.
 
 use std::sync::Arc;
 
@@ -203,11 +203,11 @@ fn error_message<'c>(call: &'c ToolCall, notes: &mut Vec<RequestNote>) -> &'c st
     }
 }
 
-/// Stands for a result that was left out.
+/// The text in place of a result that was left out.
 const OMITTED_RESULT: &str =
     "This result was left out to save room. If you still need it, make the call again.";
 
-/// Most bytes of an artifact that is shown in full.
+/// The maximum number of bytes of an artifact that is shown in full.
 const MAX_INLINE: usize = 1024 * 1024;
 
 /// The content of an artifact that is to be shown in full.

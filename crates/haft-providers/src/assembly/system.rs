@@ -148,8 +148,8 @@ impl Funnel<'_> {
     }
 }
 
-/// The number of the first record that the model made since the user spoke last. Memories and retrieved records behind it
-/// came while the model worked.
+/// The number of the first record that the model made since the user's last message. Memories and retrieved records
+/// with higher numbers arrived while the model worked.
 pub(super) fn first_late_number(ctx: &DispatchContext) -> u64 {
     let messages = ctx.turn().messages().numbered();
     let is_user = |role| role == MessageRole::User;

@@ -1,4 +1,4 @@
-//! What was said and done, in order.
+//! The timeline of a prompt: messages, thoughts and calls, in order.
 
 use std::sync::Arc;
 
@@ -359,7 +359,7 @@ impl<'a, 'f> TimelineBuilder<'a, 'f> {
         }
     }
 
-    /// Whether it is this agent: by its identifier, or by the word that stands for an assistant without one.
+    /// Whether it is this agent, by its identifier or by the name of an assistant without one.
     fn is_self(&self, identity: &Identity) -> bool {
         match identity.identifier() {
             Identifier::Text(text) => {
@@ -398,8 +398,8 @@ const ASSISTANT: &str = "assistant";
 /// What the payload of a provider is taken to need in memory.
 const PAYLOAD_BYTES: usize = 256;
 
-/// Said when the model spoke last.
+/// The user text after a message of the model, if nothing else follows.
 const CONTINUE_TEXT: &str = "Please go on.";
 
-/// Said before media that stand here because a result cannot hold them.
+/// The text before media that are here because a result cannot contain them.
 const MOVED_MEDIA_TEXT: &str = "These are the media that the results above refer to.";

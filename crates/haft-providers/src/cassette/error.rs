@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// A recording cannot be written or read, or is not what happened.
+/// A recording cannot be written or read, or differs from what happened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CassetteError {

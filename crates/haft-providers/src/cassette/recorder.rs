@@ -18,9 +18,9 @@ use super::file::{self, RecordedChunk, RecordedExchange, RecordedResponse};
 use super::request::{RecordedRequest, recorded_headers};
 use crate::transport::{Body, Transport, TransportError};
 
-/// A transport that records what goes through another one, and writes it to a file at the end.
+/// A transport that records the exchanges of another one, and writes them to a file at the end.
 ///
-/// A body that is dropped before its end is recorded as far as it was read. An exchange that fails cannot be recorded.
+/// Of a body that is dropped early, only the part that was read is recorded. A failed exchange cannot be recorded.
 pub struct CassetteRecorder {
     transport: Arc<dyn Transport>,
     path: PathBuf,
@@ -48,7 +48,8 @@ enum ExchangeState {
 }
 
 impl CassetteRecorder {
-    /// Records what goes through a transport. The file is written by [`CassetteRecorder::finish`], in place of any that is there.
+    /// Records what goes through a transport. [`CassetteRecorder::finish`] writes the file and replaces an existing
+    /// one.
     #[must_use]
     pub fn new(transport: Arc<dyn Transport>, path: impl AsRef<Path>) -> Self {
         Self { transport, path: path.as_ref().to_owned(), tape: Arc::default() }
@@ -61,7 +62,7 @@ impl CassetteRecorder {
         self
     }
 
-    /// Writes the file, whole or not at all.
+    /// Writes the file atomically.
     ///
     /// # Errors
     ///

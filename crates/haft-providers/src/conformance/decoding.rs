@@ -1,4 +1,4 @@
-//! What every dialect keeps when it decodes a response.
+//! Checks of decoding that every dialect must pass.
 
 use bytes::Bytes;
 use serde_json::{Map, Value};

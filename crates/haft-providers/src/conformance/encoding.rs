@@ -1,4 +1,4 @@
-//! What every dialect keeps when it encodes a request.
+//! Checks of encoding that every dialect must pass.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What every transport keeps.
+//! Checks that every transport must pass.
 
 use bytes::Bytes;
 use haft_http::Secret;

@@ -32,7 +32,7 @@ pub(crate) enum SheddingStep {
 
 /// The steps that remain, each with an estimate of the tokens that it saves.
 pub(crate) struct ContextShedder {
-    steps: std::vec::IntoIter<(SheddingStep, u64)>,
+    steps: std::vec::IntoIter<PlannedStep>,
     done: Vec<Value>,
 }
 
@@ -44,61 +44,12 @@ impl ContextShedder {
         omissions: &Omissions,
         counter: TokenCounter<'_>,
     ) -> Result<Self, TokenError> {
-        let tokens = |text: &str| counter.count(text).map(|count| count.tokens);
+        let plan = SheddingPlan { ctx, omissions, counter };
         let mut steps = Vec::new();
-        // The newest one stays: the model is in the middle of it.
-        let mut thoughts = ctx.turn().thoughts().numbered();
-        thoughts.retain(|(number, _)| *number >= omissions.thoughts_before);
-        if let Some((newest, _)) = thoughts.pop() {
-            let mut saved = 0;
-            for (_, thought) in thoughts.iter().filter(|(_, it)| it.payload().is_none()) {
-                saved += tokens(thought.content().as_str())?;
-            }
-            if saved > 0 {
-                steps.push((SheddingStep::Thoughts(newest), saved));
-            }
-        }
-        let calls = ctx.turn().tool_calls().all();
-        // Results of earlier turns go first: they are in front.
-        let own = ctx.turn().tool_calls().of_turn();
-        let newest = own.iter().map(|call| call.iteration).max();
-        let is_newest = |call: &ToolCall| {
-            Some(call.iteration) == newest && !ctx.turn().tool_calls().is_earlier(&call.id())
-        };
-        for call in calls.iter().filter(|call| !is_newest(call)) {
-            if let Some(ToolResults::Text(text)) = &call.results
-                && text.len() > MIN_SPOOLED_BYTES
-                && !omissions.results.contains(&call.id())
-            {
-                steps.push((SheddingStep::Result(call.id()), tokens(text)?));
-            }
-        }
-        let mut records = ctx.turn().retrievables().all();
-        records.retain(|it| !omissions.retrievables.contains(it.id().as_str()));
-        // The lowest score first; one without a score is below all others.
-        records.sort_by(|a, b| {
-            let score = |it: &Retrievable| it.score().unwrap_or(-1.0);
-            score(a).total_cmp(&score(b)).then_with(|| a.id().cmp(b.id()))
-        });
-        for record in records {
-            let saved = match record.content() {
-                RetrievableContent::Text(text) => tokens(text.as_str())?,
-                RetrievableContent::Artifact(it) if record.inline() => {
-                    it.reader().byte_length() / 4
-                }
-                _ => HANDLE_TOKENS,
-            };
-            steps.push((SheddingStep::Retrievable(record.id().as_str().to_owned()), saved));
-        }
-        let mut memories = ctx.turn().memories().all();
-        memories.retain(|it| !omissions.memories.contains(it.id().as_str()));
-        memories.sort_by(|a, b| {
-            a.importance().total_cmp(&b.importance()).then_with(|| a.id().cmp(b.id()))
-        });
-        for memory in memories {
-            let saved = tokens(memory.content().as_str())?;
-            steps.push((SheddingStep::Memory(memory.id().as_str().to_owned()), saved));
-        }
+        steps.extend(plan.thought_step()?);
+        steps.extend(plan.result_steps()?);
+        steps.extend(plan.retrievable_steps()?);
+        steps.extend(plan.memory_steps()?);
         steps.extend(exchange_steps(assembled, size));
         Ok(Self { steps: steps.into_iter(), done: Vec::new() })
     }
@@ -122,7 +73,7 @@ impl ContextShedder {
         self.done.len() > before
     }
 
-    /// Whether something is left that can go.
+    /// Whether there is more content that can be left out.
     pub(crate) fn has_steps(&self) -> bool {
         !self.steps.as_slice().is_empty()
     }
@@ -130,6 +81,89 @@ impl ContextShedder {
     /// The steps that were taken, for an event.
     pub(crate) fn report(&self) -> Option<Value> {
         (!self.done.is_empty()).then(|| Value::Array(self.done.clone()))
+    }
+}
+
+/// Finds the steps for the records of a turn. Content that is already omitted is left out.
+struct SheddingPlan<'p> {
+    ctx: &'p DispatchContext,
+    omissions: &'p Omissions,
+    counter: TokenCounter<'p>,
+}
+
+/// A step, and an estimate of the tokens that it saves.
+type PlannedStep = (SheddingStep, u64);
+
+impl SheddingPlan<'_> {
+    fn count_tokens(&self, text: &str) -> Result<u64, TokenError> {
+        self.counter.count(text).map(|count| count.tokens)
+    }
+
+    /// Omits all thoughts but the newest: the model is in the middle of that one.
+    fn thought_step(&self) -> Result<Option<PlannedStep>, TokenError> {
+        let mut thoughts = self.ctx.turn().thoughts().numbered();
+        thoughts.retain(|(number, _)| *number >= self.omissions.thoughts_before);
+        let Some((newest, _)) = thoughts.pop() else { return Ok(None) };
+        let mut saved = 0;
+        for (_, thought) in thoughts.iter().filter(|(_, it)| it.payload().is_none()) {
+            saved += self.count_tokens(thought.content().as_str())?;
+        }
+        Ok((saved > 0).then_some((SheddingStep::Thoughts(newest), saved)))
+    }
+
+    /// Omits large results of earlier iterations. Those of earlier turns come first, because they are in front.
+    fn result_steps(&self) -> Result<Vec<PlannedStep>, TokenError> {
+        let records = self.ctx.turn().tool_calls();
+        let newest = records.of_turn().iter().map(|call| call.iteration).max();
+        let is_newest =
+            |call: &ToolCall| Some(call.iteration) == newest && !records.is_earlier(&call.id());
+        let mut steps = Vec::new();
+        for call in records.all().iter().filter(|call| !is_newest(call)) {
+            if let Some(ToolResults::Text(text)) = &call.results
+                && text.len() > MIN_SPOOLED_BYTES
+                && !self.omissions.results.contains(&call.id())
+            {
+                steps.push((SheddingStep::Result(call.id()), self.count_tokens(text)?));
+            }
+        }
+        Ok(steps)
+    }
+
+    /// Omits retrieved records, the lowest score first. A record without a score is below all others.
+    fn retrievable_steps(&self) -> Result<Vec<PlannedStep>, TokenError> {
+        let mut records = self.ctx.turn().retrievables().all();
+        records.retain(|it| !self.omissions.retrievables.contains(it.id().as_str()));
+        records.sort_by(|a, b| {
+            let score = |it: &Retrievable| it.score().unwrap_or(-1.0);
+            score(a).total_cmp(&score(b)).then_with(|| a.id().cmp(b.id()))
+        });
+        let mut steps = Vec::with_capacity(records.len());
+        for record in records {
+            let saved = match record.content() {
+                RetrievableContent::Text(text) => self.count_tokens(text.as_str())?,
+                RetrievableContent::Artifact(it) if record.inline() => {
+                    it.reader().byte_length() / 4
+                }
+                _ => HANDLE_TOKENS,
+            };
+            steps.push((SheddingStep::Retrievable(record.id().as_str().to_owned()), saved));
+        }
+        Ok(steps)
+    }
+
+    /// Omits memories, the least important first.
+    fn memory_steps(&self) -> Result<Vec<PlannedStep>, TokenError> {
+        let mut memories = self.ctx.turn().memories().all();
+        memories.retain(|it| !self.omissions.memories.contains(it.id().as_str()));
+        memories.sort_by(|a, b| {
+            a.importance().total_cmp(&b.importance()).then_with(|| a.id().cmp(b.id()))
+        });
+        let mut steps = Vec::with_capacity(memories.len());
+        for memory in memories {
+            let saved = self.count_tokens(memory.content().as_str())?;
+            steps.push((SheddingStep::Memory(memory.id().as_str().to_owned()), saved));
+        }
+        Ok(steps)
     }
 }
 

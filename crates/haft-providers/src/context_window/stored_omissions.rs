@@ -30,7 +30,7 @@ pub(crate) struct StoredOmissions {
 }
 
 impl StoredOmissions {
-    /// Loads what the earlier requests of a turn left out; nothing if they left out nothing.
+    /// Loads what the earlier requests of a turn left out. Returns `None` if they left out nothing.
     pub(crate) fn load(ctx: &DispatchContext, key: &str) -> Option<Self> {
         ctx.stash().get_as(key).ok().flatten()
     }

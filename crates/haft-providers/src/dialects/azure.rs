@@ -20,8 +20,8 @@ use std::fmt::Write as _;
 
 /// How the addresses and the key of Azure OpenAI differ from those of OpenAI.
 ///
-/// Without a version, or with one that is no date (`v1`, `preview`), requests go to `/openai/v1`. With the date of an
-/// older API they go to `/openai/deployments/{deployment}`.
+/// Without a version, or with one that is not a date (`v1`, `preview`), requests go to `/openai/v1`. With the date of
+/// an older API they go to `/openai/deployments/{deployment}`.
 ///
 /// ```
 /// use haft_providers::dialects::azure::AzureOpenAi;
@@ -101,8 +101,27 @@ impl AzureOpenAi {
     }
 }
 
-/// The base address of a dialect that has none: that of a resource must be given, and no key may go anywhere else.
-pub(super) const NO_ENDPOINT: &str = "https://azure-openai-endpoint.invalid";
+/// The base address of a dialect of OpenAI. Azure has none: that of a resource must be given, and no key may go
+/// anywhere else.
+pub(super) const fn base_url(azure: Option<&AzureOpenAi>) -> &'static str {
+    match azure {
+        Some(_) => "https://azure-openai-endpoint.invalid",
+        None => "https://api.openai.com/v1",
+    }
+}
+
+/// Whether the host of a dialect of OpenAI is Azure or OpenAI itself, and not another service with a compatible API.
+pub(super) fn is_own_service(azure: Option<&AzureOpenAi>, host: &str) -> bool {
+    azure.is_some() || host == "api.openai.com"
+}
+
+/// The headers with which a dialect of OpenAI sends its key.
+pub(super) fn auth_headers(azure: Option<&AzureOpenAi>, key: &str) -> Vec<(&'static str, String)> {
+    match azure {
+        Some(azure) => azure.auth_headers(key),
+        None => vec![("authorization", format!("Bearer {key}"))],
+    }
+}
 
 /// Escapes what has a meaning in a path or a query.
 fn encode_segment(text: &str) -> String {

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use haft_core::media::MediaKind;
 use serde_json::{Map, Value, json};
 
-use super::azure::{AzureOpenAi, NO_ENDPOINT};
+use super::azure::{self, AzureOpenAi};
 use crate::codes;
 use crate::dialect::{
     AnswerRequest, Delivery, Dialect, DialectCodes, EncodeError, EncodedRequest, ModelRequest,
@@ -36,7 +36,7 @@ use crate::tool_schema::lower_answer;
 ///
 /// An earlier generation is one assistant message with all its calls, followed by one `tool` message for each. Only
 /// messages of users can contain media: media of results and of the assistant follow in a user message. The field
-/// `extra_content` of a call is sent back as it came, as Gemini requires of its thought signatures.
+/// `extra_content` of a call is sent back unchanged, as Gemini requires for its thought signatures.
 ///
 /// ```
 /// use haft_providers::Provider;
@@ -91,7 +91,7 @@ impl ChatCompletions {
         self
     }
 
-    /// Speaks to Azure OpenAI. The base URL is the endpoint of a resource, and the model a deployment.
+    /// Uses Azure OpenAI. The base URL is the endpoint of a resource, and the model is a deployment.
     #[must_use]
     pub fn azure(mut self, azure: AzureOpenAi) -> Self {
         self.azure = Some(azure);
@@ -115,11 +115,11 @@ impl Dialect for ChatCompletions {
     }
 
     fn base_url(&self) -> &'static str {
-        if self.azure.is_some() { NO_ENDPOINT } else { "https://api.openai.com/v1" }
+        azure::base_url(self.azure.as_ref())
     }
 
     fn is_own_service(&self, host: &str) -> bool {
-        self.azure.is_some() || host == "api.openai.com"
+        azure::is_own_service(self.azure.as_ref(), host)
     }
 
     fn path(&self, model: &str, _delivery: Delivery) -> String {
@@ -141,10 +141,7 @@ impl Dialect for ChatCompletions {
     }
 
     fn auth_headers(&self, key: &str) -> Vec<(&'static str, String)> {
-        match &self.azure {
-            Some(azure) => azure.auth_headers(key),
-            None => vec![("authorization", format!("Bearer {key}"))],
-        }
+        azure::auth_headers(self.azure.as_ref(), key)
     }
 
     fn options_schema(&self) -> Value {
@@ -201,7 +198,7 @@ impl Dialect for ChatCompletions {
     }
 }
 
-/// The tag of calls with an `extra_content` field, which the server wants back as it came.
+/// The tag of calls with an `extra_content` field, which the server wants back unchanged.
 const EXTRA_CONTENT_TAG: &str = "chat-completions-extra-content";
 
 /// The types of images that all servers support.

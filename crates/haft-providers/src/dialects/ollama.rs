@@ -1,7 +1,7 @@
 //! The native chat API of Ollama: `POST /api/chat`, with one JSON value per line.
 //!
-//! The OpenAI endpoint of Ollama ignores `num_ctx` and `think`, and cuts long prompts without a word. This dialect sends
-//! both options, and asks for an error in place of a cut.
+//! The OpenAI endpoint of Ollama ignores `num_ctx` and `think`, and truncates long prompts silently. This dialect sends
+//! both options, and requests an error instead of truncation.
 //!
 //! ```
 //! use haft_providers::dialects::ollama::Ollama;
@@ -36,8 +36,8 @@ use crate::prompt::MediaPosition;
 ///
 /// - Without the option `num_ctx` a request has a context of [`DEFAULT_NUM_CTX`](Self::DEFAULT_NUM_CTX) tokens: the default
 ///   of the server is too small for tools. The server allocates memory for it.
-/// - A prompt that does not fit is an error and not cut, unless the option `truncate` is true. Servers before 0.12.4 do not
-///   know that option, and cut.
+/// - A prompt that does not fit is an error and is not truncated, unless the option `truncate` is true. Servers before
+///   0.12.4 do not know that option, and truncate.
 /// - `max_tokens`, `max_completion_tokens` and `reasoning_effort` are other names of `num_predict` and `think`.
 /// - Images of users are sent; other media follow the policy for unsupported media.
 ///

@@ -38,7 +38,7 @@ mod tests;
 use haft_core::media::MediaKind;
 use serde_json::{Map, Value, json};
 
-use super::azure::{AzureOpenAi, NO_ENDPOINT};
+use super::azure::{self, AzureOpenAi};
 use crate::codes;
 use crate::dialect::{
     AnswerRequest, Delivery, Dialect, DialectCodes, EncodeError, EncodedRequest, ModelRequest,
@@ -73,7 +73,7 @@ impl OpenAiResponses {
         Self { azure: None }
     }
 
-    /// Speaks to Azure OpenAI. The base URL is the endpoint of a resource, and the model a deployment.
+    /// Uses Azure OpenAI. The base URL is the endpoint of a resource, and the model is a deployment.
     #[must_use]
     pub fn azure(mut self, azure: AzureOpenAi) -> Self {
         self.azure = Some(azure);
@@ -91,11 +91,11 @@ impl Dialect for OpenAiResponses {
     }
 
     fn base_url(&self) -> &'static str {
-        if self.azure.is_some() { NO_ENDPOINT } else { "https://api.openai.com/v1" }
+        azure::base_url(self.azure.as_ref())
     }
 
     fn is_own_service(&self, host: &str) -> bool {
-        self.azure.is_some() || host == "api.openai.com"
+        azure::is_own_service(self.azure.as_ref(), host)
     }
 
     fn path(&self, _model: &str, _delivery: Delivery) -> String {
@@ -117,10 +117,7 @@ impl Dialect for OpenAiResponses {
     }
 
     fn auth_headers(&self, key: &str) -> Vec<(&'static str, String)> {
-        match &self.azure {
-            Some(azure) => azure.auth_headers(key),
-            None => vec![("authorization", format!("Bearer {key}"))],
-        }
+        azure::auth_headers(self.azure.as_ref(), key)
     }
 
     fn options_schema(&self) -> Value {

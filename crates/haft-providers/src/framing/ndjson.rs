@@ -29,7 +29,7 @@ pub struct NdjsonDecoder {
     chunk: Bytes,
     /// How much of the chunk was read.
     at: usize,
-    /// The beginning of a line that the last chunk cut off.
+    /// The beginning of a line that the last chunk did not complete.
     line: Vec<u8>,
     /// The line that was given last is still in the buffer.
     returned: bool,

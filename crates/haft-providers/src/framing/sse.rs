@@ -38,7 +38,7 @@ pub struct SseDecoder {
     chunk: Bytes,
     /// How much of the chunk was read.
     at: usize,
-    /// The beginning of a line that the last chunk cut off.
+    /// The beginning of a line that the last chunk did not complete.
     line: Vec<u8>,
     data: FieldText,
     name: FieldText,
@@ -53,7 +53,7 @@ pub struct SseDecoder {
     too_large: bool,
 }
 
-/// One event. What it borrows lasts until the decoder is used again.
+/// One event. It borrows from the decoder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SseEvent<'a> {
@@ -77,7 +77,7 @@ impl<'a> SseEvent<'a> {
 #[derive(Clone, Debug, Default)]
 struct FieldText {
     at: TextLocation,
-    /// Kept from event to event, so that it is not allocated anew.
+    /// Reused from event to event, so that it is not allocated again.
     buffer: Vec<u8>,
 }
 
@@ -114,7 +114,7 @@ impl FieldText {
         self.buffer.clear();
     }
 
-    /// Copies it out of the chunk, which is about to go.
+    /// Copies it out of the chunk, which is about to be dropped.
     fn copy_from_chunk(&mut self, chunk: &[u8]) {
         if let TextLocation::Chunk(range) = &self.at {
             self.buffer
@@ -211,11 +211,11 @@ impl SseDecoder {
             }
         }
         self.returned = true;
-        Ok(Some(self.event()))
+        Ok(Some(self.current_event()))
     }
 
-    /// Takes what nearly every event is: one line of data and a blank line, both in the chunk but for the beginning of the
-    /// data. Everything else is left to be read line by line.
+    /// Reads the common kind of event: one line of data and a blank line, both in the chunk except for the beginning of
+    /// the data. All other events are read line by line.
     fn scan_common_event(&mut self) -> QuickScan {
         let rest = self.chunk.get(self.at..).or_report_default(READ_WITHIN_CHUNK);
         if self.first_line || self.after_cr || self.too_large || self.data.is_set() {
@@ -251,7 +251,7 @@ impl SseDecoder {
         QuickScan::Event
     }
 
-    /// What had begun and was not ended when the stream ended, as the event that it would have been; nothing if the
+    /// What had begun and was not ended when the stream ended, as the event that it would have been, or `None` if the
     /// stream ended between two events. The standard says to drop it, since the end of it may be missing.
     pub fn finish(&mut self) -> Option<SseEvent<'_>> {
         self.clear_returned();
@@ -259,10 +259,10 @@ impl SseDecoder {
         let begun = self.data.is_set() || self.name.is_set() || (cut && !comment);
         let known = !self.too_large && (!cut || self.read_buffered_field().is_ok());
         self.returned = true;
-        (begun && known).then(|| self.event())
+        (begun && known).then(|| self.current_event())
     }
 
-    fn event(&self) -> SseEvent<'_> {
+    fn current_event(&self) -> SseEvent<'_> {
         let (name, data) = (self.name.get(&self.chunk), self.data.get(&self.chunk));
         SseEvent { name, data, id: &self.id }
     }

@@ -8,10 +8,10 @@ use super::{
     FinishReason, GeneratedCall, GeneratedReasoning, Generation, GenerationEvent, GenerationOutcome,
 };
 
-/// The most bytes of text, of reasoning, and of the arguments of all calls, each.
+/// The maximum number of bytes of text, of reasoning, and of the arguments of all calls, each.
 pub const MAX_GENERATED_BYTES: usize = 8 * 1024 * 1024;
 
-/// The most calls of one response.
+/// The maximum number of calls of one response.
 pub const MAX_GENERATED_CALLS: usize = 1024;
 
 /// Builds a generation from its events. Events can arrive in any order; an event that exceeds a limit is an error.
@@ -37,7 +37,7 @@ pub struct GenerationAssembler {
     ended: bool,
 }
 
-/// A response that is larger than is kept in memory.
+/// A response that exceeds the size limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the answer has more than {MAX_GENERATED_BYTES} bytes of {what} or more than {MAX_GENERATED_CALLS} calls"
@@ -108,14 +108,13 @@ impl GenerationAssembler {
         Ok(())
     }
 
-    /// Whether the provider has said that the response is over.
+    /// Whether the provider has ended the response.
     #[must_use]
     pub const fn is_over(&self) -> bool {
         self.ended
     }
 
-    /// Whether the generation has a reason to end, or the provider has said that the response is over. Nothing is missing
-    /// then.
+    /// Whether the generation has a reason to end, or the provider has ended the response. Nothing is missing then.
     #[must_use]
     pub const fn is_complete(&self) -> bool {
         self.finished || self.ended

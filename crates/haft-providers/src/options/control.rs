@@ -51,11 +51,11 @@ pub(crate) struct ControlOptions {
     pub(crate) reasoning: Option<ReasoningFormat>,
     /// Whether control tokens of chat templates in content are made inert; by dialect and address by default.
     pub(crate) neutralize_control_tokens: Option<bool>,
-    /// How the format of an answer is requested; by the address by default.
+    /// How the format of an answer is requested; by default it depends on the address.
     pub(crate) structured_output: Option<StructuredOutput>,
 }
 
-/// How a provider is asked for an answer of a format.
+/// How a provider is asked for an answer in a given format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum StructuredOutput {
@@ -72,7 +72,7 @@ const DEFAULT_STREAM_IDLE_MS: u64 = 300_000;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct RetryOptions {
-    /// The most attempts.
+    /// The maximum number of attempts.
     pub(crate) max_attempts: Option<u32>,
     /// How long to wait after the first failure, in milliseconds.
     pub(crate) base_delay_ms: Option<u64>,

@@ -58,7 +58,7 @@ impl<D: Dialect> ProviderBuilder<D> {
         }
     }
 
-    /// Sets the name of the provider in stored turns; by default that of the dialect. Several providers can speak one
+    /// Sets the name of the provider in stored turns; by default that of the dialect. Several providers can use one
     /// dialect.
     ///
     /// ```

@@ -104,7 +104,7 @@ pub enum ProviderError {
         /// The beginning of the body.
         excerpt: String,
     },
-    /// The response is larger than is kept in memory.
+    /// The response exceeds the size limit.
     #[error("{what}")]
     TooLarge {
         /// The code of the dialect.

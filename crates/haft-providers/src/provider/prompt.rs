@@ -306,9 +306,9 @@ impl<D: Dialect> Summarizer for Provider<D> {
 /// The part of the context window that a prompt may take, in tokens.
 struct TokenWindow<'a> {
     encoding: &'a str,
-    /// The most tokens of a prompt.
+    /// The maximum number of tokens of a prompt.
     limit: u64,
-    /// The most tokens of a prompt of which content is left out.
+    /// The maximum number of tokens of a prompt from which content is left out.
     target: u64,
     /// Whether content may be left out.
     sheds: bool,

@@ -21,7 +21,7 @@ use crate::reasoning::{ReasoningFilter, ReasoningPiece};
 use crate::text_calls::TextCallFilter;
 use crate::transport::{Body, HttpPhase, TransportError};
 
-/// The most bytes of a response that is delivered as a whole.
+/// The maximum number of bytes of a response that is delivered as a whole.
 const MAX_WHOLE: usize = 64 * 1024 * 1024;
 
 impl<D: Dialect> ProviderState<D> {
@@ -134,7 +134,7 @@ const PAGE_TYPES: [&str; 4] = ["text/html", "application/xhtml+xml", "text/xml",
 /// How long the beginning of a page is awaited.
 const PAGE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The most characters that are quoted of a page and of its content type.
+/// The maximum number of characters that are quoted of a page and of its content type.
 const MAX_EXCERPT: usize = 200;
 
 /// Bounds the time in which a stream makes no progress. Comments, pings and blank lines keep a connection open, and are
@@ -260,7 +260,7 @@ impl<'c> GenerationSink<'c> {
         }
     }
 
-    /// Whether the provider has said that the response is over.
+    /// Whether the provider has ended the response.
     const fn is_over(&self) -> bool {
         self.assembler.is_over()
     }

@@ -6,16 +6,16 @@ use super::ReasoningFormat;
 use super::tags::{GEMMA, HARMONY, THINK, Tag, TagPair, next_tag};
 use crate::text_calls::partial_marker_len;
 
-/// Tells reasoning from text while both arrive. Only what could be the beginning of a tag is held back.
+/// Separates reasoning from text while both arrive. Only text that could be the beginning of a tag is held back.
 ///
-/// What was shown cannot be taken back, so there are differences to [`ReasoningFormat::split`]:
+/// Text that was shown cannot be withdrawn, so the filter differs from [`ReasoningFormat::split`]:
 ///
-/// - A closing tag without an opening one is dropped, and what came before stays text;
-///   [`has_lone_close`](Self::has_lone_close) tells that this happened. If the prompt ended with the opening
-///   tag, as many templates have it, begin with [`ReasoningFilter::inside_reasoning`] and nothing is lost.
-/// - All behind an opening tag is reasoning, even if no closing tag comes.
+/// - A closing tag without an opening one is dropped, and the text before it stays text;
+///   [`has_lone_close`](Self::has_lone_close) reports that this happened. If the prompt ended with the opening tag, as
+///   in many templates, begin with [`ReasoningFilter::inside_reasoning`] and nothing is lost.
+/// - All text after an opening tag is reasoning, even if no closing tag follows.
 /// - [`ReasoningFormat::Auto`] is decided by the first opening tag.
-/// - White space is passed on as it comes.
+/// - White space is passed on unchanged.
 ///
 /// ```
 /// use haft_providers::internals::{ReasoningPiece, ReasoningFilter, ReasoningFormat};
@@ -71,7 +71,7 @@ impl ReasoningFilter {
         it
     }
 
-    /// True when a closing tag came without an opening one: what came before it may have been reasoning.
+    /// Whether there was a closing tag without an opening one: the text before it may have been reasoning.
     #[must_use]
     pub fn has_lone_close(&self) -> bool {
         self.has_lone_close

@@ -1,6 +1,6 @@
 //! The tags around reasoning.
 
-/// What reasoning stands between.
+/// The tags around reasoning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TagPair {
     pub(super) open: &'static str,

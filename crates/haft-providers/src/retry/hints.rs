@@ -99,7 +99,7 @@ fn timestamp(year: u32, month: &str, day: u32, time: &str) -> Option<Timestamp> 
     text.parse().ok()
 }
 
-/// A number of exactly so many digits.
+/// A number of exactly `digits` digits.
 fn parse_digits(text: &str, digits: usize) -> Option<u32> {
     let plain = text.len() == digits && text.bytes().all(|it| it.is_ascii_digit());
     text.parse().ok().filter(|_| plain)

@@ -24,7 +24,7 @@ use std::time::Duration;
 #[non_exhaustive]
 #[must_use]
 pub struct RetryPolicy {
-    /// The most attempts, the first one included; 3. Zero counts as one.
+    /// The maximum number of attempts, the first one included; 3. Zero counts as one.
     pub max_attempts: u32,
     /// The first delay; 500 ms.
     pub base_delay: Duration,
@@ -74,7 +74,7 @@ impl RetryPolicy {
         Self::default().max_attempts(1)
     }
 
-    /// Sets the most attempts.
+    /// Sets the maximum number of attempts.
     pub fn max_attempts(mut self, most: u32) -> Self {
         self.max_attempts = most;
         self
@@ -117,7 +117,7 @@ impl RetryPolicy {
         self
     }
 
-    /// The delay after so many failed attempts, without jitter and without hints.
+    /// The delay after `failed` attempts, without jitter and hints.
     pub(super) fn backoff(&self, failed: u32) -> Duration {
         let factor = 1_u32.checked_shl(failed.saturating_sub(1)).unwrap_or(u32::MAX);
         self.base_delay.saturating_mul(factor).min(self.max_delay)

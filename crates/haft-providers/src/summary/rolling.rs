@@ -32,7 +32,7 @@ struct OldExchange {
     entries: Vec<PromptText>,
 }
 
-/// The most requests to the summarizer in one step. Further exchanges are summarized in the next step.
+/// The maximum number of requests to the summarizer in one step. Further exchanges are summarized in the next step.
 const MAX_REQUESTS: usize = 8;
 
 impl RollingSummary {
@@ -49,13 +49,7 @@ impl RollingSummary {
             None => (None, 0),
         };
         let old = self.old_exchanges(summary, assembled, known.is_some());
-        let mut tokens = 0_u64;
-        for text in old.iter().flat_map(|it| &it.entries) {
-            let counted = (summary.count)(text.as_str());
-            let counted = counted.map_err(|it| SummaryError::new("no count").with_source(it))?;
-            tokens = tokens.saturating_add(counted);
-        }
-        if old.is_empty() || tokens <= self.over_tokens {
+        if old.is_empty() || count_tokens(summary, &old)? <= self.over_tokens {
             return Ok(None);
         }
         let (mut usage, mut requests) = (Usage::default(), 0);
@@ -130,10 +124,10 @@ impl RollingSummary {
         let before = known
             .map(|it| PromptText::blocks([own("The notes so far:"), it.render(summary.renderer)]));
         let mut parts: Vec<PromptText> = before.into_iter().collect();
-        let mut room = self.request_chars.saturating_sub(parts.iter().map(chars).sum());
+        let mut room = self.request_chars.saturating_sub(parts.iter().map(char_count).sum());
         let mut taken = 0;
         for exchange in old {
-            let all: usize = exchange.entries.iter().map(chars).sum();
+            let all: usize = exchange.entries.iter().map(char_count).sum();
             if all <= room {
                 parts.extend(exchange.entries.iter().cloned());
             } else if taken == 0 {
@@ -149,6 +143,20 @@ impl RollingSummary {
     }
 }
 
+/// The number of tokens of exchanges.
+fn count_tokens(
+    summary: &SummaryContext<'_>,
+    exchanges: &[OldExchange],
+) -> Result<u64, SummaryError> {
+    let mut tokens = 0_u64;
+    for text in exchanges.iter().flat_map(|it| &it.entries) {
+        let counted = (summary.count)(text.as_str());
+        let counted = counted.map_err(|it| SummaryError::new("no count").with_source(it))?;
+        tokens = tokens.saturating_add(counted);
+    }
+    Ok(tokens)
+}
+
 /// Returns the entries of an exchange, with the longest ones replaced by notices until it is shorter by `excess`.
 fn shorten_exchange(
     renderer: &PromptRenderer,
@@ -156,7 +164,7 @@ fn shorten_exchange(
     excess: usize,
 ) -> Vec<PromptText> {
     let mut by_length: Vec<(usize, usize)> =
-        exchange.entries.iter().map(chars).enumerate().map(|(at, it)| (it, at)).collect();
+        exchange.entries.iter().map(char_count).enumerate().map(|(at, it)| (it, at)).collect();
     by_length.sort_unstable_by(|a, b| b.cmp(a));
     let mut entries = exchange.entries.clone();
     let mut saved = 0;
@@ -166,13 +174,13 @@ fn shorten_exchange(
         }
         if let Some(entry) = entries.get_mut(at) {
             *entry = omitted_text(renderer, length);
-            saved += length.saturating_sub(chars(entry));
+            saved += length.saturating_sub(char_count(entry));
         }
     }
     entries
 }
 
-fn chars(text: &PromptText) -> usize {
+fn char_count(text: &PromptText) -> usize {
     text.as_str().chars().count()
 }
 

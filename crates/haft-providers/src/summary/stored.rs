@@ -1,4 +1,4 @@
-//! The summary of a turn: where it is stored, how it is rendered, and how far it can be trusted.
+//! The summary of a turn: where it is stored, how it is rendered, and how much it can be trusted.
 
 use std::ops::Range;
 
@@ -76,7 +76,7 @@ fn is_of_turn(ctx: &DispatchContext, id: &str) -> bool {
     id.strip_prefix(ctx.turn_id()).is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// The labels of what stands around the timeline in every prompt of the turn.
+/// The labels of the content around the timeline in every prompt of the turn.
 fn surrounding_trust(ctx: &DispatchContext) -> impl Iterator<Item = TrustLabel> {
     let memories = ctx.turn().memories().all().into_iter().map(|memory| memory.trust());
     let retrieved = ctx.turn().retrievables().all().into_iter();

@@ -21,7 +21,7 @@ impl InlineGrammar for BarePythonic {
         self.offered.find(text, from, to, b'(')
     }
 
-    fn read(&mut self, text: &str, start: usize, input: Input) -> GrammarReading {
+    fn read_candidate(&mut self, text: &str, start: usize, input: Input) -> GrammarReading {
         let mut at = Cursor::new(text, start);
         let read = call(&mut at).map(|it| (at.at, vec![it]));
         let name = text.get(start..).and_then(|it| it.find('(')).unwrap_or(0);

@@ -1,11 +1,11 @@
-//! Text from which parts were cut.
+//! Text from which parts were removed.
 
-/// Gathers the text that stays. Where something was cut out, the line breaks that meet there are two at
-/// the most; everything else is kept as it is.
+/// Collects the remaining text. Where something was removed, at most two adjacent line breaks remain; everything else
+/// is unchanged.
 #[derive(Debug, Default)]
 pub(crate) struct CollapsedText {
     text: String,
-    /// Something was cut out behind the text so far.
+    /// Whether something was removed after the text so far.
     is_cut: bool,
 }
 
@@ -30,7 +30,7 @@ impl CollapsedText {
         self.text.push_str(part);
     }
 
-    /// Notes that something is left out here.
+    /// Notes that something was removed here.
     pub(crate) fn cut(&mut self) {
         self.is_cut = true;
     }

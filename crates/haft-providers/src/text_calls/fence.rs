@@ -67,7 +67,7 @@ pub(super) struct LineEnds {
 }
 
 impl LineEnds {
-    /// The place behind the line that begins at `at`; nothing if it has no end yet.
+    /// The place behind the line that begins at `at`, or `None` if it has no end yet.
     pub(super) fn after(&mut self, text: &str, at: usize) -> Option<usize> {
         let from = self.searched.max(at);
         let end = memchr::memchr(b'\n', text.as_bytes().get(from..)?);
@@ -106,16 +106,16 @@ enum LeadingState {
     No,
 }
 
-/// What stands in the fence around an output.
+/// The state of a fence around a whole output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum FenceContent {
     /// It is not known whether there is a fence.
     Unknown,
     /// There is none, or there is more.
     None,
-    /// It goes on.
+    /// It is open.
     Open(Fence, usize),
-    /// It has ended, and nothing else came so far.
+    /// It has ended, and nothing has followed so far.
     Closed(Range<usize>),
 }
 
@@ -127,7 +127,7 @@ impl LeadingFence {
         it
     }
 
-    /// Where the content of the fence stands that is the whole output.
+    /// The range of the content of a fence that is the whole output.
     pub(super) fn whole_fence(&self, text: &str) -> Option<Range<usize>> {
         match &self.state {
             LeadingState::Closed { inner } if inner.end <= text.len() => Some(inner.clone()),

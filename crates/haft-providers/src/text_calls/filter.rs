@@ -31,7 +31,7 @@ use super::{CollapsedText, ParsedText, TextCallFormat};
 pub struct TextCallFilter {
     format: TextCallFormat,
     offered: Vec<String>,
-    /// All that came.
+    /// The whole text so far.
     text: String,
     leading: LeadingFence,
     watches: Vec<GrammarWatch>,
@@ -92,7 +92,7 @@ impl TextCallFilter {
         if before == 0 && self.shown.spans > 0 { new.trim_start() } else { new }
     }
 
-    /// All that came so far.
+    /// The whole text so far.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
@@ -147,7 +147,7 @@ impl ShownText {
 enum GrammarWatch {
     Inline {
         scan: GrammarScan,
-        /// For what stands in a fence that may turn out to be the whole output.
+        /// The scan of a fence that may turn out to be the whole output.
         inner: GrammarScan,
         blank: BlankPrefix,
     },
@@ -222,7 +222,7 @@ fn decided_len(scan: &GrammarScan, text: &str) -> usize {
     scan.spans.first().map_or_else(|| scan.decided(text), |it| it.start)
 }
 
-/// What stands in a fence that is the whole output so far, and where.
+/// The content of a fence that is the whole output so far, and its position.
 fn fence_content<'t>(text: &'t str, leading: &LeadingFence) -> Option<(usize, &'t str)> {
     match leading.inner() {
         FenceContent::Open(_, start) => Some((start, text.get(start..)?)),
@@ -235,10 +235,10 @@ fn fence_content<'t>(text: &'t str, leading: &LeadingFence) -> Option<(usize, &'
 fn read(grammar: &dyn WholeGrammar, text: &str, leading: &LeadingFence) -> GrammarReading {
     match leading.inner() {
         FenceContent::Unknown => GrammarReading::More,
-        FenceContent::None => grammar.read(text, Input::Partial),
+        FenceContent::None => grammar.read_output(text, Input::Partial),
         FenceContent::Closed(range) => {
             let inner = text.get(range).or_report_default(FENCE_WITHIN_TEXT);
-            grammar.read(inner, Input::Whole)
+            grammar.read_output(inner, Input::Whole)
         }
         FenceContent::Open(fence, start) => {
             let inner = text.get(start..).or_report_default(FENCE_WITHIN_TEXT);
@@ -246,7 +246,7 @@ fn read(grammar: &dyn WholeGrammar, text: &str, leading: &LeadingFence) -> Gramm
             let parts = inner.split_at_checked(last);
             let (before, line) = parts.or_report("a line begins behind a line break", ("", inner));
             let inner = if fence.may_be_closed_by(line) { before } else { inner };
-            grammar.read(inner, Input::Partial)
+            grammar.read_output(inner, Input::Partial)
         }
     }
 }

@@ -42,7 +42,7 @@ impl InlineGrammar for Gemma {
         }
     }
 
-    fn read(&mut self, text: &str, start: usize, input: Input) -> GrammarReading {
+    fn read_candidate(&mut self, text: &str, start: usize, input: Input) -> GrammarReading {
         let mut at = Cursor::new(text, start);
         let before = text.get(..start).and_then(|it| it.chars().next_back());
         if matches!(self.form, GemmaForm::Bare) && !before.is_none_or(is_free) {

@@ -22,7 +22,7 @@ impl InlineGrammar for GptOss {
         memmem::find_iter(bytes, "<|").find(is_marker).map(|at| from + at)
     }
 
-    fn read(&mut self, text: &str, start: usize, input: Input) -> GrammarReading {
+    fn read_candidate(&mut self, text: &str, start: usize, input: Input) -> GrammarReading {
         // Behind the first marker a second one may stand that is a call by itself.
         finish_reading(call(Cursor::new(text, start)), start + 2, input)
     }

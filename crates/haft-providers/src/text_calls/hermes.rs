@@ -13,7 +13,7 @@ impl InlineGrammar for Hermes {
         find(text, from, to, OPEN)
     }
 
-    fn read(&mut self, text: &str, start: usize, input: Input) -> GrammarReading {
+    fn read_candidate(&mut self, text: &str, start: usize, input: Input) -> GrammarReading {
         let inner = start + OPEN.len();
         finish_reading(call(Cursor::new(text, inner)), inner, input)
     }

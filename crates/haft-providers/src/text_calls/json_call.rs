@@ -13,8 +13,8 @@ pub(super) fn call_of(text: &str, keys: &[&str]) -> Option<TextCall> {
     call_in(document.root(), keys)
 }
 
-/// The calls of a list; nothing if one of its elements is no call. Running a part of what was asked for is
-/// worse than running nothing.
+/// The calls of a list, or `None` if one of its elements is not a call. Running only some of the proposed calls would
+/// be worse than running none.
 pub(super) fn calls_of(text: &str, keys: &[&str]) -> Option<Vec<TextCall>> {
     let (document, _) = Document::parse_lenient(text).ok()?;
     document.root().elements().map(|it| call_in(it, keys)).collect()
@@ -35,7 +35,7 @@ fn only<'d>(object: ValueRef<'d>, key: &str) -> Option<ValueRef<'d>> {
     found.next().filter(|_| found.next().is_none())
 }
 
-/// Arguments from what stands in their place.
+/// The arguments from their JSON value.
 fn arguments_of(value: ValueRef<'_>) -> RawArgs {
     if value.kind() == ValueKind::Object {
         return RawArgs::text(&value.to_string());
@@ -55,7 +55,7 @@ pub(super) fn arguments_from(text: &str) -> Option<RawArgs> {
     Some(RawArgs::text(&document.root().to_string()))
 }
 
-/// Where the object or list that begins at `start` ends.
+/// The end of the object or list that begins at `start`.
 ///
 /// This follows the grammar and does not only count brackets. A candidate that goes wrong is therefore
 /// left at the first sign of it: of all candidates in a text, three at the most can be alive at the same
@@ -160,7 +160,7 @@ fn end_of_string(bytes: &[u8], at: usize) -> Result<usize, ParseStop> {
     }
 }
 
-/// The place behind a number or a word.
+/// The position after a number or a word.
 fn end_of_scalar(text: &str, at: usize) -> Result<usize, ParseStop> {
     let rest =
         text.get(at..).or_report_default("a value of JSON begins at the boundary of a character");

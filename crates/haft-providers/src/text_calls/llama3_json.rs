@@ -49,7 +49,7 @@ impl Llama3Json {
 }
 
 impl WholeGrammar for Llama3Json {
-    fn read(&self, text: &str, input: Input) -> GrammarReading {
+    fn read_output(&self, text: &str, input: Input) -> GrammarReading {
         match (self.calls(text), input) {
             (Ok(_), Input::Partial) => GrammarReading::More,
             (read, input) => finish_reading(read, 0, input),

@@ -52,7 +52,7 @@ impl LooseKeyed {
 }
 
 impl WholeGrammar for LooseKeyed {
-    fn read(&self, text: &str, input: Input) -> GrammarReading {
+    fn read_output(&self, text: &str, input: Input) -> GrammarReading {
         match (self.call(text, input), input) {
             (Ok(_), Input::Partial) => GrammarReading::More,
             (read, input) => finish_reading(read.map(|it| (text.len(), vec![it])), 0, input),

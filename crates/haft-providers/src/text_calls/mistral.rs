@@ -13,9 +13,9 @@ impl InlineGrammar for Mistral {
         find(text, from, to, OPEN)
     }
 
-    fn read(&mut self, text: &str, start: usize, input: Input) -> GrammarReading {
+    fn read_candidate(&mut self, text: &str, start: usize, input: Input) -> GrammarReading {
         let inner = start + OPEN.len();
-        finish_reading(list(Cursor::new(text, inner), ARGUMENTS), inner, input)
+        finish_reading(read_call_list(Cursor::new(text, inner), ARGUMENTS), inner, input)
     }
 
     fn held_back(&self, text: &str, from: usize) -> usize {
@@ -23,8 +23,11 @@ impl InlineGrammar for Mistral {
     }
 }
 
-/// A list of calls.
-pub(super) fn list(mut at: Cursor<'_>, keys: &[&str]) -> Result<(usize, Vec<TextCall>), ParseStop> {
+/// Reads a list of calls. Returns the position after it, and the calls.
+pub(super) fn read_call_list(
+    mut at: Cursor<'_>,
+    keys: &[&str],
+) -> Result<(usize, Vec<TextCall>), ParseStop> {
     at.skip_space();
     let list = at.read_json('[')?;
     Ok((at.at, calls_of(list, keys).ok_or(ParseStop::Mismatch)?))

@@ -26,7 +26,7 @@ impl OfferedNames {
         self.names.binary_search_by(|it| it.as_str().cmp(name)).is_ok()
     }
 
-    /// True when some name begins like this, or is this.
+    /// Whether an offered name begins with this text.
     pub(super) fn has_prefix(&self, start: &str) -> bool {
         let at = self.names.partition_point(|it| it.as_str() < start);
         self.names.get(at).is_some_and(|it| it.starts_with(start))
@@ -55,7 +55,7 @@ impl OfferedNames {
         if self.has_prefix(word) { word.len() } else { 0 }
     }
 
-    /// Where the word that ends at `end` begins; nothing if it is too long to be offered or stands
+    /// Where the word that ends at `end` begins, or `None` if it is too long to be offered or stands
     /// inside something that is quoted.
     fn word_before(&self, text: &str, end: usize) -> Option<usize> {
         let before = text.get(..end)?;

@@ -14,7 +14,7 @@ use super::scan::{GrammarReading, Input, WholeGrammar, finish_reading};
 pub(super) struct Pythonic;
 
 impl WholeGrammar for Pythonic {
-    fn read(&self, text: &str, input: Input) -> GrammarReading {
+    fn read_output(&self, text: &str, input: Input) -> GrammarReading {
         match (calls(text), input) {
             (Ok(_), Input::Partial) => GrammarReading::More,
             (read, input) => finish_reading(read, 0, input),

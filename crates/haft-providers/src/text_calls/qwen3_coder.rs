@@ -27,7 +27,7 @@ impl InlineGrammar for Qwen3Coder {
         find(text, from, to, OPEN)
     }
 
-    fn read(&mut self, text: &str, start: usize, input: Input) -> GrammarReading {
+    fn read_candidate(&mut self, text: &str, start: usize, input: Input) -> GrammarReading {
         let inner = start + OPEN.len();
         let mut last = 0;
         let reading =

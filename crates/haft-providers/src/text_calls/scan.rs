@@ -21,7 +21,7 @@ pub(super) enum Input {
 pub(super) enum GrammarReading {
     /// Calls, and where their text ends.
     Calls(usize, Vec<TextCall>),
-    /// No call; the search goes on at this place.
+    /// No call; the search continues at this position.
     Declined(usize),
     /// More text is needed. Only for [`Input::Partial`].
     More,
@@ -33,7 +33,7 @@ pub(super) trait InlineGrammar: fmt::Debug + Send + Sync {
     fn find_candidate(&self, text: &str, from: usize, to: usize) -> Option<usize>;
 
     /// Reads the candidate at `start`.
-    fn read(&mut self, text: &str, start: usize, input: Input) -> GrammarReading;
+    fn read_candidate(&mut self, text: &str, start: usize, input: Input) -> GrammarReading;
 
     /// How many bytes at the end of `text[from..]` could be the beginning of a candidate.
     fn held_back(&self, text: &str, from: usize) -> usize;
@@ -42,7 +42,7 @@ pub(super) trait InlineGrammar: fmt::Debug + Send + Sync {
 /// Calls that are a whole output.
 pub(super) trait WholeGrammar: fmt::Debug + Send + Sync {
     /// Reads an output. Never gives [`GrammarReading::Calls`] for [`Input::Partial`].
-    fn read(&self, text: &str, input: Input) -> GrammarReading;
+    fn read_output(&self, text: &str, input: Input) -> GrammarReading;
 }
 
 /// One way of writing calls.
@@ -76,7 +76,7 @@ impl Grammar {
                 scan.run(text, Input::Whole);
                 scan.spans
             }
-            Self::Whole(grammar) => match grammar.read(text, Input::Whole) {
+            Self::Whole(grammar) => match grammar.read_output(text, Input::Whole) {
                 GrammarReading::Calls(_, calls) if !calls.is_empty() => {
                     vec![CallSpan { start: 0, end: text.len(), calls }]
                 }
@@ -129,7 +129,7 @@ impl GrammarScan {
         if matches!(self.place, ScanPosition::Fence(_)) { text.len() } else { self.at }
     }
 
-    /// Goes on with `text`, which begins as it did before.
+    /// Continues with `text`, which begins with the text of the last scan.
     pub(super) fn run(&mut self, text: &str, input: Input) {
         if self.threshold.lasts(text, input) {
             return;
@@ -170,13 +170,13 @@ impl GrammarScan {
         }
     }
 
-    /// Looks for calls in what is left of a line; false when more text is needed.
+    /// Looks for calls in the rest of a line; false if more text is needed.
     fn line(&mut self, text: &str, line: ScanLine, input: Input) -> bool {
         while self.at < line.end {
             let Some(start) = self.grammar.find_candidate(text, self.at, line.end) else {
                 break;
             };
-            match self.grammar.read(text, start, input) {
+            match self.grammar.read_candidate(text, start, input) {
                 GrammarReading::Calls(end, calls) => {
                     self.at = end;
                     self.spans.push(CallSpan { start, end, calls });
@@ -232,7 +232,7 @@ pub(super) fn find(text: &str, from: usize, to: usize, marker: &str) -> Option<u
     Some(from + memchr::memmem::find(text.as_bytes().get(from..to)?, marker.as_bytes())?)
 }
 
-/// What a reading comes to that ended in this way.
+/// The result of a reading that ended in this way.
 pub(super) fn finish_reading(
     read: Result<(usize, Vec<TextCall>), ParseStop>,
     resume: usize,

@@ -50,7 +50,7 @@ impl Draft {
     }
 }
 
-/// Rewrites a schema of an older draft. What has no other name is left out.
+/// Rewrites a schema of an older draft. Keywords without an equivalent are left out.
 pub(super) fn modernize(schema: &mut Value, notes: &mut Vec<RequestNote>) {
     let draft = Draft::of(schema);
     if let Some(root) = schema.as_object_mut() {

@@ -78,8 +78,8 @@ pub struct NotStrict {
 ///
 /// # Errors
 ///
-/// A tool whose near misses are not mended must not get `null` for what is absent; maps, tuples and values of
-/// any kind cannot be said; neither can a schema that is too large.
+/// A tool without coercion must not get `null` for an absent property; maps, tuples and values of any type cannot be
+/// expressed; the schema is too large.
 pub fn lower_strict(
     schema: &InputSchema,
     strictness: Strictness,
@@ -195,7 +195,7 @@ impl StrictLowering {
         .map(drop)
     }
 
-    /// A reference stands alone.
+    /// Lowers a reference. Other keywords next to it are left out.
     fn reference(
         &mut self,
         reference: ValueRef<'_>,
@@ -408,7 +408,7 @@ impl StrictLowering {
         Ok(())
     }
 
-    /// What stands for a property that is absent.
+    /// Decides how an absent property is represented: strict schemas have no optional properties, only `null`.
     fn optional(
         &mut self,
         schema: ValueRef<'_>,

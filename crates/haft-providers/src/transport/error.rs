@@ -57,7 +57,7 @@ pub enum TransportError {
     TooLarge {
         /// The host.
         host: String,
-        /// The most bytes that may be read.
+        /// The maximum number of bytes that may be read.
         limit: u64,
     },
     /// The body is compressed, although the request asked for an uncompressed one.

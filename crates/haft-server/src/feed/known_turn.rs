@@ -23,7 +23,7 @@ impl KnownTurn {
         Self { detail, rows: rows.collect() }
     }
 
-    /// What is different now; nothing if nothing is.
+    /// What is different now, or `None` if nothing is.
     pub(super) fn update(&mut self, read: &ReadTurn, now: TurnDetail) -> Option<TurnUpdate> {
         let (mut changed, mut hashes) = (Vec::new(), Vec::with_capacity(read.row_count()));
         for at in 0..read.row_count() {

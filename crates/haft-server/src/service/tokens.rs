@@ -1,7 +1,7 @@
 //! Tokens of tenants: a file with their hashes, and how a request is authenticated by them.
 //!
-//! A token is 256 random bits, so that a plain hash of it can be stored: there is no dictionary to try. The part before the
-//! secret names the token, so that one digest is compared, in constant time.
+//! A token is 256 random bits, so that a plain hash of it can be stored: there is no dictionary to try. The part before
+//! the secret names the token, so that one digest is compared, in constant time.
 
 use std::collections::HashMap;
 use std::fs;
@@ -260,8 +260,8 @@ impl TokenFile {
         read().map_err(|error| self.failed("read", error))
     }
 
-    /// Changes the tokens. Programs that change the file at the same time wait for each other, and readers see the tokens
-    /// before or after the change.
+    /// Changes the tokens. Programs that change the file at the same time wait for each other, and readers see the
+    /// tokens before or after the change.
     fn change<T>(&self, change: impl FnOnce(&mut Vec<StoredToken>) -> T) -> Result<T, TokenError> {
         let failed = |error| self.failed("write", error);
         let dir = self.path.parent().filter(|it| !it.as_os_str().is_empty());
@@ -317,7 +317,7 @@ impl TokenCheck {
         Self { file, fixed, loaded: Mutex::default() }
     }
 
-    /// The token that a text is; nothing if it is none.
+    /// The token that a text is, or `None` if it is none.
     pub(super) async fn find_token(
         &self,
         text: &str,
@@ -368,8 +368,8 @@ fn to_table(tokens: Vec<StoredToken>) -> TokenTable {
     tokens.into_iter().map(entry).collect()
 }
 
-/// Refuses a file that could be endless, and one in which other users could write tokens of their own. Everybody may read
-/// it: it holds hashes of random numbers.
+/// Refuses a file that could be endless, and one in which other users could write tokens of their own. Everybody may
+/// read it: it holds hashes of random numbers.
 fn check_file(found: &fs::Metadata) -> io::Result<()> {
     if !found.is_file() {
         return Err(io::Error::other("it is no regular file"));

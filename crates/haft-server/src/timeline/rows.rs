@@ -15,8 +15,8 @@ use crate::wire::{
 
 /// How much of a message stands in a timeline, in bytes.
 const MAX_TEXT: usize = 8 * 1024;
-/// How many bytes at the end of a request are never shared with the next one: closing brackets, options behind the messages,
-/// and the rest of a block.
+/// How many bytes at the end of a request are never shared with the next one: closing brackets, options behind the
+/// messages, and the rest of a block.
 const REQUEST_END: u64 = 320;
 
 /// Where a row comes from.
@@ -274,7 +274,7 @@ fn created_at(record: &StoredRecord) -> Timestamp {
     }
 }
 
-/// When a record ended; nothing for a call that has not.
+/// When a record ended, or `None` for a call that has not.
 fn ended_at(record: &StoredRecord) -> Option<Timestamp> {
     match record {
         StoredRecord::Message(text) | StoredRecord::Thought(text) => Some(text.created_at),

@@ -31,8 +31,8 @@ impl AnySpoolStore {
         Self { dir: Some(Arc::clone(&store)), ..Self::new(store) }
     }
 
-    /// Removes what writers that died left behind, as [`DirSpoolStore::remove_orphans`] does, and returns how much that was.
-    /// Other stores than directories have nothing of the kind.
+    /// Removes the files that crashed writers left behind, as [`DirSpoolStore::remove_orphans`] does, and returns how
+    /// many there were. Only directories have such files.
     ///
     /// # Errors
     ///

@@ -141,8 +141,9 @@ impl DirSpoolStore {
         self
     }
 
-    /// Leaves it to the operating system when content reaches the disk. Content then survives the end of this process and
-    /// not a power failure, and a large result is stored in about half the time. For results that can be obtained again.
+    /// Leaves it to the operating system when content reaches the disk. Content then survives the end of this process
+    /// and not a power failure, and a large result is stored in about half the time. Use it for results that can be
+    /// obtained again.
     ///
     /// ```
     /// use haft_core::spool::SpoolStore as _;
@@ -307,7 +308,7 @@ impl fmt::Debug for DirSpoolStore {
     }
 }
 
-/// Tells a write that still runs on a blocking thread that its future was dropped, so that it does not take effect.
+/// Cancels a write that still runs on a blocking thread after its future was dropped, so that it does not take effect.
 #[derive(Default)]
 struct AbandonGuard(Arc<AtomicBool>);
 

@@ -1,4 +1,4 @@
-//! Stores each result as an object: in S3 and what speaks like it, in a directory, or in memory.
+//! Stores each result as an object: in S3 and compatible services, in a directory, or in memory.
 
 mod block_cache;
 mod names;
@@ -107,10 +107,10 @@ impl fmt::Debug for ObjectOptions {
 
 /// Stores results as objects that processes on many machines share.
 ///
-/// A result is uploaded in parts while it arrives, so that it need not fit into memory; an upload whose future is dropped is
-/// aborted. Next to each object stands its line index. A reader is bound to the ETag of its object: if the object is
-/// replaced, reads fail with [`SpoolError::Changed`]. Content is fetched in blocks, ahead of sequential reads, and cached on
-/// the disk if [`ObjectOptions::cache_dir`] is set.
+/// A result is uploaded in parts while it arrives, so that it need not fit into memory; an upload whose future is
+/// dropped is aborted. The line index of an object is stored next to it. A reader is bound to the ETag of its object:
+/// if the object is replaced, reads fail with [`SpoolError::Changed`]. Content is fetched in blocks, ahead of
+/// sequential reads, and cached on the disk if [`ObjectOptions::cache_dir`] is set.
 ///
 /// ```
 /// use haft_core::spool::{SpoolReader as _, SpoolStore as _};

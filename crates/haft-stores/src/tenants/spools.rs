@@ -17,8 +17,9 @@ use crate::AnySpoolStore;
 
 /// A store of large results as one tenant sees it.
 ///
-/// The key of a result names its turn, and the turn has a tenant. Results of turns of other tenants do not exist here, nor do
-/// results that belong to no turn. So a descriptor in a record opens nothing of another tenant, wherever it came from.
+/// The key of a result names its turn, and the turn has a tenant. Results of other tenants' turns do not exist in this
+/// view, nor do results that belong to no turn. A descriptor in a record therefore opens nothing of another tenant,
+/// whatever its origin.
 #[derive(Clone, Debug)]
 pub(crate) struct TenantSpools {
     inner: Arc<AnySpoolStore>,

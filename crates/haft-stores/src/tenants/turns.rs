@@ -18,9 +18,9 @@ const SCOPE_PREFIX: &str = "tenant:";
 
 /// A store of turns as one tenant sees it.
 ///
-/// New turns belong to the tenant. Turns and gates of others do not exist here. Memories of equal scopes of two tenants are
-/// different memories. Ids of turns are unique in the whole store, so that an id which a tenant chooses could tell whether
-/// another tenant uses it: a server chooses the ids.
+/// New turns belong to the tenant. Turns and gates of others do not exist here. Memories of equal scopes of two tenants
+/// are different memories. Ids of turns are unique in the whole store, so a tenant that could choose an id would learn
+/// whether another tenant uses it: a server chooses the ids.
 #[derive(Clone, Debug)]
 pub(crate) struct TenantStore {
     inner: Arc<dyn TurnStore>,
@@ -363,7 +363,7 @@ impl TurnStore for TenantStore {
     }
 }
 
-/// Tells the changes of a tenant's turns.
+/// Reports the changes of a tenant's turns.
 #[derive(Debug)]
 struct TenantListener {
     inner: Box<dyn ChangeListener>,

@@ -1,4 +1,4 @@
-//! Tells changes to the listeners of this process.
+//! Notifies the listeners of this process of changes.
 
 use std::fmt;
 
@@ -21,14 +21,14 @@ impl ChangeHub {
         self.sender.receiver_count() > 0
     }
 
-    /// Tells a change. Without listeners nothing happens.
+    /// Reports a change. Does nothing without listeners.
     pub(super) fn notify(&self, turn: &TurnId, kind: StoreChangeKind) {
         if self.has_listeners() {
             let _ = self.sender.send(StoreChange::Turn { turn: turn.clone(), kind });
         }
     }
 
-    /// Tells that anything may have changed.
+    /// Reports that anything may have changed.
     #[cfg(feature = "postgres")]
     pub(super) fn notify_unknown(&self) {
         let _ = self.sender.send(StoreChange::Unknown);
@@ -67,5 +67,5 @@ impl fmt::Debug for HubListener {
     }
 }
 
-/// How many changes wait for a listener. If there are more, it is told that anything may have changed.
+/// How many changes wait for a listener. If there are more, it learns only that anything may have changed.
 const MAX_WAITING: usize = 1024;

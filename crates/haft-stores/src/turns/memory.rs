@@ -59,7 +59,7 @@ impl MemoryStore {
         Self::with_clock(Arc::new(SystemClock::new()))
     }
 
-    /// Creates an empty store that judges by this clock when leases run out.
+    /// Creates an empty store that uses this clock for the expiry of leases.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -86,9 +86,9 @@ impl MemoryStore {
         Self { state: Mutex::default(), clock, changes: ChangeHub::new() }
     }
 
-    /// Stores at most so many turns that have ended: the ones that ended first are removed with their gates. Without a
-    /// limit a program that runs for long needs more and more memory. Later turns of a conversation do not see the turns
-    /// that were removed.
+    /// Limits the number of ended turns: the turns that ended first are removed with their gates. Without a limit, a
+    /// long-running program needs more and more memory. Later turns of a conversation do not see the turns that were
+    /// removed.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -127,7 +127,7 @@ impl MemoryStore {
         self.len() == 0
     }
 
-    /// Runs a change of the state, and tells listeners what it changed.
+    /// Changes the state, and notifies listeners.
     fn change<T>(
         &self,
         change: impl FnOnce(&mut StoreState, Timestamp) -> Result<T, StoreError>,

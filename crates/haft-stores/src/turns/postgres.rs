@@ -124,8 +124,8 @@ impl PostgresOptions {
 
 /// Stores turns in a PostgreSQL server that processes on many machines share.
 ///
-/// Every commit is one transaction, and the lock on the turn's row fences it against other holders of the lease. Expiry is
-/// judged by the clock of the server. Workers claim turns by `FOR UPDATE SKIP LOCKED` and are woken by `NOTIFY`.
+/// Every commit is one transaction, and the lock on the turn's row fences it against other holders of the lease. Leases
+/// expire by the clock of the server. Workers claim turns by `FOR UPDATE SKIP LOCKED` and are woken by `NOTIFY`.
 ///
 /// The address is that of `libpq`: `postgres://user:password@host/database?sslmode=require`. TLS trusts the certificates of
 /// the operating system. The server must be version 12 or newer.

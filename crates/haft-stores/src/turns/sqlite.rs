@@ -156,8 +156,8 @@ impl SqliteStore {
         Self { file, read_pool, write_queue, clock, changes }
     }
 
-    /// Judges by this clock when leases run out (default: that of the machine, which all processes that can open the file
-    /// share).
+    /// Uses this clock for the expiry of leases (default: that of the machine, which all processes that can open the
+    /// file share).
     ///
     /// ```
     /// use std::sync::Arc;
@@ -187,7 +187,7 @@ impl SqliteStore {
         &self.file
     }
 
-    /// Closes the store: commits all queued writes, brings the write-ahead log into the file and closes it. Every later
+    /// Closes the store: commits all queued writes, writes the write-ahead log into the file and closes it. Every later
     /// operation fails, also through other references to the store.
     pub async fn close(&self) {
         self.read_pool.close();

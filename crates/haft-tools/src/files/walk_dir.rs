@@ -70,8 +70,8 @@ impl<'c> WalkBudget<'c> {
     }
 }
 
-/// Visits everything below a directory, each directory before its entries. What is protected, and directories that
-/// cannot be opened, are skipped.
+/// Visits everything below a directory, each directory before its entries. Protected paths, and directories that cannot
+/// be opened, are skipped.
 pub(super) fn walk_dir(
     opened: &OpenedDir,
     walk_options: WalkOptions,

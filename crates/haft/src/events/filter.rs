@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use haft_core::event::{EventClass, EventName};
 
-/// Which events a subscription gets: of every turn or of one, and of which names.
+/// Selects the events of a subscription: of every turn or of one, and by name.
 ///
 /// ```
 /// use haft::events::{EventClass, EventFilter, EventName};

@@ -12,11 +12,11 @@ use super::subscription::{Subscriber, Subscription};
 use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::sync::{Arc, PoisonError, RwLock};
 
-/// Hands events to subscriptions. Clones are the same hub.
+/// Delivers events to subscriptions. Clones refer to the same hub.
 ///
 /// Give a clone to every turn as an observer. Observing an event costs an atomic load when there are no subscriptions,
-/// and otherwise a push for each subscription that wants it; it never waits for one. Subscribing costs a map entry; a
-/// queue takes memory only once something is in it.
+/// and otherwise a push for each matching subscription; it never waits. Subscribing costs a map entry; a queue takes
+/// memory only once something is in it.
 ///
 /// ```
 /// use haft::events::{EventFilter, EventHub, EventName};

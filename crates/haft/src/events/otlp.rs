@@ -124,8 +124,8 @@ impl OtlpBuilder {
     ///
     /// # Errors
     ///
-    /// The endpoint is no address, or the HTTP client could not be made. That no collector listens there is
-    /// found out only when something is sent.
+    /// The endpoint is not a valid address, or the HTTP client could not be built. A missing collector is noticed only
+    /// when something is sent.
     pub fn build(self) -> Result<Otlp, TelemetryError> {
         let exporter = SpanExporter::builder()
             .with_http()
@@ -171,7 +171,7 @@ impl Otlp {
         OtlpObserver { tracker: Arc::clone(&self.tracker) }
     }
 
-    /// Makes the pipeline the one that other instrumented code of this process uses.
+    /// Installs the pipeline globally, for other instrumented code of this process.
     pub fn install_global(&self) {
         opentelemetry::global::set_tracer_provider(self.provider.clone());
     }

@@ -29,7 +29,7 @@ pub struct Backlog {
 }
 
 impl Backlog {
-    /// So many events and such a policy.
+    /// A queue of this many events with this policy.
     #[must_use]
     pub const fn new(capacity: NonZeroUsize, overflow: Overflow) -> Self {
         Self { capacity, overflow }
@@ -52,10 +52,9 @@ pub enum Overflow {
     DropOldest,
     /// It is dropped itself.
     DropNewest,
-    /// A piece of text is joined with an earlier one of its stream that still waits; the joined piece
-    /// stands where the later one would. That happens at once when nothing stands between the two, and
-    /// across at most 64 other events when there is no room. If nothing can be joined, the oldest event
-    /// makes room.
+    /// A piece of text is joined with an earlier one of its stream that still waits; the joined piece takes the
+    /// position of the later one. This happens at once when there is nothing between the two, and across at most 64
+    /// other events when there is no room. If nothing can be joined, the oldest event makes room.
     Coalesce,
 }
 
@@ -116,7 +115,7 @@ impl EventQueue {
         self.append(event);
     }
 
-    /// Puts the event in even if there is no room.
+    /// Adds the event even if there is no room.
     pub(super) fn append(&mut self, event: &Arc<Event>) {
         let missed = std::mem::take(&mut self.missed_since);
         self.entries.push_back(Entry { missed, event: Arc::clone(event), more: None });

@@ -30,7 +30,7 @@ pub(crate) trait SpanBackend: Send + Sync {
 
     fn begin(&self, parent: Option<&Self::Span>, begin: &SpanStart<'_>) -> Self::Span;
     fn set(&self, span: &mut Self::Span, key: &'static str, value: Field<'_>);
-    /// Says that the span failed, with a word of few that says how.
+    /// Marks the span as failed, with one of a few words for the kind of failure.
     fn fail(&self, span: &mut Self::Span, kind: &str, message: &str);
     fn note(&self, span: Option<&mut Self::Span>, note: &SpanEvent<'_>);
     fn end(&self, span: Self::Span, at: Timestamp);
@@ -317,7 +317,7 @@ impl<'e> SpanStart<'e> {
 }
 
 impl<S> OpenSpans<S> {
-    /// Keeps the span of a call until the call ends. One that is not kept ends at once.
+    /// Stores the span of a call until the call ends. A span that is not stored ends at once.
     fn put_call(&mut self, turn: &Arc<str>, call_id: CallId, span: S) {
         if self.calls.len() < MAX_TURNS || self.calls.contains_key(turn) {
             let calls = self.calls.entry(Arc::clone(turn)).or_default();

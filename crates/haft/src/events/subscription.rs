@@ -38,10 +38,10 @@ impl ReceivedEvent {
     }
 }
 
-/// Events as they come: a stream, and a method for those who do not use streams.
+/// A stream of events. [`next`](Self::next) is for callers that do not use streams.
 ///
-/// It begins with the first event after it was made. It ends when its turn ends, if it is for one turn,
-/// and when the hub is gone; what waits then is still yielded. Dropping it ends it at once.
+/// It begins with the first event after its creation. It ends when its turn ends, if it is for one turn, and when the
+/// hub is dropped; queued events are still yielded. Dropping it ends it at once.
 pub struct Subscription {
     subscriber: Arc<Subscriber>,
     key: u64,
@@ -53,7 +53,7 @@ impl Subscription {
         Self { subscriber, key, hub }
     }
 
-    /// The next event, when it is there; nothing once there will be no more.
+    /// Waits for the next event. Returns `None` when there will be no more.
     pub async fn next(&mut self) -> Option<ReceivedEvent> {
         poll_fn(|cx| self.subscriber.poll(cx)).await
     }
@@ -130,7 +130,7 @@ impl Subscriber {
         self.filter.wants(name)
     }
 
-    /// Takes an event, and gives back whom to wake.
+    /// Adds an event, and returns the waker of the task that waits for it.
     pub(super) fn push(&self, event: &Arc<Event>) -> Option<Waker> {
         let mut state = self.lock();
         match event.kind {
@@ -141,7 +141,7 @@ impl Subscriber {
         state.waker.take()
     }
 
-    /// Says that nothing more comes, and gives back whom to wake.
+    /// Ends the subscription, and returns the waker of the task that waits for it.
     pub(super) fn close(&self) -> Option<Waker> {
         let mut state = self.lock();
         state.closed = true;

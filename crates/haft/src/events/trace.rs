@@ -10,7 +10,7 @@ use haft_core::event::{Event, LogLevel, Observer, ScopeGuard, WorkScope};
 
 use super::spans::{Field, SpanBackend, SpanEvent, SpanOperation, SpanStart, SpanTracker};
 
-/// Turns events into `tracing` spans, named as OpenTelemetry's conventions for generative AI have it.
+/// Turns events into `tracing` spans, named by OpenTelemetry's conventions for generative AI.
 ///
 /// | span | from | to |
 /// |---|---|---|
@@ -18,11 +18,12 @@ use super::spans::{Field, SpanBackend, SpanEvent, SpanOperation, SpanStart, Span
 /// | `chat` | `iterationStart` | `generationStats`, else the first tool or `iterationEnd` |
 /// | `execute_tool` | `toolExecutionStart` | `toolExecutionEnd` |
 ///
-/// `invoke_agent` stands in the span that is current when the turn begins; the others stand in it. Middleware runs in
-/// `invoke_agent`, the executor in `chat` and a handler in `execute_tool`, so that what they trace belongs to the request
-/// of the caller. Logs, warnings, errors and gates are events in `invoke_agent`. The field `otel.name` has the full name,
-/// such as `execute_tool get_weather`, `error.type` the code of an error, and `error.message` why something failed: the
-/// chain of errors, or the message of a panic. Arguments are left out unless asked for with [`TracedContent::Shown`].
+/// The parent of `invoke_agent` is the span that is current when the turn begins; `invoke_agent` is the parent of the
+/// others. Middleware runs in `invoke_agent`, the executor in `chat` and a handler in `execute_tool`, so that their
+/// spans belong to the request of the caller. Logs, warnings, errors and gates are events in `invoke_agent`. The field
+/// `otel.name` has the full name, such as `execute_tool get_weather`, `error.type` the code of an error, and
+/// `error.message` why something failed: the chain of errors, or the message of a panic. Arguments are left out unless
+/// asked for with [`TracedContent::Shown`].
 ///
 /// ```
 /// use haft::events::{TracedContent, TracingObserver};
@@ -49,7 +50,7 @@ pub enum TracedContent {
     /// Names, counts and times, and why something failed.
     #[default]
     Hidden,
-    /// Arguments of calls too, cut to the size that events have, and why they were refused.
+    /// The arguments of calls too, truncated to the size of events, and why they were refused.
     Shown,
 }
 
@@ -210,7 +211,7 @@ impl SpanBackend for TracingBackend {
         }
     }
 
-    /// `tracing` tells the time itself.
+    /// `tracing` takes the time itself.
     fn end(&self, span: Span, _at: Timestamp) {
         drop(span);
     }

@@ -1,9 +1,9 @@
-//! What is different between two JSON values, in words.
+//! Describes the differences between two JSON values.
 
 use haft_core::invariant::OrReport as _;
 use haft_core::json::{ValueKind, ValueRef};
 
-/// How two values of different origin are named in a difference.
+/// The names of the two values in a description of their differences.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ValueNames {
     pub(super) left: &'static str,

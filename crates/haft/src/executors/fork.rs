@@ -17,11 +17,11 @@ use haft_core::tool::{Tool, ToolEffect, ToolFailure, ToolOutput, ToolRole};
 use super::recorded_tool::with_recorded_output;
 use crate::turn::{StepHistory, TurnError, TurnInput, TurnRunner};
 
-/// A new turn that repeats the steps of a stored turn up to an iteration, and goes its own way from there. The stored turn
-/// stays as it is.
+/// A new turn that repeats the steps of a stored turn up to an iteration, and continues differently from there. The
+/// stored turn is not changed.
 ///
-/// The repeated steps cost nothing, and their calls return what the record has. From the fork on, another executor takes the
-/// steps; tools run only if [`LaterCalls::Run`] allows it.
+/// The repeated steps cost nothing, and their calls return the recorded results. From the fork on, another executor
+/// takes the steps; tools run only if [`LaterCalls::Run`] allows it.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -69,7 +69,7 @@ pub enum LaterCalls {
     Run,
 }
 
-/// What is repeated.
+/// The steps that are repeated.
 struct ForkRecord {
     steps: HashMap<u32, RecordedStep>,
     calls: HashMap<RecordId, Arc<ToolCall>>,
@@ -111,7 +111,7 @@ impl Fork {
         Ok(Self { iteration, message: None, later, runs_earlier_calls: false, input, record })
     }
 
-    /// Adds a message of the user before the first step that is taken anew.
+    /// Adds a user message before the first new step.
     pub fn message(mut self, text: impl Into<String>) -> Self {
         self.message = Some(text.into());
         self
@@ -123,7 +123,7 @@ impl Fork {
         self
     }
 
-    /// Runs the calls before the fork again instead of returning what the record has.
+    /// Runs the calls before the fork again instead of returning the recorded results.
     pub fn run_earlier_calls(mut self) -> Self {
         self.runs_earlier_calls = true;
         self
@@ -200,7 +200,7 @@ impl DispatchExecutor for ForkExecutor {
 }
 
 impl ForkExecutor {
-    /// Puts the message of the fork behind everything that was repeated, once.
+    /// Adds the message of the fork after the repeated records, once.
     async fn put_message(&self, ctx: &StepContext) -> Result<(), StepError> {
         let Some(text) = &self.fork.message else { return Ok(()) };
         let dispatch = ctx.dispatch();
@@ -214,7 +214,7 @@ impl ForkExecutor {
         stored.map_err(|error| StepError::new(error.to_string()))
     }
 
-    /// Puts the tools in place that the calls of a step use.
+    /// Installs the tools that the calls of a step use.
     fn prepare_tools(&self, ctx: &StepContext, step: &Step) -> Result<(), StepError> {
         if self.fork.later == LaterCalls::FromRecord {
             return self.replace_tools(ctx, |_| true);
@@ -244,7 +244,7 @@ impl ForkExecutor {
         Ok(())
     }
 
-    /// Replaces tools by copies that return what the record has.
+    /// Replaces tools by copies that return the recorded results.
     fn replace_tools(
         &self,
         ctx: &StepContext,

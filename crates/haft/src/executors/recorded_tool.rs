@@ -1,4 +1,4 @@
-//! Tools whose handlers return what was recorded.
+//! Tools whose handlers return recorded results.
 
 use haft_core::Args;
 use haft_core::context::DispatchContext;

@@ -1,4 +1,4 @@
-//! Recordings of turns: what the model did and what calls gave, to be given back.
+//! Recordings of turns: the steps of the model and the results of calls, for replay.
 
 mod form;
 mod recorder;
@@ -18,10 +18,10 @@ use self::form::{CallForm, StepForm, ToolForm, Versioned};
 pub use self::recorder::RecordingExecutor;
 pub use self::replay::ReplayExecutor;
 
-/// What a turn did: the steps of its executor, and what its calls gave, by call id and occurrence.
+/// The recording of a turn: the steps of its executor and the results of its calls, by call id and occurrence.
 ///
-/// A [`RecordingExecutor`] makes one. [`Recording::replay`] gives the steps back; calls are answered from the
-/// recording, and no handler runs. Arguments stand in it as the text that came, digit by digit.
+/// A [`RecordingExecutor`] makes one. [`Recording::replay`] repeats the steps; the results of calls come from the
+/// recording, and no handler runs. Arguments are stored as the exact text that was received.
 ///
 /// ```
 /// use haft::executors::{RecordingExecutor, Recording, ScriptExecutor};
@@ -67,7 +67,7 @@ impl Recording {
     ///
     /// # Errors
     ///
-    /// It is not a recording, is newer than what is known here, or is damaged.
+    /// It is not a recording, was written by a newer program, or is damaged.
     pub fn from_json(text: &str) -> Result<Self, InvalidRecording> {
         let versioned: Versioned =
             serde_json::from_str(text).map_err(InvalidRecording::unreadable)?;
@@ -96,7 +96,7 @@ impl Recording {
         self.steps.len()
     }
 
-    /// The body of the request with which a step was taken, counted from zero; nothing if none was recorded.
+    /// The body of the request with which a step was taken, counted from zero, or `None` if none was recorded.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -127,7 +127,7 @@ impl Recording {
     }
 }
 
-/// A text that is no recording.
+/// A text that is not a valid recording.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidRecording {
@@ -171,7 +171,7 @@ impl Coded for InvalidRecording {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordingError {
-    /// Steps were taken where this recorder did not see them: before the turn was resumed, say.
+    /// The recorder did not see some steps, for example because they were taken before the turn was resumed.
     #[error("step {iteration} of the turn `{turn}` was not taken through this recorder")]
     Incomplete {
         /// The turn.
@@ -240,7 +240,7 @@ impl Coded for NotReplayable {
     }
 }
 
-/// A text as a document; text that is no JSON as a string.
+/// A text as a document; text that is not JSON as a string.
 fn text_document(text: &str) -> Document {
     Document::parse(text).unwrap_or_else(|_| {
         let mut out = haft_core::json::JsonWriter::new();

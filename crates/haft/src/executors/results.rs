@@ -1,11 +1,11 @@
-//! The text of what a call gave.
+//! The outcome of a call as text.
 
 use haft_core::artifact::SpooledArtifact;
 use haft_core::call::{ToolCall, ToolResults};
 use haft_core::media::Media;
 use haft_core::spool::SpoolError;
 
-/// What came of a call, as text.
+/// The outcome of a call, as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CallText {
     pub(super) text: String,
@@ -13,8 +13,8 @@ pub(super) struct CallText {
     pub(super) left_out: u64,
 }
 
-/// Reads what came of a call: its text, the beginning of its artifacts, or why it failed. Nothing for a
-/// call that is not over.
+/// Reads the outcome of a call: its text, the beginning of its artifacts, or why it failed. There is none for a call
+/// that has not ended.
 pub(super) async fn read_call_text(
     call: &ToolCall,
     limit: usize,

@@ -1,4 +1,4 @@
-//! Scripts: what to say and to call, step by step, and what to expect.
+//! Scripts: the messages and calls of each step, and the expected results.
 
 mod expect;
 mod parse;
@@ -39,7 +39,7 @@ struct ScriptStep {
     stall: Option<ScriptStall>,
     think: Vec<Template>,
     say: Vec<Template>,
-    /// In how many pieces it is said.
+    /// The number of pieces in which it is reported.
     pieces: usize,
     call: Vec<ScriptCall>,
     usage: Usage,
@@ -86,7 +86,7 @@ impl Script {
     ///
     /// # Errors
     ///
-    /// Everything that is wrong with it, each with its place.
+    /// Every problem that was found, each with its place.
     pub fn parse(text: &str) -> Result<Self, InvalidScript> {
         let source = source::read(text)?;
         let parsed = ScriptParser::read(source.document);
@@ -111,7 +111,7 @@ impl Script {
     ///
     /// # Errors
     ///
-    /// Everything that is wrong with it, each with its JSON pointer.
+    /// Every problem that was found, each with its JSON pointer.
     pub fn from_value(value: &Value) -> Result<Self, InvalidScript> {
         let document = source::of_value(value)?;
         ScriptParser::read(document).map_err(|faults| InvalidScript { faults })
@@ -150,17 +150,17 @@ impl Script {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InvalidScript {
-    /// Everything that is wrong with it.
+    /// Every problem that was found.
     pub faults: Vec<ScriptFault>,
 }
 
-/// One thing that is wrong with a script.
+/// One problem of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ScriptFault {
     /// JSON pointer to the place; empty for the script as a whole.
     pub pointer: String,
-    /// Line and column of the place, counted from one; nothing where no text is known.
+    /// Line and column of the place, counted from one, or `None` where no text is known.
     pub place: Option<(usize, usize)>,
     /// What is wrong, and what to write instead.
     pub what: String,

@@ -1,4 +1,4 @@
-//! One line for every call.
+//! An audit log with one line for every call.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -21,7 +21,7 @@ pub struct AuditLog {
     written: Arc<Mutex<WrittenCalls>>,
 }
 
-/// What was written already, by turn.
+/// The calls that were already written, by turn.
 type WrittenCalls = HashMap<Arc<str>, TurnLog>;
 
 #[derive(Default)]
@@ -31,7 +31,7 @@ struct TurnLog {
     from: u32,
 }
 
-/// The logs that write what is left when the dispatch ends; kept in the scratchpad of a running turn.
+/// The logs that write the remaining calls when the dispatch ends; kept in the scratchpad of a running turn.
 #[derive(Default)]
 struct WatchingLogs(Mutex<HashSet<usize>>);
 
@@ -56,9 +56,9 @@ struct AuditLine<'c> {
     completed_at: Option<Timestamp>,
 }
 
-/// For the output of a dispatch: writes one line of JSON for every call that is over, with its turn, its
-/// record id, tool, arguments and a summary of what came of it. A line has no content of results and a
-/// bounded length. A sink that fails ends the turn, so that no call goes unrecorded.
+/// For the output of a dispatch: writes one line of JSON for every ended call, with its turn, its record id, tool,
+/// arguments and a summary of its outcome. A line has no content of results and a bounded length. A sink that fails
+/// ends the turn, so that no call goes unrecorded.
 ///
 /// Each call is written once. A turn that is resumed by the same process, or next to a log that
 /// [`AuditLog::after`] has read, does not write a line again; without it, lines of the iteration in which
@@ -95,8 +95,8 @@ where
 }
 
 impl AuditLog {
-    /// Reads the lines of a log that exists, so that none of them is written again. Lines that are
-    /// none of this log are passed over.
+    /// Reads the lines of a log that exists, so that none of them is written again. Lines that do not belong to this
+    /// log are skipped.
     #[must_use]
     pub fn after<'l>(self, lines: impl IntoIterator<Item = &'l str>) -> Self {
         #[derive(Deserialize)]
@@ -111,7 +111,7 @@ impl AuditLog {
         self
     }
 
-    /// Writes what was not written yet.
+    /// Writes the calls that were not yet written.
     fn write_new_lines(&self, ctx: &TurnContext) -> Result<(), BoxError> {
         for call in ctx.tool_calls().of_turn() {
             if call.state().is_final() && self.is_new(ctx.turn_id(), &call) {
@@ -128,7 +128,7 @@ impl AuditLog {
         log.is_none_or(|log| call.iteration >= log.from && !log.ids.contains(&call.id()))
     }
 
-    /// Notes where the turn is, and writes what is left when its dispatch ends. It is forgotten then.
+    /// Tracks the turn until its dispatch ends, and then writes the remaining calls.
     fn watch_dispatch(&self, ctx: &DispatchContext) {
         self.lock_written().entry(ctx.turn_id().into()).or_insert_with(|| TurnLog {
             ids: HashSet::new(),

@@ -1,4 +1,4 @@
-//! Tools that are found per turn.
+//! Tools that are fetched for each turn.
 
 use haft_core::BoxFuture;
 use haft_core::context::TurnContext;
@@ -11,11 +11,11 @@ use haft_core::tool::{OnCollision, Tool, ToolName};
 pub struct FetchTools;
 
 /// For the input of a turn: asks the application's source of tools
-/// ([`fetch_tools`](crate::turn::TurnRunnerBuilder::fetch_tools)) and registers what it gives, for this
-/// turn. A tool whose name is taken does as its collision policy says: it replaces the one that is
-/// there, stays away, or ends the turn.
+/// ([`fetch_tools`](crate::turn::TurnRunnerBuilder::fetch_tools)) and registers the returned tools for this turn. If a
+/// name is taken, the collision policy of the tool applies: it replaces the existing tool, is left out, or ends the
+/// turn.
 ///
-/// A resumed turn asks again: tools are not kept with it.
+/// A resumed turn asks again, because tools are not stored with it.
 ///
 /// ```
 /// use haft::executors::{Step, StepContext, StepError};

@@ -1,4 +1,4 @@
-//! What earlier turns have said and done, and what is remembered.
+//! Adds the history of the conversation and the memories of its scope to a turn.
 
 mod source;
 mod window;
@@ -22,15 +22,15 @@ pub struct HydrateConversation {
     retrievables: bool,
 }
 
-/// For the input of a turn: begins it with what the earlier turns of its conversation have said and done, and with the
-/// memories of its [scope](crate::turn::TurnInput::memory_scope).
+/// For the input of a turn: adds the records of the earlier turns of its conversation, and the memories of its
+/// [scope](crate::turn::TurnInput::memory_scope).
 ///
-/// Shown are the newest turns that have ended, whole and oldest first, within [`last_messages`] and [`max_tokens`]:
-/// messages, thoughts, and calls with their results. Artifacts of those calls answer to the handles that they had, and
-/// keep their tier. Nothing is stored twice: the journal of the turn refers to the earlier turns, and a process that
-/// resumes the turn shows the same again.
+/// It shows the newest ended turns, as a whole and oldest first, within [`last_messages`] and [`max_tokens`]: messages,
+/// thoughts, and calls with their results. Artifacts of those calls can be queried by their old handles, and keep their
+/// tier. Nothing is stored twice: the journal of the turn refers to the earlier turns, and a process that resumes the
+/// turn shows the same records.
 ///
-/// The window grows turn by turn and is cut to half when it is full. Between two cuts each request begins with the
+/// The window grows turn by turn and is halved when it is full. Between two such cuts each request begins with the
 /// bytes of the one before, so that the prompt cache of a provider matches. If the newest turn alone is larger than the
 /// window, its messages are shown without its calls and thoughts.
 ///
@@ -68,19 +68,19 @@ pub fn hydrate_conversation() -> HydrateConversation {
 }
 
 impl HydrateConversation {
-    /// The most messages of earlier turns (default: 200).
+    /// The maximum number of messages of earlier turns (default: 200).
     pub fn last_messages(mut self, count: usize) -> Self {
         self.limits.messages = count;
         self
     }
 
-    /// The most tokens of earlier turns, by a rule of thumb (default: 32 000).
+    /// The maximum number of tokens of earlier turns, by a rule of thumb (default: 32 000).
     pub fn max_tokens(mut self, count: u64) -> Self {
         self.limits.tokens = count;
         self
     }
 
-    /// Also shows what earlier turns have retrieved.
+    /// Also shows the records that earlier turns have retrieved.
     pub fn with_retrievables(mut self) -> Self {
         self.retrievables = true;
         self

@@ -1,4 +1,4 @@
-//! Calls that are made again and again.
+//! Detects calls that are repeated too often.
 
 use std::num::NonZeroUsize;
 
@@ -25,17 +25,15 @@ pub enum OnRepetition {
     /// The dispatch fails, with the call and how often it was made.
     #[default]
     Nack,
-    /// The model is told so instead of the result, and goes on.
+    /// The model gets a notice instead of the result, and continues.
     Explain,
 }
 
-/// For the output of a dispatch: notices when the same call, arguments included, is made more than
-/// `max` times in a turn (at least once). The dispatch fails then; [`RepetitionGuard::then`] has the
-/// milder way.
+/// For the output of a dispatch: notices when the same call, arguments included, is made more than `max` times in a
+/// turn (at least once). The dispatch then fails; [`RepetitionGuard::then`] selects a milder reaction.
 ///
-/// Calls are the same if their call ids are, so that neither the order of keys nor the spelling of
-/// numbers hides a repetition. The runner's own
-/// [`identical_calls`](crate::turn::Limits::identical_calls) is the last resort behind this.
+/// Calls are the same if their call ids are, so that neither the order of keys nor the spelling of numbers hides a
+/// repetition. The runner's own [`identical_calls`](crate::turn::Limits::identical_calls) is the last resort.
 ///
 /// ```
 /// use haft::executors::ScriptExecutor;

@@ -16,7 +16,7 @@ use super::{completed_calls, with_notice};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Verdict {
-    /// The model may see what came of it.
+    /// The model may see the results.
     Pass,
     /// The model sees a notice instead.
     Veto {

@@ -1,4 +1,4 @@
-//! Checks that parts of your own keep the contracts. Run them in your tests:
+//! Checks that custom implementations keep the contracts. Run them in your tests:
 //!
 //! ```
 //! use haft::testing::conformance;

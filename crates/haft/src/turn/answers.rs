@@ -1,4 +1,4 @@
-//! Checks the answers of turns that must end with JSON of a format.
+//! Checks the answers of turns that must end with JSON in a given format.
 
 use haft_core::answer::AnswerFormat;
 use haft_core::context::DispatchContext;
@@ -64,7 +64,7 @@ fn correct_answer(
     Ok(step)
 }
 
-/// Fails the dispatch because the model gave no valid answer. What it said is stored.
+/// Fails the dispatch because the model gave no valid answer. Its messages are stored.
 fn fail(mut step: Step, reason: String) -> Step {
     step.then = NextAction::failed(ErrorReport::coded(codes::LLM_RESPONSE_INVALID, reason));
     step

@@ -30,8 +30,8 @@ use super::runner::RunnerShared;
 use super::shared_turn::SharedTurn;
 use super::task::Task;
 
-/// How often a call is asked for again because the grant behind its approval was revoked or changed. Each attempt needs a
-/// grant that was valid when the attempt began, so more of them are no accident.
+/// How often a call is asked for again because the grant behind its approval was revoked or changed. Each attempt needs
+/// a grant that was valid when the attempt began, so more of them are no accident.
 const MAX_APPROVAL_ATTEMPTS: u32 = 100;
 
 /// What the ledger does, as its deadline says it.
@@ -135,7 +135,7 @@ impl CallRunner {
         tool: Option<Tool>,
         task: CallTask<'_>,
     ) -> Result<(), RecordError> {
-        let ended = self.execute_call(call, tool, task).await?;
+        let ended = self.execute_tool_call(call, tool, task).await?;
         self.store_call(ended).await
     }
 
@@ -154,7 +154,7 @@ impl CallRunner {
 
     /// Executes a tool call: awaits its approval if the tool requires one, waits for a free slot, runs the handler,
     /// and returns the record of the call with its result.
-    async fn execute_call(
+    async fn execute_tool_call(
         &self,
         call: &Arc<ToolCall>,
         tool: Option<Tool>,
@@ -283,8 +283,8 @@ impl CallRunner {
         })
     }
 
-    /// Stores that a call starts which must not be repeated, and spends its approval. This process has the turn when the
-    /// handler begins, unless it is stopped in that very moment.
+    /// Stores that a call starts which must not be repeated, and spends its approval. This process has the turn when
+    /// the handler begins, unless it is stopped in that very moment.
     async fn start_once(
         &self,
         call: &Arc<ToolCall>,
@@ -537,7 +537,7 @@ enum WorkKind {
 /// The task that a call is awaited in.
 #[derive(Clone, Copy)]
 struct CallTask<'t> {
-    /// The slots of calls that run in parallel; nothing for the only call of a step.
+    /// The slots of calls that run in parallel, or `None` for the only call of a step.
     slots: Option<&'t Semaphore>,
     timer: &'t TaskTimer,
 }

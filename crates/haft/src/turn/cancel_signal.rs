@@ -1,11 +1,11 @@
-//! What can cancel a turn: a [`Cancellation`], or (feature `tokio-util`) a `CancellationToken`.
+//! A signal that cancels a turn: a [`Cancellation`], or (feature `tokio-util`) a `CancellationToken`.
 
 use std::future::Future;
 
 use haft_core::BoxFuture;
 use haft_core::cancel::{CancelReason, Cancellation};
 
-/// What can cancel a turn: a [`Cancellation`], or (feature `tokio-util`) a `tokio_util::sync::CancellationToken`.
+/// A signal that cancels a turn: a [`Cancellation`], or (feature `tokio-util`) a `tokio_util::sync::CancellationToken`.
 pub trait CancelSignal: Send + 'static {
     /// The cancellation of the turn, and a future that is ready when the signal is given; no future if the cancellation
     /// is the signal itself.

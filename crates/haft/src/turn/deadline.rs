@@ -111,8 +111,8 @@ impl Drop for Pause<'_> {
     }
 }
 
-/// Wakes one task for all of its deadlines. Most waits end long before their deadline, so the timer is not set anew for
-/// each of them: it goes off at the earliest deadline so far or before, and each wait then checks its stopwatch.
+/// Wakes one task for all of its deadlines. Most waits end long before their deadline, so the timer is not set again
+/// for each of them: it fires at the earliest deadline so far or earlier, and each wait then checks its stopwatch.
 #[derive(Debug, Default)]
 pub(super) struct TaskTimer(Mutex<Option<RunningTimer>>);
 
@@ -141,7 +141,7 @@ impl TaskTimer {
 }
 
 impl RunningTimer {
-    /// Whether it has not gone off yet and will at this time at the latest.
+    /// Whether it has not fired yet and will fire at this time at the latest.
     fn is_ahead(&self, now: Instant, at: Instant) -> bool {
         let deadline = self.sleep.deadline();
         now < deadline && deadline <= at

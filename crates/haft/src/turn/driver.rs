@@ -44,12 +44,12 @@ use super::report::{Conclusion, FailurePoint, LogTopic};
 use super::runner::RunnerShared;
 use super::shared_turn::{ReleaseGuard, SharedTurn};
 
-/// A turn that runs: where it stands, and what performs its effects.
+/// A running turn: its state machine, and the driver that performs its effects.
 struct RunningTurn {
     machine: TurnMachine,
     driver: TurnDriver,
-    /// What is to be done after an effect that has to wait and has no answer. Boxed, because few turns have it, and not for
-    /// long.
+    /// The effects that follow an effect that waits and has no reply. Boxed, because few turns have any, and only
+    /// briefly.
     rest: Option<Box<Effects>>,
 }
 
@@ -61,12 +61,12 @@ struct TurnDriver {
     ctx: DispatchContext,
     query_tools: QueryTools,
     occurrences: OccurrenceCounter,
-    /// The tools that the summary of the turn names, as far as this attempt has told it.
+    /// The tools that the summary of the turn names, as far as this attempt has added them.
     listed_tools: HashSet<String>,
     started_at: Timestamp,
     dispatch: StartTime,
     iteration: IterationScope,
-    /// The requests that were sent so far; nothing before the first one.
+    /// The requests that were sent so far, or `None` before the first one.
     requests: Option<Box<RequestHistory>>,
     /// The step that the executor took, until it is stored.
     step: Option<Box<ProposedStep>>,
@@ -74,7 +74,7 @@ struct TurnDriver {
     calls: Vec<Arc<ToolCall>>,
     /// How long the turn took, once it has ended.
     duration: Duration,
-    /// What observers run the turn in, from its start to its end.
+    /// The scopes of observers, entered while the turn runs.
     scopes: WorkScopes,
     /// Gives the lease back when the turn is dropped before its end.
     _release: ReleaseGuard,
@@ -93,7 +93,7 @@ struct IterationScope {
     start: StartTime,
     /// What the turn had spent when the iteration began.
     usage: Usage,
-    /// What observers run the step of the iteration in.
+    /// The scopes of observers, entered while the step of the iteration runs.
     scopes: WorkScopes,
     /// Whether output middleware has looked at the results of its calls, if there is any.
     is_checked: AtomicBool,
@@ -116,7 +116,7 @@ struct TurnStart {
     gates: Vec<GateRow>,
 }
 
-/// The entries that answer an effect.
+/// The reply to an effect: the entries that report its result.
 enum EffectReply {
     None,
     One(TurnEntry),
@@ -152,7 +152,7 @@ impl RunningTurn {
         self.run_unless(None)
     }
 
-    /// Ends the turn as failed if there is an error, and else runs it to its end.
+    /// Ends the turn as failed if there is an error; otherwise runs it to its end.
     #[expect(clippy::while_let_loop, reason = "`while let` would hold the effect that waits twice")]
     async fn run_unless(mut self: Box<Self>, refusal: Option<Box<ErrorReport>>) -> TurnReport {
         let mut effects = self.begin(refusal);
@@ -169,8 +169,8 @@ impl RunningTurn {
         driver.report(machine)
     }
 
-    /// Performs effects, and those that follow from them, up to one that has to wait. Returns that one; nothing once all is
-    /// done.
+    /// Performs effects, and those that follow from them, up to one that has to wait. Returns that one, or `None` once
+    /// all is done.
     fn perform_ready(&mut self, mut effects: Effects) -> Option<Effect> {
         while let Some(effect) = effects.pop_first() {
             match self.driver.perform_now(effect) {
@@ -197,7 +197,8 @@ impl RunningTurn {
         driver.apply(machine, Interruption::failed(*error).into())
     }
 
-    /// Performs an effect that has to wait. Returns the gates at which the turn waits if the runner does not wait with it.
+    /// Performs an effect that has to wait. Returns the gates at which the turn waits if the runner does not wait with
+    /// it.
     async fn perform(&mut self, effect: Effect) -> Result<EffectReply, Vec<GateId>> {
         let Self { machine, driver, .. } = self;
         let shared = Arc::clone(&driver.shared);
@@ -342,7 +343,7 @@ impl TurnDriver {
         }
     }
 
-    /// Applies the answer to an effect.
+    /// Applies the reply to an effect.
     fn apply_reply(&self, machine: &mut TurnMachine, reply: EffectReply) -> Effects {
         match reply {
             EffectReply::None => Effects::default(),
@@ -369,7 +370,7 @@ impl TurnDriver {
         })
     }
 
-    /// Performs an effect that is done at once, or gives back one that has to wait.
+    /// Performs an effect that need not wait, or returns one that must.
     fn perform_now(&mut self, effect: Effect) -> Result<EffectReply, Effect> {
         Ok(match effect {
             Effect::SpoolInput if self.ctx.turn().retrievables().is_empty() => {
@@ -433,7 +434,7 @@ impl TurnDriver {
         }
     }
 
-    /// Performs an effect that neither waits nor has an answer.
+    /// Performs an effect that neither waits nor has a reply.
     fn announce(&mut self, effect: Effect) {
         let turn = self.ctx.turn();
         match effect {

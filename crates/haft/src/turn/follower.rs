@@ -22,20 +22,20 @@ use super::report::Conclusion;
 use super::{TurnError, TurnReport, TurnRunner};
 use crate::sync::{Instant, sleep};
 
-/// Tells the events of a turn that any process runs, as far as they are stored: steps with their thoughts and messages, calls,
-/// gates, and the end. See [`TurnRunner::follow_turn`].
+/// Reports the events of a turn that any process runs, as far as they are stored: steps with their thoughts and
+/// messages, calls, gates, and the end. See [`TurnRunner::follow_turn`].
 pub struct TurnFollower {
     runner: TurnRunner,
     turn: TurnId,
     listener: Box<dyn ChangeListener>,
-    /// The status and the time of the last write that were looked at.
+    /// The status and the time of the last write when the turn was last checked.
     looked_at: Option<(TurnStatus, Option<Timestamp>)>,
     told: ToldEvents,
     waiting: VecDeque<Event>,
     report: Option<TurnReport>,
 }
 
-/// What was told already.
+/// What was reported already.
 #[derive(Default)]
 struct ToldEvents {
     has_begun: bool,
@@ -47,8 +47,8 @@ struct ToldEvents {
 }
 
 impl TurnRunner {
-    /// Follows a turn that this or another process runs, from its beginning, until it has ended or waits at a gate. Events come
-    /// when they are stored: whole messages instead of pieces, and calls when they have ended.
+    /// Follows a turn that this or another process runs, from its beginning, until it has ended or waits at a gate.
+    /// Events are reported when they are stored: whole messages instead of pieces, and calls when they have ended.
     ///
     /// ```
     /// use haft::events::EventKind;
@@ -107,19 +107,19 @@ impl TurnFollower {
         }
     }
 
-    /// How the turn stands, when there are no more events.
+    /// The state of the turn when there are no more events.
     #[must_use]
     pub fn report(&self) -> Option<&TurnReport> {
         self.report.as_ref()
     }
 
-    /// The status of the turn when it was last looked at.
+    /// The status of the turn when it was last checked.
     #[must_use]
     pub fn status(&self) -> Option<TurnStatus> {
         self.looked_at.map(|(status, _)| status)
     }
 
-    /// Waits until something may have changed. A turn that takes long to load is looked at less often.
+    /// Waits until something may have changed. A turn that takes long to load is checked less often.
     async fn await_change(&mut self, looked: Instant) {
         let rest = (looked.elapsed() * LOAD_BACKOFF).max(MIN_PAUSE);
         sleep(rest).await;
@@ -130,7 +130,7 @@ impl TurnFollower {
         }
     }
 
-    /// Looks at the turn, and returns whether there is something to tell.
+    /// Checks the turn, and returns whether there is something to report.
     async fn look(&mut self) -> Result<bool, TurnError> {
         let store = &self.runner.shared.store;
         let summary = store.summary(self.turn.clone()).await?;
@@ -218,7 +218,7 @@ impl TurnFollower {
         Ok(())
     }
 
-    /// Tells the end of the turn, or that it waits at gates.
+    /// Reports the end of the turn, or that it waits at gates.
     fn tell_end(&mut self, opened: OpenedTurn) {
         let summary = &opened.stored.summary;
         let open = opened.stored.gates.iter().filter(|gate| gate.settlement.is_none());
@@ -285,11 +285,11 @@ impl fmt::Debug for TurnFollower {
     }
 }
 
-/// How often a turn is looked at although nothing was told.
+/// How often a turn is checked although no change was reported.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// The shortest time between two looks.
+/// The shortest time between two checks.
 const MIN_PAUSE: Duration = Duration::from_millis(10);
 
-/// After a look, the store is left alone for this many times as long as the look took.
+/// After a check, the store is not read for this many times the duration of the check.
 const LOAD_BACKOFF: u32 = 5;

@@ -10,7 +10,7 @@ use haft_core::store::{StoreError, TurnId, TurnQuery, TurnStatus};
 use super::TurnError;
 use super::runner::{RunnerShared, TurnRunner};
 
-/// What [`TurnRunner::collect_garbage_with`] removes beside the content that no record refers to.
+/// What [`TurnRunner::collect_garbage_with`] removes in addition to content that no record refers to.
 ///
 /// ```
 /// use haft::turn::{GarbageOptions, Timestamp};
@@ -63,9 +63,9 @@ pub struct GarbageReport {
 }
 
 impl TurnRunner {
-    /// Removes stored content that no record refers to, and returns how many were removed: what a crash left between
-    /// storing a result and storing its record. Content of turns that have not ended, content of turns that the store
-    /// does not know, and content that turns did not store, is not touched.
+    /// Removes stored content that no record refers to, and returns how many were removed. A crash between storing a
+    /// result and storing its record leaves such content. Content of turns that have not ended, content of turns that
+    /// the store does not know, and content that turns did not store, is not removed.
     ///
     /// # Errors
     ///
@@ -75,7 +75,7 @@ impl TurnRunner {
     }
 
     /// Removes stored content that no record refers to, and what the options select. A turn that a process runs, and a
-    /// turn that has not ended, is not touched.
+    /// turn that has not ended, is not removed.
     ///
     /// # Errors
     ///

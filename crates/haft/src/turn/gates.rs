@@ -130,8 +130,8 @@ impl SharedTurn {
         if closing.is_empty() { Ok(()) } else { Ok(self.recorder.commit(closing).await?) }
     }
 
-    /// Writes that close the gates of a turn that ends: those that earlier processes left open, and those that a handler or
-    /// a middleware of this one stopped waiting at. A gate that was settled meanwhile stays so.
+    /// Writes that close the gates of a turn that ends: those that earlier processes left open, and those that a
+    /// handler or a middleware of this one stopped waiting at. A gate that was settled meanwhile stays so.
     pub(super) fn close_open_gates(&self) -> Vec<StoreWrite> {
         let earlier = self.known.iter().filter(|row| row.settlement.is_none());
         let unsettled = self.lock_unsettled();
@@ -206,8 +206,8 @@ impl SharedTurn {
         Ok(Some(Approval { ledger_id, edited: settlement.edited, grant: settlement.grant }))
     }
 
-    /// Awaits the decision at a gate. This may take days: until then little memory is used, and the gate stands in
-    /// the store.
+    /// Awaits the decision at a gate. This may take days: meanwhile little memory is used, and the gate is in the
+    /// store.
     async fn await_decision(
         &self,
         ctx: GateContext<'_>,
@@ -237,8 +237,8 @@ impl SharedTurn {
         self.verify_decision(ctx, gate, &settled)
     }
 
-    /// Awaits a decision while the approver is consulted. A gate that is settled already is not left to others: the store
-    /// is asked before.
+    /// Awaits a decision while the approver is consulted. A gate that is settled already is not left to others: the
+    /// store is asked before.
     async fn await_with_approver(
         &self,
         ctx: GateContext<'_>,
@@ -395,7 +395,7 @@ impl SharedTurn {
         }
     }
 
-    /// Loads a gate that must exist; nothing if it is not settled.
+    /// Loads a gate that must exist. Returns `None` if it is not settled.
     async fn load_settled_gate(&self, id: &GateId) -> Result<Option<Box<GateRow>>, GateError> {
         let row = self.load_gate(id).await?.ok_or_else(|| StoreError::unknown_gate(id))?;
         Ok(row.settlement.is_some().then(|| Box::new(row)))
@@ -453,7 +453,8 @@ struct VerifiedDecision {
 
 /// The approval of a call.
 pub(super) struct Approval {
-    /// The gate under which the ledger has the approval: the first one of the call, also if the call was asked for again.
+    /// The gate under which the ledger has the approval: the first one of the call, also if the call was asked for
+    /// again.
     pub(super) ledger_id: GateId,
     /// The standing approval that approved it.
     pub(super) grant: Option<GrantId>,

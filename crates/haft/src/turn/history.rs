@@ -34,7 +34,7 @@ use super::journal::{JournalEntry, ReplayedStash, parse_journal};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct TurnHistory {
-    /// What took its steps last; nothing for a turn of an earlier version.
+    /// What took its steps last, or `None` for a turn of an earlier version.
     pub executor: Option<ExecutorDescription>,
     /// Its steps, in order.
     pub steps: Vec<StepHistory>,
@@ -46,7 +46,7 @@ pub struct TurnHistory {
 pub struct StepHistory {
     /// Its iteration, counted from zero.
     pub iteration: u32,
-    /// What took it; nothing for a step of an earlier version.
+    /// What took it, or `None` for a step of an earlier version.
     pub executor: Option<ExecutorDescription>,
     /// The thoughts that it added. Steps of earlier versions do not name theirs.
     pub thoughts: Vec<RecordName>,
@@ -68,7 +68,7 @@ pub struct StepHistory {
     pub tools_sha256: Option<String>,
     /// The tools that its request offered in addition to those of the requests before.
     pub new_tools: Vec<String>,
-    /// How long the executor took; nothing for a step of an earlier version.
+    /// How long the executor took, or `None` for a step of an earlier version.
     pub duration: Option<Duration>,
     /// The place of its entry in the journal.
     pub(super) place: usize,
@@ -82,8 +82,8 @@ pub struct SentRequest {
     pub sha256: String,
     /// The size of its body.
     pub bytes: u64,
-    /// How many bytes at its beginning are those of the request before, in whole blocks of 256 bytes: what a prompt cache
-    /// can reuse. Nothing for the first request that a process sent.
+    /// How many bytes at its beginning are those of the request before, in whole blocks of 256 bytes: what a prompt
+    /// cache can reuse. Nothing for the first request that a process sent.
     pub prefix: Option<u64>,
 }
 

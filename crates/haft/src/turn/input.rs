@@ -24,7 +24,7 @@ use super::TurnError;
 #[derive(Clone, Debug)]
 #[must_use = "an input does nothing until it is run"]
 pub struct TurnInput {
-    /// Boxed, because an input is moved often, and a task that runs it keeps the room for it to its end.
+    /// Boxed, because an input is moved often, and the future of a turn would reserve space for it to its end.
     pub(super) parts: Box<InputParts>,
 }
 
@@ -132,15 +132,16 @@ impl TurnInput {
         self
     }
 
-    /// How long workers leave a turn alone that is [enqueued](super::TurnRunner::enqueue) (default: not at all).
+    /// How long workers wait before they claim a turn that is [enqueued](super::TurnRunner::enqueue) (default: not at
+    /// all).
     pub fn start_after(mut self, delay: Duration) -> Self {
         self.parts.start_after = delay;
         self
     }
 
-    /// What the memories of the turn belong to (default: its conversation; without one, the turn alone). Memories that
+    /// The scope of the memories of the turn (default: its conversation; without one, the turn alone). Memories that
     /// the turn stores or deletes are stored and deleted there, and later turns of the scope find them, also while this
-    /// one runs. [`hydrate_conversation`](crate::middleware::hydrate_conversation) begins a turn with them.
+    /// one runs. [`hydrate_conversation`](crate::middleware::hydrate_conversation) adds them to a turn.
     ///
     /// ```
     /// use haft::TurnInput;
@@ -162,8 +163,8 @@ impl TurnInput {
 
     /// Adds a text of the user. It gets the time of the runner's clock, and an id that follows from that of the turn.
     ///
-    /// The words of a user are first-party: see [`MessageRole::User`](crate::records::MessageRole::User). Content that the
-    /// program got from elsewhere is a retrieved record or an attachment, which have labels of their own.
+    /// The words of a user are first-party: see [`MessageRole::User`](crate::records::MessageRole::User). Content from
+    /// other sources is a retrieved record or an attachment, which have labels of their own.
     ///
     /// ```
     /// use haft::executors::ScriptExecutor;
@@ -250,10 +251,10 @@ impl TurnInput {
         self
     }
 
-    /// Requires that the turn ends with an answer of this format: a JSON object that fits a schema. The model is told
+    /// Requires that the turn ends with an answer in this format: a JSON object that fits a schema. The model is told
     /// about the schema by an instruction, and providers that can enforce one are asked to. The last message is always
-    /// checked: if it does not fit, the model is told what is wrong and asked again. A turn whose model has no attempts left
-    /// fails with the code `E_LLM_RESPONSE_INVALID`.
+    /// checked: if it does not fit, the model is told what is wrong and asked again. A turn whose model has no attempts
+    /// left fails with the code `E_LLM_RESPONSE_INVALID`.
     ///
     /// [`TurnReport::answer`](super::TurnReport::answer) decodes the answer, also after the turn was resumed.
     /// [`TurnRunner::run_typed`](super::TurnRunner::run_typed) does both for a type.
@@ -307,7 +308,7 @@ impl TurnInput {
         }
     }
 
-    /// Takes the messages, of which texts of the user become messages of this turn and time.
+    /// Takes the messages. Texts of the user become messages of this turn with the current time.
     pub(super) fn take_messages(
         &mut self,
         turn: &TurnId,

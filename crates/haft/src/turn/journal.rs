@@ -72,7 +72,7 @@ pub(super) enum JournalEntry {
         /// The limit that its calls would have exceeded, which ends the turn.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         limit: Option<Limit>,
-        /// The request with which it was taken; nothing if none was sent. So are the fields below.
+        /// The request with which it was taken, or `None` if none was sent. So are the fields below.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         request: Option<Box<RequestDigest>>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -93,8 +93,8 @@ pub(super) enum JournalEntry {
     Hydrated(Hydration),
     /// Tools were registered, hidden or removed, or added to the block that the model sees.
     Tools(ToolChanges),
-    /// A handler or the executor has decided how the dispatch ends once output middleware has run; `continue` takes that
-    /// back. It is stored together with the call or the step that decided.
+    /// A handler or the executor has decided how the dispatch ends once output middleware has run; `continue` takes
+    /// that back. It is stored together with the call or the step that decided.
     Pending { iteration: u32, then: NextAction },
     /// An iteration has ended, and with it the dispatch if that is done.
     Iterated {
@@ -125,7 +125,7 @@ impl JournalEntry {
         if conversation.is_some() || scope.is_some() { VERSION } else { Self::first_version() }
     }
 
-    /// The entry in a word, for reports of broken invariants.
+    /// The name of the entry, for reports of broken invariants.
     pub(super) fn name(&self) -> &'static str {
         match self {
             Self::Started { .. } => "started",
@@ -177,7 +177,7 @@ impl StoredForm for JournalEntry {
 /// A turn as its journal describes it.
 #[derive(Debug)]
 pub(super) struct ReplayedTurn {
-    /// Where it stands.
+    /// Its state machine, after the journal.
     pub(super) machine: TurnMachine,
     pub(super) system_prompt: Arc<str>,
     /// The stash as it was last stored.
@@ -217,7 +217,7 @@ pub(super) fn parse_journal(
 ///
 /// # Errors
 ///
-/// An entry cannot be read, or cannot stand where it stands, or a newer program wrote it.
+/// An entry cannot be read, is not allowed at its position, or was written by a newer program.
 pub(super) fn replay_journal(
     mut machine: TurnMachine,
     turn: &TurnId,
@@ -253,7 +253,7 @@ pub(super) fn replay_journal(
     })
 }
 
-/// What the entries of a journal say besides where the turn stands.
+/// What the entries of a journal say in addition to the state of the turn.
 #[derive(Default)]
 struct ReplayedParts {
     system_prompt: Option<Arc<str>>,

@@ -138,7 +138,7 @@ impl fmt::Debug for LeaseRenewer {
     }
 }
 
-/// The task that renews. It may end with its runtime, while turns on another one go on.
+/// The task that renews. It may end with its runtime, while turns on another runtime continue.
 struct RenewalTask {
     renewer: Arc<LeaseRenewer>,
     has_ended: bool,
@@ -192,7 +192,7 @@ impl ActiveLease {
         self.state.lock().lease.take_overs
     }
 
-    /// Gives the lease back. One that cannot be given back expires by itself.
+    /// Gives the lease back. One that cannot be returned expires by itself.
     pub(crate) async fn release(&self) -> Result<(), StoreError> {
         let lease = self.state.lock().lease.clone();
         let released = self.renewer.store.release(lease).await;
@@ -228,7 +228,7 @@ impl Drop for ActiveLease {
     }
 }
 
-/// The reason of a turn whose end was asked for elsewhere.
+/// The reason for the cancellation of a turn that another process requested.
 pub(crate) fn cancel_reason(request: &CancelRequest) -> String {
     match request.by.is_empty() {
         true => request.reason.clone(),

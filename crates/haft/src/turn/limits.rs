@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::prices::CostLimit;
 
-/// A limit that ended a turn. It is stored and shown as one word, such as `wall-time`.
+/// A limit that ended a turn. It is stored and displayed by its name, such as `wall-time`.
 ///
 /// ```
 /// use haft::turn::Limit;
@@ -37,7 +37,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// The word under which the limit is stored and shown.
+    /// The name under which the limit is stored and displayed.
     #[must_use]
     pub fn as_str(&self) -> &str {
         match self {
@@ -85,7 +85,8 @@ impl<'de> Deserialize<'de> for Limit {
     }
 }
 
-/// What one turn may spend. Every limit has a safe default; a turn that reaches one ends, and its records stay stored.
+/// The resources that one turn may use. Every limit has a safe default; a turn that reaches one ends, and its records
+/// stay stored.
 ///
 /// ```
 /// use haft::executors::{Step, StepContext, StepError};
@@ -167,10 +168,11 @@ pub struct Deadlines {
     /// How long a lease on a turn is valid unless it is renewed: thirty seconds. After a crash, another process can
     /// resume the turn once the lease has expired.
     pub lease: Duration,
-    /// How often the store is polled for gates that another process settled, although it has told of none: every half
+    /// How often the store is polled for gates that another process settled, although it has reported none: every half
     /// second, or less often if the query takes long.
     pub gate_poll: Duration,
-    /// How long workers leave a turn alone after a failure that may pass, such as an outage of the provider: ten seconds.
+    /// How long workers wait before they resume a turn after a temporary failure, such as an outage of the provider:
+    /// ten seconds.
     pub outage: Duration,
 }
 
@@ -244,7 +246,7 @@ settings! {
         lease: Duration;
         /// How often the store is polled for settled gates.
         gate_poll: Duration;
-        /// How long workers leave a turn alone after a failure that may pass.
+        /// How long workers wait before they resume a turn after a temporary failure.
         outage: Duration;
     }
 }

@@ -1,9 +1,9 @@
 //! The turn as a pure state machine.
 //!
 //! [`TurnMachine::apply`] takes one [`TurnEntry`], moves to the next [`TurnState`] and returns the [`Effect`]s that
-//! follow from it. It decides everything that happens next in a turn, and it has no runtime, clock, lock or I/O.
-//! The driver performs the effects and feeds their results back as entries. The entries that the journal stores are
-//! enough to find the place again: to resume a turn is to apply its journal and to go on from there.
+//! follow from it. It decides everything that happens next in a turn, and it has no runtime, clock, lock or I/O. The
+//! driver performs the effects and feeds their results back as entries. The entries that the journal stores are enough
+//! to restore the state: a turn is resumed by applying its journal and continuing from there.
 
 mod effect;
 mod entry;
@@ -91,12 +91,12 @@ impl TurnMachine {
         self.transition(entry).ok_or(illegal)
     }
 
-    /// Ends the attempt to run the turn after a broken invariant. What is stored stays, and the turn can be resumed.
+    /// Ends the attempt to run the turn after a broken invariant. Stored data stays, and the turn can be resumed.
     pub(super) fn suspend(&mut self, conclusion: Conclusion) -> Effects {
         self.suspend_with(Effects::none(), conclusion)
     }
 
-    /// Ends the attempt to run a turn that waits. What is stored stays, and the turn can be resumed.
+    /// Ends the attempt to run a turn that waits. Stored data stays, and the turn can be resumed.
     pub(super) fn suspend_waiting(&mut self, conclusion: Conclusion) -> Effects {
         let totals = self.totals;
         let effects = match self.state {

@@ -61,7 +61,8 @@ pub struct CostLimit {
 }
 
 impl CostLimit {
-    /// So much, by the prices of the model that takes the steps of the turn. Both are in the same currency.
+    /// A limit of this amount, by the prices of the model that takes the steps of the turn. Both are in the same
+    /// currency.
     #[must_use]
     pub fn new(max: f64, prices: TokenPrices) -> Self {
         Self {
@@ -92,7 +93,7 @@ fn priced_tokens(usage: Usage) -> [u64; 3] {
     [usage.prompt - cached, cached, usage.completion]
 }
 
-/// An amount in millionths, rounded up. What is no positive number is 0.
+/// An amount in millionths, rounded up. Anything but a positive number is 0.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -14,7 +14,7 @@ pub(super) struct QueryTools {
     handles: HandleSchema,
     /// The tools as they were when their kinds were last looked at.
     tools: ToolRegistry,
-    /// How many kinds of artifacts the overlay knows.
+    /// The number of kinds of artifacts that the overlay covers.
     kinds: usize,
     /// The state of the artifacts that the overlay lists.
     revision: u64,
@@ -49,7 +49,7 @@ impl QueryTools {
         Ok(())
     }
 
-    /// Makes the tools anew if the artifacts have changed, because their schemas list them.
+    /// Rebuilds the tools if the artifacts have changed, because the schemas list the artifacts.
     fn update_enums(
         &mut self,
         formats: &Formats,

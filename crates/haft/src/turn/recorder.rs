@@ -40,9 +40,9 @@ struct Deferred {
     stash: StashJournal,
     /// The tools as they were last written, or are about to be.
     tools: ToolRegistry,
-    /// How the dispatch is to end as it was last written, or is about to be, and in which iteration.
+    /// The pending end of the dispatch that was last written, or is about to be, and its iteration.
     pending: (u32, Option<Signal>),
-    /// How long the turn is left alone after this attempt to run it.
+    /// How long the turn is not claimed after this attempt to run it.
     delay: Option<Duration>,
 }
 
@@ -249,7 +249,7 @@ impl<'r> DeferredWrites<'r> {
         Self { recorder, writes, _order: CommitOrder::Alone(order) }
     }
 
-    /// No deferred writes; nothing if there are some.
+    /// No deferred writes, or `None` if there are some.
     fn none(recorder: &'r LeasedRecorder, order: RwLockReadGuard<'r, ()>) -> Option<Self> {
         let (writes, order) = (Vec::new(), CommitOrder::InParallel(order));
         (!recorder.has_deferred()).then_some(Self { recorder, writes, _order: order })

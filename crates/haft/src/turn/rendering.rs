@@ -33,14 +33,14 @@ pub struct RenderedRequest {
     pub iteration: u32,
     /// The request.
     pub request: StepRequest,
-    /// The request that was sent; nothing if the step has not been taken, or an earlier version took it.
+    /// The request that was sent, or `None` if the step has not been taken, or an earlier version took it.
     pub sent: Option<SentRequest>,
     /// Whether the tools that are offered now are those of the request that was sent, if that is known.
     pub has_same_tools: Option<bool>,
 }
 
 impl RenderedRequest {
-    /// Whether it is byte by byte the request that was sent; nothing if that is not known.
+    /// Whether it is byte by byte the request that was sent, or `None` if that is not known.
     #[must_use]
     pub fn is_identical(&self) -> Option<bool> {
         self.sent.as_ref().map(|sent| sent.sha256 == self.request.sha256())
@@ -53,7 +53,7 @@ impl RenderedRequest {
 pub struct TurnArtifact {
     /// The name by which the model queries it.
     pub handle: String,
-    /// The call that returned it; nothing for a retrieved record.
+    /// The call that returned it, or `None` for a retrieved record.
     pub call: Option<RecordId>,
     /// The artifact.
     pub artifact: SpooledArtifact,
@@ -254,7 +254,7 @@ async fn restore_context(runner: &RunnerShared, id: &TurnId) -> Result<DispatchC
     Ok(open_turn(runner, id).await?.ctx)
 }
 
-/// A stored turn with its records, as far as it has got.
+/// A stored turn with its records so far.
 pub(super) struct OpenedTurn {
     pub(super) stored: StoredTurn,
     pub(super) history: TurnHistory,
@@ -280,7 +280,7 @@ pub(super) async fn open_turn(runner: &RunnerShared, id: &TurnId) -> Result<Open
     Ok(OpenedTurn { history, machine: replayed.machine, ctx, stored })
 }
 
-/// Builds a context that can be read: nothing observes it, and nothing that it is told is stored.
+/// Builds a read-only context: it has no observers, and changes to it are not stored.
 async fn build_context(
     runner: &RunnerShared,
     parts: &ContextParts<'_>,

@@ -54,8 +54,8 @@ pub struct TurnReport {
     pub calls: Vec<Arc<ToolCall>>,
     /// What went wrong, if something did.
     pub error: Option<ErrorReport>,
-    /// Whether only this attempt to run the turn ended, and the turn can be resumed: the executor or the store failed in a
-    /// way that may pass.
+    /// Whether only this attempt to run the turn ended, and the turn can be resumed: the executor or the store failed
+    /// temporarily.
     pub is_resumable: bool,
     /// How long it took, waits at gates included. For a resumed turn: since it was resumed.
     pub duration: Duration,
@@ -100,7 +100,7 @@ impl TurnReport {
     }
 }
 
-/// What [`TurnRunner::run_typed`](super::TurnRunner::run_typed) returns: the answer, and the report of its turn.
+/// The result of [`TurnRunner::run_typed`](super::TurnRunner::run_typed): the answer, and the report of its turn.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct TypedReport<T> {
@@ -129,7 +129,7 @@ pub enum TurnOutcome {
         /// The limit.
         limit: Limit,
     },
-    /// It has not ended: it waits at gates that nothing in this process settles, and the runner does not wait with it
+    /// It has not ended: it waits at gates that nothing in this process settles, and the runner does not wait for them
     /// ([`GatePolicy::Suspend`](super::GatePolicy::Suspend)). Settle them and resume the turn.
     Waiting {
         /// The gates.
@@ -199,12 +199,12 @@ impl Conclusion {
         Self::stored(TurnOutcome::Waiting { gates }, None).resumable()
     }
 
-    /// The end of a turn as the journal has it.
+    /// The end of a turn as it is journaled.
     pub(super) fn stored(outcome: TurnOutcome, error: Option<ErrorReport>) -> Self {
         Self { outcome, error: error.map(Box::new), is_final: true }
     }
 
-    /// The same for an attempt: the turn itself has not ended.
+    /// Marks this as the end of an attempt only: the turn itself has not ended.
     pub(super) fn resumable(self) -> Self {
         Self { is_final: false, ..self }
     }
@@ -320,9 +320,9 @@ pub enum TurnError {
     OtherExecutor {
         /// The turn.
         turn: TurnId,
-        /// What took its steps so far.
+        /// The executor that took its steps so far.
         stored: Box<ExecutorDescription>,
-        /// What takes the steps of this runner.
+        /// The executor of this runner.
         given: Box<ExecutorDescription>,
         /// Everything in which the two differ.
         differences: Vec<String>,

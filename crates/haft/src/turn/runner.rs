@@ -133,9 +133,9 @@ impl TurnRunner {
     ///
     /// # Errors
     ///
-    /// The turn could not be created: its input was refused, its id is taken, or the store failed. Nothing was run
-    /// then. Everything that happens later is in the report. If the store fails later, the report has its error, and
-    /// the turn has not ended: it can be resumed.
+    /// The turn could not be created: its input was refused, its id is taken, or the store failed. Nothing has run in
+    /// that case. Everything that happens later is part of the report. If the store fails later, the report contains
+    /// the error, and the turn has not ended: it can be resumed.
     pub fn run(
         &self,
         input: TurnInput,
@@ -143,12 +143,12 @@ impl TurnRunner {
         driver::create_turn(Arc::clone(&self.shared), input, Cancellation::new())
     }
 
-    /// Runs a turn whose answer has a type. The type is what arguments of tools are: it derives `ToolArgs`, so that the
-    /// schema that the model sees, the check and the decoder agree, and `haft::testing::prove` shows it.
+    /// Runs a turn whose answer has a type. Like the arguments of a tool, the type derives `ToolArgs`, so that the
+    /// schema that the model sees, the check and the decoder agree; `haft::testing::prove` proves it.
     ///
-    /// An answer that does not fit goes back to the model with its problems, twice at most; see
-    /// [`TurnInput::answer`] for another bound, for streams ([`run_until`](Self::run_until)) and for workers. A turn that
-    /// was interrupted is resumed as every other one, and [`TurnReport::answer`] decodes its answer.
+    /// An answer that does not fit goes back to the model with its problems, twice at most; see [`TurnInput::answer`]
+    /// for another bound, for streams ([`run_until`](Self::run_until)) and for workers. An interrupted turn is resumed
+    /// like any other, and [`TurnReport::answer`] decodes its answer.
     ///
     /// ```
     /// use haft::executors::{Step, StepContext, StepError};
@@ -182,7 +182,8 @@ impl TurnRunner {
     ///
     /// # Errors
     ///
-    /// As [`run`](Self::run). The schema of the type can also be wrong. That there is no valid answer is part of the report.
+    /// As [`run`](Self::run). The schema of the type can also be invalid. A missing answer is not an error but part of
+    /// the report.
     pub async fn run_typed<T: ToolArgs + Send + 'static>(
         &self,
         input: TurnInput,
@@ -270,7 +271,8 @@ impl TurnRunner {
     }
 
     /// Stores a turn without running it. Any process with the same store and executor can claim it by
-    /// [`run_next`](Self::run_next), in the order of priorities and times. Turns of a conversation run one after the other.
+    /// [`run_next`](Self::run_next), in the order of priorities and times. Turns of a conversation run one after the
+    /// other.
     ///
     /// ```
     /// use haft::executors::ScriptExecutor;
@@ -298,8 +300,8 @@ impl TurnRunner {
     }
 
     /// Claims the next turn that can run ([`TurnStore::claim_next`]) and runs it to its end: a queued one, one whose
-    /// process died, one whose gate was settled, one that was suspended and is due, or one that is to be cancelled. Returns
-    /// nothing at once if there is none.
+    /// process died, one whose gate was settled, one that was suspended and is due, or one that is to be cancelled.
+    /// Returns `None` at once if there is none.
     ///
     /// A turn that was taken over more often than [`Limits::take_overs`] allows is not run: it ends as failed.
     ///
@@ -325,9 +327,10 @@ impl TurnRunner {
         driver::run_claimed_turn(&self.shared, lease, cancellation).await
     }
 
-    /// Renders the request of a step of a stored turn again, from its records and through the same code that rendered it
-    /// first, and says whether it is the one that was sent. The next step of a turn that has not ended can be rendered as
-    /// well. Nothing is sent, and middleware does not run. Returns nothing if the executor sends no requests.
+    /// Renders the request of a step of a stored turn again, from its records and through the same code that rendered
+    /// it first, and says whether it is the one that was sent. The next step of a turn that has not ended can be
+    /// rendered as well. Nothing is sent, and middleware does not run. Returns `None` if the executor sends no
+    /// requests.
     ///
     /// Iterations are counted from zero.
     ///
@@ -342,8 +345,8 @@ impl TurnRunner {
         rendering::render_stored_request(&self.shared, turn, iteration).await
     }
 
-    /// Renders the first request of a turn without creating the turn. Nothing is sent or stored, and middleware does not
-    /// run. Returns nothing if the executor sends no requests.
+    /// Renders the first request of a turn without creating the turn. Nothing is sent or stored, and middleware does
+    /// not run. Returns `None` if the executor sends no requests.
     ///
     /// ```
     /// use haft::providers::dialects::chat_completions::ChatCompletions;
@@ -369,7 +372,8 @@ impl TurnRunner {
         rendering::render_first_request(&self.shared, input).await
     }
 
-    /// Opens an artifact of a stored turn by the handle that the model sees; nothing if the turn has no such artifact.
+    /// Opens an artifact of a stored turn by the handle that the model sees. Returns `None` if the turn has no such
+    /// artifact.
     ///
     /// # Errors
     ///
@@ -398,7 +402,7 @@ impl TurnRunner {
         self.shared.executor.description()
     }
 
-    /// Opens a medium of a stored turn by its name; nothing if the turn has no such medium.
+    /// Opens a media item of a stored turn by its name. Returns `None` if the turn has no such item.
     ///
     /// # Errors
     ///

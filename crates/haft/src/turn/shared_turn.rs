@@ -14,8 +14,8 @@ use super::journal::JournalEntry;
 use super::recorder::LeasedRecorder;
 use super::runner::RunnerShared;
 
-/// What the driver of one turn shares with its calls, its context and its gates. One object, because thousands of turns
-/// may wait at once.
+/// The state that the driver of a turn shares with its calls, its context and its gates. It is a single object, because
+/// thousands of turns may wait at once.
 pub(super) struct SharedTurn {
     pub(super) runner: Arc<RunnerShared>,
     pub(super) turn: TurnId,
@@ -38,7 +38,7 @@ pub(super) struct SharedTurn {
 }
 
 impl SharedTurn {
-    /// A turn that starts now, and of which a process before has opened some gates.
+    /// The shared state of a turn that starts now. An earlier process may have opened gates for it.
     pub(super) fn new(
         runner: &Arc<RunnerShared>,
         recorder: LeasedRecorder,

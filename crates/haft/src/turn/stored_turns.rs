@@ -39,7 +39,7 @@ impl TurnRunner {
         self.shared.store.turns(query).await
     }
 
-    /// Loads everything that is stored of a turn; nothing if there is no such turn.
+    /// Loads everything that is stored of a turn. Returns `None` if there is no such turn.
     ///
     /// # Errors
     ///
@@ -48,7 +48,7 @@ impl TurnRunner {
         self.shared.store.load(turn.clone()).await
     }
 
-    /// Loads what stands of a turn in lists; nothing if there is no such turn.
+    /// Loads the summary of a turn that lists show. Returns `None` if there is no such turn.
     ///
     /// # Errors
     ///
@@ -57,7 +57,7 @@ impl TurnRunner {
         self.shared.store.summary(turn.clone()).await
     }
 
-    /// Reads the journal entries of a turn behind a number, at most `limit` of them. Number 0 stands before the first entry.
+    /// Reads the journal entries of a turn after a number, at most `limit` of them. Number 0 is before the first entry.
     ///
     /// ```
     /// use haft::executors::ScriptExecutor;
@@ -87,7 +87,7 @@ impl TurnRunner {
         self.shared.store.read_journal(turn.clone(), after, limit).await
     }
 
-    /// Reads what a stored turn consists of, without its texts; nothing if there is no such turn.
+    /// Reads what a stored turn consists of, without its texts. Returns `None` if there is no such turn.
     ///
     /// ```
     /// use haft::executors::ScriptExecutor;
@@ -113,7 +113,8 @@ impl TurnRunner {
         self.shared.store.outline(turn.clone()).await
     }
 
-    /// Reads the rows of a turn behind a number of its outline, at most `limit` of them. Number 0 stands before the first row.
+    /// Reads the rows of a turn after a number of its outline, at most `limit` of them. Number 0 is before the first
+    /// row.
     ///
     /// # Errors
     ///
@@ -127,7 +128,8 @@ impl TurnRunner {
         self.shared.store.read_rows(turn.clone(), after, limit).await
     }
 
-    /// Loads the titles of conversations of a namespace; those without a title are left out. The default namespace is empty.
+    /// Loads the titles of conversations of a namespace; those without a title are left out. The default namespace is
+    /// empty.
     ///
     /// # Errors
     ///
@@ -154,8 +156,8 @@ impl TurnRunner {
         rendering::load_records(&self.shared, turn).await
     }
 
-    /// Asks for the end of a turn, whichever process runs it: that process sees the request when it renews its lease, and
-    /// otherwise the next one that claims the turn.
+    /// Asks for the end of a turn, whichever process runs it: that process sees the request when it renews its lease,
+    /// and otherwise the next one that claims the turn.
     ///
     /// # Errors
     ///
@@ -168,8 +170,8 @@ impl TurnRunner {
         self.shared.store.request_cancel(turn.clone(), request).await
     }
 
-    /// Cancels a turn that no process runs: ends its calls, closes its gates and stores the reason. No step is taken, so
-    /// that the runner can have another executor than the turn. A turn that has ended is reported as it is.
+    /// Cancels a turn that no process runs: ends its calls, closes its gates and stores the reason. No step is taken,
+    /// so that the runner can have another executor than the turn. A turn that has ended is reported as it is.
     ///
     /// ```
     /// use haft::executors::ScriptExecutor;

@@ -10,8 +10,8 @@ use std::task::{Context, Poll, Wake, Waker};
 use tokio::task::JoinHandle;
 use tracing::instrument::{Instrument as _, WithSubscriber as _};
 
-/// Work on a task or on threads for blocking work, without a result if it panics. Dropping this ends the work: a task is
-/// aborted; a thread cannot be stopped, but the future that it polls is dropped.
+/// Work on a task or on threads for blocking work, without a result if it panics. Dropping this ends the work: a task
+/// is aborted; a thread cannot be stopped, but the future that it polls is dropped.
 #[derive(Debug)]
 pub(super) enum Task<T> {
     Spawned(AbortOnDrop<T>),
@@ -69,7 +69,7 @@ enum BlockingState<T> {
     Ended,
 }
 
-/// What a thread gives back.
+/// The result of polling work on a thread.
 enum PolledWork<T> {
     Done(T),
     Pending(BoxedWork<T>),
@@ -87,7 +87,7 @@ impl<T: Send + 'static> BlockingTask<T> {
         Self { state: BlockingState::start_poll(work, &wakes), wakes }
     }
 
-    /// The result of the work; nothing if it panicked.
+    /// The result of the work, or `None` if it panicked.
     fn poll_result(&mut self, cx: &mut Context<'_>) -> Poll<Option<T>> {
         loop {
             self.state = match mem::replace(&mut self.state, BlockingState::Ended) {
@@ -163,8 +163,8 @@ impl Wake for Wakes {
     }
 }
 
-/// Work that continues the trace of its caller on another task: in the span that is current now, with the collector that
-/// is current now.
+/// Work that continues the trace of its caller on another task: in the span that is current now, with the collector
+/// that is current now.
 pub(super) fn in_current_trace<F: Future>(work: F) -> impl Future<Output = F::Output> + use<F> {
     work.in_current_span().with_current_subscriber()
 }

@@ -37,7 +37,7 @@ impl TimedStore {
         self.with_deadlines(1, doing, work).await
     }
 
-    /// Puts a deadline on work that waits for other operations: so many times the deadline of one.
+    /// Puts a deadline on work that waits for other operations: a multiple of the deadline of one operation.
     pub(super) async fn with_deadlines<T>(
         &self,
         operations: u32,

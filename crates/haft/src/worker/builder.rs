@@ -86,14 +86,14 @@ impl WorkerBuilder {
         self
     }
 
-    /// How often the store is asked although it has told nothing (default: every second).
+    /// How often the store is polled although it has reported no change (default: every second).
     pub fn poll_interval(mut self, time: Duration) -> Self {
         self.poll_interval = time;
         self
     }
 
-    /// How long a turn is left alone that could not be run here, because its runner was not found or a stored record cannot be
-    /// read (default: ten seconds).
+    /// How long a turn is suspended that could not be run here, because its runner was not found or a stored record
+    /// cannot be read (default: ten seconds).
     pub fn retry_delay(mut self, time: Duration) -> Self {
         self.retry_delay = time;
         self

@@ -27,8 +27,8 @@ pub trait RunnerSource: Send + Sync {
     /// The agents whose turns are claimed ([`TurnInput::agent`](crate::TurnInput::agent)); of all if there is none.
     fn agents(&self) -> Vec<String>;
 
-    /// Finds the runner of a turn that was claimed. It may take its time: the lease is renewed meanwhile. If it fails, the
-    /// turn is left alone for a while and can then be claimed again, by any worker.
+    /// Finds the runner of a turn that was claimed. It may take long: the lease is renewed meanwhile. If it fails, the
+    /// turn is suspended for a while and can then be claimed again, by any worker.
     fn find_runner(&self, turn: TurnSummary) -> BoxFuture<'_, Result<TurnRunner, TurnError>>;
 }
 

@@ -33,7 +33,7 @@ pub struct WorkerStats {
     pub store_failures: u64,
     /// How many turns run now.
     pub running: u64,
-    /// Whether it claims no more turns.
+    /// Whether it has stopped claiming turns.
     pub is_draining: bool,
     /// Whether the store responded to the last claim.
     pub is_connected: bool,

@@ -182,5 +182,5 @@ fn type_name(tag: &Tag<'_>) -> &'static str {
 
 /// The deepest nesting of nodes.
 const DEPTH_LIMIT: usize = 32;
-/// The most nodes of one tree.
+/// The maximum number of nodes of one tree.
 const NODE_LIMIT: usize = 10_000;

@@ -208,9 +208,9 @@ impl BlockScanner {
     }
 }
 
-/// The most bytes that are kept of a paragraph.
+/// The maximum number of bytes that are kept of a paragraph.
 const PARAGRAPH_LIMIT: usize = 64 * 1024;
 /// The size of a paragraph at which its definitions are taken out the first time.
 const FIRST_LOOK: usize = 8 * 1024;
-/// The most attempts to find a table under definitions, per paragraph and definition.
+/// The maximum number of attempts to find a table under definitions, per paragraph and definition.
 const LOOKS_LIMIT: u32 = 16;

@@ -234,7 +234,7 @@ fn find_long_line(lines: &[u8], longest: usize) -> Option<(usize, usize)> {
     None
 }
 
-/// What stands after this many LFs.
+/// The bytes after this many LFs.
 fn after_newlines(mut bytes: &[u8], count: u64) -> Option<&[u8]> {
     for _ in 0..count {
         bytes = bytes.get(memchr(b'\n', bytes)? + 1..)?;

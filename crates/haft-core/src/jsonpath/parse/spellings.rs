@@ -1,4 +1,4 @@
-//! What only the lenient reading knows.
+//! Spellings that only the lenient parser accepts.
 
 use super::{PathParser, hints, is_name_first};
 use crate::jsonpath::PathError;
@@ -58,7 +58,7 @@ impl PathParser<'_> {
         Ok(FilterExpr::Matches(Box::new(Matches { extent: MatchExtent::Part, text, pattern })))
     }
 
-    /// What stands behind `=~`.
+    /// Parses the operand of `=~`.
     pub(super) fn parse_regex_operand(&mut self, text: Operand) -> Result<FilterExpr, PathError> {
         if self.peek() != Some('/') {
             return Err(self.error("a regular expression such as `/x/i`", hints::REGEX));

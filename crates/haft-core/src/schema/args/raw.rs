@@ -1,4 +1,4 @@
-//! Arguments as they came.
+//! Arguments as they were received.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -32,7 +32,7 @@ pub struct RawArgs {
 
 #[derive(Clone, Copy, Debug)]
 enum ArgsOrigin {
-    /// Strict JSON text, or text that is no JSON.
+    /// Strict JSON text, or text that is not JSON.
     Text,
     /// Values, or a document of whatever origin.
     Built,
@@ -92,8 +92,8 @@ impl RawArgs {
         Self { parsed, origin: ArgsOrigin::Built, has_duplicates: OnceLock::new() }
     }
 
-    /// The text in which a record keeps them, exactly: the text that came, or the compact text of what
-    /// was built. [`RawArgs::from_text_of`] reads it.
+    /// The exact text that a record stores: the received text, or the compact text of arguments that a program built.
+    /// [`RawArgs::from_text_of`] reads it.
     #[must_use]
     pub fn to_text(&self) -> Cow<'_, str> {
         match (self.parsed(), self.origin) {
@@ -106,14 +106,14 @@ impl RawArgs {
         }
     }
 
-    /// The arguments that [`RawArgs::to_text`] wrote; nothing if they are not those of the call `id`.
+    /// The arguments that [`RawArgs::to_text`] wrote, or `None` if they are not those of the call `id`.
     #[must_use]
     pub fn from_text_of(text: &str, tool: &str, id: CallId) -> Option<Self> {
         let came = Self::text(text);
         if came.call_id(tool) == id {
             return Some(came);
         }
-        // What was built can be larger than what is read from elsewhere.
+        // What was built can be larger than what is read from another source.
         let built = Self::built(Ok(Args::new(Document::parse_own(text).ok()?)));
         Some(built).filter(|it| it.call_id(tool) == id)
     }

@@ -14,7 +14,7 @@ use crate::schema::check::CoercionMode;
 use crate::schema::coerce::{find_wrapped_args, prepend_pointer};
 use crate::schema::problem::{Change, ChangeKind, Problem, Problems, Rule, excerpt};
 
-/// Most bytes of a schema that is taken from elsewhere, as compact text.
+/// The maximum number of bytes of a foreign schema, as compact text.
 const MAX_SCHEMA: usize = 1024 * 1024;
 
 /// Most steps that one pattern of a foreign schema may backtrack.
@@ -97,7 +97,7 @@ impl ForeignSchema {
         Err(problems)
     }
 
-    /// Why the value is refused; nothing if it is accepted.
+    /// Why the value is refused, or `None` if it is accepted.
     fn problems(&self, value: &Value) -> Option<Problems> {
         if !value.is_object() {
             let found = excerpt(&value.to_string());
@@ -107,7 +107,7 @@ impl ForeignSchema {
         self.faults(value)
     }
 
-    /// The compiled validator; nothing if it would look at this value too often.
+    /// The compiled validator, or `None` if it would look at this value too often.
     pub(super) fn validator_for(&self, value: &Value) -> Option<&Validator> {
         // Without references the work is that of the text of the schema, for each part of the value.
         let is_too_much = self.has_references && work::is_too_much(&self.schema, value);

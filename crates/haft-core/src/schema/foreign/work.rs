@@ -1,7 +1,7 @@
 //! How much work it is to validate a value by a foreign schema.
 //!
-//! A schema that refers to another one twice, which does the same, and so on, looks at a value exponentially often. Such
-//! schemas are short, and come from servers that nobody trusts.
+//! If a schema refers to another one twice, and that one does the same, and so on, validation visits a value
+//! exponentially often. Such schemas are short, and servers that send them are not trusted.
 
 use std::collections::HashMap;
 use std::ptr;

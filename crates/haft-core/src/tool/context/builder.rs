@@ -186,7 +186,7 @@ impl DispatchContextBuilder {
         self
     }
 
-    /// What keeps the turn's records; by default they live in memory only.
+    /// Sets the writer of the turn's records; by default they exist only in memory.
     pub fn recorder(mut self, recorder: Arc<dyn RecordWriter>) -> Self {
         self.recorder = Some(recorder);
         self

@@ -20,7 +20,7 @@ pub trait HistoryReader: Send + Sync {
     /// Lists turns, newest first, as a store does.
     fn list_turns(&self, query: TurnQuery) -> BoxFuture<'_, Result<Vec<TurnSummary>, StoreError>>;
 
-    /// Loads the records of a turn, with their artifacts; nothing if there is no such turn.
+    /// Loads the records of a turn, with their artifacts. Returns `None` if there is no such turn.
     fn load_turn(&self, turn: TurnId) -> BoxFuture<'_, Result<Option<EarlierTurn>, HistoryError>>;
 
     /// Loads the memories of a scope.
@@ -66,7 +66,7 @@ pub struct EarlierTurn {
     pub status: TurnStatus,
     /// The records in their order. Calls that have not ended are not among them.
     pub records: Vec<EarlierRecord>,
-    /// The kinds of its records that are left; nothing while all are.
+    /// The kinds of its records that are left, or `None` while all are.
     pub kinds: Option<Vec<RowKind>>,
     /// What it showed itself of the turns before it.
     pub shown: Hydration,
@@ -127,7 +127,7 @@ impl EarlierRecord {
         }
     }
 
-    /// The record under another id; nothing if that cannot be one.
+    /// The record under another id, or `None` if that cannot be one.
     fn renamed(&self, id: &str) -> Option<Self> {
         let name = || id.parse::<RecordName>().ok();
         Some(match self {
@@ -153,7 +153,7 @@ impl EarlierRecord {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Hydration {
-    /// The turns; nothing if there are none.
+    /// The turns, or `None` if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<HydratedRange>,
     /// The turns of the range that are not shown as they are.
@@ -238,7 +238,7 @@ pub struct RemovedRecord {
 }
 
 impl TurnContext {
-    /// Reads what earlier turns have stored; nothing for a turn without a store.
+    /// Reads what earlier turns have stored, or `None` for a turn without a store.
     #[must_use]
     pub fn history(&self) -> Option<&Arc<dyn HistoryReader>> {
         self.turn.history.as_ref()
@@ -309,8 +309,8 @@ impl TurnContext {
         self.place_earlier(shown);
     }
 
-    /// Shows again what the journal of a resumed turn refers to, before its own records are restored. The turns are those
-    /// of the range, oldest first.
+    /// Shows again what the journal of a resumed turn refers to, before its own records are restored. The turns are
+    /// those of the range, oldest first.
     pub fn restore_hydration(&self, hydration: &Hydration, turns: Vec<EarlierTurn>) {
         let special: HashMap<&TurnId, &HydratedTurn> =
             hydration.turns.iter().map(|it| (&it.turn, it)).collect();

@@ -14,8 +14,8 @@ use crate::trust::DeveloperText;
 
 /// A standing instruction of the developer or the operator, which the model obeys.
 ///
-/// Its text can be made anew in each context; then it cannot be stored, and the program that resumes the turn
-/// gives it again.
+/// Its text can be computed in each context. Such an instruction cannot be stored, so the program that resumes the turn
+/// must supply it again.
 ///
 /// ```
 /// use haft_core::context::Instruction;

@@ -12,7 +12,7 @@ const MOST_LISTED: usize = 8;
 /// How many characters of an id an error shows.
 const MOST_SHOWN: usize = 100;
 
-/// No medium of the turn has this id.
+/// No media item of the turn has this id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UnknownMedia {
@@ -23,15 +23,15 @@ pub struct UnknownMedia {
 }
 
 impl TurnContext {
-    /// The medium that an id names: one that a call returned, or an attachment of a message.
+    /// The media item with this id: one that a call returned, or an attachment of a message.
     ///
-    /// The id is the text of the marker that the model reads (`[media id: … | …]`), or the whole
-    /// [`MediaId`]. If several media have one id, the oldest is meant, so that a later tool cannot take over
-    /// the name of what the model has already seen.
+    /// The id is the text of the marker that the model reads (`[media id: … | …]`), or the whole [`MediaId`]. If
+    /// several media items have the same id, the oldest is returned, so that a later tool cannot take over the name of
+    /// an item that the model has already seen.
     ///
     /// # Errors
     ///
-    /// No medium of the turn has this id.
+    /// No media item of the turn has this id.
     pub fn media(&self, id: &str) -> Result<Media, UnknownMedia> {
         let of_call = || {
             let (owner, n) = MediaId::split(id)?;
@@ -43,7 +43,7 @@ impl TurnContext {
         of_call().or_else(|| self.find_media(id)).ok_or_else(|| self.unknown_media(id))
     }
 
-    /// The id of a medium as the model sees it: the digits of a call are cut to the handle of the call.
+    /// The id of a media item as the model sees it: the digits of a call are shortened to the handle of the call.
     #[must_use]
     pub fn shown_media_id(&self, media: &Media) -> Option<String> {
         let id = media.id()?.as_str();

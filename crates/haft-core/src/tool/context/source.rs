@@ -1,4 +1,4 @@
-//! Where a turn finds what an application keeps elsewhere.
+//! Access of a turn to data that the application stores elsewhere.
 
 use super::{Instruction, TurnContext};
 use crate::BoxFuture;
@@ -7,11 +7,11 @@ use crate::pipeline::BoxError;
 use crate::record::{Memory, Message, Retrievable, Thought};
 use crate::tool::Tool;
 
-/// Finds what a turn may need and the application keeps itself: in a database of its own, behind a search, on a server.
+/// Gives a turn access to data of the application: in its own database, behind a search, on a server.
 ///
-/// Nothing calls a source but the `fetch_…` methods of [`TurnContext`], and nothing calls those but middleware and
-/// handlers. Each method has a default that finds nothing. What is fetched becomes part of the turn when it is stored,
-/// registered or shown; `haft::middleware::hydrate_from_source` does that for everything that a source finds.
+/// Only the `fetch_…` methods of [`TurnContext`] call a source, and only middleware and handlers call those. Each
+/// method has a default that finds nothing. Fetched data becomes part of the turn when it is stored, registered or
+/// shown; `haft::middleware::hydrate_from_source` does that for everything that a source finds.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -40,7 +40,7 @@ use crate::tool::Tool;
 /// # }
 /// ```
 pub trait TurnSource: Send + Sync {
-    /// The messages that were said before.
+    /// Fetches earlier messages.
     fn fetch_messages(
         &self,
         ctx: TurnContext,

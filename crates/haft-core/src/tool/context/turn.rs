@@ -67,7 +67,7 @@ impl Turn {
     }
 }
 
-/// Keeps what a turn writes. The loop gives one that writes under the turn's lease.
+/// Stores the records of a turn. The loop supplies a writer that writes under the turn's lease.
 pub trait RecordWriter: Send + Sync {
     /// Writes all of this or nothing.
     fn commit(&self, writes: Vec<StoreWrite>) -> BoxFuture<'_, Result<(), StoreError>>;
@@ -78,7 +78,7 @@ pub trait RecordWriter: Send + Sync {
         let _ = hydration;
     }
 
-    /// The write that journals what the turn shows of earlier turns, for a commit that it belongs to; nothing for a
+    /// The write that journals what the turn shows of earlier turns, for a commit that it belongs to, or `None` for a
     /// writer without a journal.
     fn hydration_write(&self, hydration: Hydration) -> Option<StoreWrite> {
         let _ = hydration;
@@ -176,7 +176,7 @@ pub enum RecordError {
     /// Its content could not be stored.
     #[error(transparent)]
     Spool(#[from] SpoolError),
-    /// A call and a retrieved record would be named alike.
+    /// A call and a retrieved record would have the same name.
     #[error(transparent)]
     Collision(#[from] ArtifactIdCollision),
 }
@@ -206,7 +206,7 @@ impl TurnContext {
     }
 
     /// The key from which the names of envelopes are derived, so that every process that runs the turn renders the same
-    /// bytes. Nothing if the runner has no stored secret: then an executor uses a key of its own.
+    /// bytes. `None` if the runner has no stored secret: then an executor uses its own key.
     #[must_use]
     pub fn envelope_key(&self) -> Option<&EnvelopeKey> {
         self.turn.envelope_key.as_deref()
@@ -219,7 +219,7 @@ impl TurnContext {
         self.turn.memory_scope.as_ref()
     }
 
-    /// Whether another process began the turn and this one goes on with it.
+    /// Whether this process resumes a turn that an earlier one began.
     #[must_use]
     pub fn is_resumed(&self) -> bool {
         self.turn.resumed
@@ -249,7 +249,7 @@ impl TurnContext {
         &self.turn.artifacts
     }
 
-    /// Tells when the turn is cancelled. Long-running handlers listen to it.
+    /// Is cancelled together with the turn. Long-running handlers should observe it.
     #[must_use]
     pub fn cancellation(&self) -> &Cancellation {
         &self.turn.cancellation
@@ -293,7 +293,7 @@ impl TurnContext {
         self.turn.gates.as_ref()
     }
 
-    /// The write that keeps a record; nothing for a turn without a store.
+    /// The write that stores a record, or `None` for a turn without a store.
     pub(super) fn put<T: Record>(
         &self,
         record: &Arc<T>,
@@ -304,18 +304,18 @@ impl TurnContext {
         record.to_row().map(StoreWrite::Put).map(Some)
     }
 
-    /// Asks the outside and waits for the answer, as [`DispatchContext::wait_for`] does, for the turn as a whole.
+    /// Opens a gate and waits for the decision, as [`DispatchContext::wait_for`] does, for the turn as a whole.
     ///
     /// # Errors
     ///
-    /// The answer was no, no decision arrived in time, the turn was cancelled, or there are no gates here.
+    /// The request was refused, no decision arrived in time, the turn was cancelled, or there are no gates here.
     ///
     /// [`DispatchContext::wait_for`]: super::DispatchContext::wait_for
     pub async fn wait_for(&self, request: GateRequest) -> Result<Value, GateError> {
         GateContext::Turn(self).wait_for(request).await
     }
 
-    /// Tells observers something about the turn as a whole. Costs nothing when there are none.
+    /// Emits a log event for the turn as a whole. Costs nothing if there are no observers.
     pub fn log(&self, level: LogLevel, topic: &str, message: &str, payload: Option<Value>) {
         self.emit_with(|| EventKind::log(level, topic, message, payload));
     }

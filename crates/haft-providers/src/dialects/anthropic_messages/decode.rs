@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use haft_core::json::{Document, ValueRef};
+use haft_core::json::ValueRef;
 use haft_core::usage::Usage;
 use serde_json::Value;
 
 use super::TAG;
 use super::wire::StoredThinking;
 use crate::dialect::{DecodeError, ResponseDecoder, StreamEvent};
+use crate::dialects::json_response::{malformed_response, parse_body, parse_text};
 use crate::generation::{FinishReason, GenerationEvent};
 use crate::replay::{ReplayRecorder, TextSeam};
 
@@ -41,7 +42,7 @@ enum OpenBlock {
     Unknown,
 }
 
-/// Tokens, as far as they are known.
+/// The known token counts.
 #[derive(Clone, Copy, Debug, Default)]
 struct TokenCounts {
     input: u64,
@@ -220,7 +221,7 @@ impl MessagesDecoder {
         report(GenerationEvent::End);
     }
 
-    /// Takes over the counts that are told; those of the beginning hold until others come.
+    /// Takes over the reported counts; those at the beginning are valid until others arrive.
     fn report_usage(&mut self, usage: Option<ValueRef<'_>>, report: Report<'_, '_>) {
         let Some(usage) = usage else { return };
         let counts = &mut self.counts;
@@ -248,8 +249,7 @@ impl ResponseDecoder for MessagesDecoder {
         if self.over {
             return Ok(());
         }
-        let doc =
-            Document::parse(event.data).map_err(|error| malformed_response(&error.to_string()))?;
+        let doc = parse_text(event.data)?;
         let root = doc.root();
         let index = || {
             let index = root.get("index").and_then(ValueRef::as_u64);
@@ -278,8 +278,7 @@ impl ResponseDecoder for MessagesDecoder {
         body: &[u8],
         report: &mut dyn FnMut(GenerationEvent<'_>),
     ) -> Result<(), DecodeError> {
-        let text = str::from_utf8(body).map_err(|_| malformed_response("it is not UTF-8"))?;
-        let doc = Document::parse(text).map_err(|error| malformed_response(&error.to_string()))?;
+        let doc = parse_body(body)?;
         let root = doc.root();
         if root.get("type").and_then(ValueRef::as_str) == Some("error")
             || root.get("error").is_some()
@@ -311,10 +310,6 @@ fn finish(reason: &str) -> Option<FinishReason> {
         "model_context_window_exceeded" => Some(FinishReason::ContextOverflow),
         _ => None,
     }
-}
-
-fn malformed_response(what: &str) -> DecodeError {
-    DecodeError::Malformed(what.to_owned())
 }
 
 /// An error that the provider reports.

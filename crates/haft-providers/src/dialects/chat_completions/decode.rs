@@ -140,8 +140,8 @@ impl ChatDecoder {
         Ok(())
     }
 
-    /// The call that a piece belongs to. Some number all their calls alike and report them apart by id, some do not
-    /// number them at all.
+    /// The call that a piece belongs to. Some servers give all calls the same number and distinguish them by id; others
+    /// do not number them at all.
     fn slot_of(&mut self, index: Option<u64>, id: Option<&str>) -> usize {
         // The response is refused for its last slot, and which calls the rest of it has does not matter.
         if self.slots.len() > MAX_GENERATED_CALLS {
@@ -231,10 +231,10 @@ fn provider_error(error: &Value) -> DecodeError {
     DecodeError::Provider { kind, message, retryable }
 }
 
-/// The most bytes of the name of a call.
+/// The maximum number of bytes of the name of a call.
 const MAX_NAME: usize = 4 * 1024;
 
-/// Most characters of a message.
+/// The maximum number of characters of a message.
 const MAX_MESSAGE: usize = 1000;
 
 /// Kinds of failures that pass.

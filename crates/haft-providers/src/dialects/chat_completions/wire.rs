@@ -72,7 +72,7 @@ pub(super) struct CallItem<'a> {
     pub(super) id: &'a str,
     pub(super) r#type: &'static str,
     pub(super) function: CalledFunction<'a>,
-    /// What a compatible server wants back with the call, as it came.
+    /// A value that a compatible server wants back unchanged with the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) extra_content: Option<&'a Value>,
 }
@@ -144,10 +144,10 @@ impl<'a> Chunk<'a> {
     }
 }
 
-/// An object of a chunk, read where it stays.
+/// An object of a chunk, deserialized in place.
 ///
-/// The `Deserialize` that is derived moves each object several times before it is in its place. For these, which are
-/// large and mostly empty, that takes longer than reading them.
+/// The derived `Deserialize` moves each object several times before it is in its place. These objects are large and
+/// mostly empty, so moving them takes longer than reading them.
 struct InPlace<'p, T>(&'p mut T);
 
 trait ReadField<'de> {
@@ -254,7 +254,7 @@ fn skip_value<'de, A: MapAccess<'de>>(map: &mut A) -> Result<(), A::Error> {
     map.next_value::<IgnoredAny>().map(|_| ())
 }
 
-/// The list of choices, of which the one of number zero stays; there may be others, and there may be none.
+/// The list of choices, of which only number zero is kept; there may be others, and there may be none.
 struct FirstChoice<'p, 'a>(&'p mut Option<Choice<'a>>);
 
 impl<'de> DeserializeSeed<'de> for FirstChoice<'_, 'de> {

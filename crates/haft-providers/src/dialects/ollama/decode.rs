@@ -128,9 +128,9 @@ pub(super) fn is_overflow_message(text: &str) -> bool {
 const OVERFLOW: [&str; 3] =
     ["exceeds the context length", "exceeds maximum context length", "context length exceeded"];
 
-/// Words of failures that pass: the model is being loaded, another one is in its place, its process ended.
+/// Words in temporary failures: the model is being loaded, another model has replaced it, or its process ended.
 const RETRYABLE: [&str; 6] =
     ["loading", "busy", "overloaded", "timed out", "runner", "connection reset"];
 
-/// The most characters of a message.
+/// The maximum number of characters of a message.
 const MAX_MESSAGE: usize = 1000;

@@ -70,7 +70,7 @@ fn system_message<'a>(parts: &[SystemPart]) -> Option<Message<'a>> {
     (!texts.is_empty()).then(|| Message { role: "system", content, ..Message::default() })
 }
 
-/// A message of a user. Its images are a list beside the text, in the order of their frames in the text.
+/// A message of a user. Its images are a separate list, in the order of their frames in the text.
 fn user_message(user: &UserEntry) -> Message<'_> {
     let (mut texts, mut images) = (Vec::new(), Vec::new());
     for part in &user.content {
@@ -136,7 +136,7 @@ fn tools<'a>(
     Ok(tools)
 }
 
-/// A JSON text that stands in the request as it is.
+/// A JSON text that is inserted into the request unchanged.
 fn raw_json(text: String) -> Result<Box<RawValue>, EncodeError> {
     RawValue::from_string(text).map_err(|error| EncodeError::new(error.to_string()))
 }

@@ -12,7 +12,7 @@ pub(super) fn schema() -> Value {
     serde_json::from_str(include_str!("options.json")).unwrap_or_default()
 }
 
-/// Options that say the same, or that need each other.
+/// Checks for options that mean the same, or that need each other.
 pub(super) fn check(options: &Map<String, Value>) -> Vec<(String, String)> {
     let mut problems = Vec::new();
     for names in [&OUTPUT_LIMITS[..], &["think", "reasoning_effort"]] {

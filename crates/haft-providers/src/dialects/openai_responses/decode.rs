@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use haft_core::json::{Document, ValueRef};
+use haft_core::json::ValueRef;
 use haft_core::usage::Usage;
 use serde_json::{Map, Value};
 
 use super::TAG;
 use crate::dialect::{DecodeError, ResponseDecoder, StreamEvent};
+use crate::dialects::json_response::{malformed_response, parse_body, parse_text};
 use crate::generation::{FinishReason, GenerationEvent};
 use crate::replay::{ReplayRecorder, TextSeam};
 
@@ -35,19 +36,19 @@ pub(super) struct ResponsesDecoder {
 /// The state of an item of the response.
 #[derive(Debug)]
 enum ItemState {
-    /// A message; which of its parts were said.
+    /// A message, with the parts that were reported.
     Message(BTreeSet<u64>),
     /// A call, with the arguments so far.
     Call { arguments: String },
-    /// Reasoning; whether any of it was told.
+    /// Reasoning, and whether any of it was reported.
     Reasoning { told: bool },
     /// Something else.
     Unknown,
-    /// It was told whole.
+    /// It was reported completely.
     Done,
 }
 
-/// Which reasoning was told last: the item, the kind of text and the part.
+/// The reasoning that was reported last: the item, the kind of text and the part.
 type ReasoningPosition = Option<(u32, &'static str, u64)>;
 
 impl ResponsesDecoder {
@@ -162,7 +163,7 @@ impl ResponsesDecoder {
         }
     }
 
-    /// The arguments as a whole: what of them has not come is told now.
+    /// The complete arguments: the part that has not been reported is reported now.
     fn decode_arguments_done(&mut self, index: u32, whole: &str, report: Report<'_, '_>) {
         if let Some(ItemState::Call { arguments }) = self.items.get_mut(&index)
             && let Some(rest) = whole.strip_prefix(arguments.as_str()).filter(|it| !it.is_empty())
@@ -177,7 +178,7 @@ impl ResponsesDecoder {
         }
     }
 
-    /// An item as a whole: what of it has not come is told now.
+    /// A complete item: the part that has not been reported is reported now.
     fn decode_item_done(&mut self, index: u32, item: ValueRef<'_>, report: Report<'_, '_>) {
         self.decode_item_added(index, item, report);
         match self.items.get(&index) {
@@ -279,7 +280,7 @@ impl ResponsesDecoder {
         Ok(())
     }
 
-    /// Tells what the provider wants back. Encrypted reasoning may come only now.
+    /// Reports the values that the provider wants back. Encrypted reasoning may arrive only now.
     fn report_opaque(&mut self, output: Option<ValueRef<'_>>, report: Report<'_, '_>) {
         self.order.complete_opaque(|kept| {
             let id = kept.get("id").and_then(Value::as_str);
@@ -309,8 +310,7 @@ impl ResponseDecoder for ResponsesDecoder {
         if self.over || event.data.trim() == "[DONE]" {
             return Ok(());
         }
-        let doc =
-            Document::parse(event.data).map_err(|error| malformed_response(&error.to_string()))?;
+        let doc = parse_text(event.data)?;
         let root = doc.root();
         let text = |key| root.get(key).and_then(ValueRef::as_str).unwrap_or_default();
         let number = |key| root.get(key).and_then(ValueRef::as_u64);
@@ -371,8 +371,7 @@ impl ResponseDecoder for ResponsesDecoder {
         body: &[u8],
         report: &mut dyn FnMut(GenerationEvent<'_>),
     ) -> Result<(), DecodeError> {
-        let text = str::from_utf8(body).map_err(|_| malformed_response("it is not UTF-8"))?;
-        let doc = Document::parse(text).map_err(|error| malformed_response(&error.to_string()))?;
+        let doc = parse_body(body)?;
         let root = doc.root();
         let failed = root.get("error").is_some_and(|it| !it.is_null());
         if !failed && root.get("output").is_none() {
@@ -382,7 +381,7 @@ impl ResponseDecoder for ResponsesDecoder {
     }
 }
 
-/// What the provider knows an item by.
+/// The fields by which the provider identifies an item.
 fn known_by(item: ValueRef<'_>, keys: &[&str]) -> Value {
     let known = |key: &&str| Some(((*key).to_owned(), Value::from(item.get(key)?.as_str()?)));
     Value::Object(keys.iter().filter_map(known).collect())
@@ -409,10 +408,6 @@ fn usage(usage: Option<ValueRef<'_>>, report: Report<'_, '_>) {
         .with_reasoning(detail("output_tokens_details", "reasoning_tokens").unwrap_or_default());
     let total = Some(count("total_tokens")).filter(|it| *it > 0);
     report(GenerationEvent::Usage(told.with_total(total.unwrap_or(told.total))));
-}
-
-fn malformed_response(what: &str) -> DecodeError {
-    DecodeError::Malformed(what.to_owned())
 }
 
 /// An error that the provider reports.

@@ -1,4 +1,4 @@
-//! What stands between the braces, mended while it is read.
+//! Reads the arguments between the braces, and repairs them.
 
 use haft_core::args::RawArgs;
 use haft_core::json::{Document, MAX_DEPTH};
@@ -21,7 +21,7 @@ pub(super) struct ArgumentsReader<'a, 't> {
 }
 
 impl<'a, 't> ArgumentsReader<'a, 't> {
-    /// Stands behind the opening brace.
+    /// A reader that is after the opening brace.
     pub(super) fn new(
         at: &'a mut Cursor<'t>,
         input: Input,
@@ -30,8 +30,8 @@ impl<'a, 't> ArgumentsReader<'a, 't> {
         Self { at, input, endless, out: String::new(), is_cut_off: false }
     }
 
-    /// The arguments, and whether they were cut off. A call that was cut off before its first value is
-    /// none: nothing is known about it but its name.
+    /// The arguments, and whether they were truncated. A call that was truncated before its first value is not a call:
+    /// only its name is known.
     pub(super) fn read(&mut self) -> Result<(RawArgs, bool), ParseStop> {
         self.rewrite_object(0)?;
         if self.is_cut_off && self.out == "{}" {

@@ -100,7 +100,7 @@ pub(super) fn string(
     Ok(rest_of_call(body, start))
 }
 
-/// Where the next quote token stands.
+/// The position of the next quote token.
 fn end_of_token_string(
     body: &mut ArgumentsReader<'_, '_>,
     start: usize,
@@ -119,7 +119,7 @@ fn end_of_token_string(
     }
 }
 
-/// A value whose closing quotes are missing: all that is left of the call, or of the text.
+/// A value without closing quotes: the rest of the call, or of the text.
 fn rest_of_call(body: &mut ArgumentsReader<'_, '_>, start: usize) -> String {
     let text = body.at.text;
     let end = find(text, start, text.len(), CLOSE);
@@ -132,7 +132,7 @@ fn rest_of_call(body: &mut ArgumentsReader<'_, '_>, start: usize) -> String {
     value.to_owned()
 }
 
-/// The text up to quotes that end the string; nothing if the whole text has none. Quotes that something
+/// The text up to quotes that end the string, or `None` if the whole text has none. Quotes that something
 /// else follows than what can follow a string are a part of it.
 fn until_quote(
     body: &mut ArgumentsReader<'_, '_>,
@@ -179,7 +179,7 @@ fn is_end(body: &ArgumentsReader<'_, '_>, at: usize, part: StringRole) -> Result
     }
 }
 
-/// Reads an escape as JSON has it. What is none stays as it was written.
+/// Reads a JSON escape. Anything else after a backslash stays as it was written.
 fn push_escape(body: &mut ArgumentsReader<'_, '_>, out: &mut String) -> Result<(), ParseStop> {
     body.at.bump('\\');
     let Some(it) = body.peek()? else {

@@ -111,7 +111,7 @@ fn number(word: &str) -> Option<String> {
     serde_json::to_string(&value).ok()
 }
 
-/// What ends a string that begins with this character; nothing if it begins no string.
+/// What ends a string that begins with this character, or `None` if it begins no string.
 fn closing(open: char) -> Option<&'static [char]> {
     match open {
         '"' => Some(&['"']),
@@ -140,7 +140,7 @@ fn string(at: &mut Cursor<'_>) -> Result<String, ParseStop> {
     }
 }
 
-/// Reads what stands behind a backslash. What is no escape stays as it was written, as in Python.
+/// Reads an escape. As in Python, anything that is not an escape stays as it was written.
 fn push_escape(at: &mut Cursor<'_>, out: &mut String) -> Result<(), ParseStop> {
     let it = at.peek_required()?;
     at.bump(it);

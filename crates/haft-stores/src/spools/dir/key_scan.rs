@@ -15,7 +15,7 @@ pub(super) struct DirKeyScan {
     reading: Reading,
 }
 
-/// How far the directory was read.
+/// The progress of reading the directory.
 enum Reading {
     NotBegun(PathBuf),
     Open(DirKeys),

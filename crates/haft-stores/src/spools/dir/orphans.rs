@@ -22,7 +22,7 @@ pub(super) fn remove_orphans(dir: &Path) -> io::Result<usize> {
                 Ok(file) if FileExt::try_lock(&file).is_ok() => {
                     removed += usize::from(remove_if_exists(&path)?);
                 }
-                // Something that is no file has no writer.
+                // Something that is not a file has no writer.
                 Err(error)
                     if matches!(
                         error.kind(),

@@ -87,7 +87,7 @@ impl DirKeys {
         Ok(Self { dir: dir.to_owned(), entries: fs::read_dir(dir)? })
     }
 
-    /// The key of a file; nothing if the file is not the content of one.
+    /// The key of a file, or `None` if the file is not the content of one.
     fn key_of(&self, file_name: &OsStr) -> Option<SpoolKey> {
         let name = Path::new(file_name);
         if name.extension() != Some(OsStr::new(DATA)) {

@@ -6,8 +6,8 @@ use sha2::{Digest as _, Sha256};
 
 /// Gives the objects of a key their names, below a prefix: `data/…` for the content, `index/…` for the line index.
 ///
-/// A key is written in hexadecimal digits, which every backend takes and which sort as the keys do. A key that is too long
-/// for that is cut and followed by its hash; the object of its index has the whole key.
+/// A key is written in hexadecimal digits, which every backend takes and which sort as the keys do. A key that is too
+/// long for that is truncated and followed by its hash; the object of its index has the whole key.
 pub(super) struct ObjectNames {
     prefix: String,
 }
@@ -35,7 +35,7 @@ impl ObjectNames {
         Path::from(format!("{}index/{name}", self.prefix))
     }
 
-    /// The key of a name; nothing for one that does not have the whole key.
+    /// The key of a name, or `None` for one that does not have the whole key.
     pub(super) fn parse(name: &str) -> Option<SpoolKey> {
         let digits = name.strip_prefix('k')?;
         let bytes = hex::decode(digits).ok()?;

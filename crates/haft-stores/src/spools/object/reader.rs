@@ -29,7 +29,7 @@ pub(super) struct ObjectReader {
     recent: Mutex<RecentBlocks>,
 }
 
-/// What a reader is made of.
+/// The parts of a reader.
 pub(super) struct ReaderParts {
     pub(super) store: Arc<dyn ObjectStore>,
     pub(super) data: Path,
@@ -170,7 +170,7 @@ impl ObjectReader {
         }
     }
 
-    /// The name of a block in the cache: by the content, which its ETag stands for. Without one nothing is cached.
+    /// The name of a block in the cache, which contains the ETag of the content. Without an ETag nothing is cached.
     fn cache_name(&self, number: u64) -> Option<String> {
         let e_tag = self.parts.e_tag.as_ref()?;
         let digest = Sha256::digest(format!("{}\n{e_tag}", self.parts.data));
@@ -188,7 +188,7 @@ impl ObjectReader {
         Ok(Arc::clone(self.index.get_or_init(|| Arc::new(index))))
     }
 
-    /// Reads the index that stands next to the object, if it belongs to this version of it.
+    /// Reads the index that is stored next to the object, if it belongs to this version of it.
     async fn read_index_object(&self) -> Option<LineIndex> {
         let blocks = self.parts.size.div_ceil(u64::from(self.parts.block_size.get()));
         let max_bytes = blocks.checked_mul(4)?.checked_add(MAX_HEADER_BYTES)?;

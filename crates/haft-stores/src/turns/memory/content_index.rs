@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 use haft_core::spool::SpoolKey;
 use haft_core::store::Row;
 
-/// The keys that the rows of turns refer to. Nearly nothing asks for them, so the rows of a turn are read when that
-/// happens, and again only after they have changed.
+/// The keys that the rows of turns refer to. They are rarely needed, so the rows of a turn are read on demand, and
+/// again only after they have changed.
 #[derive(Default)]
 pub(super) struct ContentIndex {
     /// How many turns refer to a key.

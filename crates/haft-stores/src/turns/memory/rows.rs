@@ -9,7 +9,7 @@ use haft_core::store::{Row, RowKind};
 pub(super) struct TurnRows {
     /// Rows that were deleted leave their places empty until most places are.
     places: Vec<Option<Row>>,
-    /// The places of the rows by kind and id; nothing while there are few, because looking at all of them is faster.
+    /// The places of the rows by kind and id, or `None` while there are few, because looking at all of them is faster.
     index: Option<HashMap<(RowKind, String), usize>>,
     deleted: usize,
 }
@@ -77,7 +77,7 @@ impl TurnRows {
         }
     }
 
-    /// Closes the gaps, and makes the index anew if there are many rows.
+    /// Closes the gaps, and rebuilds the index if there are many rows.
     fn rebuild(&mut self) {
         self.places.retain(Option::is_some);
         self.deleted = 0;

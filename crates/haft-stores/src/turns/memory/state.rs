@@ -23,7 +23,7 @@ use super::turn_state::TurnState;
 pub(super) struct StoreState {
     /// The turns by number, in the order of their creation.
     ///
-    /// Boxed: nodes of a tree to which only the end is added are half empty.
+    /// Boxed, because the nodes of a B-tree stay half empty if keys are only added at the end.
     pub(super) turns: BTreeMap<u64, Box<TurnState>>,
     pub(super) numbers: HashMap<TurnId, u64>,
     /// The gates by number, in the order of their opening.
@@ -40,7 +40,7 @@ pub(super) struct StoreState {
     /// The numbers of the turns that have not ended, by tenant and conversation.
     unfinished: HashMap<(String, String), BTreeSet<u64>>,
     content: ContentIndex,
-    /// How many turns that have ended are stored; all of them if nothing is said.
+    /// The maximum number of ended turns; `None` for no limit.
     max_ended: Option<usize>,
     /// The numbers of turns in the order in which they ended, if not all are stored.
     ended: VecDeque<u64>,
@@ -54,7 +54,7 @@ impl StoreState {
         self.turns.len()
     }
 
-    /// Notes what is changed from now on, if there are listeners to be told.
+    /// Records changes from now on, if there are listeners.
     pub(super) fn set_has_listeners(&mut self, has_listeners: bool) {
         self.changes.has_listeners = has_listeners;
     }
@@ -260,7 +260,7 @@ impl StoreState {
         Ok(outcome)
     }
 
-    /// Gives a conversation a title, or takes it away.
+    /// Sets or removes the title of a conversation.
     pub(super) fn set_title(&mut self, key: ConversationKey, title: Option<String>) {
         let summaries = self.turns.values().map(|turn| &turn.summary);
         self.titles.set(key, title, summaries);
@@ -493,7 +493,7 @@ impl StoreState {
     }
 }
 
-/// What was changed, until listeners are told.
+/// Changes of which listeners are not yet notified.
 #[derive(Default)]
 struct NotedChanges {
     has_listeners: bool,

@@ -7,8 +7,8 @@ use haft_core::store::TurnSummary;
 /// A conversation: its tenant and its id.
 pub(super) type ConversationKey = (String, String);
 
-/// The titles of conversations. A title goes with the last turn of its conversation, so that the turns of conversations
-/// with titles are counted.
+/// The titles of conversations. A title is removed with the last turn of its conversation, so the turns of
+/// conversations with titles are counted.
 #[derive(Default)]
 pub(super) struct ConversationTitles {
     titles: HashMap<ConversationKey, CountedTitle>,
@@ -20,7 +20,7 @@ struct CountedTitle {
 }
 
 impl ConversationTitles {
-    /// Gives a conversation a title, or takes it away.
+    /// Sets or removes the title of a conversation.
     pub(super) fn set<'t>(
         &mut self,
         key: ConversationKey,

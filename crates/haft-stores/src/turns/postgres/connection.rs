@@ -59,7 +59,7 @@ impl Database {
         statement.replace("{s}", &self.schema)
     }
 
-    /// The channel on which changes are told.
+    /// The channel on which changes are reported.
     pub(super) fn channel_name(&self) -> String {
         format!("haft_{}", self.schema)
     }

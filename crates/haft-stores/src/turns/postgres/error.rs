@@ -23,7 +23,7 @@ impl PostgresError {
         StoreError::Backend { doing: doing.to_owned(), retryable, source }
     }
 
-    /// Whether two transactions met and the server ended this one, so that it can run again at once.
+    /// Whether the server ended this transaction because of a conflict, so that it can be repeated at once.
     pub(super) fn is_conflict(&self) -> bool {
         let Self::Server(error) = self else { return false };
         let code = error.code();

@@ -40,7 +40,7 @@ impl Drop for ListenTask {
     }
 }
 
-/// Listens until the connection fails. Returns nothing if the store is gone.
+/// Listens until the connection fails. Returns `None` if the store was dropped.
 async fn listen(database: &Weak<Database>, hub: &Weak<ChangeHub>) -> Option<()> {
     let store = database.upgrade()?;
     let (config, channel) = (store.config.clone(), store.channel_name());
@@ -78,7 +78,7 @@ async fn listen(database: &Weak<Database>, hub: &Weak<ChangeHub>) -> Option<()> 
     }
 }
 
-/// The text by which a change is told.
+/// The text by which a change is reported.
 pub(super) fn change_text(turn: &haft_core::store::TurnId, kind: StoreChangeKind) -> String {
     format!("{} {turn}", kind.as_str())
 }
@@ -88,7 +88,7 @@ fn parse_change(text: &str) -> Option<(haft_core::store::TurnId, StoreChangeKind
     Some((turn.parse().ok()?, StoreChangeKind::from_word(kind)?))
 }
 
-/// Passes on what the task hears, and looks from time to time in case it hears nothing.
+/// Passes on the notifications of the task, and reports an unknown change from time to time in case one was lost.
 pub(super) struct ServerListener(pub(super) HubListener);
 
 impl ChangeListener for ServerListener {
@@ -115,5 +115,5 @@ async fn wait(time: Duration) {
 }
 
 const RECONNECT_PAUSE: Duration = Duration::from_secs(1);
-/// How often a listener looks although nothing was told.
+/// How often a listener reports an unknown change without a notification.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);

@@ -217,7 +217,7 @@ impl TurnsSql {
         this
     }
 
-    /// Adds a parameter, and returns what stands for it.
+    /// Adds a parameter, and returns its placeholder.
     fn mark(&mut self, parameter: impl ToSql + Sync + Send + 'static) -> String {
         self.parameters.push(Box::new(parameter));
         format!("${}", self.parameters.len())

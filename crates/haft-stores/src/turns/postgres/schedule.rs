@@ -224,7 +224,7 @@ pub(super) async fn count_claimable(
     Ok(u64::try_from(count).or_report_default("a count is not negative"))
 }
 
-/// What came of looking for a turn.
+/// The result of looking for a turn.
 pub(super) enum ClaimAttempt {
     Claimed(Box<Lease>),
     /// Another process is about to run a turn of the same conversation.

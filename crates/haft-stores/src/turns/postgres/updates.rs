@@ -174,7 +174,7 @@ impl Update<'_> {
         Ok((SettleOutcome::new(found.try_get::<_, String>(0)?, false), turn_id))
     }
 
-    /// Gives a conversation a title, or takes it away.
+    /// Sets or removes the title of a conversation.
     pub(super) async fn set_title(
         &self,
         tenant: &str,
@@ -373,7 +373,7 @@ impl Update<'_> {
         Ok(())
     }
 
-    /// Tells other processes about a change when the transaction is committed.
+    /// Notifies other processes of a change when the transaction is committed.
     pub(super) async fn notify(&self, text: &str) -> Result<(), PostgresError> {
         let channel = self.database.channel_name();
         self.execute("SELECT pg_notify($1, $2)", &[&channel, &text]).await?;

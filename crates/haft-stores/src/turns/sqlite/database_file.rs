@@ -212,8 +212,8 @@ impl OpenFile {
         Err(StoreError::Replaced { path: self.path.display().to_string() })
     }
 
-    /// Writes the log into the file as far as no reader needs it, and closes the connection. The last connection of all
-    /// processes removes the log.
+    /// Writes the part of the log that no reader needs into the file, and closes the connection. The last connection of
+    /// all processes removes the log.
     pub(super) fn close(self) {
         // What cannot be copied now stays in the log, which the next connection reads.
         let _ = self.connection.pragma_query(None, "wal_checkpoint", |_| Ok(()));
@@ -225,7 +225,7 @@ impl OpenFile {
     }
 }
 
-/// Tells a file from another one that has the same path later.
+/// Distinguishes a file from another one that has the same path later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FileIdentity {
     device: u64,
@@ -282,7 +282,7 @@ fn file_path(path: &Path) -> std::io::Result<(PathBuf, bool)> {
     Ok((path, is_dir))
 }
 
-/// Fails if something else than a file is in its place. SQLite would wait for the writer of a pipe.
+/// Fails if the path is not a regular file. SQLite would wait for the writer of a pipe.
 fn check_kind(path: &Path) -> std::io::Result<()> {
     match std::fs::metadata(path) {
         Ok(found) if !found.is_file() => Err(std::io::Error::other("it is no regular file")),
@@ -303,6 +303,6 @@ const MAX_PAGE_COUNT: u32 = 4_294_967_294;
 const NO_MUTEX: OpenFlags = OpenFlags::SQLITE_OPEN_NO_MUTEX;
 /// The log is truncated to this size after a checkpoint.
 const MAX_LOG_BYTES: i64 = 64 << 20;
-/// How many pages of 4 KiB the log has before they are brought into the file, which needs two fsyncs. Pages that change
+/// How many pages of 4 KiB the log has before they are written into the file, which needs two fsyncs. Pages that change
 /// often are written once for many commits.
 const CHECKPOINT_PAGES: u32 = 15_000;

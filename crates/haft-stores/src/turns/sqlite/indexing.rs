@@ -51,7 +51,7 @@ fn index_turn(
     Ok(())
 }
 
-/// Stores which content the records of a turn refer to, and returns the first words of what the user said last.
+/// Stores which content the records of a turn refer to, and returns the first words of the user's last message.
 fn index_records(connection: &Connection, turn: i64) -> Result<Option<String>, SqliteError> {
     let sql = "SELECT kind, id, json, number FROM records WHERE turn = ?1 ORDER BY number";
     let mut statement = connection.prepare_cached(sql)?;
@@ -77,7 +77,7 @@ fn user_text(json: &str) -> Option<String> {
     is_user.then(|| text(&message, "/content")).flatten().map(|it| first_words(&it))
 }
 
-/// The first or the last entry of the journal; nothing if it is not JSON.
+/// The first or the last entry of the journal, or `None` if it is not JSON.
 fn read_entry(
     connection: &Connection,
     turn: i64,

@@ -10,7 +10,7 @@ use super::database_file::{DatabaseFile, ReadConnection};
 use crate::blocking::run_blocking;
 use crate::turns::changes::HubListener;
 
-/// Hears at once what this store object changes, and polls the file for what others change.
+/// Is notified at once of changes by this store object, and polls the file for changes by others.
 pub(super) struct FileListener {
     own: HubListener,
     file: DatabaseFile,

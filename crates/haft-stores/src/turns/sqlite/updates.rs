@@ -129,7 +129,7 @@ pub(super) fn remove_turns(
     Ok(ids)
 }
 
-/// Gives a conversation a title, or takes it away.
+/// Sets or removes the title of a conversation.
 pub(super) fn set_title(
     connection: &Connection,
     (tenant, conversation): (&str, &str),

@@ -236,7 +236,7 @@ fn write_group(opened: &OpenFile, group: &mut [Box<dyn WriteJob>]) {
     }
 }
 
-/// Runs the writes of a group again, one of which has failed.
+/// Repeats the writes of a group after one of them has failed.
 fn write_in_savepoints(opened: &OpenFile, group: &mut [Box<dyn WriteJob>]) {
     let connection = &opened.connection;
     let is_written = begin(opened).is_ok()

@@ -1,4 +1,4 @@
-//! The written form of a recording.
+//! The serialized form of a recording.
 
 use haft_core::args::RawArgs;
 use haft_core::artifact::{ArtifactDraft, ArtifactKind};
@@ -26,7 +26,7 @@ pub(super) struct Versioned {
 
 impl Versioned {
     const FORMAT: &'static str = "haft-recording";
-    /// The newest version that is known here. Version 2 has requests.
+    /// The newest version that this program knows. Version 2 has requests.
     const VERSION: u32 = 2;
 
     /// The lowest version that has everything in these steps, so that programs of earlier versions read what they can.
@@ -104,12 +104,12 @@ pub(super) struct RequestForm {
     pub(super) sha256: String,
     /// How many bytes at its beginning are those of the request of the last step that has one.
     pub(super) shared_bytes: usize,
-    /// The bytes behind them.
+    /// The bytes after them.
     pub(super) rest: String,
 }
 
 impl RequestForm {
-    /// The form of a request behind another one. A body that is no text is recorded by its hash alone.
+    /// The recorded form of a request that follows another one. A body that is not text is recorded by its hash alone.
     pub(super) fn of(request: &StepRequest, before: &str) -> Self {
         let text = std::str::from_utf8(&request.body).unwrap_or_default();
         let shared = before.bytes().zip(text.bytes()).take_while(|(a, b)| a == b).count();
@@ -160,7 +160,7 @@ pub(super) struct MessageForm {
 pub(super) struct ProposalForm {
     pub(super) id: CallId,
     pub(super) tool: String,
-    /// The text that came.
+    /// The text that was received.
     pub(super) args: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) provider_id: Option<String>,
@@ -196,13 +196,13 @@ impl ProposalForm {
     }
 }
 
-/// A call and what it gave.
+/// A call and its results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct CallForm {
     pub(super) id: RecordId,
     pub(super) tool: String,
-    /// The text that came.
+    /// The text that was received.
     pub(super) args: String,
     pub(super) outcome: OutcomeForm,
 }
@@ -265,7 +265,7 @@ impl ContentForm {
 }
 
 impl OutcomeForm {
-    /// What the handler of the call gives in a replay.
+    /// The output of the handler of the call in a replay.
     pub(super) fn output(&self, tool: &str) -> Result<ToolOutput, ToolFailure> {
         match self {
             Self::Text(text) => Ok(ToolOutput::Text(text.clone())),

@@ -1,4 +1,4 @@
-//! Writing down what an executor does.
+//! Records the steps of an executor.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -22,8 +22,8 @@ use super::form::{
 use super::{Recording, RecordingError};
 use crate::turn::TurnReport;
 
-/// Takes the steps of another executor and writes them down. Cheap to clone: a runner gets one clone,
-/// and another one makes the [`Recording`] when the turn is over.
+/// Takes and records the steps of another executor. Cheap to clone: pass one clone to the runner, and use another to
+/// make the [`Recording`] when the turn has ended.
 ///
 /// ```
 /// use haft::executors::{RecordingExecutor, ScriptExecutor};
@@ -47,7 +47,7 @@ pub struct RecordingExecutor {
     limit: u64,
 }
 
-/// What is known of a turn.
+/// The recorded part of a turn.
 #[derive(Default)]
 struct RecordedTurn {
     tools: BTreeMap<String, ToolForm>,
@@ -70,11 +70,11 @@ impl RecordingExecutor {
         self
     }
 
-    /// The recording of a turn that is over. The recorder forgets the turn then.
+    /// Returns the recording of an ended turn, and removes the turn from the recorder.
     ///
     /// # Errors
     ///
-    /// Steps of the turn were taken elsewhere, or its results are too large or cannot be read.
+    /// Steps of the turn were taken by another executor, or its results are too large or cannot be read.
     pub async fn finish(&self, report: &TurnReport) -> Result<Recording, RecordingError> {
         let turn = report.turn.as_str();
         let RecordedTurn { tools, steps, .. } = self.lock_turns().remove(turn).unwrap_or_default();
@@ -93,7 +93,7 @@ impl RecordingExecutor {
         Ok(Recording { version, tools, steps, calls })
     }
 
-    /// Forgets a turn without a recording of it.
+    /// Drops a turn without making a recording of it.
     pub fn forget(&self, turn: &str) {
         self.lock_turns().remove(turn);
     }
@@ -215,7 +215,7 @@ impl DispatchExecutor for RecordingExecutor {
         })
     }
 
-    /// That of the executor whose steps are recorded.
+    /// The description of the executor whose steps are recorded.
     fn description(&self) -> ExecutorDescription {
         self.executor.description()
     }

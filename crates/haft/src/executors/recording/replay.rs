@@ -1,4 +1,4 @@
-//! Giving back what was recorded.
+//! Replays a recording.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -18,15 +18,15 @@ use super::super::results::read_call_text;
 use super::form::{CallForm, OutcomeForm, StepForm, load_media};
 use super::{NotReplayable, Recording, ReplayDifference, text_document};
 
-/// Gives back the steps of a [`Recording`], and what its calls gave. Cheap to clone.
+/// Repeats the steps of a [`Recording`] and the results of its calls. Cheap to clone.
 ///
-/// Its [`tools`](Self::tools) are those of the application with other handlers, which look up what was
-/// recorded by call id and occurrence. The executor puts them in the place of whatever the turn has, so
-/// that no handler of a recorded tool runs, however the runner was built. Queries on artifacts run: they
-/// only read what was recorded, and their answers are compared with those of the recording.
+/// Its [`tools`](Self::tools) are those of the application with other handlers, which look up what was recorded by call
+/// id and occurrence. The executor replaces the tools of the turn by them, so that no handler of a recorded tool runs,
+/// however the runner was built. Queries on artifacts do run: they only read what was recorded, and their results are
+/// compared with the recorded ones.
 ///
-/// A call that is not in the recording ends the dispatch, with the nearest recorded call and what is
-/// different. A failure comes back with its words, under the code `E_TOOL_DOWNSTREAM_ERROR`.
+/// A call that is not in the recording ends the dispatch with an error that names the most similar recorded call and
+/// the differences. A failure is repeated with its message, under the code `E_TOOL_DOWNSTREAM_ERROR`.
 ///
 /// ```
 /// use haft::executors::{RecordingExecutor, ScriptExecutor};
@@ -57,8 +57,7 @@ struct RecordedCalls {
 }
 
 impl Recording {
-    /// Makes the recording an executor, and these tools those of the recording. Tools that the
-    /// recording does not know stay away.
+    /// Makes an executor from the recording, with these tools. Tools that are not in the recording are left out.
     ///
     /// # Errors
     ///
@@ -111,7 +110,7 @@ fn schema_changes(recorded: &str, tool: &Tool) -> Option<String> {
 const NAMES: ValueNames = ValueNames { left: "recorded", right: "now" };
 
 impl ReplayExecutor {
-    /// The tools, with handlers that look up what was recorded.
+    /// The tools, with handlers that return recorded results.
     #[must_use]
     pub fn tools(&self) -> Vec<Tool> {
         self.tools.clone()
@@ -195,13 +194,13 @@ impl StepForm {
 }
 
 impl RecordedCalls {
-    /// The tool with a handler that looks up what was recorded. It needs no leave and does nothing.
+    /// The tool with a handler that returns recorded results. It requires no approval and has no effect.
     fn tool(self: &Arc<Self>, tool: &Tool) -> Result<Tool, InvalidTool> {
         let recorded = Arc::clone(self);
         with_recorded_output(tool, move |args, ctx| recorded.recorded_output(args, ctx))
     }
 
-    /// What a call gave when it was recorded.
+    /// The recorded result of a call.
     fn recorded_output(
         &self,
         args: &Args,

@@ -14,7 +14,7 @@ use super::super::results::{CallText, read_call_text};
 #[derive(Clone, Debug)]
 pub(super) struct CallExpectation {
     pub(super) tool: String,
-    /// How many calls of the tool came after it.
+    /// The number of later calls of the tool.
     pub(super) back: usize,
     pub(super) ends: ExpectedEnding,
     pub(super) checks: Vec<TextCheck>,
@@ -161,5 +161,5 @@ fn first_difference(expected: &str, got: &str) -> Option<String> {
     })
 }
 
-/// Most bytes of a result that are looked at.
+/// The maximum number of bytes of a result that are looked at.
 const LONGEST_TEXT: usize = 1024 * 1024;

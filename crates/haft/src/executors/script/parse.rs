@@ -1,4 +1,4 @@
-//! From a document to typed steps, with everything that is wrong at once.
+//! Converts a document to typed steps, and reports every problem at once.
 
 use haft_core::error::codes;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,8 +15,7 @@ use super::expect::{CallExpectation, ExpectedEnding, TextCheck};
 use super::template::{ArgsTemplate, Placeholder, Template};
 use super::{Script, ScriptCall, ScriptFault, ScriptStall, ScriptStep, StepEnd};
 
-/// Reads scripts. The schema of the format finds what has the wrong name or type; what is left is
-/// found here.
+/// Reads scripts. The schema of the format finds wrong names and types; all other problems are found here.
 #[derive(Default)]
 pub(super) struct ScriptParser {
     faults: Vec<ScriptFault>,

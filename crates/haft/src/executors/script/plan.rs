@@ -16,9 +16,9 @@ pub struct PlannedCall<'s> {
     pub step: usize,
     /// The tool.
     pub tool: &'s str,
-    /// The arguments; nothing if they have placeholders, which are filled when the script runs.
+    /// The arguments, or `None` if they have placeholders, which are filled when the script runs.
     pub args: Option<RawArgs>,
-    /// Line and column of the call, counted from one; nothing where no text is known.
+    /// Line and column of the call, counted from one, or `None` where no text is known.
     pub place: Option<(usize, usize)>,
     /// Whether the script expects a call of this tool to fail.
     pub may_fail: bool,

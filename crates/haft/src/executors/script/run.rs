@@ -15,8 +15,8 @@ use super::{InvalidScript, Script, ScriptStall, ScriptStep, StepEnd};
 
 /// Takes the steps of a [`Script`], one in every iteration.
 ///
-/// The iteration picks the step, so that a turn that is resumed goes on with the right one, and one
-/// script can drive any number of turns.
+/// The number of the iteration selects the step, so that a resumed turn continues with the right one, and one script
+/// can drive any number of turns.
 ///
 /// ```
 /// use haft::executors::ScriptExecutor;
@@ -61,7 +61,7 @@ impl ScriptExecutor {
     ///
     /// # Errors
     ///
-    /// Everything that is wrong with the script.
+    /// Every problem that was found.
     pub fn parse(text: &str) -> Result<Self, InvalidScript> {
         Script::parse(text).map(Self::new)
     }
@@ -105,7 +105,7 @@ impl DispatchExecutor for ScriptExecutor {
 enum StepStop {
     /// The script says so.
     Failed { reason: String, retryable: bool },
-    /// It is not as the script says.
+    /// Something differs from what the script expects.
     Wrong(StepError),
 }
 
@@ -168,7 +168,7 @@ impl ScriptStep {
         Ok(step)
     }
 
-    /// What the placeholders of the step stand for.
+    /// The values of the placeholders of the step.
     async fn placeholder_values(&self, ctx: &StepContext) -> Result<PlaceholderValues, StepError> {
         let mut holes: BTreeSet<&Placeholder> = BTreeSet::new();
         let texts = self.think.iter().chain(&self.say);
@@ -185,11 +185,11 @@ impl ScriptStep {
     }
 }
 
-/// Tells observers what is said, piece by piece.
+/// Reports the text of a step to observers, piece by piece.
 struct ScriptStreams<'s> {
     ctx: &'s StepContext,
     pieces: usize,
-    /// Whether the step fails, so that what it says breaks off.
+    /// Whether the step fails, so that its text is aborted.
     breaks: bool,
 }
 
@@ -211,7 +211,7 @@ impl<'s> ScriptStreams<'s> {
     }
 }
 
-/// Cuts a text into so many pieces of about the same length, or into its characters if it has fewer.
+/// Splits a text into `count` pieces of about the same length, or into its characters if it has fewer.
 fn split_into_pieces(text: &str, count: usize) -> Vec<&str> {
     let characters = text.chars().count();
     let count = count.clamp(1, characters.max(1));

@@ -1,4 +1,4 @@
-//! From text to a document and the places of its parts.
+//! Parses text into a document, with the positions of its parts.
 
 use std::collections::HashMap;
 
@@ -37,7 +37,7 @@ impl ValueLocations {
     }
 }
 
-/// Reads JSON or YAML. What begins with a brace is JSON.
+/// Reads JSON or YAML. Text that begins with a brace is JSON.
 pub(super) fn read(text: &str) -> Result<ScriptSource, InvalidScript> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.trim_start().starts_with('{') {
@@ -57,7 +57,7 @@ fn invalid_json(error: &ParseError) -> InvalidScript {
     ScriptFault { place, ..ScriptFault::new("", format!("not JSON: {}", error.kind)) }.into()
 }
 
-/// JSON is YAML too, and the reader of YAML knows the places.
+/// JSON is also YAML, and the YAML reader knows the positions.
 #[cfg(feature = "formats")]
 fn locate_values(text: &str) -> ValueLocations {
     super::yaml::read(text).map_or_else(|_| ValueLocations::default(), |source| source.places)

@@ -13,7 +13,7 @@ use haft_core::step::{StepContext, StepError};
 
 use super::super::results::{CallText, read_call_text};
 
-/// Text with placeholders. What is put in is not looked at again.
+/// Text with placeholders. Inserted text is not expanded again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Template(Vec<TemplatePart>);
 
@@ -23,18 +23,18 @@ enum TemplatePart {
     Placeholder(Placeholder),
 }
 
-/// What can be put in.
+/// A placeholder.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Placeholder {
-    /// What the user said last.
+    /// The user's last message.
     User,
-    /// What came of the newest call of a tool.
+    /// The outcome of the newest call of a tool.
     Last(String),
     /// The handle of the artifact of the newest call of a tool, or of a retrieved record.
     Handle(String),
 }
 
-/// What the placeholders of a step stand for.
+/// The values of the placeholders of a step.
 pub(super) type PlaceholderValues = HashMap<Placeholder, String>;
 
 impl Template {
@@ -99,7 +99,7 @@ impl Placeholder {
         }
     }
 
-    /// What it stands for now.
+    /// Its current value.
     pub(super) async fn value(&self, ctx: &StepContext) -> Result<String, StepError> {
         match self {
             Self::User => {
@@ -135,7 +135,7 @@ fn remove_last_line_end(text: &mut String) {
     }
 }
 
-/// Tells observers that a placeholder stands for a part of a result only.
+/// Warns observers that a placeholder contains only a part of a result.
 fn warn_of_cut(ctx: &StepContext, tool: &str, said: &CallText) {
     ctx.dispatch().emit_with(|| {
         let (shown, left_out) = (said.text.len(), said.left_out);
@@ -289,5 +289,5 @@ impl ArgsNode {
     }
 }
 
-/// Most bytes of a result that are put into a text.
+/// The maximum number of bytes of a result that are put into a text.
 const LONGEST_FILLING: usize = 64 * 1024;

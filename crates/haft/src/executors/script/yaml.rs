@@ -12,8 +12,8 @@ use saphyr_parser::{Event, Parser, ScalarStyle, Span};
 use super::ScriptFault;
 use super::source::{ScriptSource, ValueLocations};
 
-/// Reads one YAML document. Plain scalars that are JSON (`1`, `true`, `null`) are what they say, nothing
-/// at all is `null`, and everything else is text.
+/// Reads one YAML document. Plain scalars that are JSON (`1`, `true`, `null`) have these values, an empty scalar is
+/// `null`, and everything else is text.
 pub(super) fn read(text: &str) -> Result<ScriptSource, ScriptFault> {
     let mut reader = YamlReader::default();
     let mut parser = Parser::new_from_str(text);
@@ -46,7 +46,7 @@ struct YamlReader {
     places: HashMap<String, (usize, usize)>,
 }
 
-/// A collection whose end has not come yet.
+/// A collection that has not ended.
 struct OpenCollection {
     pointer: String,
     items: usize,
@@ -55,7 +55,7 @@ struct OpenCollection {
 
 enum CollectionKind {
     Sequence,
-    /// The key whose value comes next, and where it stands.
+    /// The key whose value comes next, and its position.
     Mapping(Option<(String, Span)>),
 }
 
@@ -116,7 +116,7 @@ impl YamlReader {
         Ok(())
     }
 
-    /// Writes what stands before a value, and notes where it is. Gives its pointer.
+    /// Writes the separator before a value, and notes its position. Returns its pointer.
     fn begin_value(&mut self, span: Span) -> String {
         let Some(open) = self.open.last_mut() else {
             self.places.insert(String::new(), line_and_column(span));

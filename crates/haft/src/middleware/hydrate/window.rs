@@ -46,8 +46,8 @@ impl std::ops::Add for TurnCost {
 
 /// The newest turns of a conversation, as many as the limits allow.
 ///
-/// The oldest turn that is shown stays the same from turn to turn, until the limits are reached. Then the window is cut to
-/// half of them. It follows from what is stored alone, so that the same conversation always has the same window.
+/// The oldest turn that is shown stays the same from turn to turn, until the limits are reached. Then the window is
+/// halved. It depends only on the stored turns, so that the same conversation always has the same window.
 pub(super) struct HistoryWindow {
     limits: WindowLimits,
     kinds: Vec<RowKind>,
@@ -150,5 +150,5 @@ const BYTES_PER_TOKEN: u64 = 4;
 /// What surrounds the text of a record.
 const FRAME_TOKENS: u64 = 8;
 const MEDIA_TOKENS: u64 = 1_000;
-/// What is said of an artifact that is shown as a handle.
+/// The estimated size of an artifact that is shown as a handle.
 const HANDLE_BYTES: usize = 400;

@@ -1,4 +1,4 @@
-//! What a format of artifacts promises.
+//! The contract of artifact formats.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use haft_core::{DispatchContext, ToolOutput};
 use super::ContractViolation;
 use haft_stores::MemorySpoolStore;
 
-/// Content that a format reads, and what can be asked of it.
+/// A sample of content that a format reads, with queries.
 #[derive(Clone, Debug)]
 #[must_use = "a sample is for `artifact_format`"]
 pub struct FormatSample {
@@ -29,16 +29,16 @@ impl FormatSample {
         Self { kind, content: content.into(), questions: Vec::new() }
     }
 
-    /// Something that can be asked of it: the tool, and its arguments as JSON without `callId`.
+    /// Adds a query: the tool, and its arguments as JSON without `callId`.
     pub fn ask(mut self, tool: impl Into<String>, args: impl Into<String>) -> Self {
         self.questions.push((tool.into(), args.into()));
         self
     }
 }
 
-/// Holds a format to its contract: its queries are sound tools, it answers what the samples ask, the same
-/// way every time and within the budget, and content that is broken or hostile gives an answer or a
-/// failure in words, never a panic.
+/// Checks that a format keeps its contract: its queries are valid tools, they return the expected results for the
+/// samples, deterministically and within the budget, and broken or hostile content leads to a result or an error
+/// message, never to a panic.
 ///
 /// ```
 /// use haft::artifacts::ArtifactKind;
@@ -102,7 +102,7 @@ pub async fn artifact_format(
     Ok(())
 }
 
-/// Asks everything that a sample asks, of some content.
+/// Runs the queries of a sample on some content.
 async fn ask_queries(
     formats: &Formats,
     sample: &FormatSample,

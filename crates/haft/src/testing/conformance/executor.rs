@@ -1,4 +1,4 @@
-//! What every executor does.
+//! The contract of executors.
 
 use std::collections::BTreeSet;
 

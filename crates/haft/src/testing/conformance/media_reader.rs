@@ -1,4 +1,4 @@
-//! What every reader of media does.
+//! The contract of media readers.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -11,8 +11,8 @@ use haft_core::tool::ByteStream;
 
 use super::ContractViolation;
 
-/// Checks readers of media. `make` puts some content where the reader finds it and gives the reader;
-/// `resolvers` know the tag of its descriptor, if it has one.
+/// Checks readers of media. `make` stores the given content and returns a reader of it; `resolvers` know the tag of its
+/// descriptor, if it has one.
 ///
 /// ```
 /// use std::sync::Arc;

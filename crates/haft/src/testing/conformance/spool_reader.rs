@@ -1,4 +1,4 @@
-//! What every spool reader does.
+//! The contract of spool readers.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -12,8 +12,8 @@ use haft_core::spool::{LineIndexBuilder, LocalRead, SpoolError, SpoolReader};
 
 use super::ContractViolation;
 
-/// Checks a spool reader whose content is known. Content of some hundred kilobytes, with long and short
-/// lines, shows most.
+/// Checks a spool reader whose content is known. Content of some hundred kilobytes with long and short lines finds the
+/// most errors.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! What every spool store does.
+//! The contract of spool stores.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -25,7 +25,7 @@ use super::{ContractViolation, spool_reader};
 ///
 /// # Errors
 ///
-/// The first promise of [`SpoolStore`] that is not kept, or of its readers as [`spool_reader`] has them.
+/// The first promise of [`SpoolStore`] that is not kept, or of its readers as [`spool_reader`] checks them.
 pub async fn spool_store(store: &dyn SpoolStore) -> Result<(), ContractViolation> {
     ContractViolation::ensure_equal(
         "a fresh store has no keys",

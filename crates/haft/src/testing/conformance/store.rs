@@ -1,4 +1,4 @@
-//! What every store of turns does.
+//! The contract of turn stores.
 
 mod changes;
 mod claims;
@@ -31,7 +31,7 @@ use super::ContractViolation;
 
 /// Checks a store of turns. It must be empty, and is empty again afterwards if it passes.
 ///
-/// Whether commits survive the end of the process is for a test of your own, which ends one.
+/// Whether commits survive the end of the process must be checked by a test that ends a process.
 ///
 /// ```
 /// use haft::stores::MemoryStore;
@@ -132,7 +132,7 @@ async fn nothing_is_there(store: &dyn TurnStore) -> Result<(), ContractViolation
     expect_unknown_turn(promise, store.settle(gate, "{}".to_owned()).await)
 }
 
-/// Begins a turn with a lease that does not run out while the store is checked.
+/// Begins a turn with a lease that does not expire while the store is checked.
 async fn begin_turn(
     store: &dyn TurnStore,
     id: &str,
@@ -165,14 +165,14 @@ fn hide_times(summary: &mut TurnSummary) {
     (summary.updated_at, summary.ended_at, summary.runnable_at) = (None, None, None);
 }
 
-/// Lets a lease run out: by a renewal for no time.
+/// Lets a lease expire, by renewing it for zero time.
 async fn expire_lease(store: &dyn TurnStore, lease: &Lease) -> Result<Lease, ContractViolation> {
     let mut lease = lease.clone();
     lease.ttl = Duration::ZERO;
     expect_ok("a lease can be renewed for any time", store.renew(lease).await)
 }
 
-/// Gives the lease back and removes the turn.
+/// Returns the lease and removes the turn.
 async fn end_turn(store: &dyn TurnStore, lease: Lease) -> Result<(), ContractViolation> {
     let turn = lease.turn.clone();
     expect_ok("a lease can be given back", store.release(lease).await)?;
@@ -205,7 +205,7 @@ fn expect_ok<T>(
     result.map_err(|error| ContractViolation::new(promise, error))
 }
 
-/// Expects a refusal that `is_right` knows.
+/// Expects a refusal that `is_right` accepts.
 fn expect_refusal<T: fmt::Debug>(
     promise: &'static str,
     result: Result<T, StoreError>,
@@ -246,17 +246,17 @@ fn gate_id(name: &str) -> Result<GateId, ContractViolation> {
     name.parse().map_err(|error| ContractViolation::new("the id of a gate is valid", error))
 }
 
-/// A request for a lease that does not run out while the store is checked.
+/// A request for a lease that does not expire while the store is checked.
 fn lease_request(name: &str) -> LeaseRequest {
     LeaseRequest::new(name, Duration::from_secs(100_000))
 }
 
-/// A request for a lease that has run out when it is given.
+/// A request for a lease that has expired when it is granted.
 fn brief_request(name: &str) -> LeaseRequest {
     LeaseRequest::new(name, Duration::ZERO)
 }
 
-/// Runs all of them at once, and gives what they gave in their order.
+/// Runs all of them concurrently, and returns their results in order.
 async fn run_all<'a, T>(
     futures: impl IntoIterator<Item = impl Future<Output = T> + Send + 'a>,
 ) -> Vec<T> {

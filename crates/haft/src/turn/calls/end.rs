@@ -90,7 +90,7 @@ impl CallRunner {
         self.end_failed_call(call, CallError::new(codes::DEADLINE_EXCEEDED, message, true))
     }
 
-    /// Ends a call whose handler was cut off and must not be repeated.
+    /// Ends a call whose handler was interrupted and must not be repeated.
     pub(super) fn end_unknown_call(&self, call: &ToolCall, reason: &str) -> ToolCall {
         let message = format!("{reason}; what it did is not known, do not repeat it blindly");
         let error = CallError::new(codes::TOOL_OUTCOME_UNKNOWN, message, false);

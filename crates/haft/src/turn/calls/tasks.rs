@@ -59,7 +59,8 @@ impl<'c> CallTasks<'c> {
         }
     }
 
-    /// Waits until a call has ended, and says whether its record is stored. Nothing if none is left or the time is up.
+    /// Waits until a call has ended, and returns whether its record is stored. Returns `None` if no call is left or the
+    /// time is up.
     pub(super) async fn join_next(
         &mut self,
         until: Option<Instant>,

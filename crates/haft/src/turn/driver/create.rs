@@ -47,7 +47,7 @@ pub(in crate::turn) async fn enqueue_turn(
     Ok(id)
 }
 
-/// A turn that is about to be stored: its rows and entries, and the same as values.
+/// A turn that is about to be stored: its rows and entries, and the values that they are made from.
 struct PreparedTurn {
     new: NewTurn,
     machine: TurnMachine,
@@ -179,7 +179,7 @@ fn share<T>(records: Vec<T>) -> Vec<Arc<T>> {
     records.into_iter().map(Arc::new).collect()
 }
 
-/// Adds the writes that store records of the input, of which no two may have the same id.
+/// Adds the writes that store records of the input. No two of them may have the same id.
 fn push_rows<T: Record>(
     field: &'static str,
     records: &[Arc<T>],

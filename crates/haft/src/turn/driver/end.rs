@@ -13,7 +13,7 @@ use super::super::report::{Conclusion, FailurePoint, LogTopic};
 use super::{EffectReply, TurnDriver};
 
 impl TurnDriver {
-    /// Stores the end of the turn, and with it the end of every call that has none and of gates that stayed open.
+    /// Stores the end of the turn, together with the end of every unfinished call and open gate.
     pub(super) async fn store_end(
         &self,
         conclusion: &Conclusion,

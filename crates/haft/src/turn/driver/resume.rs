@@ -47,7 +47,7 @@ pub(in crate::turn) async fn resume_turn(
     run_leased(runner, leased, cancellation).await
 }
 
-/// Claims the next turn that can run, and runs it to its end; nothing if there is none.
+/// Claims the next turn that can run, and runs it to its end. Returns `None` if there is none.
 pub(in crate::turn) async fn run_next_turn(
     runner: &Arc<RunnerShared>,
     filter: ClaimFilter,
@@ -59,8 +59,9 @@ pub(in crate::turn) async fn run_next_turn(
     Box::pin(run_claimed_turn(runner, lease, cancellation)).await.map(Some)
 }
 
-/// Runs a turn whose lease [`claim_next`](haft_core::store::TurnStore::claim_next) gave out. One that was taken over too
-/// often ends as failed, and one that cannot be run is left alone for a while, because the next claim would get it again.
+/// Runs a turn whose lease [`claim_next`](haft_core::store::TurnStore::claim_next) granted. A turn that was taken over
+/// too often ends as failed. A turn that cannot be run is suspended for a while, because the next claim would get it
+/// again.
 pub(in crate::turn) async fn run_claimed_turn(
     runner: &Arc<RunnerShared>,
     mut lease: Lease,
@@ -91,7 +92,7 @@ struct LeasedTurn {
     lease: Lease,
     /// Why nothing of it is run, and it ends as failed.
     refusal: Option<ErrorReport>,
-    /// How long it is left alone if it cannot be run.
+    /// How long it is suspended if it cannot be run.
     retry_delay: Option<Duration>,
 }
 
@@ -181,8 +182,8 @@ async fn take_over(
     Ok(TakenOver::Unfinished(RunningTurn::new(machine, driver)))
 }
 
-/// Compares the executor of the runner with the one that took the steps of the turn so far. Returns the former if it is
-/// another one and the runner may change it.
+/// Compares the executor of the runner with the one that took the steps of the turn so far. Returns the description of
+/// the runner's executor if it differs and the runner may change it.
 fn check_executor(
     runner: &RunnerShared,
     id: &TurnId,

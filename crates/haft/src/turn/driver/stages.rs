@@ -18,7 +18,7 @@ use super::super::recorder::MaybeStoreFailure as _;
 use super::super::report::FailurePoint;
 use super::{EffectReply, TurnDriver};
 
-/// A pipeline did not come to its end.
+/// Why a pipeline did not complete.
 struct StageFailure {
     error: ErrorReport,
     /// Whether a store failed, according to the error.
@@ -80,7 +80,7 @@ impl TurnDriver {
         is_empty || self.ctx.cancellation().is_cancelled()
     }
 
-    /// Passes a stage of which no member runs.
+    /// Passes a stage without running a member.
     pub(super) fn skip_stage(&self, stage: Stage) -> TurnEntry {
         self.shared.enter(GateScope::Stage(stage));
         self.pass_stage()

@@ -84,7 +84,7 @@ impl TurnDriver {
         }
     }
 
-    /// Takes the step inside of the scopes of observers, which end with it.
+    /// Takes the step inside the scopes of observers, which end with it.
     async fn take_step(&self, scopes: WorkScopes) -> Result<Step, Interruption> {
         let ctx = &self.iteration.ctx;
         let Deadlines { step: limit, grace, .. } = self.runner.deadlines;
@@ -127,7 +127,7 @@ impl TurnDriver {
         Err(Interruption::failed(error.at(FailurePoint::Executor.as_str())))
     }
 
-    /// Makes records of what the model said.
+    /// Makes the records of a step.
     fn propose_step(&mut self, step: Step, duration: Duration) -> TurnEntry {
         let ctx = self.iteration.ctx.clone();
         let Step { thoughts, messages, calls, usage, then, request, .. } = step;
@@ -166,7 +166,7 @@ impl TurnDriver {
         !self.ctx.cancellation().is_cancelled() && !calls.any(|call| !call.state().is_final())
     }
 
-    /// Stores what the model said, before anything is done about it.
+    /// Stores the step before any of its effects.
     pub(super) async fn store_step(&mut self, verdict: StepVerdict) -> EffectReply {
         let Some(step) = self.step.take() else {
             let error = ErrorReport::reason("there is no step to store");

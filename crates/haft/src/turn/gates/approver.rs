@@ -122,16 +122,15 @@ pub(in crate::turn) struct GateWaits {
 
 #[derive(Default)]
 struct WaitCounts {
-    /// The calls that have begun and whose records are not stored, and in how many places each of them waits. A list: no
-    /// more run than a step has, and nearly always there is one.
+    /// The calls that have begun and whose records are not stored, and in how many places each of them waits. A list,
+    /// because a step has few calls, and nearly always one.
     calls: Vec<(RecordId, u32)>,
     /// Calls among them that do not wait.
     active: usize,
     /// Gates that are left to others, in the order in which they were.
     gates: BTreeMap<u64, GateId>,
     next_gate: u64,
-    /// Calls that wait for a slot, and slots that no call uses. A slot that is free while a call waits for one is about to
-    /// be used.
+    /// The calls that wait for a slot. A slot that is free while a call waits for one is about to be used.
     slot_waiters: usize,
     free_slots: usize,
 }
@@ -302,7 +301,7 @@ impl Drop for CallSlot<'_> {
     }
 }
 
-/// A gate that is left to others.
+/// A gate that the approver does not decide.
 struct ParkedGate<'w> {
     waits: &'w GateWaits,
     number: u64,
@@ -319,8 +318,8 @@ impl Drop for ParkedGate<'_> {
 }
 
 impl SharedTurn {
-    /// Lets the approver of the runner settle a gate. If it does not, the gate is left to others. Returns only if the store
-    /// fails: who waits at the gate finds the settlement in the store.
+    /// Lets the approver of the runner settle a gate. If it does not, other processes can decide the gate. Returns only
+    /// if the store fails: the waiting call finds the settlement in the store.
     pub(super) async fn consult_approver(
         &self,
         ctx: GateContext<'_>,

@@ -68,7 +68,7 @@ pub enum SettleError {
         /// How it was settled, and by whom.
         settlement: String,
     },
-    /// The time of the gate was up before the decision came.
+    /// The gate expired before the decision arrived.
     #[error("the gate expired at {at}, and the turn does not wait any more")]
     Expired {
         /// When it expired.
@@ -127,7 +127,7 @@ impl Gatekeeper {
         self
     }
 
-    /// Also tells the turns of this process when a gate was settled.
+    /// Also notifies the turns of this process when a gate is settled.
     pub(in crate::turn) fn notifying(mut self, notifier: Arc<GateNotifier>) -> Self {
         self.notifier = Some(notifier);
         self
@@ -143,8 +143,8 @@ impl Gatekeeper {
         rows.iter().map(read_gate).collect()
     }
 
-    /// Loads a gate and its settlement, if it has one; nothing if there is no such gate. The settlement is what the store says,
-    /// and not verified.
+    /// Loads a gate and its settlement, if it has one. Returns `None` if there is no such gate. The settlement is what
+    /// the store says, and not verified.
     ///
     /// # Errors
     ///
@@ -171,8 +171,8 @@ impl Gatekeeper {
     }
 
     /// Approves a call with other arguments than the model proposed, in the name of the person who decided. The
-    /// arguments must meet the schema of the tool, which the gate has in `argument_schema`. The record of the call keeps
-    /// the proposed arguments, the edited ones and those that the handler received, and the model is told.
+    /// arguments must meet the schema of the tool, which the gate has in `argument_schema`. The record of the call
+    /// keeps the proposed arguments, the edited ones and those that the handler received, and the model is told.
     ///
     /// # Errors
     ///

@@ -20,7 +20,7 @@ use super::to_json;
 pub struct ListedGrant {
     /// Its name.
     pub id: GrantId,
-    /// What it approves; nothing if it cannot be read.
+    /// What it approves, or `None` if it cannot be read.
     pub grant: Option<Grant>,
     /// Why it approves nothing any more.
     pub refusal: Option<GrantRefusal>,
@@ -148,11 +148,11 @@ impl SharedTurn {
         self.runner.store.with_deadline(STORING, inserted).await
     }
 
-    /// The id of the gate at which a call is approved. The definition is part of it: a tool that was changed asks again.
-    /// People type ids, so its first digits must do; the gate itself has all of them.
+    /// The id of the gate at which a call is approved. The definition is part of it: a tool that was changed asks
+    /// again. People type ids, so its first digits must do; the gate itself has all of them.
     ///
-    /// A gate that was settled by a grant which does not count any more cannot be settled again, so the next attempt has
-    /// another gate.
+    /// A gate that was settled by a grant which does not count any more cannot be settled again, so the next attempt
+    /// has another gate.
     pub(super) fn approval_gate_id(
         &self,
         record: RecordId,

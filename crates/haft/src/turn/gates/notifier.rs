@@ -11,7 +11,7 @@ use haft_core::store::{ChangeListener, GateId, StoreChange, StoreChangeKind, Tur
 
 use crate::sync::{Arc, Instant, Mutex, MutexGuard, Notify, PoisonError, sleep, spawn_background};
 
-/// Tells turns of this process that their gates were settled, here or by another process.
+/// Notifies the turns of this process that their gates were settled, by this or another process.
 pub(crate) struct GateNotifier {
     store: Arc<dyn TurnStore>,
     poll_interval: Duration,
@@ -30,15 +30,15 @@ impl GateNotifier {
         Arc::new(Self { store, poll_interval, waiters: Mutex::default() })
     }
 
-    /// Tells those who wait at a gate that it was settled.
+    /// Notifies the subscribers of a gate that it was settled.
     pub(crate) fn notify(&self, id: &GateId) {
         if let Some(waiters) = self.lock().by_gate.get(id) {
             waiters.iter().for_each(|waiter| waiter.notify_one());
         }
     }
 
-    /// Subscribes to the settlement of a gate. One task listens to the store for all subscriptions, and polls it in case it
-    /// is told nothing.
+    /// Subscribes to the settlement of a gate. One task listens to the store for all subscriptions, and polls it in
+    /// case a notification is lost.
     pub(crate) fn subscribe(self: &Arc<Self>, id: GateId) -> GateSubscription {
         let mut waiters = self.lock();
         let notify = Arc::new(Notify::new());
@@ -80,7 +80,7 @@ impl GateNotifier {
         }
     }
 
-    /// Tells those who wait at a gate that is not open.
+    /// Notifies the subscribers of gates that are no longer open.
     fn notify_settled(&self, open: &HashSet<GateId>) {
         let waiters = self.lock();
         let settled = waiters.by_gate.iter().filter(|(id, _)| !open.contains(*id));
@@ -92,7 +92,7 @@ impl GateNotifier {
     }
 }
 
-/// Waits until the store tells that a gate may have been settled, or this time has passed.
+/// Waits until the store reports that a gate may have been settled, or this time has passed.
 async fn await_settlement(listener: &mut dyn ChangeListener, time: Duration) {
     let mut pause = pin!(sleep(time));
     loop {
@@ -116,7 +116,7 @@ impl fmt::Debug for GateNotifier {
     }
 }
 
-/// The task that polls the store. It may end with its runtime, while turns on another one go on.
+/// The task that polls the store. It may end with its runtime, while turns on another runtime continue.
 struct Polling {
     notifier: Arc<GateNotifier>,
     has_ended: bool,
@@ -156,5 +156,5 @@ impl Drop for GateSubscription {
     }
 }
 
-/// After a query, the store is left alone for this many times as long as the query took.
+/// After a query, the store is not polled for this many times the duration of the query.
 const POLL_BACKOFF: u32 = 20;

@@ -22,7 +22,7 @@ impl OpenGate {
         self.expires_at.is_some_and(|at| now >= at)
     }
 
-    /// A decision that came when the time of the gate was up does not count.
+    /// Ignores a decision that arrived after the gate had expired.
     pub(super) fn apply_timeout(&self, settlement: GateSettlement) -> GateSettlement {
         match settlement.decision {
             GateDecision::Resolved { .. } | GateDecision::Rejected { .. }

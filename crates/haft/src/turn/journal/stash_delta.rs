@@ -1,8 +1,8 @@
 //! Changes of the stash in the journal.
 //!
-//! A stash that gains a key in every iteration would be written in every iteration, all of it. Instead only what has
-//! changed is written, and all of it again when the changes since have become as large as the stash: the journal grows
-//! with what was changed.
+//! If the whole stash were written whenever it changes, a stash that gains a key in every iteration would make the
+//! journal grow quadratically. Instead only the changes are written, and the whole stash again when the changes since
+//! then have become as large as the stash: the journal grows linearly with the changes.
 
 use haft_core::stash::{Stash, StashChanges, StashError, StashPath};
 use serde::{Deserialize, Serialize};
@@ -46,7 +46,7 @@ impl StashDelta {
     }
 }
 
-/// Decides how the stash of a turn is journaled, and knows how large it is without looking at all of it.
+/// Decides how the stash of a turn is journaled, and tracks its size without reading all of it.
 #[derive(Debug, Default)]
 pub(in crate::turn) struct StashJournal {
     /// The size of the stash when all of it was last written. A turn that is resumed does not know it, and writes all.

@@ -44,7 +44,7 @@ pub(in crate::turn) enum Effect {
     AnnounceDispatch,
     /// Remove the tools that live for one dispatch when it is acknowledged.
     BindTools,
-    /// Let output middleware see how the step wants the dispatch to end.
+    /// Show output middleware how the step wants the dispatch to end.
     SetPendingSignal(Option<Signal>),
     /// Acknowledge the dispatch of a turn whose end is stored.
     Acknowledge,

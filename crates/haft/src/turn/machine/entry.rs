@@ -1,4 +1,4 @@
-//! What a turn is told.
+//! The inputs of the state machine.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use super::super::limits::Limit;
 use super::super::recorder::MaybeStoreFailure as _;
 use super::super::report::{Conclusion, FailurePoint};
 
-/// What a turn is told: an entry of its journal, or the result of an effect that is repeated when the turn is resumed
-/// and therefore not journaled.
+/// An input of the state machine: an entry of the journal, or the result of an effect that is repeated when the turn is
+/// resumed and therefore not journaled.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::turn) enum TurnEntry {
     /// An entry of the journal: about to be stored with the next commit, stored just now, or read from the store.
@@ -23,8 +23,8 @@ pub(in crate::turn) enum TurnEntry {
     Begun,
     /// [`Effect::SpoolInput`](super::Effect::SpoolInput) is done.
     InputSpooled,
-    /// A pipeline has passed. The signals are those of the dispatch: the one that was given, and the one that is to
-    /// be given once output middleware has run.
+    /// A pipeline has passed. The signals are those of the dispatch: the one that was sent, and the one that is to be
+    /// sent after output middleware has run.
     StagePassed { signal: Option<Signal>, pending: Option<Signal> },
     /// The turn is not cancelled, and another iteration can begin if the limits allow it.
     IterationReady { wall_time_reached: bool },
@@ -69,7 +69,7 @@ pub(in crate::turn) enum Interruption {
 }
 
 impl TurnEntry {
-    /// The entry in a word, for reports of broken invariants.
+    /// The name of the entry, for reports of broken invariants.
     pub(super) fn name(&self) -> &'static str {
         match self {
             Self::Journal(entry) => entry.name(),

@@ -1,4 +1,4 @@
-//! Where a turn stands.
+//! The state of a turn.
 
 use std::sync::Arc;
 
@@ -7,12 +7,12 @@ use haft_core::step::NextAction;
 use super::super::limits::Limit;
 use super::super::report::Conclusion;
 
-/// Where a turn stands. Every state but the last two waits for one entry.
+/// The state of a turn. Every state but the last two waits for one entry.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::turn) enum TurnState {
     /// Nothing of it is stored.
     New,
-    /// It stands in the store and is not running: it was just created, or its journal is being read.
+    /// It is stored and not running: it was just created, or its journal is being read.
     Stored { resume_at: ResumePoint },
     /// Long texts of its input are being stored.
     Opening { resume_at: ResumePoint },
@@ -37,7 +37,7 @@ pub(in crate::turn) enum TurnState {
 pub(in crate::turn) enum ResumePoint {
     /// At the beginning of an iteration.
     Iteration { iteration: u32 },
-    /// After the step of an iteration, of which only the calls may be unfinished.
+    /// After the step of an iteration; only its calls may be unfinished.
     Calls { iteration: u32, step: StoredStep },
     /// After the dispatch.
     Output,
@@ -51,7 +51,7 @@ pub(in crate::turn) struct StoredStep {
     pub(in crate::turn) limit: Option<Limit>,
 }
 
-/// Where an iteration stands.
+/// The phase of an iteration.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::turn) enum Phase {
     /// Cancellation and limits are being checked. The step is there if it was stored before the turn was resumed.
@@ -136,8 +136,8 @@ impl ResumePoint {
         }
     }
 
-    /// The point after the end of an iteration was journaled, if that iteration can end here. The same end can stand
-    /// in the journal twice: a commit that failed may have been written all the same, and is then repeated.
+    /// The point after the end of an iteration was journaled, if that iteration can end here. The journal can contain
+    /// the same end twice: a commit that failed may have been written nevertheless, and is then repeated.
     pub(super) fn after_iteration(self, iteration: u32, done: bool) -> Option<Self> {
         let ends_here = match &self {
             Self::Iteration { iteration: expected } | Self::Calls { iteration: expected, .. } => {

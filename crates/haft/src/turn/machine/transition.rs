@@ -14,7 +14,7 @@ use super::entry::{Interruption, StepFacts, TurnEntry};
 use super::state::{Phase, ResumePoint, StoredStep, TurnState};
 use super::{TurnMachine, TurnTotals};
 
-/// What follows from an entry; nothing if the state does not allow the entry.
+/// The effects that follow from an entry; `None` if the state does not allow the entry.
 type Transition = Option<Effects>;
 
 impl TurnMachine {
@@ -148,7 +148,7 @@ impl TurnMachine {
     }
 
     /// Opens an iteration unless a limit forbids it. The step of an iteration that was stored before the turn was
-    /// resumed is brought to its end, as it would have been.
+    /// resumed is completed as if the turn had not been interrupted.
     fn check_limits(&mut self, wall_time_reached: bool) -> Transition {
         let TurnState::Dispatch { iteration, phase: Phase::Checking { step } } = &self.state else {
             return None;
@@ -402,7 +402,7 @@ impl TurnMachine {
     }
 }
 
-/// The signal that a dispatch gets once output middleware has run; nothing if another iteration follows.
+/// The signal that a dispatch gets once output middleware has run, or `None` if another iteration follows.
 fn wanted_signal(next: NextAction) -> Option<Signal> {
     match next {
         NextAction::Done => Some(Signal::Ack),

@@ -1,4 +1,4 @@
-//! What a runner knows about approvals beyond its key.
+//! Options of a runner about approvals.
 
 use std::sync::Arc;
 

@@ -85,7 +85,7 @@ pub struct TurnRunnerBuilder {
 #[error("the runner was refused: {}", .faults.join("; "))]
 #[non_exhaustive]
 pub struct InvalidRunner {
-    /// Everything that is wrong.
+    /// Every problem that was found.
     pub faults: Vec<String>,
 }
 
@@ -306,9 +306,9 @@ impl TurnRunnerBuilder {
         self
     }
 
-    /// What the `fetch_…` methods of [`TurnContext`] ask: messages, memories, retrieved records, thoughts, tool calls,
-    /// tools and standing instructions that the application keeps itself. The runner itself never calls it; see
-    /// [`hydrate_from_source`](crate::middleware::hydrate_from_source).
+    /// Sets the source that the `fetch_…` methods of [`TurnContext`] query: messages, memories, retrieved records,
+    /// thoughts, tool calls, tools and standing instructions that the application stores itself. The runner itself
+    /// never calls it; see [`hydrate_from_source`](crate::middleware::hydrate_from_source).
     pub fn source(mut self, source: impl TurnSource + 'static) -> Self {
         self.source = Some(Arc::new(source));
         self
@@ -438,7 +438,7 @@ impl TurnRunnerBuilder {
     ///
     /// # Errors
     ///
-    /// Everything that is wrong with it: tools that share a name, limits and deadlines of zero.
+    /// Every problem that was found: tools that share a name, limits and deadlines of zero.
     pub fn build(mut self) -> Result<TurnRunner, InvalidRunner> {
         // A hook that the program has set before stays.
         let _ = haft_core::invariant::set_hook(log_broken_invariant);

@@ -1,4 +1,4 @@
-//! Listeners are told what changes.
+//! Listeners are notified of changes.
 
 use haft_core::store::{
     CancelRequest, ChangeListener, NewTurn, StoreChange, StoreChangeKind, StoreWrite, TurnId,
@@ -38,7 +38,7 @@ pub(super) async fn check(store: &dyn TurnStore) -> Result<(), ContractViolation
     super::end_turn(store, lease).await
 }
 
-/// Waits until a change is told. A store that tells nothing is found by the deadline of the test.
+/// Waits until a change is reported. A store that reports nothing fails at the deadline of the test.
 async fn await_change(listener: &mut dyn ChangeListener, turn: &TurnId, kind: StoreChangeKind) {
     loop {
         match listener.next_change().await {

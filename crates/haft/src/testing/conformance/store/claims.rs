@@ -131,7 +131,7 @@ async fn processes_that_come_back_did_not_die(
     }
     let renewed = expect_ok("a lease can be renewed", store.renew(third.clone()).await)?;
     ContractViolation::ensure_equal(promise, &renewed.take_overs, &0)?;
-    // One that was given back twice was not taken over.
+    // One that was returned twice was not taken over.
     let expired = expire_lease(store, &renewed).await?;
     expect_ok("a lease can be given back", store.release(expired.clone()).await)?;
     expect_ok("a lease can be given back", store.release(expired).await)?;

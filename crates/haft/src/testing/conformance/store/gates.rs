@@ -1,4 +1,4 @@
-//! Gates, and that a commit is whole.
+//! Gates, and the atomicity of commits.
 
 use haft_core::store::{
     GateRow, Lease, NewTurn, Row, RowKind, SettleOutcome, StoreWrite, TurnStatus, TurnStore,

@@ -1,4 +1,4 @@
-//! Who may write.
+//! Leases: only their holders may write.
 
 use haft_core::store::{Lease, StoreError, StoreWrite, StoredTurn, TurnStore};
 

@@ -1,4 +1,4 @@
-//! Many at once.
+//! Concurrent operations.
 
 use haft_core::store::{
     NewTurn, Row, RowKind, StoreError, StoreWrite, StoredText, TurnId, TurnStore,
@@ -142,5 +142,5 @@ async fn run(store: &dyn TurnStore, id: &TurnId) -> Result<(), ContractViolation
     end_turn(store, lease).await
 }
 
-/// How many try at once.
+/// The number of concurrent attempts.
 const MANY: usize = 50;

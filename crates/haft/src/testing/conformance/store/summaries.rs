@@ -3,8 +3,8 @@
 use haft_core::clock::Timestamp;
 use haft_core::spool::SpoolKey;
 use haft_core::store::{
-    NewTurn, Row, RowKind, StoreWrite, SummaryUpdate, TurnId, TurnQuery, TurnStatus, TurnStore,
-    TurnSummary,
+    Lease, NewTurn, Row, RowKind, StoreWrite, SummaryUpdate, TurnId, TurnQuery, TurnStatus,
+    TurnStore, TurnSummary,
 };
 
 use super::{
@@ -74,6 +74,26 @@ async fn a_bounded_number_of_tools_is_shown(
 }
 
 async fn turns_are_found(store: &dyn TurnStore) -> Result<(), ContractViolation> {
+    let leases = create_varied_turns(store).await?;
+    let all = expect_ok("turns can be listed", store.turns(TurnQuery::default()).await)?;
+    let middle = all.get(4).map(|it| it.created_at).unwrap_or(Timestamp::EPOCH);
+    for query in varied_queries(middle) {
+        let expected: Vec<_> = all.iter().filter(|it| query.selects(it)).cloned().collect();
+        let listed = expect_ok("turns can be searched", store.turns(query.clone()).await)?;
+        let promise = "a search finds the turns that it selects, newest first";
+        ContractViolation::ensure_equal(promise, &listed, &expected)?;
+        let page = expect_ok("turns can be searched", store.turns(query.limit(1)).await)?;
+        let first: Vec<_> = expected.into_iter().take(1).collect();
+        ContractViolation::ensure_equal(promise, &page, &first)?;
+    }
+    for lease in leases {
+        end_turn(store, lease).await?;
+    }
+    Ok(())
+}
+
+/// Creates turns that differ in everything that a query can select by.
+async fn create_varied_turns(store: &dyn TurnStore) -> Result<Vec<Lease>, ContractViolation> {
     let mut leases = Vec::new();
     for (number, text) in (0..).zip(WORDS) {
         let mut new = NewTurn::new(turn_id(&format!("turn {number}"))?).said(text);
@@ -89,10 +109,13 @@ async fn turns_are_found(store: &dyn TurnStore) -> Result<(), ContractViolation>
         let new = new.writes(vec![StoreWrite::Status(status), StoreWrite::Summary(update)]);
         leases.push(expect_ok("a turn can begin", store.create(new, lease_request("a")).await)?);
     }
-    let all = expect_ok("turns can be listed", store.turns(TurnQuery::default()).await)?;
-    let middle = all.get(4).map(|it| it.created_at).unwrap_or(Timestamp::EPOCH);
+    Ok(leases)
+}
+
+/// Queries by each property of a turn, and by several of them.
+fn varied_queries(middle: Timestamp) -> Vec<TurnQuery> {
     let query = TurnQuery::default;
-    let queries = [
+    vec![
         query().agent("even"),
         query().agent("EVEN"),
         query().model("small").tenant("shop"),
@@ -119,20 +142,7 @@ async fn turns_are_found(store: &dyn TurnStore) -> Result<(), ContractViolation>
         query().tool("read").min_tokens(500).agent("even"),
         query().created_from(middle),
         query().created_before(middle),
-    ];
-    for query in queries {
-        let expected: Vec<_> = all.iter().filter(|it| query.selects(it)).cloned().collect();
-        let listed = expect_ok("turns can be searched", store.turns(query.clone()).await)?;
-        let promise = "a search finds the turns that it selects, newest first";
-        ContractViolation::ensure_equal(promise, &listed, &expected)?;
-        let page = expect_ok("turns can be searched", store.turns(query.limit(1)).await)?;
-        let first: Vec<_> = expected.into_iter().take(1).collect();
-        ContractViolation::ensure_equal(promise, &page, &first)?;
-    }
-    for lease in leases {
-        end_turn(store, lease).await?;
-    }
-    Ok(())
+    ]
 }
 
 async fn ended_turns_are_removed_by_pages(store: &dyn TurnStore) -> Result<(), ContractViolation> {

@@ -1,4 +1,4 @@
-//! Texts come out as they went in.
+//! Texts are returned unchanged.
 
 use std::sync::Arc;
 
@@ -145,7 +145,7 @@ fn is_invalid(error: &StoreError) -> bool {
     matches!(error, StoreError::Invalid { .. })
 }
 
-/// Texts that stores have been known to change or to take for one another.
+/// Texts that some stores change or confuse.
 const TEXTS: &[&str] = &[
     "",
     " ",
