@@ -98,7 +98,7 @@ fn kind_of_query(file: &Path, tool: &str) -> ArtifactKind {
     }
 }
 
-/// Runs a query tool and prints its result. The stored kind of an artifact goes before the given one.
+/// Runs a query tool and prints its result. The stored kind of an artifact overrides the given one.
 async fn print_query(
     source: &ArtifactSource,
     file: &Path,
@@ -234,7 +234,8 @@ impl ArtifactSource {
                 let handle = name.to_string_lossy();
                 let Some(artifact) = runner.open_artifact(id, &handle).await? else {
                     let error = UserError::new(format!("turn `{id}` has no artifact `{handle}`"));
-                    return Err(error.code(FailureCode::NotFound).into());
+                    let hint = format!("`haft artifact list --turn {id}` lists them");
+                    return Err(error.hint(hint).code(FailureCode::NotFound).into());
                 };
                 Ok((Arc::clone(artifact.reader()), Some(artifact.kind().clone())))
             }
@@ -250,9 +251,21 @@ impl ArtifactSource {
     }
 }
 
+/// Whether a name looks like the handle of an artifact: the beginning of a hash.
+fn is_handle(name: &Path) -> bool {
+    let name = name.to_string_lossy();
+    let hash = name.split('#').next().unwrap_or_default();
+    hash.len() >= 8 && hash.chars().all(|it| it.is_ascii_hexdigit())
+}
+
 /// Opens a file as an artifact. Its line index is cached, so that later queries are fast.
 fn open_file(file: &Path) -> Result<FileSpoolReader> {
     let failed = || format!("cannot read `{}`", file.display());
+    if !file.exists() && is_handle(file) {
+        let error = UserError::new(format!("there is no file `{}`", file.display()));
+        let hint = format!("a handle needs its turn: {} --turn last", file.display());
+        return Err(error.hint(hint).into());
+    }
     let opened = match create_index_path(file) {
         Some(index) => FileSpoolReader::open_with_index(file, index),
         None => FileSpoolReader::open(file),

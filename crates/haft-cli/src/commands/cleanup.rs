@@ -30,7 +30,7 @@ pub(super) async fn cancel_turn(args: &CancelArgs, terminal: &Terminal) -> Resul
     };
     if !matches!(report.outcome, TurnOutcome::Cancelled { .. }) {
         let outcome = &report.outcome;
-        return Err(UserError::new(format!("turn `{id}` has ended before: {outcome}")).into());
+        return Err(UserError::new(format!("turn `{id}` has already ended: {outcome}")).into());
     }
     print_line(format_args!("{} {id}", terminal.style_stderr(TextRole::Warning, "cancelled")));
     Ok(ExitCode::SUCCESS)

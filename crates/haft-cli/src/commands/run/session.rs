@@ -190,7 +190,10 @@ impl TurnSession {
                     KeyboardInput::End if Keyboard::is_hung_up() => {
                         return Err(self.stopped_error(StopSignal::Hangup, turn.as_deref()).into());
                     }
-                    KeyboardInput::End => self.decide_first_gate("").await?,
+                    KeyboardInput::End => {
+                        self.printer.end_question(true);
+                        self.decide_first_gate("").await?;
+                    }
                 },
             }
         };
@@ -351,7 +354,8 @@ impl TurnSession {
     }
 
     /// The error of a turn that a signal stopped.
-    fn stopped_error(&self, stop: StopSignal, turn: Option<&str>) -> UserError {
+    fn stopped_error(&mut self, stop: StopSignal, turn: Option<&str>) -> UserError {
+        self.printer.end_question(!self.pending_gates.is_empty());
         let text = match stop {
             StopSignal::Interrupt => "stopped by Ctrl-C; the turn waits at its gate".to_owned(),
             stop => format!("stopped by {}", stop.name()),
