@@ -12,9 +12,9 @@ use haft::{State, ToolArgs, TurnInput, TurnRunner, tool};
 struct Outbox(Arc<Mutex<Vec<String>>>);
 
 impl Outbox {
-    fn send(&self, to: &str, text: &str) -> anyhow::Result<usize> {
+    fn send(&self, mail: String) -> anyhow::Result<usize> {
         let mut sent = self.0.lock().map_err(|_| anyhow::anyhow!("the outbox is broken"))?;
-        sent.push(format!("{to}: {text}"));
+        sent.push(mail);
         Ok(sent.len())
     }
 }
@@ -31,8 +31,8 @@ struct Mail {
 /// Sends a mail.
 #[tool(requires_approval = "Send a mail to {to}?")]
 async fn send_mail(mail: Mail, State(outbox): State<Outbox>) -> anyhow::Result<String> {
-    let count = outbox.send(&mail.to, &mail.text)?;
-    Ok(format!("sent, {count} mails until now"))
+    let count = outbox.send(format!("{}: {}", mail.to, mail.text))?;
+    Ok(format!("sent; mails until now: {count}"))
 }
 
 const SCRIPT: &str = r#"
@@ -54,6 +54,6 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .build()?;
     let report = runner.run(TurnInput::new("You answer mails.").user("Tell Ada.")).await?;
     println!("{}", report.text());
-    assert_eq!(*outbox.0.lock().unwrap(), ["ada@example.org: The order is on its way."]);
+    assert_eq!(outbox.send("eve@example.org: Hello.".to_owned())?, 2);
     Ok(())
 }

@@ -68,7 +68,8 @@ pub(super) async fn collect_garbage(args: &GcArgs) -> Result<ExitCode> {
         Some(_) => format!("{} removed\n", count_noun(report.turns, "turn")),
         None => String::new(),
     };
-    super::print_text(&format!("{turns}{} removed\n", report.content + orphans))
+    let results = count_noun(report.content + orphans, "stored result");
+    super::print_text(&format!("{turns}{results} removed\n"))
 }
 
 /// Builds a runner that takes no steps.

@@ -16,7 +16,7 @@ use crate::conversations::{
 };
 use crate::store::{open_store, open_store_to_read};
 use crate::terminal::{Terminal, TextRole, print_line, sanitize};
-use crate::text_width::{display_width, pad_end};
+use crate::text_width::{display_width, elide_columns, pad_end};
 use crate::user_error::FailureCode;
 
 pub(super) async fn run_conversations_command(
@@ -107,10 +107,17 @@ async fn print_conversations(
         let id = terminal.style_stdout(TextRole::Key, id);
         let age = newest_at.map(format_age).unwrap_or_default();
         let turns = count_noun(turns, "turn");
-        text.push_str(&format!("{id}  {age:>8}  {turns:<count_width$}  {}\n", sanitize(&title)));
+        let title = sanitize(&title);
+        let used = id_width + count_width + AGE_AND_GAPS;
+        let room = terminal.stdout_columns().map(|it| it.saturating_sub(used).max(8));
+        let title = room.map_or_else(|| title.clone(), |room| elide_columns(&title, room));
+        text.push_str(&format!("{id}  {age:>8}  {turns:<count_width$}  {title}\n"));
     }
     print_text(&text)
 }
+
+/// The columns of the age, and of the gaps around it and before the title.
+const AGE_AND_GAPS: usize = 14;
 
 /// The beginning of the first message of a conversation.
 async fn first_message(conversation: &Conversation, stores: &OpenStores) -> Result<String> {

@@ -13,6 +13,7 @@ use super::run::{DEFAULT_GRANT_TIME, expects_approval};
 use super::turns::is_held;
 use crate::args::{AlwaysArgs, ApproveArgs, DecisionArgs, DenyArgs, GatesArgs, GrantSelection};
 use crate::store::{find_open_gate, open_store, open_store_to_read, short_gate_id, short_id};
+use crate::store_address::store_option;
 use crate::terminal::{Terminal, TextRole, print_line, sanitize};
 use crate::user_error::UserError;
 
@@ -177,7 +178,10 @@ async fn print_resume_hint(stores: &OpenStores, gate: &Gate, terminal: &Terminal
     if turn.status.is_final() || is_held(&turn) {
         return Ok(());
     }
-    let hint = format!("no process runs the turn; haft resume {} continues it", short_id(&turn.id));
+    let (id, store) = (short_id(&turn.id), store_option(stores.url()));
+    let hint = format!(
+        "no process runs the turn; haft resume {id}{store} continues it, unless a worker does"
+    );
     print_line(format_args!("{}", terminal.style_stderr(TextRole::Muted, hint)));
     Ok(())
 }

@@ -103,9 +103,18 @@ fn a_turn_is_parked_at_its_gate() {
     );
     // `last` is the newest turn here, too, and nothing runs it.
     let done = cli(&["approve", "last"]);
-    let hint = format!("no process runs the turn; haft resume {short_turn} continues it");
+    let hint = format!(
+        "no process runs the turn; haft resume {short_turn} continues it, unless a worker does"
+    );
     assert_eq!(done, format!("exit 0\n--- err\napproved {short}\n{hint}"));
     assert!(cli(&["approve", "last"]).starts_with("exit 3"));
+    // Commands that are printed for another store name it.
+    let parked = cli(&["run", "a", "--gates", "park", "--store", "other store"]);
+    assert!(parked.contains("/1cc5e293 --store 'other store'"), "{parked}");
+    let shown = cli(&["show", "last", "--store", "other store"]);
+    assert_eq!(shown.matches("--store 'other store'").count(), 2, "{shown}");
+    let done = cli(&["approve", "last", "--store", "other store"]);
+    assert!(done.contains(" --store 'other store' continues it"), "{done}");
     let resumed = cli(&["resume", id, "--gates", "park"]);
     assert!(resumed.starts_with("exit 0") && resumed.contains("over"), "{resumed}");
     assert!(dir.path().join("a/made").exists());

@@ -333,6 +333,16 @@ fn a_turn_is_one_line_of_a_narrow_terminal() {
         assert!(line.contains(shown) && line.contains("a question"), "{columns}: {line}");
         assert_eq!(session.wait_for_exit(), 0);
     }
+    let mut chat = TerminalSession::new(dir.path(), &["chat", "a"]);
+    chat.wait_for("> ");
+    chat.type_keys(&format!("{prompt}\n"));
+    chat.wait_for("completed: 1 step");
+    chat.wait_for("> ");
+    chat.type_keys("\u{4}");
+    assert_eq!(chat.wait_for_exit(), 0);
+    let mut session = TerminalSession::with_columns(dir.path(), &["conversations"], 60);
+    let line = strip_styles(&session.wait_for("\r\n"));
+    assert!(line.trim_end().chars().count() <= 60 && line.contains("a question"), "{line}");
 }
 
 /// A conversation with a model does not silently go on with the script of the agent.

@@ -63,10 +63,15 @@ impl DispatchExecutor for ModelExecutor {
 
 /// Splits a name of the form `PROVIDER:MODEL`.
 pub(crate) fn split_model_name(name: &str) -> Result<(&str, &str), UserError> {
-    name.split_once(':').filter(|(_, model)| !model.is_empty()).ok_or_else(|| {
-        let error = UserError::new(format!("`{name}` names no provider"));
-        error.hint("write PROVIDER:MODEL, such as openai:gpt-5-mini")
-    })
+    let missing = match name.split_once(':') {
+        Some((provider, model)) if !provider.is_empty() && !model.is_empty() => {
+            return Ok((provider, model));
+        }
+        Some((_, "")) => "model",
+        _ => "provider",
+    };
+    let error = UserError::new(format!("`{name}` names no {missing}"));
+    Err(error.hint("write PROVIDER:MODEL, such as openai:gpt-5-mini"))
 }
 
 /// What an executor is used for.

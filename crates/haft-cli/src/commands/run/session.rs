@@ -7,7 +7,7 @@ use anyhow::Result;
 use haft::events::{Event, EventKind};
 use haft::events::{EventFilter, EventHub, TracingObserver};
 use haft::middleware::hydrate_conversation;
-use haft::stores::{OpenStores, StoreUrl, TurnId};
+use haft::stores::{OpenStores, TurnId};
 use haft::turn::Cancellation;
 use haft::turn::{
     Deadlines, Gate, GateDecision, GatePolicy, SettleError, TurnError, TurnHistory, TurnOutcome,
@@ -22,9 +22,8 @@ use crate::agent::Agent;
 use crate::args::GateAction;
 use crate::config::UserConfig;
 use crate::keyboard::{Keyboard, KeyboardInput};
-use crate::shell_word::quote_word;
 use crate::stop_signals::{StopListener, StopSignal, StopSignals};
-use crate::store_address::{find_default_store, show_url};
+use crate::store_address::store_option;
 use crate::terminal::Terminal;
 use crate::user_error::UserError;
 
@@ -273,10 +272,10 @@ impl TurnSession {
             // The runner decides.
             GateMode::Deny => {}
             GateMode::Park => {
-                self.printer.print_waiting_gate(&gate, &show_url(self.stores.url()));
+                self.printer.print_waiting_gate(&gate, self.stores.url());
             }
             GateMode::Wait if !Keyboard::is_interactive() => {
-                self.printer.print_waiting_gate(&gate, &show_url(self.stores.url()));
+                self.printer.print_waiting_gate(&gate, self.stores.url());
             }
             GateMode::Wait => {
                 self.pending_gates.push_back(gate);
@@ -294,7 +293,7 @@ impl TurnSession {
             match gates.resolve(&gate.id, Value::Bool(true), "haft run --yes").await {
                 Ok(()) | Err(SettleError::Closed { .. }) => {}
                 Err(SettleError::Invalid { .. }) => {
-                    self.printer.print_waiting_gate(&gate, &show_url(self.stores.url()));
+                    self.printer.print_waiting_gate(&gate, self.stores.url());
                 }
                 Err(error) => return Err(error.into()),
             }
@@ -374,10 +373,7 @@ impl TurnSession {
 
     /// The command that resumes a turn, from the current directory.
     fn resume_command(&self, turn: &str) -> String {
-        if *self.stores.url() == StoreUrl::Dir(find_default_store()) {
-            return format!("haft resume {turn}");
-        }
-        format!("haft resume {turn} --store {}", quote_word(&show_url(self.stores.url())))
+        format!("haft resume {turn}{}", store_option(self.stores.url()))
     }
 }
 

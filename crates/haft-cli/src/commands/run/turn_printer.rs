@@ -4,6 +4,7 @@ use std::io::{IsTerminal as _, Write as _, stdout};
 
 use haft::events::{Event, EventKind, LogLevel, StreamDelta, ToolCallReport};
 use haft::executors::ExecutorDescription;
+use haft::stores::StoreUrl;
 use haft::turn::{Clock as _, Gate, SystemClock, Timestamp};
 use haft::turn::{TurnOutcome, TurnReport};
 use serde_json::json;
@@ -14,6 +15,7 @@ use crate::commands::{count_noun, elide, format_cost, format_count, format_durat
 use crate::markdown::MarkdownStream;
 use crate::shell_word::quote_word;
 use crate::store::short_gate_id;
+use crate::store_address::store_option;
 use crate::terminal::{
     Progress, Terminal, TextRole, Verbosity, print_line, print_prompt, sanitize,
 };
@@ -321,11 +323,11 @@ impl TurnPrinter {
     }
 
     /// Prints a gate that cannot be decided here, and the command that decides it.
-    pub(crate) fn print_waiting_gate(&mut self, gate: &Gate, store: &str) {
+    pub(crate) fn print_waiting_gate(&mut self, gate: &Gate, store: &StoreUrl) {
         self.print_gate(gate, expects_approval(gate));
         let id = short_gate_id(gate);
-        let (gate, store) = (quote_word(&id), quote_word(store));
-        let text = format!("waiting for approval: haft approve {gate} --store {store}");
+        let (gate, store) = (quote_word(&id), store_option(store));
+        let text = format!("waiting for approval: haft approve {gate}{store}");
         self.print_always(TextRole::Warning, &text);
     }
 

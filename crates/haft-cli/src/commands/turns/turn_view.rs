@@ -21,6 +21,7 @@ use crate::commands::{count_noun, format_cost, format_count, format_duration, fo
 use crate::config::UserConfig;
 use crate::shell_word::quote_word;
 use crate::store::short_gate_id;
+use crate::store_address::store_option;
 use crate::terminal::{Terminal, TextRole, sanitize};
 use crate::text_width::wrap;
 
@@ -30,6 +31,8 @@ pub(super) struct TurnView<'t> {
     history: TurnHistory,
     config: UserConfig,
     facts: CallFacts,
+    /// The option that selects the store in commands.
+    store: String,
 }
 
 impl<'t> TurnView<'t> {
@@ -42,7 +45,7 @@ impl<'t> TurnView<'t> {
             seen: render_results(turn, &history, stores).await.unwrap_or_default(),
             handles: list_handles(turn, stores).await.unwrap_or_default(),
         };
-        Ok(Self { turn, history, config, facts })
+        Ok(Self { turn, history, config, facts, store: store_option(stores.url()) })
     }
 
     pub(super) fn to_json(&self) -> Result<Value> {
@@ -86,7 +89,7 @@ impl<'t> TurnView<'t> {
 
     pub(super) fn to_text(&self, is_full: bool, terminal: &Terminal) -> String {
         let view = RecordView { terminal, facts: &self.facts, is_full };
-        let summary = &self.turn.summary;
+        let (summary, store) = (&self.turn.summary, &self.store);
         let status = terminal.style_stdout(status_role(summary.status), status_word(summary));
         let id = terminal.style_stdout(TextRole::Key, summary.id.as_str());
         let mut text = format!("{id}  {status}  {}\n", format_time(summary.created_at));
@@ -112,7 +115,7 @@ impl<'t> TurnView<'t> {
         }
         for gate in self.turn.gates.iter().filter(|gate| gate.settlement.is_none()) {
             match serde_json::from_str::<Gate>(&gate.json) {
-                Ok(gate) => text.push_str(&gate_to_text(&gate, &view)),
+                Ok(gate) => text.push_str(&self.gate_to_text(&gate, &view)),
                 Err(error) => {
                     let problem = format!("{} cannot be read: {error}", gate.id);
                     text.push_str(&view.labelled("open gate", &sanitize(&problem)));
@@ -120,12 +123,15 @@ impl<'t> TurnView<'t> {
             }
         }
         if let Some(handle) = self.facts.handles.values().flatten().next() {
-            let hint =
-                format!("open an artifact: haft artifact head {handle} --turn {}", summary.id);
+            let hint = format!(
+                "open an artifact: haft artifact head {handle} --turn {}{store}",
+                summary.id
+            );
             text.push_str(&format!("{}\n", terminal.style_stdout(TextRole::Muted, hint)));
         }
         if self.has_media() {
-            let hint = format!("save an image or a document: haft media save {} 1", summary.id);
+            let hint =
+                format!("save an image or a document: haft media save {} 1{store}", summary.id);
             text.push_str(&format!("{}\n", terminal.style_stdout(TextRole::Muted, hint)));
         }
         text
@@ -186,6 +192,21 @@ impl<'t> TurnView<'t> {
         }
     }
 
+    /// An open gate: its question, what the call would change, and the commands that decide it.
+    fn gate_to_text(&self, gate: &Gate, view: &RecordView<'_>) -> String {
+        let terminal = view.terminal;
+        let mut text = view.labelled("open gate", &sanitize(&gate.reason));
+        if let Some(preview) = &gate.preview {
+            let style = |role, line: &str| terminal.style_stdout(role, line);
+            text.push_str(&format_preview(preview, style));
+        }
+        let (id, store) = (short_gate_id(gate), &self.store);
+        let id = quote_word(&id);
+        let hint = format!("decide: haft approve {id}{store}, or haft deny {id} \"REASON\"{store}");
+        text.push_str(&format!("{}\n", terminal.style_stdout(TextRole::Muted, hint)));
+        text
+    }
+
     /// Whether a call of the turn has returned media.
     fn has_media(&self) -> bool {
         let calls = self.turn.rows.iter().filter(|row| row.kind == RowKind::ToolCall);
@@ -243,20 +264,6 @@ impl<'t> TurnView<'t> {
         })?;
         Some(time(end)?.duration_since(time(self.turn.journal.first()?)?))
     }
-}
-
-/// An open gate: its question, what the call would change, and the commands that decide it.
-fn gate_to_text(gate: &Gate, view: &RecordView<'_>) -> String {
-    let terminal = view.terminal;
-    let mut text = view.labelled("open gate", &sanitize(&gate.reason));
-    if let Some(preview) = &gate.preview {
-        let style = |role, line: &str| terminal.style_stdout(role, line);
-        text.push_str(&format_preview(preview, style));
-    }
-    let id = quote_word(&short_gate_id(gate)).into_owned();
-    let hint = format!("decide: haft approve {id}, or haft deny {id} \"REASON\"");
-    text.push_str(&format!("{}\n", terminal.style_stdout(TextRole::Muted, hint)));
-    text
 }
 
 /// The columns of a label, and the gap after it.
