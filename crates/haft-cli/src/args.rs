@@ -170,7 +170,7 @@ pub(crate) enum Command {
     Media(MediaArgs),
     /// List the turns in a store, newest first
     Turns(TurnsArgs),
-    /// List, rename and export conversations
+    /// List, rename, export and remove conversations
     Conversations(ConversationsArgs),
     /// Show a turn: model, tokens, messages, tool calls with their results, and open gates
     ///
@@ -268,7 +268,7 @@ pub(crate) struct TurnsArgs {
 pub(crate) struct ShowArgs {
     /// Id of the turn, a unique beginning or end of it, or `last`
     pub(crate) turn: String,
-    /// Print long arguments and results whole
+    /// Print long arguments and results whole, and the names of all tools
     #[arg(long)]
     pub(crate) full: bool,
     /// Print the request of step N, rendered again from the stored records, and whether it is the one that was sent

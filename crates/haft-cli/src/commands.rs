@@ -179,6 +179,15 @@ fn format_duration(duration: Duration) -> String {
     }
 }
 
+/// A time to the second. Fractions of it are of use to programs only.
+fn format_time(at: Timestamp) -> String {
+    let text = at.to_string();
+    match text.split_once('.') {
+        Some((seconds, _)) => format!("{seconds}Z"),
+        None => text,
+    }
+}
+
 /// How long ago something was, in one unit.
 fn format_age(at: Timestamp) -> String {
     let seconds = SystemClock::new().now().duration_since(at).as_secs();

@@ -68,8 +68,18 @@ async fn find_newest(stores: &OpenStores) -> Result<Option<String>> {
     }
 }
 
-/// Finds the conversation with this id, or the only one whose id starts with the text. `last` is the one with the newest
-/// turn.
+/// What the ids of conversations begin with that `haft chat` starts; a UUID follows.
+pub(crate) const CHAT: &str = "chat-";
+
+/// The short form of a conversation's id, which [`find_conversation`] understands. An id that a program has chosen stays as
+/// it is.
+pub(crate) fn short_conversation(id: &str) -> &str {
+    let is_of_chat = id.len() == CHAT.len() + 36 && id.starts_with(CHAT);
+    id.get(..CHAT.len() + 8).filter(|_| is_of_chat).unwrap_or(id)
+}
+
+/// Finds the conversation with this id, or the only one whose id starts with the text, with or without `chat-`. `last` is the
+/// one with the newest turn.
 pub(crate) async fn find_conversation(stores: &OpenStores, text: &str) -> Result<String> {
     let missing = || {
         let error = UserError::new(format!("there is no conversation `{text}`"));
@@ -87,7 +97,10 @@ pub(crate) async fn find_conversation(stores: &OpenStores, text: &str) -> Result
         return Ok(text.to_owned());
     }
     let all = list_conversations(stores).await?;
-    let mut found = all.into_iter().map(|it| it.id).filter(|id| id.starts_with(text));
+    let is_named = |id: &String| {
+        id.starts_with(text) || id.strip_prefix(CHAT).is_some_and(|it| it.starts_with(text))
+    };
+    let mut found = all.into_iter().map(|it| it.id).filter(is_named);
     match (found.next(), found.next()) {
         (Some(id), None) => Ok(id),
         (Some(first), Some(second)) => {

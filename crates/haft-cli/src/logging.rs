@@ -27,7 +27,7 @@ pub(crate) fn install() -> Result<()> {
     }
     let filter = read_variable(VARIABLE).unwrap_or_default();
     let filter: Targets = filter.parse().map_err(|error| {
-        UserError::new(format!("{VARIABLE} is no log filter: {error}"))
+        UserError::new(format!("{VARIABLE} is not a valid log filter: {error}"))
             .hint("use a level, or levels by target: HAFT_LOG=info or HAFT_LOG=warn,haft=debug")
     })?;
     let layer = tracing_subscriber::fmt::layer().with_writer(stderr).with_ansi(false);

@@ -44,7 +44,7 @@ pub(crate) fn read_variable(name: &str) -> Option<String> {
 }
 
 impl ProviderSpec {
-    /// Finds a provider by its name: a table of the configuration, or a preset. The environment goes before both.
+    /// Finds a provider by its name: a table of the configuration, or a preset. The environment overrides both.
     pub(crate) fn find(name: &str, config: &UserConfig) -> Result<Self> {
         let table = config.providers.get(name);
         let preset_name = table.and_then(|it| it.preset.as_deref()).unwrap_or(name);

@@ -139,13 +139,20 @@ fn is_short_for(id: &str, text: &str) -> bool {
 /// The shortest end of an id that names a turn.
 const MIN_SUFFIX: usize = 4;
 
-/// Finds the open gate with this id, or the only one that the text is short for.
+/// Finds the open gate with this id, or the only one that the text is short for. `last` is the only open gate of the newest
+/// turn.
 pub(crate) async fn find_open_gate(stores: &OpenStores, text: &str) -> Result<Gate> {
     let mut open = Gatekeeper::of_stores(stores).open_gates(None).await?;
     if let Some(at) = open.iter().position(|gate| gate.id.as_str() == text) {
         return Ok(open.swap_remove(at));
     }
-    open.retain(|gate| is_short_for_gate(gate, text));
+    match text {
+        "last" => {
+            let newest = find_turn(stores, text).await?;
+            open.retain(|gate| gate.turn == newest);
+        }
+        _ => open.retain(|gate| is_short_for_gate(gate, text)),
+    }
     let ids: Vec<&str> = open.iter().map(|gate| gate.id.as_str()).collect();
     require_unique("open gate", text, &ids, "haft gates")?;
     open.pop().ok_or_else(|| UserError::new("no gate").into())

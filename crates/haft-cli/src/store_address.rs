@@ -10,6 +10,7 @@ use haft::stores::ObjectOptions;
 use haft::stores::{SpoolUrl, StoreOptions, StoreUrl};
 
 use crate::own_paths::OwnPaths;
+use crate::shell_word::quote_word;
 use crate::user_error::UserError;
 
 /// Where turns and their large results are stored.
@@ -150,6 +151,14 @@ pub(crate) fn show_url(url: &StoreUrl) -> String {
         StoreUrl::Dir(path) => path.display().to_string(),
         url => url.to_string(),
     }
+}
+
+/// The option that selects a store in a command that the user can copy, with a space before it; nothing for the default one.
+pub(crate) fn store_option(url: &StoreUrl) -> String {
+    if *url == StoreUrl::Dir(find_default_store()) {
+        return String::new();
+    }
+    format!(" --store {}", quote_word(&show_url(url)))
 }
 
 /// Reads the secret of shared stores.

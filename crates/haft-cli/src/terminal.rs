@@ -153,7 +153,8 @@ fn styled(is_styled: bool, role: TextRole, text: &str) -> String {
 /// Prints a line to standard error. A line that cannot be printed is left out: a closed screen must not decide how a
 /// command ends.
 pub(crate) fn print_line(text: fmt::Arguments<'_>) {
-    let _ = writeln!(stderr(), "{text}");
+    // Standard error is not buffered: a line in several writes could be torn by the lines of standard output.
+    let _ = stderr().write_all(format!("{text}\n").as_bytes());
 }
 
 /// Prints a prompt to standard error, without a line end.

@@ -36,13 +36,29 @@ pub(crate) fn elide_columns(text: &str, columns: usize) -> String {
     text.chars().take_while(is_shown).chain(['…']).collect()
 }
 
+/// Breaks a text at spaces into lines of at most so many columns. A longer word has a line of its own.
+pub(crate) fn wrap(text: &str, columns: usize) -> String {
+    let (mut lines, mut width) = (String::new(), 0);
+    for word in text.split(' ') {
+        let word_width = display_width(word);
+        if !lines.is_empty() {
+            let fits = width + 1 + word_width <= columns;
+            lines.push(if fits { ' ' } else { '\n' });
+            width = if fits { width + 1 } else { 0 };
+        }
+        lines.push_str(word);
+        width += word_width;
+    }
+    lines
+}
+
 fn spaces(count: usize) -> String {
     " ".repeat(count)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{display_width, elide_columns, pad_both, pad_end, pad_start};
+    use super::{display_width, elide_columns, pad_both, pad_end, pad_start, wrap};
 
     #[test]
     fn columns_are_counted_as_a_terminal_does() {
@@ -59,6 +75,19 @@ mod tests {
         assert_eq!(pad_start("漢", 4), "  漢");
         assert_eq!(pad_both("漢", 5), " 漢  ");
         assert_eq!(pad_end("longer", 4), "longer");
+    }
+
+    #[test]
+    fn text_is_broken_at_spaces() {
+        for (text, columns, shown) in [
+            ("", 3, ""),
+            ("a b c", 5, "a b c"),
+            ("a b c", 4, "a b\nc"),
+            ("漢字 漢", 5, "漢字\n漢"),
+            ("longer a b", 3, "longer\na b"),
+        ] {
+            assert_eq!(wrap(text, columns), shown, "{text} in {columns} columns");
+        }
     }
 
     #[test]

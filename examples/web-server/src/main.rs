@@ -3,6 +3,7 @@
 //! ```sh
 //! cargo run -p web-server                         # offline, with a script
 //! MODEL=gpt-5-mini OPENAI_API_KEY=… cargo run -p web-server
+//! MODEL=qwen3-8b OPENAI_BASE_URL=http://localhost:8080/v1 cargo run -p web-server
 //! curl -N localhost:3000/turns -H 'content-type: application/json' -d '{"prompt": "Order 7 arrived broken."}'
 //! ```
 #![expect(clippy::print_stdout, reason = "an example prints")]
@@ -24,8 +25,15 @@ use web_server::{Server, shop_tools};
 async fn main() -> Result<()> {
     let builder = match env::var("MODEL") {
         Ok(model) => {
-            let provider = Provider::builder(ChatCompletions::new(), model);
-            TurnRunner::builder(provider.key(env::var("OPENAI_API_KEY")?).build()?)
+            let mut provider = Provider::builder(ChatCompletions::new(), model);
+            if let Ok(url) = env::var("OPENAI_BASE_URL") {
+                provider = provider.base_url(url);
+            }
+            // A server on this machine needs no key.
+            if let Ok(key) = env::var("OPENAI_API_KEY") {
+                provider = provider.key(key);
+            }
+            TurnRunner::builder(provider.build()?)
         }
         Err(_) => TurnRunner::builder(ScriptExecutor::parse(include_str!("../script.yaml"))?),
     };

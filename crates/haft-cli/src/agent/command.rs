@@ -18,7 +18,7 @@ use self::media_output::MediaOutput;
 pub(super) use self::process::{ProcessGroup, SupervisorControl};
 pub(super) use self::process::{ProcessOutput, Program};
 use super::arguments::Arguments;
-use super::source::AgentFileError;
+use super::source::{AgentFileError, ErrorList};
 use super::template::{Piece, expand_template, parse_template};
 use super::tool_keys::{
     EffectKey, explain_invalid_tool, input_schema, parse_artifact_kind, parse_timeout,
@@ -70,16 +70,27 @@ fn default_max_bytes() -> u64 {
 
 impl CommandTool {
     /// Builds the tool under this name.
-    pub(super) fn build(&self, name: &str, agent_dir: &Path) -> Result<Tool, AgentFileError> {
-        let command_line = Arc::new(self.command_line(agent_dir)?);
-        let media = self.media_output(name)?.map(Arc::new);
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with the table.
+    pub(super) fn build(&self, name: &str, agent_dir: &Path) -> Result<Tool, Vec<AgentFileError>> {
+        let mut errors = ErrorList::default();
+        let command_line = errors.take_all(self.command_line(agent_dir));
+        let media = errors.take(self.media_output(name));
+        let input = errors.take_all(input_schema(&self.args));
+        let artifact = errors.take(parse_artifact_kind(self.artifact.as_deref()));
+        let timeout = errors.take(parse_timeout(self.timeout));
+        let parts = command_line.zip(media).zip(input).zip(artifact).zip(timeout);
+        let ((((command_line, media), input), artifact), timeout) = errors.finish(parts)?;
+        let (command_line, media) = (Arc::new(command_line), media.map(Arc::new));
         let is_idempotent = self.effect == EffectKey::Idempotent;
         let mut tool = Tool::builder(name)
             .description(&self.description)
-            .input(input_schema(&self.args)?)
-            .artifact(parse_artifact_kind(self.artifact.as_deref())?)
+            .input(input)
+            .artifact(artifact)
             .effect(self.effect.into())
-            .timeout(parse_timeout(self.timeout)?)
+            .timeout(timeout)
             .definition_part("argv", &self.argv)
             .definition_part("dir", &self.dir)
             .definition_part("env", &self.env)
@@ -110,16 +121,18 @@ impl CommandTool {
         output.map(Some).map_err(|message| AgentFileError::at(["media"], message))
     }
 
-    fn command_line(&self, agent_dir: &Path) -> Result<CommandLine, AgentFileError> {
+    fn command_line(&self, agent_dir: &Path) -> Result<CommandLine, Vec<AgentFileError>> {
         let error_at_argv = |message: &str| AgentFileError::at(["argv"], message);
         if self.argv.iter().any(|word| word.contains('\0')) {
-            return Err(error_at_argv("an argument must not contain a NUL character"));
+            return Err(vec![error_at_argv("an argument must not contain a NUL character")]);
         }
+        let mut errors = ErrorList::default();
         let words = self.argv.iter().map(|word| WordTemplate::parse(word, &self.args));
-        let words: Vec<WordTemplate> = words.collect::<Result<_, _>>()?;
+        let words: Vec<WordTemplate> = words.filter_map(|word| errors.take(word)).collect();
+        let words = errors.finish(Some(words))?;
         let Some(program) = words.first().and_then(WordTemplate::fixed_text) else {
             let error = error_at_argv("`argv` must start with a fixed program name");
-            return Err(error.hint("for example: argv = [\"ls\", \"-1\", \"{folder}\"]"));
+            return Err(vec![error.hint("for example: argv = [\"ls\", \"-1\", \"{folder}\"]")]);
         };
         let dir = self.dir.as_ref();
         Ok(CommandLine {

@@ -238,25 +238,36 @@ impl ToolsTable {
         approvals: &Approvals,
     ) -> BuiltTools {
         let (mut all, mut errors) = (Vec::new(), Vec::new());
+        // The names of tools that could not be built.
+        let mut unbuilt: Vec<&str> = Vec::new();
         for pack in Pack::ALL {
             let key = ["tools", pack.name()];
             match self.build_pack(pack, agent_dir, protected) {
                 Ok(tools) => all.extend(tools.into_iter().map(|tool| (owned_key(key), tool))),
-                Err(error) => errors.push(error.in_table(key)),
+                Err(found) => {
+                    unbuilt.extend(pack.tools().iter().copied());
+                    errors.extend(found.into_iter().map(|error| error.in_table(key)));
+                }
             }
         }
         for (name, tool) in &self.command {
             let key = ["tools", "command", name];
             match tool.build(name, agent_dir) {
                 Ok(tool) => all.push((owned_key(key), tool)),
-                Err(error) => errors.push(error.in_table(key)),
+                Err(found) => {
+                    unbuilt.push(name);
+                    errors.extend(found.into_iter().map(|error| error.in_table(key)));
+                }
             }
         }
         for (name, tool) in &self.http {
             let key = ["tools", "http", name];
             match tool.build(name) {
                 Ok(tool) => all.push((owned_key(key), tool)),
-                Err(error) => errors.push(error.in_table(key)),
+                Err(found) => {
+                    unbuilt.push(name);
+                    errors.extend(found.into_iter().map(|error| error.in_table(key)));
+                }
             }
         }
         for (name, server) in &self.mcp {
@@ -265,7 +276,7 @@ impl ToolsTable {
             }
         }
         reject_duplicate_names(&all, &mut errors);
-        let tools = self.apply_rules(all, approvals, &mut errors);
+        let tools = self.apply_rules(all, &unbuilt, approvals, &mut errors);
         BuiltTools { tools, errors }
     }
 
@@ -273,13 +284,15 @@ impl ToolsTable {
     fn apply_rules(
         &self,
         all: Vec<KeyedTool>,
+        unbuilt: &[&str],
         approvals: &Approvals,
         errors: &mut Vec<AgentFileError>,
     ) -> Vec<Tool> {
         let with_own_question = self.tools_with_own_question();
-        // A rule may name a tool that could not be built, or one of a server that is not connected yet.
-        if errors.is_empty() && self.mcp.is_empty() {
+        // A rule may name a tool of a server that is not connected yet.
+        if self.mcp.is_empty() {
             let names = all.iter().flat_map(|(_, tool)| names_of(tool));
+            let names = names.chain(unbuilt.iter().copied());
             errors.extend(approvals.find_errors(&names, &with_own_question));
         }
         let mut tools = Vec::with_capacity(all.len());
@@ -334,13 +347,16 @@ impl ToolsTable {
         pack: Pack,
         agent_dir: &Path,
         protected: &[PathBuf],
-    ) -> Result<Vec<Tool>, AgentFileError> {
+    ) -> Result<Vec<Tool>, Vec<AgentFileError>> {
         let options = PackOptions::default();
         let (options, selection) = match (pack, &self.files, &self.web) {
             (Pack::Files, Some(it), _) => {
-                (options.files(it.options(agent_dir, protected)?), it.selection())
+                let files = it.options(agent_dir, protected).map_err(|error| vec![error])?;
+                (options.files(files), it.selection())
             }
-            (Pack::Web, _, Some(it)) => (options.web(it.options()?), it.selection()),
+            (Pack::Web, _, Some(it)) => {
+                (options.web(it.options().map_err(|error| vec![error])?), it.selection())
+            }
             _ => match self.simple_pack(pack) {
                 Some(it) => (options, it.selection()),
                 None => return Ok(Vec::new()),

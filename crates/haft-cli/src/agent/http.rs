@@ -19,7 +19,7 @@ use self::request_template::{
 };
 use super::arguments::Arguments;
 use super::packs::allow_all_networks;
-use super::source::AgentFileError;
+use super::source::{AgentFileError, ErrorList};
 use super::template::parse_template;
 use super::tool_keys::{
     EffectKey, explain_invalid_tool, input_schema, parse_artifact_kind, parse_timeout,
@@ -101,8 +101,17 @@ fn default_max_bytes() -> u64 {
 
 impl HttpTool {
     /// Builds the tool under this name.
-    pub(super) fn build(&self, name: &str) -> Result<Tool, AgentFileError> {
-        let endpoint = Arc::new(self.endpoint()?);
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with the table.
+    pub(super) fn build(&self, name: &str) -> Result<Tool, Vec<AgentFileError>> {
+        let mut errors = ErrorList::default();
+        let endpoint = errors.take_all(self.endpoint());
+        let input = errors.take_all(input_schema(&self.args));
+        let artifact = errors.take(parse_artifact_kind(self.artifact.as_deref()));
+        let ((endpoint, input), artifact) = errors.finish(endpoint.zip(input).zip(artifact))?;
+        let endpoint = Arc::new(endpoint);
         let effect = match (self.effect, self.method) {
             (Some(effect), _) => effect.into(),
             (None, Method::Get) => ToolEffect::ReadOnly,
@@ -110,8 +119,8 @@ impl HttpTool {
         };
         let mut tool = Tool::builder(name)
             .description(&self.description)
-            .input(input_schema(&self.args)?)
-            .artifact(parse_artifact_kind(self.artifact.as_deref())?)
+            .input(input)
+            .artifact(artifact)
             .effect(effect)
             .timeout(endpoint.timeout)
             .definition_part("method", self.method.as_str())
@@ -130,11 +139,31 @@ impl HttpTool {
         tool.build().map_err(|error| explain_invalid_tool(&error))
     }
 
-    fn endpoint(&self) -> Result<Endpoint, AgentFileError> {
-        if self.method == Method::Get && self.body.is_some() {
-            let error = AgentFileError::at(["body"], "a GET request has no body");
-            return Err(error.hint("set `method = \"POST\"`, or use `query`"));
-        }
+    fn endpoint(&self) -> Result<Endpoint, Vec<AgentFileError>> {
+        let mut errors = ErrorList::default();
+        let url = errors.take(self.url_with_policy());
+        errors.take(self.check_body());
+        let query = errors.take(QueryTemplate::parse(&self.query, &self.args));
+        let headers = errors.take(HeaderTemplate::parse(&self.headers, &self.env));
+        let timeout = errors.take(parse_timeout(self.timeout));
+        let parts = url.zip(query).zip(headers).zip(timeout);
+        let ((((url, policy), query), headers), timeout) = errors.finish(parts)?;
+        Ok(Endpoint {
+            method: self.method,
+            query,
+            headers,
+            body: self.body.clone().map(Value::Object),
+            timeout,
+            max_bytes: self.max_bytes,
+            is_idempotent: matches!(self.effect, Some(EffectKey::Idempotent)),
+            url,
+            policy,
+            fetcher: OnceLock::new(),
+        })
+    }
+
+    /// The URL, and which addresses it may lead to.
+    fn url_with_policy(&self) -> Result<(UrlTemplate, UrlPolicy), AgentFileError> {
         let url = UrlTemplate::parse(&self.url, &self.args)?;
         let policy = UrlPolicy::public();
         let policy = if url.is_https() { policy } else { policy.allow_http() };
@@ -142,21 +171,16 @@ impl HttpTool {
         if url.is_ip_address() {
             validate_ip_address(&policy, &url)?;
         }
-        if let Some(body) = &self.body {
-            validate_body(&Value::Object(body.clone()), &self.args)?;
+        Ok((url, policy))
+    }
+
+    fn check_body(&self) -> Result<(), AgentFileError> {
+        let Some(body) = &self.body else { return Ok(()) };
+        if self.method == Method::Get {
+            let error = AgentFileError::at(["body"], "a GET request has no body");
+            return Err(error.hint("set `method = \"POST\"`, or use `query`"));
         }
-        Ok(Endpoint {
-            method: self.method,
-            query: QueryTemplate::parse(&self.query, &self.args)?,
-            headers: HeaderTemplate::parse(&self.headers, &self.env)?,
-            body: self.body.clone().map(Value::Object),
-            timeout: parse_timeout(self.timeout)?,
-            max_bytes: self.max_bytes,
-            is_idempotent: matches!(self.effect, Some(EffectKey::Idempotent)),
-            url,
-            policy,
-            fetcher: OnceLock::new(),
-        })
+        validate_body(&Value::Object(body.clone()), &self.args)
     }
 
     /// Finds a placeholder of the approval question that is no argument.

@@ -147,8 +147,9 @@ pub(super) fn build_pack(
     pack: Pack,
     options: &PackOptions,
     selection: ToolSelection<'_>,
-) -> Result<Vec<Tool>, AgentFileError> {
-    let tools = pack.build(options).map_err(AgentFileError::whole_file)?;
+) -> Result<Vec<Tool>, Vec<AgentFileError>> {
+    let tools = pack.build(options).map_err(|error| vec![AgentFileError::whole_file(error)])?;
+    let mut errors = Vec::new();
     let is_called = |name: &str| tools.iter().any(|tool| tool.is_called(name));
     let only = selection.only.unwrap_or_default().iter().map(|it| ("only", it));
     let except = selection.except.iter().map(|it| ("except", it));
@@ -158,10 +159,14 @@ pub(super) fn build_pack(
         }
         if pack.tools().contains(&name.as_str()) {
             let error = AgentFileError::at([key], format!("`{name}` requires write access"));
-            return Err(error.hint("set `write = true`"));
+            errors.push(error.hint("set `write = true`"));
+            continue;
         }
         let error = AgentFileError::at([key], format!("the pack `{pack}` has no tool `{name}`"));
-        return Err(error.suggest(name, tools.iter().map(|it| it.name().as_str())));
+        errors.push(error.suggest(name, tools.iter().map(|it| it.name().as_str())));
+    }
+    if !errors.is_empty() {
+        return Err(errors);
     }
     let is_selected = |tool: &Tool| {
         selection.only.is_none_or(|only| only.iter().any(|it| tool.is_called(it)))

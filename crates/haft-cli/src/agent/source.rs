@@ -57,6 +57,27 @@ impl AgentFileError {
     }
 }
 
+/// Collects the errors of the parts of a table, so that all of them can be shown at once.
+#[derive(Debug, Default)]
+pub(super) struct ErrorList(Vec<AgentFileError>);
+
+impl ErrorList {
+    /// Takes a part, or keeps its error.
+    pub(super) fn take<T>(&mut self, part: Result<T, AgentFileError>) -> Option<T> {
+        part.map_err(|error| self.0.push(error)).ok()
+    }
+
+    /// Takes a part, or keeps its errors.
+    pub(super) fn take_all<T>(&mut self, part: Result<T, Vec<AgentFileError>>) -> Option<T> {
+        part.map_err(|errors| self.0.extend(errors)).ok()
+    }
+
+    /// The whole of the parts if none had an error.
+    pub(super) fn finish<T>(self, whole: Option<T>) -> Result<T, Vec<AgentFileError>> {
+        whole.filter(|_| self.0.is_empty()).ok_or(self.0)
+    }
+}
+
 /// Replaces the type names of the parser with terms of TOML.
 fn rephrase_expected_type(message: &str) -> String {
     let Some((found, expected)) = message.rsplit_once(", expected ") else {

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use haft::artifacts::ArtifactKind;
-use haft::schema::{self, FaultLocation};
+use haft::schema::{self, FaultLocation, SchemaFault};
 use haft::tools::{InvalidTool, ToolEffect};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::arguments::Arguments;
-use super::source::AgentFileError;
+use super::source::{AgentFileError, ErrorList};
 
 /// Effect of a tool call, which decides whether it may be repeated after a crash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -35,13 +35,15 @@ impl From<EffectKey> for ToolEffect {
 }
 
 /// The input schema of the arguments.
-pub(super) fn input_schema(args: &Arguments) -> Result<schema::ObjectSchema, AgentFileError> {
-    let mut input = schema::object();
+pub(super) fn input_schema(args: &Arguments) -> Result<schema::ObjectSchema, Vec<AgentFileError>> {
+    let (mut input, mut errors) = (schema::object(), ErrorList::default());
     for (name, argument) in args {
-        let field = argument.field().map_err(|error| error.in_table(["args", name.as_str()]))?;
-        input = input.field(name, field);
+        let field = argument.field().map_err(|error| error.in_table(["args", name.as_str()]));
+        if let Some(field) = errors.take(field) {
+            input = input.field(name, field);
+        }
     }
-    Ok(input)
+    errors.finish(Some(input))
 }
 
 /// Parses the key `artifact`.
@@ -78,9 +80,15 @@ pub(super) fn parse_timeout(seconds: u64) -> Result<Duration, AgentFileError> {
     }
 }
 
-/// Converts the error of a tool builder to an error at the key that caused it.
-pub(super) fn explain_invalid_tool(error: &InvalidTool) -> AgentFileError {
-    let Some(fault) = error.faults.first() else { return AgentFileError::whole_file(error) };
+/// Converts the error of a tool builder to errors at the keys that caused it.
+pub(super) fn explain_invalid_tool(error: &InvalidTool) -> Vec<AgentFileError> {
+    match error.faults.as_slice() {
+        [] => vec![AgentFileError::whole_file(error)],
+        faults => faults.iter().map(explain_fault).collect(),
+    }
+}
+
+fn explain_fault(fault: &SchemaFault) -> AgentFileError {
     match &fault.at {
         FaultLocation::Description => AgentFileError::at(["description"], &fault.what),
         FaultLocation::Approval => AgentFileError::at(["approval"], &fault.what),

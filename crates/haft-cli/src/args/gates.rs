@@ -15,7 +15,7 @@ pub(crate) struct GatesArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ApproveArgs {
-    /// The gate as `haft gates` lists it, or the id of a turn with one open gate
+    /// The gate as `haft gates` lists it, the id of a turn with one open gate, or `last`
     pub(crate) gate: String,
     /// Value as JSON, for a gate that expects more than yes or no; `@FILE` to read a file, `-` to read standard input
     pub(crate) value: Option<String>,
@@ -31,7 +31,7 @@ pub(crate) struct ApproveArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct DenyArgs {
-    /// The gate as `haft gates` lists it, or the id of a turn with one open gate
+    /// The gate as `haft gates` lists it, the id of a turn with one open gate, or `last`
     pub(crate) gate: String,
     /// Reason that the model receives [default: it was not allowed]
     reason: Option<String>,

@@ -25,6 +25,7 @@ use crate::args::{
     ArtifactArgs, ArtifactCommand, CsvCommand, JsonCommand, MarkdownCommand, PathCommand, StoreArg,
 };
 use crate::store::{find_turn, open_store_to_read};
+use crate::store_address::store_option;
 use crate::terminal::{Terminal, TextRole, print_line, sanitize};
 use crate::user_error::{FailureCode, UserError};
 
@@ -98,7 +99,7 @@ fn kind_of_query(file: &Path, tool: &str) -> ArtifactKind {
     }
 }
 
-/// Runs a query tool and prints its result. The stored kind of an artifact goes before the given one.
+/// Runs a query tool and prints its result. The stored kind of an artifact overrides the given one.
 async fn print_query(
     source: &ArtifactSource,
     file: &Path,
@@ -180,7 +181,7 @@ async fn list_artifacts(
     as_json: bool,
     terminal: &Terminal,
 ) -> Result<ExitCode> {
-    let ArtifactSource::Turn { runner, id } = source else {
+    let ArtifactSource::Turn { runner, id, .. } = source else {
         let error = UserError::new("`haft artifact list` needs --turn");
         return Err(error.hint("for the newest turn: haft artifact list --turn last").into());
     };
@@ -209,7 +210,12 @@ enum ArtifactSource {
     /// Files, by their paths.
     Files,
     /// The artifacts of a turn, by their handles.
-    Turn { runner: TurnRunner, id: TurnId },
+    Turn {
+        runner: TurnRunner,
+        id: TurnId,
+        /// The option that selects the store in commands.
+        store: String,
+    },
 }
 
 impl ArtifactSource {
@@ -220,7 +226,7 @@ impl ArtifactSource {
         let no_step =
             |_: StepContext| async { Err::<Step, _>(StepError::new("no turn runs here")) };
         let runner = TurnRunner::builder(no_step).stores(&stores).build()?;
-        Ok(Self::Turn { runner, id })
+        Ok(Self::Turn { runner, id, store: store_option(stores.url()) })
     }
 
     /// Opens a file or an artifact, and returns the kind of an artifact with it.
@@ -230,11 +236,12 @@ impl ArtifactSource {
     ) -> Result<(Arc<dyn SpoolReader>, Option<ArtifactKind>)> {
         match self {
             Self::Files => Ok((Arc::new(open_file(name)?), None)),
-            Self::Turn { runner, id } => {
+            Self::Turn { runner, id, store } => {
                 let handle = name.to_string_lossy();
                 let Some(artifact) = runner.open_artifact(id, &handle).await? else {
                     let error = UserError::new(format!("turn `{id}` has no artifact `{handle}`"));
-                    return Err(error.code(FailureCode::NotFound).into());
+                    let hint = format!("`haft artifact list --turn {id}{store}` lists them");
+                    return Err(error.hint(hint).code(FailureCode::NotFound).into());
                 };
                 Ok((Arc::clone(artifact.reader()), Some(artifact.kind().clone())))
             }
@@ -250,9 +257,21 @@ impl ArtifactSource {
     }
 }
 
+/// Whether a name looks like the handle of an artifact: the beginning of a hash.
+fn is_handle(name: &Path) -> bool {
+    let name = name.to_string_lossy();
+    let hash = name.split('#').next().unwrap_or_default();
+    hash.len() >= 8 && hash.chars().all(|it| it.is_ascii_hexdigit())
+}
+
 /// Opens a file as an artifact. Its line index is cached, so that later queries are fast.
 fn open_file(file: &Path) -> Result<FileSpoolReader> {
     let failed = || format!("cannot read `{}`", file.display());
+    if !file.exists() && is_handle(file) {
+        let error = UserError::new(format!("there is no file `{}`", file.display()));
+        let hint = format!("a handle needs its turn: {} --turn last", file.display());
+        return Err(error.hint(hint).into());
+    }
     let opened = match create_index_path(file) {
         Some(index) => FileSpoolReader::open_with_index(file, index),
         None => FileSpoolReader::open(file),

@@ -18,7 +18,7 @@ use super::run::{
 };
 use crate::agent::Agent;
 use crate::args::{ChatArgs, RunOptions};
-use crate::conversations::{find_conversation, list_turns_of};
+use crate::conversations::{CHAT, find_conversation, list_turns_of, short_conversation};
 use crate::keyboard::{Keyboard, KeyboardInput};
 use crate::markdown::MarkdownStream;
 use crate::stop_signals::{StopListener, StopSignal, StopSignals};
@@ -44,7 +44,7 @@ pub(super) async fn run_chat(
             print_history(&stores, &id, terminal).await?;
             (id, Some(newest))
         }
-        None => (format!("chat-{}", Uuid::new_v4()), None),
+        None => (format!("{CHAT}{}", Uuid::new_v4()), None),
     };
     let builder = build_runner(&agent, &args.options)?;
     let mut session = TurnSession::new(
@@ -141,7 +141,7 @@ async fn read_message(
 
 fn print_greeting(agent: &Agent, conversation: &str, terminal: &Terminal) {
     if Keyboard::is_interactive() {
-        let name = agent.name();
+        let (name, conversation) = (agent.name(), short_conversation(conversation));
         for text in [
             format!(
                 "{name}: Ctrl-C cancels a turn, Ctrl-D or /quit ends the conversation, /help lists commands"

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use haft::DispatchExecutor as _;
 use haft::testing::{ProofOptions, prove_schema};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::count_noun;
 #[cfg(feature = "mcp")]
@@ -120,14 +120,7 @@ fn check_executor(agent: &Agent, model: Option<&str>, findings: &mut Findings) {
     }
     let locate = |error: anyhow::Error| match model {
         None if agent.file.model.is_some() => {
-            let is_about_options = error.to_string().contains("the options of");
-            let key = if is_about_options { "options" } else { "model" };
-            let located = agent.error_at(&[key], &error);
-            match error.downcast_ref::<UserError>().and_then(UserError::advice) {
-                Some(hint) => located.hint(hint),
-                None => located,
-            }
-            .into()
+            with_advice(agent.error_at(&["model"], &error), &error).into()
         }
         _ => error,
     };
@@ -143,13 +136,52 @@ fn check_executor(agent: &Agent, model: Option<&str>, findings: &mut Findings) {
             let limits = agent.limits_with(&executor.description());
             limits.err().into_iter().for_each(|error| findings.add_error(error));
         }
-        Err(error) => return findings.add_error(locate(error)),
+        Err(error) => {
+            let wrong = name.map(|it| find_wrong_options(agent, it)).unwrap_or_default();
+            if wrong.is_empty() {
+                findings.add_error(locate(error));
+            }
+            wrong.into_iter().for_each(|error| findings.add_error(error));
+            return;
+        }
     }
     let purpose = ExecutorUse::Run { plain_http: false };
     if let Err(error) = ModelExecutor::select_for(agent, model, purpose)
         && let Ok(error) = locate(error).downcast()
     {
         findings.warnings.push(error);
+    }
+}
+
+/// Adds the advice of another error.
+fn with_advice(error: UserError, other: &anyhow::Error) -> UserError {
+    match other.downcast_ref::<UserError>().and_then(UserError::advice) {
+        Some(hint) => error.hint(hint),
+        None => error,
+    }
+}
+
+/// Finds the options of the agent file that a model refuses, each one at its line. Nothing is found if the model cannot be
+/// used without options either.
+fn find_wrong_options(agent: &Agent, model: &str) -> Vec<UserError> {
+    let Ok(config) = UserConfig::read() else { return Vec::new() };
+    let try_with =
+        |options| ModelExecutor::of_name(model, options, &config, ExecutorUse::Show).map(drop);
+    if try_with(Map::new()).is_err() {
+        return Vec::new();
+    }
+    let options = &agent.file.options;
+    let alone = options.iter().filter_map(|(key, value)| {
+        let error = try_with(Map::from_iter([(key.clone(), value.clone())])).err()?;
+        Some(with_advice(agent.error_at(&["options", key], &error), &error))
+    });
+    let alone: Vec<UserError> = alone.collect();
+    match try_with(options.clone()) {
+        // Options that exclude each other.
+        Err(error) if alone.is_empty() => {
+            vec![with_advice(agent.error_at(&["options"], &error), &error)]
+        }
+        _ => alone,
     }
 }
 

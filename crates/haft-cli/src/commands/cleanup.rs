@@ -30,7 +30,7 @@ pub(super) async fn cancel_turn(args: &CancelArgs, terminal: &Terminal) -> Resul
     };
     if !matches!(report.outcome, TurnOutcome::Cancelled { .. }) {
         let outcome = &report.outcome;
-        return Err(UserError::new(format!("turn `{id}` has ended before: {outcome}")).into());
+        return Err(UserError::new(format!("turn `{id}` has already ended: {outcome}")).into());
     }
     print_line(format_args!("{} {id}", terminal.style_stderr(TextRole::Warning, "cancelled")));
     Ok(ExitCode::SUCCESS)
@@ -68,7 +68,8 @@ pub(super) async fn collect_garbage(args: &GcArgs) -> Result<ExitCode> {
         Some(_) => format!("{} removed\n", count_noun(report.turns, "turn")),
         None => String::new(),
     };
-    super::print_text(&format!("{turns}{} removed\n", report.content + orphans))
+    let results = count_noun(report.content + orphans, "stored result");
+    super::print_text(&format!("{turns}{results} removed\n"))
 }
 
 /// Builds a runner that takes no steps.

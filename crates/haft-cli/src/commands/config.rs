@@ -6,8 +6,10 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result};
 use toml_edit::{DocumentMut, Item, Table, Value};
 
+use super::run::split_model_name;
 use crate::args::{ConfigArgs, ConfigCommand};
 use crate::config::{UserConfig, config_path};
+use crate::model_providers::ProviderSpec;
 use crate::terminal::{Terminal, TextRole, print_line, sanitize};
 use crate::user_error::{FailureCode, UserError};
 
@@ -20,12 +22,33 @@ pub(super) fn run_config_command(args: &ConfigArgs, terminal: &Terminal) -> Resu
         Some(ConfigCommand::Path) => super::print_text(&format!("{}\n", path.display())),
         Some(ConfigCommand::Get { key }) => print_value(&path, key),
         Some(ConfigCommand::Set { key, value }) => {
-            change_config(&path, |document| set_value(document, key, value))
+            if key == "model" {
+                split_model_name(value)?;
+            }
+            let done = change_config(&path, |document| set_value(document, key, value))?;
+            if key == "model" {
+                warn_of_unknown_provider(value, terminal)?;
+            }
+            Ok(done)
         }
         Some(ConfigCommand::Unset { key }) => {
             change_config(&path, |document| remove_value(document, key))
         }
     }
+}
+
+/// Says that the provider of the default model is not known yet. Its table may be set afterwards.
+fn warn_of_unknown_provider(model: &str, terminal: &Terminal) -> Result<()> {
+    let (provider, _) = split_model_name(model)?;
+    let Err(error) = ProviderSpec::find(provider, &UserConfig::read()?) else { return Ok(()) };
+    let label = terminal.style_stderr(TextRole::Warning, "warning");
+    print_line(format_args!("{label}: {}", sanitize(&error.to_string())));
+    let label = terminal.style_stderr(TextRole::Warning, "hint");
+    let key = sanitize(&format!("providers.{provider}.base_url"));
+    print_line(format_args!(
+        "{label}: `haft models` lists the providers; `haft config set {key} URL` adds one"
+    ));
+    Ok(())
 }
 
 fn show_config(path: &Path, terminal: &Terminal) -> Result<ExitCode> {

@@ -12,10 +12,11 @@ use super::{count_noun, format_age, print_text};
 use crate::args::{ConversationsArgs, ConversationsCommand, ExportFormat, StoreArg};
 use crate::conversations::{
     Conversation, find_conversation, list_conversations, list_turns_of, load_titles,
-    rename_conversation,
+    rename_conversation, short_conversation,
 };
 use crate::store::{open_store, open_store_to_read};
 use crate::terminal::{Terminal, TextRole, print_line, sanitize};
+use crate::text_width::{display_width, elide_columns, pad_end};
 use crate::user_error::FailureCode;
 
 pub(super) async fn run_conversations_command(
@@ -27,7 +28,13 @@ pub(super) async fn run_conversations_command(
         Some(ConversationsCommand::Rename { conversation, title, store }) => {
             let stores = open_store(&store.find_address()).await?;
             let id = find_conversation(&stores, &conversation).await?;
-            rename_conversation(&stores, id, title).await?;
+            rename_conversation(&stores, id.clone(), title.clone()).await?;
+            let label = terminal.style_stderr(TextRole::Success, "renamed");
+            let id = sanitize(short_conversation(&id));
+            match title.is_empty() {
+                true => print_line(format_args!("removed the title of {id}")),
+                false => print_line(format_args!("{label} {id}: {}", sanitize(&title))),
+            }
             Ok(ExitCode::SUCCESS)
         }
         Some(ConversationsCommand::Remove { conversation, store }) => {
@@ -57,7 +64,7 @@ async fn remove_conversation(
     }
     let (label, turns) =
         (terminal.style_stderr(TextRole::Warning, "removed"), count_noun(turns.len(), "turn"));
-    print_line(format_args!("{label} {}: {turns}", sanitize(id)));
+    print_line(format_args!("{label} {}: {turns}", sanitize(short_conversation(id))));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -74,6 +81,10 @@ async fn print_conversations(
         print_line(format_args!("no conversations"));
         return Ok(FailureCode::NotFound.into());
     }
+    let ids = all.iter().map(|it| sanitize(short_conversation(&it.id)));
+    let id_width = ids.map(|it| display_width(&it)).max().unwrap_or_default();
+    let counts = all.iter().map(|it| count_noun(it.turns.len(), "turn").len());
+    let count_width = counts.max().unwrap_or_default();
     let mut text = String::new();
     for conversation in &all {
         let title = match titles.get(&conversation.id) {
@@ -92,13 +103,21 @@ async fn print_conversations(
             text.push_str(&format!("{line}\n"));
             continue;
         }
-        let id = terminal.style_stdout(TextRole::Key, sanitize(&conversation.id));
+        let id = pad_end(&sanitize(short_conversation(&conversation.id)), id_width);
+        let id = terminal.style_stdout(TextRole::Key, id);
         let age = newest_at.map(format_age).unwrap_or_default();
         let turns = count_noun(turns, "turn");
-        text.push_str(&format!("{id}  {age:>8}  {turns}  {}\n", sanitize(&title)));
+        let title = sanitize(&title);
+        let used = id_width + count_width + AGE_AND_GAPS;
+        let room = terminal.stdout_columns().map(|it| it.saturating_sub(used).max(8));
+        let title = room.map_or_else(|| title.clone(), |room| elide_columns(&title, room));
+        text.push_str(&format!("{id}  {age:>8}  {turns:<count_width$}  {title}\n"));
     }
     print_text(&text)
 }
+
+/// The columns of the age, and of the gaps around it and before the title.
+const AGE_AND_GAPS: usize = 14;
 
 /// The beginning of the first message of a conversation.
 async fn first_message(conversation: &Conversation, stores: &OpenStores) -> Result<String> {

@@ -3,14 +3,17 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
+use haft::stores::OpenStores;
 use haft::tools::{CallPreview, PreviewKind};
 use haft::turn::Gate;
 use haft::turn::{Clock as _, Gatekeeper, SettleError, StandingApproval, SystemClock};
 use serde_json::{Value, json};
 
 use super::run::{DEFAULT_GRANT_TIME, expects_approval};
+use super::turns::is_held;
 use crate::args::{AlwaysArgs, ApproveArgs, DecisionArgs, DenyArgs, GatesArgs, GrantSelection};
-use crate::store::{find_open_gate, open_store, open_store_to_read, short_gate_id};
+use crate::store::{find_open_gate, open_store, open_store_to_read, short_gate_id, short_id};
+use crate::store_address::store_option;
 use crate::terminal::{Terminal, TextRole, print_line, sanitize};
 use crate::user_error::UserError;
 
@@ -75,12 +78,23 @@ pub(super) fn format_preview(
     text
 }
 
+/// The call that a gate is about: its tool and its arguments, as a call is printed elsewhere.
+pub(super) fn call_of_gate(gate: &Gate) -> Option<String> {
+    let fields = gate.payload.as_object().filter(|it| it.len() == 2)?;
+    let tool = fields.get("tool").and_then(Value::as_str)?;
+    Some(format!("{tool} {}", fields.get("arguments")?))
+}
+
 fn gate_to_text(gate: &Gate, terminal: &Terminal) -> String {
     let id = terminal.style_stdout(TextRole::Key, short_gate_id(gate));
     let mut text = format!("{id}  {}\n", sanitize(&gate.reason));
     text.push_str(&format!("  turn     {}\n", gate.turn));
-    if !gate.payload.is_null() {
-        text.push_str(&format!("  payload  {}\n", sanitize(&gate.payload.to_string())));
+    match call_of_gate(gate) {
+        Some(call) => text.push_str(&format!("  call     {}\n", sanitize(&call))),
+        None if gate.payload.is_null() => {}
+        None => {
+            text.push_str(&format!("  payload  {}\n", sanitize(&gate.payload.to_string())));
+        }
     }
     // An approval is yes or no, which needs no schema.
     if let Some(schema) = gate.schema.as_ref().filter(|_| !expects_approval(gate)) {
@@ -125,6 +139,7 @@ pub(super) async fn approve_gate(args: &ApproveArgs, terminal: &Terminal) -> Res
         terminal.style_stderr(TextRole::Success, done),
         short_gate_id(&gate)
     ));
+    print_resume_hint(&stores, &gate, terminal).await?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -153,7 +168,22 @@ pub(super) async fn deny_gate(args: &DenyArgs, terminal: &Terminal) -> Result<Ex
         terminal.style_stderr(TextRole::Warning, "denied"),
         short_gate_id(&gate)
     ));
+    print_resume_hint(&stores, &gate, terminal).await?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Says how the turn of a gate goes on, if no process is waiting for the decision.
+async fn print_resume_hint(stores: &OpenStores, gate: &Gate, terminal: &Terminal) -> Result<()> {
+    let Some(turn) = stores.turns().summary(gate.turn.clone()).await? else { return Ok(()) };
+    if turn.status.is_final() || is_held(&turn) {
+        return Ok(());
+    }
+    let (id, store) = (short_id(&turn.id), store_option(stores.url()));
+    let hint = format!(
+        "no process runs the turn; haft resume {id}{store} continues it, unless a worker does"
+    );
+    print_line(format_args!("{}", terminal.style_stderr(TextRole::Muted, hint)));
+    Ok(())
 }
 
 fn parse_json(text: &str, what: &str) -> Result<Value, UserError> {

@@ -6,6 +6,7 @@ use anyhow::Result;
 use haft::turn::{Gatekeeper, Grant, GrantScope, ListedGrant};
 use serde_json::{Value, json};
 
+use super::format_time;
 use crate::args::{GrantsArgs, GrantsCommand};
 use crate::store::{open_store, open_store_to_read, require_unique};
 use crate::terminal::{Terminal, TextRole, print_line, sanitize};
@@ -100,6 +101,7 @@ fn describe_grant(grant: &Grant) -> String {
         GrantScope::Agent(agent) => format!("by agent {agent}"),
         _ => "elsewhere".to_owned(),
     };
-    let end = grant.expires_at.map(|it| format!(", until {it}")).unwrap_or_default();
-    sanitize(&format!("{calls} {scope}\n  given by {} at {}{end}", grant.by, grant.at))
+    let end = grant.expires_at.map(|it| format!(", until {}", format_time(it)));
+    let (by, at, end) = (&grant.by, format_time(grant.at), end.unwrap_or_default());
+    sanitize(&format!("{calls} {scope}\n  given by {by} at {at}{end}"))
 }

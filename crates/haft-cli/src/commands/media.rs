@@ -17,6 +17,7 @@ use haft::turn::TurnRunner;
 use serde_json::json;
 
 use crate::args::{MediaArgs, MediaCommand, StoreArg};
+use crate::shell_word::quote_word;
 use crate::store::{find_turn, open_store_to_read};
 use crate::terminal::{Terminal, TextRole, print_line, sanitize};
 use crate::user_error::{FailureCode, UserError};
@@ -30,7 +31,7 @@ pub(super) async fn run_media_command(args: MediaArgs, terminal: &Terminal) -> R
         MediaCommand::Save { turn, name, output, force, store } => {
             let media = load_media(&turn, &store).await?;
             let media = match name {
-                Some(name) => vec![find_media(media, &name)?],
+                Some(name) => vec![find_media(&turn, media, &name)?],
                 None => media,
             };
             save_media(&media, output.as_deref(), force).await
@@ -38,7 +39,7 @@ pub(super) async fn run_media_command(args: MediaArgs, terminal: &Terminal) -> R
         MediaCommand::Show { turn, name, store } => {
             let media = load_media(&turn, &store).await?;
             let media = match name {
-                Some(name) => find_media(media, &name)?,
+                Some(name) => find_media(&turn, media, &name)?,
                 None => {
                     let image = media.into_iter().find(|it| it.mime_type().starts_with("image/"));
                     image.ok_or_else(|| {
@@ -46,7 +47,7 @@ pub(super) async fn run_media_command(args: MediaArgs, terminal: &Terminal) -> R
                     })?
                 }
             };
-            show_media(&media).await
+            show_media(&turn, &media).await
         }
     }
 }
@@ -84,7 +85,7 @@ fn print_list(media: &[Media], as_json: bool, terminal: &Terminal) -> Result<Exi
 }
 
 /// Finds a medium by its number, its file name or its id.
-fn find_media(media: Vec<Media>, name: &str) -> Result<Media> {
+fn find_media(turn: &str, media: Vec<Media>, name: &str) -> Result<Media> {
     let number = name.parse::<usize>().ok().and_then(|it| it.checked_sub(1));
     let is_called =
         |item: &Media| item.filename() == name || item.id().is_some_and(|id| id.as_str() == name);
@@ -92,7 +93,8 @@ fn find_media(media: Vec<Media>, name: &str) -> Result<Media> {
     let found = at.and_then(|at| media.into_iter().nth(at));
     found.ok_or_else(|| {
         let error = UserError::new(format!("the turn has no media `{name}`"));
-        error.hint("`haft media list TURN` lists them").code(FailureCode::NotFound).into()
+        let hint = format!("`haft media list {}` lists them", quote_word(turn));
+        error.hint(hint).code(FailureCode::NotFound).into()
     })
 }
 
@@ -142,13 +144,14 @@ async fn copy_media(media: &Media, out: &mut impl Write) -> Result<()> {
     Ok(out.flush()?)
 }
 
-async fn show_media(media: &Media) -> Result<ExitCode> {
+async fn show_media(turn: &str, media: &Media) -> Result<ExitCode> {
     let protocol = inline_image::ImageProtocol::detect().filter(|_| stdout().is_terminal());
     let protocol = protocol.filter(|it| it.can_show(media.mime_type()));
     let Some(protocol) = protocol else {
         let error =
             UserError::new(format!("this terminal cannot show {}", sanitize(media.mime_type())));
-        let hint = format!("save it instead: haft media save TURN {}", sanitize(media.filename()));
+        let (turn, name) = (quote_word(turn), quote_word(media.filename()));
+        let hint = format!("save it instead: haft media save {turn} {name}");
         return Err(error.hint(hint).into());
     };
     let mut bytes = Vec::new();

@@ -29,7 +29,7 @@ use haft::turn::{
 use self::attachments::Attachments;
 pub(super) use self::gate_reply::{DEFAULT_GRANT_TIME, expects_approval};
 use self::model_executor::{CHANGE_EXECUTOR, check_model_option};
-pub(super) use self::model_executor::{ExecutorUse, ModelExecutor};
+pub(super) use self::model_executor::{ExecutorUse, ModelExecutor, split_model_name};
 use self::recording_file::RecordingFile;
 pub(super) use self::recording_file::replay_recording;
 pub(super) use self::request_view::{ShownRequest, StoredFacts};

@@ -1,5 +1,6 @@
 //! `haft tools`, `haft describe`
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -20,7 +21,7 @@ pub(super) async fn list_tools(args: &ToolsArgs, terminal: &Terminal) -> Result<
     let query_tools = if args.all { query_tools(&agent)? } else { Vec::new() };
     let tools = agent.tools.iter().chain(&query_tools);
     // Names of tools are ASCII.
-    let width = tools.clone().map(|it| it.name().as_str().len()).max().unwrap_or_default().max(20);
+    let width = tools.clone().map(|it| it.name().as_str().len()).max().unwrap_or_default();
     let mut text = String::new();
     for tool in tools {
         if args.json {
@@ -29,7 +30,7 @@ pub(super) async fn list_tools(args: &ToolsArgs, terminal: &Terminal) -> Result<
             let name =
                 terminal.style_stdout(TextRole::Key, format!("{:<width$}", tool.name().as_str()));
             let first_line = tool.description().lines().next().unwrap_or_default();
-            text.push_str(&format!("{name} {}\n", sanitize(first_line)));
+            text.push_str(&format!("{name}  {}\n", sanitize(first_line)));
         }
     }
     super::print_text(&text)
@@ -66,6 +67,12 @@ fn tool_to_json(tool: &Tool) -> Result<Value> {
 fn query_tools(agent: &Agent) -> Result<Vec<Tool>> {
     let registry = ToolRegistry::with_tools(agent.tools.iter().cloned())?;
     Ok(standard_formats().query_tools(&registry.declared_kinds())?)
+}
+
+/// The names of the tools with which a model queries artifacts.
+pub(super) fn query_tool_names() -> Result<HashSet<String>> {
+    let tools = standard_formats().query_tools(ARTIFACT_KINDS)?;
+    Ok(tools.iter().map(|tool| tool.name().to_string()).collect())
 }
 
 /// Finds a tool of an agent by its name.

@@ -22,13 +22,17 @@ use crate::user_error::{FailureCode, UserError};
 /// What a person reads as the status of a turn. One that no process holds, and that can be resumed, is interrupted: the
 /// store calls it suspended if its process left it in order, and running if its process died.
 fn status_word(summary: &TurnSummary) -> &'static str {
-    let now = SystemClock::new().now();
-    let is_held = summary.holder.is_some() && summary.held_until.is_some_and(|until| until > now);
     match summary.status {
         TurnStatus::Suspended => "interrupted",
-        TurnStatus::Running if !is_held => "interrupted",
+        TurnStatus::Running if !is_held(summary) => "interrupted",
         status => status.as_str(),
     }
+}
+
+/// Whether a process holds the lease of a turn.
+pub(super) fn is_held(summary: &TurnSummary) -> bool {
+    let now = SystemClock::new().now();
+    summary.holder.is_some() && summary.held_until.is_some_and(|until| until > now)
 }
 
 fn status_role(status: TurnStatus) -> TextRole {

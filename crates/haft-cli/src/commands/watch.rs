@@ -9,9 +9,8 @@ use haft::turn::{TurnOutcome, TurnRunner};
 
 use super::run::{TurnOutput, TurnPrinter, exit_code, load_cost};
 use crate::args::WatchArgs;
-use crate::shell_word::quote_word;
 use crate::store::{find_turn, open_store};
-use crate::store_address::show_url;
+use crate::store_address::store_option;
 use crate::terminal::Terminal;
 
 /// Prints the events of a turn that another process runs, until it ends or waits.
@@ -31,13 +30,12 @@ pub(super) async fn watch_turn(args: &WatchArgs, terminal: &Terminal) -> Result<
         printer.print_event(&event);
     }
     let Some(report) = follower.report() else { return Ok(ExitCode::SUCCESS) };
-    let store = show_url(&address.url);
     if matches!(report.outcome, TurnOutcome::Waiting { .. }) && !args.json {
         let gates = runner.gates().open_gates(Some(id.clone())).await?;
-        gates.iter().for_each(|gate| printer.print_waiting_gate(gate, &store));
+        gates.iter().for_each(|gate| printer.print_waiting_gate(gate, &address.url));
     }
     let cost = load_cost(&stores, &id).await;
-    let command = format!("haft watch {id} --store {}", quote_word(&store));
+    let command = format!("haft watch {id}{}", store_option(&address.url));
     printer.print_outcome(report, cost, &command);
     Ok(exit_code(report))
 }

@@ -25,7 +25,7 @@ fn a_new_agent_runs_at_once() {
     assert!(shown.contains("What time is it") && shown.contains("succeeded"), "{shown}");
     assert_eq!(cli(&["resume", id]).lines().next(), Some("exit 0"));
     assert!(cli(&["new", "hello"]).contains("already exists"));
-    assert_eq!(cli(&["gc"]), "exit 0\n--- out\n0 removed");
+    assert_eq!(cli(&["gc"]), "exit 0\n--- out\n0 stored results removed");
 }
 
 #[test]

@@ -106,6 +106,18 @@ fn json_and_markdown() {
 
 /// A line far longer than a page is printed completely.
 #[test]
+fn a_handle_needs_its_turn() {
+    let dir = tempfile::tempdir().unwrap();
+    let asked = run_haft(dir.path(), &["artifact", "head", "2124fadf"]);
+    assert_eq!(
+        asked,
+        "exit 1\n--- err\nerror: there is no file `2124fadf`\nhint: a handle needs its turn: 2124fadf --turn last"
+    );
+    let asked = run_haft(dir.path(), &["artifact", "head", "no-file"]);
+    assert!(asked.contains("error: cannot read `no-file`") && !asked.contains("hint"), "{asked}");
+}
+
+#[test]
 fn long_lines_are_whole() {
     let dir = tempfile::tempdir().unwrap();
     let long = "é".repeat(3_000_000);

@@ -49,7 +49,7 @@ fn what_cannot_work_is_found_without_a_model() {
     "#);
     // Arguments that are known only at run time, calls that are meant to fail, and artifact queries.
     let fine = "steps:\n  - call:\n      - list_files: {}\n      - read_file: 7\n  - expect:\n      read_file: { error: true }\n    \
-                call:\n      - read_file: { path: '{{ last.list_files }}' }\n      - artifact_grep: { callId: '{{ handle.list_files }}', pattern: x }\n  - say: over\n";
+                call:\n      - read_file: { path: '{{ last.list_files }}' }\n      - artifact_list: {}\n      - artifact_grep: { callId: '{{ handle.list_files }}', pattern: x }\n  - say: over\n";
     assert_snapshot!(check(files, fine), @r"
     exit 0
     --- out
@@ -58,7 +58,7 @@ fn what_cannot_work_is_found_without_a_model() {
     assert_snapshot!(check("model = 'openai:m'\noptions.temperatur = 1", say), @r"
     exit 1
     --- err
-    error: a/agent.toml:4: `options`: the options of `openai-chat-completions` were refused: there is no option `temperatur`; did you mean `temperature`?
+    error: a/agent.toml:4: `options.temperatur`: the options of `openai-chat-completions` were refused: there is no option `temperatur`; did you mean `temperature`?
     ");
     assert_snapshot!(check("[tools.command.'look.up']\ndescription = 'T.'\nargv = ['ls']", say), @r"
     exit 0
@@ -75,6 +75,81 @@ fn what_cannot_work_is_found_without_a_model() {
     --- err
     warning: tool `t` has a description of 1500 characters; OpenAI accepts at most 1024
     ");
+}
+
+/// One run lists everything that is wrong with one tool, one pack and the options, each at its own line.
+#[test]
+fn all_errors_of_one_table_are_listed_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    write_agent(
+        dir.path(),
+        r#"
+system = "x"
+model = "openai:m"
+[options]
+temprature = 3
+max_tokns = 1
+[approvals]
+require = ["tagg", "get", "list_files"]
+[tools.files]
+only = ["read_fil", "list_files", "write_file"]
+[tools.command.tag]
+description = ""
+argv = ["echo", "{nam}", "{oth}"]
+timeout = 0
+artifact = "txt"
+[tools.command.tag.args]
+name = { required = true }
+n = { type = "integer", pattern = "x" }
+v = { values = ["a"], min = 1 }
+[tools.command.list]
+description = ""
+argv = ["echo"]
+[tools.command.list.args]
+p = { pattern = "(" }
+[tools.http.get]
+description = "Gets."
+url = "https://example.org/{city}"
+timeout = 0
+query = { a = "{b}" }
+headers = { A = "{env.KEY}" }
+args.town = {}
+"#,
+    );
+    assert_snapshot!(run_haft(dir.path(), &["check", "a"]), @r#"
+    exit 1
+    --- err
+    error: a/agent.toml:5: `options.temprature`: the options of `openai-chat-completions` were refused: there is no option `temprature`; did you mean `temperature`?
+    error: a/agent.toml:6: `options.max_tokns`: the options of `openai-chat-completions` were refused: there is no option `max_tokns`; did you mean `max_tokens`?
+    error: a/agent.toml:8: `approvals.require`: there is no tool `tagg`
+    hint: did you mean `tag`?
+    error: a/agent.toml:10: `tools.files.only`: the pack `files` has no tool `read_fil`
+    hint: did you mean `read_file`?
+    error: a/agent.toml:10: `tools.files.only`: `write_file` requires write access
+    hint: set `write = true`
+    error: a/agent.toml:13: `tools.command.tag.argv`: `{nam}` uses `nam`, which is not in `args`
+    hint: did you mean `name`?
+    error: a/agent.toml:13: `tools.command.tag.argv`: `{oth}` uses `oth`, which is not in `args`
+    hint: valid names: n, name, v
+    error: a/agent.toml:14: `tools.command.tag.timeout`: the timeout must not be 0
+    hint: set it to a number of seconds
+    error: a/agent.toml:15: `tools.command.tag.artifact`: unknown artifact kind `txt`
+    hint: did you mean `text`?
+    error: a/agent.toml:18: `tools.command.tag.args.n.pattern`: `pattern` and `values` apply only to strings and lists
+    error: a/agent.toml:19: `tools.command.tag.args.v.values`: `values` excludes `min`, `max` and `pattern`
+    hint: keep only `values`
+    error: a/agent.toml:21: `tools.command.list.description`: a tool needs a description: the model chooses by it
+    error: a/agent.toml:24: `tools.command.list.args.p`: the pattern `(` cannot be used: it is not an ECMAScript pattern
+    error: a/agent.toml:27: `tools.http.get.url`: `{city}` uses `city`, which is not in `args`
+    hint: valid names: town
+    error: a/agent.toml:28: `tools.http.get.timeout`: the timeout must not be 0
+    hint: set it to a number of seconds
+    error: a/agent.toml:29: `tools.http.get.query.a`: `{b}` uses `b`, which is not in `args`
+    hint: valid names: town
+    error: a/agent.toml:30: `tools.http.get.headers.A`: the variable `KEY` is not listed in `env`
+    hint: add it: env = ["KEY"]
+    17 errors
+    "#);
 }
 
 /// One run lists everything, in the order of the file, and says where it is.

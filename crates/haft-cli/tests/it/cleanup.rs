@@ -48,10 +48,13 @@ fn content_of_turns_that_the_database_does_not_know_stays() {
     let before = content_count(dir.path());
     fs::remove_file(dir.path().join(".haft/haft.sqlite")).unwrap();
     let said = run_haft(dir.path(), &["gc"]);
-    assert!(said.starts_with("exit 0\n--- out\n0 removed\n"), "{said}");
+    assert!(said.starts_with("exit 0\n--- out\n0 stored results removed\n"), "{said}");
     assert!(said.contains("1 result of turns that are not in this database"), "{said}");
     assert_eq!(content_count(dir.path()), before);
-    assert_eq!(run_haft(dir.path(), &["gc", "--force"]), "exit 0\n--- out\n1 removed");
+    assert_eq!(
+        run_haft(dir.path(), &["gc", "--force"]),
+        "exit 0\n--- out\n1 stored result removed"
+    );
     assert_eq!(content_count(dir.path()), 0);
 }
 
@@ -61,7 +64,7 @@ fn what_dead_writers_left_is_removed() {
     run_large_turn(dir.path());
     let before = content_count(dir.path());
     fs::write(dir.path().join(".haft/spools/.writing-1-1.tmp"), "half").unwrap();
-    assert_eq!(run_haft(dir.path(), &["gc"]), "exit 0\n--- out\n1 removed");
+    assert_eq!(run_haft(dir.path(), &["gc"]), "exit 0\n--- out\n1 stored result removed");
     assert_eq!(content_count(dir.path()), before);
 }
 
@@ -70,8 +73,14 @@ fn turns_are_removed_by_id_and_by_age() {
     let dir = tempfile::tempdir().unwrap();
     let cli = |words: &[&str]| run_haft(dir.path(), words);
     run_large_turn(dir.path());
-    assert_eq!(cli(&["gc", "--older-than", "1d"]), "exit 0\n--- out\n0 turns removed\n0 removed");
-    assert_eq!(cli(&["gc", "--older-than", "0s"]), "exit 0\n--- out\n1 turn removed\n1 removed");
+    assert_eq!(
+        cli(&["gc", "--older-than", "1d"]),
+        "exit 0\n--- out\n0 turns removed\n0 stored results removed"
+    );
+    assert_eq!(
+        cli(&["gc", "--older-than", "0s"]),
+        "exit 0\n--- out\n1 turn removed\n1 stored result removed"
+    );
     assert_eq!(content_count(dir.path()), 0);
     run_large_turn(dir.path());
     let id = newest_turn(dir.path());
@@ -95,7 +104,10 @@ fn a_turn_that_runs_is_not_touched_and_one_whose_process_died_is_cancelled() {
         let said = cli(&words);
         assert!(said.starts_with("exit 1") && said.contains("is run by"), "{said}");
     }
-    assert_eq!(cli(&["gc", "--older-than", "0s"]), "exit 0\n--- out\n0 turns removed\n0 removed");
+    assert_eq!(
+        cli(&["gc", "--older-than", "0s"]),
+        "exit 0\n--- out\n0 turns removed\n0 stored results removed"
+    );
     child.kill().unwrap();
     child.wait().unwrap();
     // The lease of the dead process ends after a few seconds.

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::http::{response, serve_all};
 use super::support::{haft, run_haft, transcript};
 
 /// Copies an example without its generated files.
@@ -88,7 +89,22 @@ fn the_media_maker_draws() {
     let chart = call(r#"{"title": "a < b & c", "values": "1 2.5"}"#);
     assert!(chart.contains("<svg") && chart.contains("a &lt; b &amp; c"), "{chart}");
     assert!(call(r#"{"title": "x", "values": "1;2"}"#).starts_with("exit 1"));
+    // No model reads SVG. The turn goes on, and `haft show` has what the model saw of the picture.
+    let json = |body| response("200 OK\r\ncontent-type: application/json", body);
+    let port = serve_all(vec![json(DRAW), json(DRAWN)]);
+    let mut run = haft(dir.path());
+    run.env("OPENAI_BASE_URL", format!("http://127.0.0.1:{port}/v1"));
+    let ran =
+        transcript(&run.args(["run", "media-maker", "--model", "openai:m"]).output().unwrap());
+    assert!(ran.starts_with("exit 0\n--- out\nDrawn."), "{ran}");
+    let shown = run_haft(dir.path(), &["show", "last"]);
+    assert!(shown.contains("[media: draw_chart.svg, image/svg+xml, 413 B]"), "{shown}");
+    assert!(shown.contains("save an image or a document: haft media save "), "{shown}");
 }
+
+const DRAW: &str = r#"{"id":"c","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"draw_chart","arguments":"{\"title\":\"T\",\"values\":\"1 2\"}"}}]},"finish_reason":"tool_calls"}]}"#;
+
+const DRAWN: &str = r#"{"id":"c","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Drawn."},"finish_reason":"stop"}]}"#;
 
 #[test]
 fn the_approval_flow_writes_only_what_was_allowed() {

@@ -25,7 +25,8 @@ fn another_process_approves_a_call() {
     assert!(list.contains("May I make this file?"), "{list}");
     let json = run_haft(dir.path(), &["gates", "--json"]);
     assert_eq!(json_string(&json, "gate"), gate, "{json}");
-    assert!(list.contains(r#""arguments":{"name":"made"}"#), "{list}");
+    assert!(list.contains(r#"  call     touch {"name":"made"}"#), "{list}");
+    assert!(json.contains(r#""payload":{"arguments":{"name":"made"},"tool":"touch"}"#), "{json}");
     let wrong = run_haft(dir.path(), &["approve", &gate, "\"blue\""]);
     assert!(wrong.starts_with("exit 1") && wrong.contains("still open"), "{wrong}");
     assert!(!dir.path().join("a/made").exists());
@@ -94,8 +95,26 @@ fn a_turn_is_parked_at_its_gate() {
     assert!(listed.contains(&format!("{short}  May I make this file?")), "{listed}");
     assert!(!listed.contains("boolean"), "an approval needs no schema: {listed}");
     assert!(cli(&["approve", &format!("{short_turn}/zz")]).starts_with("exit 3"));
-    let done = cli(&["approve", &short]);
-    assert!(done.contains(&format!("approved {short}")), "{done}");
+    let shown = cli(&["show", "last"]);
+    let decide = format!("decide: haft approve {short}, or haft deny {short} \"REASON\"");
+    assert!(
+        shown.contains("open gate  May I make this file?") && shown.contains(&decide),
+        "{shown}"
+    );
+    // `last` is the newest turn here, too, and nothing runs it.
+    let done = cli(&["approve", "last"]);
+    let hint = format!(
+        "no process runs the turn; haft resume {short_turn} continues it, unless a worker does"
+    );
+    assert_eq!(done, format!("exit 0\n--- err\napproved {short}\n{hint}"));
+    assert!(cli(&["approve", "last"]).starts_with("exit 3"));
+    // Commands that are printed for another store name it.
+    let parked = cli(&["run", "a", "--gates", "park", "--store", "other store"]);
+    assert!(parked.contains("/1cc5e293 --store 'other store'"), "{parked}");
+    let shown = cli(&["show", "last", "--store", "other store"]);
+    assert_eq!(shown.matches("--store 'other store'").count(), 2, "{shown}");
+    let done = cli(&["approve", "last", "--store", "other store"]);
+    assert!(done.contains(" --store 'other store' continues it"), "{done}");
     let resumed = cli(&["resume", id, "--gates", "park"]);
     assert!(resumed.starts_with("exit 0") && resumed.contains("over"), "{resumed}");
     assert!(dir.path().join("a/made").exists());

@@ -67,8 +67,19 @@ fn conversations_are_listed_renamed_continued_and_exported() {
     let id = line["conversation"].as_str().unwrap();
     let prefix = id.get(..10).unwrap();
     assert_eq!(cli(&["turns", "--conversation", prefix]).lines().count(), 4);
-    assert_eq!(cli(&["conversations", "rename", prefix, "Notes"]), "exit 0");
-    assert!(cli(&["conversations"]).contains("2 turns  Notes"));
+    // The short id of the list, with and without `chat-`, names the conversation.
+    let short = id.get(..13).unwrap();
+    let renamed = cli(&["conversations", "rename", short.trim_start_matches("chat-"), "Notes"]);
+    assert_eq!(renamed, format!("exit 0\n--- err\nrenamed {short}: Notes"));
+    let listed = cli(&["conversations"]);
+    assert!(
+        listed.contains(&format!("\n{short}  ")) && listed.contains("2 turns  Notes"),
+        "{listed}"
+    );
+    assert!(cli(&["turns"]).contains(&format!("  {short}")));
+    let untitled = cli(&["conversations", "rename", short, ""]);
+    assert_eq!(untitled, format!("exit 0\n--- err\nremoved the title of {short}"));
+    cli(&["conversations", "rename", short, "Notes"]);
     let exported = cli(&["conversations", "export", "last"]);
     let turns = exported.lines().filter(|line| line.starts_with("<!-- turn ")).count();
     assert_eq!(turns, 2);
@@ -99,6 +110,40 @@ fn conversations_are_listed_renamed_continued_and_exported() {
     assert!(removed.starts_with("exit 0") && removed.contains(": 2 turns"), "{removed}");
     assert!(cli(&["conversations"]).starts_with("exit 3"));
     assert!(cli(&["turns"]).contains("alone"));
+}
+
+/// The columns are as wide as the listed turns and conversations need.
+#[test]
+fn lists_have_aligned_columns() {
+    let dir = tempfile::tempdir().unwrap();
+    write_scripted_agent(dir.path(), "", "steps:\n  - say: Noted.\n");
+    std::fs::create_dir(dir.path().join("b")).unwrap();
+    std::fs::rename(dir.path().join("a"), dir.path().join("b/longer-name")).unwrap();
+    let cli = |words: &[&str]| run_haft(dir.path(), words);
+    assert!(cli(&["run", "b/longer-name", "One."]).starts_with("exit 0"));
+    write_scripted_agent(
+        dir.path(),
+        "",
+        "steps:\n  - say: Noted.\n    usage: { prompt: 1200, completion: 34 }\n",
+    );
+    assert!(cli(&["run", "a", "Two."]).starts_with("exit 0"));
+    let listed = cli(&["turns"]);
+    let after_age = |line: &str| line.split_once(" s  ").unwrap().1.to_owned();
+    let lines: Vec<String> = listed.lines().skip(2).map(after_age).collect();
+    assert_eq!(
+        lines,
+        ["a            script  1,234 tok  Two.", "longer-name  script             One."],
+        "{listed}"
+    );
+    // A column that is empty everywhere takes no room.
+    assert!(cli(&["turns", "--search", "One"]).ends_with("s  longer-name  script  One."));
+    for text in ["x\n".repeat(9), "y".to_owned()] {
+        assert!(chat(dir.path(), &[], &text).starts_with("exit 0"));
+    }
+    let listed = cli(&["conversations"]);
+    let ends: Vec<&str> =
+        listed.lines().filter_map(|line| Some(line.split_once(" s  ")?.1)).collect();
+    assert_eq!(ends, ["1 turn   y", "9 turns  x"], "{listed}");
 }
 
 #[test]
@@ -163,9 +208,9 @@ fn titles_of_an_earlier_version_are_imported_once() {
     let listed = cli(&["conversations"]);
     assert!(listed.contains("1 turn  First") && listed.contains("1 turn  goodbye"), "{listed}");
     assert!(cli(&["conversations", "export", &one]).contains("# First"));
-    assert_eq!(cli(&["conversations", "rename", &two, "Second"]), "exit 0");
+    assert!(cli(&["conversations", "rename", &two, "Second"]).starts_with("exit 0"));
     assert!(!file.exists() && dir.path().join(".haft/titles.json.imported").exists());
-    assert_eq!(cli(&["conversations", "rename", &one, ""]), "exit 0");
+    assert!(cli(&["conversations", "rename", &one, ""]).starts_with("exit 0"));
     let listed = cli(&["conversations"]);
     assert!(listed.contains("1 turn  Second") && listed.contains("1 turn  hello"), "{listed}");
     let too_long = "x".repeat(501);

@@ -92,7 +92,7 @@ fn a_user_logs_in_once_and_the_tokens_are_refreshed() {
         refused.starts_with("exit 1") && refused.contains("the user has to log in"),
         "{refused}"
     );
-    assert!(refused.contains("haft mcp login AGENT tracker"), "{refused}");
+    assert!(refused.contains("hint: log in: haft mcp login a tracker"), "{refused}");
 
     let (page, said) = log_in(dir.path());
     assert!(page.contains("You can close this page"), "{page}");

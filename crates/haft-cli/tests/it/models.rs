@@ -108,7 +108,11 @@ fn a_model_that_cannot_be_reached_is_said() {
     let dir = tempfile::tempdir().unwrap();
     run_haft(dir.path(), &["new", "hello"]);
     let run = |model: &str| run_haft(dir.path(), &["run", "hello", "--model", model]);
-    assert!(run("gpt").contains("hint: write PROVIDER:MODEL"));
+    for (name, missing) in [("gpt", "provider"), (":gpt", "provider"), ("openai:", "model")] {
+        let said = run(name);
+        assert!(said.contains(&format!("error: `{name}` names no {missing}")), "{said}");
+        assert!(said.contains("hint: write PROVIDER:MODEL"), "{said}");
+    }
     assert!(
         run("nope:x")
             .contains("hint: known providers: openai, openai-responses, anthropic, ollama")

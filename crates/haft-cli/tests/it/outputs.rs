@@ -64,8 +64,10 @@ fn commands_print_the_same_as_before() {
     check(dir, "show_waiting", &["show", "last"]);
     let gate = run_haft(dir, &["gates", "--json"]);
     let gate = json_string(&gate, "gate");
-    assert_snapshot!("approve", redact(&run_haft(dir, &["approve", gate, "--by", "ada"]), dir));
+    let approve = &["approve", gate, "--by", "ada", "--always", "turn"];
+    assert_snapshot!("approve", redact(&run_haft(dir, approve), dir));
     assert_snapshot!("resume", redact(&run_haft(dir, &["resume", "last"]), dir));
+    check(dir, "grants_given", &["grants"]);
     for (name, words) in [
         ("turns", &["turns"][..]),
         ("show", &["show", "last"]),
@@ -85,7 +87,6 @@ fn commands_print_the_same_as_before() {
         ("media_save", &["media", "save", "last", "draw.svg", "-o", "-"]),
         ("doctor", &["doctor"]),
         ("doctor_failed", &["doctor", "--model", "groq:m"]),
-        ("grants", &["grants"]),
         ("conversations", &["conversations"]),
         ("models", &["models"]),
         ("config", &["config"]),
@@ -125,6 +126,9 @@ fn a_chat_prints_the_same_as_before() {
             session.type_keys("/quit\n");
         },
     );
+    check(dir, "conversations_listed", &["conversations"]);
+    let renamed = run_haft(dir, &["conversations", "rename", "last", "Greetings"]);
+    assert_snapshot!("conversations_renamed", redact(&renamed, dir));
     // The newest conversation is that of the terminal.
     check_session(
         dir,

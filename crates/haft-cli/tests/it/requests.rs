@@ -71,7 +71,7 @@ fn a_dry_run_prints_the_first_request_and_does_nothing_else() {
     assert_snapshot!(start, @r#"
     exit 0
     --- out
-    request: model `m` of `openai`, 9 tools, 3333 bytes, SHA-256 HASH
+    request: model `m` of `openai`, 9 tools, 3,333 bytes, SHA-256 HASH
     {
       "messages": [
         {
@@ -313,5 +313,9 @@ fn artifacts_of_a_turn_are_queried_by_their_handles() {
         "exit 0\n--- out\n4909:4909"
     );
     let missing = query(&["artifact", "count", "nothing"]);
-    assert_eq!(missing, format!("exit 3\n--- err\nerror: turn `{turn}` has no artifact `nothing`"));
+    let hint = format!("hint: `haft artifact list --turn {turn}` lists them");
+    assert_eq!(
+        missing,
+        format!("exit 3\n--- err\nerror: turn `{turn}` has no artifact `nothing`\n{hint}")
+    );
 }

@@ -93,7 +93,7 @@ fn a_turn_is_shown_with_everything_that_the_model_saw() {
     agent      PATH
     model      model `m` of `openai` at http://127.0.0.1:PORT/v1
     options    {"temperature":0}
-    offered    9 tools: book, artifact_list, artifact_head, artifact_tail, artifact_grep, artifact_cat, artifact_byte_length, artifact_line_count, artifact_estimate_tokens
+    offered    9 tools: book, and 8 that query artifacts
     usage      2 steps, 2 calls, 2,500 prompt + 33 completion tokens, $0.0028, N ms
     user       Book a room.
     ── step 1 · 1,200 prompt + 30 completion tokens · $0.0015 · N ms · request of N bytes

@@ -315,7 +315,10 @@ fn spooled_results_of_0_1_can_be_queried_and_are_not_collected() {
     let fixture = Fixture::version_0_1();
     let turn = fixture.turns("completed").pop().unwrap();
     let collected = fixture.run(&["gc"]);
-    assert!(collected.starts_with("exit 0") && collected.contains("0 removed"), "{collected}");
+    assert!(
+        collected.starts_with("exit 0") && collected.contains("0 stored results removed"),
+        "{collected}"
+    );
     let files = spools_of(&fixture, &turn);
     assert_eq!(files.len(), 2, "{files:?}");
     let query = |words: &[&str]| {

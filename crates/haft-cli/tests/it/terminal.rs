@@ -2,8 +2,9 @@
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixDatagram;
 use std::path::Path;
-use std::process::Child;
+use std::process::{Child, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
@@ -110,6 +111,19 @@ fn the_user_at_the_terminal_is_asked() {
     assert_eq!((yes.wait_for_exit(), made.exists()), (0, true));
 }
 
+/// Ctrl-D denies, and what follows has a line of its own.
+#[test]
+fn ctrl_d_at_a_question_denies() {
+    let dir = tempfile::tempdir().unwrap();
+    write_asking_agent(dir.path(), QUESTION);
+    let mut session = TerminalSession::new(dir.path(), &["run", "a"]);
+    session.wait_for("approve? [y/N] ");
+    session.type_keys("\u{4}");
+    let shown = strip_styles(&session.wait_for("was not allowed"));
+    assert!(shown.lines().any(|line| line.starts_with("← touch failed")), "{shown}");
+    assert_eq!((session.wait_for_exit(), dir.path().join("a/made").exists()), (0, false));
+}
+
 /// A reply that is no choice decides nothing.
 #[test]
 fn a_slip_of_the_finger_is_asked_again() {
@@ -186,7 +200,9 @@ fn ctrl_c_at_a_question_leaves_the_turn_waiting() {
     let mut session = TerminalSession::new(dir.path(), &["run", "a"]);
     session.wait_for("approve? [y/N] ");
     session.interrupt();
-    session.wait_for("the turn waits at its gate");
+    let shown = session.wait_for("the turn waits at its gate");
+    let shown = strip_styles(&shown);
+    assert!(shown.lines().any(|line| line.starts_with("error: stopped by Ctrl-C")), "{shown}");
     session.wait_for("haft resume ");
     assert_eq!(session.wait_for_exit(), 130);
     assert!(!dir.path().join("a/made").exists());
@@ -309,7 +325,7 @@ fn a_turn_is_one_line_of_a_narrow_terminal() {
     write_scripted_agent(dir.path(), "", "steps:\n  - say: Noted.\n");
     let prompt = "a question that is rather long, so that it fills the line to its end";
     assert!(run_haft(dir.path(), &["run", "a", prompt]).starts_with("exit 0"));
-    for (columns, shown) in [(110, "script"), (80, "  a   "), (50, "completed")] {
+    for (columns, shown) in [(110, "script"), (80, "  a  "), (50, "completed")] {
         let mut session = TerminalSession::with_columns(dir.path(), &["turns"], columns);
         let line = session.wait_for("\r\n");
         let line = strip_styles(&line);
@@ -317,6 +333,16 @@ fn a_turn_is_one_line_of_a_narrow_terminal() {
         assert!(line.contains(shown) && line.contains("a question"), "{columns}: {line}");
         assert_eq!(session.wait_for_exit(), 0);
     }
+    let mut chat = TerminalSession::new(dir.path(), &["chat", "a"]);
+    chat.wait_for("> ");
+    chat.type_keys(&format!("{prompt}\n"));
+    chat.wait_for("completed: 1 step");
+    chat.wait_for("> ");
+    chat.type_keys("\u{4}");
+    assert_eq!(chat.wait_for_exit(), 0);
+    let mut session = TerminalSession::with_columns(dir.path(), &["conversations"], 60);
+    let line = strip_styles(&session.wait_for("\r\n"));
+    assert!(line.trim_end().chars().count() <= 60 && line.contains("a question"), "{line}");
 }
 
 /// A conversation with a model does not silently go on with the script of the agent.
@@ -535,5 +561,29 @@ fn a_turn_at_a_terminal_is_pleasant_to_read() {
     let logged = String::from_utf8(logged.stderr).unwrap();
     assert!(logged.contains("execute_tool"), "{logged}");
     let refused = haft(dir.path()).args(["turns"]).env("HAFT_LOG", "haft=loud").output().unwrap();
-    assert!(String::from_utf8(refused.stderr).unwrap().contains("HAFT_LOG is no log filter"));
+    assert!(
+        String::from_utf8(refused.stderr).unwrap().contains("HAFT_LOG is not a valid log filter")
+    );
+}
+
+/// Standard error is not buffered. A line in several pieces would be torn by the lines of standard output, or of another
+/// process.
+#[test]
+fn a_line_is_written_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    write_scripted_agent(dir.path(), "", "steps:\n  - say: Noted.\n");
+    let (ours, theirs) = UnixDatagram::pair().unwrap();
+    let mut command = haft(dir.path());
+    command.args(["run", "a", "--model", "nope:m", "x"]).stdin(Stdio::null());
+    command.stderr(std::os::fd::OwnedFd::from(theirs));
+    assert_eq!(command.status().unwrap().code(), Some(1));
+    drop(command);
+    ours.set_nonblocking(true).unwrap();
+    let mut buffer = [0; 4096];
+    let mut lines = Vec::new();
+    while let Ok(n @ 1..) = ours.recv(&mut buffer) {
+        lines.push(String::from_utf8(buffer[..n].to_vec()).unwrap());
+    }
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    assert!(lines.iter().all(|line| line.ends_with('\n')), "{lines:?}");
 }

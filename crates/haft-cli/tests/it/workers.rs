@@ -126,7 +126,7 @@ fn a_gate_is_decided_elsewhere_while_a_worker_runs_other_turns() {
         let waits = run_haft(dir, &["watch", turn]);
         assert!(waits.starts_with("exit 4") && waits.contains("haft approve "), "{waits}");
         let (_, rest) = waits.split_once("haft approve ").unwrap();
-        let gate = rest.split(' ').next().unwrap();
+        let gate = rest.split_whitespace().next().unwrap();
         let approved = run_haft(dir, &["approve", gate]);
         assert!(approved.starts_with("exit 0"), "{approved}");
     }

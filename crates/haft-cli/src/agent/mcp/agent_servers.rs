@@ -43,7 +43,7 @@ impl Agent {
             let names: Vec<_> = self.file.tools.servers().keys().map(String::as_str).collect();
             let error = UserError::new(format!("the agent has no MCP server `{server}`"));
             match names.is_empty() {
-                true => error.into(),
+                true => error.hint("a table `[tools.mcp.NAME]` of the agent file adds one").into(),
                 false => error.hint(format!("it has: {}", names.join(", "))).into(),
             }
         })

@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use super::super::source::AgentFileError;
 use super::token_file::TokenFile;
+use crate::shell_word::quote_word;
 
 /// How access to an MCP server is obtained by OAuth 2.1.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -111,8 +112,12 @@ impl OAuthTable {
             Err(error) => {
                 let message = format!("there is no access to the server: {error}");
                 let error = match error {
-                    OAuthError::LoginRequired => AgentFileError::at(["oauth"], message)
-                        .hint(format!("log in: haft mcp login AGENT {name}")),
+                    OAuthError::LoginRequired => {
+                        let dir = agent_dir.to_string_lossy();
+                        let (dir, name) = (quote_word(&dir), quote_word(name));
+                        let hint = format!("log in: haft mcp login {dir} {name}");
+                        AgentFileError::at(["oauth"], message).hint(hint)
+                    }
                     _ => AgentFileError::at(["oauth"], message),
                 };
                 Err(error)

@@ -1,12 +1,12 @@
 //! Checks that a script can run: its tools exist and accept its arguments.
 
 use anyhow::Result;
-use haft::artifacts::standard_formats;
 use haft::executors::Script;
 use std::error::Error as _;
 
 use super::Findings;
 use crate::agent::Agent;
+use crate::commands::tools::query_tool_names;
 use crate::user_error::{SourceLocation, UserError};
 
 pub(super) async fn check_script(
@@ -15,12 +15,14 @@ pub(super) async fn check_script(
     findings: &mut Findings,
 ) -> Result<()> {
     let file = agent.dir.join(agent.file.script.as_deref().unwrap_or("script".as_ref()));
+    let queries = query_tool_names()?;
     for call in script.calls() {
         let line = call.place.map(|(line, _)| line);
         let location =
             SourceLocation { file: file.clone(), line, key: Some(format!("step {}", call.step)) };
         let Some(tool) = agent.tools.iter().find(|it| it.name().as_str() == call.tool) else {
-            if !is_artifact_query(call.tool) {
+            // A query tool exists only once a turn has an artifact.
+            if !queries.contains(call.tool) {
                 findings.add_error(unknown_tool(agent, call.tool).at(location));
             }
             continue;
@@ -34,11 +36,6 @@ pub(super) async fn check_script(
         }
     }
     Ok(())
-}
-
-/// Whether a name is one of a query tool, which exists only once a turn has an artifact.
-fn is_artifact_query(name: &str) -> bool {
-    standard_formats().queries().any(|query| query.name() == name)
 }
 
 fn unknown_tool(agent: &Agent, name: &str) -> UserError {

@@ -12,6 +12,7 @@ use axum::routing::get;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
+use super::super::format_duration;
 use crate::agent::Agent;
 use crate::args::{McpLoginArgs, McpLogoutArgs};
 use crate::terminal::{print_line, sanitize};
@@ -36,7 +37,11 @@ pub(super) async fn log_in(args: &McpLoginArgs) -> Result<ExitCode> {
         sanitize(login.page())
     ));
     let received = tokio::time::timeout(args.timeout, receive_callback(listener)).await;
-    let path = received.map_err(|_| UserError::new("nobody has logged in in time"))??;
+    let path = received.map_err(|_| {
+        let time = format_duration(args.timeout);
+        let error = UserError::new(format!("nobody logged in within {time}"));
+        error.hint("run the command again; --timeout waits longer")
+    })??;
     login.finish(&format!("{address}{path}")).await.map_err(|error| explain(&error))?;
     print_line(format_args!("logged in at `{}`", sanitize(&args.server)));
     Ok(ExitCode::SUCCESS)

@@ -61,6 +61,19 @@ impl DispatchExecutor for ModelExecutor {
     }
 }
 
+/// Splits a name of the form `PROVIDER:MODEL`.
+pub(crate) fn split_model_name(name: &str) -> Result<(&str, &str), UserError> {
+    let missing = match name.split_once(':') {
+        Some((provider, model)) if !provider.is_empty() && !model.is_empty() => {
+            return Ok((provider, model));
+        }
+        Some((_, "")) => "model",
+        _ => "provider",
+    };
+    let error = UserError::new(format!("`{name}` names no {missing}"));
+    Err(error.hint("write PROVIDER:MODEL, such as openai:gpt-5-mini"))
+}
+
 /// What an executor is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExecutorUse {
@@ -117,12 +130,7 @@ impl ModelExecutor {
             }
             (name, _) => name,
         };
-        let Some((provider, model)) = name.split_once(':').filter(|(_, model)| !model.is_empty())
-        else {
-            let error = UserError::new(format!("`{name}` names no provider"));
-            let hint = "write PROVIDER:MODEL, such as openai:gpt-5-mini";
-            return Err(error.hint(hint).into());
-        };
+        let (provider, model) = split_model_name(name)?;
         let spec = ProviderSpec::find(provider, config)?;
         let options = spec.merge_options(options);
         ProviderConfig { model, options, purpose }.build_executor(&spec)

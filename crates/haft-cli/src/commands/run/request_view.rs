@@ -8,7 +8,7 @@ use haft::stores::TurnId;
 use haft::turn::RenderedRequest;
 use serde_json::{Value, json};
 
-use crate::commands::print_text;
+use crate::commands::{format_count, print_text};
 use crate::terminal::{Terminal, TextRole};
 
 /// A request and what is known of it.
@@ -69,7 +69,7 @@ impl ShownRequest<'_> {
             1 => "1 tool".to_owned(),
             n => format!("{n} tools"),
         };
-        let (bytes, hash) = (request.body.len(), request.sha256());
+        let (bytes, hash) = (format_count(request.body.len() as u64), request.sha256());
         let executor = terminal.style_stdout(TextRole::Key, self.executor.to_string());
         let mut text = match &self.stored {
             Some(stored) => format!("request of step {}: {executor}, ", stored.step),
@@ -94,7 +94,7 @@ fn verdict(rendered: &RenderedRequest, terminal: &Terminal) -> String {
                 Some(false) => "; other tools were offered",
                 _ => "",
             };
-            let (bytes, hash) = (sent.bytes, &sent.sha256);
+            let (bytes, hash) = (format_count(sent.bytes), &sent.sha256);
             let text = "different from the request that was sent";
             (TextRole::Error, format!("{text} ({bytes} bytes, SHA-256 {hash}){cause}"))
         }

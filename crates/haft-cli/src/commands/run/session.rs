@@ -7,7 +7,7 @@ use anyhow::Result;
 use haft::events::{Event, EventKind};
 use haft::events::{EventFilter, EventHub, TracingObserver};
 use haft::middleware::hydrate_conversation;
-use haft::stores::{OpenStores, StoreUrl, TurnId};
+use haft::stores::{OpenStores, TurnId};
 use haft::turn::Cancellation;
 use haft::turn::{
     Deadlines, Gate, GateDecision, GatePolicy, SettleError, TurnError, TurnHistory, TurnOutcome,
@@ -22,9 +22,8 @@ use crate::agent::Agent;
 use crate::args::GateAction;
 use crate::config::UserConfig;
 use crate::keyboard::{Keyboard, KeyboardInput};
-use crate::shell_word::quote_word;
 use crate::stop_signals::{StopListener, StopSignal, StopSignals};
-use crate::store_address::{find_default_store, show_url};
+use crate::store_address::store_option;
 use crate::terminal::Terminal;
 use crate::user_error::UserError;
 
@@ -190,7 +189,10 @@ impl TurnSession {
                     KeyboardInput::End if Keyboard::is_hung_up() => {
                         return Err(self.stopped_error(StopSignal::Hangup, turn.as_deref()).into());
                     }
-                    KeyboardInput::End => self.decide_first_gate("").await?,
+                    KeyboardInput::End => {
+                        self.printer.end_question(true);
+                        self.decide_first_gate("").await?;
+                    }
                 },
             }
         };
@@ -270,10 +272,10 @@ impl TurnSession {
             // The runner decides.
             GateMode::Deny => {}
             GateMode::Park => {
-                self.printer.print_waiting_gate(&gate, &show_url(self.stores.url()));
+                self.printer.print_waiting_gate(&gate, self.stores.url());
             }
             GateMode::Wait if !Keyboard::is_interactive() => {
-                self.printer.print_waiting_gate(&gate, &show_url(self.stores.url()));
+                self.printer.print_waiting_gate(&gate, self.stores.url());
             }
             GateMode::Wait => {
                 self.pending_gates.push_back(gate);
@@ -291,7 +293,7 @@ impl TurnSession {
             match gates.resolve(&gate.id, Value::Bool(true), "haft run --yes").await {
                 Ok(()) | Err(SettleError::Closed { .. }) => {}
                 Err(SettleError::Invalid { .. }) => {
-                    self.printer.print_waiting_gate(&gate, &show_url(self.stores.url()));
+                    self.printer.print_waiting_gate(&gate, self.stores.url());
                 }
                 Err(error) => return Err(error.into()),
             }
@@ -351,7 +353,8 @@ impl TurnSession {
     }
 
     /// The error of a turn that a signal stopped.
-    fn stopped_error(&self, stop: StopSignal, turn: Option<&str>) -> UserError {
+    fn stopped_error(&mut self, stop: StopSignal, turn: Option<&str>) -> UserError {
+        self.printer.end_question(!self.pending_gates.is_empty());
         let text = match stop {
             StopSignal::Interrupt => "stopped by Ctrl-C; the turn waits at its gate".to_owned(),
             stop => format!("stopped by {}", stop.name()),
@@ -370,10 +373,7 @@ impl TurnSession {
 
     /// The command that resumes a turn, from the current directory.
     fn resume_command(&self, turn: &str) -> String {
-        if *self.stores.url() == StoreUrl::Dir(find_default_store()) {
-            return format!("haft resume {turn}");
-        }
-        format!("haft resume {turn} --store {}", quote_word(&show_url(self.stores.url())))
+        format!("haft resume {turn}{}", store_option(self.stores.url()))
     }
 }
 

@@ -4,16 +4,18 @@ use std::io::{IsTerminal as _, Write as _, stdout};
 
 use haft::events::{Event, EventKind, LogLevel, StreamDelta, ToolCallReport};
 use haft::executors::ExecutorDescription;
+use haft::stores::StoreUrl;
 use haft::turn::{Clock as _, Gate, SystemClock, Timestamp};
 use haft::turn::{TurnOutcome, TurnReport};
 use serde_json::json;
 
 use super::gate_reply::expects_approval;
-use crate::commands::gates::format_preview;
+use crate::commands::gates::{call_of_gate, format_preview};
 use crate::commands::{count_noun, elide, format_cost, format_count, format_duration};
 use crate::markdown::MarkdownStream;
 use crate::shell_word::quote_word;
 use crate::store::short_gate_id;
+use crate::store_address::store_option;
 use crate::terminal::{
     Progress, Terminal, TextRole, Verbosity, print_line, print_prompt, sanitize,
 };
@@ -198,7 +200,9 @@ impl TurnPrinter {
             }
             EventKind::GenerationStats(stats) if self.is_verbose() => {
                 let model = stats.model.as_deref().unwrap_or("the model");
-                let (prompt, completion) = (stats.usage.prompt, stats.usage.completion);
+                let usage = stats.usage;
+                let (prompt, completion) =
+                    (format_count(usage.prompt), format_count(usage.completion));
                 let text = format!("{model}: {prompt} prompt and {completion} completion tokens");
                 self.print_note(TextRole::Muted, &text);
             }
@@ -278,11 +282,20 @@ impl TurnPrinter {
         print_prompt(&self.terminal.style_stderr(TextRole::Key, prompt));
     }
 
+    /// Ends the line of a question that got no reply, so that what follows has a line of its own.
+    pub(super) fn end_question(&mut self, is_open: bool) {
+        self.pause_spinner();
+        self.end_line();
+        if is_open && std::io::stderr().is_terminal() {
+            print_line(format_args!(""));
+        }
+    }
+
     /// Prints the question of a gate, what it is about, and what the call would change.
     fn print_gate(&mut self, gate: &Gate, is_yes_or_no: bool) {
         let mut text = gate.reason.clone();
         if !gate.payload.is_null() {
-            let payload = gate.payload.to_string();
+            let payload = call_of_gate(gate).unwrap_or_else(|| gate.payload.to_string());
             // The preview says in a better form what long arguments say.
             let has_preview = gate.preview.is_some() && !self.is_verbose();
             let payload = if has_preview { elide(&payload, MAX_ARGS) } else { payload };
@@ -310,11 +323,11 @@ impl TurnPrinter {
     }
 
     /// Prints a gate that cannot be decided here, and the command that decides it.
-    pub(crate) fn print_waiting_gate(&mut self, gate: &Gate, store: &str) {
+    pub(crate) fn print_waiting_gate(&mut self, gate: &Gate, store: &StoreUrl) {
         self.print_gate(gate, expects_approval(gate));
         let id = short_gate_id(gate);
-        let (gate, store) = (quote_word(&id), quote_word(store));
-        let text = format!("waiting for approval: haft approve {gate} --store {store}");
+        let (gate, store) = (quote_word(&id), store_option(store));
+        let text = format!("waiting for approval: haft approve {gate}{store}");
         self.print_always(TextRole::Warning, &text);
     }
 

@@ -14,10 +14,10 @@ use super::parse_json_or_text;
 use super::record_view::{CallFacts, RecordView};
 use crate::agent::Agent;
 use crate::args::ShowArgs;
-use crate::commands::print_text;
 use crate::commands::run::{
     ExecutorUse, ModelExecutor, ShownRequest, StoredFacts, load_agent_path, runner_builder,
 };
+use crate::commands::{format_count, print_text};
 use crate::terminal::{Terminal, TextRole, sanitize};
 use crate::user_error::{FailureCode, UserError};
 
@@ -137,7 +137,8 @@ fn response_to_text(
     let usage = taken.usage;
     let mut text = format!(
         "response of step {step}: {executor}, {} prompt and {} completion tokens\n",
-        usage.prompt, usage.completion
+        format_count(usage.prompt),
+        format_count(usage.completion)
     );
     let facts = CallFacts::default();
     let view = RecordView { terminal, facts: &facts, is_full: true };

@@ -13,10 +13,10 @@ use super::{parse_json_or_text, status_role, status_word};
 use crate::args::TurnsArgs;
 use crate::commands::run::origin_agent;
 use crate::commands::{format_age, format_count, print_text};
-use crate::conversations::find_conversation;
+use crate::conversations::{find_conversation, short_conversation};
 use crate::store::{open_store_to_read, short_id};
 use crate::terminal::{Terminal, TextRole, print_line, sanitize};
-use crate::text_width::{elide_columns, pad_end};
+use crate::text_width::{display_width, elide_columns, pad_end, pad_start};
 use crate::user_error::FailureCode;
 
 /// What a list says about a turn.
@@ -51,8 +51,8 @@ pub(in crate::commands) async fn list_turns(
         || args.tool.is_some()
         || args.min_tokens.is_some();
     let spoken = args.search.as_ref().filter(|_| args.all_messages).map(|it| it.to_lowercase());
-    let (mut text, mut found, mut read) = (String::new(), 0, 0);
-    'pages: while found < args.limit && read < MAX_SEARCHED {
+    let (mut found, mut read) = (Vec::new(), 0);
+    'pages: while found.len() < args.limit && read < MAX_SEARCHED {
         let page = stores.turns().turns(query.clone()).await?;
         let Some(last) = page.last() else { break };
         query.before = Some(last.id.clone());
@@ -62,26 +62,35 @@ pub(in crate::commands) async fn list_turns(
                 Some(_) => TurnLine::load_whole(summary, &stores).await?,
                 None => TurnLine::load(summary, &stores).await?,
             };
-            let Some(line) = line else { continue };
+            let Some(mut line) = line else { continue };
             if !line.matches(spoken.as_deref(), args.agent.as_deref()) {
                 continue;
             }
-            found += 1;
-            let shown = if args.json { line.to_json()? } else { line.to_text(terminal) };
-            text.push_str(&format!("{shown}\n"));
-            if found == args.limit {
+            line.words.clear();
+            found.push(line);
+            if found.len() == args.limit {
                 break 'pages;
             }
         }
     }
-    if read >= MAX_SEARCHED && found < args.limit {
+    if read >= MAX_SEARCHED && found.len() < args.limit {
         print_line(format_args!("only the newest {MAX_SEARCHED} turns were searched"));
     }
-    if found == 0 && !args.json {
+    if found.is_empty() && !args.json {
         print_line(format_args!("no turns"));
     }
+    let widths = ColumnWidths::of(&found);
+    let mut text = String::new();
+    for line in &found {
+        let shown = if args.json { line.to_json()? } else { line.to_text(&widths, terminal) };
+        text.push_str(&format!("{shown}\n"));
+    }
     print_text(&text)?;
-    Ok(if found == 0 && has_filter { FailureCode::NotFound.into() } else { ExitCode::SUCCESS })
+    Ok(if found.is_empty() && has_filter {
+        FailureCode::NotFound.into()
+    } else {
+        ExitCode::SUCCESS
+    })
 }
 
 /// What the store is asked for. The agent is in its index by name; the rest of a path is compared with the turns.
@@ -172,24 +181,29 @@ impl TurnLine {
         Ok(line.to_string())
     }
 
-    fn to_text(&self, terminal: &Terminal) -> String {
+    /// The tokens of the turn; nothing if none were counted.
+    fn tokens_to_text(&self) -> String {
+        match self.tokens {
+            0 => String::new(),
+            tokens => format!("{} tok", format_count(tokens)),
+        }
+    }
+
+    fn to_text(&self, widths: &ColumnWidths, terminal: &Terminal) -> String {
         let (status, word) = (self.summary.status, status_word(&self.summary));
         let id = terminal.style_stdout(TextRole::Key, short_id(&self.summary.id));
         let status = terminal.style_stdout(status_role(status), format!("{word:<11}"));
         let age = format_age(self.summary.created_at);
-        let tokens = match self.tokens {
-            0 => String::new(),
-            tokens => format!("{} tok", format_count(tokens)),
-        };
+        let ColumnWidths { agent, model, tokens } = *widths;
         let columns = [
-            (AGENT, pad_end(&elide_name(self.agent_name(), AGENT), AGENT)),
-            (MODEL, pad_end(&elide_name(&self.model(), MODEL), MODEL)),
-            (TOKENS, format!("{tokens:>TOKENS$}")),
+            (agent, pad_end(&elide_name(self.agent_name(), agent), agent)),
+            (model, pad_end(&elide_name(&self.model(), model), model)),
+            (tokens, pad_start(&self.tokens_to_text(), tokens)),
         ];
         // A line of a terminal shows one turn: of a narrow one the conversation is left out, then tokens, model and agent.
         let mut room = terminal.stdout_columns().map(|it| it.saturating_sub(FIRST_COLUMNS));
         let mut line = format!("{id}  {status}  {age:>8}");
-        for (width, column) in columns {
+        for (width, column) in columns.into_iter().filter(|(width, _)| *width > 0) {
             let rest = room.map(|it| it.checked_sub(width + 2));
             if rest.is_some_and(|it| it.is_none_or(|it| it < MIN_WORDS)) {
                 break;
@@ -205,20 +219,41 @@ impl TurnLine {
             None => sanitize(&self.first_words),
         };
         let conversation = conversation.map(|it| {
-            let name = sanitize(&elide_name(it, CONVERSATION - 2));
+            let name = elide_name(short_conversation(it), CONVERSATION - 2);
             terminal.style_stdout(TextRole::Muted, format!("  {name}"))
         });
         format!("{line}  {words}{}", conversation.unwrap_or_default())
     }
 }
 
+/// The columns of the agent, the model and the tokens, without the gaps before them: as many as the listed turns need. A
+/// column that is empty in all of them has none.
+struct ColumnWidths {
+    agent: usize,
+    model: usize,
+    tokens: usize,
+}
+
+impl ColumnWidths {
+    fn of(lines: &[TurnLine]) -> Self {
+        let widest = |limit: usize, text: &dyn Fn(&TurnLine) -> String| {
+            let widths = lines.iter().map(|line| display_width(&sanitize(&text(line))));
+            widths.max().unwrap_or_default().min(limit)
+        };
+        Self {
+            agent: widest(MAX_AGENT, &|line| line.agent_name().to_owned()),
+            model: widest(MAX_MODEL, &TurnLine::model),
+            tokens: widest(usize::MAX, &TurnLine::tokens_to_text),
+        }
+    }
+}
+
 /// The columns of the short id, the status and the age, and the gap before the words.
 const FIRST_COLUMNS: usize = 33;
 
-/// The columns of the agent, the model and the tokens, without the gaps before them.
-const AGENT: usize = 16;
-const MODEL: usize = 24;
-const TOKENS: usize = 11;
+/// The most columns of the agent and of the model.
+const MAX_AGENT: usize = 16;
+const MAX_MODEL: usize = 24;
 
 /// The columns of the words that a narrow terminal keeps.
 const MIN_WORDS: usize = 20;

@@ -6,8 +6,8 @@ use std::time::Duration;
 use anyhow::Result;
 use haft::events::Usage;
 use haft::executors::{ExecutorDescription, Step, StepContext, StepError};
-use haft::providers::Provider;
 use haft::providers::dialects::chat_completions::ChatCompletions;
+use haft::providers::{Options, Provider};
 use haft::stores::{OpenStores, Row, RowKind, StoredTurn};
 use haft::turn::{Gate, StepHistory, Timestamp, TurnHistory, TurnRunner};
 use serde_json::{Value, json};
@@ -16,9 +16,14 @@ use super::record_view::{CallFacts, RecordView};
 use super::{earlier_turns, end_error, parse_json_or_text, status_role, status_word};
 use crate::commands::gates::format_preview;
 use crate::commands::run::origin_agent;
-use crate::commands::{count_noun, format_cost, format_count, format_duration};
+use crate::commands::tools::query_tool_names;
+use crate::commands::{count_noun, format_cost, format_count, format_duration, format_time};
 use crate::config::UserConfig;
+use crate::shell_word::quote_word;
+use crate::store::short_gate_id;
+use crate::store_address::store_option;
 use crate::terminal::{Terminal, TextRole, sanitize};
+use crate::text_width::wrap;
 
 /// A stored turn and what is known about it.
 pub(super) struct TurnView<'t> {
@@ -26,6 +31,8 @@ pub(super) struct TurnView<'t> {
     history: TurnHistory,
     config: UserConfig,
     facts: CallFacts,
+    /// The option that selects the store in commands.
+    store: String,
 }
 
 impl<'t> TurnView<'t> {
@@ -38,7 +45,7 @@ impl<'t> TurnView<'t> {
             seen: render_results(turn, &history, stores).await.unwrap_or_default(),
             handles: list_handles(turn, stores).await.unwrap_or_default(),
         };
-        Ok(Self { turn, history, config, facts })
+        Ok(Self { turn, history, config, facts, store: store_option(stores.url()) })
     }
 
     pub(super) fn to_json(&self) -> Result<Value> {
@@ -82,11 +89,11 @@ impl<'t> TurnView<'t> {
 
     pub(super) fn to_text(&self, is_full: bool, terminal: &Terminal) -> String {
         let view = RecordView { terminal, facts: &self.facts, is_full };
-        let summary = &self.turn.summary;
+        let (summary, store) = (&self.turn.summary, &self.store);
         let status = terminal.style_stdout(status_role(summary.status), status_word(summary));
         let id = terminal.style_stdout(TextRole::Key, summary.id.as_str());
-        let mut text = format!("{id}  {status}  {}\n", summary.created_at);
-        for (label, value) in self.facts_to_text() {
+        let mut text = format!("{id}  {status}  {}\n", format_time(summary.created_at));
+        for (label, value) in self.facts_to_text(is_full, terminal) {
             text.push_str(&view.labelled(label, &value));
         }
         if let Some((first, last, count)) = earlier_turns(self.turn) {
@@ -107,27 +114,31 @@ impl<'t> TurnView<'t> {
             text.push_str(&format!("{label} {}\n", error.replace('\n', "\n           ")));
         }
         for gate in self.turn.gates.iter().filter(|gate| gate.settlement.is_none()) {
-            let label = terminal.style_stdout(TextRole::Warning, "open gate");
-            text.push_str(&format!("{label} {}\n", gate.id));
             match serde_json::from_str::<Gate>(&gate.json) {
-                Ok(Gate { preview: Some(preview), .. }) => {
-                    let style = |role, line: &str| terminal.style_stdout(role, line);
-                    text.push_str(&format_preview(&preview, style));
+                Ok(gate) => text.push_str(&self.gate_to_text(&gate, &view)),
+                Err(error) => {
+                    let problem = format!("{} cannot be read: {error}", gate.id);
+                    text.push_str(&view.labelled("open gate", &sanitize(&problem)));
                 }
-                Ok(_) => {}
-                Err(error) => text.push_str(&format!("  the gate cannot be read: {error}\n")),
             }
         }
         if let Some(handle) = self.facts.handles.values().flatten().next() {
+            let hint = format!(
+                "open an artifact: haft artifact head {handle} --turn {}{store}",
+                summary.id
+            );
+            text.push_str(&format!("{}\n", terminal.style_stdout(TextRole::Muted, hint)));
+        }
+        if self.has_media() {
             let hint =
-                format!("open an artifact: haft artifact head {handle} --turn {}", summary.id);
+                format!("save an image or a document: haft media save {} 1{store}", summary.id);
             text.push_str(&format!("{}\n", terminal.style_stdout(TextRole::Muted, hint)));
         }
         text
     }
 
     /// The facts about the whole turn.
-    fn facts_to_text(&self) -> Vec<(&'static str, String)> {
+    fn facts_to_text(&self, is_full: bool, terminal: &Terminal) -> Vec<(&'static str, String)> {
         let mut facts = Vec::new();
         if let Some(agent) = origin_agent(self.turn) {
             facts.push(("agent", sanitize(&agent)));
@@ -145,11 +156,9 @@ impl<'t> TurnView<'t> {
                 facts.push(("options", sanitize(&options)));
             }
         }
-        let tools: Vec<&str> =
-            self.history.steps.iter().flat_map(|it| &it.new_tools).map(String::as_str).collect();
-        if !tools.is_empty() {
-            let count = count_noun(tools.len(), "tool");
-            facts.push(("offered", format!("{count}: {}", sanitize(&tools.join(", ")))));
+        if let Some(tools) = self.offered_tools(is_full) {
+            let room = terminal.stdout_columns().map(|it| it.saturating_sub(LABEL_COLUMNS));
+            facts.push(("offered", room.map_or_else(|| tools.clone(), |it| wrap(&tools, it))));
         }
         let steps = count_noun(self.history.steps.len(), "step");
         let calls = self.turn.rows.iter().filter(|row| row.kind == RowKind::ToolCall).count();
@@ -159,6 +168,52 @@ impl<'t> TurnView<'t> {
         usage.extend(self.duration().map(format_duration));
         facts.push(("usage", usage.join(", ")));
         facts
+    }
+
+    /// The tools that the model was offered. Those that query artifacts are many and always the same, so that they are
+    /// only counted.
+    fn offered_tools(&self, is_full: bool) -> Option<String> {
+        let tools = self.history.steps.iter().flat_map(|it| &it.new_tools).map(String::as_str);
+        let folded = if is_full { None } else { query_tool_names().ok() }.unwrap_or_default();
+        let (queries, others): (Vec<&str>, Vec<&str>) =
+            tools.partition(|name| folded.contains(*name));
+        let count = count_noun(queries.len() + others.len(), "tool");
+        let others = sanitize(&others.join(", "));
+        let queries = match queries.len() {
+            0 => None,
+            1 => Some("1 that queries artifacts".to_owned()),
+            n => Some(format!("{n} that query artifacts")),
+        };
+        match (others.is_empty(), queries) {
+            (true, None) => None,
+            (true, Some(queries)) => Some(format!("{count}: {queries}")),
+            (false, None) => Some(format!("{count}: {others}")),
+            (false, Some(queries)) => Some(format!("{count}: {others}, and {queries}")),
+        }
+    }
+
+    /// An open gate: its question, what the call would change, and the commands that decide it.
+    fn gate_to_text(&self, gate: &Gate, view: &RecordView<'_>) -> String {
+        let terminal = view.terminal;
+        let mut text = view.labelled("open gate", &sanitize(&gate.reason));
+        if let Some(preview) = &gate.preview {
+            let style = |role, line: &str| terminal.style_stdout(role, line);
+            text.push_str(&format_preview(preview, style));
+        }
+        let (id, store) = (short_gate_id(gate), &self.store);
+        let id = quote_word(&id);
+        let hint = format!("decide: haft approve {id}{store}, or haft deny {id} \"REASON\"{store}");
+        text.push_str(&format!("{}\n", terminal.style_stdout(TextRole::Muted, hint)));
+        text
+    }
+
+    /// Whether a call of the turn has returned media.
+    fn has_media(&self) -> bool {
+        let calls = self.turn.rows.iter().filter(|row| row.kind == RowKind::ToolCall);
+        calls.map(|row| parse_json_or_text(&row.json)).any(|call| {
+            let media = call.get("results").and_then(|it| it.get("media"));
+            media.and_then(Value::as_array).is_some_and(|it| !it.is_empty())
+        })
     }
 
     /// The steps, by the first record of each.
@@ -211,6 +266,9 @@ impl<'t> TurnView<'t> {
     }
 }
 
+/// The columns of a label, and the gap after it.
+const LABEL_COLUMNS: usize = 11;
+
 /// Tokens in words; nothing if no tokens were counted.
 fn usage_to_text(usage: Usage) -> Option<String> {
     if usage.total == 0 {
@@ -232,7 +290,9 @@ async fn render_results(
     stores: &OpenStores,
 ) -> Result<HashMap<String, String>> {
     let Some((last, before)) = history.steps.split_last() else { return Ok(HashMap::new()) };
-    let executor = Provider::builder(ChatCompletions::new(), "model").build()?;
+    // A picture that no model reads must not hide the other results.
+    let options = Options::from(json!({"unsupportedMediaPolicy": "synthetic-description"}));
+    let executor = Provider::builder(ChatCompletions::new(), "model").options(options).build()?;
     let runner = TurnRunner::builder(executor).stores(stores).build()?;
     let Some(rendered) = runner.render_request(&turn.summary.id, last.iteration).await? else {
         return Ok(HashMap::new());
