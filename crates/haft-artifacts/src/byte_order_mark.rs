@@ -10,7 +10,6 @@ pub(crate) fn strip_utf8(bytes: &[u8]) -> &[u8] {
 
 /// Whether the bytes begin with the byte order mark of UTF-16, or of little-endian UTF-32, which begins
 /// with it.
-#[cfg(feature = "formats")]
 pub(crate) fn is_utf16(bytes: &[u8]) -> bool {
     bytes.starts_with(&[0xFE, 0xFF]) || bytes.starts_with(&[0xFF, 0xFE])
 }

@@ -10,6 +10,8 @@ use haft_server::ApiBuilder;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use crate::state_dir::user_dir;
+use crate::text_file::{MAX_TEXT_BYTES, read_named_text};
 use crate::user_error::{SourceLocation, UserError, suggestion};
 
 /// The configuration file of the user.
@@ -91,7 +93,7 @@ impl UserConfig {
     /// Reads the configuration file. Without a file everything has its default.
     pub(crate) fn read() -> Result<Self> {
         let Some(path) = config_path() else { return Ok(Self::default()) };
-        let text = match std::fs::read_to_string(&path) {
+        let text = match read_named_text(&path, MAX_TEXT_BYTES) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 return Ok(Self::default());
@@ -160,8 +162,5 @@ pub(crate) fn config_path() -> Option<PathBuf> {
     if let Some(path) = std::env::var_os("HAFT_CONFIG").filter(|it| !it.is_empty()) {
         return Some(path.into());
     }
-    let config = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
-    let home = || std::env::var_os("HOME").map(|home| Path::new(&home).join(".config"));
-    let config = config.filter(|it| it.is_absolute()).or_else(home)?;
-    Some(config.join("haft/config.toml"))
+    Some(user_dir("XDG_CONFIG_HOME", ".config")?.join("haft/config.toml"))
 }

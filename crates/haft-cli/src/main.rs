@@ -25,6 +25,7 @@ mod store;
 mod store_address;
 mod supervisor;
 mod terminal;
+mod text_file;
 mod text_width;
 mod user_error;
 

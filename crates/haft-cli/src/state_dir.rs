@@ -1,10 +1,17 @@
-//! The directory with this program's state of the user.
+//! The directories of the user: home, and this program's state.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The directory `haft` in `XDG_STATE_HOME`, which is `~/.local/state` by default. `None` without a home directory.
 pub(crate) fn state_dir() -> Option<PathBuf> {
-    let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
-    let home = || std::env::var_os("HOME").map(|home| Path::new(&home).join(".local/state"));
-    Some(state.filter(|it| it.is_absolute()).or_else(home)?.join("haft"))
+    Some(user_dir("XDG_STATE_HOME", ".local/state")?.join("haft"))
+}
+
+/// The directory that a variable names, else a directory in the home directory. `None` without a home directory.
+///
+/// A relative path does not count, nor does an empty one: it would name a directory of whoever wrote the current one.
+pub(crate) fn user_dir(variable: &str, in_home: &str) -> Option<PathBuf> {
+    let absolute =
+        |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    absolute(variable).or_else(|| absolute("HOME").map(|home| home.join(in_home)))
 }

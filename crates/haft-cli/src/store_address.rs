@@ -11,6 +11,9 @@ use haft::stores::{SpoolUrl, StoreOptions, StoreUrl};
 
 use crate::own_paths::OwnPaths;
 use crate::shell_word::quote_word;
+#[cfg(feature = "object-store")]
+use crate::state_dir::user_dir;
+use crate::text_file::{MAX_TEXT_BYTES, read_named_text};
 use crate::user_error::UserError;
 
 /// Where turns and their large results are stored.
@@ -165,7 +168,7 @@ pub(crate) fn store_option(url: &StoreUrl) -> String {
 fn read_secret() -> Result<Option<[u8; 32]>> {
     let text = match (read_variable(SECRET_VARIABLE)?, read_variable(SECRET_FILE_VARIABLE)?) {
         (Some(text), _) => text,
-        (None, Some(file)) => std::fs::read_to_string(&file)
+        (None, Some(file)) => read_named_text(Path::new(&file), MAX_TEXT_BYTES)
             .with_context(|| format!("cannot read the secret from `{file}`"))?,
         (None, None) => return Ok(None),
     };
@@ -198,15 +201,8 @@ fn read_object_options() -> ObjectOptions {
     let settings = variables.filter(|(name, _)| name.starts_with("AWS_"));
     let mut options = ObjectOptions::default();
     options.settings = settings.map(|(name, value)| (name.to_lowercase(), value)).collect();
-    options.cache_dir = cache_dir().map(|dir| dir.join("haft/results"));
+    options.cache_dir = user_dir("XDG_CACHE_HOME", ".cache").map(|dir| dir.join("haft/results"));
     options
-}
-
-/// The directory for files that can be made again.
-#[cfg(feature = "object-store")]
-fn cache_dir() -> Option<PathBuf> {
-    let dir = |name: &str| std::env::var_os(name).filter(|it| !it.is_empty()).map(PathBuf::from);
-    dir("XDG_CACHE_HOME").or_else(|| dir("HOME").map(|it| it.join(".cache")))
 }
 
 /// Reads a variable. One that is empty counts as not set.

@@ -20,8 +20,12 @@ use crate::prompt::{AssistantCall, AssistantEntry, AssistantThought, ContentPart
 /// The text between two texts of a generation that were not adjacent.
 const GAP: &str = "\n\n";
 
-/// The maximum number of bytes of opaque parts that are stored for a replay.
+/// The maximum number of bytes of opaque parts, and of the ids by which the provider knows other parts, that are stored for a
+/// replay.
 const MAX_OPAQUE: usize = 4 * 1024 * 1024;
+
+/// The maximum number of parts of a generation that is replayed.
+const MAX_PARTS: usize = 16 * 1024;
 
 /// The order of a generation.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -145,6 +149,8 @@ pub(crate) struct ReplayRecorder {
     parts: Vec<LayoutPart>,
     hash: Sha256,
     has_text: bool,
+    /// Whether the last part is a text.
+    behind_text: bool,
     next: Option<(TextSeam, Value)>,
     opaque: usize,
     replayable: bool,
@@ -158,6 +164,7 @@ impl ReplayRecorder {
             parts: Vec::new(),
             hash: Sha256::new(),
             has_text: false,
+            behind_text: false,
             next: Some((TextSeam::Close, Value::Null)),
             opaque: 0,
             replayable: true,
@@ -176,15 +183,15 @@ impl ReplayRecorder {
         }
         let mut before = "";
         if let Some((seam, by)) = self.next.take() {
-            let behind_text = matches!(self.parts.last(), Some(LayoutPart::Text { .. }));
-            let gap = self.has_text && (seam == TextSeam::Apart || !behind_text);
+            let gap = self.has_text && (seam == TextSeam::Apart || !self.behind_text);
             before = if gap { GAP } else { "" };
-            self.parts.push(LayoutPart::Text { bytes: 0, gap, by });
+            let named = json_bytes(&by);
+            self.push_part(LayoutPart::Text { bytes: 0, gap, by }, named);
         }
         match self.parts.last_mut() {
             Some(LayoutPart::Text { bytes, .. }) => *bytes = bytes.saturating_add(delta.len()),
             // Something else came in between; such a stream has no order to keep.
-            _ => self.replayable = false,
+            _ => self.discard(),
         }
         self.hash.update(before);
         self.hash.update(delta);
@@ -194,30 +201,45 @@ impl ReplayRecorder {
 
     /// Adds an opaque part.
     pub(crate) fn push_opaque(&mut self, value: Value) {
-        self.opaque = self.opaque.saturating_add(value.to_string().len());
-        self.replayable &= self.opaque <= MAX_OPAQUE;
+        let bytes = json_bytes(&value);
+        self.push_part(LayoutPart::Opaque { value }, bytes);
+    }
+
+    /// Adds a part, with the bytes that it holds. A generation with too many of them is not replayed.
+    fn push_part(&mut self, part: LayoutPart, bytes: usize) {
+        self.behind_text = matches!(part, LayoutPart::Text { .. });
+        self.opaque = self.opaque.saturating_add(bytes);
+        if self.opaque > MAX_OPAQUE || self.parts.len() >= MAX_PARTS {
+            self.discard();
+        }
         if self.replayable {
-            self.parts.push(LayoutPart::Opaque { value });
+            self.parts.push(part);
         }
     }
 
     /// Adds a complete call.
     pub(crate) fn push_call(&mut self, name: &str, arguments: &str, by: Value) {
-        self.parts.push(LayoutPart::Call { key: call_key(name, arguments), by });
+        let bytes = json_bytes(&by);
+        self.push_part(LayoutPart::Call { key: call_key(name, arguments), by }, bytes);
     }
 
     /// Completes the opaque parts. If `part` returns false for one, the generation cannot be replayed.
     pub(crate) fn complete_opaque(&mut self, mut part: impl FnMut(&mut Value) -> bool) {
+        let mut complete = true;
         for it in &mut self.parts {
             if let LayoutPart::Opaque { value } = it {
-                self.replayable &= part(value);
+                complete &= part(value);
             }
+        }
+        if !complete {
+            self.discard();
         }
     }
 
-    /// Marks the generation as one that cannot be replayed.
+    /// Marks the generation as one that cannot be replayed, of which nothing need be stored.
     pub(crate) fn discard(&mut self) {
         self.replayable = false;
+        self.parts = Vec::new();
     }
 
     /// Returns the record; `None` if there is no opaque part, or if the generation cannot be replayed.
@@ -233,6 +255,10 @@ impl ReplayRecorder {
         };
         serde_json::to_value(layout).ok()
     }
+}
+
+fn json_bytes(value: &Value) -> usize {
+    value.to_string().len()
 }
 
 /// What a call is. Arguments that are not JSON count as text.

@@ -6,6 +6,7 @@ use haft_core::schema::{Problems, integer, object, one_of, string};
 use haft_core::tokens::Encoding;
 use haft_core::{Args, ToolFailure};
 
+use crate::byte_order_mark;
 use crate::content_view::ContentView;
 use crate::query_args::{Named as _, count, line, refused};
 use crate::text::{GrepOptions, LinePart, TextLine, TextPage, TextView, check_pattern};
@@ -90,12 +91,14 @@ fn view(asked: &QueryContext) -> TextView {
 
 async fn head(args: Args, asked: QueryContext) -> Result<QueryOutput, ToolFailure> {
     let n = args.count("n").unwrap_or(10);
-    Ok(page_answer(&view(&asked).head(n).await?, &asked, line_text))
+    let page = view(&asked).head(n).await?;
+    note_encoding(page_answer(&page, &asked, line_text), &asked).await
 }
 
 async fn tail(args: Args, asked: QueryContext) -> Result<QueryOutput, ToolFailure> {
     let n = args.count("n").unwrap_or(10);
-    Ok(page_answer(&view(&asked).tail(n).await?, &asked, line_text))
+    let page = view(&asked).tail(n).await?;
+    note_encoding(page_answer(&page, &asked, line_text), &asked).await
 }
 
 async fn cat(args: Args, asked: QueryContext) -> Result<QueryOutput, ToolFailure> {
@@ -105,7 +108,8 @@ async fn cat(args: Args, asked: QueryContext) -> Result<QueryOutput, ToolFailure
         return Ok(part.map_or_else(|| QueryOutput::list([], asked.budget, 0), line_part_answer));
     }
     let end = args.count("end").unwrap_or(u64::MAX);
-    Ok(page_answer(&view(&asked).cat(start..end).await?, &asked, line_text))
+    let page = view(&asked).cat(start..end).await?;
+    note_encoding(page_answer(&page, &asked, line_text), &asked).await
 }
 
 fn line_part_answer(part: LinePart) -> QueryOutput {
@@ -128,10 +132,22 @@ fn line_part_answer(part: LinePart) -> QueryOutput {
 async fn grep(args: Args, asked: QueryContext) -> Result<QueryOutput, ToolFailure> {
     let pattern = args.required_text("pattern");
     let page = view(&asked).grep(pattern, grep_options(&args)).await?;
-    Ok(page_answer(&page, &asked, |line| {
+    let answer = page_answer(&page, &asked, |line| {
         let mark = if line.context { '-' } else { ':' };
         format!("{}{mark}{}", line.number.saturating_add(1), line.text)
-    }))
+    });
+    note_encoding(answer, &asked).await
+}
+
+/// Says so if the content is UTF-16: its letters have other bytes, so that a pattern finds none of them.
+async fn note_encoding(
+    answer: QueryOutput,
+    asked: &QueryContext,
+) -> Result<QueryOutput, ToolFailure> {
+    let mark = asked.artifact.reader().read_at(0, 2).await?;
+    let note = "the content begins with the mark of UTF-16 or UTF-32 and is read as UTF-8, so that patterns do not match its \
+                text; convert it to UTF-8 first";
+    Ok(if byte_order_mark::is_utf16(&mark) { answer.noted(note) } else { answer })
 }
 
 fn grep_options(args: &Args) -> GrepOptions {

@@ -14,6 +14,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use self::media_output::MediaOutput;
+use self::process::is_supervisor_lost;
 #[cfg(feature = "mcp")]
 pub(super) use self::process::{ProcessGroup, SupervisorControl};
 pub(super) use self::process::{ProcessOutput, Program};
@@ -202,7 +203,13 @@ impl CommandLine {
             max_bytes: self.max_bytes,
         };
         let output = program.spawn().await.map_err(|error| {
-            ToolFailure::new(format!("`{}` cannot be run: {error}", self.program.display()))
+            let shown = self.program.display();
+            match is_supervisor_lost(&error) {
+                false => ToolFailure::new(format!("`{shown}` cannot be run: {error}")),
+                true => {
+                    ToolFailure::new(format!("`{shown}` may have run: {error}")).outcome_unknown()
+                }
+            }
         })?;
         Ok(ByteStream::new(output))
     }

@@ -24,6 +24,7 @@ use self::query_tools::FileQueries;
 use crate::args::{
     ArtifactArgs, ArtifactCommand, CsvCommand, JsonCommand, MarkdownCommand, PathCommand, StoreArg,
 };
+use crate::state_dir::user_dir;
 use crate::store::{find_turn, open_store_to_read};
 use crate::store_address::store_option;
 use crate::terminal::{Terminal, TextRole, print_line, sanitize};
@@ -50,7 +51,9 @@ pub(super) async fn query_artifact(args: ArtifactArgs, terminal: &Terminal) -> R
         }
         ArtifactCommand::Grep(args) => {
             let view = source.open_view(&args.file, terminal).await?;
-            lines::print_matches(&view, &args, terminal).await
+            let result = lines::print_matches(&view, &args, terminal).await?;
+            source.warn_of_encoding(&args.file).await?;
+            Ok(result)
         }
         ArtifactCommand::Count { file } => {
             let view = source.open_view(&file, terminal).await?;
@@ -255,6 +258,18 @@ impl ArtifactSource {
         reader.index().await?;
         Ok(TextView::new(reader))
     }
+
+    /// Says so if the content is UTF-16, in which a search finds nothing.
+    async fn warn_of_encoding(&self, name: &Path) -> Result<()> {
+        let (reader, _) = self.open_reader(name).await?;
+        let mark = reader.read_at(0, 2).await?;
+        if [[0xFE, 0xFF], [0xFF, 0xFE]].iter().any(|utf16| *mark == *utf16) {
+            print_line(format_args!(
+                "the content begins with the mark of UTF-16 or UTF-32 and is read as UTF-8; convert it first: iconv -t UTF-8"
+            ));
+        }
+        Ok(())
+    }
 }
 
 /// Whether a name looks like the handle of an artifact: the beginning of a hash.
@@ -281,9 +296,7 @@ fn open_file(file: &Path) -> Result<FileSpoolReader> {
 
 /// The cache file of a line index, whose directory is created. `None` if there is no cache directory.
 fn create_index_path(file: &Path) -> Option<PathBuf> {
-    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-    let home = || std::env::var_os("HOME").map(|home| Path::new(&home).join(".cache"));
-    let dir = cache.filter(|it| it.is_absolute()).or_else(home)?.join("haft").join("lines");
+    let dir = user_dir("XDG_CACHE_HOME", ".cache")?.join("haft").join("lines");
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir).ok()?;
     let path = std::fs::canonicalize(file).ok()?;
     let mut name = DefaultHasher::new();

@@ -18,14 +18,14 @@ use serde_json::json;
 use self::baseline::Baseline;
 use self::case::PromptCase;
 use self::junit::write_junit;
+use super::format_duration;
 use super::run::{
-    ExecutorUse, ModelExecutor, build_turn_input, new_user_message, replay_recording,
-    runner_builder,
+    ExecutorUse, ModelExecutor, build_turn_input, new_user_message, replay_text, runner_builder,
 };
-use super::{format_duration, read_text_argument};
 use crate::agent::Agent;
 use crate::args::TestArgs;
 use crate::terminal::{Terminal, TextRole, print_line, sanitize};
+use crate::text_file::{MAX_TEXT_BYTES, read_regular_text};
 use crate::user_error::{FailureCode, UserError};
 
 /// A test of an agent.
@@ -160,14 +160,19 @@ fn prompt_tests(name: &str, file: &Path, agent: &Agent, args: &TestArgs) -> Resu
     Ok(tests.collect())
 }
 
+/// Maximum size of a recording, in bytes.
+const MAX_RECORDING_BYTES: u64 = 64 * 1024 * 1024;
+
 /// Runs a test, and returns why it failed.
 async fn run_test(test: &AgentTest, agent: &Agent, args: &TestArgs) -> Result<Option<String>> {
     let builder = match &test.kind {
         TestKind::Script(file) => {
-            let text = read_text_argument(&format!("@{}", file.display()))?;
+            let text = read_regular_text(file, MAX_TEXT_BYTES)?;
             runner_builder(agent, ModelExecutor::Script(ScriptExecutor::parse(&text)?))
         }
-        TestKind::Recording(file) => replay_recording(agent, file)?,
+        TestKind::Recording(file) => {
+            replay_text(agent, file, &read_regular_text(file, MAX_RECORDING_BYTES)?)?
+        }
         TestKind::Prompt { model, .. } => {
             let purpose = ExecutorUse::Run { plain_http: false };
             runner_builder(agent, ModelExecutor::select_for(agent, Some(model), purpose)?)

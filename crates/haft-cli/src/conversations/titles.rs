@@ -7,11 +7,14 @@ use anyhow::Result;
 use haft::stores::{MAX_TITLE_CHARS, OpenStores};
 
 use crate::terminal::{print_line, sanitize};
+use crate::text_file::read_regular_text;
 
 /// The file with the titles that an earlier version wrote, in the directory of the store.
 const TITLES_FILE: &str = "titles.json";
 /// What the file is called when the store has its titles.
 const IMPORTED_FILE: &str = "titles.json.imported";
+/// The most bytes of the file.
+const MAX_TITLES_BYTES: u64 = 16 * 1024 * 1024;
 
 /// Moves the titles of an earlier version into the store. Titles that the store has stay as they are, and a file that cannot
 /// be read stays where it is.
@@ -57,7 +60,7 @@ fn titles_file(stores: &OpenStores) -> Option<PathBuf> {
 
 /// Reads the file of an earlier version. Warns about one that cannot be read: no command needs the titles.
 fn read_titles(file: &Path) -> Option<BTreeMap<String, String>> {
-    let text = std::fs::read_to_string(file).map_err(|error| error.to_string());
+    let text = read_regular_text(file, MAX_TITLES_BYTES).map_err(|error| error.to_string());
     let titles = text.and_then(|text| {
         serde_json::from_str::<BTreeMap<String, String>>(&text).map_err(|error| error.to_string())
     });

@@ -127,3 +127,26 @@ fn long_lines_are_whole() {
         format!("exit 0\n--- out\n{long}\nend")
     );
 }
+
+/// Windows writes logs like this, in which no pattern matches: the answer would be "nothing" without a word.
+#[test]
+fn text_in_utf_16_is_not_searched_in_silence() {
+    let dir = tempfile::tempdir().unwrap();
+    let text: Vec<u8> = "\u{FEFF}ERROR one\r\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    std::fs::write(dir.path().join("app.log"), text).unwrap();
+    let mark = "the content begins with the mark of UTF-16 or UTF-32 and is read as UTF-8";
+    let found = run_haft(dir.path(), &["artifact", "grep", "app.log", "ERROR", "--count"]);
+    assert!(found.starts_with("exit 0\n--- out\n0\n--- err") && found.contains(mark), "{found}");
+    for (tool, args) in [
+        ("artifact_grep", r#"{"pattern": "ERROR"}"#),
+        ("artifact_head", "{}"),
+        ("artifact_tail", "{}"),
+        ("artifact_cat", "{}"),
+    ] {
+        let said = run_haft(dir.path(), &["artifact", "query", "app.log", tool, args]);
+        assert!(said.contains(mark), "{tool}: {said}");
+    }
+    std::fs::write(dir.path().join("app.log"), "\u{FEFF}ERROR one\n").unwrap();
+    let found = run_haft(dir.path(), &["artifact", "grep", "app.log", "ERROR", "--count"]);
+    assert_eq!(found, "exit 0\n--- out\n1");
+}

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use insta::assert_snapshot;
 
-use super::support::{run_haft, write_agent};
+use super::support::{haft, run_haft, transcript, write_agent, write_scripted_agent};
 
 fn make_pipe(path: &Path) {
     assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
@@ -243,4 +243,70 @@ fn deep_nesting_is_refused() {
         assert!(said.starts_with("exit 1") && said.contains("error: a/agent.toml"), "{said:.300}");
         assert!(said.len() < 2000, "{} bytes are said", said.len());
     }
+}
+
+/// A pipe in their place would block, and a device would fill the memory.
+#[test]
+fn other_files_that_are_read_are_refused_as_well() {
+    let dir = tempfile::tempdir().unwrap();
+    write_agent(dir.path(), "system = 'x'\nprompt = 'Hi'");
+    let tests = dir.path().join("a/tests");
+    std::fs::create_dir_all(tests.join("baselines")).unwrap();
+    for name in ["a.yaml", "b.json", "c.toml"] {
+        make_pipe(&tests.join(name));
+        let said = run_haft(dir.path(), &["test", "a"]);
+        assert!(said.contains(&format!("`a/tests/{name}` is not a regular file")), "{said}");
+        std::fs::remove_file(tests.join(name)).unwrap();
+    }
+    std::fs::write(tests.join("a.yaml"), "steps:\n  - say: Hello.").unwrap();
+    make_pipe(&tests.join("baselines/a.yaml.json"));
+    let said = run_haft(dir.path(), &["test", "a"]);
+    assert!(said.contains("`a/tests/baselines/a.yaml.json` is not a regular file"), "{said}");
+    write_scripted_agent(dir.path(), "", "steps:\n  - say: Hello.");
+    assert!(run_haft(dir.path(), &["run", "a", "Hi"]).starts_with("exit 0"));
+    make_pipe(&dir.path().join(".haft/titles.json"));
+    let said = run_haft(dir.path(), &["conversations"]);
+    assert!(said.contains("is not a regular file"), "{said}");
+}
+
+/// `/dev/null` stands for no configuration, so that other files than regular ones are read.
+#[test]
+fn a_configuration_without_an_end_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let read = |file: &str| {
+        transcript(&haft(dir.path()).arg("config").env("HAFT_CONFIG", file).output().unwrap())
+    };
+    assert_snapshot!(read("/dev/zero"), @r"
+    exit 1
+    --- err
+    /dev/zero
+    error: cannot read `/dev/zero`
+      caused by: it has more than 1048576 bytes
+    ");
+    assert_snapshot!(read("/dev/null"), @r"
+    exit 0
+    --- err
+    /dev/null
+    ");
+}
+
+/// The current directory may be that of somebody else.
+#[test]
+fn the_current_directory_is_not_the_home_directory() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = dir.path().join(".config/haft");
+    std::fs::create_dir_all(&config).unwrap();
+    std::fs::write(config.join("config.toml"), "model = 'openai:planted'").unwrap();
+    let home = |home: &str| {
+        let mut command = haft(dir.path());
+        command.args(["config"]).env("HOME", home);
+        for variable in ["HAFT_CONFIG", "XDG_CONFIG_HOME"] {
+            command.env_remove(variable);
+        }
+        transcript(&command.output().unwrap())
+    };
+    for relative in ["", "."] {
+        assert!(!home(relative).contains("planted"), "{relative:?}: {}", home(relative));
+    }
+    assert!(home(dir.path().to_str().unwrap()).contains("planted"));
 }

@@ -263,6 +263,36 @@ fn a_program_that_writes_too_much_is_stopped() {
     assert!(call.starts_with("exit 1") && call.contains("more than 100000 bytes"), "{call}");
 }
 
+/// A program that was ended by others has not said how far it came, and one whose supervisor has ended cannot.
+#[test]
+fn the_outcome_of_a_program_is_unknown_unless_it_exits() {
+    let programs = [
+        ("exits", "exit 3", "E_TOOL_DOWNSTREAM_ERROR"),
+        ("killed", "kill -9 $$", "E_TOOL_OUTCOME_UNKNOWN"),
+        ("flood", "yes", "E_TOOL_OUTCOME_UNKNOWN"),
+        ("orphan", "kill -9 $PPID", "E_TOOL_OUTCOME_UNKNOWN"),
+    ];
+    for (effect, doubt) in [("once", true), ("read-only", false)] {
+        let dir = tempfile::tempdir().unwrap();
+        let (mut text, mut script) = ("prompt = 'Go.'\n".to_owned(), "steps:\n".to_owned());
+        for (name, program, _) in programs {
+            text.push_str(&format!(
+                "[tools.command.{name}]\ndescription = 'x'\nargv = ['sh', '-c', '{program}']\n\
+                 max_bytes = 100000\neffect = '{effect}'\n"
+            ));
+            script.push_str(&format!("  - call: {{ {name}: {{}} }}\n"));
+        }
+        script.push_str("  - say: over\n");
+        write_scripted_agent(dir.path(), &text, &script);
+        let run = run_haft(dir.path(), &["run", "a"]);
+        assert!(run.starts_with("exit 0"), "{run}");
+        for (name, _, code) in programs {
+            let code = if doubt { code } else { "E_TOOL_DOWNSTREAM_ERROR" };
+            assert!(run.contains(&format!("← {name} failed: {code}")), "{effect}: {run}");
+        }
+    }
+}
+
 #[test]
 fn a_signal_ends_the_program_while_it_waits_for_its_input() {
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use haft_core::usage::Usage;
+use serde_json::Value;
 
 use super::{
     FinishReason, GeneratedCall, GeneratedReasoning, Generation, GenerationEvent, GenerationOutcome,
 };
 
-/// The maximum number of bytes of text, of reasoning, and of the arguments of all calls, each.
+/// The maximum number of bytes of text, of reasoning, of the arguments of all calls, of their ids and names, and of opaque
+/// payloads, each.
 pub const MAX_GENERATED_BYTES: usize = 8 * 1024 * 1024;
 
 /// The maximum number of calls of one response.
@@ -33,6 +35,10 @@ pub struct GenerationAssembler {
     slots: Vec<u32>,
     reasoning_bytes: usize,
     argument_bytes: usize,
+    /// Of the ids and names of calls.
+    name_bytes: usize,
+    /// Of opaque payloads, as JSON.
+    payload_bytes: usize,
     finished: bool,
     ended: bool,
 }
@@ -44,7 +50,7 @@ pub struct GenerationAssembler {
 )]
 #[non_exhaustive]
 pub struct ResponseTooLarge {
-    /// What there is too much of: `text`, `reasoning`, `arguments` or `calls`.
+    /// What there is too much of: `text`, `reasoning`, `arguments`, `names`, `payloads` or `calls`.
     pub what: &'static str,
 }
 
@@ -77,13 +83,19 @@ impl GenerationAssembler {
                 self.channel(channel).text.push_str(text);
             }
             GenerationEvent::ReasoningPayload { channel, payload, tag } => {
-                self.channel(channel).opaque = Some((payload, Arc::from(tag)));
+                let replaced = payload_bytes(self.channel(channel).opaque.as_ref());
+                let opaque = Some((payload, Arc::from(tag)));
+                replace_bytes(&mut self.payload_bytes, replaced, payload_bytes(opaque.as_ref()));
+                check_size(self.payload_bytes, "payloads")?;
+                self.channel(channel).opaque = opaque;
             }
             GenerationEvent::CallDelta { slot, id, name, arguments } => {
                 self.argument_bytes += arguments.len();
                 check_size(self.argument_bytes, "arguments")?;
+                let id = id.filter(|id| !id.is_empty());
+                self.count_names(slot, id, name)?;
                 let call = self.call(slot)?;
-                if let Some(id) = id.filter(|id| !id.is_empty()) {
+                if let Some(id) = id {
                     call.id = Some(id.to_owned());
                 }
                 if let Some(name) = name {
@@ -92,7 +104,11 @@ impl GenerationAssembler {
                 call.arguments.push_str(arguments);
             }
             GenerationEvent::CallPayload { slot, payload, tag } => {
-                self.call(slot)?.opaque = Some((payload, Arc::from(tag)));
+                let replaced = payload_bytes(self.call(slot)?.opaque.as_ref());
+                let opaque = Some((payload, Arc::from(tag)));
+                replace_bytes(&mut self.payload_bytes, replaced, payload_bytes(opaque.as_ref()));
+                check_size(self.payload_bytes, "payloads")?;
+                self.call(slot)?.opaque = opaque;
             }
             GenerationEvent::CallEnd { slot } => self.call(slot)?.complete = true,
             GenerationEvent::Usage(usage) => {
@@ -149,6 +165,21 @@ impl GenerationAssembler {
         &mut all[at]
     }
 
+    /// Counts the id and the name of a call, which replace those that it had.
+    fn count_names(
+        &mut self,
+        slot: u32,
+        id: Option<&str>,
+        name: Option<&str>,
+    ) -> Result<(), ResponseTooLarge> {
+        let call = self.call(slot)?;
+        let old_id = call.id.as_ref().filter(|_| id.is_some()).map_or(0, String::len);
+        let old_name = name.map_or(0, |_| call.name.len());
+        let added = id.map_or(0, str::len) + name.map_or(0, str::len);
+        replace_bytes(&mut self.name_bytes, old_id + old_name, added);
+        check_size(self.name_bytes, "names")
+    }
+
     fn call(&mut self, slot: u32) -> Result<&mut GeneratedCall, ResponseTooLarge> {
         let known = self.slots.iter().position(|it| *it == slot);
         let at = match known {
@@ -170,6 +201,15 @@ impl GenerationAssembler {
 
 const fn check_size(bytes: usize, what: &'static str) -> Result<(), ResponseTooLarge> {
     if bytes > MAX_GENERATED_BYTES { Err(ResponseTooLarge { what }) } else { Ok(()) }
+}
+
+/// The bytes of a payload as JSON.
+fn payload_bytes(opaque: Option<&(Value, Arc<str>)>) -> usize {
+    opaque.map_or(0, |(payload, _)| payload.to_string().len())
+}
+
+const fn replace_bytes(total: &mut usize, replaced: usize, added: usize) {
+    *total = total.saturating_sub(replaced).saturating_add(added);
 }
 
 /// Merges two reports of usage: each field as it was reported last.

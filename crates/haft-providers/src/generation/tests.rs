@@ -123,3 +123,29 @@ fn memory_is_bounded() {
     let slots = (0..).take_while(|slot| assembler.push(call(*slot, "f", "")).is_ok()).count();
     assert_eq!(slots, MAX_GENERATED_CALLS);
 }
+
+/// Pushes one event for each slot, and checks how many fit. What replaces another one does not count twice.
+#[track_caller]
+fn check_bound<'e>(fits: usize, event: impl Fn(u32) -> GenerationEvent<'e>) {
+    let mut assembler = GenerationAssembler::new();
+    let taken = (0..100).take_while(|slot| assembler.push(event(*slot)).is_ok()).count();
+    assert_eq!(taken, fits);
+    let mut assembler = GenerationAssembler::new();
+    assert!((0..20).all(|_| assembler.push(event(0)).is_ok()));
+}
+
+/// Each of them stays in memory, and is stored with the turn.
+#[test]
+fn ids_names_and_payloads_are_bounded() {
+    let piece = "x".repeat(1 << 20);
+    let pieces = MAX_GENERATED_BYTES / piece.len();
+    let named = |slot, id, name| GenerationEvent::CallDelta { slot, id, name, arguments: "" };
+    check_bound(pieces, |slot| named(slot, Some(&*piece), None));
+    check_bound(pieces, |slot| named(slot, None, Some(&*piece)));
+    // With their quotes they have two bytes more.
+    let payload = json!(piece);
+    check_bound(pieces - 1, |slot| {
+        let payload = payload.clone();
+        GenerationEvent::CallPayload { slot, payload, tag: "t" }
+    });
+}

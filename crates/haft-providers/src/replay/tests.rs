@@ -117,3 +117,30 @@ fn a_record_that_would_not_be_true_is_not_made() {
     refused.complete_opaque(|_| false);
     assert_eq!(refused.finish(), None);
 }
+
+/// A provider can send any number of parts, and anything as their names; only so much is stored.
+#[test]
+fn a_generation_of_too_many_parts_or_names_is_not_replayed() {
+    let name = json!({ "id": "x".repeat(1 << 20) });
+    let cases: [(usize, Value, bool); 4] = [
+        (16_000, Value::Null, true),
+        (17_000, Value::Null, false),
+        (3, name.clone(), true),
+        (5, name, false),
+    ];
+    for (parts, by, replayed) in cases {
+        let (mut texts, mut calls) = (ReplayRecorder::new("m"), ReplayRecorder::new("m"));
+        let mut told = String::new();
+        texts.push_opaque(json!("thought"));
+        calls.push_opaque(json!("thought"));
+        for _ in 0..parts {
+            texts.begin_text(TextSeam::Close, by.clone());
+            told.push_str(texts.push_text("a"));
+            told.push('a');
+            calls.push_call("f", "{}", by.clone());
+        }
+        assert_eq!(texts.finish().is_some(), replayed, "{parts} texts");
+        assert_eq!(calls.finish().is_some(), replayed, "{parts} calls");
+        assert_eq!(told, "a".repeat(parts), "what is told does not depend on it");
+    }
+}

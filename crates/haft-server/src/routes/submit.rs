@@ -57,6 +57,9 @@ impl SubmitRequest {
             let limit = MAX_CONVERSATION_CHARS;
             return Err(ApiError::invalid(format!("`conversation` has 1 to {limit} characters")));
         }
+        if self.conversation.as_ref().is_some_and(|it| it.contains(char::is_control)) {
+            return Err(ApiError::invalid("`conversation` has no control characters"));
+        }
         if !(MIN_PRIORITY..=0).contains(&self.priority) {
             return Err(ApiError::invalid(format!("`priority` is from {MIN_PRIORITY} to 0")));
         }

@@ -39,6 +39,10 @@ pub(crate) struct Program {
 impl Program {
     /// Starts the program under a supervisor, and returns its standard output. Dropping the output kills the program
     /// and its descendants, and so does the end of this process.
+    ///
+    /// # Errors
+    ///
+    /// The program cannot be run, or it is not known whether it ran: see [`is_supervisor_lost`].
     pub(crate) async fn spawn(self) -> io::Result<ProcessOutput> {
         let (control, other_end) = StdUnixStream::pair()?;
         let mut command = Command::new(own_executable()?);
@@ -98,6 +102,11 @@ impl SupervisorControl {
             _ => Err(protocol_error()),
         }
     }
+}
+
+/// Whether a supervisor ended without a word about its command, which may have run.
+pub(crate) fn is_supervisor_lost(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset)
 }
 
 fn protocol_error() -> io::Error {
@@ -171,6 +180,7 @@ impl ProcessOutput {
             "the program was stopped, because its output has more than {limit} bytes; ask for less, or have the operator \
              raise `max_bytes` of this tool"
         ))
+        .outcome_unknown()
     }
 }
 
@@ -211,15 +221,16 @@ impl Stream for ProcessOutput {
     }
 }
 
-/// The failure of a process that did not exit successfully.
+/// The failure of a process that did not exit successfully. What it did is known only if it says so by its exit code.
 fn exit_failure(exited: ExitedProcess) -> Option<ToolFailure> {
-    let how = match exited.status {
+    let (how, has_code) = match exited.status {
         Ok(status) if status.success() => return None,
-        Ok(status) => status.to_string(),
-        Err(error) => error.to_string(),
+        Ok(status) => (status.to_string(), status.code().is_some()),
+        Err(error) => (error.to_string(), false),
     };
     let stderr = exited.stderr_tail.trim();
-    Some(ToolFailure::new(format!("the program failed ({how}): {stderr}")))
+    let failure = ToolFailure::new(format!("the program failed ({how}): {stderr}"));
+    Some(if has_code { failure } else { failure.outcome_unknown() })
 }
 
 /// Longest message of a supervisor, in bytes.

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::state_dir::state_dir;
+use crate::text_file::read_regular_text;
 
 /// The hashes of accepted definitions, of one agent directory. They are not in that directory, where a tool or a restored
 /// backup could change them.
@@ -55,8 +56,7 @@ impl PinFile {
                 anyhow::bail!("`{}` is too large", path.display())
             }
             _ => {
-                let text = std::fs::read_to_string(&path)
-                    .with_context(|| format!("cannot read `{}`", path.display()))?;
+                let text = read_regular_text(&path, MAX_BYTES)?;
                 let pins: StoredPins = serde_json::from_str(&text)
                     .with_context(|| format!("`{}` has no pins", path.display()))?;
                 anyhow::ensure!(pins.version == 1, "`{}` is of a newer version", path.display());

@@ -13,6 +13,7 @@ use sha2::{Digest as _, Sha256};
 use tokio::time::{Instant, sleep_until};
 
 use crate::state_dir::state_dir;
+use crate::text_file::read_named_text;
 
 /// The tokens of one server of one agent. Only the user can read the file.
 ///
@@ -57,7 +58,8 @@ impl TokenFile {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
             Ok(found) if found.len() > MAX_BYTES => Err(io::Error::other("the file is too large")),
-            Ok(_) => fs::read_to_string(&self.path).map(Some),
+            Ok(found) if !found.is_file() => Err(io::Error::other("it is not a regular file")),
+            Ok(_) => read_named_text(&self.path, MAX_BYTES).map(Some),
         }
     }
 

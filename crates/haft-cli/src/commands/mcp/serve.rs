@@ -15,6 +15,7 @@ use crate::agent::Agent;
 use crate::args::McpServeArgs;
 use crate::store::open_or_create_store;
 use crate::terminal::{Terminal, print_line};
+use crate::text_file::{MAX_TEXT_BYTES, read_named_text};
 use crate::user_error::UserError;
 
 /// The variable with the token of HTTP clients.
@@ -94,7 +95,7 @@ fn http_options(args: &McpServeArgs, address: SocketAddr) -> Result<HttpOptions>
 fn read_token(file: Option<&Path>) -> Result<Option<String>> {
     let token = match file {
         Some(file) => {
-            let text = std::fs::read_to_string(file);
+            let text = read_named_text(file, MAX_TEXT_BYTES);
             Some(text.with_context(|| format!("cannot read the token from `{}`", file.display()))?)
         }
         None => std::env::var_os(TOKEN_VARIABLE).map(|it| it.to_string_lossy().into_owned()),

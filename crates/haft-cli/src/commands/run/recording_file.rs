@@ -49,10 +49,14 @@ impl RecordingFile {
 }
 
 /// Reads a recording and builds a runner that replays it. No model is called and no tool runs.
-pub(crate) fn replay_recording(agent: &Agent, file: &Path) -> Result<TurnRunnerBuilder> {
-    let text = read_text_argument(&format!("@{}", file.display()))?;
+pub(super) fn replay_recording(agent: &Agent, file: &Path) -> Result<TurnRunnerBuilder> {
+    replay_text(agent, file, &read_text_argument(&format!("@{}", file.display()))?)
+}
+
+/// Builds a runner that replays the text of a recording.
+pub(crate) fn replay_text(agent: &Agent, file: &Path, text: &str) -> Result<TurnRunnerBuilder> {
     let cannot_replay = || format!("cannot replay `{}`", file.display());
-    let recording = Recording::from_json(&text).with_context(cannot_replay)?;
+    let recording = Recording::from_json(text).with_context(cannot_replay)?;
     let replay = recording.replay(agent.tools.iter().cloned()).with_context(cannot_replay)?;
     let tools = replay.tools();
     Ok(TurnRunner::builder(replay).tools(tools))

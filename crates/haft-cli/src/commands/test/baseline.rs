@@ -10,6 +10,7 @@ use anyhow::{Context as _, Result};
 use haft::TurnReport;
 use serde::{Deserialize, Serialize};
 
+use crate::text_file::{MAX_TEXT_BYTES, read_regular_text};
 use crate::user_error::{SourceLocation, UserError};
 
 /// What a turn did.
@@ -58,13 +59,11 @@ impl Baseline {
 
     /// Reads the baseline of a test; nothing if it has none.
     pub(super) fn read(path: &Path) -> Result<Option<Self>> {
-        let text = match std::fs::read_to_string(path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => {
-                return Err(error).with_context(|| format!("cannot read `{}`", path.display()));
-            }
-        };
+        let exists = path.try_exists();
+        if !exists.with_context(|| format!("cannot read `{}`", path.display()))? {
+            return Ok(None);
+        }
+        let text = read_regular_text(path, MAX_TEXT_BYTES)?;
         let located = |line: Option<usize>, message: String| {
             let file = path.to_owned();
             UserError::new(message)

@@ -6,7 +6,7 @@ use anyhow::Result;
 use haft::TurnReport;
 use serde::Deserialize;
 
-use crate::commands::read_text_argument;
+use crate::text_file::{MAX_TEXT_BYTES, read_regular_text};
 use crate::user_error::{SourceLocation, UserError};
 
 /// A prompt, and what is expected of the turn.
@@ -42,7 +42,7 @@ struct ExpectTable {
 
 impl PromptCase {
     pub(super) fn read(file: &Path) -> Result<Self> {
-        let text = read_text_argument(&format!("@{}", file.display()))?;
+        let text = read_regular_text(file, MAX_TEXT_BYTES)?;
         let case = toml::from_str(&text).map_err(|error| {
             let line = error.span().map(|span| {
                 text.bytes().take(span.start).filter(|byte| *byte == b'\n').count() + 1

@@ -10,7 +10,7 @@ use super::TAG;
 use super::wire::StoredThinking;
 use crate::dialect::{DecodeError, ResponseDecoder, StreamEvent};
 use crate::dialects::json_response::{malformed_response, parse_body, parse_text};
-use crate::generation::{FinishReason, GenerationEvent};
+use crate::generation::{FinishReason, GenerationEvent, MAX_GENERATED_BYTES};
 use crate::replay::{ReplayRecorder, TextSeam};
 
 /// The channel of all thinking.
@@ -19,6 +19,9 @@ const CHANNEL: &str = "thinking";
 /// Errors for which a retry may help.
 const RETRYABLE: [&str; 4] = ["overloaded_error", "rate_limit_error", "api_error", "timeout_error"];
 
+/// The most blocks that are open at a time.
+const MAX_OPEN: usize = 1024;
+
 type Report<'t, 'f> = &'t mut (dyn FnMut(GenerationEvent<'_>) + 'f);
 
 /// Decodes one response of the Messages API.
@@ -26,6 +29,8 @@ type Report<'t, 'f> = &'t mut (dyn FnMut(GenerationEvent<'_>) + 'f);
 pub(super) struct MessagesDecoder {
     /// Blocks that have not ended, by their index.
     open: BTreeMap<u32, OpenBlock>,
+    /// The bytes of blocks that are not reported before they end.
+    held_bytes: usize,
     order: ReplayRecorder,
     thought: bool,
     counts: TokenCounts,
@@ -42,6 +47,18 @@ enum OpenBlock {
     Unknown,
 }
 
+impl OpenBlock {
+    /// The bytes with which it begins, besides text and thinking.
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Text | Self::Unknown => 0,
+            Self::Thinking { signature, .. } => signature.len(),
+            Self::Redacted { data } => data.len(),
+            Self::Call { name, whole, .. } => name.len() + whole.as_ref().map_or(0, String::len),
+        }
+    }
+}
+
 /// The known token counts.
 #[derive(Clone, Copy, Debug, Default)]
 struct TokenCounts {
@@ -55,6 +72,7 @@ impl MessagesDecoder {
     pub(super) fn new(model: &str) -> Self {
         Self {
             open: BTreeMap::new(),
+            held_bytes: 0,
             order: ReplayRecorder::new(model),
             thought: false,
             counts: TokenCounts::default(),
@@ -68,7 +86,12 @@ impl MessagesDecoder {
         self.report_usage(message.get("usage"), report);
     }
 
-    fn decode_block_start(&mut self, index: u32, block: ValueRef<'_>, report: Report<'_, '_>) {
+    fn decode_block_start(
+        &mut self,
+        index: u32,
+        block: ValueRef<'_>,
+        report: Report<'_, '_>,
+    ) -> Result<(), DecodeError> {
         let text = |key| block.get(key).and_then(ValueRef::as_str).unwrap_or_default();
         if !self.open.is_empty() {
             // Blocks that come at the same time have no order.
@@ -103,9 +126,25 @@ impl MessagesDecoder {
                 OpenBlock::Unknown
             }
         };
+        self.hold(open.bytes())?;
         self.open.insert(index, open);
+        if self.open.len() > MAX_OPEN {
+            let reason = format!("more than {MAX_OPEN} blocks are open at a time");
+            return Err(malformed_response(&reason));
+        }
         self.append_piece(index, "text", text("text"), report);
         self.append_piece(index, "thinking", text("thinking"), report);
+        Ok(())
+    }
+
+    /// Counts bytes that stay in memory until their block ends. What is reported is counted by who collects it.
+    fn hold(&mut self, bytes: usize) -> Result<(), DecodeError> {
+        self.held_bytes = self.held_bytes.saturating_add(bytes);
+        if self.held_bytes > MAX_GENERATED_BYTES {
+            let reason = format!("its blocks have more than {MAX_GENERATED_BYTES} opaque bytes");
+            return Err(malformed_response(&reason));
+        }
+        Ok(())
     }
 
     fn block_delta(
@@ -120,6 +159,7 @@ impl MessagesDecoder {
             "text_delta" => self.append_piece(index, "text", text("text"), report),
             "thinking_delta" => self.append_piece(index, "thinking", text("thinking"), report),
             "signature_delta" => {
+                self.hold(text("signature").len())?;
                 if let Some(OpenBlock::Thinking { signature, .. }) = self.open.get_mut(&index) {
                     *signature = text("signature").to_owned();
                 }
@@ -261,7 +301,7 @@ impl ResponseDecoder for MessagesDecoder {
         match root.get("type").and_then(ValueRef::as_str).or(event.name).unwrap_or_default() {
             "message_start" => self.decode_message_start(part("message")?, report),
             "content_block_start" => {
-                self.decode_block_start(index()?, part("content_block")?, report)
+                self.decode_block_start(index()?, part("content_block")?, report)?;
             }
             "content_block_delta" => self.block_delta(index()?, part("delta")?, report)?,
             "content_block_stop" => self.decode_block_stop(index()?, report),
@@ -289,7 +329,7 @@ impl ResponseDecoder for MessagesDecoder {
             root.get("content").ok_or_else(|| malformed_response("`content` is missing"))?;
         self.decode_message_start(root, report);
         for (index, block) in (0..).zip(content.elements()) {
-            self.decode_block_start(index, block, report);
+            self.decode_block_start(index, block, report)?;
             self.decode_block_stop(index, report);
         }
         if let Some(reason) = root.get("stop_reason").and_then(ValueRef::as_str) {

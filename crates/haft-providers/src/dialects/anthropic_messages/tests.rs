@@ -1,10 +1,11 @@
 //! Options and documents.
 
 use haft_core::schema::ValueSchema;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::AnthropicMessages;
-use crate::dialect::Dialect as _;
+use crate::dialect::{DecodeError, Dialect as _, ModelRequest, StreamEvent};
+use crate::prompt::Prompt;
 
 #[track_caller]
 fn check(option: &Value, accepted: bool) {
@@ -106,4 +107,39 @@ fn overflow_is_recognised() {
     check(413, "", true);
     check(400, r#"{"error":{"message":"max_tokens: too large"}}"#, false);
     check(500, "prompt is too long", false);
+}
+
+/// Sends events to a new decoder, and returns how many it takes and why it refuses the next one.
+fn decode_many(event: impl Fn(u32) -> Value) -> (u32, Option<DecodeError>) {
+    let (prompt, options) = (Prompt::default(), Map::new());
+    let mut decoder =
+        AnthropicMessages::new().response_decoder(&ModelRequest::new("m", &prompt, &options));
+    for at in 0..20_000 {
+        let event = event(at).to_string();
+        if let Err(error) = decoder.decode_event(StreamEvent::new(&event), &mut |_| ()) {
+            return (at, Some(error));
+        }
+    }
+    (20_000, None)
+}
+
+/// Nothing of these is reported before the block ends, so that nobody else counts it.
+#[test]
+fn what_open_blocks_hold_is_bounded() {
+    let piece = "x".repeat(1 << 20);
+    let start = |index: u32, block: Value| json!({ "type": "content_block_start", "index": index, "content_block": block });
+    let refused = |reason: &str| Some(DecodeError::Malformed(reason.to_owned()));
+    let bytes = "its blocks have more than 8388608 opaque bytes";
+    let redacted = json!({ "type": "redacted_thinking", "data": &piece });
+    assert_eq!(decode_many(|at| start(at, redacted.clone())), (8, refused(bytes)));
+    let thinking = json!({ "type": "thinking", "signature": &piece });
+    assert_eq!(decode_many(|at| start(at, thinking.clone())), (8, refused(bytes)));
+    let call = json!({ "type": "tool_use", "id": "t", "name": &piece, "input": {} });
+    assert_eq!(decode_many(|at| start(at, call.clone())), (8, refused(bytes)));
+    let call = json!({ "type": "tool_use", "id": "t", "name": "f", "input": { "a": &piece } });
+    assert_eq!(decode_many(|at| start(at, call.clone())), (7, refused(bytes)));
+    let open = "more than 1024 blocks are open at a time";
+    let text = json!({ "type": "text", "text": "" });
+    assert_eq!(decode_many(|at| start(at, text.clone())), (1024, refused(open)));
+    assert_eq!(decode_many(|_| start(0, text.clone())), (20_000, None));
 }

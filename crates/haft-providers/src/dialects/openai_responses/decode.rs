@@ -19,12 +19,17 @@ const CHANNEL: &str = "reasoning";
 const RETRYABLE: [&str; 4] =
     ["server_error", "rate_limit_exceeded", "vector_store_timeout", "timeout"];
 
+/// The most items of a response, and the most parts of its messages.
+const MAX_ITEMS: usize = 16 * 1024;
+
 type Report<'t, 'f> = &'t mut (dyn FnMut(GenerationEvent<'_>) + 'f);
 
 /// Decodes one response of the Responses API.
 #[derive(Debug)]
 pub(super) struct ResponsesDecoder {
     items: BTreeMap<u32, ItemState>,
+    /// How many parts its messages have.
+    parts: usize,
     order: ReplayRecorder,
     thought: ReasoningPosition,
     begun: bool,
@@ -55,6 +60,7 @@ impl ResponsesDecoder {
     pub(super) fn new(model: &str) -> Self {
         Self {
             items: BTreeMap::new(),
+            parts: 0,
             order: ReplayRecorder::new(model),
             thought: None,
             begun: false,
@@ -102,7 +108,9 @@ impl ResponsesDecoder {
         let slot = self.items.entry(index).or_insert_with(|| ItemState::Message(BTreeSet::new()));
         let ItemState::Message(parts) = slot else { return };
         // A further part of a message goes on where the one before it ended.
-        if parts.insert(part) && parts.len() > 1 {
+        let is_new = parts.insert(part);
+        self.parts += usize::from(is_new);
+        if is_new && parts.len() > 1 {
             self.order.discard();
         }
         let gap = self.order.push_text(delta);
@@ -309,6 +317,10 @@ impl ResponseDecoder for ResponsesDecoder {
         // Some gateways end every stream like this.
         if self.over || event.data.trim() == "[DONE]" {
             return Ok(());
+        }
+        if self.items.len() > MAX_ITEMS || self.parts > MAX_ITEMS {
+            let reason = format!("it has more than {MAX_ITEMS} items or parts of messages");
+            return Err(malformed_response(&reason));
         }
         let doc = parse_text(event.data)?;
         let root = doc.root();

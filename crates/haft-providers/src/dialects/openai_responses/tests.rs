@@ -1,10 +1,11 @@
 //! Options.
 
 use haft_core::schema::ValueSchema;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::OpenAiResponses;
-use crate::dialect::Dialect as _;
+use crate::dialect::{DecodeError, Dialect as _, ModelRequest, StreamEvent};
+use crate::prompt::Prompt;
 
 #[track_caller]
 fn check(option: &Value, accepted: bool) {
@@ -91,4 +92,28 @@ fn overflow_is_recognised() {
     assert!(
         !OpenAiResponses::new().is_context_overflow(400, r#"{"error":{"code":"invalid_prompt"}}"#)
     );
+}
+
+/// Sends events to a new decoder, and returns how many it takes and why it refuses the next one.
+fn decode_many(event: impl Fn(u32) -> Value) -> (u32, Option<DecodeError>) {
+    let (prompt, options) = (Prompt::default(), Map::new());
+    let mut decoder =
+        OpenAiResponses::new().response_decoder(&ModelRequest::new("m", &prompt, &options));
+    for at in 0..20_000 {
+        let event = event(at).to_string();
+        if let Err(error) = decoder.decode_event(StreamEvent::new(&event), &mut |_| ()) {
+            return (at, Some(error));
+        }
+    }
+    (20_000, None)
+}
+
+#[test]
+fn the_number_of_items_and_parts_is_bounded() {
+    let reason = "it has more than 16384 items or parts of messages";
+    let refused = Some(DecodeError::Malformed(reason.to_owned()));
+    let item = |at: u32| json!({ "type": "response.output_item.added", "output_index": at, "item": { "type": "reasoning" } });
+    assert_eq!(decode_many(item), (16_385, refused.clone()));
+    let part = |at: u32| json!({ "type": "response.output_text.delta", "output_index": 0, "content_index": at, "delta": "" });
+    assert_eq!(decode_many(part), (16_385, refused));
 }

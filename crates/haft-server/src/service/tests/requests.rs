@@ -239,3 +239,16 @@ async fn a_decision_that_is_repeated_gets_the_same_response() {
         service.stop().await;
     }
 }
+
+/// The store refuses them, which is no failure of the service.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_conversation_with_control_characters_is_an_invalid_request() {
+    let service = TestService::start(Access::Submit, ServiceLimits::default()).await;
+    for conversation in ["a\0b", "\u{1b}[31m", "a\nb"] {
+        let submit = json!({"agent": AGENT, "message": "hi", "conversation": conversation});
+        let (status, refused) = service.post("shop", "/turns", &submit).await;
+        assert_eq!(status, StatusCode::BAD_REQUEST, "{refused}");
+        assert_eq!(refused["code"], "E_API_INVALID_REQUEST");
+    }
+    service.stop().await;
+}
