@@ -393,6 +393,9 @@ fn a_value_that_would_be_looked_at_too_often_is_refused() {
             let both = json!([reference(it - 1), reference(it - 1)]);
             all.insert(format!("n{it}"), json!({"$anchor": format!("n{it}"), key: both}));
         }
+        // Anchors are found wherever they are, also inside a list.
+        let list: Vec<Value> = all.values().cloned().collect();
+        let all = if by_anchor { json!({"list": {"prefixItems": list}}) } else { json!(all) };
         foreign(json!({"type": "object", "properties": {"a": reference(29)}, "$defs": all}))
     };
     for key in ["allOf", "anyOf", "oneOf"] {
