@@ -158,9 +158,9 @@ impl ProviderSpec {
             Some(_) if self.azure.is_some() => {
                 error.hint(format!("set it, or {AZURE_TOKEN} for a token of Microsoft Entra ID"))
             }
-            Some(prefix) => {
-                error.hint(format!("for a server that needs no key, set {prefix}_BASE_URL"))
-            }
+            Some(prefix) => error.hint(format!(
+                "set it to your key; for a server that needs no key, set {prefix}_BASE_URL"
+            )),
             None => error.hint("set the variable, or name another one with `key_env`"),
         }
     }

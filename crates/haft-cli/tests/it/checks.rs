@@ -224,7 +224,7 @@ only = ["curent_time"]
     ok: a has 0 tools and no script
     --- err
     warning: a/agent.toml:2: `model`: no API key: OPENAI_API_KEY is not set
-    hint: for a server that needs no key, set OPENAI_BASE_URL
+    hint: set it to your key; for a server that needs no key, set OPENAI_BASE_URL
     ");
     assert_snapshot!(run_haft(dir.path(), &["check", "a", "--model", "ollama"]), @r"
     exit 1

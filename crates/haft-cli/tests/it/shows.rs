@@ -91,7 +91,7 @@ fn a_turn_is_shown_with_everything_that_the_model_saw() {
     --- out
     TURN  completed  TIME
     agent      PATH
-    model      model `m` of `openai` at http://127.0.0.1:PORT/v1
+    model      openai:m at http://127.0.0.1:PORT/v1
     options    {"temperature":0}
     offered    9 tools: book, and 8 that query artifacts
     usage      2 steps, 2 calls, 2,500 prompt + 33 completion tokens, $0.0028, N ms

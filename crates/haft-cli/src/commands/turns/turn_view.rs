@@ -144,10 +144,13 @@ impl<'t> TurnView<'t> {
             facts.push(("agent", sanitize(&agent)));
         }
         if let Some(executor) = &self.history.executor {
-            let mut text = executor.to_string();
-            if let ExecutorDescription::Model { base_url, .. } = executor {
-                text.push_str(&format!(" at {base_url}"));
-            }
+            let text = match executor {
+                // As `--model` takes it.
+                ExecutorDescription::Model { provider, model, base_url, .. } => {
+                    format!("{provider}:{model} at {base_url}")
+                }
+                other => other.to_string(),
+            };
             facts.push(("model", sanitize(&text)));
             if let ExecutorDescription::Model { options, .. } = executor
                 && !options.is_empty()
