@@ -53,6 +53,11 @@ impl RecordName {
         &self.0
     }
 
+    /// Its text, shared.
+    pub(crate) fn shared(&self) -> Arc<str> {
+        Arc::clone(&self.0)
+    }
+
     pub(super) fn check(text: &str) -> Result<(), InvalidRecordName> {
         if text.is_empty() {
             return Err(InvalidRecordName::Empty);
