@@ -18,7 +18,7 @@
 mod description;
 mod request;
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::future::Future;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -32,7 +32,7 @@ use crate::event::{ErrorReport, StreamState};
 use crate::pipeline::BoxError;
 use crate::record::{InvalidRecord, Message, Text, Thought};
 use crate::schema::args::RawArgs;
-use crate::stream::{StreamError, StreamPart, StreamTracker};
+use crate::stream::{StreamError, StreamPart, StreamReport, StreamTracker};
 use crate::tool::context::{DispatchContext, SignalError};
 use crate::usage::Usage;
 
@@ -163,7 +163,12 @@ impl StepContext {
     #[must_use]
     pub fn next_id(&self, what: &str) -> String {
         let n = self.said.ids.fetch_add(1, Ordering::Relaxed);
-        format!("{}/{}/{what}-{n}", self.ctx.turn_id(), self.ctx.iteration())
+        let (turn, iteration) = (self.ctx.turn_id(), self.ctx.iteration());
+        // Two numbers of up to ten digits, and what stands between the parts.
+        let mut id = String::with_capacity(turn.len() + what.len() + 23);
+        // Writing to a string does not fail.
+        let _ = write!(id, "{turn}/{iteration}/{what}-{n}");
+        id
     }
 
     /// A message of the assistant, with an id of its own.
@@ -229,6 +234,9 @@ impl StepContext {
             Some(step) => (step.thoughts.as_slice(), step.messages.as_slice()),
             None => Default::default(),
         };
+        if !self.has_streams() && self.show_only_text(thoughts, messages) {
+            return;
+        }
         for thought in thoughts {
             let (id, state) =
                 (thought.id().as_str(), |it: &StreamTracker, id: &str| it.thought_state(id));
@@ -250,6 +258,26 @@ impl StepContext {
                 self.ctx.emit_with(|| event);
             }
         }
+    }
+
+    /// Shows the text of a step that has no other text and streamed nothing. Returns whether it is such a step.
+    fn show_only_text(&self, thoughts: &[Thought], messages: &[Message]) -> bool {
+        let at = || self.ctx.clock().now();
+        let report = match (thoughts, messages) {
+            ([], []) => return true,
+            ([thought], []) => {
+                StreamReport::of_thought(thought.id().shared(), thought.content().as_str(), at())
+            }
+            ([], [message]) => {
+                let text = message.content().map_or("", |text| text.as_str());
+                StreamReport::of_message(message.id().shared(), text, at())
+            }
+            _ => return false,
+        };
+        if let Ok(report) = report {
+            self.ctx.emit_with(|| report.into());
+        }
+        true
     }
 
     /// Withdraws the texts that were reported so far, because the executor asks its model again.

@@ -28,10 +28,7 @@ macro_rules! text_ids {
             type Err = InvalidId;
 
             fn from_str(text: &str) -> Result<Self, InvalidId> {
-                if text.is_empty() || text.chars().count() > 200 || text.chars().any(char::is_control) {
-                    return Err(InvalidId { what: $what });
-                }
-                Ok(Self(text.into()))
+                if is_valid(text) { Ok(Self(text.into())) } else { Err(InvalidId { what: $what }) }
             }
         }
 
@@ -105,4 +102,12 @@ impl GateId {
     pub fn of(name: &str) -> Self {
         name.parse().unwrap_or_else(|_| Self(CallId::of_text("gate", name).to_string().into()))
     }
+}
+
+/// Whether a text can name a turn or a gate.
+fn is_valid(text: &str) -> bool {
+    // Nearly every id is printable ASCII, which need not be decoded.
+    let is_printable = text.bytes().all(|it| matches!(it, b' '..=b'~'));
+    let is_short = text.len() <= 200 || text.chars().count() <= 200;
+    !text.is_empty() && is_short && (is_printable || !text.contains(char::is_control))
 }

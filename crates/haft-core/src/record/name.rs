@@ -19,6 +19,9 @@ const MAX_LENGTH: usize = 200;
 /// let name: RecordName = "msg-1".parse()?;
 /// assert_eq!(name.as_str(), "msg-1");
 /// assert!("".parse::<RecordName>().is_err());
+/// assert!("msg\n1".parse::<RecordName>().is_err());
+/// assert!("é".repeat(200).parse::<RecordName>().is_ok());
+/// assert!("e".repeat(201).parse::<RecordName>().is_err());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -53,9 +56,18 @@ impl RecordName {
         &self.0
     }
 
+    /// Its text, shared.
+    pub(crate) fn shared(&self) -> Arc<str> {
+        Arc::clone(&self.0)
+    }
+
     pub(super) fn check(text: &str) -> Result<(), InvalidRecordName> {
         if text.is_empty() {
             return Err(InvalidRecordName::Empty);
+        }
+        // Nearly every name is printable ASCII, which need not be decoded.
+        if text.len() <= MAX_LENGTH && text.bytes().all(|it| matches!(it, b' '..=b'~')) {
+            return Ok(());
         }
         let characters = text.chars().count();
         if characters > MAX_LENGTH {

@@ -145,11 +145,18 @@ impl NewTurn {
 /// ```
 /// use haft_core::store::first_words;
 ///
+/// assert_eq!(first_words("Deploy the shop."), "Deploy the shop.");
 /// assert_eq!(first_words("  Deploy\n\tthe shop. "), "Deploy the shop.");
+/// assert_eq!(first_words("Deploy  the shop."), "Deploy the shop.");
 /// assert_eq!(first_words(&"long ".repeat(100)).chars().count(), 200);
 /// ```
 #[must_use]
 pub fn first_words(text: &str) -> String {
+    // Most messages are a short line of plain words, which stays as it is.
+    let is_plain = text.len() <= 200 && text.bytes().all(|it| matches!(it, b' '..=b'~'));
+    if is_plain && text.trim() == text && !text.contains("  ") {
+        return text.to_owned();
+    }
     let mut words = String::with_capacity(text.len().min(200));
     let mut left = 200_usize;
     for word in text.split_whitespace() {

@@ -3,7 +3,9 @@ use std::num::NonZeroU32;
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::{MAX_STREAM_BYTES, StreamError, StreamPart, StreamTracker, ToolCallUpdate};
+use super::{
+    MAX_STREAM_BYTES, StreamError, StreamPart, StreamReport, StreamTracker, ToolCallUpdate,
+};
 use crate::call::{CallState, ToolCall, ToolResults};
 use crate::clock::Timestamp;
 use crate::error::Coded as _;
@@ -28,6 +30,28 @@ fn thought(kind: impl Into<EventKind>) -> StreamDelta {
         EventKind::Thought(delta) => delta,
         other => panic!("{other:?}"),
     }
+}
+
+#[test]
+fn a_text_that_was_not_streamed_is_reported_as_one_that_came_in_one_piece() {
+    let mut streams = StreamTracker::default();
+    let streamed = streams.report_message("m", "Grüße", StreamPart::Last, at(1)).unwrap();
+    let whole = StreamReport::of_message("m".into(), "Grüße", at(1)).unwrap();
+    assert_eq!(whole.full(), streamed.full());
+    assert_eq!(message(whole), message(streamed));
+    let streamed = streams.report_thought("t", "", StreamPart::Last, at(2)).unwrap();
+    assert_eq!(
+        thought(StreamReport::of_thought("t".into(), "", at(2)).unwrap()),
+        thought(streamed)
+    );
+    assert_eq!(
+        StreamReport::of_message("".into(), "Hi", at(1)).unwrap_err(),
+        StreamError::InvalidId { length: 0 }
+    );
+    assert_eq!(
+        StreamReport::of_message("m".into(), &"a".repeat(MAX_STREAM_BYTES + 1), at(1)).unwrap_err(),
+        StreamError::TooLong { id: "m".to_owned() }
+    );
 }
 
 #[test]

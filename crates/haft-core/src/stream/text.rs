@@ -36,30 +36,91 @@ pub struct StreamReport<'d> {
     id: Arc<str>,
     delta: &'d str,
     offset: usize,
-    full: Option<String>,
+    full: FullText,
     state: StreamState,
     created_at: Timestamp,
     updated_at: Timestamp,
 }
 
-impl StreamReport<'_> {
+impl<'d> StreamReport<'d> {
+    /// The report of a message that was not streamed: one piece, which is all of it.
+    pub(crate) fn of_message(
+        id: Arc<str>,
+        text: &'d str,
+        at: Timestamp,
+    ) -> Result<Self, StreamError> {
+        Self::of_whole(Channel::Message, id, text, at)
+    }
+
+    /// The report of a thought that was not streamed.
+    pub(crate) fn of_thought(
+        id: Arc<str>,
+        text: &'d str,
+        at: Timestamp,
+    ) -> Result<Self, StreamError> {
+        Self::of_whole(Channel::Thought, id, text, at)
+    }
+
+    fn of_whole(
+        channel: Channel,
+        id: Arc<str>,
+        text: &'d str,
+        at: Timestamp,
+    ) -> Result<Self, StreamError> {
+        check_id(&id)?;
+        if text.len() > MAX_STREAM_BYTES {
+            return Err(StreamError::TooLong { id: id.to_string() });
+        }
+        Ok(Self {
+            channel,
+            id,
+            delta: text,
+            offset: 0,
+            full: FullText::IsDelta,
+            state: StreamState::Sealed,
+            created_at: at,
+            updated_at: at,
+        })
+    }
+
     /// The whole text, if this was the last piece.
     #[must_use]
     pub fn full(&self) -> Option<&str> {
-        self.full.as_deref()
+        match &self.full {
+            FullText::Unknown => None,
+            FullText::IsDelta => Some(self.delta),
+            FullText::Gathered(text) => Some(text),
+        }
     }
+}
+
+/// What a report has of the whole text.
+#[derive(Debug)]
+enum FullText {
+    /// Nothing: more may come, or it was withdrawn.
+    Unknown,
+    /// The piece is all of it.
+    IsDelta,
+    /// It came in pieces.
+    Gathered(String),
 }
 
 impl From<StreamReport<'_>> for EventKind {
     fn from(report: StreamReport<'_>) -> Self {
         let is_complete = report.state != StreamState::Open;
+        let piece: Arc<str> = report.delta.into();
+        let full = match report.full {
+            FullText::Unknown => None,
+            FullText::IsDelta => Some(Arc::clone(&piece)),
+            FullText::Gathered(text) => Some(text.into()),
+        };
         let delta = StreamDelta {
             id: report.id,
             created_at: report.created_at,
             updated_at: report.updated_at,
-            delta: report.delta.into(),
+            delta: piece,
             offset: report.offset as u64,
-            full: report.full.map(Into::into),
+            full,
             state: report.state,
             is_complete,
             completed_at: is_complete.then_some(report.updated_at),
@@ -160,11 +221,13 @@ impl StreamText {
         self.state = state;
         let (id, offset) = (Arc::clone(&self.id), self.text.len());
         let full = match state {
-            StreamState::Open => None,
-            StreamState::Sealed | StreamState::Aborted => Some(mem::take(&mut self.text)),
+            StreamState::Open => FullText::Unknown,
+            StreamState::Sealed | StreamState::Aborted => {
+                FullText::Gathered(mem::take(&mut self.text))
+            }
             StreamState::Superseded => {
                 self.text = String::new();
-                None
+                FullText::Unknown
             }
         };
         let (created_at, updated_at) = (self.created_at, at);

@@ -36,7 +36,7 @@ use super::TurnReport;
 use super::deadline::WaitBounds;
 use super::envelopes::{NonceOrigin, derive_envelope_key};
 use super::gates::GatePolicy;
-use super::journal::RequestHistory;
+use super::journal::{JournalEntry, RequestHistory};
 use super::machine::{Effect, Effects, Interruption, TurnEntry, TurnMachine, TurnTotals};
 use super::query_tools::QueryTools;
 use super::recorder::LeasedRecorder;
@@ -61,8 +61,8 @@ struct TurnDriver {
     ctx: DispatchContext,
     query_tools: QueryTools,
     occurrences: OccurrenceCounter,
-    /// The tools that the summary of the turn names, as far as this attempt has added them.
-    listed_tools: HashSet<String>,
+    /// The tools that the summary of the turn names, as far as this attempt has told it. A list, because a turn calls few.
+    listed_tools: Vec<String>,
     started_at: Timestamp,
     dispatch: StartTime,
     iteration: IterationScope,
@@ -120,8 +120,8 @@ struct TurnStart {
 enum EffectReply {
     None,
     One(TurnEntry),
-    /// What one commit has stored.
-    Two(Box<[TurnEntry; 2]>),
+    /// The step and the end of the turn, which one commit has stored.
+    StepAndEnd(Arc<JournalEntry>, Arc<JournalEntry>),
 }
 
 impl From<TurnEntry> for EffectReply {
@@ -173,7 +173,7 @@ impl RunningTurn {
     /// all is done.
     fn perform_ready(&mut self, mut effects: Effects) -> Option<Effect> {
         while let Some(effect) = effects.pop_first() {
-            match self.driver.perform_now(effect) {
+            match self.driver.perform_now(effect, self.machine.totals()) {
                 Ok(EffectReply::None) => {}
                 // Only the last effect is answered.
                 Ok(reply) => effects = self.driver.apply_reply(&mut self.machine, reply),
@@ -193,7 +193,7 @@ impl RunningTurn {
         let Some(error) = refusal else { return effects };
         // The turn is announced and ends. Nothing of it is run.
         let announced = effects.into_iter().filter(|it| *it == Effect::AnnounceTurn);
-        announced.for_each(|effect| driver.announce(effect));
+        announced.for_each(|effect| driver.announce(effect, machine.totals()));
         driver.apply(machine, Interruption::failed(*error).into())
     }
 
@@ -331,7 +331,7 @@ impl TurnDriver {
             ctx,
             query_tools,
             occurrences: OccurrenceCounter::default(),
-            listed_tools: HashSet::new(),
+            listed_tools: Vec::new(),
             started_at: not_started.started_at,
             dispatch: not_started,
             requests: (!start.offered.is_empty())
@@ -348,9 +348,9 @@ impl TurnDriver {
         match reply {
             EffectReply::None => Effects::default(),
             EffectReply::One(entry) => self.apply(machine, entry),
-            EffectReply::Two(entries) => {
-                let mut effects = Effects::default();
-                entries.into_iter().for_each(|entry| effects.append(self.apply(machine, entry)));
+            EffectReply::StepAndEnd(step, end) => {
+                let mut effects = self.apply(machine, TurnEntry::Journal(step));
+                effects.append(self.apply(machine, TurnEntry::Journal(end)));
                 effects
             }
         }
@@ -371,15 +371,15 @@ impl TurnDriver {
     }
 
     /// Performs an effect that need not wait, or returns one that must.
-    fn perform_now(&mut self, effect: Effect) -> Result<EffectReply, Effect> {
+    fn perform_now(&mut self, effect: Effect, totals: &TurnTotals) -> Result<EffectReply, Effect> {
         Ok(match effect {
             Effect::SpoolInput if self.ctx.turn().retrievables().is_empty() => {
                 TurnEntry::InputSpooled.into()
             }
             Effect::RunStage(stage) if self.skips_stage(stage) => self.skip_stage(stage).into(),
             Effect::CheckIteration => self.check_iteration().into(),
-            Effect::OpenIteration { iteration, usage } => {
-                self.open_iteration(iteration, usage).into()
+            Effect::OpenIteration { iteration } => {
+                self.open_iteration(iteration, totals.usage).into()
             }
             Effect::SignalDispatch(signal) => self.signal_dispatch(signal).into(),
             Effect::JournalIteration { iteration, done } => {
@@ -401,7 +401,7 @@ impl TurnDriver {
             | Effect::StoreEnd { .. }
             | Effect::ReleaseLease => return Err(effect),
             effect => {
-                self.announce(effect);
+                self.announce(effect, totals);
                 EffectReply::None
             }
         })
@@ -419,7 +419,7 @@ impl TurnDriver {
                 Effect::SpoolInput => Box::pin(self.spool_input()).await,
                 Effect::RunStage(stage) => Box::pin(self.run_stage(stage)).await,
                 Effect::StoreEnd { conclusion, totals } => {
-                    Box::pin(self.store_end(&conclusion, totals)).await
+                    Box::pin(self.store_end(&conclusion, *totals)).await
                 }
                 Effect::FlushDeferred => {
                     Box::pin(self.flush_deferred()).await;
@@ -435,7 +435,7 @@ impl TurnDriver {
     }
 
     /// Performs an effect that neither waits nor has a reply.
-    fn announce(&mut self, effect: Effect) {
+    fn announce(&mut self, effect: Effect, totals: &TurnTotals) {
         let turn = self.ctx.turn();
         match effect {
             Effect::AnnounceTurn => {
@@ -461,14 +461,12 @@ impl TurnDriver {
                 // The turn has ended, whatever signal the dispatch has.
                 let _ = StepContext::new(self.iteration.ctx.clone()).ack();
             }
-            Effect::CloseIteration { totals } => self.close_iteration(totals),
-            Effect::CloseDispatch { conclusion, totals } => {
-                self.close_dispatch(&conclusion, totals);
-            }
+            Effect::CloseIteration => self.close_iteration(totals),
+            Effect::CloseDispatch { conclusion } => self.close_dispatch(&conclusion, totals),
             Effect::ReportError(error) => {
                 turn.emit_with(|| EventKind::Error(ErrorReport::clone(&error)))
             }
-            Effect::AnnounceEnd { conclusion, totals } => self.announce_end(&conclusion, totals),
+            Effect::AnnounceEnd { conclusion } => self.announce_end(&conclusion, totals),
             _ => {}
         }
     }
@@ -490,7 +488,7 @@ impl TurnDriver {
         self.shared.watch.elapsed().saturating_sub(start.begun)
     }
 
-    fn announce_end(&mut self, conclusion: &Conclusion, totals: TurnTotals) {
+    fn announce_end(&mut self, conclusion: &Conclusion, totals: &TurnTotals) {
         self.duration = self.shared.watch.elapsed();
         self.scopes = WorkScopes::default();
         let (started_at, duration) = (self.started_at, self.duration);
@@ -515,7 +513,7 @@ impl TurnDriver {
                 && (set.contains(it.id()) || (said.len() <= 8 && said.contains(it.id())))
         };
         let messages = turn.messages().matching(is_said);
-        let TurnTotals { iterations, usage } = machine.totals();
+        let TurnTotals { iterations, usage } = *machine.totals();
         let calls = turn.tool_calls().of_turn();
         let Conclusion { outcome, error, is_final } = machine.into_conclusion();
         TurnReport {

@@ -232,7 +232,7 @@ impl TurnFollower {
         };
         let at = summary.updated_at.unwrap_or(summary.created_at);
         let (started_at, duration) = (summary.created_at, at.duration_since(summary.created_at));
-        let TurnTotals { iterations, usage } = opened.machine.totals();
+        let TurnTotals { iterations, usage } = *opened.machine.totals();
         let calls = opened.ctx.turn().tool_calls().all();
         let names = opened.machine.messages().iter();
         let messages = names.filter_map(|it| opened.ctx.turn().messages().get(it)).collect();

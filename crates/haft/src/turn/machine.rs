@@ -98,11 +98,10 @@ impl TurnMachine {
 
     /// Ends the attempt to run a turn that waits. Stored data stays, and the turn can be resumed.
     pub(super) fn suspend_waiting(&mut self, conclusion: Conclusion) -> Effects {
-        let totals = self.totals;
         let effects = match self.state {
             TurnState::Dispatch { .. } => Effects::from([
-                Effect::CloseIteration { totals },
-                Effect::CloseDispatch { conclusion: Arc::new(conclusion.clone()), totals },
+                Effect::CloseIteration,
+                Effect::CloseDispatch { conclusion: Arc::new(conclusion.clone()) },
             ]),
             _ => Effects::none(),
         };
@@ -136,8 +135,9 @@ impl TurnMachine {
         }
     }
 
-    pub(super) fn totals(&self) -> TurnTotals {
-        self.totals
+    /// What the turn has spent so far.
+    pub(super) fn totals(&self) -> &TurnTotals {
+        &self.totals
     }
 
     /// The ids of the messages of the assistant.

@@ -29,12 +29,12 @@ impl TimedStore {
     }
 
     /// Puts the deadline of the store on other work, too.
-    pub(super) async fn with_deadline<T>(
+    pub(super) fn with_deadline<T>(
         &self,
         doing: &str,
         work: BoxFuture<'_, Result<T, StoreError>>,
-    ) -> Result<T, StoreError> {
-        self.with_deadlines(1, doing, work).await
+    ) -> impl Future<Output = Result<T, StoreError>> {
+        self.with_deadlines(1, doing, work)
     }
 
     /// Puts a deadline on work that waits for other operations: a multiple of the deadline of one operation.

@@ -29,6 +29,9 @@ impl TurnState {
         if self.journal.is_empty() {
             // The start and a step: a turn that waits for an approval has no more.
             self.journal.reserve_exact(2);
+        } else if self.journal.len() == self.journal.capacity() {
+            // One that goes on has more iterations, with two entries each.
+            self.journal.reserve(6);
         }
         self.journal.push(entry);
     }

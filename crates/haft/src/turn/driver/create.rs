@@ -131,9 +131,19 @@ async fn store_turn(
     cancellation: Cancellation,
 ) -> Result<Box<RunningTurn>, TurnError> {
     runner.verify_secret().await?;
-    let prepared = Box::new(prepare_turn(&runner, input)?);
-    let PreparedTurn { new, machine, system_prompt, stash, nonce, memory_scope, .. } = *prepared;
-    let PreparedTurn { instructions, messages, memories, thoughts, retrievables, .. } = *prepared;
+    let PreparedTurn {
+        new,
+        machine,
+        system_prompt,
+        stash,
+        nonce,
+        memory_scope,
+        instructions,
+        messages,
+        memories,
+        thoughts,
+        retrievables,
+    } = prepare_turn(&runner, input)?;
     let conversation = new.conversation.clone();
     let lease = runner.store.create(new, new_lease_request(&runner)).await?;
     let start = TurnStart {

@@ -70,7 +70,7 @@ impl TurnDriver {
         !is_checked.load(Ordering::Acquire) && ctx.turn().tool_calls().any_of_turn(is_of_iteration)
     }
 
-    pub(super) fn close_iteration(&self, totals: TurnTotals) {
+    pub(super) fn close_iteration(&self, totals: &TurnTotals) {
         let IterationScope { ctx, start, usage, .. } = &self.iteration;
         let spent = Usage::new(
             totals.usage.prompt.saturating_sub(usage.prompt),
@@ -83,7 +83,7 @@ impl TurnDriver {
         });
     }
 
-    pub(super) fn close_dispatch(&self, conclusion: &Conclusion, totals: TurnTotals) {
+    pub(super) fn close_dispatch(&self, conclusion: &Conclusion, totals: &TurnTotals) {
         let status = conclusion.dispatch_status();
         self.ctx.notify_settled(status);
         self.ctx.emit_with(|| EventKind::DispatchEnd {

@@ -239,7 +239,7 @@ async fn report_ended(
             _ => {}
         }
     }
-    let TurnTotals { iterations, usage } = machine.totals();
+    let TurnTotals { iterations, usage } = *machine.totals();
     let Conclusion { outcome, error, .. } = machine.into_conclusion();
     Ok(TurnReport {
         turn: stored.summary.id,

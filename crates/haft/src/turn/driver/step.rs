@@ -20,7 +20,7 @@ use super::super::deadline::{WaitError, catch_panic, with_deadline};
 use super::super::gates::GateScope;
 use super::super::journal::JournalEntry;
 use super::super::limits::{Deadlines, Limit};
-use super::super::machine::{Interruption, StepFacts, StepVerdict, TurnEntry};
+use super::super::machine::{Interruption, StepFacts, StepVerdict, TurnEntry, TurnTotals};
 use super::super::report::{Conclusion, FailurePoint};
 use super::{EffectReply, TurnDriver};
 
@@ -143,7 +143,6 @@ impl TurnDriver {
         let calls: Vec<Arc<ToolCall>> = calls.collect();
         let repeated = calls.iter().map(|call| ctx.turn().occurrence_in_turn(call.id()));
         let facts = StepFacts {
-            usage,
             has_calls: !calls.is_empty(),
             calls_made,
             most_repeated: repeated.max().unwrap_or_default(),
@@ -182,7 +181,7 @@ impl TurnDriver {
         }
         self.calls = calls;
         match end {
-            Some(end) => EffectReply::Two(Box::new([entry, end].map(TurnEntry::Journal))),
+            Some(end) => EffectReply::StepAndEnd(entry, end),
             None => TurnEntry::Journal(entry).into(),
         }
     }
@@ -190,10 +189,13 @@ impl TurnDriver {
     /// Makes the writes that store a step, and with it the end of the turn if the verdict says so.
     fn prepare_commit(&mut self, step: ProposedStep, verdict: StepVerdict) -> StepCommit {
         let ProposedStep { thoughts, messages, mut calls, next, usage, request, duration } = step;
+        let usage_of_turn = self.iteration.usage + usage;
         let (limit, totals) = match verdict {
             StepVerdict::Accepted => (None, None),
             StepVerdict::LimitReached(limit) => (Some(limit), None),
-            StepVerdict::EndsTurn(totals) => (None, Some(totals)),
+            StepVerdict::EndsTurn { iterations } => {
+                (None, Some(TurnTotals { iterations, usage: usage_of_turn }))
+            }
         };
         if let Some(limit) = &limit {
             calls = self.refuse_calls(&calls, limit);
@@ -216,12 +218,12 @@ impl TurnDriver {
             tools,
             milliseconds: u64::try_from(duration.as_millis()).ok(),
         });
-        let tokens = (self.iteration.usage + usage).total;
         // The end of the iteration before, the step, its summary, its records, and what ends the turn.
         let records = thoughts.len() + messages.len() + calls.len();
         let mut writes = Vec::with_capacity(3 + records + 3 * usize::from(totals.is_some()));
         writes.push(JournalEntry::to_write(&entry));
-        if let Some(update) = self.update_summary(entry_model(&entry), tokens, &calls) {
+        if let Some(update) = self.update_summary(entry_model(&entry), usage_of_turn.total, &calls)
+        {
             writes.push(update);
         }
         self.shared.recorder.note_progress();
@@ -244,8 +246,9 @@ impl TurnDriver {
         let mut update = SummaryUpdate::default();
         for call in calls {
             // Each tool is told once.
-            if !self.listed_tools.contains(call.tool()) {
-                self.listed_tools.insert(call.tool().to_owned());
+            if !self.listed_tools.iter().any(|it| it == call.tool()) {
+                self.listed_tools.reserve_exact(usize::from(self.listed_tools.is_empty()));
+                self.listed_tools.push(call.tool().to_owned());
                 update = update.tool(call.tool());
             }
         }

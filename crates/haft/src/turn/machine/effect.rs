@@ -5,13 +5,14 @@ use std::sync::Arc;
 use haft_core::context::Signal;
 use haft_core::event::ErrorReport;
 use haft_core::pipeline::Stage;
-use haft_core::usage::Usage;
 
 use super::super::limits::Limit;
 use super::super::report::Conclusion;
 use super::TurnTotals;
 
 /// What a turn asks its driver to do. The first group is answered by one entry; the second is only performed.
+///
+/// Effects are moved often. What the turn has spent is therefore read from the machine when an effect is performed.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::turn) enum Effect {
     /// Store long texts of the input that are not stored yet. Answer: `InputSpooled`.
@@ -21,7 +22,7 @@ pub(in crate::turn) enum Effect {
     /// Check whether the turn is cancelled before an iteration. Answer: `IterationReady`.
     CheckIteration,
     /// Collect the tools of an iteration and announce it. Answer: `IterationOpened`.
-    OpenIteration { iteration: u32, usage: Usage },
+    OpenIteration { iteration: u32 },
     /// Let the executor take the step. Answer: `StepProposed`.
     AskExecutor,
     /// Store the step. Answer: the journal entry of the step, and that of the end if the verdict ends the turn.
@@ -36,7 +37,7 @@ pub(in crate::turn) enum Effect {
     JournalIteration { iteration: u32, done: bool },
     /// Store the end of the turn, and the end of every call that has none. Answer: the journal entry of the end, or
     /// `EndNotStored`.
-    StoreEnd { conclusion: Arc<Conclusion>, totals: TurnTotals },
+    StoreEnd { conclusion: Arc<Conclusion>, totals: Box<TurnTotals> },
 
     /// Tell observers that the turn starts.
     AnnounceTurn,
@@ -49,9 +50,9 @@ pub(in crate::turn) enum Effect {
     /// Acknowledge the dispatch of a turn whose end is stored.
     Acknowledge,
     /// Tell observers that the iteration has ended.
-    CloseIteration { totals: TurnTotals },
+    CloseIteration,
     /// Tell those who wait for it, and observers, that the dispatch has ended.
-    CloseDispatch { conclusion: Arc<Conclusion>, totals: TurnTotals },
+    CloseDispatch { conclusion: Arc<Conclusion> },
     /// Tell observers about an error.
     ReportError(Box<ErrorReport>),
     /// Cancel what runs, because the turn has worked for as long as it may.
@@ -61,18 +62,20 @@ pub(in crate::turn) enum Effect {
     /// Release the lease on the turn.
     ReleaseLease,
     /// Tell observers that the turn has ended.
-    AnnounceEnd { conclusion: Arc<Conclusion>, totals: TurnTotals },
+    AnnounceEnd { conclusion: Arc<Conclusion> },
 }
 
 /// The effects of one transition, in order.
 ///
-/// Most transitions have one or two effects, which take no memory of their own. Only the last one can be answered, and it
+/// Most transitions have one to three effects, which take no memory of their own. Only the last one can be answered, and it
 /// may wait for long; the others are performed before it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(in crate::turn) struct Effects {
     /// The first effect, if it is not the last one.
     first: Option<Effect>,
-    /// Those between the first and the last effect.
+    /// The second effect, if it is not the last one.
+    second: Option<Effect>,
+    /// Those between the second and the last effect.
     middle: Vec<Effect>,
     pub(super) last: Option<Effect>,
 }
@@ -80,16 +83,16 @@ pub(in crate::turn) struct Effects {
 impl Effects {
     /// No effects.
     pub(super) const fn none() -> Self {
-        Self { first: None, middle: Vec::new(), last: None }
+        Self { first: None, second: None, middle: Vec::new(), last: None }
     }
 
     /// Adds an effect behind the others.
     pub(super) fn push(&mut self, effect: Effect) {
-        match self.last.replace(effect) {
-            Some(before) if self.first.is_none() && self.middle.is_empty() => {
-                self.first = Some(before);
-            }
-            before => self.middle.extend(before),
+        let Some(before) = self.last.replace(effect) else { return };
+        match (&self.first, &self.second) {
+            (None, None) if self.middle.is_empty() => self.first = Some(before),
+            (_, None) if self.middle.is_empty() => self.second = Some(before),
+            _ => self.middle.push(before),
         }
     }
 
@@ -108,7 +111,7 @@ impl Effects {
 
     /// Takes the first effect.
     pub(in crate::turn) fn pop_first(&mut self) -> Option<Effect> {
-        match self.first.take() {
+        match self.first.take().or_else(|| self.second.take()) {
             None if self.middle.is_empty() => self.last.take(),
             None => Some(self.middle.remove(0)),
             first => first,
@@ -116,12 +119,9 @@ impl Effects {
     }
 
     pub(in crate::turn) fn iter(&self) -> impl Iterator<Item = &Effect> {
-        self.first.iter().chain(&self.middle).chain(&self.last)
+        self.first.iter().chain(&self.second).chain(&self.middle).chain(&self.last)
     }
 }
-
-/// The effects before the last one.
-type EffectsIter = std::iter::Chain<std::option::IntoIter<Effect>, std::vec::IntoIter<Effect>>;
 
 impl From<Effect> for Effects {
     fn from(effect: Effect) -> Self {
@@ -145,10 +145,21 @@ impl FromIterator<Effect> for Effects {
 
 impl IntoIterator for Effects {
     type Item = Effect;
-    type IntoIter = std::iter::Chain<EffectsIter, std::option::IntoIter<Effect>>;
+    type IntoIter = EffectsIter;
 
     fn into_iter(self) -> Self::IntoIter {
-        self.first.into_iter().chain(self.middle).chain(self.last)
+        EffectsIter(self)
+    }
+}
+
+/// Takes the effects one by one.
+pub(in crate::turn) struct EffectsIter(Effects);
+
+impl Iterator for EffectsIter {
+    type Item = Effect;
+
+    fn next(&mut self) -> Option<Effect> {
+        self.0.pop_first()
     }
 }
 
@@ -159,6 +170,6 @@ pub(in crate::turn) enum StepVerdict {
     Accepted,
     /// Its calls would exceed a limit: they are stored as cancelled, and the turn ends.
     LimitReached(Limit),
-    /// The turn ends with it, with these totals: both are stored by one commit.
-    EndsTurn(TurnTotals),
+    /// The turn ends with it after so many iterations: both are stored by one commit.
+    EndsTurn { iterations: u32 },
 }

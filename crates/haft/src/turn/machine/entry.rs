@@ -6,7 +6,6 @@ use std::sync::Arc;
 use haft_core::context::{RecordError, Signal};
 use haft_core::event::ErrorReport;
 use haft_core::step::NextAction;
-use haft_core::usage::Usage;
 
 use super::super::journal::JournalEntry;
 use super::super::limits::Limit;
@@ -48,7 +47,6 @@ pub(in crate::turn) enum TurnEntry {
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::turn) struct StepFacts {
     pub(in crate::turn) next: NextAction,
-    pub(in crate::turn) usage: Usage,
     pub(in crate::turn) has_calls: bool,
     /// How many calls the turn has made, those of the step included.
     pub(in crate::turn) calls_made: usize,

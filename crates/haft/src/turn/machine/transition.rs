@@ -159,7 +159,7 @@ impl TurnMachine {
         {
             return Some(self.end_dispatch(Effects::none(), limit.into()));
         }
-        let open = Effect::OpenIteration { iteration, usage: self.totals.usage };
+        let open = Effect::OpenIteration { iteration };
         Some(self.enter_phase(iteration, Phase::Opening { step }, open))
     }
 
@@ -212,12 +212,11 @@ impl TurnMachine {
             && facts.can_end
             && !self.rules.has_output
         {
-            let usage = self.totals.usage + facts.usage;
-            StepVerdict::EndsTurn(TurnTotals { iterations: iteration.saturating_add(1), usage })
+            StepVerdict::EndsTurn { iterations: iteration.saturating_add(1) }
         } else {
             StepVerdict::Accepted
         };
-        let ends_turn = matches!(verdict, StepVerdict::EndsTurn(_));
+        let ends_turn = matches!(verdict, StepVerdict::EndsTurn { .. });
         let store = Effect::StoreStep(verdict);
         Some(self.enter_phase(iteration, Phase::Storing { ends_turn }, store))
     }
@@ -294,7 +293,7 @@ impl TurnMachine {
             {
                 let conclusion = conclusion.clone();
                 self.totals.iterations = next;
-                let close = Effect::CloseIteration { totals: self.totals };
+                let close = Effect::CloseIteration;
                 if let Some(conclusion) = conclusion {
                     return Some(self.end_dispatch(close.into(), conclusion));
                 }
@@ -307,9 +306,7 @@ impl TurnMachine {
     }
 
     fn end_dispatch(&mut self, mut effects: Effects, conclusion: Conclusion) -> Effects {
-        let totals = self.totals;
-        let closed = Arc::new(conclusion.clone());
-        effects.push(Effect::CloseDispatch { conclusion: closed, totals });
+        effects.push(Effect::CloseDispatch { conclusion: Arc::new(conclusion.clone()) });
         if conclusion.is_completed() {
             effects.push(Effect::RunStage(Stage::TurnOutput));
             return self.enter(TurnState::Output, effects);
@@ -338,7 +335,7 @@ impl TurnMachine {
                         return Some(self.close_iteration(iteration, Some(conclusion)));
                     }
                     // The iteration goes on when the turn is resumed: its end is not journaled.
-                    let effects = Effects::from(Effect::CloseIteration { totals: self.totals });
+                    let effects = Effects::from(Effect::CloseIteration);
                     Some(self.end_dispatch(effects, conclusion))
                 }
                 Phase::Completing | Phase::Signalling | Phase::Closing { .. } => None,
@@ -358,8 +355,8 @@ impl TurnMachine {
             return self.suspend_with(effects, conclusion);
         }
         let conclusion = Arc::new(conclusion);
-        let stored = Arc::clone(&conclusion);
-        effects.push(Effect::StoreEnd { conclusion: stored, totals: self.totals });
+        let (stored, totals) = (Arc::clone(&conclusion), Box::new(self.totals));
+        effects.push(Effect::StoreEnd { conclusion: stored, totals });
         self.enter(TurnState::Ending { conclusion }, effects)
     }
 
@@ -372,8 +369,8 @@ impl TurnMachine {
             }
             TurnState::Dispatch { phase: Phase::Completing, .. } => Effects::from([
                 Effect::Acknowledge,
-                Effect::CloseIteration { totals },
-                Effect::CloseDispatch { conclusion: Arc::clone(&conclusion), totals },
+                Effect::CloseIteration,
+                Effect::CloseDispatch { conclusion: Arc::clone(&conclusion) },
                 Effect::FlushDeferred,
             ]),
             TurnState::Ending { .. } => Effects::none(),
@@ -381,14 +378,14 @@ impl TurnMachine {
         };
         self.totals = totals;
         effects.push(Effect::ReleaseLease);
-        effects.push(Effect::AnnounceEnd { conclusion: Arc::clone(&conclusion), totals });
+        effects.push(Effect::AnnounceEnd { conclusion: Arc::clone(&conclusion) });
         Some(self.enter(TurnState::Ended { conclusion }, effects))
     }
 
     pub(super) fn suspend_with(&mut self, mut effects: Effects, conclusion: Conclusion) -> Effects {
-        let (conclusion, totals) = (Arc::new(conclusion), self.totals);
+        let conclusion = Arc::new(conclusion);
         effects.push(Effect::ReleaseLease);
-        effects.push(Effect::AnnounceEnd { conclusion: Arc::clone(&conclusion), totals });
+        effects.push(Effect::AnnounceEnd { conclusion: Arc::clone(&conclusion) });
         self.enter(TurnState::Suspended { conclusion }, effects)
     }
 

@@ -12,9 +12,8 @@ use super::*;
 fn verdict(calls_made: usize, most_repeated: u32) -> StepVerdict {
     let mut machine = machine(Limits::new().tool_calls(3).identical_calls(2), true);
     machine.state = TurnState::Dispatch { iteration: 0, phase: Phase::Asking };
-    let (next, usage) = (NextAction::Continue, Usage::default());
-    let facts =
-        StepFacts { next, usage, has_calls: true, calls_made, most_repeated, can_end: false };
+    let next = NextAction::Continue;
+    let facts = StepFacts { next, has_calls: true, calls_made, most_repeated, can_end: false };
     let effects = machine.apply(TurnEntry::StepProposed(facts)).unwrap();
     match effects.into_iter().last() {
         Some(Effect::StoreStep(verdict)) => verdict,

@@ -167,7 +167,7 @@ impl<'w> Run<'w> {
                 self.deferred.push(entry.clone());
                 vec![entry.into()]
             }
-            Effect::StoreEnd { conclusion, totals } => self.commit(vec![end(conclusion, *totals)]),
+            Effect::StoreEnd { conclusion, totals } => self.commit(vec![end(conclusion, **totals)]),
             _ => Vec::new(),
         }
     }
@@ -238,7 +238,6 @@ impl<'w> Run<'w> {
         };
         let facts = StepFacts {
             next: proposal.next.clone(),
-            usage: Usage::new(8, 2),
             has_calls: proposal.calls > 0,
             calls_made: proposal.calls,
             most_repeated: if proposal.is_repeated && proposal.calls > 0 { 2 } else { 0 },
@@ -256,8 +255,10 @@ impl<'w> Run<'w> {
             StepVerdict::LimitReached(limit) => {
                 self.commit(vec![step(iteration, next, calls, Some(limit.clone()))])
             }
-            StepVerdict::EndsTurn(totals) => {
-                let last = end(&Conclusion::completed(), *totals);
+            StepVerdict::EndsTurn { iterations } => {
+                let usage = self.machine.totals().usage + Usage::new(8, 2);
+                let totals = TurnTotals { iterations: *iterations, usage };
+                let last = end(&Conclusion::completed(), totals);
                 self.commit(vec![step(iteration, next, calls, None), last])
             }
         }
@@ -320,7 +321,7 @@ proptest! {
         prop_assert_eq!(count(|it| matches!(it, Effect::AnnounceDispatch)), 1);
         prop_assert_eq!(count(|it| matches!(it, Effect::CloseDispatch { .. })), 1);
         let opened = count(|it| matches!(it, Effect::OpenIteration { .. }));
-        prop_assert_eq!(count(|it| matches!(it, Effect::CloseIteration { .. })), opened);
+        prop_assert_eq!(count(|it| matches!(it, Effect::CloseIteration)), opened);
         let is_end = matches!(run.effects.last(), Some(Effect::AnnounceEnd { .. }));
         prop_assert!(is_end, "the end comes last");
     }

@@ -6,7 +6,7 @@ use haft_core::context::Signal;
 
 use super::super::super::report::Conclusion;
 use super::super::state::{Phase, ResumePoint, StoredStep, TurnState};
-use super::super::{Effect, Effects, Interruption, StepFacts, StepVerdict, TurnEntry};
+use super::super::{Effect, Effects, Interruption, StepFacts, StepVerdict, TurnEntry, TurnTotals};
 use super::*;
 
 fn stored_step(next: NextAction) -> StoredStep {
@@ -67,7 +67,6 @@ fn entries() -> Vec<(&'static str, TurnEntry)> {
     let facts = |has_calls, calls_made| {
         TurnEntry::StepProposed(StepFacts {
             next: NextAction::Done,
-            usage: Usage::new(8, 2),
             has_calls,
             calls_made,
             most_repeated: u32::from(has_calls),
@@ -163,17 +162,17 @@ fn show_conclusion(conclusion: &Conclusion) -> String {
     }
 }
 
-fn show_effect(effect: &Effect) -> String {
+fn show_effect(effect: &Effect, totals: &TurnTotals) -> String {
     match effect {
         Effect::RunStage(stage) => format!("run {stage}"),
         Effect::StoreStep(StepVerdict::Accepted) => "store step".to_owned(),
         Effect::StoreStep(StepVerdict::LimitReached(limit)) => {
             format!("store step at limit {limit}")
         }
-        Effect::StoreStep(StepVerdict::EndsTurn(totals)) => {
-            format!("store step and end after {}", totals.iterations)
+        Effect::StoreStep(StepVerdict::EndsTurn { iterations }) => {
+            format!("store step and end after {iterations}")
         }
-        Effect::OpenIteration { iteration, .. } => format!("open iteration {iteration}"),
+        Effect::OpenIteration { iteration } => format!("open iteration {iteration}"),
         Effect::JournalIteration { iteration, done } => {
             format!("journal iteration {iteration}{}", if *done { " done" } else { "" })
         }
@@ -182,15 +181,15 @@ fn show_effect(effect: &Effect) -> String {
         Effect::SetPendingSignal(None) => "nothing pending".to_owned(),
         Effect::SetPendingSignal(Some(Signal::Ack)) => "ack pending".to_owned(),
         Effect::SetPendingSignal(Some(_)) => "nack pending".to_owned(),
-        Effect::CloseDispatch { conclusion, .. } => {
+        Effect::CloseDispatch { conclusion } => {
             format!("close dispatch {}", show_conclusion(conclusion))
         }
         Effect::StoreEnd { conclusion, .. } => format!("store end {}", show_conclusion(conclusion)),
-        Effect::AnnounceEnd { conclusion, totals } => {
+        Effect::AnnounceEnd { conclusion } => {
             let iterations = totals.iterations;
             format!("announce end {} after {iterations}", show_conclusion(conclusion))
         }
-        Effect::CloseIteration { .. } => "close iteration".to_owned(),
+        Effect::CloseIteration => "close iteration".to_owned(),
         Effect::ReportError(_) => "report error".to_owned(),
         other => {
             let mut words = String::new();
@@ -219,7 +218,8 @@ fn transitions() -> String {
                     let state = show_state(&machine.state);
                     write!(table, "  {entry_name} -> {state}").unwrap();
                     if effects.last.is_some() {
-                        let effects: Vec<_> = effects.iter().map(show_effect).collect();
+                        let effects: Vec<_> =
+                            effects.iter().map(|it| show_effect(it, machine.totals())).collect();
                         write!(table, ": {}", effects.join(", ")).unwrap();
                     }
                     table.push('\n');
@@ -493,6 +493,26 @@ fn only_the_last_effect_is_answered() {
     }
 }
 
+/// Whatever number of effects there is, they are taken in the order in which they were added, also if others are added
+/// between.
+#[test]
+fn effects_are_taken_in_order() {
+    let numbered = |iteration| Effect::OpenIteration { iteration };
+    for count in 0..8 {
+        let all: Vec<Effect> = (0..count).map(numbered).collect();
+        let effects: Effects = all.iter().cloned().collect();
+        assert_eq!(effects.iter().cloned().collect::<Vec<_>>(), all);
+        assert_eq!(effects.clone().into_iter().collect::<Vec<_>>(), all);
+        for taken in 0..count {
+            let mut effects = effects.clone();
+            let mut found: Vec<Effect> = (0..taken).filter_map(|_| effects.pop_first()).collect();
+            effects.push(numbered(count));
+            found.extend(effects);
+            assert_eq!(found, (0..=count).map(numbered).collect::<Vec<_>>());
+        }
+    }
+}
+
 /// A turn that was cancelled because it had worked for too long has reached a limit.
 #[test]
 fn cancelled_work_has_reached_the_wall_time() {
@@ -526,7 +546,7 @@ fn an_attempt_that_ends_closes_what_is_open_and_leaves_the_turn_resumable() {
         let mut machine = machine(Limits::new(), false);
         (_, machine.state) = states().into_iter().find(|(it, _)| *it == name).unwrap();
         let effects = suspend(&mut machine);
-        let effects: Vec<_> = effects.iter().map(show_effect).collect();
+        let effects: Vec<_> = effects.iter().map(|it| show_effect(it, machine.totals())).collect();
         let shown = format!("{}: {}", show_state(&machine.state), effects.join(", "));
         assert_eq!(shown, expected, "{name}");
         assert!(machine.end().is_none());
