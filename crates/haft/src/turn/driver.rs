@@ -61,8 +61,8 @@ struct TurnDriver {
     ctx: DispatchContext,
     query_tools: QueryTools,
     occurrences: OccurrenceCounter,
-    /// The tools that the summary of the turn names, as far as this attempt has told it. A list, because a turn calls few.
-    listed_tools: Vec<String>,
+    /// The tools that the summary of the turn names, as far as this attempt has told it.
+    listed_tools: HashSet<String>,
     started_at: Timestamp,
     dispatch: StartTime,
     iteration: IterationScope,
@@ -331,7 +331,7 @@ impl TurnDriver {
             ctx,
             query_tools,
             occurrences: OccurrenceCounter::default(),
-            listed_tools: Vec::new(),
+            listed_tools: HashSet::new(),
             started_at: not_started.started_at,
             dispatch: not_started,
             requests: (!start.offered.is_empty())

@@ -8,7 +8,7 @@ mod open_gate;
 mod preview;
 mod question;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use haft_core::BoxFuture;
@@ -147,7 +147,7 @@ impl SharedTurn {
         open.into_iter().map(close).collect()
     }
 
-    fn lock_unsettled(&self) -> MutexGuard<'_, Vec<GateId>> {
+    fn lock_unsettled(&self) -> MutexGuard<'_, HashSet<GateId>> {
         self.unsettled.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -293,19 +293,9 @@ impl SharedTurn {
         let digest = digest(&json);
         let expires_at = gate.expires_at.map(|at| self.to_store_time(at));
         let open = StoreWrite::OpenGate { id: gate.id.clone(), json, expires_at };
-        self.note_unsettled(&gate.id);
+        self.lock_unsettled().insert(gate.id.clone());
         self.recorder.commit(vec![open, StoreWrite::Status(TurnStatus::Waiting)]).await?;
         Ok((gate, digest))
-    }
-
-    /// Notes that a gate is open.
-    fn note_unsettled(&self, id: &GateId) {
-        let mut unsettled = self.lock_unsettled();
-        if !unsettled.contains(id) {
-            // Nearly always it is the only one.
-            unsettled.reserve_exact(1);
-            unsettled.push(id.clone());
-        }
     }
 
     /// Verifies that a settlement is signed and settles the gate that was opened.
@@ -355,10 +345,10 @@ impl SharedTurn {
     /// Notes that a gate is settled. A turn that waits at no other gate runs again.
     fn mark_settled(&self, id: &GateId) {
         let mut unsettled = self.lock_unsettled();
-        unsettled.retain(|it| it != id);
+        unsettled.remove(id);
         if unsettled.is_empty() {
             // No memory is used for gates while none is open.
-            *unsettled = Vec::new();
+            *unsettled = HashSet::new();
             self.recorder.defer(StoreWrite::Status(TurnStatus::Running));
         }
     }

@@ -1,6 +1,6 @@
 //! What the parts of a running turn share.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use haft_core::BoxFuture;
@@ -32,7 +32,7 @@ pub(super) struct SharedTurn {
     /// Gates that another process opened for this turn before it died.
     pub(super) known: Vec<GateRow>,
     /// Gates that this process opened and has not seen settled.
-    pub(super) unsettled: Mutex<Vec<GateId>>,
+    pub(super) unsettled: Mutex<HashSet<GateId>>,
     /// What waits at gates, and what does not.
     pub(super) waits: GateWaits,
 }

@@ -246,9 +246,8 @@ impl TurnDriver {
         let mut update = SummaryUpdate::default();
         for call in calls {
             // Each tool is told once.
-            if !self.listed_tools.iter().any(|it| it == call.tool()) {
-                self.listed_tools.reserve_exact(usize::from(self.listed_tools.is_empty()));
-                self.listed_tools.push(call.tool().to_owned());
+            if !self.listed_tools.contains(call.tool()) {
+                self.listed_tools.insert(call.tool().to_owned());
                 update = update.tool(call.tool());
             }
         }
