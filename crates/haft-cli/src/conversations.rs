@@ -87,7 +87,8 @@ pub(crate) async fn find_conversation(stores: &OpenStores, text: &str) -> Result
         return Ok(text.to_owned());
     }
     let all = list_conversations(stores).await?;
-    let mut found = all.into_iter().map(|it| it.id).filter(|id| id.starts_with(text));
+    let mut found =
+        all.into_iter().map(|it| it.id).filter(|id| !text.is_empty() && id.starts_with(text));
     match (found.next(), found.next()) {
         (Some(id), None) => Ok(id),
         (Some(first), Some(second)) => {
