@@ -98,7 +98,8 @@ pub(crate) async fn find_conversation(stores: &OpenStores, text: &str) -> Result
     }
     let all = list_conversations(stores).await?;
     let is_named = |id: &String| {
-        id.starts_with(text) || id.strip_prefix(CHAT).is_some_and(|it| it.starts_with(text))
+        let short = id.strip_prefix(CHAT).unwrap_or(id);
+        !text.is_empty() && (id.starts_with(text) || short.starts_with(text))
     };
     let mut found = all.into_iter().map(|it| it.id).filter(is_named);
     match (found.next(), found.next()) {

@@ -133,7 +133,13 @@ pub(crate) async fn find_turn(stores: &OpenStores, text: &str) -> Result<TurnId>
 
 /// Whether a text is the beginning of an id, or enough of its end.
 fn is_short_for(id: &str, text: &str) -> bool {
-    id.starts_with(text) || text.len() >= MIN_SUFFIX && id.ends_with(text)
+    is_beginning_of(id, text) || text.len() >= MIN_SUFFIX && id.ends_with(text)
+}
+
+/// Whether a text is the beginning of an id. An empty one is the beginning of none: it is a variable that was not set, and
+/// must not approve or remove whatever there is.
+pub(crate) fn is_beginning_of(id: &str, text: &str) -> bool {
+    !text.is_empty() && id.starts_with(text)
 }
 
 /// The shortest end of an id that names a turn.
@@ -161,7 +167,7 @@ pub(crate) async fn find_open_gate(stores: &OpenStores, text: &str) -> Result<Ga
 /// Whether a text is the beginning of a gate's id, or a short id of its turn, alone or with the beginning of the rest.
 fn is_short_for_gate(gate: &Gate, text: &str) -> bool {
     let (turn, rest) = text.split_once('/').unwrap_or((text, ""));
-    gate.id.as_str().starts_with(text)
+    is_beginning_of(gate.id.as_str(), text)
         || is_short_for(gate.turn.as_str(), turn) && rest_of_gate(gate).starts_with(rest)
 }
 

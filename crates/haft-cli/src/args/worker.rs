@@ -32,7 +32,7 @@ pub(crate) struct WorkerArgs {
     #[arg(long, value_name = "TENANT")]
     pub(crate) tenant: Option<String>,
     /// How long a turn stays reserved for a worker that gives no sign of life
-    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = parse_age)]
+    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = parse_lease)]
     pub(crate) lease: Duration,
     /// How long turns may run after SIGTERM or Ctrl-C; what is left then can be continued by other workers
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_age)]
@@ -91,4 +91,12 @@ fn parse_listen_address(text: &str) -> Result<SocketAddr, String> {
     }
     let invalid = |_| format!("`{text}` is neither a port nor an address such as 127.0.0.1:9464");
     text.parse().map_err(invalid)
+}
+
+/// Parses the time of a lease. A lease that ends at once would leave every turn to the next claim.
+fn parse_lease(text: &str) -> Result<Duration, String> {
+    match parse_age(text)? {
+        Duration::ZERO => Err("a lease lasts one second at least".to_owned()),
+        lease => Ok(lease),
+    }
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::format_time;
 use crate::args::{GrantsArgs, GrantsCommand};
-use crate::store::{open_store, open_store_to_read, require_unique};
+use crate::store::{is_beginning_of, open_store, open_store_to_read, require_unique};
 use crate::terminal::{Terminal, TextRole, print_line, sanitize};
 
 pub(super) async fn run_grants(args: &GrantsArgs, terminal: &Terminal) -> Result<ExitCode> {
@@ -19,7 +19,7 @@ pub(super) async fn run_grants(args: &GrantsArgs, terminal: &Terminal) -> Result
             let gatekeeper = Gatekeeper::of_stores(&stores);
             for text in grants {
                 let mut found = gatekeeper.grants().await?;
-                found.retain(|it| it.id.to_string().starts_with(text.as_str()));
+                found.retain(|it| is_beginning_of(&it.id.to_string(), text));
                 let ids: Vec<String> = found.iter().map(|it| it.id.to_string()).collect();
                 let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
                 require_unique("standing approval", text, &ids, "haft grants")?;

@@ -200,3 +200,29 @@ fn a_change_is_shown_as_a_diff() {
     let text = std::fs::read_to_string(dir.path().join("a/note.txt")).unwrap();
     assert!(text.starts_with("zero\none\n2 "), "{text}");
 }
+
+/// It is a variable of a script that was not set.
+#[test]
+fn an_empty_name_is_short_for_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    write_asking_agent(dir.path(), "Make {name}?");
+    assert!(run_haft(dir.path(), &["run", "a", "--gates", "park"]).starts_with("exit 4"));
+    let cli = |words: &[&str]| run_haft(dir.path(), words);
+    for words in [
+        &["approve", ""][..],
+        &["approve", "/"],
+        &["deny", ""],
+        &["deny", "/"],
+        &["show", ""],
+        &["resume", ""],
+        &["cancel", ""],
+        &["rm", ""],
+        &["conversations", "rename", "", "x"],
+    ] {
+        let said = cli(words);
+        assert!(said.starts_with("exit 3"), "{words:?}: {said}");
+    }
+    let gates = cli(&["gates"]);
+    assert!(gates.starts_with("exit 0") && gates.contains("Make"), "{gates}");
+    assert!(!dir.path().join("a/made").exists());
+}

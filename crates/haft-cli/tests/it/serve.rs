@@ -206,3 +206,14 @@ fn a_client_that_knows_only_the_document_is_answered_as_it_says() {
     let output = client.current_dir(dir.path()).stdin(Stdio::null()).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
 }
+
+#[test]
+fn an_empty_name_revokes_no_token() {
+    let dir = tempfile::tempdir().unwrap();
+    create_token(dir.path(), "shop");
+    let token = |words: &[&str]| {
+        haft(&[&["serve", "token"], words, &["--tokens", "tokens.json"]].concat(), dir.path())
+    };
+    assert_eq!(token(&["revoke", ""]).status.code(), Some(3));
+    assert!(String::from_utf8_lossy(&token(&["list"]).stdout).contains("shop"));
+}

@@ -241,3 +241,11 @@ fn the_command_line_comes_before_the_environment_and_that_before_the_agent_file(
     let refused = run_haft(dir, &["run", "a"]);
     assert!(refused.contains("agent.toml:4: `store`: `mysql://db` is no address"), "{refused}");
 }
+
+/// The worker would claim turns without end and run none.
+#[test]
+fn a_lease_of_no_time_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let said = run_haft(dir.path(), &["worker", "--lease", "0s"]);
+    assert!(said.starts_with("exit 2") && said.contains("one second at least"), "{said}");
+}

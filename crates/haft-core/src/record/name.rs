@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// Longest name, in characters.
-const MAX_LENGTH: usize = 200;
+/// Longest name, in characters. There is room for the longest id of a turn, with which the names of its own records begin.
+const MAX_LENGTH: usize = 256;
 
-/// The id of a message, memory, thought, retrieved record or instruction: 1 to 200 characters, none of
+/// The id of a message, memory, thought, retrieved record or instruction: 1 to 256 characters, none of
 /// them a control character. The application gives it.
 ///
 /// ```
@@ -35,7 +35,7 @@ pub enum InvalidRecordName {
     /// It has no characters.
     #[error("is empty")]
     Empty,
-    /// It is longer than 200 characters.
+    /// It is longer than 256 characters.
     #[error("has {characters} characters, and at most {MAX_LENGTH} are allowed")]
     TooLong {
         /// How long it is.

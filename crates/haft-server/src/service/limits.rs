@@ -122,6 +122,9 @@ impl HttpBody for CountedBody {
 
 /// How long a connection can be without a byte in either direction. Streams of events send something more often.
 const MAX_IDLE: Duration = Duration::from_secs(120);
+/// How long the client of a connection can take for a request: from its first byte to the first byte of the response, as far
+/// as bytes of it still arrive. One that sends a byte now and then would hold its connection for ever.
+const MAX_REQUEST_TIME: Duration = Duration::from_secs(120);
 /// How long to wait after an error of the listener, such as too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
@@ -161,16 +164,41 @@ impl Listener for LimitedListener {
     }
 }
 
-/// A connection that counts until it is closed, and that is closed when nothing happens on it.
+/// A connection that counts until it is closed, and that is closed when nothing happens on it, or too little.
 pub(super) struct CountedStream {
     stream: TcpStream,
     idle: Pin<Box<Sleep>>,
+    request: RequestTime,
     _permit: OwnedSemaphorePermit,
+}
+
+/// How long a request takes to arrive.
+#[derive(Default)]
+struct RequestTime {
+    /// When the first byte arrived after the last one that was sent.
+    began: Option<Instant>,
+}
+
+impl RequestTime {
+    /// Notes that bytes of a request arrived, or fails if they have done so for too long.
+    fn note_read(&mut self, now: Instant) -> io::Result<()> {
+        let began = *self.began.get_or_insert(now);
+        match now.saturating_duration_since(began) > MAX_REQUEST_TIME {
+            true => Err(io::ErrorKind::TimedOut.into()),
+            false => Ok(()),
+        }
+    }
+
+    /// Notes that bytes of a response were sent.
+    const fn note_written(&mut self) {
+        self.began = None;
+    }
 }
 
 impl CountedStream {
     fn new(stream: TcpStream, permit: OwnedSemaphorePermit) -> Self {
-        Self { stream, idle: Box::pin(sleep_until(Instant::now() + MAX_IDLE)), _permit: permit }
+        let idle = Box::pin(sleep_until(Instant::now() + MAX_IDLE));
+        Self { stream, idle, request: RequestTime::default(), _permit: permit }
     }
 
     /// Notes that something happened, or fails if nothing has for too long.
@@ -196,7 +224,11 @@ impl AsyncRead for CountedStream {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
         let polled = Pin::new(&mut self.stream).poll_read(cx, buffer);
+        if buffer.filled().len() > before {
+            self.request.note_read(Instant::now())?;
+        }
         self.check_idle(cx, polled)
     }
 }
@@ -208,6 +240,9 @@ impl AsyncWrite for CountedStream {
         buffer: &[u8],
     ) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_write(cx, buffer);
+        if polled.is_ready() {
+            self.request.note_written();
+        }
         self.check_idle(cx, polled)
     }
 
@@ -219,3 +254,6 @@ impl AsyncWrite for CountedStream {
         Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::args::{TokenCommand, TokenFileArg};
 use crate::state_dir::state_dir;
-use crate::store::require_unique;
+use crate::store::{is_beginning_of, require_unique};
 use crate::terminal::{Terminal, TextRole, print_line, sanitize};
 use crate::user_error::UserError;
 
@@ -48,7 +48,7 @@ pub(super) fn run_token_command(command: &TokenCommand, terminal: &Terminal) -> 
             for text in ids {
                 let mut listed: Vec<String> =
                     file.list_tokens()?.into_iter().map(|it| it.id).collect();
-                listed.retain(|it| it.starts_with(text.as_str()));
+                listed.retain(|it| is_beginning_of(it, text));
                 let found: Vec<&str> = listed.iter().map(String::as_str).collect();
                 require_unique("token", text, &found, "haft serve token list")?;
                 for id in found {

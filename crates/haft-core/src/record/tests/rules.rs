@@ -8,6 +8,7 @@ use super::{AT, Held};
 use crate::artifact::{ArtifactKind, SpooledArtifact};
 use crate::clock::Timestamp;
 use crate::error::Coded as _;
+use crate::id::TurnId;
 use crate::media::{Media, MediaFile, MediaKind};
 use crate::record::RecordFault as F;
 use crate::record::{
@@ -40,11 +41,21 @@ fn names() {
     };
     check("a", Ok(()));
     check("any text, whatever: 日本語 / ..", Ok(()));
-    check(&"é".repeat(200), Ok(()));
+    check(&"é".repeat(256), Ok(()));
     check("", Err(InvalidRecordName::Empty));
-    check(&"é".repeat(201), Err(InvalidRecordName::TooLong { characters: 201 }));
+    check(&"é".repeat(257), Err(InvalidRecordName::TooLong { characters: 257 }));
     check("a\nb", Err(InvalidRecordName::Control { found: '\n' }));
     check("\u{7f}", Err(InvalidRecordName::Control { found: '\u{7f}' }));
+}
+
+/// A turn whose messages cannot be named would fail after its first calls.
+#[test]
+fn records_of_the_turn_with_the_longest_id_can_be_named() {
+    let turn: TurnId = "é".repeat(200).parse().unwrap();
+    for name in ["message", "thought"] {
+        let name = format!("{turn}/{}/{name}-{}", u32::MAX, u64::MAX);
+        assert_eq!(name.parse::<RecordName>().map(|it| it.to_string()), Ok(name));
+    }
 }
 
 #[test]
