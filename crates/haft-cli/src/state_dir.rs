@@ -9,7 +9,7 @@ pub(crate) fn state_dir() -> Option<PathBuf> {
 
 /// The directory that a variable names, else a directory in the home directory. `None` without a home directory.
 ///
-/// A relative path does not count, nor does an empty one: it would name a directory of whoever wrote the current one.
+/// A relative path does not count, nor does an empty one: it would name a directory that the author of the current one chose.
 pub(crate) fn user_dir(variable: &str, in_home: &str) -> Option<PathBuf> {
     let absolute =
         |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());

@@ -168,18 +168,18 @@ pub(crate) async fn find_open_gate(stores: &OpenStores, text: &str) -> Result<Ga
 fn is_short_for_gate(gate: &Gate, text: &str) -> bool {
     let (turn, rest) = text.split_once('/').unwrap_or((text, ""));
     is_beginning_of(gate.id.as_str(), text)
-        || is_short_for(gate.turn.as_str(), turn) && rest_of_gate(gate).starts_with(rest)
+        || is_short_for(gate.turn.as_str(), turn) && gate_id_within_turn(gate).starts_with(rest)
 }
 
 /// The part of a gate's id that says where in its turn the gate is.
-fn rest_of_gate(gate: &Gate) -> &str {
+fn gate_id_within_turn(gate: &Gate) -> &str {
     let rest = gate.id.as_str().strip_prefix(gate.turn.as_str());
     rest.and_then(|it| it.strip_prefix('/')).unwrap_or_default()
 }
 
 /// A short name of a gate that [`find_open_gate`] understands.
 pub(crate) fn short_gate_id(gate: &Gate) -> String {
-    let rest = rest_of_gate(gate);
+    let rest = gate_id_within_turn(gate);
     match rest.split_once("/approval") {
         // A call is named by its key, a hash.
         Some((key, _)) => {

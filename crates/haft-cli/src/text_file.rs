@@ -12,7 +12,7 @@ use crate::user_error::UserError;
 /// Maximum size of text files that people write, in bytes.
 pub(crate) const MAX_TEXT_BYTES: u64 = 1024 * 1024;
 
-/// Reads a regular file that somebody else may have written. Opening never blocks.
+/// Reads a regular file that another user may have written. Opening never blocks.
 pub(crate) fn read_regular_text(path: &Path, max_bytes: u64) -> Result<String> {
     let shown = path.display();
     let cannot_read = || format!("cannot read `{shown}`");

@@ -94,17 +94,17 @@ pub trait Record: fmt::Debug + Send + Sync + Sized + 'static {
 
     /// Whether [`to_stored`](Self::to_stored) is known to succeed without being tried: everything in the
     /// record is text that was checked when it was made. `false` says nothing.
-    fn is_plain(&self) -> bool {
+    fn is_known_storable(&self) -> bool {
         false
     }
 
-    /// The row that stores it. A plain record is serialized when the row is first read.
+    /// The row that stores it. A record that is known to be storable is serialized when the row is first read.
     ///
     /// # Errors
     ///
     /// As [`to_stored`](Self::to_stored).
     fn to_row(self: &Arc<Self>) -> Result<Row, NotStorable> {
-        let json = if self.is_plain() {
+        let json = if self.is_known_storable() {
             StoredText::of(Arc::clone(self))
         } else {
             self.to_stored()?.into()

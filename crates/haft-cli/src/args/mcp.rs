@@ -189,7 +189,7 @@ impl McpProxyArgs {
     pub(crate) fn servers(&self) -> Result<Vec<(String, ServerSpec)>, UserError> {
         let mut servers = Vec::new();
         if let Some(program) = self.command.first() {
-            servers.push((program_name(program), ServerSpec::Command(self.command.clone())));
+            servers.push((server_name_of(program), ServerSpec::Command(self.command.clone())));
         }
         for text in &self.server {
             let (name, command) = split_name(text);
@@ -197,7 +197,7 @@ impl McpProxyArgs {
                 UserError::new(format!("a quote is not closed in the server `{text}`"))
             })?;
             let name = name.map(str::to_owned);
-            let name = name.or_else(|| command.first().map(|it| program_name(it)));
+            let name = name.or_else(|| command.first().map(|it| server_name_of(it)));
             servers.push((name.unwrap_or_default(), ServerSpec::Command(command)));
         }
         for text in &self.url {
@@ -226,7 +226,8 @@ fn split_name(text: &str) -> (Option<&str>, &str) {
     }
 }
 
-fn program_name(program: &str) -> String {
+/// The name of a server that is started by this program: its file name, with `_` for everything but ASCII letters and digits.
+fn server_name_of(program: &str) -> String {
     let name = std::path::Path::new(program).file_name().and_then(|it| it.to_str());
     plain_name(name.unwrap_or("server"))
 }

@@ -290,7 +290,7 @@ fn a_configuration_without_an_end_is_refused() {
     ");
 }
 
-/// The current directory may be that of somebody else.
+/// The current directory may be that of another user.
 #[test]
 fn the_current_directory_is_not_the_home_directory() {
     let dir = tempfile::tempdir().unwrap();

@@ -73,7 +73,7 @@ fn a_worker_stores_results_in_s3_and_memories_and_titles_in_postgres() {
     let shown = stores.run(&["show", "last"]);
     assert!(shown.starts_with("exit 0") && shown.contains("numbers"), "{shown}");
     let renamed = stores.run(&["conversations", "rename", "talk", "Numbers"]);
-    assert_eq!(renamed, "exit 0");
+    assert_eq!(renamed, "exit 0\n--- err\nrenamed talk: Numbers");
     assert!(stores.run(&["conversations"]).contains("2 turns  Numbers"));
     let exported = stores.run(&["conversations", "export", "talk"]);
     assert!(exported.contains("# Numbers"), "{exported}");

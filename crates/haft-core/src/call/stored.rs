@@ -85,7 +85,7 @@ impl Record for ToolCall {
         self.id
     }
 
-    fn is_plain(&self) -> bool {
+    fn is_known_storable(&self) -> bool {
         let accepted = match (&self.accepted, self.raw.parsed()) {
             (Some(accepted), Ok(raw)) => accepted.is_same(raw),
             (accepted, _) => accepted.is_none(),

@@ -88,7 +88,7 @@ impl HandleTable {
 
     /// The handle of a record. A known record keeps its handle.
     pub fn insert(&mut self, record: RecordId) -> Handle {
-        let place = match self.place(record) {
+        let place = match self.find_place(record) {
             Ok(known) => return known.clone(),
             Err(place) => place,
         };
@@ -113,11 +113,11 @@ impl HandleTable {
 
     /// Whether a record was given a handle.
     pub(crate) fn knows(&self, record: RecordId) -> bool {
-        self.place(record).is_ok()
+        self.find_place(record).is_ok()
     }
 
     /// The handle of a record, or the place where it belongs.
-    fn place(&self, record: RecordId) -> Result<&Handle, usize> {
+    fn find_place(&self, record: RecordId) -> Result<&Handle, usize> {
         let at = self.handles.partition_point(|(known, _)| *known < record);
         match self.handles.get(at) {
             Some((known, handle)) if *known == record => Ok(handle),

@@ -352,7 +352,7 @@ impl Record for Message {
         self.id.clone()
     }
 
-    fn is_plain(&self) -> bool {
+    fn is_known_storable(&self) -> bool {
         self.attachments.is_empty()
     }
 

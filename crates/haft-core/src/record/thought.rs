@@ -254,7 +254,7 @@ impl Record for Thought {
         self.id.clone()
     }
 
-    fn is_plain(&self) -> bool {
+    fn is_known_storable(&self) -> bool {
         self.replay.payload().is_none()
     }
 

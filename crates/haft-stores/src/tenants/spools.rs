@@ -18,8 +18,9 @@ use crate::AnySpoolStore;
 /// A store of large results as one tenant sees it.
 ///
 /// The key of a result names its turn, and the turn has a tenant. Results of other tenants' turns do not exist in this
-/// view, nor do results that belong to no turn. A descriptor in a record therefore opens nothing of another tenant,
-/// whatever its origin.
+/// view, nor do results that belong to no turn. A descriptor in a record therefore opens nothing of another tenant's turns.
+/// The one exception are results whose turn was removed: their tenant is no longer known, and records of a conversation
+/// still refer to them. They can be opened by a descriptor, which only a runner stores, and not by a key.
 #[derive(Clone, Debug)]
 pub(crate) struct TenantSpools {
     inner: Arc<AnySpoolStore>,

@@ -153,7 +153,7 @@ impl SharedTurn {
 
     /// Loads a gate, and counts for the turn if the store fails.
     async fn load_gate(&self, id: &GateId) -> Result<Option<GateRow>, StoreError> {
-        self.recorder.count_failure(self.runner.store.gate(id.clone())).await
+        self.recorder.run_counting_failures(self.runner.store.gate(id.clone())).await
     }
 
     /// Fails if the call was rejected at a gate that is outdated: a rejection stays valid when the tool changes.

@@ -114,7 +114,7 @@ impl LeasedRecorder {
     }
 
     /// Performs an operation of the store, and counts it if the store fails.
-    pub(super) async fn count_failure<T, E: MaybeStoreFailure>(
+    pub(super) async fn run_counting_failures<T, E: MaybeStoreFailure>(
         &self,
         operation: impl Future<Output = Result<T, E>>,
     ) -> Result<T, E> {
@@ -126,7 +126,7 @@ impl LeasedRecorder {
 
     /// Commits writes behind those that were deferred.
     pub(super) async fn commit(&self, writes: Vec<StoreWrite>) -> Result<(), StoreError> {
-        // As `count_failure` does, which would make the future twice as large.
+        // As `run_counting_failures` does, which would make the future twice as large.
         let unfinished = UnfinishedOperation { failures: &self.failures, has_failed: true };
         let done = self.commit_in_order(writes).await;
         unfinished.end(done.as_ref().is_err_and(MaybeStoreFailure::is_store_failure));
@@ -193,7 +193,7 @@ impl LeasedRecorder {
             return Ok(());
         }
         let renewing = self.store.with_deadline("renew the lease", Box::pin(self.lease.renew()));
-        self.count_failure(Box::pin(renewing)).await
+        self.run_counting_failures(Box::pin(renewing)).await
     }
 
     /// The time of the last grant of the lease by the clock of the store, which is at most a third of the lease ago.

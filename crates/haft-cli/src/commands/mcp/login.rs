@@ -39,7 +39,7 @@ pub(super) async fn log_in(args: &McpLoginArgs) -> Result<ExitCode> {
     let received = tokio::time::timeout(args.timeout, receive_callback(listener)).await;
     let path = received.map_err(|_| {
         let time = format_duration(args.timeout);
-        let error = UserError::new(format!("nobody logged in within {time}"));
+        let error = UserError::new(format!("no login within {time}"));
         error.hint("run the command again; --timeout waits longer")
     })??;
     login.finish(&format!("{address}{path}")).await.map_err(|error| explain(&error))?;

@@ -123,7 +123,7 @@ fn decode_many(event: impl Fn(u32) -> Value) -> (u32, Option<DecodeError>) {
     (20_000, None)
 }
 
-/// Nothing of these is reported before the block ends, so that nobody else counts it.
+/// Nothing of these is reported before the block ends, so that no other limit counts it.
 #[test]
 fn what_open_blocks_hold_is_bounded() {
     let piece = "x".repeat(1 << 20);

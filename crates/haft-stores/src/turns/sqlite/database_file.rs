@@ -266,9 +266,9 @@ fn immutable_uri(path: &Path) -> String {
 pub(in crate::turns) fn list_files(path: &Path) -> Vec<PathBuf> {
     // Without a current directory the path cannot be opened either.
     let file = file_path(path).map_or_else(|_| path.to_owned(), |(file, _)| file);
-    let beside = ["-wal", "-shm", "-journal"].map(|suffix| append(&file, suffix));
+    let companions = ["-wal", "-shm", "-journal"].map(|suffix| append(&file, suffix));
     let copies: Vec<PathBuf> = migration::copy_paths(&file).collect();
-    [file].into_iter().chain(beside).chain(copies).collect()
+    [file].into_iter().chain(companions).chain(copies).collect()
 }
 
 /// The absolute path of the file, and whether a directory was given.

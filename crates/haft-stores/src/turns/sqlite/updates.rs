@@ -176,7 +176,7 @@ pub(super) fn settle_gate(
 }
 
 /// Closes a gate of a turn. One that is settled stays so, and one of another turn changes nothing.
-fn close_gate(
+fn close_gate_if_open(
     connection: &Connection,
     id: &GateId,
     turn: i64,
@@ -233,7 +233,7 @@ fn apply_writes(
                 open_gate(connection, turn, (id, json), *expires_at)?;
             }
             StoreWrite::CloseGate { id, settlement } => {
-                close_gate(connection, id, turn, settlement)?;
+                close_gate_if_open(connection, id, turn, settlement)?;
             }
             StoreWrite::PutMemory { scope, id, json } => put_memory(connection, scope, id, json)?,
             StoreWrite::DeleteMemory { scope, id } => {

@@ -374,7 +374,7 @@ impl SharedTurn {
         let now = self.runner.clock.now();
         let settlement = to_json(&self.runner.key.sign(&gate, decision, APPROVER, now))?;
         let settling = self.runner.store.settle(gate.id.clone(), settlement);
-        self.recorder.count_failure(settling).await?;
+        self.recorder.run_counting_failures(settling).await?;
         Ok(true)
     }
 
