@@ -7,6 +7,8 @@ mod client;
 #[cfg(test)]
 mod conformance;
 #[cfg(test)]
+mod examples;
+#[cfg(test)]
 mod fixture;
 #[cfg(test)]
 mod gates;
