@@ -20,8 +20,8 @@ const MAX_LENGTH: usize = 256;
 /// assert_eq!(name.as_str(), "msg-1");
 /// assert!("".parse::<RecordName>().is_err());
 /// assert!("msg\n1".parse::<RecordName>().is_err());
-/// assert!("é".repeat(200).parse::<RecordName>().is_ok());
-/// assert!("e".repeat(201).parse::<RecordName>().is_err());
+/// assert!("é".repeat(256).parse::<RecordName>().is_ok());
+/// assert!("e".repeat(257).parse::<RecordName>().is_err());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
