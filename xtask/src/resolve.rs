@@ -128,7 +128,7 @@ fn run_cargo(dir: &Path, args: &[&str]) -> io::Result<bool> {
     let target = dir.with_file_name("target");
     let mut cargo = Command::new("cargo");
     cargo.args(args).current_dir(dir).env("CARGO_TARGET_DIR", target);
-    // Nobody debugs these programs, and they take less space without that information.
+    // These programs are not debugged, and need less disk space without debug information.
     cargo.env("CARGO_PROFILE_DEV_DEBUG", "0");
     Ok(cargo.status()?.success())
 }
