@@ -1,12 +1,13 @@
 //! The steps of `cargo xtask ci`. Each is one command that also works on its own.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::changes;
 use crate::skips::{self, Skips};
 use crate::tools::{self, Tool};
 
@@ -15,10 +16,25 @@ const WASM: &str = "wasm32-unknown-unknown";
 /// How much is run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Extent {
-    /// Everything; what is left out must be a written exception.
-    Complete,
     /// Formatting, lints and tests, with what is installed.
     Quick,
+    /// What every change needs; what this machine leaves out must be a written exception.
+    Usual,
+    /// Every step.
+    Complete,
+}
+
+/// When a step runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Occasion {
+    /// In every run.
+    Quick,
+    /// In every run but those with `--quick`.
+    Usual,
+    /// When manifests or features have changed, with `--complete`, and in `soak`.
+    Features,
+    /// With `--complete`, and in `soak`, which has it in a form of its own.
+    Complete,
 }
 
 /// One command from the root of the workspace, or the reason why it is left out on this machine.
@@ -28,8 +44,7 @@ pub(crate) struct Step {
     env: Vec<(&'static str, String)>,
     args: Vec<String>,
     missing: Option<Missing>,
-    /// Whether `--quick` runs it.
-    is_quick: bool,
+    occasion: Occasion,
 }
 
 /// What a step needs and this machine does not have.
@@ -58,7 +73,7 @@ impl Step {
 
     fn new(program: Program, args: &str) -> Self {
         let args = args.split(' ').map(str::to_owned).collect();
-        Self { program, env: Vec::new(), args, missing: None, is_quick: false }
+        Self { program, env: Vec::new(), args, missing: None, occasion: Occasion::Usual }
     }
 
     /// The same command with this environment variable.
@@ -73,9 +88,8 @@ impl Step {
         self
     }
 
-    /// Marks a step that `--quick` runs, too.
-    fn quick(mut self) -> Self {
-        self.is_quick = true;
+    fn on(mut self, occasion: Occasion) -> Self {
+        self.occasion = occasion;
         self
     }
 
@@ -84,18 +98,23 @@ impl Step {
             Program::Cargo => OsString::from("cargo"),
             Program::Tool(tool) => tool.install()?.into_os_string(),
         };
-        let mut command = Command::new(program);
         let env = self.env.iter().map(|(name, value)| (*name, value.as_str()));
-        command.args(&self.args).envs(env).current_dir(crate::root());
-        // `cargo run` describes this package to its child. Build scripts that watch those variables
-        // would see them change between `cargo xtask ci` and the same command typed by hand.
-        for (name, _) in std::env::vars_os() {
-            if name.to_str().is_some_and(is_about_this_package) {
-                command.env_remove(name);
-            }
-        }
-        command.status()
+        command(program).args(&self.args).envs(env).status()
     }
+}
+
+/// A command that runs at the root of the workspace as if it had been typed there.
+pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
+    command.current_dir(crate::root());
+    // `cargo run` describes this package to its child. Build scripts that watch those variables
+    // would see them change between `cargo xtask ci` and the same command typed by hand.
+    for (name, _) in std::env::vars_os() {
+        if name.to_str().is_some_and(is_about_this_package) {
+            command.env_remove(name);
+        }
+    }
+    command
 }
 
 /// The command as one would type it.
@@ -116,20 +135,53 @@ impl fmt::Display for Step {
 ///
 /// Only the default members are built; `bench` is left out because it builds its peers.
 pub(crate) fn steps(root: &Path) -> Vec<Step> {
-    let tests = if has_cargo_command("nextest") {
-        "nextest run --locked --all-features"
-    } else {
-        "test --locked --all-features --bins --lib --tests --examples"
+    let mut steps = build_steps();
+    steps.extend(document_steps());
+    steps.extend(target_steps(root));
+    steps.extend(package_steps());
+    steps.extend(feature_steps(root));
+    steps
+}
+
+/// What builds the workspace once, with all features, and uses it.
+fn build_steps() -> Vec<Step> {
+    let has_nextest = has_cargo_command("nextest");
+    let tests = match has_nextest {
+        true => "nextest run --locked --all-features",
+        false => "test --locked --all-features --bins --lib --tests --examples",
     };
-    let msrv = minimum_version(root);
-    let packages = libraries(root).join(" -p ");
     let mut steps = vec![
-        Step::cargo("fmt --all --check").quick(),
+        Step::cargo("fmt --all --check").on(Occasion::Quick),
         Step::cargo("run --locked --quiet --package xtask -- setup"),
-        Step::cargo("clippy --locked --all-targets --all-features -- -D warnings").quick(),
-        Step::cargo(tests).quick(),
+        Step::cargo("clippy --locked --all-targets --all-features -- -D warnings")
+            .on(Occasion::Quick),
+        Step::cargo(tests).on(Occasion::Quick),
+    ];
+    // Without nextest, the tests include the scenarios.
+    if has_nextest {
+        steps.push(scenarios().on(Occasion::Quick));
+    }
+    steps.push(Step::cargo("run --locked --quiet --package xtask -- mistakes").on(Occasion::Quick));
+    // `cargo test` does not know what takes long: it has run everything.
+    if has_nextest {
+        steps.push(Step::cargo(&format!("{tests} --profile long")).on(Occasion::Complete));
+    }
+    steps
+}
+
+fn document_steps() -> [Step; 3] {
+    [
         Step::cargo("test --locked --doc --all-features"),
         Step::cargo("doc --locked --no-deps --all-features").env("RUSTDOCFLAGS", "-D warnings"),
+        Step::tool(tools::MDBOOK, "build docs/book --dest-dir target/book"),
+    ]
+}
+
+/// What other targets and toolchains say.
+fn target_steps(root: &Path) -> [Step; 2] {
+    let msrv = minimum_version(root);
+    let packages = libraries(root).join(" -p ");
+    [
         Step::cargo("check --locked --target wasm32-unknown-unknown -p haft-core").needs(
             format!("target:{WASM}"),
             has_target(WASM),
@@ -140,34 +192,54 @@ pub(crate) fn steps(root: &Path) -> Vec<Step> {
             has_toolchain(&msrv),
             "the toolchain is not installed",
         ),
-        Step::cargo("check --locked --manifest-path fuzz/Cargo.toml --no-default-features"),
+    ]
+}
+
+/// What would be published, and what comes with it.
+fn package_steps() -> [Step; 3] {
+    [
         Step::tool(tools::DENY, "--workspace check bans licenses sources"),
         Step::tool(tools::DENY, "--workspace check advisories").needs(
             "database:advisories",
             has_advisories(),
             "the database of advisories is not fetched; set HAFT_ADVISORIES=1 to fetch it",
         ),
-        Step::cargo("run --locked --quiet --package xtask -- resolve"),
         Step::cargo("publish --workspace --dry-run --no-verify --locked --allow-dirty --quiet"),
-        Step::tool(tools::MDBOOK, "build docs/book --dest-dir target/book"),
+    ]
+}
+
+/// Other sets of features than all of them. Each step checks the same code again, so that all but one wait for a
+/// change of what decides about features.
+pub(crate) fn feature_steps(root: &Path) -> Vec<Step> {
+    let mut steps = vec![
+        // The binary without its optional parts says what is missing.
+        Step::cargo("test --locked -p haft-cli --no-default-features --test it missing_features"),
+        // That step builds a `haft` without its parts in the place where people look for the complete one.
+        Step::cargo("build --locked --all-features -p haft-cli"),
+        // `cargo test` without flags must build, and so must the library with any of its features left out.
+        Step::cargo("check --locked --all-targets"),
     ];
-    // `cargo test` without flags must build, and so must the library with any of its features left out.
-    steps.push(Step::cargo("check --locked --all-targets"));
-    steps.push(Step::cargo("check --locked -p haft --no-default-features"));
     for features in ["tools", "http,rustls", "conformance,schemars,testing", "sqlite"] {
         let check = "check --locked -p haft --no-default-features --features";
         steps.push(Step::cargo(&format!("{check} {features}")));
     }
-    // The binary without its optional parts says what is missing.
-    steps.push(Step::cargo(
-        "test --locked -p haft-cli --no-default-features --test it missing_features",
-    ));
     // One by one: together they would have the features that the others ask for.
     for library in libraries(root) {
         let step = Step::cargo(&format!("doc --locked --no-deps -p {library}"));
         steps.push(step.env("RUSTDOCFLAGS", "-D warnings"));
     }
-    steps
+    steps.push(Step::cargo("check --locked --manifest-path fuzz/Cargo.toml --no-default-features"));
+    steps.push(Step::cargo("run --locked --quiet --package xtask -- resolve"));
+    let steps = steps.into_iter().map(|it| it.on(Occasion::Features));
+    // A use of what only a feature brings fails without any of them.
+    let without = Step::cargo("check --locked -p haft --no-default-features");
+    std::iter::once(without).chain(steps).collect()
+}
+
+/// The step that runs the scenarios of `acceptance` against the binary that the tests have built. It has the packages
+/// and features of the tests, so that nothing else is built.
+pub(crate) fn scenarios() -> Step {
+    Step::cargo("test --locked --all-features --test scenarios")
 }
 
 /// The step that runs the tidy tests of this crate and nothing else.
@@ -181,20 +253,42 @@ pub(crate) fn run(root: &Path, extent: Extent) -> ExitCode {
         eprintln!("target/skipped cannot be cleared: {error}");
         return ExitCode::FAILURE;
     }
+    let last = last_occasion(root, extent);
     let (steps, omitted): (Vec<Step>, Vec<Step>) =
-        steps(root).into_iter().partition(|it| extent == Extent::Complete || it.is_quick);
+        steps(root).into_iter().partition(|it| it.occasion <= last);
     if !run_steps(root, &steps) {
         return ExitCode::FAILURE;
     }
-    for step in &omitted {
-        println!("left out by --quick: {step}");
-    }
+    print_omitted(extent, &omitted);
     match Skips::read(root) {
         Err(error) => {
             eprintln!("what was left out cannot be read: {error}");
             ExitCode::FAILURE
         }
         Ok(skips) => judge(&skips, extent),
+    }
+}
+
+/// The last of the occasions whose steps run.
+fn last_occasion(root: &Path, extent: Extent) -> Occasion {
+    match extent {
+        Extent::Quick => Occasion::Quick,
+        Extent::Usual if changes::may_concern_features(root) => Occasion::Features,
+        Extent::Usual => Occasion::Usual,
+        Extent::Complete => Occasion::Complete,
+    }
+}
+
+fn print_omitted(extent: Extent, omitted: &[Step]) {
+    for step in omitted {
+        match (extent, step.occasion) {
+            (Extent::Quick, _) => println!("left out by --quick: {step}"),
+            (_, Occasion::Features) => println!("left out, no manifest or feature changed: {step}"),
+            _ => println!("left out, takes long: {step}"),
+        }
+    }
+    if extent != Extent::Quick && !omitted.is_empty() {
+        println!("these run in `cargo xtask ci --complete` and in `cargo xtask soak`");
     }
 }
 

@@ -12,10 +12,13 @@
 //!   (`HAFT_TURNS`, `HAFT_CALLS`).
 //! - Ten thousand random calls and queries through the MCP proxy, with a seed of their own.
 //! - Contents of one gibibyte (`HAFT_LARGE_BYTES`).
+//! - The scenarios of `acceptance` with the program that users install ([`SHIPPED_PROGRAM`]).
 //! - Every package, built from what would be published.
-//! - A sample of 300 mutants, of which nine in ten must be caught (`cargo xtask mutants`).
+//! - Other sets of features than all of them, which `cargo xtask ci` leaves out while no manifest changes.
+//! - A sample of 300 mutants of the core and of 60 of the edge, of which nine in ten must be caught
+//!   (`cargo xtask mutants`).
 //!
-//! It needs cargo-nextest, whose profile `soak` bounds every test.
+//! It needs cargo-nextest, whose profile `soak` bounds every test and leaves none out.
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::path::Path;
@@ -24,6 +27,10 @@ use std::process::ExitCode;
 use crate::ci::{self, Step};
 
 const TESTS: &str = "nextest run --locked --all-features --profile soak";
+
+/// The program that users install, and how it is built. An archive that is unpacked can take its place.
+const SHIPPED_PROGRAM: &str = "target/release/haft";
+const BUILD_SHIPPED_PROGRAM: &str = "build --release --locked -p haft-cli";
 
 /// Runs everything, and stops at the first step that fails.
 pub(crate) fn run(root: &Path) -> ExitCode {
@@ -50,8 +57,13 @@ pub(crate) fn run(root: &Path) -> ExitCode {
     let calls = calls.env("PROPTEST_RNG_SEED", new_seed().to_string());
     steps.push(calls.env("HAFT_CASES_FACTOR", "60"));
     steps.push(Step::cargo(&format!("{TESTS} large")).env("HAFT_LARGE_BYTES", "1073741824"));
+    let shipped = root.join(SHIPPED_PROGRAM).display().to_string();
+    steps.push(Step::cargo(BUILD_SHIPPED_PROGRAM));
+    steps.push(ci::scenarios().env("HAFT_BIN", shipped));
+    steps.extend(ci::feature_steps(root));
     steps.push(Step::cargo("publish --workspace --dry-run --locked --allow-dirty"));
     steps.push(Step::cargo("run --locked --quiet --package xtask -- mutants"));
+    steps.push(Step::cargo("run --locked --quiet --package xtask -- mutants --edge --sample 60"));
     ci::run_plain(root, &steps)
 }
 

@@ -4,6 +4,7 @@ mod documents;
 mod layers;
 mod manifests;
 mod names;
+mod profiles;
 mod sources;
 
 use std::fs;
