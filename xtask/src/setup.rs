@@ -16,12 +16,13 @@ use std::process::{Command, ExitCode, Stdio};
 
 /// Commands that succeed where a Debian package is installed, and the package: programs that tests compare with, and
 /// the headers that the feature `native-tls` is built with.
-const PACKAGES: [(&[&str], &str); 10] = [
+const PACKAGES: [(&[&str], &str); 11] = [
     (&["jq", "--version"], "jq"),
     (&["rg", "--version"], "ripgrep"),
     (&["node", "--version"], "nodejs"),
     (&["npm", "--version"], "npm"),
     (&["chromium", "--version"], "chromium"),
+    (&["faketime", "--version"], "faketime"),
     (&["python3", "-m", "pip", "--version"], "python3-pip"),
     (&["unshare", "--version"], "util-linux"),
     (&["pkg-config", "--version"], "pkg-config"),
@@ -83,10 +84,19 @@ fn install_npm(registry: &Path, servers: &Path) -> io::Result<()> {
         for name in ["package.json", "package-lock.json"] {
             fs::copy(registry.join(name), servers.join(name))?;
         }
+        // npm removes it, too, and on some file systems loses what it writes in its place.
+        remove_dir(&servers.join("node_modules"))?;
         let mut npm = Command::new("npm");
         npm.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent", "--prefix"]);
         succeed(npm.arg(servers))
     })
+}
+
+fn remove_dir(dir: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(dir) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
 }
 
 fn install_wheels(registry: &Path, servers: &Path) -> io::Result<()> {
@@ -99,7 +109,7 @@ fn install_wheels(registry: &Path, servers: &Path) -> io::Result<()> {
 }
 
 /// `pip` with what every use of it here asks for: the listed files and nothing else.
-fn pip(command: &str) -> Command {
+pub(crate) fn pip(command: &str) -> Command {
     let mut pip = Command::new("python3");
     pip.args(["-m", "pip", command, "--quiet", "--no-deps", "--require-hashes"]);
     pip
@@ -122,7 +132,7 @@ fn once(
     fs::write(&mark, wanted)
 }
 
-fn succeed(command: &mut Command) -> io::Result<()> {
+pub(crate) fn succeed(command: &mut Command) -> io::Result<()> {
     let status = command.stdin(Stdio::null()).status()?;
     if status.success() {
         return Ok(());

@@ -18,8 +18,29 @@ pub(super) fn install(registry: &Path, servers: &Path, suites: &Path) -> io::Res
         fs::copy(strings, suites.join("naughty-strings.json"))?;
         write_parsing_suite(&packages, &suites.join("json-parsing"))
     })?;
+    for (name, list) in [("wire", WHEELS), ("wire-oracle", ORACLE)] {
+        // The schemas depend on the packages and on how they are derived.
+        let list = registry.join(list);
+        super::once(suites, name, &list, || write_wire_schemas(registry, servers, suites))?;
+    }
     let list = registry.join("archives.txt");
     super::once(suites, "json-schema", &list, || write_schema_suite(&list, suites))
+}
+
+/// The Python packages whose types are those of the providers' APIs.
+const WHEELS: &str = "wheels.txt";
+/// The module that derives schemas from these types.
+const ORACLE: &str = "../../acceptance/lib/oracle.py";
+
+/// The schemas of requests to providers, from their official packages.
+fn write_wire_schemas(registry: &Path, servers: &Path, suites: &Path) -> io::Result<()> {
+    let wire = suites.join("wire");
+    fs::create_dir_all(&wire)?;
+    let modules = registry.join(ORACLE).parent().map(Path::to_path_buf).unwrap_or_default();
+    let path = std::env::join_paths([servers.join("python"), modules]).map_err(io::Error::other)?;
+    let mut python = Command::new("python3");
+    python.args(["-B", "-c", "import oracle, sys; oracle.write(sys.argv[1])"]).arg(wire);
+    super::succeed(python.env("PYTHONPATH", path))
 }
 
 /// The JSON parsing suite: its package is a JavaScript module around a JSON array of names and inputs.
