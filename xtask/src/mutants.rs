@@ -1,9 +1,14 @@
 //! `cargo xtask mutants`: changes the code in small ways, and lists the changes that no test notices.
 //!
-//! The mutants are those of the code that promises are made of: tools, registry, calls, gates, trust and schemas of the
-//! core, and the machine of turns. A sample of them is drawn with a seed, so that a run can be repeated; `--list` prints
-//! it, `--only gate` takes those below one directory, and `--skip 100 --sample 100` the second hundred, so that a sample can
-//! be tried in parts. At least nine in ten mutants that compile have to be caught.
+//! The mutants are those of one part of the code. The core is what promises are made of: tools, registry, calls, gates,
+//! trust and schemas, and the loop of turns. The edge (`--edge`) is what users and other programs meet: the MCP server,
+//! the HTTP API, the command line, the dialects of model APIs, leases and prices.
+//!
+//! A sample of them is drawn with a seed, so that a run can be repeated; `--list` prints it, `--only gate` takes those of
+//! one module, and `--skip 100 --sample 100` the second hundred, so that a sample can be tried in parts. The modules of the
+//! edge have equal shares, because some of them are small. At least nine in ten mutants that compile have to be caught.
+
+mod areas;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -12,61 +17,8 @@ use std::process::{Command, ExitCode, Stdio};
 
 use crate::tools;
 
-/// What is changed, and the tests that must notice it.
-const AREAS: [Area; 2] = [
-    Area {
-        package: "haft-core",
-        sources: &[
-            "crates/haft-core/src/tool/**",
-            "crates/haft-core/src/tool.rs",
-            "crates/haft-core/src/call/**",
-            "crates/haft-core/src/call.rs",
-            "crates/haft-core/src/gate/**",
-            "crates/haft-core/src/gate.rs",
-            "crates/haft-core/src/trust/**",
-            "crates/haft-core/src/trust.rs",
-            "crates/haft-core/src/schema/**",
-            "crates/haft-core/src/schema.rs",
-        ],
-        // The tests of the crate build fast and catch most; the others are tried with what they missed.
-        tests: &[
-            Tests {
-                package: "haft-core",
-                target: &["--lib"],
-                // Modules that do not use those that are changed, with the slowest tests of the crate.
-                filter: "not test(/^(json|jsonpath|stash|id|media|tokens|clock|cancel|spool|stream)::/)",
-            },
-            Tests {
-                package: "haft",
-                target: &["--test", "it"],
-                filter: "test(/turn::|tool|artifacts|agreement|derive|providers::hostile/)",
-            },
-        ],
-    },
-    Area {
-        package: "haft",
-        sources: &["crates/haft/src/turn/machine/**", "crates/haft/src/turn/machine.rs"],
-        // The unit tests of the machine are small, the integration tests are not.
-        tests: &[
-            Tests { package: "haft", target: &["--lib"], filter: "test(/turn/)" },
-            Tests { package: "haft", target: &["--test", "it"], filter: "test(/turn/)" },
-        ],
-    },
-];
-
-struct Area {
-    package: &'static str,
-    sources: &'static [&'static str],
-    /// One after the other.
-    tests: &'static [Tests],
-}
-
-/// Tests of a package, as cargo and nextest select them.
-struct Tests {
-    package: &'static str,
-    target: &'static [&'static str],
-    filter: &'static str,
-}
+pub(crate) use areas::Part;
+use areas::{Area, Tests};
 
 /// How many mutants are tried, which ones, and whether they are only printed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,12 +30,13 @@ pub(crate) struct Sample {
     pub(crate) lists: bool,
     /// The only module whose mutants are tried.
     pub(crate) only: Option<String>,
+    pub(crate) part: Part,
 }
 
 impl Sample {
     /// The sample of `cargo xtask soak`.
     pub(crate) const SOAK: Self =
-        Self { count: 300, skipped: 0, seed: 1, lists: false, only: None };
+        Self { count: 300, skipped: 0, seed: 1, lists: false, only: None, part: Part::Core };
 
     /// Reads the options of the command.
     pub(crate) fn parse(args: &[&str]) -> Option<Self> {
@@ -95,6 +48,7 @@ impl Sample {
                 "--skip" => sample.skipped = args.next()?.parse().ok()?,
                 "--seed" => sample.seed = args.next()?.parse().ok()?,
                 "--list" => sample.lists = true,
+                "--edge" => sample.part = Part::Edge,
                 "--only" => sample.only = Some((*args.next()?).to_owned()),
                 _ => return None,
             }
@@ -117,7 +71,8 @@ pub(crate) fn run(root: &Path, sample: &Sample) -> ExitCode {
 
 fn try_sample(root: &Path, sample: &Sample) -> io::Result<bool> {
     let program = tools::MUTANTS.install()?;
-    let all = list_mutants(root, &program, sample.only.as_deref())?;
+    let areas = areas::of(sample.part);
+    let all = list_mutants(root, &program, areas, sample.only.as_deref())?;
     let chosen = draw(&all, sample);
     println!("{} of {} mutants, seed {}", chosen.len(), all.len(), sample.seed);
     if sample.lists {
@@ -125,7 +80,7 @@ fn try_sample(root: &Path, sample: &Sample) -> io::Result<bool> {
         return Ok(true);
     }
     let mut total = Tally::default();
-    for (index, area) in AREAS.iter().enumerate() {
+    for (index, area) in areas.iter().enumerate() {
         let names: Vec<&str> =
             chosen.iter().filter(|(it, _)| *it == index).map(|(_, name)| name.as_str()).collect();
         if !names.is_empty() {
@@ -140,10 +95,11 @@ fn try_sample(root: &Path, sample: &Sample) -> io::Result<bool> {
 fn list_mutants(
     root: &Path,
     program: &Path,
+    areas: &[Area],
     only: Option<&str>,
 ) -> io::Result<Vec<(usize, String)>> {
     let mut all = Vec::new();
-    for (index, area) in AREAS.iter().enumerate() {
+    for (index, area) in areas.iter().enumerate() {
         let mut command = Command::new(program);
         command.current_dir(root).args(["mutants", "--list", "--package", area.package]);
         for source in area.sources {
@@ -184,16 +140,20 @@ fn test_mutants(root: &Path, program: &Path, area: &Area, names: &[&str]) -> io:
 fn run_stage(
     root: &Path,
     program: &Path,
-    (area, Tests { package, target, filter }): (&Area, &Tests),
+    (area, Tests { packages, target, filter }): (&Area, &Tests),
     names: &[String],
 ) -> io::Result<Tally> {
-    let stage = format!("{}-{package}{}", area.package, target.concat());
+    let stage = format!("{}-{}{}", area.package, packages.join("-"), target.concat());
     let output = root.join("target/mutants").join(stage);
     std::fs::create_dir_all(&output)?;
     let mut command = Command::new(program);
     command.current_dir(root).args(["mutants", "--package", area.package, "--all-features"]);
     // Shared by all stages, so that the dependencies are built once.
     command.env("CARGO_TARGET_DIR", root.join("target/mutants/build"));
+    // A copy of the tree has no packages of others beside it, and tests that need them would be left out.
+    if area.needs_packages {
+        command.arg("--in-place");
+    }
     // A test that fails has caught the mutant: neither the smallest example nor the other tests matter.
     command.env("PROPTEST_MAX_SHRINK_ITERS", "0");
     // Regular expressions do not select all kinds of mutants, files do.
@@ -204,11 +164,13 @@ fn run_stage(
     for name in names {
         command.arg("--re").arg(format!("^{}$", escape(name)));
     }
-    command.args(["--test-package", package, "--test-tool=nextest", "--timeout=300"]);
+    command.args(packages.iter().map(|it| format!("--test-package={it}")));
+    command.args(["--test-tool=nextest", "--timeout=300"]);
     command.args(["--no-shuffle", "--colors=never", "--output"]).arg(&output);
     // For building as well: other targets of the package would be built in vain.
     command.args(target.iter().map(|it| format!("--cargo-arg={it}")));
-    command.arg("--").args(["--max-fail=1:immediate", "--filterset", filter]);
+    command.arg("--").args(["--max-fail=1:immediate", "--ignore-default-filter"]);
+    command.args(["--filterset", filter]);
     // Its exit code says that mutants were missed, which the lists say as well.
     command.stdin(Stdio::null()).status()?;
     Tally::read(&output.join("mutants.out"), names)
@@ -263,7 +225,7 @@ impl Tally {
 }
 
 /// Draws mutants without repetition: those whose hashes with the seed are the smallest. A mutant that is added or removed
-/// elsewhere changes the sample little.
+/// elsewhere changes the sample little. At the edge, the first of every module come before the second of any.
 fn draw(all: &[(usize, String)], sample: &Sample) -> Vec<(usize, String)> {
     let mut hashed: BTreeSet<(u64, &(usize, String))> = BTreeSet::new();
     for mutant in all {
@@ -274,8 +236,16 @@ fn draw(all: &[(usize, String)], sample: &Sample) -> Vec<(usize, String)> {
             });
         hashed.insert((hash(&place, sample.seed), mutant));
     }
-    let drawn = hashed.into_iter().skip(sample.skipped).take(sample.count);
-    drawn.map(|(_, mutant)| mutant.clone()).collect()
+    let mut drawn: Vec<&(usize, String)> = hashed.into_iter().map(|(_, mutant)| mutant).collect();
+    if sample.part == Part::Edge {
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        drawn.sort_by_cached_key(|(_, name)| {
+            let rank = counts.entry(module_of(name)).or_default();
+            *rank += 1;
+            *rank
+        });
+    }
+    drawn.into_iter().skip(sample.skipped).take(sample.count).cloned().collect()
 }
 
 /// FNV-1a, which is the same in every version of the compiler.
@@ -298,7 +268,7 @@ fn escape(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Sample, draw, escape, module_of};
+    use super::{Part, Sample, draw, escape, module_of};
 
     #[test]
     fn a_sample_is_the_same_for_a_seed_and_survives_edits_elsewhere() {
@@ -320,6 +290,19 @@ mod tests {
     }
 
     #[test]
+    fn the_modules_of_the_edge_have_equal_shares() {
+        let mutants = |module: &str, count: usize| -> Vec<(usize, String)> {
+            let name = |n| format!("crates/a/src/{module}.rs:{n}:9: replace f{n} with ()");
+            (0..count).map(|n| (0, name(n))).collect()
+        };
+        let all = [mutants("large", 1000), mutants("small", 5), mutants("tiny", 1)].concat();
+        let sample = Sample { count: 10, part: Part::Edge, ..Sample::SOAK };
+        let drawn = draw(&all, &sample);
+        let count = |module| drawn.iter().filter(|(_, it)| module_of(it) == module).count();
+        assert_eq!(["large", "small", "tiny"].map(count), [5, 4, 1]);
+    }
+
+    #[test]
     fn names_are_matched_to_the_letter() {
         assert_eq!(
             escape("a.rs:1:2: replace f -> Vec<u8> with vec![]"),
@@ -330,9 +313,12 @@ mod tests {
     #[test]
     fn options_are_read() {
         let only = Some("gate".to_owned());
-        let sample = Sample { count: 40, skipped: 3, seed: 7, lists: true, only };
+        let part = Part::Core;
+        let sample = Sample { count: 40, skipped: 3, seed: 7, lists: true, only, part };
         let args = ["--sample", "40", "--skip", "3", "--seed", "7", "--list", "--only", "gate"];
         assert_eq!(Sample::parse(&args), Some(sample));
+        let edge = Sample { part: Part::Edge, ..Sample::SOAK };
+        assert_eq!(Sample::parse(&["--edge"]), Some(edge));
         assert_eq!(Sample::parse(&[]), Some(Sample::SOAK));
         assert_eq!(Sample::parse(&["--sample"]), None);
         assert_eq!(Sample::parse(&["--all"]), None);
@@ -343,7 +329,9 @@ mod tests {
         for (name, module) in [
             ("crates/haft-core/src/gate/grant.rs:3:5: replace a with b", "gate"),
             ("crates/haft-core/src/trust.rs:3:5: replace a with b", "trust"),
-            ("crates/haft/src/turn/machine/effect.rs:3:5: replace a with b", "machine"),
+            ("crates/haft/src/turn/log/stored.rs:3:5: replace a with b", "log"),
+            ("crates/haft-mcp/src/server/definitions.rs:3:5: replace a with b", "server"),
+            ("crates/haft-server/src/error.rs:3:5: replace a with b", "error"),
         ] {
             assert_eq!(module_of(name), module);
         }
