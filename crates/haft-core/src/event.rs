@@ -32,6 +32,7 @@ use crate::clock::Timestamp;
 
 /// One thing that happened, with everything needed to tell whose it is and when.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Event {

@@ -361,6 +361,7 @@ pub struct Step {
 
 /// What comes after a step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum NextAction {
@@ -370,6 +371,7 @@ pub enum NextAction {
     Done,
     /// The dispatch has failed. The error has a code.
     #[serde(with = "stored_failure")]
+    #[cfg_attr(feature = "schemars", schemars(with = "stored_failure::Stored"))]
     Fail(Box<ErrorReport>),
 }
 
@@ -381,8 +383,9 @@ mod stored_failure {
     use crate::event::ErrorReport;
 
     #[derive(Deserialize)]
+    #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
     #[serde(untagged)]
-    enum Stored {
+    pub(super) enum Stored {
         Reason(String),
         Error(ErrorReport),
     }

@@ -86,6 +86,7 @@ pub struct ToolCall {
 /// assert!(CallState::Succeeded.is_final());
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum CallState {
@@ -119,6 +120,7 @@ pub enum ToolResults {
 
 /// Why a call failed, as it is stored in the record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct CallError {

@@ -37,12 +37,14 @@ pub struct BoundedText(Arc<str>);
 /// Data of at most 16 KiB of JSON. Larger data is replaced, when it is made, by a string with its
 /// beginning and a note.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct BoundedValue(Value);
 
 /// Arguments of at most 16 KiB of JSON. Larger ones, and text that is not JSON, are shown as a string
 /// with their beginning and a note; the record of the call has them whole.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct BoundedArgs(Args);
 

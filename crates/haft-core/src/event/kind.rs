@@ -22,6 +22,7 @@ use crate::usage::Usage;
 
 /// The things that can happen.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(tag = "event", rename_all = "camelCase", rename_all_fields = "camelCase")]
 #[non_exhaustive]
 pub enum EventKind {
@@ -52,6 +53,7 @@ pub enum EventKind {
         started_at: Timestamp,
         /// How long it took.
         #[serde(rename = "durationMs", with = "milliseconds")]
+        #[cfg_attr(feature = "schemars", schemars(with = "f64"))]
         duration: Duration,
     },
     /// A dispatch began.
@@ -72,6 +74,7 @@ pub enum EventKind {
         started_at: Timestamp,
         /// How long it took.
         #[serde(rename = "durationMs", with = "milliseconds")]
+        #[cfg_attr(feature = "schemars", schemars(with = "f64"))]
         duration: Duration,
     },
     /// An iteration began.
@@ -85,6 +88,7 @@ pub enum EventKind {
         started_at: Timestamp,
         /// How long it took.
         #[serde(rename = "durationMs", with = "milliseconds")]
+        #[cfg_attr(feature = "schemars", schemars(with = "f64"))]
         duration: Duration,
     },
     /// The arguments of a call were accepted and its handler is about to run.
@@ -114,6 +118,7 @@ pub enum EventKind {
         started_at: Timestamp,
         /// How long it took.
         #[serde(rename = "durationMs", with = "milliseconds")]
+        #[cfg_attr(feature = "schemars", schemars(with = "f64"))]
         duration: Duration,
         /// Whether it failed.
         is_error: bool,
@@ -147,6 +152,7 @@ pub enum EventKind {
         schema: Option<BoundedValue>,
         /// How long it waits.
         #[serde(rename = "timeoutMs", with = "whole_milliseconds")]
+        #[cfg_attr(feature = "schemars", schemars(with = "Option<u64>"))]
         #[serde(default, skip_serializing_if = "Option::is_none")]
         timeout: Option<Duration>,
     },

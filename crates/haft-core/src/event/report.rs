@@ -20,6 +20,7 @@ use crate::usage::Usage;
 /// Pieces of one stream, in order, are its text: each says where it begins. The whole text comes once,
 /// with the last piece. [`Streams`](crate::stream::StreamTracker) makes these.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct StreamDelta {
@@ -48,6 +49,7 @@ pub struct StreamDelta {
 
 /// The state of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum StreamState {
@@ -63,6 +65,7 @@ pub enum StreamState {
 
 /// A call as it becomes known: announced, perhaps in parts, and then completed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ToolCallReport {
@@ -119,6 +122,7 @@ impl ToolCallReport {
 
 /// The outcome of a call, without its content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ResultSummary {
@@ -147,6 +151,7 @@ pub struct ResultSummary {
 
 /// The sorts of results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum ResultKind {
@@ -215,6 +220,7 @@ impl ResultSummary {
 /// assert_eq!(stats.model.as_deref(), Some("small-1"));
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
 pub struct GenerationStats {
@@ -223,18 +229,22 @@ pub struct GenerationStats {
     pub usage: Usage,
     /// How long all of it took.
     #[serde(rename = "totalDurationNs", with = "nanoseconds")]
+    #[cfg_attr(feature = "schemars", schemars(with = "Option<u64>"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total_duration: Option<Duration>,
     /// How long loading the model took.
     #[serde(rename = "loadDurationNs", with = "nanoseconds")]
+    #[cfg_attr(feature = "schemars", schemars(with = "Option<u64>"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub load_duration: Option<Duration>,
     /// How long reading the prompt took.
     #[serde(rename = "promptEvalDurationNs", with = "nanoseconds")]
+    #[cfg_attr(feature = "schemars", schemars(with = "Option<u64>"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt_eval_duration: Option<Duration>,
     /// How long writing took.
     #[serde(rename = "evalDurationNs", with = "nanoseconds")]
+    #[cfg_attr(feature = "schemars", schemars(with = "Option<u64>"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub eval_duration: Option<Duration>,
     /// Why the model stopped, in the provider's words.
@@ -300,6 +310,7 @@ impl GenerationStats {
 /// assert!(ErrorReport::reason("the user said no").code.is_none());
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ErrorReport {
     /// The stable code, or `None` for a reason in words that was not given a code yet.
@@ -374,6 +385,7 @@ impl From<String> for ErrorReport {
 
 /// How a dispatch ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum DispatchStatus {
@@ -389,6 +401,7 @@ pub enum DispatchStatus {
 
 /// How a gate closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum GateResult {
@@ -404,6 +417,7 @@ pub enum GateResult {
 
 /// How much a log message matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum LogLevel {

@@ -18,6 +18,7 @@ use serde_json::{Map, Value};
 /// assert_eq!(model.to_string(), "model `gpt-5-mini` of `openai`");
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum ExecutorDescription {

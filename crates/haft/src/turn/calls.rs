@@ -75,7 +75,7 @@ impl CallRunner {
     }
 
     async fn run_parallel(&self, calls: Vec<Arc<ToolCall>>) -> Result<(), RecordError> {
-        let fan_out = self.runner.limits().fan_out.get();
+        let fan_out = self.runner.limits.fan_out.get();
         self.shared.waits.set_slots(fan_out);
         let mut tasks = CallTasks::new(self, Arc::new(Semaphore::new(fan_out)));
         let mut queue = self.queue_calls(calls);

@@ -1,6 +1,5 @@
 //! Reading earlier turns.
 
-use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -8,17 +7,14 @@ use haft_core::BoxFuture;
 use haft_core::artifact::SpooledArtifact;
 use haft_core::call::{CallState, ToolCall, ToolResults};
 use haft_core::context::{
-    EarlierRecord, EarlierTurn, HistoryError, HistoryReader, HydratedRange, Hydration, TurnContext,
+    EarlierRecord, EarlierTurn, HistoryError, HistoryReader, HydratedRange, TurnContext,
 };
 use haft_core::record::{
     LoadError, Memory, Message, Record as _, RecordLoader, Retrievable, RetrievableContent, Thought,
 };
-use haft_core::store::{
-    MemoryScope, Row, RowKind, StoreError, StoredTurn, TurnId, TurnQuery, TurnSummary,
-};
-use serde::Deserialize;
+use haft_core::store::{MemoryScope, Row, RowKind, StoreError, TurnId, TurnQuery, TurnSummary};
 
-use super::journal::JournalEntry;
+use super::log::StoredLog;
 use super::shared_turn::SharedTurn;
 use super::timed::TimedStore;
 
@@ -37,12 +33,13 @@ impl StoredHistory {
         let Some(stored) = self.store.load(turn).await? else { return Ok(None) };
         let mut turn = EarlierTurn::new(stored.summary.id.clone(), stored.summary.status);
         turn.created_at = Some(stored.summary.created_at);
-        let outline = JournalOutline::read(&stored)?;
+        let read = StoredLog::read(&stored.summary.id, &stored.journal)?;
         for row in &stored.rows {
             let record = self.load_record(row).await?;
-            turn.records.extend(record.map(|record| outline.withhold_unchecked(record)));
+            let withhold = |record| withhold_unchecked(record, &read.unchecked);
+            turn.records.extend(record.map(withhold));
         }
-        turn.shown = outline.shown;
+        turn.shown = read.hydrations.into_iter().next().unwrap_or_default();
         Ok(Some(turn))
     }
 
@@ -166,72 +163,19 @@ impl HistoryReader for SharedTurn {
     }
 }
 
-/// What the journal of an earlier turn says to a later one.
-#[derive(Default)]
-struct JournalOutline {
-    /// What it showed of turns before it.
-    shown: Hydration,
-    /// The iterations with results that output middleware did not look at.
-    unchecked: HashSet<u32>,
-}
-
-/// The members of an entry that are read here. The others can be large.
-#[derive(Deserialize)]
-struct EntryOutline<'e> {
-    #[serde(borrow)]
-    entry: Cow<'e, str>,
-    #[serde(default)]
-    iteration: u32,
-    #[serde(default)]
-    unchecked: bool,
-}
-
-impl JournalOutline {
-    fn read(stored: &StoredTurn) -> Result<Self, StoreError> {
-        let mut outline = Self::default();
-        let mut has_shown = false;
-        for (at, text) in stored.journal.iter().enumerate() {
-            let damaged = |error: serde_json::Error| StoreError::Damaged {
-                what: format!("turn `{}`", stored.summary.id),
-                reason: format!("entry {at} of its journal: {error}"),
-            };
-            let EntryOutline { entry, iteration, unchecked } =
-                serde_json::from_str(text).map_err(damaged)?;
-            match &*entry {
-                // Its calls have not been looked at until the end of the iteration says so.
-                "step" => {
-                    outline.unchecked.insert(iteration);
-                }
-                "iterated" if !unchecked => {
-                    outline.unchecked.remove(&iteration);
-                }
-                "hydrated" if !has_shown => {
-                    if let JournalEntry::Hydrated(shown) =
-                        serde_json::from_str(text).map_err(damaged)?
-                    {
-                        (outline.shown, has_shown) = (shown, true);
-                    }
-                }
-                _ => {}
-            }
-        }
-        Ok(outline)
+/// Replaces what a handler returned by a notice, if output middleware did not look at it.
+fn withhold_unchecked(record: EarlierRecord, unchecked: &HashSet<u32>) -> EarlierRecord {
+    let EarlierRecord::ToolCall(call) = &record else { return record };
+    let is_of_handler = matches!(call.state(), CallState::Succeeded | CallState::Failed);
+    if !is_of_handler || !unchecked.contains(&call.iteration) {
+        return record;
     }
-
-    /// Replaces what a handler returned by a notice, if output middleware did not look at it.
-    fn withhold_unchecked(&self, record: EarlierRecord) -> EarlierRecord {
-        let EarlierRecord::ToolCall(call) = &record else { return record };
-        let is_of_handler = matches!(call.state(), CallState::Succeeded | CallState::Failed);
-        if !is_of_handler || !self.unchecked.contains(&call.iteration) {
-            return record;
-        }
-        let mut call = ToolCall::clone(call);
-        match &mut call.error {
-            Some(error) => error.message = UNCHECKED_TEXT.to_owned(),
-            None => call.results = Some(ToolResults::Text(UNCHECKED_TEXT.to_owned())),
-        }
-        EarlierRecord::ToolCall(Arc::new(call))
+    let mut call = ToolCall::clone(call);
+    match &mut call.error {
+        Some(error) => error.message = UNCHECKED_TEXT.to_owned(),
+        None => call.results = Some(ToolResults::Text(UNCHECKED_TEXT.to_owned())),
     }
+    EarlierRecord::ToolCall(Arc::new(call))
 }
 
 /// Replaces what output middleware did not look at.

@@ -16,7 +16,7 @@ use haft_core::stream::{StreamPart, StreamTracker};
 
 use super::gates::{gate_open_event, read_gate, read_settlement};
 use super::history::StepHistory;
-use super::machine::TurnTotals;
+use super::log::TurnTotals;
 use super::rendering::{OpenedTurn, open_turn};
 use super::report::Conclusion;
 use super::{TurnError, TurnReport, TurnRunner};
@@ -143,7 +143,7 @@ impl TurnFollower {
         // All events of this look are told, or none if the future is dropped before.
         self.looked_at = Some(mark);
         self.tell_changes(&opened)?;
-        self.tell_end(opened);
+        self.tell_end(&opened);
         Ok(!self.waiting.is_empty() || self.report.is_some())
     }
 
@@ -219,24 +219,22 @@ impl TurnFollower {
     }
 
     /// Reports the end of the turn, or that it waits at gates.
-    fn tell_end(&mut self, opened: OpenedTurn) {
+    fn tell_end(&mut self, opened: &OpenedTurn) {
         let summary = &opened.stored.summary;
         let open = opened.stored.gates.iter().filter(|gate| gate.settlement.is_none());
         let open: Vec<GateId> = open.map(|gate| gate.id.clone()).collect();
-        let (conclusion, resumable) = match (opened.machine.end(), summary.status) {
-            (Some(_), _) => (None, false),
-            (None, TurnStatus::Waiting) if !open.is_empty() => {
-                (Some(Conclusion::waiting(open)), true)
-            }
+        let conclusion = match (opened.log.end(), summary.status) {
+            (Some(end), _) => end.clone(),
+            (None, TurnStatus::Waiting) if !open.is_empty() => Conclusion::waiting(open),
             _ => return,
         };
+        let resumable = !conclusion.is_final;
         let at = summary.updated_at.unwrap_or(summary.created_at);
         let (started_at, duration) = (summary.created_at, at.duration_since(summary.created_at));
-        let TurnTotals { iterations, usage } = *opened.machine.totals();
+        let TurnTotals { iterations, usage } = *opened.log.totals();
         let calls = opened.ctx.turn().tool_calls().all();
-        let names = opened.machine.messages().iter();
+        let names = opened.log.messages().iter();
         let messages = names.filter_map(|it| opened.ctx.turn().messages().get(it)).collect();
-        let conclusion = conclusion.unwrap_or_else(|| opened.machine.into_conclusion());
         let Conclusion { outcome, error, .. } = conclusion;
         let error = error.map(|it| *it);
         if let Some(error) = error.clone() {

@@ -10,7 +10,8 @@ use haft_core::usage::Usage;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::journal::{JournalEntry, ReplayedStash, parse_journal};
+use super::journal::StepEntry;
+use super::log::StoredLog;
 
 /// The steps of a stored turn, and what took them.
 ///
@@ -76,6 +77,7 @@ pub struct StepHistory {
 
 /// A request that was sent, by its hash.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SentRequest {
     /// The SHA-256 of its body.
@@ -94,77 +96,47 @@ impl TurnHistory {
     ///
     /// An entry cannot be read, or a newer program wrote it.
     pub fn read(turn: &StoredTurn) -> Result<Self, StoreError> {
-        let mut executor = None;
-        let mut steps = Vec::new();
-        for (place, entry) in
-            parse_journal(&turn.summary.id, &turn.journal)?.into_iter().enumerate()
-        {
-            match entry {
-                JournalEntry::Started { executor: first, .. } => executor = first.map(|it| *it),
-                JournalEntry::Resumed { executor: Some(other), .. } => executor = Some(*other),
-                JournalEntry::Step {
-                    iteration,
-                    thoughts,
-                    messages,
-                    calls,
-                    then,
-                    usage,
-                    request,
-                    model,
-                    options,
-                    tools,
-                    milliseconds,
-                    ..
-                } => steps.push(StepHistory {
-                    iteration,
-                    executor: executor.clone(),
-                    thoughts: thoughts.into_vec(),
-                    messages,
-                    calls,
-                    then,
-                    usage,
-                    model: model.map(str::into_string),
-                    options: options.map(|it| *it),
-                    request: request.map(|it| SentRequest {
-                        sha256: it.sha256,
-                        bytes: it.bytes,
-                        prefix: it.prefix,
-                    }),
-                    tools_sha256: tools.as_ref().map(|it| it.sha256.clone()),
-                    new_tools: tools.map(|it| it.appended).unwrap_or_default(),
-                    duration: milliseconds.map(Duration::from_millis),
-                    place,
-                }),
-                _ => {}
-            }
-        }
-        Ok(Self { executor, steps })
+        let mut read = StoredLog::read(&turn.summary.id, &turn.journal)?;
+        Ok(Self::take_from(&mut read))
     }
-}
 
-/// The stash of a turn as it was stored before an entry of its journal.
-///
-/// # Errors
-///
-/// An entry cannot be read, or a newer program wrote it.
-pub(super) fn read_stash(turn: &StoredTurn, before: usize) -> Result<Value, StoreError> {
-    let mut latest = ReplayedStash::default();
-    for entry in parse_journal(&turn.summary.id, &turn.journal)?.into_iter().take(before) {
-        match entry {
-            JournalEntry::Started { stash, .. } | JournalEntry::Stash { stash } => {
-                latest.replace(stash);
-            }
-            JournalEntry::StashDelta(delta) => latest.add(delta),
-            _ => {}
-        }
+    /// Takes the steps out of a journal that was read.
+    pub(super) fn take_from(read: &mut StoredLog) -> Self {
+        let executor = read.executor.as_deref().cloned();
+        Self { executor, steps: std::mem::take(&mut read.steps) }
     }
-    latest.into_value().map_err(|error| StoreError::Damaged {
-        what: format!("turn `{}`", turn.summary.id),
-        reason: format!("its stash: {error}"),
-    })
 }
 
 impl StepHistory {
+    /// A step as its entry in the journal describes it.
+    pub(super) fn of_entry(
+        place: usize,
+        step: StepEntry,
+        executor: Option<&ExecutorDescription>,
+    ) -> Self {
+        let (tools_sha256, new_tools) = step.tools.map(|it| (it.sha256, it.appended)).unzip();
+        Self {
+            iteration: step.iteration,
+            executor: executor.cloned(),
+            thoughts: step.thoughts.into_vec(),
+            messages: step.messages,
+            calls: step.calls,
+            then: step.then,
+            usage: step.usage,
+            model: step.model.map(str::into_string),
+            options: step.options.map(|it| *it),
+            request: step.request.map(|it| SentRequest {
+                sha256: it.sha256,
+                bytes: it.bytes,
+                prefix: it.prefix,
+            }),
+            tools_sha256,
+            new_tools: new_tools.unwrap_or_default(),
+            duration: step.milliseconds.map(Duration::from_millis),
+            place,
+        }
+    }
+
     /// The records that the step added, by kind and id: thoughts, then messages, then calls.
     pub fn records(&self) -> impl Iterator<Item = (RowKind, String)> {
         let named = |kind, names: &[RecordName]| {

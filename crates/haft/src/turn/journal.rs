@@ -3,7 +3,6 @@
 mod stash_delta;
 mod step_request;
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use haft_core::call::RecordId;
@@ -12,9 +11,7 @@ use haft_core::context::Hydration;
 use haft_core::event::ErrorReport;
 use haft_core::record::RecordName;
 use haft_core::step::{ExecutorDescription, NextAction};
-use haft_core::store::{
-    MemoryScope, StoreError, StoreWrite, StoredForm, StoredText, SummaryUpdate, TurnId,
-};
+use haft_core::store::{MemoryScope, StoreWrite, StoredForm, StoredText, SummaryUpdate};
 use haft_core::tool::ToolChanges;
 use haft_core::usage::Usage;
 use serde::{Deserialize, Serialize};
@@ -25,7 +22,6 @@ pub(super) use self::step_request::{OfferedTools, RequestDigest, RequestHistory}
 use super::TurnOutcome;
 use super::envelopes::NonceOrigin;
 use super::limits::Limit;
-use super::machine::{TurnEntry, TurnMachine};
 
 /// The newest form of the journal that this program knows.
 pub(super) const VERSION: u32 = 2;
@@ -61,30 +57,7 @@ pub(super) enum JournalEntry {
         executor: Option<Box<ExecutorDescription>>,
     },
     /// The executor has taken the step of an iteration. It is not asked again for it.
-    Step {
-        iteration: u32,
-        #[serde(default, skip_serializing_if = "<[RecordName]>::is_empty")]
-        thoughts: Box<[RecordName]>,
-        messages: Vec<RecordName>,
-        calls: Vec<RecordId>,
-        then: NextAction,
-        usage: Usage,
-        /// The limit that its calls would have exceeded, which ends the turn.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        limit: Option<Limit>,
-        /// The request with which it was taken, or `None` if none was sent. So are the fields below.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        request: Option<Box<RequestDigest>>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        model: Option<Box<str>>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        options: Option<Box<Map<String, Value>>>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        tools: Option<Box<OfferedTools>>,
-        /// How long the executor took.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        milliseconds: Option<u64>,
-    },
+    Step(StepEntry),
     /// The stash has changed. This is all of it.
     Stash { stash: Value },
     /// Parts of the stash have changed since the last entry about it.
@@ -114,6 +87,33 @@ pub(super) enum JournalEntry {
     },
 }
 
+/// A step, as the journal has it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct StepEntry {
+    pub(super) iteration: u32,
+    #[serde(default, skip_serializing_if = "<[RecordName]>::is_empty")]
+    pub(super) thoughts: Box<[RecordName]>,
+    pub(super) messages: Vec<RecordName>,
+    pub(super) calls: Vec<RecordId>,
+    pub(super) then: NextAction,
+    pub(super) usage: Usage,
+    /// The limit that its calls would have exceeded, which ends the turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) limit: Option<Limit>,
+    /// The request with which it was taken, or `None` if none was sent. So are the fields below.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) request: Option<Box<RequestDigest>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) model: Option<Box<str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) options: Option<Box<Map<String, Value>>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) tools: Option<Box<OfferedTools>>,
+    /// How long the executor took.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) milliseconds: Option<u64>,
+}
+
 impl JournalEntry {
     fn first_version() -> u32 {
         1
@@ -130,7 +130,7 @@ impl JournalEntry {
         match self {
             Self::Started { .. } => "started",
             Self::Resumed { .. } => "resumed",
-            Self::Step { .. } => "step",
+            Self::Step(_) => "step",
             Self::Stash { .. } => "stash",
             Self::StashDelta(_) => "stash-delta",
             Self::Hydrated(_) => "hydrated",
@@ -146,7 +146,7 @@ impl JournalEntry {
         Self::to_write(&Arc::new(self))
     }
 
-    /// The write that adds an entry to the journal which the machine takes, too.
+    /// The write that adds an entry to the journal which the log takes, too.
     pub(super) fn to_write(entry: &Arc<Self>) -> StoreWrite {
         StoreWrite::Journal(StoredText::of(Arc::clone(entry)))
     }
@@ -171,142 +171,5 @@ impl StoredForm for JournalEntry {
     fn write_text(&self) -> String {
         // Nothing in an entry has a form that JSON has not.
         serde_json::to_string(self).unwrap_or_else(|_| StoredText::UNWRITABLE.to_owned())
-    }
-}
-
-/// A turn as its journal describes it.
-#[derive(Debug)]
-pub(super) struct ReplayedTurn {
-    /// Its state machine, after the journal.
-    pub(super) machine: TurnMachine,
-    pub(super) system_prompt: Arc<str>,
-    /// The stash as it was last stored.
-    pub(super) stash: Value,
-    /// What took its steps last.
-    pub(super) executor: Option<Box<ExecutorDescription>>,
-    pub(super) nonce: Option<NonceOrigin>,
-    /// The tools that its requests have offered.
-    pub(super) offered: HashSet<String>,
-    pub(super) memory_scope: Option<MemoryScope>,
-    /// What it shows of earlier turns.
-    pub(super) hydrations: Vec<Hydration>,
-    /// How its tools have changed, in order.
-    pub(super) tools: Vec<ToolChanges>,
-}
-
-/// Reads the entries of a journal.
-///
-/// # Errors
-///
-/// An entry cannot be read, or a newer program wrote it.
-pub(super) fn parse_journal(
-    turn: &TurnId,
-    entries: &[StoredText],
-) -> Result<Vec<JournalEntry>, StoreError> {
-    entries.first().map_or(Ok(()), |first| check_version(first))?;
-    let entries = entries.iter().enumerate().map(|(at, text)| {
-        serde_json::from_str(text).map_err(|error| StoreError::Damaged {
-            what: format!("turn `{turn}`"),
-            reason: format!("entry {at} of its journal: {error}"),
-        })
-    });
-    entries.collect()
-}
-
-/// Applies a journal to the machine of a new turn.
-///
-/// # Errors
-///
-/// An entry cannot be read, is not allowed at its position, or was written by a newer program.
-pub(super) fn replay_journal(
-    mut machine: TurnMachine,
-    turn: &TurnId,
-    entries: &[StoredText],
-) -> Result<ReplayedTurn, StoreError> {
-    let damaged = |reason: String| StoreError::Damaged { what: format!("turn `{turn}`"), reason };
-    let Some(first) = entries.first() else {
-        return Err(damaged("its journal is empty".to_owned()));
-    };
-    check_version(first)?;
-    let mut parts = ReplayedParts::default();
-    for (at, text) in entries.iter().enumerate() {
-        let mut entry: JournalEntry = serde_json::from_str(text)
-            .map_err(|error| damaged(format!("entry {at} of its journal: {error}")))?;
-        parts.take_from(&mut entry)?;
-        // What is to be done after an entry was done when it was stored, or is done again by who resumes the turn.
-        machine
-            .apply(TurnEntry::from(entry))
-            .map_err(|illegal| damaged(format!("entry {at} of its journal: {illegal}")))?;
-    }
-    let system_prompt =
-        parts.system_prompt.ok_or_else(|| damaged("it has no beginning".to_owned()))?;
-    Ok(ReplayedTurn {
-        machine,
-        system_prompt,
-        stash: parts.stash.into_value().map_err(|error| damaged(error.to_string()))?,
-        executor: parts.executor,
-        nonce: parts.nonce,
-        offered: parts.offered,
-        memory_scope: parts.memory_scope,
-        hydrations: parts.hydrations,
-        tools: parts.tools,
-    })
-}
-
-/// What the entries of a journal say in addition to the state of the turn.
-#[derive(Default)]
-struct ReplayedParts {
-    system_prompt: Option<Arc<str>>,
-    stash: ReplayedStash,
-    executor: Option<Box<ExecutorDescription>>,
-    nonce: Option<NonceOrigin>,
-    offered: HashSet<String>,
-    memory_scope: Option<MemoryScope>,
-    hydrations: Vec<Hydration>,
-    tools: Vec<ToolChanges>,
-}
-
-impl ReplayedParts {
-    /// Takes the parts out of the next entry.
-    fn take_from(&mut self, entry: &mut JournalEntry) -> Result<(), StoreError> {
-        match entry {
-            JournalEntry::Started {
-                system_prompt, stash, executor, nonce, memory_scope, ..
-            } => {
-                self.system_prompt = Some(Arc::clone(system_prompt));
-                self.stash.replace(stash.take());
-                (self.executor, self.nonce) = (executor.take(), nonce.take());
-                self.memory_scope = memory_scope.take();
-            }
-            JournalEntry::Resumed { version, .. } if *version > VERSION => {
-                return Err(StoreError::NewerVersion { found: *version, known: VERSION });
-            }
-            JournalEntry::Resumed { executor, .. } if executor.is_some() => {
-                self.executor = executor.take();
-            }
-            JournalEntry::Step { tools: Some(tools), .. } => {
-                self.offered.extend(tools.appended.drain(..));
-            }
-            JournalEntry::Stash { stash } => self.stash.replace(stash.take()),
-            JournalEntry::StashDelta(delta) => self.stash.add(std::mem::take(delta)),
-            JournalEntry::Hydrated(hydration) => self.hydrations.push(hydration.clone()),
-            JournalEntry::Tools(changes) => self.tools.push(std::mem::take(changes)),
-            _ => {}
-        }
-        Ok(())
-    }
-}
-
-/// Refuses a journal of a newer program, whose entries need not be readable.
-fn check_version(first: &str) -> Result<(), StoreError> {
-    #[derive(Deserialize)]
-    struct Versioned {
-        version: u32,
-    }
-    match serde_json::from_str(first) {
-        Ok(Versioned { version }) if version > VERSION => {
-            Err(StoreError::NewerVersion { found: version, known: VERSION })
-        }
-        _ => Ok(()),
     }
 }

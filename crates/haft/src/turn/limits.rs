@@ -1,10 +1,14 @@
 //! The limits of a turn, and the deadlines within it.
 
+#[cfg(test)]
+mod tests;
+
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
+use haft_core::usage::Usage;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::prices::CostLimit;
@@ -125,6 +129,35 @@ pub struct Limits {
     /// How often [`TurnRunner::run_next`](super::TurnRunner::run_next) takes a turn over from a process that died, without
     /// a step or a call in between: 5. A turn that has killed more processes ends as failed.
     pub take_overs: u32,
+}
+
+impl Limits {
+    /// The limit that a turn has come to before an iteration.
+    pub(super) fn before_iteration(
+        &self,
+        iteration: u32,
+        spent: Usage,
+        is_late: bool,
+    ) -> Option<Limit> {
+        if iteration >= self.iterations {
+            Some(Limit::Iterations)
+        } else if self.tokens.is_some_and(|limit| spent.total >= limit) {
+            Some(Limit::Tokens)
+        } else if self.cost.is_some_and(|limit| limit.is_reached(spent)) {
+            Some(Limit::Cost)
+        } else {
+            is_late.then_some(Limit::WallTime)
+        }
+    }
+
+    /// The limit that a turn with so many calls exceeds, one of which is made so often.
+    pub(super) fn of_calls(&self, calls_made: usize, most_repeated: u32) -> Option<Limit> {
+        if calls_made as u64 > u64::from(self.tool_calls) {
+            Some(Limit::ToolCalls)
+        } else {
+            (most_repeated > self.identical_calls).then_some(Limit::IdenticalCalls)
+        }
+    }
 }
 
 impl Default for Limits {

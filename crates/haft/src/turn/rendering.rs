@@ -5,24 +5,21 @@ use std::sync::Arc;
 
 use haft_core::artifact::SpooledArtifact;
 use haft_core::call::{RecordId, ToolResults};
-use haft_core::context::{
-    DispatchContext, HistoryReader as _, Hydration, RecordError, Tokenizable,
-};
+use haft_core::context::{DispatchContext, HistoryReader as _, RecordError};
 use haft_core::event::ErrorReport;
 use haft_core::media::Media;
 use haft_core::record::Memory;
-use haft_core::stash::Stash;
 use haft_core::step::{StepContext, StepRequest};
-use haft_core::store::{MemoryScope, Row, RowKind, StoreError, StoredTurn, TurnId};
-use haft_core::tool::{OfferPoint, Spooler, ToolChanges};
+use haft_core::store::{MemoryScope, Row, RowKind, StoredTurn, TurnId};
+use haft_core::tool::{OfferPoint, Spooler};
 use haft_stores::MemorySpoolStore;
-use serde_json::Value;
 
-use super::driver::{ContextParts, load_turn, restore_history, restore_records};
-use super::history::{SentRequest, StepHistory, TurnHistory, read_stash};
-use super::machine::TurnMachine;
+use super::driver::{PreparedTurn, load_turn, prepare_turn, restore_history, restore_records};
+use super::history::{SentRequest, StepHistory, TurnHistory};
+use super::log::{StoredLog, TurnLog};
 use super::query_tools::QueryTools;
 use super::runner::RunnerShared;
+use super::seed::TurnSeed;
 use super::{TurnError, TurnInput, TurnRunner};
 
 /// A request that was rendered from the records of a stored turn.
@@ -98,19 +95,6 @@ impl TurnRunner {
     }
 }
 
-/// The state of a turn at one moment.
-struct TurnMoment<'t> {
-    system_prompt: Arc<str>,
-    stash: Value,
-    /// How the tools of the turn have changed.
-    tools: &'t [ToolChanges],
-    rows: &'t [Row],
-    /// What the turn shows of earlier turns.
-    hydrations: Vec<Hydration>,
-    /// The memories of its scope that it did not store itself.
-    memories: Vec<Memory>,
-}
-
 /// The rows that were stored before a step: all of them for the next step.
 fn rows_before_step<'s>(
     stored: &'s StoredTurn,
@@ -130,31 +114,24 @@ pub(super) async fn render_stored_request(
     id: &TurnId,
     iteration: u32,
 ) -> Result<Option<RenderedRequest>, TurnError> {
-    let (stored, replayed) = load_turn(runner, id).await?;
-    let history = TurnHistory::read(&stored)?;
+    let (stored, mut read) = load_turn(runner, id).await?;
+    let history = TurnHistory::take_from(&mut read);
+    let has_ended = read.log.end().is_some();
+    let mut seed = TurnSeed::of_stored(&stored, read)?;
     let step = history.steps.iter().find(|step| step.iteration == iteration);
     let steps = history.steps.len();
-    let is_next = replayed.machine.end().is_none() && usize::try_from(iteration) == Ok(steps);
-    if step.is_none() && !is_next {
+    if step.is_none() && (has_ended || usize::try_from(iteration) != Ok(steps)) {
         let number = iteration.saturating_add(1);
         let reason = format!("the turn has {steps} steps, and this is number {number}");
         return Err(TurnError::invalid("step", reason));
     }
+    if let Some(step) = step {
+        let (before, _) = stored.journal.split_at(step.place.min(stored.journal.len()));
+        seed.stash = TurnSeed::of_stored(&stored, StoredLog::read(id, before)?)?.stash;
+    }
+    let memories = load_other_memories(runner, &stored, seed.memory_scope.clone()).await?;
     let rows = rows_before_step(&stored, &history, iteration);
-    let moment = TurnMoment {
-        system_prompt: Arc::clone(&replayed.system_prompt),
-        stash: read_stash(&stored, step.map_or(usize::MAX, |step| step.place))?,
-        tools: &replayed.tools,
-        rows,
-        hydrations: replayed.hydrations.clone(),
-        memories: load_other_memories(runner, &stored, replayed.memory_scope.clone()).await?,
-    };
-    let parts = ContextParts {
-        id,
-        conversation: stored.summary.conversation.as_deref(),
-        nonce: replayed.nonce.as_ref(),
-    };
-    let ctx = build_context(runner, &parts, moment).await?;
+    let ctx = build_context(runner, seed, memories, rows).await?;
     let Some(request) = render_iteration(runner, &ctx, iteration).await? else { return Ok(None) };
     let digest = step.and_then(|step| step.tools_sha256.as_deref());
     Ok(Some(RenderedRequest {
@@ -168,37 +145,20 @@ pub(super) async fn render_stored_request(
 /// Renders the first request of a turn that is not created.
 pub(super) async fn render_first_request(
     runner: &RunnerShared,
-    mut input: TurnInput,
+    input: TurnInput,
 ) -> Result<Option<StepRequest>, TurnError> {
-    let id = input.turn_id()?;
-    let messages = input.take_messages(&id, runner.clock.now())?;
-    input.add_answer_format()?;
-    let stash = input.parse_stash()?;
-    // What cannot be stored is refused here as it is when the turn is created.
-    input.prompt_text()?;
-    let parts =
-        ContextParts { id: &id, conversation: input.parts.conversation.as_deref(), nonce: None };
-    let builder = runner.context_builder(&parts).tools(Arc::new(runner.tools.clone()));
-    let ctx = builder.system_prompt(input.parts.system_prompt).stash(stash).build();
-    let turn = ctx.turn();
-    for instruction in input.parts.instructions {
-        turn.instructions().put(instruction);
-    }
-    for message in messages {
-        turn.messages().put(message);
-    }
-    for memory in input.parts.memories {
-        turn.memories().put(memory);
-    }
-    for thought in input.parts.thoughts {
-        turn.thoughts().put(thought);
-    }
+    let PreparedTurn { mut seed, mut records, .. } = prepare_turn(runner, input)?;
+    // Every turn has an origin of its own, and this one will never be.
+    seed.nonce = None;
     // Long texts are shown as the model sees them. Nothing is stored outside of the memory.
     let spooler = Spooler::new(Arc::new(MemorySpoolStore::new()));
-    for record in input.parts.retrievables {
-        let record = spooler.spool_retrieved(id.as_str(), Arc::new(record)).await;
-        turn.restore_retrievable(record.map_err(RecordError::from)?)?;
+    for record in &mut records.retrievables {
+        let spooled = spooler.spool_retrieved(seed.id.as_str(), Arc::clone(record)).await;
+        *record = spooled.map_err(RecordError::from)?;
     }
+    let builder = runner.context_builder(&seed).tools(Arc::new(runner.tools.clone()));
+    let ctx = builder.build();
+    records.put(ctx.turn())?;
     render_iteration(runner, &ctx, 0).await
 }
 
@@ -258,46 +218,34 @@ async fn restore_context(runner: &RunnerShared, id: &TurnId) -> Result<DispatchC
 pub(super) struct OpenedTurn {
     pub(super) stored: StoredTurn,
     pub(super) history: TurnHistory,
-    pub(super) machine: TurnMachine,
+    pub(super) log: TurnLog,
     pub(super) ctx: DispatchContext,
 }
 
 /// Loads a turn with everything that it has.
 pub(super) async fn open_turn(runner: &RunnerShared, id: &TurnId) -> Result<OpenedTurn, TurnError> {
-    let (stored, replayed) = load_turn(runner, id).await?;
-    let history = TurnHistory::read(&stored)?;
-    let moment = TurnMoment {
-        system_prompt: replayed.system_prompt,
-        stash: replayed.stash,
-        tools: &replayed.tools,
-        rows: &stored.rows,
-        hydrations: replayed.hydrations,
-        memories: Vec::new(),
-    };
-    let conversation = stored.summary.conversation.as_deref();
-    let parts = ContextParts { id, conversation, nonce: replayed.nonce.as_ref() };
-    let ctx = build_context(runner, &parts, moment).await?;
-    Ok(OpenedTurn { history, machine: replayed.machine, ctx, stored })
+    let (stored, mut read) = load_turn(runner, id).await?;
+    let history = TurnHistory::take_from(&mut read);
+    let log = read.log.clone();
+    let seed = TurnSeed::of_stored(&stored, read)?;
+    let ctx = build_context(runner, seed, Vec::new(), &stored.rows).await?;
+    Ok(OpenedTurn { stored, history, log, ctx })
 }
 
 /// Builds a read-only context: it has no observers, and changes to it are not stored.
 async fn build_context(
     runner: &RunnerShared,
-    parts: &ContextParts<'_>,
-    moment: TurnMoment<'_>,
+    seed: TurnSeed,
+    memories: Vec<Memory>,
+    rows: &[Row],
 ) -> Result<DispatchContext, TurnError> {
-    let stash = Stash::from_value(moment.stash).map_err(|error| StoreError::Damaged {
-        what: format!("turn `{}`", parts.id),
-        reason: error.to_string(),
-    })?;
-    let builder = runner.context_builder(parts).tools(Arc::new(runner.tools.clone())).stash(stash);
-    let ctx = builder.system_prompt(Tokenizable::new(moment.system_prompt)).build();
-    moment.tools.iter().for_each(|changes| ctx.tools().restore(changes));
-    restore_history(ctx.turn(), runner, moment.hydrations).await?;
-    for memory in moment.memories {
+    let ctx = runner.context_builder(&seed).tools(Arc::new(runner.tools.clone())).build();
+    seed.tools.iter().for_each(|changes| ctx.tools().restore(changes));
+    restore_history(ctx.turn(), runner, seed.hydrations).await?;
+    for memory in memories {
         ctx.turn().memories().put(memory);
     }
-    restore_records(ctx.turn(), &runner.loader, moment.rows, |_| ()).await?;
+    restore_records(ctx.turn(), &runner.loader, rows, |_| ()).await?;
     Ok(ctx)
 }
 

@@ -31,7 +31,6 @@ use super::earlier_turns::StoredHistory;
 use super::gates::{Approver, GateNotifier, GatePolicy, Gatekeeper};
 use super::lease::LeaseRenewer;
 use super::limits::{Deadlines, Limits};
-use super::machine::{TurnMachine, TurnRules};
 use super::rendering::RenderedRequest;
 use super::timed::TimedStore;
 use super::{TurnError, TurnInput, TurnReport, TypedReport, driver, rendering};
@@ -80,7 +79,7 @@ pub(super) struct RunnerShared {
     pub(super) earlier_turns: Arc<StoredHistory>,
     pub(super) approver: Option<Arc<dyn Approver>>,
     pub(super) gate_policy: GatePolicy,
-    pub(super) rules: Arc<TurnRules>,
+    pub(super) limits: Limits,
     pub(super) deadlines: Deadlines,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) key: GateKey,
@@ -108,14 +107,10 @@ impl RunnerShared {
         Ok(())
     }
 
-    /// The machine of a new turn.
-    pub(super) fn new_machine(&self) -> TurnMachine {
-        TurnMachine::new(Arc::clone(&self.rules))
-    }
-
-    /// What one turn may spend.
-    pub(super) fn limits(&self) -> &Limits {
-        &self.rules.limits
+    /// Whether output middleware runs after a step. Without it the last step and the end of the turn are stored by one
+    /// commit.
+    pub(super) fn has_output(&self) -> bool {
+        !self.dispatch_output.is_empty() || !self.turn_output.is_empty()
     }
 }
 

@@ -10,7 +10,7 @@ use haft::middleware::{
     safety_veto,
 };
 use haft::records::{CallState, ToolResults};
-use haft::stores::MemoryStore;
+use haft::stores::{MemoryStore, TurnStatus};
 use haft::tools::{OnCollision, ToolEffect};
 use haft::turn::Cancellation;
 use haft::turn::TurnContext;
@@ -79,7 +79,7 @@ async fn a_repetition_ends_the_turn_with_the_call_and_its_count() {
     let (get, ran) = counted("get");
     let built = runner(scripted(REPEATS)).tool(get).dispatch_output("guard", repetition_guard(2));
     let report = built.build().unwrap().run(input()).await.unwrap();
-    assert_eq!(report.outcome, TurnOutcome::Failed);
+    assert!(matches!(report.outcome, TurnOutcome::Failed { .. }));
     let expected = "`get` was called 3 times with the same arguments, at most 2 are of use";
     assert_eq!(report.error.unwrap().message.as_str(), expected);
     assert_eq!((report.iterations, ran.load(Ordering::SeqCst)), (3, 4));
@@ -143,7 +143,7 @@ async fn a_check_that_fails_shows_nothing() {
     let built = runner(scripted(script)).tool(counted("get").0);
     let runner = built.dispatch_output("veto", safety_veto(broken)).build().unwrap();
     let report = runner.run(input()).await.unwrap();
-    assert_eq!((report.text(), report.outcome.clone()), ("", TurnOutcome::Failed));
+    assert_eq!((report.text(), report.status()), ("", TurnStatus::Failed));
 }
 
 #[derive(Clone, Default)]

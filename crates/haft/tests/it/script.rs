@@ -41,7 +41,7 @@ async fn run(script: &str, tools: impl IntoIterator<Item = Tool>) -> TurnReport 
 }
 
 fn failure(report: &TurnReport) -> &str {
-    assert_eq!(report.outcome, TurnOutcome::Failed);
+    assert!(matches!(report.outcome, TurnOutcome::Failed { .. }));
     report.error.as_ref().unwrap().message.as_str()
 }
 

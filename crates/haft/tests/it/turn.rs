@@ -14,6 +14,7 @@ mod faults;
 mod gates;
 mod grants;
 mod keep_list;
+mod kept_lease;
 mod loops;
 mod lost_lease;
 mod mistakes;

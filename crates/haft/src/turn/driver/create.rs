@@ -5,18 +5,18 @@ use std::future::Future;
 use std::sync::Arc;
 
 use haft_core::cancel::Cancellation;
-use haft_core::context::{Instruction, RecordError, Tokenizable};
+use haft_core::context::{Instruction, RecordError, TurnContext};
 use haft_core::record::{Memory, Message, MessageRole, Record, Retrievable, Thought};
-use haft_core::stash::Stash;
 use haft_core::step::ExecutorDescription;
 use haft_core::store::{LeaseRequest, MemoryScope, NewTurn, StoreWrite, TurnId, first_words};
 
 use super::super::envelopes::NonceOrigin;
 use super::super::journal::JournalEntry;
-use super::super::machine::{TurnEntry, TurnMachine};
+use super::super::log::TurnLog;
 use super::super::runner::RunnerShared;
+use super::super::seed::TurnSeed;
 use super::super::{TurnError, TurnInput, TurnReport};
-use super::{RunningTurn, TurnDriver, TurnStart};
+use super::TurnDriver;
 
 /// Creates a turn and runs it to its end. The token cancels this turn and nothing else.
 pub(in crate::turn) fn create_turn(
@@ -24,12 +24,9 @@ pub(in crate::turn) fn create_turn(
     input: TurnInput,
     cancellation: Cancellation,
 ) -> impl Future<Output = Result<TurnReport, TurnError>> + Send {
-    // Boxes here and below keep what has ended out of the future of a turn, which may wait for long. This one also
-    // keeps the input, which a future would hold to its end. The second one is moved by the callers instead of the
-    // future.
+    // Boxed, so that the turn, which may wait for long, does not hold its input to its end.
     let created = Box::pin(store_turn(runner, input, cancellation));
     Box::pin(async move {
-        // A statement of its own: the result of the first wait would be held during the second one.
         let turn = created.await?;
         Ok(turn.run().await)
     })
@@ -42,86 +39,124 @@ pub(in crate::turn) async fn enqueue_turn(
 ) -> Result<TurnId, TurnError> {
     runner.verify_secret().await?;
     let prepared = prepare_turn(runner, input)?;
-    let id = prepared.new.id.clone();
     runner.store.enqueue(prepared.new).await?;
-    Ok(id)
+    Ok(prepared.seed.id)
 }
 
-/// A turn that is about to be stored: its rows and entries, and the values that they are made from.
-struct PreparedTurn {
+/// A turn that is about to be stored.
+pub(in crate::turn) struct PreparedTurn {
+    /// What is stored of it.
     new: NewTurn,
-    machine: TurnMachine,
-    system_prompt: Tokenizable,
-    stash: Stash,
-    nonce: Option<NonceOrigin>,
-    memory_scope: Option<MemoryScope>,
+    pub(in crate::turn) seed: TurnSeed,
+    pub(in crate::turn) records: InputRecords,
+}
+
+/// The records that an input brings, which both the turn and the store have.
+pub(in crate::turn) struct InputRecords {
     instructions: Vec<Arc<Instruction>>,
     messages: Vec<Arc<Message>>,
     memories: Vec<Arc<Memory>>,
     thoughts: Vec<Arc<Thought>>,
-    retrievables: Vec<Arc<Retrievable>>,
+    pub(in crate::turn) retrievables: Vec<Arc<Retrievable>>,
 }
 
-fn prepare_turn(runner: &RunnerShared, mut input: TurnInput) -> Result<PreparedTurn, TurnError> {
+impl InputRecords {
+    /// Adds the writes that store them.
+    fn push_writes(&self, writes: &mut Vec<StoreWrite>) -> Result<(), TurnError> {
+        push_rows("instructions", &self.instructions, writes)?;
+        push_rows("messages", &self.messages, writes)?;
+        push_rows("memories", &self.memories, writes)?;
+        push_rows("thoughts", &self.thoughts, writes)?;
+        push_rows("retrievables", &self.retrievables, writes)
+    }
+
+    /// The first words that the user said last.
+    fn first_words(&self) -> Option<String> {
+        let said = self.messages.iter().rev().find(|it| it.role() == MessageRole::User);
+        said.and_then(|message| Some(first_words(message.content()?.as_str())))
+    }
+
+    /// Gives them to a turn.
+    pub(in crate::turn) fn put(self, turn: &TurnContext) -> Result<(), RecordError> {
+        for instruction in self.instructions {
+            turn.instructions().put(instruction);
+        }
+        for message in self.messages {
+            turn.messages().put(message);
+        }
+        for memory in self.memories {
+            turn.memories().put(memory);
+        }
+        for thought in self.thoughts {
+            turn.thoughts().put(thought);
+        }
+        // There is no call yet whose id a retrieved record could have.
+        self.retrievables.into_iter().try_for_each(|record| turn.restore_retrievable(record))
+    }
+}
+
+/// Checks an input, and makes what is stored of its turn.
+pub(in crate::turn) fn prepare_turn(
+    runner: &RunnerShared,
+    mut input: TurnInput,
+) -> Result<PreparedTurn, TurnError> {
     let id = input.turn_id()?;
     let messages = input.take_messages(&id, runner.clock.now())?;
     input.add_answer_format()?;
     let stash = input.parse_stash()?;
-    let system_prompt = input.prompt_text()?;
-    let conversation = input.parts.conversation;
+    let stored_prompt = input.prompt_text()?;
+    let parts = input.parts;
+    let conversation = parts.conversation;
     let secret = runner.envelope_secret.as_ref();
     let nonce = secret.map(|secret| NonceOrigin::new(secret, conversation.as_deref()));
     let conversation_scope = || conversation.clone().map(MemoryScope::conversation);
-    let memory_scope = input.parts.memory_scope.or_else(conversation_scope);
+    let memory_scope = parts.memory_scope.or_else(conversation_scope);
     let executor = runner.executor.description();
-    let mut new = NewTurn::new(id);
+    let records = InputRecords {
+        instructions: share(parts.instructions),
+        messages,
+        memories: share(parts.memories),
+        thoughts: share(parts.thoughts),
+        retrievables: share(parts.retrievables),
+    };
+    let mut new = NewTurn::new(id.clone());
     if let ExecutorDescription::Model { model, .. } = &executor {
         new.model = Some(model.clone());
     }
+    new.first_words = records.first_words();
+    new.conversation = conversation.clone();
+    new.agent = parts.agent;
+    new.tenant = parts.tenant;
+    new.priority = parts.priority;
+    new.start_after = parts.start_after;
     let started = Arc::new(JournalEntry::Started {
         version: JournalEntry::required_version(conversation.as_deref(), memory_scope.as_ref()),
-        system_prompt,
-        stash: input.parts.stash,
+        system_prompt: stored_prompt,
+        stash: parts.stash,
         at: runner.clock.now(),
         executor: Some(Box::new(executor)),
         nonce: nonce.clone(),
         memory_scope: memory_scope.clone(),
     });
-    let mut machine = runner.new_machine();
-    // The machine of a new turn takes its first entry, which has no effects.
-    let first = machine.apply(TurnEntry::Journal(Arc::clone(&started)));
-    first.map_err(|error| TurnError::invalid("turn", error))?;
-    let instructions = share(input.parts.instructions);
-    let memories = share(input.parts.memories);
-    let thoughts = share(input.parts.thoughts);
-    let retrievables = share(input.parts.retrievables);
-    let said = messages.iter().rev().find(|it| it.role() == MessageRole::User);
-    new.first_words = said.and_then(|message| Some(first_words(message.content()?.as_str())));
-    (new.conversation, new.agent) = (conversation, input.parts.agent);
-    (new.tenant, new.priority) = (input.parts.tenant, input.parts.priority);
-    new.start_after = input.parts.start_after;
-    let records = instructions.len() + messages.len() + memories.len();
-    new.writes.reserve_exact(1 + records + thoughts.len() + retrievables.len());
+    let mut log = TurnLog::new();
+    log.advance(&started).map_err(|error| TurnError::invalid("turn", error))?;
     new.writes.push(JournalEntry::to_write(&started));
-    push_rows("instructions", &instructions, &mut new.writes)?;
-    push_rows("messages", &messages, &mut new.writes)?;
-    push_rows("memories", &memories, &mut new.writes)?;
-    push_rows("thoughts", &thoughts, &mut new.writes)?;
-    push_rows("retrievables", &retrievables, &mut new.writes)?;
-    let system_prompt = input.parts.system_prompt;
-    Ok(PreparedTurn {
-        new,
-        machine,
-        system_prompt,
-        stash,
+    records.push_writes(&mut new.writes)?;
+    let seed = TurnSeed {
+        id,
+        log,
+        conversation,
         nonce,
         memory_scope,
-        instructions,
-        messages,
-        memories,
-        thoughts,
-        retrievables,
-    })
+        system_prompt: parts.system_prompt,
+        stash,
+        tools: Vec::new(),
+        offered: HashSet::new(),
+        hydrations: Vec::new(),
+        gates: Vec::new(),
+        is_resumed: false,
+    };
+    Ok(PreparedTurn { new, seed, records })
 }
 
 /// Stores what a turn begins with.
@@ -129,54 +164,13 @@ async fn store_turn(
     runner: Arc<RunnerShared>,
     input: TurnInput,
     cancellation: Cancellation,
-) -> Result<Box<RunningTurn>, TurnError> {
+) -> Result<Box<TurnDriver>, TurnError> {
     runner.verify_secret().await?;
-    let PreparedTurn {
-        new,
-        machine,
-        system_prompt,
-        stash,
-        nonce,
-        memory_scope,
-        instructions,
-        messages,
-        memories,
-        thoughts,
-        retrievables,
-    } = prepare_turn(&runner, input)?;
-    let conversation = new.conversation.clone();
+    let PreparedTurn { new, seed, records } = prepare_turn(&runner, input)?;
     let lease = runner.store.create(new, new_lease_request(&runner)).await?;
-    let start = TurnStart {
-        lease,
-        conversation,
-        memory_scope,
-        nonce,
-        system_prompt,
-        stash,
-        tools: Vec::new(),
-        is_resumed: false,
-        offered: HashSet::new(),
-        gates: Vec::new(),
-    };
-    let driver = TurnDriver::new(&runner, start, cancellation);
-    let ctx = driver.ctx.turn();
-    for instruction in instructions {
-        ctx.instructions().put(instruction);
-    }
-    for message in messages {
-        ctx.messages().put(message);
-    }
-    for memory in memories {
-        ctx.memories().put(memory);
-    }
-    for thought in thoughts {
-        ctx.thoughts().put(thought);
-    }
-    for record in retrievables {
-        // There is no call yet whose id it could have.
-        ctx.restore_retrievable(record)?;
-    }
-    Ok(RunningTurn::new(machine, driver))
+    let driver = TurnDriver::new(&runner, lease, seed, cancellation);
+    records.put(driver.ctx.turn())?;
+    Ok(driver)
 }
 
 /// Makes the request of a lease that begins now.

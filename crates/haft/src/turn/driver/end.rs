@@ -1,37 +1,68 @@
 //! Storing the end of a turn, and of calls that did not end by themselves.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use haft_core::call::{CallError, CallState, ToolCall};
+use haft_core::context::RecordError;
 use haft_core::error::codes;
-use haft_core::event::{ErrorReport, LogLevel};
+use haft_core::event::{ErrorReport, EventKind, LogLevel};
+use haft_core::record::{Message, MessageRole, RecordName};
 use haft_core::store::{StoreWrite, TurnStatus};
 
+use super::super::TurnReport;
 use super::super::journal::JournalEntry;
-use super::super::machine::{TurnEntry, TurnTotals};
-use super::super::report::{Conclusion, FailurePoint, LogTopic};
-use super::{EffectReply, TurnDriver};
+use super::super::log::TurnTotals;
+use super::super::report::{Conclusion, FailurePoint, LogTopic, TurnOutcome};
+use super::TurnDriver;
 
 impl TurnDriver {
+    /// Ends the turn, or only this attempt to run it if another one may get further. Returns how it ended.
+    pub(super) async fn end(&mut self, conclusion: Conclusion) -> Conclusion {
+        // Boxed, so that turns which wait need no room for it.
+        let scopes = self.scopes.clone();
+        let conclusion = scopes.wrap(Box::pin(self.end_in_store(conclusion))).await;
+        self.announce_end(&conclusion);
+        conclusion
+    }
+
+    async fn end_in_store(&mut self, conclusion: Conclusion) -> Conclusion {
+        let conclusion = if self.log.end().is_some() {
+            // The last step has stored it.
+            self.flush_deferred().await;
+            conclusion
+        } else if conclusion.is_final {
+            match self.store_end(&conclusion).await {
+                Ok(()) => conclusion,
+                Err(error) => {
+                    let error = ErrorReport::of(&error).at(FailurePoint::Store.as_str());
+                    self.ctx.turn().emit_with(|| EventKind::Error(error.clone()));
+                    conclusion.not_ended(error)
+                }
+            }
+        } else {
+            if matches!(conclusion.outcome, TurnOutcome::Failed { .. }) {
+                self.shared.recorder.suspend_for(self.runner.deadlines.outage);
+            }
+            conclusion
+        };
+        // A lease that cannot be released expires by itself.
+        let _ = self.shared.recorder.release().await;
+        conclusion
+    }
+
     /// Stores the end of the turn, together with the end of every unfinished call and open gate.
-    pub(super) async fn store_end(
-        &self,
-        conclusion: &Conclusion,
-        totals: TurnTotals,
-    ) -> EffectReply {
-        let entry = Arc::new(self.make_end_entry(conclusion, totals));
+    async fn store_end(&mut self, conclusion: &Conclusion) -> Result<(), RecordError> {
+        let entry = Arc::new(self.make_end_entry(conclusion, *self.log.totals()));
         let mut writes = self.shared.close_open_gates();
         JournalEntry::push_end_writes(&entry, &mut writes);
         let open = self.ctx.turn().tool_calls().matching(|it| !it.state().is_final());
         let open = open.into_iter();
         let calls = open.map(|call| Arc::new(self.end_abandoned_call(&call))).collect();
-        match self.ctx.turn().store_step(Vec::new(), Vec::new(), calls, writes).await {
-            Ok(()) => TurnEntry::Journal(entry).into(),
-            Err(error) => {
-                let error = ErrorReport::of(&error).at(FailurePoint::Store.as_str());
-                TurnEntry::EndNotStored(Box::new(error)).into()
-            }
-        }
+        self.ctx.turn().store_step(Vec::new(), Vec::new(), calls, writes).await?;
+        // Whatever the log says, the end is stored.
+        let _ = self.advance(&entry);
+        Ok(())
     }
 
     /// Makes the journal entry that ends the turn.
@@ -46,7 +77,11 @@ impl TurnDriver {
     }
 
     /// Stores what was noted after the end of the turn was stored. If that fails, the turn has ended all the same.
-    pub(super) async fn flush_deferred(&self) {
+    async fn flush_deferred(&self) {
+        self.shared.recorder.defer_changes(self.ctx.turn());
+        if !self.shared.recorder.has_deferred() {
+            return;
+        }
         // A gate that closed meanwhile has deferred that the turn runs; the last status is that it has ended.
         let last = vec![StoreWrite::Status(TurnStatus::Completed)];
         if let Err(error) = self.ctx.turn().commit(last).await {
@@ -55,9 +90,25 @@ impl TurnDriver {
         }
     }
 
-    /// Releases the lease. One that cannot be released expires by itself.
-    pub(super) async fn release_lease(&self) {
-        let _ = self.shared.recorder.release().await;
+    pub(super) fn report(self: Box<Self>, conclusion: Conclusion) -> TurnReport {
+        let turn = self.ctx.turn();
+        let said: HashSet<&RecordName> = self.log.messages().iter().collect();
+        let is_said = |it: &Message| it.role() == MessageRole::Assistant && said.contains(it.id());
+        let messages = turn.messages().matching(is_said);
+        let TurnTotals { iterations, usage } = *self.log.totals();
+        let calls = turn.tool_calls().of_turn();
+        let Conclusion { outcome, error, is_final } = conclusion;
+        TurnReport {
+            messages,
+            usage,
+            iterations,
+            calls,
+            outcome,
+            error: error.map(|it| *it),
+            is_resumable: !is_final,
+            duration: self.duration,
+            turn: self.id.clone(),
+        }
     }
 
     /// Ends a call that its turn ends with.

@@ -1,66 +1,122 @@
-//! Opening and closing iterations and the dispatch.
+//! Opening and closing the turn, its dispatch and its iterations.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use haft_core::call::ToolCall;
 use haft_core::context::{Signal, SignalError};
-use haft_core::event::{ErrorReport, EventKind};
+use haft_core::event::{ErrorReport, EventKind, LogLevel, WorkScopes};
 use haft_core::step::StepContext;
 use haft_core::usage::Usage;
 
 use super::super::journal::JournalEntry;
-use super::super::machine::{Interruption, TurnEntry, TurnTotals};
-use super::super::report::{Conclusion, FailurePoint};
-use super::{IterationScope, TurnDriver};
+use super::super::log::{Position, TurnTotals};
+use super::super::report::{Conclusion, FailurePoint, LogTopic};
+use super::{IterationScope, StartTime, TurnDriver};
 
 impl TurnDriver {
-    /// Checks whether another iteration can begin.
-    pub(super) fn check_iteration(&self) -> TurnEntry {
-        match self.ctx.cancellation().reason() {
-            Some(reason) => TurnEntry::Interrupted(Interruption::cancelled(reason)),
-            None => {
-                let wall_time_reached =
-                    self.shared.watch.has_reached(self.runner.limits().wall_time);
-                TurnEntry::IterationReady { wall_time_reached }
-            }
-        }
+    pub(super) fn announce_turn(&mut self) {
+        self.started_at = self.runner.clock.now();
+        self.scopes = self.ctx.turn().emit_start(|| EventKind::TurnStart {});
     }
 
-    /// Adds the tools that query new kinds of artifacts, and tells observers that the iteration starts.
-    pub(super) fn open_iteration(&mut self, iteration: u32, usage: Usage) -> TurnEntry {
+    pub(super) fn announce_dispatch(&mut self) {
+        self.dispatch = self.record_start();
+        self.ctx.emit_with(|| EventKind::DispatchStart {});
+    }
+
+    /// Removes the tools that live for one dispatch when it is acknowledged.
+    pub(super) fn bind_tools(&self) {
+        // The subscription lasts until the dispatch is signalled, whether or not it is held.
+        let _ = self.ctx.turn().tools().bind_context(&self.ctx);
+    }
+
+    /// Opens the iteration at which the turn stands, unless the turn is cancelled or a limit forbids it: adds the tools
+    /// that query new kinds of artifacts, and tells observers that the iteration starts. The step of an iteration that was
+    /// stored before the turn was resumed is completed as if the turn had not been interrupted.
+    pub(super) fn open_iteration(&mut self) -> Result<(), Conclusion> {
+        self.check_cancelled()?;
+        let usage = self.log.totals().usage;
+        let iteration = match *self.log.position() {
+            Position::Calls { iteration, .. } => iteration,
+            Position::Iteration(iteration) => {
+                let limits = &self.runner.limits;
+                let is_late = self.shared.watch.has_reached(limits.wall_time);
+                if let Some(limit) = limits.before_iteration(iteration, usage, is_late) {
+                    return Err(limit.into());
+                }
+                iteration
+            }
+            _ => return Err(self.report_broken("there is no iteration to open".to_owned())),
+        };
         if let Err(error) = self.query_tools.update(&self.runner.formats, &self.ctx) {
             let error = ErrorReport::of(&error).at(FailurePoint::Forge.as_str());
-            return TurnEntry::Interrupted(Interruption::failed(error));
+            return Err(Conclusion::failed(error));
         }
         let ctx = self.ctx.at_iteration(iteration);
         let start = self.record_start();
         let scopes = ctx.emit_start(|| EventKind::IterationStart {});
         let is_checked = AtomicBool::new(self.runner.dispatch_output.is_empty());
-        self.iteration = IterationScope { ctx, start, usage, scopes, is_checked };
-        TurnEntry::IterationOpened
+        self.iteration = IterationScope { ctx, start, usage, scopes, is_checked, is_open: true };
+        Ok(())
     }
 
-    /// Gives the dispatch a signal, unless it has one.
-    pub(super) fn signal_dispatch(&self, signal: Signal) -> TurnEntry {
+    /// Shows output middleware how the step wants the dispatch to end. What a handler of the step has asked for stands,
+    /// unless the step itself failed.
+    pub(super) fn set_pending(&self, signal: Option<Signal>) {
+        let ctx = &self.iteration.ctx;
+        if ctx.pending().is_none() || matches!(signal, Some(Signal::Nack { .. })) {
+            ctx.set_pending(signal);
+        }
+    }
+
+    /// Gives the dispatch a signal, unless it has one. Returns the signal that it has.
+    pub(super) fn signal_dispatch(&self, signal: Signal) -> Signal {
         let ctx = StepContext::new(self.ctx.clone());
         let given = match &signal {
             Signal::Nack { error } => ctx.nack(ErrorReport::clone(error)),
             _ => ctx.ack(),
         };
-        TurnEntry::Signalled(match given {
+        match given {
             Err(SignalError::AlreadySignalled { signal }) => signal,
             _ => signal,
-        })
+        }
     }
 
-    /// Journals the end of the iteration, with the next commit.
-    pub(super) fn journal_iteration(&self, iteration: u32, done: bool) -> TurnEntry {
+    /// Acknowledges the dispatch of a turn whose end is stored, whatever signal the dispatch has.
+    pub(super) fn acknowledge(&self) {
+        let _ = StepContext::new(self.iteration.ctx.clone()).ack();
+    }
+
+    /// Journals the end of the iteration, with the next commit. An iteration whose turn can be resumed goes on then, and has
+    /// no end; with the end of a turn, that of its last iteration is stored already.
+    pub(super) fn journal_iteration(
+        &mut self,
+        conclusion: Option<&Conclusion>,
+    ) -> Result<(), Conclusion> {
+        if self.log.end().is_some() || conclusion.is_some_and(|it| !it.is_final) {
+            return Ok(());
+        }
+        let iteration = self.iteration.ctx.iteration();
+        let done = conclusion.is_some_and(Conclusion::is_completed);
         let unchecked = self.has_unchecked_calls();
         let entry = Arc::new(JournalEntry::Iterated { iteration, done, unchecked });
         self.shared.recorder.defer_changes(self.iteration.ctx.turn());
         self.shared.recorder.defer(JournalEntry::to_write(&entry));
-        TurnEntry::Journal(entry)
+        self.advance(&entry)
+    }
+
+    /// Takes an entry of the journal. One that cannot come here is a mistake in this program: it is reported, and the attempt
+    /// ends without touching what is stored.
+    pub(super) fn advance(&mut self, entry: &JournalEntry) -> Result<(), Conclusion> {
+        let advanced = self.log.advance(entry);
+        advanced.map_err(|illegal| self.report_broken(illegal.to_string()))
+    }
+
+    fn report_broken(&self, text: String) -> Conclusion {
+        self.ctx.log(LogLevel::Error, LogTopic::BrokenInvariant.as_str(), &text, None);
+        let error = ErrorReport::reason(text).at(FailurePoint::Turn.as_str());
+        Conclusion::failed(error).resumable()
     }
 
     /// Whether the iteration has calls whose results output middleware did not look at.
@@ -70,11 +126,13 @@ impl TurnDriver {
         !is_checked.load(Ordering::Acquire) && ctx.turn().tool_calls().any_of_turn(is_of_iteration)
     }
 
-    pub(super) fn close_iteration(&self, totals: &TurnTotals) {
+    pub(super) fn close_iteration(&mut self) {
+        self.iteration.is_open = false;
         let IterationScope { ctx, start, usage, .. } = &self.iteration;
+        let total = self.log.totals().usage;
         let spent = Usage::new(
-            totals.usage.prompt.saturating_sub(usage.prompt),
-            totals.usage.completion.saturating_sub(usage.completion),
+            total.prompt.saturating_sub(usage.prompt),
+            total.completion.saturating_sub(usage.completion),
         );
         ctx.emit_with(|| EventKind::IterationEnd {
             usage: Some(spent),
@@ -83,19 +141,63 @@ impl TurnDriver {
         });
     }
 
-    pub(super) fn close_dispatch(&self, conclusion: &Conclusion, totals: &TurnTotals) {
+    pub(super) fn close_dispatch(&self, conclusion: &Conclusion) {
+        let TurnTotals { iterations, usage } = *self.log.totals();
         let status = conclusion.dispatch_status();
         self.ctx.notify_settled(status);
         self.ctx.emit_with(|| EventKind::DispatchEnd {
             status,
             error: conclusion.error.as_deref().cloned(),
-            iterations: totals.iterations,
-            usage: Some(totals.usage),
+            iterations,
+            usage: Some(usage),
             started_at: self.dispatch.started_at,
             duration: self.since(self.dispatch),
         });
         if let Some(error) = &conclusion.error {
             self.ctx.turn().emit_with(|| EventKind::Error(ErrorReport::clone(error)));
         }
+    }
+
+    /// Leaves a turn that waits. What was open is closed for observers only.
+    pub(super) fn leave_waiting(&mut self, conclusion: Conclusion) -> Conclusion {
+        if self.iteration.is_open {
+            self.close_iteration();
+            self.close_dispatch(&conclusion);
+        }
+        conclusion
+    }
+
+    /// Tells observers why the turn stopped outside of its dispatch.
+    pub(super) fn report_error(&self, conclusion: Conclusion) -> Conclusion {
+        if let Some(error) = &conclusion.error {
+            self.ctx.turn().emit_with(|| EventKind::Error(ErrorReport::clone(error)));
+        }
+        conclusion
+    }
+
+    pub(super) fn announce_end(&mut self, conclusion: &Conclusion) {
+        self.duration = self.shared.watch.elapsed();
+        self.scopes = WorkScopes::default();
+        let TurnTotals { iterations, usage } = *self.log.totals();
+        let (started_at, duration) = (self.started_at, self.duration);
+        self.ctx.turn().emit_with(|| EventKind::TurnEnd {
+            status: conclusion.outcome.status(),
+            error: conclusion.error.as_deref().cloned(),
+            resumable: !conclusion.is_final,
+            iterations,
+            usage: Some(usage),
+            started_at,
+            duration,
+        });
+    }
+
+    /// The time that it is now, for something that starts.
+    fn record_start(&self) -> StartTime {
+        StartTime { started_at: self.runner.clock.now(), begun: self.shared.watch.elapsed() }
+    }
+
+    /// How long ago something started.
+    fn since(&self, start: StartTime) -> std::time::Duration {
+        self.shared.watch.elapsed().saturating_sub(start.begun)
     }
 }

@@ -6,27 +6,27 @@ use std::time::Duration;
 
 use haft_core::call::{RecordId, ToolCall};
 use haft_core::cancel::Cancellation;
-use haft_core::context::{Hydration, Instruction, Tokenizable, TurnContext};
+use haft_core::context::{Hydration, Instruction, TurnContext};
 use haft_core::error::codes;
 use haft_core::event::{ErrorReport, LogLevel};
 use haft_core::record::{
     LoadError, Memory, Message, MessageRole, Record as _, RecordLoader, RecordName, Retrievable,
     Thought,
 };
-use haft_core::stash::Stash;
 use haft_core::step::ExecutorDescription;
 use haft_core::store::{
     ClaimFilter, Lease, Row, RowKind, StoreError, StoreWrite, StoredTurn, TurnId,
 };
 
-use super::super::journal::{JournalEntry, ReplayedTurn, replay_journal};
+use super::super::journal::JournalEntry;
 use super::super::lease::cancel_reason;
-use super::super::machine::{TurnEntry, TurnMachine, TurnTotals};
+use super::super::log::{StoredLog, TurnLog, TurnTotals};
 use super::super::report::{Conclusion, FailurePoint, LogTopic};
 use super::super::runner::RunnerShared;
+use super::super::seed::TurnSeed;
 use super::super::{TurnError, TurnReport};
+use super::TurnDriver;
 use super::create::new_lease_request;
-use super::{RunningTurn, TurnDriver, TurnStart};
 
 /// Resumes a turn and runs it to its end. One that has ended is reported again.
 pub(in crate::turn) async fn resume_turn(
@@ -35,12 +35,12 @@ pub(in crate::turn) async fn resume_turn(
     cancellation: Cancellation,
 ) -> Result<TurnReport, TurnError> {
     runner.verify_secret().await?;
-    let (stored, replayed) = load_turn(runner, id).await?;
-    if replayed.machine.end().is_some() {
-        return report_ended(runner, stored, replayed.machine).await;
+    let (stored, read) = load_turn(runner, id).await?;
+    if let Some(end) = read.log.end() {
+        return report_ended(runner, &stored, &read.log, end).await;
     }
     if !cancellation.is_cancelled() {
-        check_executor(runner, id, &replayed)?;
+        check_executor(runner, id, &read)?;
     }
     let lease = runner.store.claim(id.clone(), new_lease_request(runner)).await?;
     let leased = LeasedTurn { lease, refusal: None, retry_delay: None };
@@ -76,7 +76,7 @@ pub(in crate::turn) async fn run_claimed_turn(
         lease.ttl = runner.deadlines.lease;
         lease = runner.store.renew(lease).await?;
     }
-    let refusal = (lease.take_overs > runner.limits().take_overs).then(|| {
+    let refusal = (lease.take_overs > runner.limits.take_overs).then(|| {
         let message = format!(
             "the turn was given up: {} processes died while they ran it, and it got no further",
             lease.take_overs
@@ -107,13 +107,15 @@ async fn run_leased(
         cancellation.cancel(cancel_reason(request));
     }
     match Box::pin(take_over(runner, lease.clone(), &cancellation)).await {
-        Ok(TakenOver::Ended(ended)) => {
-            let (stored, machine) = *ended;
+        Ok(TakenOver::Ended(report)) => {
             // A lease that cannot be released expires by itself.
             let _ = runner.store.release(lease).await;
-            report_ended(runner, stored, machine).await
+            Ok(*report)
         }
-        Ok(TakenOver::Unfinished(turn)) => Ok(turn.run_unless(refusal.map(Box::new)).await),
+        Ok(TakenOver::Unfinished(turn)) => Ok(match refusal {
+            Some(error) => turn.refuse(error).await,
+            None => turn.run().await,
+        }),
         Err(error) => {
             if let Some(delay) = retry_delay {
                 let _ =
@@ -128,8 +130,8 @@ async fn run_leased(
 
 /// A turn whose lease was claimed.
 enum TakenOver {
-    Ended(Box<(StoredTurn, TurnMachine)>),
-    Unfinished(Box<RunningTurn>),
+    Ended(Box<TurnReport>),
+    Unfinished(Box<TurnDriver>),
 }
 
 /// Loads a turn under its new lease, with everything it has behind it.
@@ -140,46 +142,33 @@ async fn take_over(
 ) -> Result<TakenOver, TurnError> {
     let id = lease.turn.clone();
     // The process that had the lease may have run the turn until now.
-    let (stored, replayed) = load_turn(runner, &id).await?;
+    let (stored, read) = load_turn(runner, &id).await?;
     // A turn that is cancelled takes no more steps, so that any executor can end it.
     let other_executor = match cancellation.is_cancelled() {
         true => None,
-        false => check_executor(runner, &id, &replayed)?,
+        false => check_executor(runner, &id, &read)?,
     };
-    let ReplayedTurn { mut machine, system_prompt, stash, nonce, offered, tools, .. } = replayed;
-    let (memory_scope, hydrations) = (replayed.memory_scope, replayed.hydrations);
-    if machine.end().is_some() {
-        return Ok(TakenOver::Ended(Box::new((stored, machine))));
+    if let Some(end) = read.log.end() {
+        let report = report_ended(runner, &stored, &read.log, end).await?;
+        return Ok(TakenOver::Ended(Box::new(report)));
     }
-    let stash = Stash::from_value(stash).map_err(|error| damaged(&id, error.to_string()))?;
-    let system_prompt = Tokenizable::new(system_prompt);
-    let conversation = stored.summary.conversation;
-    let version = JournalEntry::required_version(conversation.as_deref(), memory_scope.as_ref());
-    let start = TurnStart {
-        lease,
-        conversation,
-        memory_scope,
-        nonce,
-        system_prompt,
-        stash,
-        tools,
-        is_resumed: true,
-        offered,
-        gates: stored.gates,
-    };
-    let mut driver = TurnDriver::new(runner, start, cancellation.child());
-    let TurnDriver { ctx, occurrences, .. } = &mut driver;
+    let mut seed = TurnSeed::of_stored(&stored, read)?;
+    let conversation = seed.conversation.as_deref();
+    let resumed = Arc::new(JournalEntry::Resumed {
+        version: JournalEntry::required_version(conversation, seed.memory_scope.as_ref()),
+        by: runner.name.to_string(),
+        at: runner.clock.now(),
+        executor: other_executor.map(Box::new),
+    });
+    seed.log.advance(&resumed).map_err(|illegal| damaged(&id, illegal.to_string()))?;
+    let hydrations = std::mem::take(&mut seed.hydrations);
+    let mut driver = TurnDriver::new(runner, lease, seed, cancellation.child());
+    let TurnDriver { ctx, occurrences, .. } = &mut *driver;
     restore_history(ctx.turn(), runner, hydrations).await?;
     let on_call = |call| occurrences.restore(call);
     restore_records(ctx.turn(), &runner.loader, &stored.rows, on_call).await?;
-    let (by, at) = (runner.name.to_string(), runner.clock.now());
-    let executor = other_executor.map(Box::new);
-    let entry = Arc::new(JournalEntry::Resumed { version, by, at, executor });
-    machine
-        .apply(TurnEntry::Journal(Arc::clone(&entry)))
-        .map_err(|illegal| damaged(&id, illegal.to_string()))?;
-    driver.shared.recorder.defer(JournalEntry::to_write(&entry));
-    Ok(TakenOver::Unfinished(RunningTurn::new(machine, driver)))
+    driver.shared.recorder.defer(JournalEntry::to_write(&resumed));
+    Ok(TakenOver::Unfinished(driver))
 }
 
 /// Compares the executor of the runner with the one that took the steps of the turn so far. Returns the description of
@@ -187,10 +176,10 @@ async fn take_over(
 fn check_executor(
     runner: &RunnerShared,
     id: &TurnId,
-    replayed: &ReplayedTurn,
+    read: &StoredLog,
 ) -> Result<Option<ExecutorDescription>, TurnError> {
     // Turns of earlier versions do not say what began them.
-    let Some(stored) = &replayed.executor else { return Ok(None) };
+    let Some(stored) = &read.executor else { return Ok(None) };
     let given = runner.executor.description();
     let differences = stored.differences(&given);
     if differences.is_empty() {
@@ -206,11 +195,11 @@ fn check_executor(
 pub(in crate::turn) async fn load_turn(
     runner: &RunnerShared,
     id: &TurnId,
-) -> Result<(StoredTurn, ReplayedTurn), TurnError> {
+) -> Result<(StoredTurn, StoredLog), TurnError> {
     let stored = runner.store.load(id.clone()).await?;
     let stored = stored.ok_or_else(|| StoreError::unknown_turn(id))?;
-    let replayed = replay_journal(runner.new_machine(), id, &stored.journal)?;
-    Ok((stored, replayed))
+    let read = StoredLog::read(id, &stored.journal)?;
+    Ok((stored, read))
 }
 
 fn damaged(id: &TurnId, reason: String) -> StoreError {
@@ -220,10 +209,11 @@ fn damaged(id: &TurnId, reason: String) -> StoreError {
 /// The report of a turn that has ended.
 async fn report_ended(
     runner: &RunnerShared,
-    stored: StoredTurn,
-    machine: TurnMachine,
+    stored: &StoredTurn,
+    log: &TurnLog,
+    end: &Conclusion,
 ) -> Result<TurnReport, TurnError> {
-    let said: HashSet<&str> = machine.messages().iter().map(RecordName::as_str).collect();
+    let said: HashSet<&str> = log.messages().iter().map(RecordName::as_str).collect();
     let (mut messages, mut calls) = (Vec::new(), Vec::new());
     for row in &stored.rows {
         match row.kind {
@@ -239,10 +229,10 @@ async fn report_ended(
             _ => {}
         }
     }
-    let TurnTotals { iterations, usage } = *machine.totals();
-    let Conclusion { outcome, error, .. } = machine.into_conclusion();
+    let TurnTotals { iterations, usage } = *log.totals();
+    let Conclusion { outcome, error, .. } = end.clone();
     Ok(TurnReport {
-        turn: stored.summary.id,
+        turn: stored.summary.id.clone(),
         outcome,
         messages,
         usage,

@@ -13,10 +13,9 @@ use haft_core::store::StoreError;
 use super::super::deadline::{WaitError, with_deadline};
 use super::super::gates::GateScope;
 use super::super::limits::Deadlines;
-use super::super::machine::{Interruption, TurnEntry};
 use super::super::recorder::MaybeStoreFailure as _;
-use super::super::report::FailurePoint;
-use super::{EffectReply, TurnDriver};
+use super::super::report::{Conclusion, FailurePoint};
+use super::TurnDriver;
 
 /// Why a pipeline did not complete.
 struct StageFailure {
@@ -38,14 +37,7 @@ fn is_caused_by_store(error: &(dyn Error + 'static)) -> bool {
 
 impl TurnDriver {
     /// Stores long texts that the turn began with, unless an earlier process did.
-    pub(super) async fn spool_input(&self) -> EffectReply {
-        match self.spool_retrievables().await {
-            Ok(()) => TurnEntry::InputSpooled.into(),
-            Err(interruption) => interruption.into(),
-        }
-    }
-
-    async fn spool_retrievables(&self) -> Result<(), Interruption> {
+    pub(super) async fn spool_input(&self) -> Result<(), Conclusion> {
         let turn = self.ctx.turn();
         let Deadlines { store: limit, grace, .. } = self.runner.deadlines;
         for record in turn.retrievables().all() {
@@ -55,48 +47,43 @@ impl TurnDriver {
             let stored = Box::pin(turn.store_retrievable(record));
             match with_deadline(stored, self.wait_bounds(limit, grace)).await {
                 Ok(Ok(_)) => {}
-                Ok(Err(error)) => return Err(Interruption::not_stored(&error)),
-                Err(WaitError::Cancelled(reason)) => return Err(Interruption::cancelled(reason)),
+                Ok(Err(error)) => return Err(Conclusion::not_stored(&error)),
+                Err(WaitError::Cancelled(reason)) => {
+                    return Err(Conclusion::cancelled(reason.to_string()));
+                }
                 Err(_) => {
                     let message = format!("the input could not be stored within {limit:?}");
                     let error = ErrorReport::coded(codes::DEADLINE_EXCEEDED, message);
                     let error = error.at(FailurePoint::Store.as_str());
-                    return Err(Interruption::Failed { error: Box::new(error), resumable: true });
+                    return Err(Conclusion::failed(error).resumable());
                 }
             }
         }
         Ok(())
     }
 
-    /// Whether no member of a pipeline runs: there is none, or the turn is cancelled.
-    pub(super) fn skips_stage(&self, stage: Stage) -> bool {
-        let runner = &self.runner;
-        let is_empty = match stage {
-            Stage::TurnInput => runner.turn_input.is_empty(),
-            Stage::DispatchInput => runner.dispatch_input.is_empty(),
-            Stage::DispatchOutput => runner.dispatch_output.is_empty(),
-            Stage::TurnOutput => runner.turn_output.is_empty(),
-        };
-        is_empty || self.ctx.cancellation().is_cancelled()
-    }
-
-    /// Passes a stage without running a member.
-    pub(super) fn skip_stage(&self, stage: Stage) -> TurnEntry {
-        self.shared.enter(GateScope::Stage(stage));
-        self.pass_stage()
-    }
-
-    /// Runs the pipeline of a stage.
-    pub(super) async fn run_stage(&self, stage: Stage) -> EffectReply {
+    /// Runs the pipeline of a stage. A turn that is cancelled does not pass it.
+    pub(super) async fn run_stage(&self, stage: Stage) -> Result<(), Conclusion> {
         let Self { runner, ctx, iteration, .. } = self;
         self.shared.enter(GateScope::Stage(stage));
         match stage {
-            Stage::TurnInput => self.run_pipeline(&runner.turn_input, ctx.turn()).await,
-            Stage::DispatchInput => self.run_pipeline(&runner.dispatch_input, &iteration.ctx).await,
-            Stage::DispatchOutput => {
-                self.run_pipeline(&runner.dispatch_output, &iteration.ctx).await
+            Stage::TurnInput => self.run_pipeline(&runner.turn_input, ctx.turn()).await?,
+            Stage::DispatchInput => {
+                self.run_pipeline(&runner.dispatch_input, &iteration.ctx).await?;
             }
-            Stage::TurnOutput => self.run_pipeline(&runner.turn_output, ctx.turn()).await,
+            Stage::DispatchOutput => {
+                self.run_pipeline(&runner.dispatch_output, &iteration.ctx).await?;
+            }
+            Stage::TurnOutput => self.run_pipeline(&runner.turn_output, ctx.turn()).await?,
+        }
+        self.check_cancelled()
+    }
+
+    /// Fails if the turn is cancelled.
+    pub(super) fn check_cancelled(&self) -> Result<(), Conclusion> {
+        match self.ctx.cancellation().reason() {
+            Some(reason) => Err(Conclusion::cancelled(reason.to_string())),
+            None => Ok(()),
         }
     }
 
@@ -104,21 +91,28 @@ impl TurnDriver {
         &self,
         pipeline: &Pipeline<C>,
         ctx: &C,
-    ) -> EffectReply {
+    ) -> Result<(), Conclusion> {
+        if pipeline.is_empty() || self.ctx.cancellation().is_cancelled() {
+            return Ok(());
+        }
         let failures = self.shared.recorder.failures();
-        match self.run_members(pipeline, ctx).await {
+        // Boxed, so that turns which wait elsewhere need no room for it.
+        match Box::pin(self.run_members(pipeline, ctx)).await {
             Err(failure) if !self.ctx.cancellation().is_cancelled() => {
+                let conclusion = Conclusion::failed(failure.error);
                 // If the store failed, it was not the fault of the middleware.
                 let has_store_failed = self.shared.recorder.failures() > failures;
-                let resumable = failure.is_of_store || has_store_failed;
-                return Interruption::Failed { error: Box::new(failure.error), resumable }.into();
+                Err(match failure.is_of_store || has_store_failed {
+                    true => conclusion.resumable(),
+                    false => conclusion,
+                })
             }
             Ok(true) if pipeline.stage() == Stage::DispatchOutput => {
                 self.iteration.is_checked.store(true, Ordering::Release);
+                Ok(())
             }
-            _ => {}
+            _ => Ok(()),
         }
-        self.pass_stage().into()
     }
 
     /// Runs the members of a pipeline. Returns whether all of them ran, or what went wrong.
@@ -148,16 +142,5 @@ impl TurnDriver {
             }
         };
         Err(StageFailure { error: error.at(FailurePoint::Stage(stage).as_str()), is_of_store })
-    }
-
-    /// A pipeline has passed, unless the turn is cancelled.
-    fn pass_stage(&self) -> TurnEntry {
-        match self.ctx.cancellation().reason() {
-            Some(reason) => TurnEntry::Interrupted(Interruption::cancelled(reason)),
-            None => {
-                let ctx = &self.iteration.ctx;
-                TurnEntry::StagePassed { signal: ctx.signal(), pending: ctx.pending() }
-            }
-        }
     }
 }

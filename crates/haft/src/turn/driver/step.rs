@@ -18,17 +18,16 @@ use super::super::answers::check_answer;
 use super::super::calls::CallRunner;
 use super::super::deadline::{WaitError, catch_panic, with_deadline};
 use super::super::gates::GateScope;
-use super::super::journal::JournalEntry;
+use super::super::journal::{JournalEntry, StepEntry};
 use super::super::limits::{Deadlines, Limit};
-use super::super::machine::{Interruption, StepFacts, StepVerdict, TurnEntry, TurnTotals};
+use super::super::log::TurnTotals;
 use super::super::report::{Conclusion, FailurePoint};
-use super::{EffectReply, TurnDriver};
+use super::TurnDriver;
 
 /// The executor could not take the step, and may later. Nothing of the step is stored, so that only this attempt ends:
 /// the turn can be resumed, and the step is taken again.
-fn executor_away(error: &StepError) -> Interruption {
-    let error = executor_report(error).at(FailurePoint::Executor.as_str());
-    Interruption::Failed { error: Box::new(error), resumable: true }
+fn executor_away(error: &StepError) -> Conclusion {
+    Conclusion::failed(executor_report(error).at(FailurePoint::Executor.as_str())).resumable()
 }
 
 /// A step that is not stored yet.
@@ -40,6 +39,10 @@ pub(super) struct ProposedStep {
     usage: Usage,
     request: Option<StepRequest>,
     duration: Duration,
+    /// The limit that its calls would exceed. They are stored as cancelled, and the turn ends.
+    limit: Option<Limit>,
+    /// Whether the turn ends with it: both are stored by one commit.
+    ends_turn: bool,
 }
 
 /// A step with what stores it.
@@ -49,7 +52,7 @@ struct StepCommit {
     calls: Vec<Arc<ToolCall>>,
     writes: Vec<StoreWrite>,
     entry: Arc<JournalEntry>,
-    /// The end of the turn, if the step is its last one.
+    /// The end of the turn, if it ends with the step.
     end: Option<Arc<JournalEntry>>,
 }
 
@@ -72,20 +75,16 @@ fn executor_report(error: &StepError) -> ErrorReport {
 
 impl TurnDriver {
     /// Lets the executor take the step of the iteration.
-    pub(super) async fn ask_executor(&mut self) -> EffectReply {
+    pub(super) async fn ask_executor(&mut self) -> Result<ProposedStep, Conclusion> {
         let scopes = std::mem::take(&mut self.iteration.scopes);
         let began_at = self.runner.clock.now();
-        match self.take_step(scopes).await {
-            Ok(step) => {
-                let duration = self.runner.clock.now().duration_since(began_at);
-                self.propose_step(step, duration).into()
-            }
-            Err(interruption) => interruption.into(),
-        }
+        let step = self.take_step(scopes).await?;
+        let duration = self.runner.clock.now().duration_since(began_at);
+        Ok(self.propose_step(step, duration))
     }
 
     /// Takes the step inside the scopes of observers, which end with it.
-    async fn take_step(&self, scopes: WorkScopes) -> Result<Step, Interruption> {
+    async fn take_step(&self, scopes: WorkScopes) -> Result<Step, Conclusion> {
         let ctx = &self.iteration.ctx;
         let Deadlines { step: limit, grace, .. } = self.runner.deadlines;
         let step_ctx = StepContext::new(ctx.clone());
@@ -110,7 +109,7 @@ impl TurnDriver {
             _ if ctx.cancellation().is_cancelled() => {
                 let reason = ctx.cancellation().reason();
                 let reason = reason.map_or_else(String::new, |it| it.to_string());
-                return Err(Interruption::Cancelled { reason });
+                return Err(Conclusion::cancelled(reason));
             }
             Ok(Err(error)) if error.is_retryable() => return Err(executor_away(&error)),
             Ok(Err(error)) => executor_report(&error),
@@ -124,11 +123,11 @@ impl TurnDriver {
                 return Err(executor_away(&error));
             }
         };
-        Err(Interruption::failed(error.at(FailurePoint::Executor.as_str())))
+        Err(Conclusion::failed(error.at(FailurePoint::Executor.as_str())))
     }
 
-    /// Makes the records of a step.
-    fn propose_step(&mut self, step: Step, duration: Duration) -> TurnEntry {
+    /// Makes the records of a step, and decides what becomes of it.
+    fn propose_step(&mut self, step: Step, duration: Duration) -> ProposedStep {
         let ctx = self.iteration.ctx.clone();
         let Step { thoughts, messages, calls, usage, then, request, .. } = step;
         // A signal that the executor gave itself counts as what it wants.
@@ -142,61 +141,60 @@ impl TurnDriver {
         let calls = (0..).zip(calls).map(|(ordinal, call)| self.request_call(&ctx, call, ordinal));
         let calls: Vec<Arc<ToolCall>> = calls.collect();
         let repeated = calls.iter().map(|call| ctx.turn().occurrence_in_turn(call.id()));
-        let facts = StepFacts {
-            has_calls: !calls.is_empty(),
-            calls_made,
-            most_repeated: repeated.max().unwrap_or_default(),
-            // Only a step that is the last one is worth the look at all calls.
-            can_end: next == NextAction::Done
-                && calls.is_empty()
-                && ctx.pending().is_none()
-                && self.can_end(),
-            next: next.clone(),
-        };
+        let limit = self.runner.limits.of_calls(calls_made, repeated.max().unwrap_or_default());
+        let ends_turn = limit.is_none()
+            && next == NextAction::Done
+            && calls.is_empty()
+            && ctx.pending().is_none()
+            && !self.runner.has_output()
+            && self.can_end();
         let thoughts = thoughts.into_iter().map(Arc::new).collect();
         let messages = messages.into_iter().map(Arc::new).collect();
-        let step = ProposedStep { thoughts, messages, calls, next, usage, request, duration };
-        self.step = Some(Box::new(step));
-        TurnEntry::StepProposed(facts)
+        ProposedStep { thoughts, messages, calls, next, usage, request, duration, limit, ends_turn }
     }
 
+    /// Whether nothing can happen any more between this step and the end of the turn: it is not cancelled, and all its
+    /// calls have ended.
     fn can_end(&self) -> bool {
         let calls = self.ctx.turn().tool_calls();
         !self.ctx.cancellation().is_cancelled() && !calls.any(|call| !call.state().is_final())
     }
 
-    /// Stores the step before any of its effects.
-    pub(super) async fn store_step(&mut self, verdict: StepVerdict) -> EffectReply {
-        let Some(step) = self.step.take() else {
-            let error = ErrorReport::reason("there is no step to store");
-            return Interruption::failed(error.at(FailurePoint::Turn.as_str())).into();
-        };
+    /// Stores the step before any of its effects, and with it the end of the turn if nothing can follow it. Returns the
+    /// calls that are to be made.
+    pub(super) async fn store_step(
+        &mut self,
+        step: ProposedStep,
+    ) -> Result<Vec<Arc<ToolCall>>, Conclusion> {
+        let is_limited = step.limit.is_some();
         let StepCommit { thoughts, messages, calls, writes, entry, end } =
-            self.prepare_commit(*step, verdict);
+            self.prepare_commit(step);
         let turn = self.iteration.ctx.turn();
         self.shared.recorder.defer_changes(turn);
         self.shared.recorder.defer_pending(&self.iteration.ctx);
-        if let Err(error) = turn.store_step(thoughts, messages, calls.clone(), writes).await {
-            return Interruption::not_stored(&error).into();
+        let stored = turn.store_step(thoughts, messages, calls.clone(), writes).await;
+        stored.map_err(|error| Conclusion::not_stored(&error))?;
+        self.advance(&entry)?;
+        if let Some(end) = end {
+            self.advance(&end)?;
         }
-        self.calls = calls;
-        match end {
-            Some(end) => EffectReply::StepAndEnd(entry, end),
-            None => TurnEntry::Journal(entry).into(),
-        }
+        Ok(if is_limited { Vec::new() } else { calls })
     }
 
-    /// Makes the writes that store a step, and with it the end of the turn if the verdict says so.
-    fn prepare_commit(&mut self, step: ProposedStep, verdict: StepVerdict) -> StepCommit {
-        let ProposedStep { thoughts, messages, mut calls, next, usage, request, duration } = step;
+    /// Makes the writes that store a step.
+    fn prepare_commit(&mut self, step: ProposedStep) -> StepCommit {
+        let ProposedStep {
+            thoughts,
+            messages,
+            mut calls,
+            next,
+            usage,
+            request,
+            duration,
+            limit,
+            ends_turn,
+        } = step;
         let usage_of_turn = self.iteration.usage + usage;
-        let (limit, totals) = match verdict {
-            StepVerdict::Accepted => (None, None),
-            StepVerdict::LimitReached(limit) => (Some(limit), None),
-            StepVerdict::EndsTurn { iterations } => {
-                (None, Some(TurnTotals { iterations, usage: usage_of_turn }))
-            }
-        };
         if let Some(limit) = &limit {
             calls = self.refuse_calls(&calls, limit);
         }
@@ -204,8 +202,10 @@ impl TurnDriver {
             request.as_ref().map(|it| self.requests.get_or_insert_default().add(it)).unzip();
         let (model, options) =
             request.map(|it| (it.model.into_boxed_str(), Box::new(it.options))).unzip();
-        let entry = Arc::new(JournalEntry::Step {
-            iteration: self.iteration.ctx.iteration(),
+        let model_name: Option<String> = model.as_deref().map(str::to_owned);
+        let iteration = self.iteration.ctx.iteration();
+        let entry = Arc::new(JournalEntry::Step(StepEntry {
+            iteration,
             thoughts: thoughts.iter().map(|thought| thought.id().clone()).collect(),
             messages: messages.iter().map(|message| message.id().clone()).collect(),
             calls: calls.iter().map(|call| call.id()).collect(),
@@ -217,18 +217,18 @@ impl TurnDriver {
             options,
             tools,
             milliseconds: u64::try_from(duration.as_millis()).ok(),
-        });
+        }));
         // The end of the iteration before, the step, its summary, its records, and what ends the turn.
         let records = thoughts.len() + messages.len() + calls.len();
-        let mut writes = Vec::with_capacity(3 + records + 3 * usize::from(totals.is_some()));
+        let mut writes = Vec::with_capacity(3 + records + 3 * usize::from(ends_turn));
         writes.push(JournalEntry::to_write(&entry));
-        if let Some(update) = self.update_summary(entry_model(&entry), usage_of_turn.total, &calls)
-        {
-            writes.push(update);
-        }
+        writes.extend(self.update_summary(model_name, usage_of_turn.total, &calls));
         self.shared.recorder.note_progress();
-        let end =
-            totals.map(|totals| Arc::new(self.make_end_entry(&Conclusion::completed(), totals)));
+        let end = ends_turn.then(|| {
+            let totals =
+                TurnTotals { iterations: iteration.saturating_add(1), usage: usage_of_turn };
+            Arc::new(self.make_end_entry(&Conclusion::completed(), totals))
+        });
         if let Some(end) = &end {
             writes.extend(self.shared.close_open_gates());
             JournalEntry::push_end_writes(end, &mut writes);
@@ -295,17 +295,8 @@ impl TurnDriver {
         Arc::new(record)
     }
 
-    /// Executes the calls of the step that was just stored.
-    pub(super) async fn execute_calls(&mut self) -> EffectReply {
-        let calls = std::mem::take(&mut self.calls);
-        match self.run_calls(calls).await {
-            Ok(()) => TurnEntry::CallsFinished.into(),
-            Err(interruption) => interruption.into(),
-        }
-    }
-
     /// Finishes the calls of the iteration that an earlier process did not.
-    pub(super) async fn finish_stored_calls(&self) -> EffectReply {
+    pub(super) async fn finish_stored_calls(&self) -> Result<(), Conclusion> {
         let ctx = &self.iteration.ctx;
         let mut unfinished = Vec::new();
         for call in ctx.turn().tool_calls().all() {
@@ -313,41 +304,26 @@ impl TurnDriver {
                 continue;
             }
             if Self::is_lost(&call) {
-                if let Err(error) = ctx.turn().store_tool_call(self.end_lost_call(&call)).await {
-                    return Interruption::not_stored(&error).into();
-                }
+                let stored = ctx.turn().store_tool_call(self.end_lost_call(&call)).await;
+                stored.map_err(|error| Conclusion::not_stored(&error))?;
             } else {
                 unfinished.push(call);
             }
         }
-        match self.run_calls(unfinished).await {
-            Ok(()) => TurnEntry::CallsFinished.into(),
-            Err(interruption) => interruption.into(),
-        }
+        self.run_calls(unfinished).await
     }
 
-    fn run_calls(
-        &self,
-        calls: Vec<Arc<ToolCall>>,
-    ) -> impl Future<Output = Result<(), Interruption>> + Send + use<> {
+    /// Executes calls of the stored step.
+    pub(super) async fn run_calls(&self, calls: Vec<Arc<ToolCall>>) -> Result<(), Conclusion> {
         let ctx = self.iteration.ctx.clone();
         for call in &calls {
             ctx.emit_with(|| EventKind::ToolCall(ToolCallReport::of(call, None)));
         }
-        let (runner, shared) = (Arc::clone(&self.runner), Arc::clone(&self.shared));
-        let runner = CallRunner { runner, shared, ctx };
-        async move {
-            if calls.is_empty() {
-                return Ok(());
-            }
-            runner.run(&calls).await.map_err(|error| Interruption::not_stored(&error))
+        if calls.is_empty() {
+            return Ok(());
         }
-    }
-}
-
-fn entry_model(entry: &JournalEntry) -> Option<String> {
-    match entry {
-        JournalEntry::Step { model, .. } => model.as_deref().map(str::to_owned),
-        _ => None,
+        let (runner, shared) = (Arc::clone(&self.runner), Arc::clone(&self.shared));
+        let ended = CallRunner { runner, shared, ctx }.run(&calls).await;
+        ended.map_err(|error| Conclusion::not_stored(&error))
     }
 }

@@ -26,7 +26,6 @@ use super::super::earlier_turns::StoredHistory;
 use super::super::gates::{Approver, GateNotifier, GatePolicy};
 use super::super::lease::LeaseRenewer;
 use super::super::limits::{Deadlines, Limits};
-use super::super::machine::TurnRules;
 use super::super::prices::CostLimit;
 use super::super::query_tools::overlay_baseline;
 use super::super::timed::TimedStore;
@@ -510,7 +509,6 @@ impl TurnRunnerBuilder {
         let gate_notifier = GateNotifier::new(Arc::clone(&store) as _, deadlines.gate_poll);
         let loader = self.loader.spool(resolver);
         let earlier_turns = Arc::new(StoredHistory::new(Arc::clone(&store), loader.clone()));
-        let has_output = !self.dispatch_output.is_empty() || !self.turn_output.is_empty();
         let shared = RunnerShared {
             executor: self.executor,
             allows_executor_change: self.allows_executor_change,
@@ -529,7 +527,7 @@ impl TurnRunnerBuilder {
             earlier_turns,
             approver: self.approver,
             gate_policy: self.gate_policy,
-            rules: Arc::new(TurnRules { limits: self.limits, has_output }),
+            limits: self.limits,
             deadlines: self.deadlines,
             clock: self.clock,
             key: GateKey::from_bytes(secret),

@@ -9,6 +9,7 @@ use haft::events::Usage;
 use haft::executors::{Step, StepContext, StepError};
 use haft::middleware::Next;
 use haft::records::CallState;
+use haft::stores::TurnStatus;
 use haft::turn::Cancellation;
 use haft::turn::{CostLimit, Deadlines, Limit, Limits, TokenPrices, TurnInput, TurnOutcome};
 use haft::turn::{Signal, TurnContext};
@@ -129,7 +130,7 @@ async fn a_failing_or_broken_input_ends_the_turn_before_its_dispatch() {
     let forget = async |_: TurnContext, _: Next<TurnContext>| Ok(());
     let built = runner(say("x")).turn_input("forget", forget).observer(seen.observer()).build();
     let report = built.unwrap().run(input()).await.unwrap();
-    assert_eq!((seen.names().as_str(), report.outcome), (names, TurnOutcome::Failed));
+    assert_eq!((seen.names().as_str(), report.status()), (names, TurnStatus::Failed));
     assert_eq!(seen.errors(), ["E_PIPELINE_SHORT_CIRCUITED"]);
     assert_eq!(report.error.unwrap().stage.unwrap().as_str(), "turn-input");
 
@@ -146,7 +147,7 @@ async fn a_failing_or_broken_input_ends_the_turn_before_its_dispatch() {
     let panics = async |_: TurnContext, _: Next<TurnContext>| panic!("on purpose");
     let report =
         runner(say("x")).turn_input("p", panics).build().unwrap().run(input()).await.unwrap();
-    assert_eq!(report.outcome, TurnOutcome::Failed);
+    assert!(matches!(report.outcome, TurnOutcome::Failed { .. }));
 }
 
 #[tokio::test]
@@ -193,7 +194,7 @@ async fn a_nack_is_a_report_with_the_reason() {
     let built = runner(steps([|_| Ok(Step::failed("the model refused"))]));
     let runner = built.turn_output("out", output).observer(seen.observer()).build().unwrap();
     let report = runner.run(input()).await.unwrap();
-    assert_eq!(report.outcome, TurnOutcome::Failed);
+    assert!(matches!(report.outcome, TurnOutcome::Failed { .. }));
     assert_eq!(report.error.unwrap().message.as_str(), "the model refused");
     assert_eq!(ran.load(Ordering::Relaxed), 0);
     assert!(seen.names().contains("dispatchEnd error turnEnd"));
@@ -207,7 +208,8 @@ async fn a_failing_executor_names_its_cause() {
     assert_eq!(error.code.as_ref().unwrap().as_str(), "E_LLM_EXECUTION_EXECUTOR_ERROR");
     assert!(error.message.as_str().contains("status 529"), "{error:?}");
     let built = runner(|_: StepContext| async { panic!("on purpose") });
-    assert_eq!(built.build().unwrap().run(input()).await.unwrap().outcome, TurnOutcome::Failed);
+    let report = built.build().unwrap().run(input()).await.unwrap();
+    assert_eq!(report.status(), TurnStatus::Failed);
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use haft::middleware::Next;
 use haft::records::Record as _;
 use haft::schema::object;
 use haft::turn::TurnOutcome;
-use haft::{Args, DispatchContext, Tool, ToolFailure, TurnContext};
+use haft::{Args, DispatchContext, Tool, ToolFailure, TurnContext, TurnRunner};
 use tracing::Subscriber;
 use tracing::instrument::{Instrument as _, WithSubscriber as _};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
@@ -75,7 +75,7 @@ async fn causes_and_panics_reach_the_operator_and_not_the_model() {
 async fn failures_of_a_dispatch_have_codes() {
     let failed = async |step: super::StepFn| {
         let report = runner(steps([step])).build().unwrap().run(input()).await.unwrap();
-        assert_eq!(report.outcome, TurnOutcome::Failed);
+        assert!(matches!(report.outcome, TurnOutcome::Failed { .. }));
         report.error.unwrap()
     };
     let words = failed(|_| Ok(Step::failed("it is closed"))).await;
@@ -225,4 +225,25 @@ async fn a_cancellation_token_cancels_a_turn_and_reaches_handlers() {
     assert_eq!(report.calls.len(), 1);
     let again = runner.run_until(input(), token).await.unwrap();
     assert!(again.calls.is_empty(), "it was cancelled before");
+}
+
+/// What a program prints whose `main` returns the error, or that prints the report.
+#[tokio::test]
+async fn a_turn_that_did_not_complete_is_an_error_with_its_reason() {
+    let failing = |_: StepContext| async {
+        let source = std::io::Error::other("the cable is unplugged");
+        Err::<Step, _>(StepError::new("no response").with_source(source))
+    };
+    let runner = TurnRunner::builder(failing).build().unwrap();
+    let report = runner.run(input().id("t-1")).await.unwrap();
+    let outcome = report.outcome.to_string();
+    assert_eq!(outcome, "failed: the executor failed: no response");
+    let printed = report.to_string();
+    let stopped = report.into_result().unwrap_err();
+    assert_eq!(stopped.to_string(), "turn `t-1` failed: the executor failed: no response");
+    let whole = "turn `t-1` failed: the executor failed: no response: the cable is unplugged";
+    assert_eq!((printed.as_str(), format!("{stopped:?}").as_str()), (whole, whole));
+    assert_eq!(format!("{:?}", haft::Error::from(stopped.clone())), whole);
+    assert_eq!(stopped.report.turn.as_str(), "t-1");
+    assert!(!haft::error::Coded::retryable(&stopped));
 }

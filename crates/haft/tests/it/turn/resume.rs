@@ -106,7 +106,12 @@ async fn a_turn_goes_on_where_it_stopped() {
         let other = LeaseRequest::new("another process", Duration::from_secs(30));
         world.store.claim(turn.clone(), other).await.unwrap();
         let held = again.resume(&turn).await.unwrap_err();
-        assert!(held.to_string().contains("is run by"), "{held}");
+        assert!(
+            held.to_string().contains("is run by `another process`, whose lease ends at "),
+            "{held}"
+        );
+        // A program whose `main` returns the error prints this.
+        assert_eq!(format!("{held:?}"), held.to_string());
         world.clock.advance(Duration::from_secs(60));
         let report = again.resume(&turn).await.unwrap();
         assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);

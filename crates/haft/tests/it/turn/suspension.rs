@@ -184,10 +184,10 @@ async fn a_pending_signal_survives_a_suspension() {
         built.gates().resolve(&gates[0], json!(true), "Ada").await.unwrap();
         let report = built.resume(&report.turn).await.unwrap();
         let outcome = match signal {
-            Signal::Ack => TurnOutcome::Completed,
-            _ => TurnOutcome::Failed,
+            Signal::Ack => TurnStatus::Completed,
+            _ => TurnStatus::Failed,
         };
-        assert_eq!((report.outcome, report.iterations), (outcome, 1), "{:?}", report.error);
+        assert_eq!((report.status(), report.iterations), (outcome, 1), "{:?}", report.error);
     }
 }
 

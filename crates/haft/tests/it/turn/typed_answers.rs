@@ -6,8 +6,8 @@ use std::sync::Arc;
 use haft::error::{Coded as _, codes};
 use haft::executors::{DispatchExecutor, Step, StepContext, StepError};
 use haft::records::MessageRole;
-use haft::stores::MemoryStore;
-use haft::turn::{AnswerError, AnswerFormat, TurnOutcome};
+use haft::stores::{MemoryStore, TurnStatus};
+use haft::turn::{AnswerError, AnswerFormat};
 use haft::{ToolArgs, TurnInput, TurnRunner};
 use serde_json::{Value, json};
 
@@ -68,7 +68,7 @@ async fn an_answer_that_does_not_fit_goes_back_with_its_problems() {
 async fn a_model_without_attempts_left_fails_the_turn() {
     let runner = TurnRunner::builder(executor(&["no", "{}", "still no"])).build().unwrap();
     let typed = runner.run_typed::<Invoice>(input()).await.unwrap();
-    assert_eq!((&typed.report.outcome, typed.report.iterations), (&TurnOutcome::Failed, 3));
+    assert_eq!((typed.report.status(), typed.report.iterations), (TurnStatus::Failed, 3));
     let error = typed.report.error.unwrap();
     assert_eq!(error.code, Some(codes::LLM_RESPONSE_INVALID));
     assert!(error.message.starts_with("no valid answer in 3 attempts"), "{}", error.message);
@@ -124,7 +124,7 @@ async fn attempts_are_counted_over_a_resume() {
     assert!(report.is_resumable);
     let second = TurnRunner::builder(executor(&["", "wrong again"])).store(store).build().unwrap();
     let report = second.resume(&report.turn).await.unwrap();
-    assert_eq!((report.outcome.clone(), report.iterations), (TurnOutcome::Failed, 2));
+    assert_eq!((report.status(), report.iterations), (TurnStatus::Failed, 2));
     assert!(report.answer::<Invoice>().is_err());
 }
 

@@ -1,0 +1,143 @@
+//! Reading the journal of a stored turn.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use haft_core::context::Hydration;
+use haft_core::step::ExecutorDescription;
+use haft_core::store::{MemoryScope, StoreError, StoredText, TurnId};
+use haft_core::tool::ToolChanges;
+use serde_json::Value;
+
+use super::super::envelopes::NonceOrigin;
+use super::super::history::StepHistory;
+use super::super::journal::{JournalEntry, ReplayedStash, VERSION};
+use super::TurnLog;
+
+/// A stored turn as its journal describes it.
+#[derive(Debug)]
+pub(in crate::turn) struct StoredLog {
+    /// Where it stands.
+    pub(in crate::turn) log: TurnLog,
+    pub(in crate::turn) system_prompt: Arc<str>,
+    /// The stash as it was last stored.
+    pub(in crate::turn) stash: Value,
+    /// What took its steps last.
+    pub(in crate::turn) executor: Option<Box<ExecutorDescription>>,
+    pub(in crate::turn) nonce: Option<NonceOrigin>,
+    /// The steps that were taken.
+    pub(in crate::turn) steps: Vec<StepHistory>,
+    /// The iterations with results that output middleware did not look at.
+    pub(in crate::turn) unchecked: HashSet<u32>,
+    /// The tools that its requests have offered.
+    pub(in crate::turn) offered: HashSet<String>,
+    pub(in crate::turn) memory_scope: Option<MemoryScope>,
+    /// What it shows of earlier turns.
+    pub(in crate::turn) hydrations: Vec<Hydration>,
+    /// How its tools have changed, in order.
+    pub(in crate::turn) tools: Vec<ToolChanges>,
+}
+
+impl StoredLog {
+    /// Reads a journal.
+    ///
+    /// # Errors
+    ///
+    /// An entry cannot be read, cannot come at its place, or was written by a newer program.
+    pub(in crate::turn) fn read(turn: &TurnId, entries: &[StoredText]) -> Result<Self, StoreError> {
+        let damaged =
+            |reason: String| StoreError::Damaged { what: format!("turn `{turn}`"), reason };
+        let Some(first) = entries.first() else {
+            return Err(damaged("its journal is empty".to_owned()));
+        };
+        check_version(first)?;
+        let mut stored = Self::new();
+        let mut stash = ReplayedStash::default();
+        for (place, text) in entries.iter().enumerate() {
+            let entry: JournalEntry = serde_json::from_str(text)
+                .map_err(|error| damaged(format!("entry {place} of its journal: {error}")))?;
+            stored
+                .log
+                .advance(&entry)
+                .map_err(|illegal| damaged(format!("entry {place} of its journal: {illegal}")))?;
+            stored.take(place, entry, &mut stash)?;
+        }
+        stored.stash =
+            stash.into_value().map_err(|error| damaged(format!("its stash: {error}")))?;
+        Ok(stored)
+    }
+
+    fn new() -> Self {
+        Self {
+            log: TurnLog::new(),
+            system_prompt: Arc::default(),
+            stash: Value::Null,
+            executor: None,
+            nonce: None,
+            steps: Vec::new(),
+            unchecked: HashSet::new(),
+            offered: HashSet::new(),
+            memory_scope: None,
+            hydrations: Vec::new(),
+            tools: Vec::new(),
+        }
+    }
+
+    /// Takes what an entry says in addition to where the turn stands.
+    fn take(
+        &mut self,
+        place: usize,
+        entry: JournalEntry,
+        stash_so_far: &mut ReplayedStash,
+    ) -> Result<(), StoreError> {
+        match entry {
+            JournalEntry::Started {
+                system_prompt, stash, executor, nonce, memory_scope, ..
+            } => {
+                self.system_prompt = system_prompt;
+                self.executor = executor;
+                self.nonce = nonce;
+                self.memory_scope = memory_scope;
+                stash_so_far.replace(stash);
+            }
+            JournalEntry::Resumed { version, .. } if version > VERSION => {
+                return Err(StoreError::NewerVersion { found: version, known: VERSION });
+            }
+            JournalEntry::Resumed { executor, .. } => {
+                self.executor = executor.or(self.executor.take());
+            }
+            JournalEntry::Step(step) => {
+                // Its calls have not been looked at until the end of the iteration says so.
+                self.unchecked.insert(step.iteration);
+                let step = StepHistory::of_entry(place, step, self.executor.as_deref());
+                self.offered.extend(step.new_tools.iter().cloned());
+                self.steps.push(step);
+            }
+            JournalEntry::Iterated { iteration, unchecked: false, .. } => {
+                self.unchecked.remove(&iteration);
+            }
+            JournalEntry::Stash { stash } => stash_so_far.replace(stash),
+            JournalEntry::StashDelta(delta) => stash_so_far.add(delta),
+            JournalEntry::Hydrated(hydration) => self.hydrations.push(hydration),
+            JournalEntry::Tools(changes) => self.tools.push(changes),
+            JournalEntry::Iterated { .. }
+            | JournalEntry::Pending { .. }
+            | JournalEntry::Ended { .. } => {}
+        }
+        Ok(())
+    }
+}
+
+/// Refuses a journal of a newer program, whose entries need not be readable.
+fn check_version(first: &str) -> Result<(), StoreError> {
+    #[derive(serde::Deserialize)]
+    struct Versioned {
+        version: u32,
+    }
+    match serde_json::from_str(first) {
+        Ok(Versioned { version }) if version > VERSION => {
+            Err(StoreError::NewerVersion { found: version, known: VERSION })
+        }
+        _ => Ok(()),
+    }
+}

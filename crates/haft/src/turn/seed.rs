@@ -1,0 +1,90 @@
+//! What a turn starts with: made from an input, or from what is stored.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use haft_core::context::{DispatchContext, DispatchContextBuilder, Hydration, Tokenizable};
+use haft_core::stash::Stash;
+use haft_core::store::{GateRow, MemoryScope, StoreError, StoredTurn, TurnId};
+use haft_core::tool::ToolChanges;
+
+use super::envelopes::{NonceOrigin, derive_envelope_key};
+use super::log::{StoredLog, TurnLog};
+use super::runner::RunnerShared;
+
+/// What a turn starts with, whether it runs or is only shown.
+#[derive(Debug)]
+pub(super) struct TurnSeed {
+    pub(super) id: TurnId,
+    /// Where it stands.
+    pub(super) log: TurnLog,
+    pub(super) conversation: Option<String>,
+    /// From what the names of its envelopes are derived.
+    pub(super) nonce: Option<NonceOrigin>,
+    /// What its memories belong to.
+    pub(super) memory_scope: Option<MemoryScope>,
+    pub(super) system_prompt: Tokenizable,
+    pub(super) stash: Stash,
+    /// How its tools have changed since it was created.
+    pub(super) tools: Vec<ToolChanges>,
+    /// The tools that its requests have offered.
+    pub(super) offered: HashSet<String>,
+    /// What it shows of earlier turns.
+    pub(super) hydrations: Vec<Hydration>,
+    /// The gates that earlier processes opened for it.
+    pub(super) gates: Vec<GateRow>,
+    pub(super) is_resumed: bool,
+}
+
+impl TurnSeed {
+    /// The seed of a turn that goes on where its journal ends.
+    ///
+    /// # Errors
+    ///
+    /// The stored stash is damaged.
+    pub(super) fn of_stored(turn: &StoredTurn, stored: StoredLog) -> Result<Self, StoreError> {
+        let id = turn.summary.id.clone();
+        let stash = Stash::from_value(stored.stash).map_err(|error| StoreError::Damaged {
+            what: format!("turn `{id}`"),
+            reason: error.to_string(),
+        })?;
+        Ok(Self {
+            id,
+            log: stored.log,
+            conversation: turn.summary.conversation.clone(),
+            nonce: stored.nonce,
+            memory_scope: stored.memory_scope,
+            system_prompt: Tokenizable::new(stored.system_prompt),
+            stash,
+            tools: stored.tools,
+            offered: stored.offered,
+            hydrations: stored.hydrations,
+            gates: turn.gates.clone(),
+            is_resumed: true,
+        })
+    }
+}
+
+impl RunnerShared {
+    /// Starts the context of a turn: its ids, its system prompt, its stash and the key of its envelopes.
+    pub(super) fn context_builder(&self, seed: &TurnSeed) -> DispatchContextBuilder {
+        let TurnSeed { id, conversation, .. } = seed;
+        let conversation = conversation.as_deref();
+        let builder = DispatchContext::builder(id)
+            .dispatch([id.as_str(), "/dispatch"].concat())
+            .clock(Arc::clone(&self.clock))
+            .system_prompt(seed.system_prompt.clone())
+            .stash(seed.stash.clone());
+        let builder = match conversation {
+            Some(conversation) => builder.conversation(conversation),
+            None => builder,
+        };
+        match &self.envelope_secret {
+            Some(secret) => {
+                let nonce = seed.nonce.as_ref();
+                builder.envelope_key(derive_envelope_key(secret, nonce, id, conversation))
+            }
+            None => builder,
+        }
+    }
+}
