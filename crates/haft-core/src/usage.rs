@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 /// assert_eq!((both.prompt, both.completion, both.total, both.cached), (230, 25, 255, 80));
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(default)]
 #[non_exhaustive]
 pub struct Usage {

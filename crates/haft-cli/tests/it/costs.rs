@@ -38,6 +38,8 @@ fn the_cost_of_a_turn_is_printed_where_prices_are_known() {
     let unknown = run_with_model(dir.path(), &[CALL, ANSWER], &words);
     assert!(unknown.contains(": 2 steps, 1 call, 3,000 tokens, "), "{unknown}");
     assert!(!unknown.contains('$'), "{unknown}");
+    let shown = run_haft(dir.path(), &["show", "last"]);
+    assert!(shown.contains("tokens, cost unknown (no prices of `openai:m`), "), "{shown}");
     set_prices(dir.path());
     let known = run_with_model(dir.path(), &[CALL, ANSWER], &words);
     assert!(known.contains(": 2 steps, 1 call, 3,000 tokens, $0.0120, "), "{known}");
@@ -94,4 +96,31 @@ fn a_limit_of_cost_needs_prices() {
             "{bad}: {checked}"
         );
     }
+}
+
+/// Four million tokens read, half of them from a cache, and a million written.
+const CACHED: &str = r#"{"id":"c","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Two."},"finish_reason":"stop"}],"usage":{"prompt_tokens":4000000,"completion_tokens":1000000,"total_tokens":5000000,"prompt_tokens_details":{"cached_tokens":2000000}}}"#;
+
+/// The table has 0.25 dollars for a million tokens, 0.025 from a cache and 2 for those that are written.
+#[test]
+fn known_models_have_prices_of_one_day() {
+    let dir = tempfile::tempdir().unwrap();
+    write_agent(dir.path(), "cost = 9");
+    let words = ["run", "a", "--model", "openai:gpt-5-mini"];
+    let known = run_with_model(dir.path(), &[CACHED], &words);
+    assert!(known.starts_with("exit 0"), "{known}");
+    let models = run_haft(dir.path(), &["models"]);
+    let (_, rest) = models.split_once("costs are counted by the prices of ").unwrap();
+    let (date, _) = rest.split_once(' ').unwrap();
+    assert!(known.contains(&format!("tokens, $2.5500 (prices of {date}), ")), "{known}");
+    let shown = run_haft(dir.path(), &["show", "last"]);
+    assert!(shown.contains(&format!("tokens, $2.5500 (prices of {date}), ")), "{shown}");
+    // The user's own prices go before them: tokens of a cache cost as much as others, or have a price of their own.
+    let set = |key: &str, price: &str| {
+        let key = format!("prices.\"openai:gpt-5-mini\".{key}");
+        assert_eq!(run_haft(dir.path(), &["config", "set", &key, price]), "exit 0");
+        run_haft(dir.path(), &["show", "last"])
+    };
+    assert!(set("input", "1").contains("tokens, $6.0000, "), "4 + 2");
+    assert!(set("cached", "0.5").contains("tokens, $5.0000, "), "2 + 1 + 2");
 }

@@ -1,11 +1,14 @@
 //! What tokens cost, and what a turn may cost.
 
+mod table;
 #[cfg(test)]
 mod tests;
 
 use haft_core::usage::Usage;
 
-/// The prices of a model for a million tokens, in any currency.
+pub use self::table::PriceTable;
+
+/// The prices of a model for a million tokens, in any currency. [`PriceTable`] has those of many models.
 ///
 /// ```
 /// use haft::events::Usage;
