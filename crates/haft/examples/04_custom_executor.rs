@@ -49,9 +49,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     for said in ["19 + 23", "hello"] {
         let report = runner.run(TurnInput::new("You add.").user(said)).await?;
-        match &report.error {
-            None => println!("{said}: {}", report.text()),
-            Some(error) => println!("{said}: {}: {}", report.outcome, error.message),
+        match report.into_result() {
+            Ok(report) => println!("{said}: {report}"),
+            Err(stopped) => println!("{said}: {}", stopped.report.outcome),
         }
     }
     Ok(())

@@ -52,10 +52,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             true
         })
         .build()?;
-    let report = runner.run(TurnInput::new("You help.").user("Why is the disk full?")).await?;
+    let input = TurnInput::new("You help.").user("Why is the disk full?");
+    let report = runner.run(input).await?.into_result()?;
     for call in &report.calls {
         println!("{} {}: {}", call.tool(), call.raw().to_text(), call.state());
     }
-    println!("{}", report.text());
+    println!("{report}");
     Ok(())
 }

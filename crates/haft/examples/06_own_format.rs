@@ -89,11 +89,11 @@ steps:
         .formats(artifacts::standard_formats().with(Ini)?)
         .inline_below(0)
         .build()?;
-    let report = runner.run(TurnInput::new("You help.")).await?;
+    let report = runner.run(TurnInput::new("You help.")).await?.into_result()?;
     for call in report.calls.iter().skip(1) {
         let error = call.error.as_ref().map(|it| it.message.as_str());
         println!("{}: {}", call.tool(), call.text().or(error).unwrap_or_default());
     }
-    println!("{}", report.text());
+    println!("{report}");
     Ok(())
 }

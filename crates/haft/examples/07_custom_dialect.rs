@@ -311,8 +311,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .build()?;
     let runner = TurnRunner::builder(model).tool(weather).build()?;
     let input = TurnInput::new("You help.").user("How is the weather in Zürich?");
-    let report = runner.run(input).await?;
-    println!("{}: {} ({} tokens)", report.outcome, report.text(), report.usage.total);
+    let report = runner.run(input).await?.into_result()?;
+    println!("{}: {report} ({} tokens)", report.outcome, report.usage.total);
 
     let requests = requests.join().map_err(|_| "the server failed")??;
     let last: Value = serde_json::from_str(requests.last().ok_or("nothing was sent")?)?;

@@ -106,7 +106,8 @@ async fn main() -> Result<(), haft::Error> {
         .fetch_tools(async |_: TurnContext| Ok::<Vec<Tool>, BoxError>(vec![get_weather()?]))
         .turn_input("fetch-tools", fetch_and_register)
         .build()?;
-    let report = runner.run(TurnInput::new("You help.").user("How is the weather?")).await?;
-    println!("{}: {}", report.outcome, report.text());
+    let input = TurnInput::new("You help.").user("How is the weather?");
+    let report = runner.run(input).await?.into_result()?;
+    println!("{}: {report}", report.outcome);
     Ok(())
 }

@@ -86,13 +86,13 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .tool(load_skill)
         .turn_input("restore-skills", restore_skills)
         .build()?;
-    let report = runner.run(TurnInput::new("You help with orders.")).await?;
+    let report = runner.run(TurnInput::new("You help with orders.")).await?.into_result()?;
     for call in &report.calls {
         match &call.error {
             Some(error) => println!("{} failed: {}", call.tool(), error.message),
             None => println!("{} succeeded", call.tool()),
         }
     }
-    println!("{}", report.text());
+    println!("{report}");
     Ok(())
 }

@@ -35,10 +35,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     if let Ok(url) = var("OPENAI_BASE_URL") {
         model = model.base_url(url);
     }
-    let model = model.key(var("OPENAI_API_KEY")?).build()?;
-    let runner = TurnRunner::builder(model).tool(get_weather()?).build()?;
+    let key = var("OPENAI_API_KEY").map_err(|_| "set OPENAI_API_KEY to your key")?;
+    let runner = TurnRunner::builder(model.key(key).build()?).tool(get_weather()?).build()?;
     let input = TurnInput::new("You are a weather service.").user("Is it warm in Paris?");
-    let report = runner.run(input).await?;
-    println!("{} ({} calls, {})", report.text(), report.calls.len(), report.outcome);
+    // A turn that fails is a report, too; `into_result` makes it an error with the reason.
+    let report = runner.run(input).await?.into_result()?;
+    println!("{report} ({} calls)", report.calls.len());
     Ok(())
 }

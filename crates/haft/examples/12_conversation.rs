@@ -22,7 +22,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             // Memories outlive the conversation, because they belong to the user.
             .memory_scope(MemoryScope::user("ada"))
             .user(text);
-        println!("> {text}\n{}", runner.run(input).await?.text());
+        println!("> {text}\n{}", runner.run(input).await?.into_result()?);
     }
     let turns = runner.list_turns(TurnQuery::default().conversation("support-7")).await?;
     println!("{} turns", turns.len());

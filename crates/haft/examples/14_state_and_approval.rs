@@ -52,8 +52,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             true
         })
         .build()?;
-    let report = runner.run(TurnInput::new("You answer mails.").user("Tell Ada.")).await?;
-    println!("{}", report.text());
+    let input = TurnInput::new("You answer mails.").user("Tell Ada.");
+    println!("{}", runner.run(input).await?.into_result()?);
     assert_eq!(outbox.send("eve@example.org: Hello.".to_owned())?, 2);
     Ok(())
 }

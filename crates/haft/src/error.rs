@@ -19,12 +19,14 @@ macro_rules! gather_errors {
         /// async fn main() -> Result<(), haft::Error> {
         ///     let script = ScriptExecutor::parse("steps:\n  - say: Hello.\n")?;
         ///     let runner = TurnRunner::builder(script).build()?;
-        ///     let report = runner.run(TurnInput::new("You greet.")).await?;
-        ///     assert_eq!(report.text(), "Hello.");
+        ///     let report = runner.run(TurnInput::new("You greet.")).await?.into_result()?;
+        ///     assert_eq!(report.to_string(), "Hello.");
         ///     Ok(())
         /// }
         /// ```
-        #[derive(Debug, thiserror::Error)]
+        ///
+        /// `Debug`, which a program prints whose `main` returns an error, is the message with its causes.
+        #[derive(thiserror::Error)]
         #[non_exhaustive]
         pub enum Error {
             $($(#[cfg(feature = $feature)])? $(#[$doc])* #[error(transparent)] $variant(#[from] $error),)*
@@ -83,6 +85,8 @@ gather_errors! {
     InvalidRunner(crate::turn::InvalidRunner);
     /// A turn could not be started or resumed.
     Turn(crate::turn::TurnError);
+    /// A turn did not complete.
+    Stopped(crate::turn::TurnStopped);
     /// A turn has no answer of the expected type.
     Answer(haft_core::answer::AnswerError);
     /// A script was refused.
@@ -122,6 +126,8 @@ gather_errors! {
     /// YAML could not be queried.
     Yaml(haft_artifacts::yaml::YamlError) if "formats";
 }
+
+haft_core::debug_as_message!(Error);
 
 impl Coded for Error {
     fn code(&self) -> ErrorCode {

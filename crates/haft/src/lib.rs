@@ -90,7 +90,7 @@
 //! | `foreign-schemas` | yes | tools and gates with JSON Schemas from outside, such as those of MCP servers |
 //! | `testing` | no | generators of arguments, and the proof that schema and handler agree |
 //! | `conformance` | no | suites that check whether custom stores and readers keep their contracts |
-//! | `schemars` | no | `SerdeArgs`: types that derive serde and schemars as arguments |
+//! | `schemars` | no | `SerdeArgs`: types that derive serde and schemars as arguments; JSON Schemas of events and recordings |
 //! | `formats` | yes | artifacts in Markdown, YAML, XML and CSV |
 //! | `sqlite` | no | `stores::SqliteStore` and `stores::TurnDir`: turns in a file; links the SQLite library of the system |
 //! | `sqlite-bundled` | no | `sqlite` with a SQLite that is compiled and linked statically |

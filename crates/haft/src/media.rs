@@ -9,8 +9,8 @@ pub use haft_core::media::{
 #[cfg(feature = "http")]
 #[doc(inline)]
 pub use haft_tools::readers::{
-    FetchDeadlines, FetchError, FetchResponse, Fetcher, FetcherBuilder, HttpPhase, HttpReader,
-    UrlPolicy, UrlRefusal,
+    ErrorBody, FetchDeadlines, FetchError, FetchRequest, FetchResponse, Fetcher, FetcherBuilder,
+    HttpMethod, HttpPhase, HttpReader, UrlPolicy, UrlRefusal,
 };
 #[doc(inline)]
 pub use haft_tools::readers::{

@@ -5,7 +5,7 @@
 //! tool calls of the step are executed, and the next iteration sees their results, until a step ends the dispatch.
 //! Every step is journaled before its effects, so that [`TurnRunner::resume`] continues where a process stopped.
 //!
-//! Internally, `machine` decides what happens next and `driver` performs it.
+//! Internally, `driver` runs a turn, in the order that `driver/order` says, and `log` knows where the turn stands.
 
 mod answers;
 mod calls;
@@ -22,14 +22,16 @@ mod input;
 mod journal;
 mod lease;
 mod limits;
-mod machine;
+mod log;
 mod prices;
 mod query_tools;
 mod recorder;
 mod rendering;
 mod report;
 mod runner;
+mod seed;
 mod shared_turn;
+mod stopped;
 mod stored_turns;
 mod task;
 mod timed;
@@ -70,8 +72,9 @@ pub use self::gates::{
 pub use self::history::{SentRequest, StepHistory, TurnHistory};
 pub use self::input::TurnInput;
 pub use self::limits::{Deadlines, Limit, Limits};
-pub use self::prices::{CostLimit, TokenPrices};
+pub use self::prices::{CostLimit, PriceTable, TokenPrices};
 pub use self::rendering::{RenderedRequest, TurnArtifact};
 pub use self::report::{TurnError, TurnOutcome, TurnReport, TypedReport};
 pub use self::runner::{InvalidRunner, TurnRunner, TurnRunnerBuilder};
+pub use self::stopped::TurnStopped;
 pub(crate) use self::timed::TimedStore;

@@ -30,7 +30,7 @@ async fn main() -> Result<()> {
     for call in &report.calls {
         println!("{} {}: {}", call.tool(), call.raw().to_text(), call.state());
     }
-    println!("{}", report.text());
+    println!("{}", report.into_result()?);
     Ok(())
 }
 

@@ -22,7 +22,7 @@ use futures_core::Stream;
 use haft::events::{EventFilter, EventHub, ReceivedEvent, Subscription};
 use haft::tools::ToolEffect;
 use haft::turn::{SettleError, TurnError};
-use haft::{Tool, ToolArgs, ToolFailure, TurnInput, TurnRunner};
+use haft::{Tool, ToolArgs, ToolFailure, TurnInput, TurnReport, TurnRunner};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -72,8 +72,17 @@ async fn start_turn(
     // The subscription comes first, so that it has every event.
     let events = TurnEvents(server.hub.subscribe(EventFilter::turn(id.as_str())));
     let input = TurnInput::new("You help in a shop.").id(id).user(new.prompt);
-    tokio::spawn(server.runner.run(input));
+    tokio::spawn(run_turn(server.runner.run(input)));
     Sse::new(events).keep_alive(KeepAlive::default())
+}
+
+/// Tells the operator about a turn that did not complete. The browser learns it from the events.
+#[expect(clippy::print_stderr, reason = "the operator of an example reads standard error")]
+async fn run_turn(turn: impl Future<Output = Result<TurnReport, TurnError>>) {
+    let report = turn.await.map_err(haft::Error::from);
+    if let Err(error) = report.and_then(|report| Ok(report.into_result()?)) {
+        eprintln!("{error:?}");
+    }
 }
 
 /// The events of one turn. The stream ends when the turn does.

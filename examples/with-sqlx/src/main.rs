@@ -83,9 +83,9 @@ async fn main() -> Result<()> {
         .tool(order_product(pool.clone())?)
         .dir(&turns)
         .build()?;
-    let report =
-        runner.run(TurnInput::new("You keep a shop.").user("Order three blue mugs.")).await?;
-    println!("{} ({} calls, {})", report.text(), report.calls.len(), report.outcome);
+    let input = TurnInput::new("You keep a shop.").user("Order three blue mugs.");
+    let report = runner.run(input).await?.into_result()?;
+    println!("{report} ({} calls, {})", report.calls.len(), report.outcome);
 
     let stock: i64 =
         sqlx::query_scalar("SELECT stock FROM products WHERE id = 2").fetch_one(&pool).await?;

@@ -47,6 +47,7 @@ pub use self::replay::ReplayExecutor;
 /// # }
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Recording {
     #[serde(flatten)]

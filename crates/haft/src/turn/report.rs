@@ -7,7 +7,7 @@ use std::time::Duration;
 use haft_core::answer::{AnswerError, decode_answer};
 use haft_core::args::FromArgs;
 use haft_core::call::{CallState, RecordId, ToolCall};
-use haft_core::context::{HistoryError, RecordError};
+use haft_core::context::{HistoryError, RecordError, Signal};
 use haft_core::error::{Coded, ErrorCode, codes};
 use haft_core::event::{DispatchStatus, ErrorReport};
 use haft_core::pipeline::Stage;
@@ -18,8 +18,13 @@ use haft_core::usage::Usage;
 use serde::{Deserialize, Serialize};
 
 use super::limits::Limit;
+use super::recorder::MaybeStoreFailure as _;
+use super::stopped::{TurnStopped, write_stop};
 
 /// How a turn ended, and its results.
+///
+/// A turn that fails is a report, too. [`into_result`](Self::into_result) makes it an error, so that `?` ends the program
+/// with the reason. Printing a report prints the reply of the assistant, or why there is none.
 ///
 /// ```
 /// use haft::executors::ScriptExecutor;
@@ -30,8 +35,9 @@ use super::limits::Limit;
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let roll = Tool::builder("roll").description("Rolls.").handler(|| "4").build()?;
 /// let script = ScriptExecutor::parse(r#"{"steps": [{"call": {"roll": {}}}, {"say": "4!"}]}"#)?;
-/// let report = TurnRunner::builder(script).tool(roll).build()?.run(TurnInput::new("Play.")).await?;
-/// assert_eq!((report.outcome.clone(), report.text()), (TurnOutcome::Completed, "4!"));
+/// let runner = TurnRunner::builder(script).tool(roll).build()?;
+/// let report = runner.run(TurnInput::new("Play.")).await?.into_result()?;
+/// assert_eq!((report.outcome.clone(), report.to_string().as_str()), (TurnOutcome::Completed, "4!"));
 /// assert_eq!((report.iterations, report.calls.len()), (2, 1));
 /// assert_eq!(report.unknown_calls().count(), 0);
 /// # Ok(())
@@ -61,7 +67,34 @@ pub struct TurnReport {
     pub duration: Duration,
 }
 
+/// The reply of the assistant, if the turn completed; otherwise how and why the turn stopped.
+impl fmt::Display for TurnReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.outcome == TurnOutcome::Completed {
+            return f.write_str(self.text());
+        }
+        write_stop(self, f)?;
+        match self.error.as_ref().and_then(|error| error.cause.as_ref()) {
+            Some(cause) => write!(f, ": {cause}"),
+            None => Ok(()),
+        }
+    }
+}
+
 impl TurnReport {
+    /// The report of a turn that completed. Every other turn is an error: `runner.run(input).await?.into_result()?` ends
+    /// the program with the reason.
+    ///
+    /// # Errors
+    ///
+    /// The turn failed, was cancelled, reached a limit, or waits. The error has the report.
+    pub fn into_result(self) -> Result<Self, TurnStopped> {
+        match self.outcome {
+            TurnOutcome::Completed => Ok(self),
+            _ => Err(TurnStopped::new(self)),
+        }
+    }
+
     /// The text of the last message of the assistant.
     #[must_use]
     pub fn text(&self) -> &str {
@@ -78,11 +111,7 @@ impl TurnReport {
     pub fn answer<T: FromArgs>(&self) -> Result<T, AnswerError> {
         match &self.outcome {
             TurnOutcome::Completed => decode_answer(self.text()),
-            outcome => {
-                let error = self.error.as_ref().map(|it| format!(": {}", it.message));
-                let status = format!("{outcome}{}", error.unwrap_or_default());
-                Err(AnswerError::NotCompleted { status })
-            }
+            outcome => Err(AnswerError::NotCompleted { status: outcome.to_string() }),
         }
     }
 
@@ -117,8 +146,11 @@ pub struct TypedReport<T> {
 pub enum TurnOutcome {
     /// The dispatch was acknowledged.
     Completed,
-    /// Something failed; the report has the error.
-    Failed,
+    /// Something failed. The report has the error, with its code and its causes.
+    Failed {
+        /// The message of the error.
+        reason: String,
+    },
     /// It was cancelled.
     Cancelled {
         /// The reason.
@@ -137,12 +169,12 @@ pub enum TurnOutcome {
     },
 }
 
-/// The outcome in words, such as `completed` or `cancelled: the user left`.
+/// The outcome in words, with the reason: `completed`, or `cancelled: the user left`.
 impl fmt::Display for TurnOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Completed => f.write_str("completed"),
-            Self::Failed => f.write_str("failed"),
+            Self::Failed { reason } => write!(f, "failed: {reason}"),
             Self::Cancelled { reason } => write!(f, "cancelled: {reason}"),
             Self::LimitReached { limit } => write!(f, "reached its limit of {limit}"),
             Self::Waiting { gates } => {
@@ -154,10 +186,14 @@ impl fmt::Display for TurnOutcome {
 }
 
 impl TurnOutcome {
+    fn failed(error: &ErrorReport) -> Self {
+        Self::Failed { reason: error.message.to_string() }
+    }
+
     pub(super) fn status(&self) -> TurnStatus {
         match self {
             Self::Completed => TurnStatus::Completed,
-            Self::Failed => TurnStatus::Failed,
+            Self::Failed { .. } => TurnStatus::Failed,
             Self::Cancelled { .. } => TurnStatus::Cancelled,
             Self::LimitReached { .. } => TurnStatus::LimitReached,
             Self::Waiting { .. } => TurnStatus::Waiting,
@@ -181,17 +217,12 @@ impl Conclusion {
     }
 
     pub(super) fn failed(error: impl Into<Box<ErrorReport>>) -> Self {
-        Self { outcome: TurnOutcome::Failed, error: Some(error.into()), is_final: true }
+        let error = error.into();
+        Self { outcome: TurnOutcome::failed(&error), error: Some(error), is_final: true }
     }
 
     pub(super) fn cancelled(reason: String) -> Self {
         Self::stored(TurnOutcome::Cancelled { reason }, None)
-    }
-
-    pub(super) fn limit_reached(limit: Limit) -> Self {
-        let message = format!("the turn came to its limit of {limit}");
-        let error = ErrorReport::coded(codes::LIMIT_REACHED, message);
-        Self::stored(TurnOutcome::LimitReached { limit }, Some(error))
     }
 
     /// The attempt to run a turn that waits at gates.
@@ -209,13 +240,22 @@ impl Conclusion {
         Self { is_final: false, ..self }
     }
 
+    /// The attempt to run a turn for which something could not be stored. A backend that fails ends the attempt and not
+    /// the turn.
+    pub(super) fn not_stored(error: &RecordError) -> Self {
+        let is_final = !error.is_store_failure();
+        let error = ErrorReport::of(error).at(FailurePoint::Store.as_str());
+        Self { is_final, ..Self::failed(error) }
+    }
+
     /// The conclusion of a turn whose end could not be stored: it did not happen.
-    pub(super) fn not_stored(self, error: Box<ErrorReport>) -> Self {
+    pub(super) fn not_ended(self, error: ErrorReport) -> Self {
         let outcome = match self.outcome {
-            TurnOutcome::Completed => TurnOutcome::Failed,
+            TurnOutcome::Completed => TurnOutcome::failed(&error),
             other => other,
         };
-        Self { outcome, error: self.error.or(Some(error)), is_final: false }
+        let error = self.error.or_else(|| Some(Box::new(error)));
+        Self { outcome, error, is_final: false }
     }
 
     pub(super) fn is_completed(&self) -> bool {
@@ -225,10 +265,28 @@ impl Conclusion {
     pub(super) fn dispatch_status(&self) -> DispatchStatus {
         match self.outcome {
             TurnOutcome::Completed => DispatchStatus::Ack,
-            TurnOutcome::Failed => DispatchStatus::Nack,
+            TurnOutcome::Failed { .. } => DispatchStatus::Nack,
             TurnOutcome::Cancelled { .. } | TurnOutcome::Waiting { .. } => DispatchStatus::Aborted,
             TurnOutcome::LimitReached { .. } => DispatchStatus::LimitReached,
         }
+    }
+}
+
+/// How a dispatch ends that was signalled.
+impl From<Signal> for Conclusion {
+    fn from(signal: Signal) -> Self {
+        match signal {
+            Signal::Nack { error } => Self::failed(error),
+            _ => Self::completed(),
+        }
+    }
+}
+
+impl From<Limit> for Conclusion {
+    fn from(limit: Limit) -> Self {
+        let message = format!("the turn came to its limit of {limit}");
+        let error = ErrorReport::coded(codes::LIMIT_REACHED, message);
+        Self::stored(TurnOutcome::LimitReached { limit }, Some(error))
     }
 }
 
@@ -281,7 +339,7 @@ impl LogTopic {
 }
 
 /// A turn could not be created or resumed. Nothing was run.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum TurnError {
     /// The input was refused.
@@ -328,6 +386,8 @@ pub enum TurnError {
         differences: Vec<String>,
     },
 }
+
+haft_core::debug_as_message!(TurnError);
 
 impl From<HistoryError> for TurnError {
     fn from(error: HistoryError) -> Self {

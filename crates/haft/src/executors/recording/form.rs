@@ -19,6 +19,7 @@ use super::InvalidRecording;
 
 /// What every recording begins with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub(super) struct Versioned {
     format: String,
     version: u32,
@@ -65,6 +66,7 @@ pub(super) struct RecordingForm {
 
 /// A tool as the model saw it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct ToolForm {
     pub(super) name: String,
@@ -75,6 +77,7 @@ pub(super) struct ToolForm {
 
 /// What an executor did in one iteration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct StepForm {
     pub(super) iteration: u32,
@@ -98,6 +101,7 @@ pub(super) struct StepForm {
 /// A request as it was sent. Most of it is the beginning of the request before, which is not repeated: a recording grows
 /// with the turn, and not with its square.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct RequestForm {
     pub(super) model: String,
@@ -126,6 +130,7 @@ impl RequestForm {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct FailureForm {
     /// Nothing in recordings that say only that the executor failed.
@@ -136,6 +141,7 @@ pub(super) struct FailureForm {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct ThoughtForm {
     pub(super) text: String,
@@ -146,6 +152,7 @@ pub(super) struct ThoughtForm {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct MessageForm {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -156,6 +163,7 @@ pub(super) struct MessageForm {
 
 /// A call that the model asked for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct ProposalForm {
     pub(super) id: CallId,
@@ -198,6 +206,7 @@ impl ProposalForm {
 
 /// A call and its results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct CallForm {
     pub(super) id: RecordId,
@@ -219,6 +228,7 @@ fn raw(text: &str, tool: &str, id: RecordId) -> Result<RawArgs, InvalidRecording
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) enum OutcomeForm {
     Text(String),
@@ -228,6 +238,7 @@ pub(super) enum OutcomeForm {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct PartForm {
     pub(super) kind: ArtifactKind,
@@ -236,6 +247,7 @@ pub(super) struct PartForm {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub(super) enum ContentForm {
     Text(String),

@@ -165,10 +165,13 @@ fn artifact_handle(ctx: &StepContext, name: &str) -> Result<String, StepError> {
         let what = format!("`{{{{ handle.{name} }}}}`: no call of `{name}` and no such record");
         return Err(StepError::new(what));
     };
-    ctx.dispatch().artifacts().handles_of(call.id()).into_iter().next().ok_or_else(|| {
-        StepError::new(format!(
-            "`{{{{ handle.{name} }}}}`: what `{name}` gave is no artifact; small results are shown in full"
-        ))
+    let handle = ctx.dispatch().artifacts().handles_of(call.id()).into_iter().next();
+    handle.ok_or_else(|| {
+        let reason = match &call.error {
+            Some(error) => format!("the call of `{name}` failed: {}", error.message),
+            None => format!("what `{name}` gave is no artifact; small results are shown in full"),
+        };
+        StepError::new(format!("`{{{{ handle.{name} }}}}`: {reason}"))
     })
 }
 
