@@ -23,13 +23,13 @@ use serde::Deserialize;
 
 pub(super) use self::agent_servers::ConnectedServers;
 pub(crate) use self::agent_servers::describe_problem;
-use self::oauth::{OAuthTable, token_error};
+use self::oauth::{OAuthTable, login_hint, token_error};
 use self::pin_file::PinFile;
 use self::process::ServerProcess;
 use self::token_file::TokenFile;
 use super::command::{INSTALL_HINT, find_program_problem, program_path, resolve_program};
 use super::source::AgentFileError;
-use super::tool_keys::{EffectKey, parse_timeout};
+use super::tool_keys::{EffectKey, deserialize_variable_names, parse_timeout};
 
 /// An MCP server whose tools the agent uses: a program (`argv`) or an address (`url`).
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -41,7 +41,7 @@ pub(crate) struct McpServerTable {
     /// Working directory of the program; default: the agent's directory.
     dir: Option<PathBuf>,
     /// Environment variables that the program receives in addition to `PATH`.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "deserialize_variable_names")]
     env: Vec<String>,
     /// Address of a server that speaks streamable HTTP, such as `https://example.com/mcp`.
     url: Option<String>,
@@ -209,6 +209,29 @@ impl McpServerTable {
         Ok((oauth.client(url, tokens)?, oauth.redirect_port()))
     }
 
+    /// What the server says when it refuses access without tokens, or with those that there are; nothing if it does not
+    /// refuse, or cannot be reached.
+    pub(super) async fn find_challenge(
+        &self,
+        name: &str,
+        agent_dir: &Path,
+        spools: Arc<DirSpoolStore>,
+    ) -> Option<String> {
+        let (oauth, url) = self.login_table().ok()?;
+        let server = match oauth.authorize((name, url), agent_dir).await {
+            Ok(server) => server,
+            Err(_) => HttpServer::new(url),
+        };
+        let mut options = McpOptions::default();
+        options.protocol = self.protocol.into();
+        options.connect_timeout = CHALLENGE_TIMEOUT;
+        let endpoint = McpEndpoint::http(server);
+        match McpTools::connect_with(name, endpoint, spools, options).await {
+            Err(McpClientError::Unauthorized { challenge, .. }) => Some(challenge),
+            _ => None,
+        }
+    }
+
     /// Removes the tokens of the login, and returns whether there were any.
     pub(super) fn remove_tokens(
         &self,
@@ -261,11 +284,7 @@ impl McpServerTable {
         pins: &PinFile,
     ) -> Result<McpTools, AgentFileError> {
         let mut options = McpOptions::default();
-        options.protocol = match self.protocol {
-            ProtocolKey::Auto => ProtocolChoice::Auto,
-            ProtocolKey::Initialize => ProtocolChoice::Initialize,
-            ProtocolKey::Discover => ProtocolChoice::Discover,
-        };
+        options.protocol = self.protocol.into();
         options.prefix = match self.prefix {
             PrefixKey::Collision => PrefixPolicy::OnCollision,
             PrefixKey::Always => PrefixPolicy::Always,
@@ -294,7 +313,13 @@ impl McpServerTable {
             _ => self.endpoint(agent_dir)?,
         };
         let connected = McpTools::connect_with(name, endpoint, spools, options).await;
-        connected.map_err(|error| explain_failure(&error, process.as_ref()))
+        connected.map_err(|error| match (&error, &self.oauth) {
+            (McpClientError::Unauthorized { .. }, Some(oauth)) if oauth.has_login() => {
+                let hint = login_hint(name, agent_dir);
+                AgentFileError::whole_file(error.to_string()).hint(hint)
+            }
+            _ => explain_failure(&error, process.as_ref()),
+        })
     }
 
     fn endpoint(
@@ -329,6 +354,16 @@ impl McpServerTable {
             env.collect(),
         );
         Ok((McpEndpoint::streams(process.clone()), Some(process)))
+    }
+}
+
+impl From<ProtocolKey> for ProtocolChoice {
+    fn from(key: ProtocolKey) -> Self {
+        match key {
+            ProtocolKey::Auto => Self::Auto,
+            ProtocolKey::Initialize => Self::Initialize,
+            ProtocolKey::Discover => Self::Discover,
+        }
     }
 }
 
@@ -375,3 +410,6 @@ fn add_tools(tools: &mut Vec<Tool>, server: &McpTools) {
 
 /// How long a server may take to start. A package runner may have to download it first.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// How long a server may take to refuse access.
+const CHALLENGE_TIMEOUT: Duration = Duration::from_secs(30);

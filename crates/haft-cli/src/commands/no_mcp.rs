@@ -1,16 +1,10 @@
 //! What `haft check` says about MCP servers, in a build without the feature `mcp`.
 
 use crate::agent::Agent;
-
-/// What a server costs. There is none.
-pub(super) struct ServerCost {
-    pub(super) server: String,
-    pub(super) tools: usize,
-    pub(super) tokens: u64,
-}
+use crate::output::ServerToolCount;
 
 /// What the MCP servers of an agent cost.
-pub(super) const fn server_costs(_: &Agent) -> Vec<ServerCost> {
+pub(super) const fn server_costs(_: &Agent) -> Vec<ServerToolCount> {
     Vec::new()
 }
 

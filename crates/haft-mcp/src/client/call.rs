@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::arguments;
 use super::connection::{Connection, LiveConnection, challenge_of, error_text};
-use super::elicitation::{answer_elicitation, input_response};
+use super::elicitation::{Asker, answer_elicitation, input_response};
 use super::error::McpClientError;
 use super::handler::{RunningCall, RunningCalls};
 use super::results::ResultReader;
@@ -208,7 +208,8 @@ impl Connection {
         for (key, request) in required.input_requests.unwrap_or_default() {
             let response = match request {
                 InputRequest::Elicitation(request) => {
-                    let result = answer_elicitation(&self.server, call, request.params).await;
+                    let asker = Asker { server: &self.server, question: Some(&key) };
+                    let result = answer_elicitation(asker, call, request.params).await;
                     input_response(&result)
                 }
                 InputRequest::CreateMessage(_) => {

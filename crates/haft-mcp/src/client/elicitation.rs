@@ -8,9 +8,17 @@ use serde_json::{Map, Value, json};
 
 use super::handler::RunningCall;
 
+/// Where a question comes from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asker<'a> {
+    pub(super) server: &'a str,
+    /// The name that the server gave the question, which the gate passes on.
+    pub(super) question: Option<&'a str>,
+}
+
 /// Asks the question at a gate. A refusal, a missing decision and a context without gates are answers as well.
 pub(super) async fn answer_elicitation(
-    server: &str,
+    asker: Asker<'_>,
     call: &Arc<RunningCall>,
     request: ElicitRequestParams,
 ) -> ElicitResult {
@@ -20,7 +28,7 @@ pub(super) async fn answer_elicitation(
         }
         _ => None,
     };
-    let Some(gate) = gate_request(server, request) else {
+    let Some(gate) = gate_request(asker, request) else {
         return ElicitResult::new(ElicitationAction::Decline);
     };
     let waiting = call.begin_question();
@@ -40,22 +48,26 @@ pub(super) async fn answer_elicitation(
 }
 
 /// The gate of a question, or `None` for one of an unknown sort.
-fn gate_request(server: &str, request: ElicitRequestParams) -> Option<GateRequest> {
+fn gate_request(asker: Asker<'_>, request: ElicitRequestParams) -> Option<GateRequest> {
+    let Asker { server, question } = asker;
+    let mut payload = Map::from_iter([("server".to_owned(), server.into())]);
+    payload.extend(question.map(|name| ("name".to_owned(), name.into())));
     match request {
         ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } => {
             let schema = serde_json::to_value(&requested_schema).ok()?;
-            let payload = json!({"server": server, "message": bounded(&message)});
-            let reason = format!("The MCP server `{server}` asks: {}", bounded(&message));
-            Some(GateRequest::new(reason).payload(payload).schema(schema))
+            let message = bounded(&message);
+            let reason = format!("The MCP server `{server}` asks: {message}");
+            payload.insert("message".to_owned(), message.into());
+            Some(GateRequest::new(reason).payload(payload.into()).schema(schema))
         }
         ElicitRequestParams::UrlElicitationParams { message, url, .. } => {
-            let payload = json!({"server": server, "message": bounded(&message), "url": url});
-            let reason = format!(
-                "The MCP server `{server}` asks you to open {url} yourself: {}",
-                bounded(&message)
-            );
+            let message = bounded(&message);
+            let reason =
+                format!("The MCP server `{server}` asks you to open {url} yourself: {message}");
+            payload.insert("message".to_owned(), message.into());
+            payload.insert("url".to_owned(), url.into());
             let schema = json!({"type": "boolean", "const": true});
-            Some(GateRequest::new(reason).payload(payload).schema(schema))
+            Some(GateRequest::new(reason).payload(payload.into()).schema(schema))
         }
         _ => None,
     }

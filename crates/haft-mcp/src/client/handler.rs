@@ -20,7 +20,7 @@ use rmcp::model::{
 use rmcp::service::{InboundStreamOrigin, NotificationContext, RequestContext, RoleClient};
 use tokio::time::Instant;
 
-use super::elicitation::answer_elicitation;
+use super::elicitation::{Asker, answer_elicitation};
 
 /// The calls of a connection that are running.
 #[derive(Clone, Debug, Default)]
@@ -158,7 +158,10 @@ impl ClientHandler for ConnectionHandler {
         context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
         match self.calls.of_request(&context.extensions) {
-            Some(call) => Ok(answer_elicitation(&self.server, &call, request).await),
+            Some(call) => {
+                let asker = Asker { server: &self.server, question: None };
+                Ok(answer_elicitation(asker, &call, request).await)
+            }
             // Outside of a call there is no user to ask.
             None => Ok(ElicitResult::new(ElicitationAction::Cancel)),
         }
@@ -171,11 +174,11 @@ impl ClientHandler for ConnectionHandler {
     ) {
         let Some(call) = self.calls.by_token(&params.progress_token) else { return };
         call.touch();
-        let message = params.message.clone().unwrap_or_else(|| "progress".to_owned());
+        let message = params.message.unwrap_or_default();
         let payload = serde_json::json!({
             "server": &*self.server, "progress": params.progress, "total": params.total,
         });
-        call.ctx.log(LogLevel::Info, "mcp.progress", &message, Some(payload));
+        call.ctx.log(LogLevel::Info, PROGRESS, &message, Some(payload));
     }
 
     async fn on_logging_message(
@@ -202,3 +205,6 @@ impl ClientHandler for ConnectionHandler {
         self.is_stale.store(true, Ordering::Release);
     }
 }
+
+/// The topic of the progress of a call. `McpServer` passes messages with this topic on as progress.
+const PROGRESS: &str = "progress";

@@ -8,9 +8,11 @@ use std::{fmt, io};
 
 use haft_core::BoxFuture;
 use haft_http::Secret;
+use haft_http::reqwest::Url;
 use rmcp::transport::AuthorizationManager;
 use rmcp::transport::auth::{
-    AuthError, AuthorizationCallback, AuthorizationRequest, OAuthClientConfig, OAuthState,
+    AuthError, AuthorizationCallback, AuthorizationRequest, CredentialStore as _,
+    OAuthClientConfig, OAuthState, WWWAuthenticateParams,
 };
 use tokio::time::timeout;
 
@@ -43,6 +45,7 @@ pub struct OAuthClient {
     url: String,
     grant: Grant,
     scopes: Vec<String>,
+    challenge: Option<String>,
 }
 
 #[derive(Clone)]
@@ -93,7 +96,7 @@ impl OAuthClient {
     #[must_use]
     pub fn login(url: impl Into<String>, tokens: Arc<dyn TokenStore>) -> Self {
         let grant = Grant::Login { tokens, registered: None };
-        Self { url: url.into(), grant, scopes: Vec::new() }
+        Self { url: url.into(), grant, scopes: Vec::new(), challenge: None }
     }
 
     /// Access of a program by the id and the secret that it was given. Tokens are only in memory, and a new one is
@@ -105,7 +108,7 @@ impl OAuthClient {
         secret: impl Into<Secret>,
     ) -> Self {
         let grant = Grant::ClientCredentials { id: client_id.into(), secret: secret.into() };
-        Self { url: url.into(), grant, scopes: Vec::new() }
+        Self { url: url.into(), grant, scopes: Vec::new(), challenge: None }
     }
 
     /// The client that the operator has registered at the authorization server, for a login. By default the client
@@ -125,21 +128,33 @@ impl OAuthClient {
         self
     }
 
+    /// What the server said when it refused access, which is in
+    /// [`McpClientError::Unauthorized`](super::McpClientError::Unauthorized): where its authorization server is
+    /// described, and what access it asks for. Servers may say that nowhere else.
+    #[must_use]
+    pub fn challenge(mut self, challenge: impl Into<String>) -> Self {
+        self.challenge = Some(challenge.into());
+        self
+    }
+
     /// Begins a login. The page of the login sends the browser to the redirect address, which must be of this machine.
     ///
     /// # Errors
     ///
     /// The server has no login, or does not respond.
     pub async fn start_login(&self, redirect_url: &str) -> Result<OAuthLogin, OAuthError> {
-        let Grant::Login { registered, .. } = &self.grant else {
+        let Grant::Login { registered, tokens } = &self.grant else {
             return Err(OAuthError::Failed(
                 "a program with credentials does not log in".to_owned(),
             ));
         };
         let mut request = AuthorizationRequest::new(redirect_url)
             .with_client_name("haft")
-            .with_scopes(self.scopes.iter().cloned())
+            .with_scopes(self.requested_scopes(tokens).await)
             .with_initial_scope_selection();
+        if let Some(challenge) = &self.challenge {
+            request = request.with_challenge(challenge);
+        }
         if let Some((id, secret)) = registered {
             request = request.with_preregistered_client(id);
             if let Some(secret) = secret {
@@ -158,6 +173,27 @@ impl OAuthClient {
         }
         let reason = "the server names a login page that is neither https nor on this machine";
         Err(OAuthError::Failed(reason.to_owned()))
+    }
+
+    /// What to ask for: what the operator says; or what was granted before and what the server misses, so that a login
+    /// for more access loses none. Nothing if the server is to name it.
+    async fn requested_scopes(&self, tokens: &Arc<dyn TokenStore>) -> Vec<String> {
+        let url = Url::parse(&self.url).ok();
+        let Some((challenge, url)) = self.challenge.as_ref().zip(url) else {
+            return self.scopes.clone();
+        };
+        let refusal = WWWAuthenticateParams::parse(challenge, &url);
+        if !self.scopes.is_empty() || !refusal.is_insufficient_scope() {
+            return self.scopes.clone();
+        }
+        let stored = UserCredentials(Arc::clone(tokens)).load().await.ok().flatten();
+        let mut scopes = stored.map(|it| it.granted_scopes).unwrap_or_default();
+        for missing in refusal.scope.iter().flat_map(|it| it.split_whitespace()) {
+            if !scopes.iter().any(|it| it == missing) {
+                scopes.push(missing.to_owned());
+            }
+        }
+        scopes
     }
 
     /// Obtains access: with the tokens of the login, or with the credentials of the program.

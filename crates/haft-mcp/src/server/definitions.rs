@@ -6,7 +6,7 @@ use std::time::Duration;
 use haft_core::Tool;
 use haft_core::tool::ToolEffect;
 use rmcp::model::{JsonObject, Tool as ToolDefinition, ToolAnnotations};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// What definitions say of the server.
 pub(crate) struct DefinitionOptions {
@@ -39,27 +39,28 @@ pub(crate) fn define_query(tool: &Tool, options: &DefinitionOptions) -> ToolDefi
     definition(tool, description, annotations(ToolEffect::ReadOnly).open_world(false))
 }
 
+/// A tool with the schema that a model gets, and not with the plain tree of [`InputSchema::describe`], in which clients
+/// find no arguments.
+///
+/// [`InputSchema::describe`]: haft_core::schema::InputSchema::describe
 fn definition(tool: &Tool, description: String, annotations: ToolAnnotations) -> ToolDefinition {
-    let schema = object_schema(tool.input_schema().describe());
-    ToolDefinition::new(tool.name().to_string(), description, schema).annotate(annotations)
+    let schema = match tool.input_schema().json_schema() {
+        Value::Object(schema) => schema,
+        _ => JsonObject::new(),
+    };
+    ToolDefinition::new(tool.name().to_string(), description, Arc::new(schema))
+        .annotate(annotations)
 }
 
+/// What a client may expect of a call. A client does not ask its user about a tool that is announced as read-only, and
+/// repeats a call of one that is announced as idempotent. Our idempotent tools are so only for one key, and each call of
+/// a client has a key of its own. Whether an effect destroys something is not known, so that nothing is said about it:
+/// clients then expect that it does.
 fn annotations(effect: ToolEffect) -> ToolAnnotations {
     match effect {
-        ToolEffect::ReadOnly => ToolAnnotations::new().read_only(true),
-        ToolEffect::Idempotent => ToolAnnotations::new().read_only(false).idempotent(true),
+        ToolEffect::ReadOnly => ToolAnnotations::new().read_only(true).destructive(false),
         _ => ToolAnnotations::new().read_only(false).idempotent(false),
     }
-}
-
-/// A schema as the protocol wants it: an object that says so.
-fn object_schema(schema: Value) -> Arc<JsonObject> {
-    let mut schema = match schema {
-        Value::Object(schema) => schema,
-        _ => Map::new(),
-    };
-    schema.entry("type").or_insert_with(|| "object".into());
-    Arc::new(schema)
 }
 
 /// A lifetime in the largest unit that divides it.
@@ -73,4 +74,31 @@ pub(crate) fn describe_lifetime(lifetime: Duration) -> String {
     };
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {unit}{plural}")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::describe_lifetime;
+
+    #[test]
+    fn a_lifetime_is_told_in_the_largest_unit_that_divides_it() {
+        #[track_caller]
+        fn check(seconds: u64, text: &str) {
+            assert_eq!(describe_lifetime(Duration::from_secs(seconds)), text);
+        }
+        check(0, "1 second");
+        check(1, "1 second");
+        check(59, "59 seconds");
+        check(60, "1 minute");
+        check(61, "61 seconds");
+        check(3_540, "59 minutes");
+        check(3_600, "1 hour");
+        check(5_400, "90 minutes");
+        check(82_800, "23 hours");
+        check(86_400, "1 day");
+        check(90_000, "25 hours");
+        check(1_209_600, "14 days");
+    }
 }

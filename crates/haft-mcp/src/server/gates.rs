@@ -22,6 +22,9 @@ const REPLY_TIMEOUT: Duration = Duration::from_secs(60 * 60);
 /// The field of the form of a question whose decision is not an object.
 const VALUE_FIELD: &str = "value";
 
+/// The key of an approval. A question of another server, which names it itself, cannot have it.
+const APPROVAL_KEY: &str = "approval";
+
 /// The field of the form that approves a call.
 const APPROVE_FIELD: &str = "approve";
 
@@ -85,10 +88,11 @@ pub(super) fn input_request(gate: &Gate) -> (String, InputRequest) {
 /// id.
 fn input_key(gate: &Gate) -> String {
     if gate.approval {
-        return "approval".to_owned();
+        return APPROVAL_KEY.to_owned();
     }
     let is_plain = |it: &str| {
         (1..=64).contains(&it.len())
+            && it != APPROVAL_KEY
             && it.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte))
     };
     let name = gate.payload.get("name").and_then(Value::as_str).filter(|it| is_plain(it));

@@ -26,7 +26,7 @@ impl ServerShared {
                 let mut blocks = Vec::with_capacity(media.len());
                 let mut room = MAX_MEDIA_BYTES;
                 for item in media {
-                    blocks.push(media_block(item, &mut room).await);
+                    blocks.push(self.media_block(item, &mut room).await);
                 }
                 CallToolResult::success(blocks)
             }
@@ -47,6 +47,34 @@ impl ServerShared {
     /// An error that the model of the client can read.
     pub(super) fn error_result(&self, message: &str) -> CallToolResult {
         CallToolResult::error(vec![ContentBlock::text(self.limits.cut_error(message))])
+    }
+
+    /// A media item as a block of content, or a note if there is no room for it. A text that stands between media is a
+    /// text for clients too.
+    async fn media_block(&self, media: &Media, room: &mut u64) -> ContentBlock {
+        let (name, mime) = (media.filename(), media.mime_type());
+        let bytes = match media.bytes(*room).await {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                return ContentBlock::text(format!("`{name}` ({mime}) cannot be shown: {error}"));
+            }
+        };
+        *room = room.saturating_sub(bytes.len() as u64);
+        if mime == "text/plain"
+            && let Ok(text) = std::str::from_utf8(&bytes)
+            && self.limits.fits(text)
+        {
+            return ContentBlock::text(text);
+        }
+        let data = encode_base64(&bytes);
+        match media.kind() {
+            MediaKind::Image => ContentBlock::image(data, mime),
+            MediaKind::Audio => ContentBlock::audio(data, mime),
+            _ => {
+                let contents = ResourceContents::blob(data, format!("haft://media/{name}"));
+                ContentBlock::resource(contents.with_mime_type(mime))
+            }
+        }
     }
 
     /// Describes a large result: what it is and how to query it, and in a block of its own how it begins.
@@ -98,25 +126,4 @@ fn metadata(call: &ToolCall) -> MetaObject {
     meta.insert("haft/callId".to_owned(), Value::String(call.call_id().to_string()));
     meta.insert("haft/trust".to_owned(), Value::String(tier.to_owned()));
     meta
-}
-
-/// A media item as a block of content, or a note if there is no room for it.
-async fn media_block(media: &Media, room: &mut u64) -> ContentBlock {
-    let (name, mime) = (media.filename(), media.mime_type());
-    let bytes = match media.bytes(*room).await {
-        Ok(bytes) => bytes,
-        Err(error) => {
-            return ContentBlock::text(format!("`{name}` ({mime}) cannot be shown: {error}"));
-        }
-    };
-    *room = room.saturating_sub(bytes.len() as u64);
-    let data = encode_base64(&bytes);
-    match media.kind() {
-        MediaKind::Image => ContentBlock::image(data, mime),
-        MediaKind::Audio => ContentBlock::audio(data, mime),
-        _ => {
-            let contents = ResourceContents::blob(data, format!("haft://media/{name}"));
-            ContentBlock::resource(contents.with_mime_type(mime))
-        }
-    }
 }

@@ -1,5 +1,6 @@
 //! The MCP servers of an agent: connects to them and adds their tools.
 
+use std::io;
 use std::sync::Arc;
 
 use anyhow::Result;
@@ -26,10 +27,18 @@ impl Agent {
         &self.servers.all
     }
 
-    /// The client for the login of the user at an MCP server, and the port that the browser is sent to.
-    pub(crate) fn login_client(&self, server: &str) -> Result<(OAuthClient, u16)> {
-        let client = self.server_table(server)?.login_client(server, &self.dir);
-        Ok(client.map_err(|error| self.locate_in_server(error, server))?)
+    /// The client for the login of the user at an MCP server, and the port that the browser is sent to. Asks the server
+    /// for access first, because it may say only in its refusal how a login works.
+    pub(crate) async fn login_client(&self, server: &str) -> Result<(OAuthClient, u16)> {
+        let table = self.server_table(server)?;
+        let client = table.login_client(server, &self.dir);
+        let (client, port) = client.map_err(|error| self.locate_in_server(error, server))?;
+        let spool_dir = new_spool_dir()?;
+        let spools = Arc::new(DirSpoolStore::open(spool_dir.path())?.without_sync());
+        Ok(match table.find_challenge(server, &self.dir, spools).await {
+            Some(challenge) => (client.challenge(challenge), port),
+            None => (client, port),
+        })
     }
 
     /// Removes the tokens of a login at an MCP server, and returns whether there were any.
@@ -65,7 +74,7 @@ impl Agent {
             return Ok(Vec::new());
         }
         let mut pins = self.read_pins()?;
-        let spool_dir = tempfile::Builder::new().prefix("haft-mcp-").tempdir()?;
+        let spool_dir = new_spool_dir()?;
         // The results of a call are copied to the store of its turn.
         let spools = Arc::new(DirSpoolStore::open(spool_dir.path())?.without_sync());
         let (mut warnings, mut new_pins) = (Vec::new(), 0);
@@ -98,6 +107,11 @@ impl Agent {
         self.servers = ConnectedServers { all: servers, _spool_dir: Some(spool_dir) };
         Ok(warnings)
     }
+}
+
+/// Where large results of servers arrive.
+fn new_spool_dir() -> io::Result<TempDir> {
+    tempfile::Builder::new().prefix("haft-mcp-").tempdir()
 }
 
 /// A tool of an MCP server that is left out, for the user.

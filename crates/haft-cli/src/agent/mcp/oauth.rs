@@ -113,10 +113,7 @@ impl OAuthTable {
                 let message = format!("there is no access to the server: {error}");
                 let error = match error {
                     OAuthError::LoginRequired => {
-                        let dir = agent_dir.to_string_lossy();
-                        let (dir, name) = (quote_word(&dir), quote_word(name));
-                        let hint = format!("log in: haft mcp login {dir} {name}");
-                        AgentFileError::at(["oauth"], message).hint(hint)
+                        AgentFileError::at(["oauth"], message).hint(login_hint(name, agent_dir))
                     }
                     _ => AgentFileError::at(["oauth"], message),
                 };
@@ -124,6 +121,12 @@ impl OAuthTable {
             }
         }
     }
+}
+
+/// How the user gets access to a server.
+pub(super) fn login_hint(name: &str, agent_dir: &Path) -> String {
+    let dir = agent_dir.to_string_lossy();
+    format!("log in: haft mcp login {} {}", quote_word(&dir), quote_word(name))
 }
 
 /// The error of a directory for tokens that cannot be used.

@@ -10,11 +10,11 @@ use haft::artifacts::tokens::ExactCounter;
 use haft::artifacts::tokens::HeuristicCounter;
 use haft::artifacts::tokens::{Encoding, TokenCounter as _};
 use haft_mcp::client::{McpTools, OfferedTool};
-use serde_json::{Value, json};
 
 use super::super::{count_noun, print_text};
 use crate::agent::{Agent, describe_problem};
 use crate::args::{McpListArgs, McpPinArgs};
+use crate::output::{ServerLine, ServerProblem, ServerTool, ServerToolCount, to_line};
 use crate::terminal::{Terminal, TextRole, sanitize};
 use crate::user_error::UserError;
 
@@ -26,7 +26,7 @@ pub(super) async fn list_servers(args: &McpListArgs, terminal: &Terminal) -> Res
     for server in agent.servers() {
         let listing = ServerListing::new(&agent, server).await;
         match args.json {
-            true => text.push_str(&format!("{}\n", listing.to_json())),
+            true => text.push_str(&to_line(&listing.line())?),
             false => text.push_str(&listing.to_text(terminal)),
         }
     }
@@ -75,20 +75,13 @@ struct ListedTool {
     tokens: u64,
 }
 
-/// How many tools of a server an agent has, and how many tokens their definitions take in each request.
-pub(in crate::commands) struct ServerCost {
-    pub(in crate::commands) server: String,
-    pub(in crate::commands) tools: usize,
-    pub(in crate::commands) tokens: u64,
-}
-
 /// What the MCP servers of an agent cost.
-pub(in crate::commands) fn server_costs(agent: &Agent) -> Vec<ServerCost> {
+pub(in crate::commands) fn server_costs(agent: &Agent) -> Vec<ServerToolCount> {
     let cost = |server: &McpTools| {
         let tools = ListedTool::all(agent, server);
         let used: Vec<_> = tools.iter().filter(|it| it.tool.is_some()).collect();
         let tokens = used.iter().map(|it| it.tokens).sum();
-        ServerCost { server: server.name().to_owned(), tools: used.len(), tokens }
+        ServerToolCount { server: server.name().to_owned(), tools: used.len(), tokens }
     };
     agent.servers().iter().map(cost).collect()
 }
@@ -124,25 +117,24 @@ impl<'s> ServerListing<'s> {
         self.tools.iter().filter(|it| it.tool.is_some()).map(|it| it.tokens).sum()
     }
 
-    fn to_json(&self) -> Value {
-        let tools = self.tools.iter().map(|it| {
-            json!({
-                "name": it.offered.name,
-                "tool": it.tool.as_ref().map(|tool| tool.name().as_str()),
-                "tokens": it.tokens,
-                "hash": it.offered.digest.to_string(),
-                "changed": it.offered.is_changed(),
-                "findings": it.offered.findings.iter().map(ToString::to_string).collect::<Vec<_>>(),
-            })
+    fn line(&self) -> ServerLine<'_> {
+        let tools = self.tools.iter().map(|it| ServerTool {
+            name: &it.offered.name,
+            tool: it.tool.as_ref().map(|tool| tool.name().as_str()),
+            tokens: it.tokens,
+            hash: it.offered.digest.to_string(),
+            changed: it.offered.is_changed(),
+            findings: it.offered.findings.iter().map(ToString::to_string).collect(),
         });
         let problems = self.server.problems().into_iter();
-        json!({
-            "server": self.server.name(),
-            "description": self.description,
-            "tokens": self.tokens(),
-            "tools": tools.collect::<Vec<_>>(),
-            "problems": problems.map(|it| json!({"tool": it.tool, "reason": it.reason})).collect::<Vec<_>>(),
-        })
+        let problems = problems.map(|it| ServerProblem { tool: it.tool, reason: it.reason });
+        ServerLine {
+            server: self.server.name(),
+            description: self.description.as_deref(),
+            tokens: self.tokens(),
+            tools: tools.collect(),
+            problems: problems.collect(),
+        }
     }
 
     fn to_text(&self, terminal: &Terminal) -> String {

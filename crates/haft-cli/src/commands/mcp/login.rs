@@ -24,7 +24,7 @@ const MAX_RESPONSE_TIME: Duration = Duration::from_secs(2);
 /// Lets the user log in at an MCP server, and stores the tokens.
 pub(super) async fn log_in(args: &McpLoginArgs) -> Result<ExitCode> {
     let agent = Agent::load(&args.agent.agent)?;
-    let (client, port) = agent.login_client(&args.server)?;
+    let (client, port) = agent.login_client(&args.server).await?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
     let listener = listener.with_context(|| format!("cannot listen on port {port}"))?;
     let address = format!("http://{}", listener.local_addr()?);

@@ -12,11 +12,11 @@ use haft::stores::DirSpoolStore;
 use haft::turn::{Clock as _, SystemClock};
 use haft_mcp::McpProxy;
 use haft_mcp::proxy::{ProxiedCall, Upstream};
-use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use tokio::process::{Child, Command};
 
 use crate::args::{McpProxyArgs, ServerSpec};
+use crate::output::{ProxiedCallLine, to_line, whole_milliseconds};
 use crate::state_dir::state_dir;
 use crate::user_error::UserError;
 
@@ -126,17 +126,17 @@ fn record_calls(path: &Path) -> Result<impl Fn(&ProxiedCall) + Send + Sync + use
     let file = file.with_context(|| format!("cannot record calls in `{}`", path.display()))?;
     let file = Mutex::new(file);
     Ok(move |call: &ProxiedCall| {
-        let record = json!({
-            "at": SystemClock::new().now().to_string(),
-            "server": call.upstream,
-            "tool": call.tool,
-            "arguments": call.arguments,
-            "durationMs": call.duration.as_millis().min(u64::MAX.into()) as u64,
-            "answerBytes": call.answer_bytes,
-            "handles": call.handles,
+        let line = to_line(&ProxiedCallLine {
+            at: SystemClock::new().now(),
+            server: &call.upstream,
+            tool: &call.tool,
+            arguments: &call.arguments,
+            duration_ms: whole_milliseconds(call.duration),
+            answer_bytes: call.answer_bytes,
+            handles: &call.handles,
         });
         let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
         // A record that cannot be written does not stop the calls.
-        let _ = writeln!(file, "{record}");
+        let _ = line.map(|line| file.write_all(line.as_bytes()));
     })
 }

@@ -27,7 +27,7 @@ pub(super) async fn serve_agent(args: McpServeArgs, terminal: &Terminal) -> Resu
     let mut agent = Agent::load_protected(&args.agent.agent, &own)?;
     let options = args.http.map(|address| http_options(&args, address)).transpose()?;
     agent.prepare(args.trust, terminal).await?;
-    let store = open_or_create_store(&agent.store_address(&args.store)).await?;
+    let store = open_or_create_store(&agent.server_store_address(&args.store)).await?;
     let server = build_server(&args, &agent, store)?;
     match args.http.zip(options) {
         Some((address, options)) => serve_http(&server, address, &options).await?,
