@@ -59,8 +59,8 @@ async fn ask_shop(address: SocketAddr) -> Result<String, Box<dyn Error>> {
         .spools(spools)
         .tools(shop.tools(|_| false))
         .build()?;
-    let report = runner.run(TurnInput::new("You buy flowers.").user("Are there tulips?")).await?;
-    Ok(report.text().to_owned())
+    let input = TurnInput::new("You buy flowers.").user("Are there tulips?");
+    Ok(runner.run(input).await?.into_result()?.to_string())
 }
 // ANCHOR_END: client
 

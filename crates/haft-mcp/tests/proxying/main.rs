@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod bounds;
 #[cfg(test)]
+mod fuzz_target;
+#[cfg(test)]
 mod messages;
 #[cfg(test)]
 mod peer;

@@ -1,5 +1,6 @@
 //! What passes unchanged, and what happens when a side misbehaves.
 
+use haft_core::artifact::ArtifactKind;
 use serde_json::{Value, json};
 
 use crate::peer::{Chain, handles, proxy, text_result, texts, tool};
@@ -66,6 +67,23 @@ async fn the_list_has_the_tools_of_the_server_and_the_query_tools_and_stays_the_
     assert_eq!(chain.server.read().await["params"]["name"], "artifact_grep");
     let refused = chain.ask("tools/call", json!({"name": "secret_tool"})).await;
     assert_eq!(refused["error"]["code"], -32602);
+}
+
+#[tokio::test]
+async fn query_tools_have_the_schemas_that_a_model_gets() {
+    let mut chain = Chain::new(proxy());
+    let listed = chain.list(json!([tool("get")])).await;
+    let kinds = [ArtifactKind::TEXT, ArtifactKind::JSON];
+    let queries = haft::artifacts::standard_formats().query_tools(&kinds).unwrap();
+    let definitions = listed.as_array().unwrap();
+    assert_eq!((definitions.len(), queries.len() > 10), (queries.len() + 1, true));
+    let annotations =
+        json!({"readOnlyHint": true, "destructiveHint": false, "openWorldHint": false});
+    for (definition, query) in definitions.iter().skip(1).zip(&queries) {
+        assert_eq!(definition["name"], query.name().as_str());
+        assert_eq!(definition["inputSchema"], query.input_schema().json_schema());
+        assert_eq!(definition["annotations"], annotations);
+    }
 }
 
 #[tokio::test]

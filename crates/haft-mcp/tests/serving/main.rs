@@ -5,11 +5,9 @@ mod calls;
 #[cfg(test)]
 mod client;
 #[cfg(test)]
-mod conformance;
+mod definitions;
 #[cfg(test)]
 mod examples;
-#[cfg(test)]
-mod fixture;
 #[cfg(test)]
 mod gates;
 #[cfg(test)]

@@ -1,7 +1,5 @@
-//! The client with servers that are not part of Haft, and under the official conformance suite.
+//! The client with servers that are not part of Haft.
 
-#[cfg(test)]
-mod conformance;
 #[cfg(test)]
 #[path = "../support/running_server.rs"]
 mod running_server;
