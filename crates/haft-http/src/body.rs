@@ -47,6 +47,13 @@ impl HttpBody {
         poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await.transpose()
     }
 
+    /// Removes the limit on the number of bytes, for a caller who reads only the beginning.
+    #[cfg(feature = "fetch")]
+    pub(crate) fn without_byte_limit(mut self) -> Self {
+        self.limits.body_bytes = u64::MAX;
+        self
+    }
+
     fn accept(&mut self, bytes: Bytes) -> Result<Bytes, HttpError> {
         self.waiting = false;
         self.received = self.received.saturating_add(bytes.len() as u64);

@@ -139,7 +139,9 @@ impl HttpClient {
             return Err(HttpError::Encoded { host: host(), encoding });
         }
         let limit = self.limits.body_bytes;
-        if response.content_length().is_some_and(|length| length > limit) {
+        // Of the response to a failed request, the status matters more than a body that is too long.
+        let is_success = response.status().is_success();
+        if is_success && response.content_length().is_some_and(|length| length > limit) {
             return Err(HttpError::TooLarge { host: host(), limit });
         }
         Ok(())

@@ -6,8 +6,10 @@
 
 mod address;
 mod error;
+mod error_body;
 mod fetcher;
 mod policy;
+mod request;
 mod resolver;
 mod response;
 
@@ -23,11 +25,14 @@ use haft_core::tool::{ByteStream, ToolFailure};
 use reqwest::Url;
 use serde_json::json;
 
-use self::response::{FetchRequest, response_stream};
+use self::request::CheckedRequest;
+use self::response::response_stream;
 
 pub use self::error::{FetchError, UrlRefusal};
+pub use self::error_body::ErrorBody;
 pub use self::fetcher::{FetchDeadlines, Fetcher, FetcherBuilder};
 pub use self::policy::UrlPolicy;
+pub use self::request::{FetchRequest, HttpMethod};
 pub use self::response::FetchResponse;
 pub use crate::HttpPhase;
 
@@ -58,7 +63,7 @@ impl HttpReader {
 
 impl MediaReader for HttpReader {
     fn open(&self) -> ByteStream {
-        response_stream(self.fetcher.clone(), Arc::clone(&self.url), FetchRequest::Get)
+        response_stream(self.fetcher.clone(), Arc::clone(&self.url), CheckedRequest::default())
     }
 
     /// Unknown, because each response can have a different length.

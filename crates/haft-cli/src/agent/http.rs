@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use haft::media::MediaReader as _;
-use haft::media::{FetchDeadlines, Fetcher, UrlPolicy};
+use haft::media::{FetchDeadlines, FetchRequest, Fetcher, HttpMethod, UrlPolicy};
 use haft::tools::ToolEffect;
 use haft::{Args, DispatchContext, Tool, ToolFailure, ToolOutput};
 use schemars::JsonSchema;
@@ -15,7 +14,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use self::request_template::{
-    HeaderTemplate, QueryTemplate, UrlTemplate, expand_body, validate_body,
+    BodyTemplate, HeaderTemplate, QueryTemplate, UrlTemplate, validate_body,
 };
 use super::arguments::Arguments;
 use super::packs::allow_all_networks;
@@ -46,8 +45,9 @@ pub(super) struct HttpTool {
     /// Environment variables that headers may use. Their values are never printed.
     #[serde(default)]
     env: Vec<String>,
-    /// JSON body of a POST request. A string that consists of `{name}` becomes the argument itself; inside other text,
-    /// `{name}` inserts the argument as text. Default: an object with all arguments.
+    /// JSON body of the request. A string that consists of `{name}` becomes the argument itself; inside other text,
+    /// `{name}` inserts the argument as text. Default for POST, PUT and PATCH: an object with the arguments that neither
+    /// `url` nor `query` uses.
     body: Option<Map<String, Value>>,
     /// The arguments of a call, by name.
     #[serde(default)]
@@ -61,8 +61,8 @@ pub(super) struct HttpTool {
     /// Allows addresses that are not public: this machine and private networks.
     #[serde(default)]
     private: bool,
-    /// Effect of a call, which decides whether it may be repeated after a crash; default: `read-only` for GET, `once`
-    /// for POST.
+    /// Effect of a call, which decides whether it may be repeated after a crash; default: `read-only` for GET, HEAD and
+    /// OPTIONS, `idempotent` for PUT and DELETE, `once` for POST and PATCH.
     effect: Option<EffectKey>,
     /// Artifact kind of the response: `text`, `json`, `jsonl`, `ndjson`, `json5`, `markdown`, `csv`, `yaml` or `xml`;
     /// default: `text`.
@@ -78,16 +78,40 @@ enum Method {
     /// Requests a resource.
     #[default]
     Get,
+    /// Requests the status and the headers of a resource.
+    Head,
+    /// Requests what can be done with a resource, as headers.
+    Options,
     /// Sends a JSON body.
     Post,
+    /// Creates or replaces a resource.
+    Put,
+    /// Changes a part of a resource.
+    Patch,
+    /// Deletes a resource.
+    Delete,
 }
 
-impl Method {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Get => "GET",
-            Self::Post => "POST",
+impl From<Method> for HttpMethod {
+    fn from(method: Method) -> Self {
+        match method {
+            Method::Get => Self::Get,
+            Method::Head => Self::Head,
+            Method::Options => Self::Options,
+            Method::Post => Self::Post,
+            Method::Put => Self::Put,
+            Method::Patch => Self::Patch,
+            Method::Delete => Self::Delete,
         }
+    }
+}
+
+/// The effect of a request, as the specification of HTTP defines it for the method.
+fn effect_of(method: HttpMethod) -> ToolEffect {
+    match method {
+        _ if method.is_read_only() => ToolEffect::ReadOnly,
+        _ if method.is_idempotent() => ToolEffect::Idempotent,
+        _ => ToolEffect::Once,
     }
 }
 
@@ -112,18 +136,15 @@ impl HttpTool {
         let artifact = errors.take(parse_artifact_kind(self.artifact.as_deref()));
         let ((endpoint, input), artifact) = errors.finish(endpoint.zip(input).zip(artifact))?;
         let endpoint = Arc::new(endpoint);
-        let effect = match (self.effect, self.method) {
-            (Some(effect), _) => effect.into(),
-            (None, Method::Get) => ToolEffect::ReadOnly,
-            (None, Method::Post) => ToolEffect::Once,
-        };
+        let method = HttpMethod::from(self.method);
+        let effect = self.effect.map_or_else(|| effect_of(method), ToolEffect::from);
         let mut tool = Tool::builder(name)
             .description(&self.description)
             .input(input)
             .artifact(artifact)
             .effect(effect)
             .timeout(endpoint.timeout)
-            .definition_part("method", self.method.as_str())
+            .definition_part("method", method.as_str())
             .definition_part("url", &self.url)
             .definition_part("query", &self.query)
             .definition_part("headers", &self.headers)
@@ -149,13 +170,13 @@ impl HttpTool {
         let parts = url.zip(query).zip(headers).zip(timeout);
         let ((((url, policy), query), headers), timeout) = errors.finish(parts)?;
         Ok(Endpoint {
-            method: self.method,
+            method: self.method.into(),
+            body: self.body_template(&url, &query),
             query,
             headers,
-            body: self.body.clone().map(Value::Object),
             timeout,
             max_bytes: self.max_bytes,
-            is_idempotent: matches!(self.effect, Some(EffectKey::Idempotent)),
+            sends_idempotency_key: self.sends_idempotency_key(),
             url,
             policy,
             fetcher: OnceLock::new(),
@@ -176,11 +197,30 @@ impl HttpTool {
 
     fn check_body(&self) -> Result<(), AgentFileError> {
         let Some(body) = &self.body else { return Ok(()) };
-        if self.method == Method::Get {
-            let error = AgentFileError::at(["body"], "a GET request has no body");
+        let method = HttpMethod::from(self.method);
+        if method.is_read_only() {
+            let message = format!("a {} request has no body", method.as_str());
+            let error = AgentFileError::at(["body"], message);
             return Err(error.hint("set `method = \"POST\"`, or use `query`"));
         }
         validate_body(&Value::Object(body.clone()), &self.args)
+    }
+
+    /// The template of the body, or `None` if the request has none.
+    fn body_template(&self, url: &UrlTemplate, query: &QueryTemplate) -> Option<BodyTemplate> {
+        let used = || url.argument_names().chain(query.argument_names()).map(str::to_owned);
+        match (&self.body, self.method) {
+            (Some(body), _) => Some(BodyTemplate::Fixed(Value::Object(body.clone()))),
+            (None, Method::Post | Method::Put | Method::Patch) => {
+                Some(BodyTemplate::ArgumentsExcept(used().collect()))
+            }
+            (None, _) => None,
+        }
+    }
+
+    /// Whether a request carries an idempotency key: it may be repeated, although its method does not say so.
+    fn sends_idempotency_key(&self) -> bool {
+        self.effect == Some(EffectKey::Idempotent) && !HttpMethod::from(self.method).is_idempotent()
     }
 
     /// Finds a placeholder of the approval question that is no argument.
@@ -222,15 +262,15 @@ fn validate_ip_address(policy: &UrlPolicy, url: &UrlTemplate) -> Result<(), Agen
 /// A validated endpoint.
 #[derive(Debug)]
 struct Endpoint {
-    method: Method,
+    method: HttpMethod,
     url: UrlTemplate,
     query: QueryTemplate,
     headers: Vec<HeaderTemplate>,
-    body: Option<Value>,
+    body: Option<BodyTemplate>,
     timeout: Duration,
     max_bytes: u64,
-    /// Whether a request may be repeated, so that it carries an idempotency key.
-    is_idempotent: bool,
+    /// Whether a request carries an idempotency key.
+    sends_idempotency_key: bool,
     policy: UrlPolicy,
     /// Created by the first request, because creating it is slow.
     fetcher: OnceLock<Fetcher>,
@@ -242,17 +282,14 @@ impl Endpoint {
         let url = self.url.expand(&args)? + &self.query.expand(&args);
         // The fetcher reads the headers again when it sends. A variable that is not set is reported now.
         self.headers.iter().try_for_each(|header| header.read_env().map(drop))?;
-        let fetcher = self.init_fetcher()?;
-        Ok(ToolOutput::Stream(match self.method {
-            Method::Get => fetcher.reader(&url)?.open(),
-            Method::Post => {
-                let key = ctx.idempotency_key().filter(|_| self.is_idempotent);
-                let key = key.map(|it| ("idempotency-key".to_owned(), it.to_string()));
-                let body =
-                    self.body.as_ref().map_or_else(|| args.clone(), |it| expand_body(it, &args));
-                fetcher.post(&url, key.as_slice(), body.to_string())?
-            }
-        }))
+        let mut request = FetchRequest::new(self.method);
+        if let Some(key) = ctx.idempotency_key().filter(|_| self.sends_idempotency_key) {
+            request = request.header("idempotency-key", key.to_string());
+        }
+        if let Some(body) = &self.body {
+            request = request.json(body.expand(&args).to_string());
+        }
+        Ok(ToolOutput::Stream(self.init_fetcher()?.send(&url, request)?))
     }
 
     /// Returns the fetcher, and creates it if this is the first request.

@@ -102,6 +102,95 @@ fn get_fills_the_path_and_the_query() {
     assert!(requests.try_recv().is_err(), "nothing was asked for what was refused");
 }
 
+/// What a model needs to correct its request, and nothing that it could take for more.
+#[test]
+fn the_body_of_an_error_is_shown() {
+    let dir = tempfile::tempdir().unwrap();
+    let call = |head: &str, body: &str, method: &str| {
+        let (port, _requests) = serve(response(head, body));
+        write_tool(
+            dir.path(),
+            &format!("http://127.0.0.1:{port}/orders"),
+            &format!("method = '{method}'\nprivate = true"),
+        );
+        call_tool(dir.path(), "{}").replace(&port.to_string(), "PORT")
+    };
+    for method in ["GET", "POST", "PUT", "PATCH", "DELETE"] {
+        assert_eq!(
+            call("404 Not Found", "{\"error\": \"no such order\"}", method),
+            "exit 1\n--- err\nerror: `t` failed: `http://127.0.0.1:PORT/orders` answered with status 404 Not Found: \
+             {\"error\": \"no such order\"}"
+        );
+    }
+    let large = call("422 No", &"x".repeat(100_000), "PUT");
+    assert!(large.contains("… (truncated)") && large.len() < 3500, "{large}");
+    let escape = call("400 No", "\u{1b}[31mred", "GET");
+    assert!(escape.contains("red") && !escape.contains('\u{1b}'), "{escape}");
+    let binary = call("500 No\r\ncontent-type: image/png", "\0", "GET");
+    assert!(binary.contains("and a body that is not text (`image/png`)"), "{binary}");
+    let nothing = call("500 No", "", "GET");
+    assert!(nothing.ends_with("status 500 Internal Server Error and no body"), "{nothing}");
+}
+
+#[test]
+fn the_effect_of_a_tool_follows_its_method() {
+    let dir = tempfile::tempdir().unwrap();
+    for (method, effect) in [
+        ("GET", "read-only"),
+        ("HEAD", "read-only"),
+        ("OPTIONS", "read-only"),
+        ("PUT", "idempotent"),
+        ("DELETE", "idempotent"),
+        ("POST", "once"),
+        ("PATCH", "once"),
+    ] {
+        for (rest, expected) in [("", effect), ("\neffect = 'read-only'", "read-only")] {
+            write_tool(dir.path(), "https://example.org/", &format!("method = '{method}'{rest}"));
+            let shown = run_haft(dir.path(), &["describe", "a", "t"]);
+            assert!(shown.contains(&format!("effect: {expected}\n")), "{method}: {shown}");
+        }
+    }
+}
+
+/// Arguments that the path or the query has are not sent twice.
+#[test]
+fn put_and_patch_send_nested_arguments() {
+    let dir = tempfile::tempdir().unwrap();
+    let (port, requests) = serve(response("204 No Content", ""));
+    let body = |request: String| {
+        serde_json::from_str::<serde_json::Value>(request.lines().last().unwrap()).unwrap()
+    };
+    for method in ["PUT", "PATCH", "POST"] {
+        write_tool(
+            dir.path(),
+            &format!("http://127.0.0.1:{port}/orders/{{id}}"),
+            &format!(
+                "method = '{method}'\nprivate = true\nquery = {{ dry = '{{dry}}' }}\n\
+                 args.id = {{ type = 'integer', required = true }}\nargs.dry = {{ type = 'boolean' }}\n\
+                 args.to = {{ type = 'object', properties = {{ city = {{ required = true }} }} }}\n\
+                 args.lines = {{ type = 'list', min_items = 1, items = {{ type = 'object', properties = {{ n = \
+                 {{ type = 'number', min = 0.5 }} }} }} }}"
+            ),
+        );
+        let args = r#"{"id": 7, "dry": true, "to": {"city": "Bern"}, "lines": [{"n": 1.5}, {}]}"#;
+        assert!(call_tool(dir.path(), args).starts_with("exit 0"), "{method}");
+        let request = requests.recv().unwrap();
+        assert!(request.starts_with(&format!("{method} /orders/7?dry=true HTTP/1.1")), "{request}");
+        let expected = serde_json::json!({"to": {"city": "Bern"}, "lines": [{"n": 1.5}, {}]});
+        assert_eq!(body(request), expected);
+        for (wrong, place) in [
+            (r#"{"id": 7, "lines": []}"#, "lines"),
+            (r#"{"id": 7, "lines": [{"n": 0.25}]}"#, "/lines/0/n"),
+            (r#"{"id": 7, "to": {}}"#, "/to/city"),
+            (r#"{"id": 7, "to": {"city": "x", "zip": 1}}"#, "zip"),
+        ] {
+            let refused = call_tool(dir.path(), wrong);
+            assert!(refused.starts_with("exit 1") && refused.contains(place), "{refused}");
+        }
+        assert!(requests.try_recv().is_err(), "nothing was sent for what was refused");
+    }
+}
+
 #[test]
 fn post_sends_json() {
     let dir = tempfile::tempdir().unwrap();
@@ -245,7 +334,7 @@ fn mistakes_in_addresses_are_explained() {
     assert_snapshot!(check("https://example.org/{x}", "args.x = {}"), @r"
     exit 1
     --- err
-    error: a/agent.toml:5: `tools.http.t.args.x`: an argument in the path must be set in every call and must not be a list
+    error: a/agent.toml:5: `tools.http.t.args.x`: an argument in the path must be set in every call, and be neither a list nor an object
     hint: set `required = true` or a `default`
     ");
     assert_snapshot!(check("https://example.org/?q={x}", "args.x = {}"), @r"
@@ -271,11 +360,11 @@ fn mistakes_in_addresses_are_explained() {
     --- err
     error: a/agent.toml:4: `tools.http.t.url`: `https://example.org:0443/` has an invalid port
     ");
-    assert_snapshot!(check("https://example.org/", "method = 'PUT'"), @r"
+    assert_snapshot!(check("https://example.org/", "method = 'PUTT'"), @r"
     exit 1
     --- err
-    error: a/agent.toml:5: `tools.http.t.method`: unknown variant `PUT`
-    hint: did you mean `POST`?
+    error: a/agent.toml:5: `tools.http.t.method`: unknown variant `PUTT`
+    hint: did you mean `PUT`?
     ");
     assert_snapshot!(check("https://example.org/", "body = { a = 1 }"), @r#"
     exit 1

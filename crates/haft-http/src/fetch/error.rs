@@ -6,6 +6,9 @@ use std::net::IpAddr;
 
 use haft_core::error::{Audience, Coded, ErrorCode};
 
+use http::StatusCode;
+
+use super::error_body::ErrorBody;
 use crate::HttpPhase;
 
 /// A URL could not be fetched. The messages show URLs without their query.
@@ -28,9 +31,12 @@ pub enum FetchError {
         /// Why.
         why: UrlRefusal,
     },
-    /// The response is a redirect, and no more redirects are followed.
+    /// The response is a redirect, and no more redirects are followed. [`UrlPolicy::allow_redirects`] follows more; a
+    /// request that changes something is never sent on.
+    ///
+    /// [`UrlPolicy::allow_redirects`]: super::UrlPolicy::allow_redirects
     #[error(
-        "`{url}` answered with a redirect ({status}) to `{to}`, and no more redirects are followed; use that address if it is the right one; `UrlPolicy::allow_redirects` follows more for GET, and none for POST"
+        "`{url}` answered with a redirect ({status}) to `{to}`, which is not followed; use that address if it is the right one"
     )]
     Redirected {
         /// The URL.
@@ -41,12 +47,14 @@ pub enum FetchError {
         to: String,
     },
     /// The status is not that of a complete response.
-    #[error("`{url}` answered with status {status} instead of the medium")]
+    #[error("`{url}` answered with status {}{body}", status_text(*status))]
     Status {
         /// The URL.
         url: String,
         /// The status.
         status: u16,
+        /// What the server says about it.
+        body: ErrorBody,
     },
     /// The response is compressed, although the request asked for an uncompressed one.
     #[error("`{url}` answered in the encoding `{encoding}`, which was not asked for")]
@@ -56,9 +64,9 @@ pub enum FetchError {
         /// The encoding.
         encoding: String,
     },
-    /// The response is larger than allowed.
+    /// The response is larger than [`FetcherBuilder::max_bytes`](super::FetcherBuilder::max_bytes) allows.
     #[error(
-        "`{url}` has more than {limit} bytes; use something smaller or raise `FetcherBuilder::max_bytes`"
+        "the response of `{url}` has more than {limit} bytes, which is the limit; ask for less"
     )]
     TooLarge {
         /// The URL.
@@ -66,11 +74,8 @@ pub enum FetchError {
         /// The maximum number of bytes.
         limit: u64,
     },
-    /// A deadline has passed.
-    #[error(
-        "`{url}` took too long {}; try again later or raise `FetcherBuilder::deadlines`",
-        phase_text(*phase)
-    )]
+    /// A deadline has passed, one of [`FetcherBuilder::deadlines`](super::FetcherBuilder::deadlines).
+    #[error("`{url}` took too long {}; try again later", phase_text(*phase))]
     Timeout {
         /// The URL.
         url: String,
@@ -87,7 +92,7 @@ pub enum FetchError {
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The connection broke while the body was read.
-    #[error("the answer of `{url}` broke off after {received} bytes")]
+    #[error("the connection to `{url}` was lost after {received} bytes of the response")]
     Interrupted {
         /// The URL.
         url: String,
@@ -106,7 +111,7 @@ pub enum FetchError {
         name: String,
     },
     /// The request was sent outside a Tokio runtime.
-    #[error("media can be fetched on a tokio runtime only")]
+    #[error("URLs can be fetched on a tokio runtime only")]
     NoRuntime,
     /// The client could not be created, for example because the machine has no root certificates.
     #[error("the HTTP client could not be made")]
@@ -180,6 +185,12 @@ impl fmt::Display for UrlRefusal {
             }
         })
     }
+}
+
+/// The status with its name.
+fn status_text(status: u16) -> String {
+    let name = StatusCode::from_u16(status).ok().and_then(|it| it.canonical_reason());
+    name.map_or_else(|| status.to_string(), |name| format!("{status} {name}"))
 }
 
 /// The end of "took too long …".

@@ -4,7 +4,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use haft_core::tool::{ByteStream, ToolFailure};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::Url;
@@ -12,14 +11,15 @@ use serde_json::Value;
 
 use super::error::FetchError;
 use super::policy::UrlPolicy;
+use super::request::{CheckedRequest, ExpectedResponse, FetchRequest};
 use super::resolver::{CheckedResolver, Lookup, system_lookup};
-use super::response::{FetchRequest, FetchResponse, response_stream, send_request};
+use super::response::{FetchResponse, response_stream, send_request};
 use super::{HttpReader, MAX_BYTES, preview, tool_failure};
 use crate::{HttpClient, HttpLimits};
 
 type HeaderSource = dyn Fn(&str) -> Vec<(String, String)> + Send + Sync;
 
-/// Fetches URLs and sends JSON, within one policy and the same limits. Clones share their connections.
+/// Fetches URLs and sends requests, within one policy and the same limits. Clones share their connections.
 ///
 /// ```
 /// use haft_http::fetch::{Fetcher, UrlPolicy};
@@ -71,29 +71,26 @@ impl Fetcher {
     /// is not a complete one with status 2xx.
     pub async fn get(&self, url: &str) -> Result<FetchResponse, FetchError> {
         let url = self.check_url(url)?;
-        send_request(self, &url, &FetchRequest::Get).await
+        send_request(self, &url, &CheckedRequest::default()).await
     }
 
-    /// Sends JSON with a POST request, and returns the body of the response as a stream. The request is sent once, when
-    /// the stream is polled for the first time.
+    /// Sends a request, and returns the body of the response as a stream. The request is sent once, when the stream is
+    /// polled for the first time. A response without content is a success. The stream of a HEAD or an OPTIONS request
+    /// begins with the status and the headers as text, one per line, without cookies.
     ///
-    /// The headers apply to this request only. They are added to those of [`FetcherBuilder::headers`], and replace
-    /// those of the same name. Redirects are never followed, because the body was meant for one address. A response
-    /// without content is a success.
+    /// The headers of the request are added to those of [`FetcherBuilder::headers`]. Redirects are followed only for
+    /// methods that change nothing, because a change was meant for one address.
     ///
     /// # Errors
     ///
     /// Fails if the text is not a URL, the policy does not allow it, or a header is invalid. Every other error is one of
     /// the stream.
-    pub fn post(
-        &self,
-        url: &str,
-        headers: &[(String, String)],
-        json: impl Into<Bytes>,
-    ) -> Result<ByteStream, FetchError> {
+    pub fn send(&self, url: &str, request: FetchRequest) -> Result<ByteStream, FetchError> {
         let url = self.check_url(url)?;
-        let headers = header_map(&url.origin().ascii_serialization(), headers)?;
-        let request = FetchRequest::Post { headers, json: json.into() };
+        let FetchRequest { method, headers, json } = request;
+        let headers = header_map(&url.origin().ascii_serialization(), &headers)?;
+        let expected = ExpectedResponse::ContentOrNothing;
+        let request = CheckedRequest { method, headers, json, expected };
         Ok(response_stream(self.clone(), Arc::new(url), request))
     }
 

@@ -8,24 +8,27 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use futures_core::Stream;
 use haft_core::tool::{ByteStream, ToolFailure};
-use http::header::{CONTENT_TYPE, LOCATION};
+use http::header::{CONTENT_TYPE, LOCATION, SET_COOKIE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use reqwest::Url;
 use tokio::time::{Instant, timeout_at};
 
 use super::error::{FetchError, UrlRefusal};
+use super::error_body::ErrorBody;
 use super::fetcher::Fetcher;
-use super::policy::UrlPolicy;
+use super::request::CheckedRequest;
 use super::resolver::find_refusal;
 use super::{display_url, preview, tool_failure};
 use crate::limits::LONGEST;
-use crate::{HttpBody, HttpError, HttpPhase};
+use crate::redact::is_credential_header;
+use crate::{HttpBody, HttpError, HttpPhase, Scrubber};
 
-/// The response to a GET request: its head has arrived, and its body is read chunk by chunk.
+/// The response to a request: its head has arrived, and its body is read chunk by chunk.
 #[derive(Debug)]
 pub struct FetchResponse {
     url: Url,
-    content_type: Option<String>,
+    status: StatusCode,
+    headers: HeaderMap,
     body: HttpBody,
     deadline: Instant,
 }
@@ -40,7 +43,19 @@ impl FetchResponse {
     /// The content type as the server sent it, if it is readable text.
     #[must_use]
     pub fn content_type(&self) -> Option<&str> {
-        self.content_type.as_deref()
+        self.headers.get(CONTENT_TYPE)?.to_str().ok()
+    }
+
+    /// The status and the headers as text, one per line. Cookies are omitted, because they grant access.
+    fn head_text(&self) -> String {
+        let mut text = format!("{}\n", self.status);
+        for (name, value) in self.headers.iter().filter(|(name, _)| *name != SET_COOKIE) {
+            text.push_str(&format!(
+                "{name}: {}\n",
+                preview(&String::from_utf8_lossy(value.as_bytes()))
+            ));
+        }
+        text
     }
 
     /// Waits for the next chunk of the body. `None` is its end.
@@ -55,70 +70,46 @@ impl FetchResponse {
     }
 }
 
-/// What is sent to a URL.
-#[derive(Clone, Debug)]
-pub(super) enum FetchRequest {
-    Get,
-    /// Sends JSON, with headers that are added to those of the fetcher.
-    Post {
-        headers: HeaderMap,
-        json: Bytes,
-    },
-}
-
-impl FetchRequest {
-    /// How many redirects are followed. A body was meant for one address, so it is never sent on.
-    fn max_redirects(&self, policy: &UrlPolicy) -> usize {
-        match self {
-            Self::Get => policy.redirects,
-            Self::Post { .. } => 0,
-        }
-    }
-
-    /// Whether a response with this status has what was asked for. Missing content is not what a GET request asked
-    /// for, but it tells a POST request that it was accepted. Partial content is neither.
-    fn is_answered_by(&self, status: StatusCode) -> bool {
-        match self {
-            Self::Get => status.is_success() && !matches!(status.as_u16(), 204..=206),
-            Self::Post { .. } => status.is_success() && status != StatusCode::PARTIAL_CONTENT,
-        }
-    }
-}
-
 /// Sends a request and follows redirects, if the policy allows them.
 pub(super) async fn send_request(
     fetcher: &Fetcher,
     url: &Url,
-    request: &FetchRequest,
+    request: &CheckedRequest,
 ) -> Result<FetchResponse, FetchError> {
     if tokio::runtime::Handle::try_current().is_err() {
         return Err(FetchError::NoRuntime);
     }
     let deadline = Instant::now() + fetcher.config().deadlines.total.min(LONGEST);
-    let (url, response) = within(deadline, url, follow_redirects(fetcher, url, request)).await?;
-    let content_type = response.headers().get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
-    let content_type = content_type.map(str::to_owned);
-    Ok(FetchResponse { url, content_type, body: response.into_body(), deadline })
+    let work = follow_redirects(fetcher, url, request, deadline);
+    let (url, response) = within(deadline, url, work).await?;
+    let (head, body) = response.into_parts();
+    Ok(FetchResponse { url, status: head.status, headers: head.headers, body, deadline })
 }
 
 async fn follow_redirects(
     fetcher: &Fetcher,
     url: &Url,
-    request: &FetchRequest,
+    request: &CheckedRequest,
+    deadline: Instant,
 ) -> Result<(Url, Response<HttpBody>), FetchError> {
     let policy = &fetcher.config().policy;
     let mut url = url.clone();
     let mut redirects_left = request.max_redirects(policy);
     loop {
         policy.check(&url)?;
-        let response = send_once(fetcher, &url, request).await?;
+        let (response, secrets) = send_once(fetcher, &url, request).await?;
         let status = response.status();
         if request.is_answered_by(status) {
             return Ok((url, response));
         }
         let is_redirect = matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308);
         let Some(location) = response.headers().get(LOCATION).filter(|_| is_redirect) else {
-            return Err(FetchError::Status { url: display_url(&url), status: status.as_u16() });
+            let body = ErrorBody::read(response, deadline, &secrets).await;
+            return Err(FetchError::Status {
+                url: display_url(&url),
+                status: status.as_u16(),
+                body,
+            });
         };
         let next = redirect_target(&url, location.as_bytes())?;
         if redirects_left == 0 {
@@ -131,30 +122,43 @@ async fn follow_redirects(
     }
 }
 
+/// Sends a request. Also returns what must not be quoted from the response: it may repeat what it was sent.
 async fn send_once(
     fetcher: &Fetcher,
     url: &Url,
-    request: &FetchRequest,
-) -> Result<Response<HttpBody>, FetchError> {
+    request: &CheckedRequest,
+) -> Result<(Response<HttpBody>, Scrubber), FetchError> {
     let config = fetcher.config();
     let mut headers = config.headers(url)?;
-    let (method, body) = match request {
-        FetchRequest::Get => (Method::GET, Bytes::new()),
-        FetchRequest::Post { headers: own, json } => {
-            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-            for name in own.keys() {
-                headers.remove(name);
-            }
-            headers.extend(own.clone());
-            (Method::POST, json.clone())
-        }
-    };
+    if request.json.is_some() {
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    }
+    for name in request.headers.keys() {
+        headers.remove(name);
+    }
+    headers.extend(request.headers.clone());
+    let body = request.json.clone().unwrap_or_default();
+    let method = Method::from(request.method);
     let mut message =
         Request::builder().method(method).uri(url.as_str()).body(body).map_err(|error| {
             FetchError::InvalidUrl { url: display_url(url), reason: error.to_string() }
         })?;
     *message.headers_mut() = headers;
-    config.client.send(message).await.map_err(|error| head_error(url, error))
+    let secrets = credentials(&message);
+    let response = config.client.send(message).await.map_err(|error| head_error(url, error))?;
+    Ok((response, secrets))
+}
+
+/// The credentials of a request. The values of other headers are words that an error may need.
+fn credentials(message: &Request<Bytes>) -> Scrubber {
+    let mut request = Request::new(());
+    request.uri_mut().clone_from(message.uri());
+    for (name, value) in message.headers() {
+        if is_credential_header(name.as_str()) {
+            request.headers_mut().append(name, value.clone());
+        }
+    }
+    Scrubber::for_request(&request)
 }
 
 /// The error of a request that got no response.
@@ -222,10 +226,11 @@ async fn within<T>(
 pub(super) fn response_stream(
     fetcher: Fetcher,
     url: Arc<Url>,
-    request: FetchRequest,
+    request: CheckedRequest,
 ) -> ByteStream {
-    let has_effect = matches!(request, FetchRequest::Post { .. });
-    let first = async move { next_chunk(send_request(&fetcher, &url, &request).await?).await };
+    let has_effect = !request.method.is_read_only();
+    let first =
+        async move { first_chunk(send_request(&fetcher, &url, &request).await?, &request).await };
     ByteStream::new(ResponseStream { next: Some(Box::pin(first)), has_effect })
 }
 
@@ -235,6 +240,14 @@ struct ResponseStream {
     next: Option<Pin<Box<dyn Future<Output = NextChunk> + Send>>>,
     /// Whether the request asks the server to do something.
     has_effect: bool,
+}
+
+/// The head as text if the request is about it, otherwise the first chunk of the body.
+async fn first_chunk(response: FetchResponse, request: &CheckedRequest) -> NextChunk {
+    if request.method.is_about_head() {
+        return Ok(Some((response.head_text().into(), response)));
+    }
+    next_chunk(response).await
 }
 
 async fn next_chunk(mut response: FetchResponse) -> NextChunk {

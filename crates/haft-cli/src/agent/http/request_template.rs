@@ -1,6 +1,6 @@
 //! Templates of URLs, queries, headers and bodies.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use haft::ToolFailure;
 use serde_json::Value;
@@ -46,11 +46,10 @@ impl UrlTemplate {
         let path = path.split('/').map(|segment| parse_template(segment, args, &["url"]));
         let path: Vec<_> = path.collect::<Result<_, _>>()?;
         for piece in path.iter().flatten() {
-            let Piece::Placeholder(name) = piece else { continue };
-            if args.get(name).is_some_and(|it| !it.is_always_set() || it.is_list()) {
-                let message =
-                    "an argument in the path must be set in every call and must not be a list";
-                let error = AgentFileError::at(["args", name.as_str()], message);
+            let Some(name) = piece.argument_name() else { continue };
+            if args.get(name).is_some_and(|it| !it.is_always_set() || !it.is_scalar()) {
+                let message = "an argument in the path must be set in every call, and be neither a list nor an object";
+                let error = AgentFileError::at(["args", name], message);
                 return Err(error.hint("set `required = true` or a `default`"));
             }
         }
@@ -90,6 +89,11 @@ impl UrlTemplate {
     /// A URL of the origin, for the check against a policy.
     pub(super) fn sample(&self) -> String {
         format!("{}/", self.origin)
+    }
+
+    /// The arguments that the path uses.
+    pub(super) fn argument_names(&self) -> impl Iterator<Item = &str> {
+        self.path.iter().flatten().filter_map(Piece::argument_name)
     }
 
     /// Expands the URL for a call. A value stays within its path segment, or the call fails.
@@ -149,6 +153,11 @@ impl QueryTemplate {
             .iter()
             .map(|(name, text)| Ok((name.clone(), parse_template(text, args, &["query", name])?)));
         parameters.collect::<Result<_, _>>().map(Self)
+    }
+
+    /// The arguments that the parameters use.
+    pub(super) fn argument_names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().flat_map(|(_, template)| template).filter_map(Piece::argument_name)
     }
 
     /// Expands the query with its `?`. Empty if all parameters are omitted.
@@ -256,8 +265,31 @@ pub(super) fn validate_body(body: &Value, args: &Arguments) -> Result<(), AgentF
     }
 }
 
-/// Expands the body for a call. Members whose argument is absent are omitted.
-pub(super) fn expand_body(body: &Value, args: &Value) -> Value {
+/// The JSON body of a request.
+#[derive(Debug)]
+pub(super) enum BodyTemplate {
+    /// The body of the agent file.
+    Fixed(Value),
+    /// An object with all arguments but these, which are elsewhere in the request.
+    ArgumentsExcept(BTreeSet<String>),
+}
+
+impl BodyTemplate {
+    /// Expands the body for a call.
+    pub(super) fn expand(&self, args: &Value) -> Value {
+        match (self, args) {
+            (Self::Fixed(body), _) => expand_body(body, args),
+            (Self::ArgumentsExcept(used), Value::Object(args)) => {
+                let rest = args.iter().filter(|(name, _)| !used.contains(*name));
+                rest.map(|(name, value)| (name.clone(), value.clone())).collect()
+            }
+            (Self::ArgumentsExcept(_), _) => args.clone(),
+        }
+    }
+}
+
+/// Expands a part of the body for a call. Members whose argument is absent are omitted.
+fn expand_body(body: &Value, args: &Value) -> Value {
     match body {
         Value::String(text) => {
             let pieces = parse_pieces(text).unwrap_or_default();
