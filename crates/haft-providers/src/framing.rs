@@ -33,6 +33,11 @@ pub(crate) struct Frame<'f> {
 }
 
 impl Frame<'_> {
+    /// The data.
+    pub(crate) const fn data(&self) -> &[u8] {
+        self.data
+    }
+
     /// The event that a dialect decodes.
     ///
     /// Bytes that are not UTF-8 are not replaced: they may be part of the arguments of a call, which then would be made

@@ -72,7 +72,7 @@ pub mod wire_names;
 pub use self::dialect::Dialect;
 pub use self::options::{InvalidOptions, Options};
 pub use self::provider::{
-    GenerationReport, PromptReport, Provider, ProviderBuilder, ProviderError,
+    GenerationReport, PromptReport, Provider, ProviderBuilder, ProviderError, ResponseExcerpt,
 };
 pub use self::summary::RollingSummary;
 

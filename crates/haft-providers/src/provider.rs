@@ -2,6 +2,7 @@
 
 mod builder;
 mod error;
+mod excerpt;
 mod exchange;
 mod prompt;
 mod request;
@@ -26,6 +27,7 @@ use serde_json::{Value, json};
 
 pub use self::builder::ProviderBuilder;
 pub use self::error::ProviderError;
+pub use self::excerpt::ResponseExcerpt;
 use self::exchange::Exchange;
 use self::response::FinishedResponse;
 use crate::assembly::{MediaCache, RenderCache};

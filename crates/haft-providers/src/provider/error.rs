@@ -8,6 +8,7 @@ use haft_core::record::InvalidRecord;
 use haft_core::step::StepError;
 use haft_core::tokens::TokenError;
 
+use super::excerpt::ResponseExcerpt;
 use crate::assembly::AssembleError;
 use crate::context_window::PromptSize;
 use crate::dialect::{DecodeError, EncodeError};
@@ -92,17 +93,20 @@ pub enum ProviderError {
         /// The code of the dialect.
         code: ErrorCode,
     },
-    /// The response is not in a format of the dialect: a page of a proxy or a login page, for example.
+    /// Nothing of the response is in a format of the dialect: the address is that of another service, or what came is
+    /// the page of a proxy or a login page.
     #[error(
-        "the answer has the content type `{content_type}`, which is not that of a model: {excerpt}"
+        "{response}, which is no response of the dialect `{dialect}`; check the base URL and the dialect"
     )]
-    ContentType {
+    NoModelResponse {
         /// The code of the dialect.
         code: ErrorCode,
-        /// The content type.
-        content_type: String,
-        /// The beginning of the body.
-        excerpt: String,
+        /// The name of the dialect.
+        dialect: &'static str,
+        /// What came.
+        response: Box<ResponseExcerpt>,
+        /// Whether a retry may help: the response may have broken off before its first event.
+        retryable: bool,
     },
     /// The response exceeds the size limit.
     #[error("{what}")]
@@ -172,7 +176,7 @@ impl Coded for ProviderError {
             | Self::Body { code, .. }
             | Self::Response { code, .. }
             | Self::Incomplete { code }
-            | Self::ContentType { code, .. }
+            | Self::NoModelResponse { code, .. }
             | Self::TooLarge { code, .. } => code.clone(),
             Self::Summary { source } => source.code(),
             Self::Record(error) => error.code(),
@@ -184,7 +188,8 @@ impl Coded for ProviderError {
             Self::Request { source, .. } => source.retryable(),
             Self::Body { source, .. } => source.retryable(),
             Self::Summary { source } => source.retryable(),
-            Self::Response { source: DecodeError::Provider { retryable, .. }, .. } => *retryable,
+            Self::Response { source: DecodeError::Provider { retryable, .. }, .. }
+            | Self::NoModelResponse { retryable, .. } => *retryable,
             Self::Response { source: DecodeError::Malformed(_), .. } | Self::Incomplete { .. } => {
                 true
             }

@@ -5,6 +5,7 @@ use haft_core::event::LogLevel;
 use haft_core::step::StepContext;
 use serde_json::json;
 
+use super::excerpt::RequestOrigin;
 use super::response::{FinishedResponse, ResponseReader};
 use super::{ProviderError, ProviderState};
 use crate::dialect::{Dialect, EncodedRequest, ModelRequest};
@@ -39,9 +40,10 @@ impl<D: Dialect> ProviderState<D> {
             let reader = if is_observed { reader } else { reader.unobserved() };
             let sent = self.build_request(control, &encoded);
             let sent = sent.map_err(|source| self.malformed_request(source))?;
+            let origin = RequestOrigin::of(&sent);
             let response = client.send_attempts(sent, &mut progress, cancellation, &observe).await;
             let response = response.map_err(|error| self.send_error(error))?;
-            let error = match self.read_response(response, control, reader).await {
+            let error = match self.read_response((response, &origin), control, reader).await {
                 Ok(response) => return Ok(response),
                 Err(error) if error.retryable() => error,
                 Err(error) => return Err(error),

@@ -6,11 +6,11 @@ use bytes::Bytes;
 use haft_core::step::StepContext;
 use haft_core::stream::StreamPart;
 use http::Response;
-use http::header::CONTENT_TYPE;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout_at};
 
+use super::excerpt::{RequestOrigin, ResponseHead, is_cut_json};
 use super::{ProviderError, ProviderState};
-use crate::dialect::{DecodeError, Dialect, Framing, ModelRequest, ResponseDecoder};
+use crate::dialect::{DecodeError, Dialect, ModelRequest, ResponseDecoder};
 use crate::framing::{Frame, FrameDecoder};
 use crate::generation::{
     Generation, GenerationAssembler, GenerationEvent, GenerationOutcome, ResponseTooLarge,
@@ -28,29 +28,32 @@ impl<D: Dialect> ProviderState<D> {
     /// Reads a response to its end.
     pub(super) async fn read_response(
         &self,
-        response: Response<Body>,
+        (mut response, origin): (Response<Body>, &RequestOrigin),
         control: &ControlOptions,
         mut reader: ResponseReader<'_>,
     ) -> Result<FinishedResponse, ProviderError> {
-        let content_type = response.headers().get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
-        let content_type = content_type.unwrap_or_default().trim().to_owned();
+        // It is there already: a response without it is sent again.
+        let first = response.body_mut().await_first_chunk().await;
+        first.map_err(|source| self.body_error(source))?;
+        let head = ResponseHead::of(&response, origin);
         let body = response.into_body();
-        if is_page(&content_type) {
-            return Err(self.unexpected_page(content_type, body).await);
+        if head.is_page() {
+            return Err(self.no_model_response(&head));
         }
-        let is_json = content_type.starts_with("application/json");
-        let is_whole = is_json && self.dialect.framing() == Framing::Sse;
-        if control.delivery.is_streamed() && !is_whole {
-            return self.read_stream(body, control.stream_idle_timeout, reader).await;
+        if control.delivery.is_streamed() && !head.is_whole(self.dialect.framing()) {
+            return self.read_stream((&head, body), control.stream_idle_timeout, reader).await;
         }
         let all = body.read_all(MAX_WHOLE).await.map_err(|source| self.body_error(source))?;
-        reader.read_whole(&all).map_err(|source| self.decode_error(source))?;
+        if let Err(source) = reader.read_whole(&all) {
+            let is_cut = is_cut_json(&all);
+            return Err(self.unreadable_response(source, &head, is_cut || reader.has_parts()));
+        }
         self.finish_response(reader)
     }
 
     async fn read_stream(
         &self,
-        mut body: Body,
+        (head, mut body): (&ResponseHead<'_>, Body),
         idle: Option<Duration>,
         mut reader: ResponseReader<'_>,
     ) -> Result<FinishedResponse, ProviderError> {
@@ -70,34 +73,54 @@ impl<D: Dialect> ProviderState<D> {
                 let frame =
                     frame.map_err(|error| ProviderError::frame_too_large(code.clone(), error))?;
                 let Some(frame) = frame else { break };
-                reader.read_frame(&frame).map_err(|source| self.decode_error(source))?;
+                if let Err(source) = reader.read_frame(&frame) {
+                    let is_stream = head.is_stream() || reader.has_parts();
+                    return Err(self.unreadable_response(source, head, is_stream));
+                }
                 if let Some(error) = reader.sink.error() {
                     return Err(ProviderError::response_too_large(code, error));
                 }
             }
         }
         // The last frame may be complete without its terminator; if it is not, it counts as missing.
+        let mut is_cut = false;
         if !reader.sink.is_complete()
             && let Some(frame) = frames.take_rest()
-            && let Err(source @ DecodeError::Provider { .. }) = reader.read_frame(&frame)
         {
-            return Err(self.decode_error(source));
+            is_cut = is_cut_json(frame.data());
+            if let Err(source @ DecodeError::Provider { .. }) = reader.read_frame(&frame) {
+                return Err(self.decode_error(source));
+            }
         }
         if !reader.sink.is_complete() && reader.sink.error().is_none() {
-            return Err(ProviderError::Incomplete { code });
+            return Err(match is_cut || reader.has_parts() {
+                true => ProviderError::Incomplete { code },
+                false => self.no_model_response(head),
+            });
         }
         self.finish_response(reader)
     }
 
-    /// The error of a response that is a page for people.
-    async fn unexpected_page(&self, content_type: String, mut body: Body) -> ProviderError {
-        let first = timeout(PAGE_TIMEOUT, body.next_chunk()).await;
-        let first = first.ok().and_then(Result::ok).flatten().unwrap_or_default();
-        let text = String::from_utf8_lossy(&first);
-        let excerpt = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let excerpt = excerpt.chars().take(MAX_EXCERPT).collect();
-        let content_type = content_type.chars().take(MAX_EXCERPT).collect();
-        ProviderError::ContentType { code: self.dialect.codes().http, content_type, excerpt }
+    /// The error of a response that the dialect cannot read. `is_model` says whether something of it was from a model.
+    fn unreadable_response(
+        &self,
+        source: DecodeError,
+        head: &ResponseHead<'_>,
+        is_model: bool,
+    ) -> ProviderError {
+        match source {
+            DecodeError::Malformed(_) if !is_model => self.no_model_response(head),
+            source => self.decode_error(source),
+        }
+    }
+
+    fn no_model_response(&self, head: &ResponseHead<'_>) -> ProviderError {
+        ProviderError::NoModelResponse {
+            code: self.dialect.codes().http,
+            dialect: self.dialect.name(),
+            response: Box::new(head.excerpt()),
+            retryable: head.is_stream(),
+        }
     }
 
     fn finish_response(
@@ -122,20 +145,6 @@ impl<D: Dialect> ProviderState<D> {
         ProviderError::Response { code: self.dialect.codes().stream, source }
     }
 }
-
-/// Whether a content type is that of a page for people, which no model responds with.
-fn is_page(content_type: &str) -> bool {
-    let essence = content_type.split(';').next().unwrap_or_default().trim();
-    PAGE_TYPES.iter().any(|page| essence.eq_ignore_ascii_case(page))
-}
-
-const PAGE_TYPES: [&str; 4] = ["text/html", "application/xhtml+xml", "text/xml", "application/xml"];
-
-/// How long the beginning of a page is awaited.
-const PAGE_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// The maximum number of characters that are quoted of a page and of its content type.
-const MAX_EXCERPT: usize = 200;
 
 /// Bounds the time in which a stream makes no progress. Comments, pings and blank lines keep a connection open, and are
 /// no progress.
@@ -188,6 +197,11 @@ impl<'c> ResponseReader<'c> {
     /// Emits nothing as it arrives.
     pub(super) fn unobserved(self) -> Self {
         Self { sink: self.sink.unobserved(), ..self }
+    }
+
+    /// Whether something of a response of the dialect was read.
+    const fn has_parts(&self) -> bool {
+        self.sink.events > 0
     }
 
     fn read_frame(&mut self, frame: &Frame<'_>) -> Result<(), DecodeError> {

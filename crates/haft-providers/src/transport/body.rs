@@ -105,6 +105,11 @@ impl Body {
         Ok(all.into())
     }
 
+    /// The chunk that was read ahead.
+    pub(crate) const fn first_chunk(&self) -> Option<&Bytes> {
+        self.first.as_ref()
+    }
+
     /// Waits for the first chunk, or for the end; the chunk is read again later.
     pub(crate) async fn await_first_chunk(&mut self) -> Result<(), TransportError> {
         if self.first.is_none() {

@@ -33,6 +33,7 @@ mod chaos;
 mod chat_completions;
 #[cfg(feature = "testing")]
 mod down_schema;
+mod foreign_responses;
 mod hostile;
 mod long_turns;
 mod messages;

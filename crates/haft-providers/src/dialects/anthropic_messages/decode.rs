@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use haft_core::json::ValueRef;
+use haft_core::json::{ValueKind, ValueRef};
 use haft_core::usage::Usage;
 use serde_json::Value;
 
@@ -325,8 +325,8 @@ impl ResponseDecoder for MessagesDecoder {
         {
             return Err(reported_error(root));
         }
-        let content =
-            root.get("content").ok_or_else(|| malformed_response("`content` is missing"))?;
+        let content = root.get("content").filter(|it| it.kind() == ValueKind::Array);
+        let content = content.ok_or_else(|| malformed_response("`content` is not a list"))?;
         self.decode_message_start(root, report);
         for (index, block) in (0..).zip(content.elements()) {
             self.decode_block_start(index, block, report)?;

@@ -143,3 +143,24 @@ fn what_open_blocks_hold_is_bounded() {
     assert_eq!(decode_many(|at| start(at, text.clone())), (1024, refused(open)));
     assert_eq!(decode_many(|_| start(0, text.clone())), (20_000, None));
 }
+
+/// The error of a request has a status, a type and a message. Only the three together say that thoughts were refused.
+#[test]
+fn refused_thoughts_are_recognised() {
+    #[track_caller]
+    fn check(status: u16, kind: &str, message: &str, expect: bool) {
+        let body = json!({ "type": "error", "error": { "type": kind, "message": message } });
+        let found = AnthropicMessages::new().is_replay_rejected(status, &body.to_string());
+        assert_eq!(found, expect, "{status} {body}");
+    }
+    let invalid = "invalid_request_error";
+    let (signature, changed) =
+        ("Invalid `signature` in `thinking` block", "`thinking` blocks cannot be modified");
+    check(400, invalid, signature, true);
+    check(400, invalid, changed, true);
+    check(500, invalid, signature, false);
+    check(400, "api_error", signature, false);
+    check(400, invalid, "Invalid `signature` of the webhook", false);
+    check(400, invalid, "`thinking` needs a budget", false);
+    assert!(!AnthropicMessages::new().is_replay_rejected(400, "Invalid `signature` in `thinking`"));
+}

@@ -197,6 +197,9 @@ impl ResponseDecoder for ChatDecoder {
         let mut chunk = Chunk::default();
         let read = chunk.read_json(SliceRead::new(body));
         read.map_err(|error| malformed_response(&error))?;
+        if chunk.choice.is_none() && chunk.error.is_none() && chunk.usage.is_none() {
+            return Err(DecodeError::Malformed("`choices` is missing or empty".to_owned()));
+        }
         self.decode_chunk(&chunk, report)?;
         report(GenerationEvent::End);
         Ok(())

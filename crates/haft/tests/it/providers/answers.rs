@@ -8,6 +8,7 @@ use haft::providers::prompt::{
     PromptEntry, UserEntry,
 };
 use haft::records::{CallId, RecordId};
+use haft::schema::ValueSchema;
 use haft::trust::{MessagePart, PromptText};
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -120,13 +121,9 @@ pub(crate) fn request<D: Dialect>(
     (serde_json::from_slice(&encoded.body).unwrap(), notes)
 }
 
-/// A schema of the suites, if they are at hand.
-pub(crate) fn suite(path: &str) -> Option<Value> {
-    let text = std::fs::read(haft_testkit::suite(path)?).unwrap();
-    let mut schema: Value = serde_json::from_slice(&text).unwrap();
-    // A keyword of an older draft in a schema of the newest one.
-    if let Some(filter) = schema.pointer_mut("/$defs/CompoundFilter") {
-        filter.as_object_mut().unwrap().remove("$recursiveAnchor");
-    }
-    Some(schema)
+/// A schema that is derived from the types of a provider's official package, if it is at hand.
+pub(crate) fn wire_schema(name: &str) -> Option<ValueSchema> {
+    let path = haft_testkit::suite(&format!("wire/{name}.schema.json"))?;
+    let schema: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    Some(ValueSchema::from_json_schema(schema).unwrap())
 }

@@ -3,28 +3,18 @@
 use haft::providers::Dialect as _;
 use haft::providers::dialect::{Delivery, ModelRequest};
 use haft::providers::dialects::chat_completions::ChatCompletions;
-use haft::schema::ValueSchema;
 use serde_json::{Map, Value, json};
 
+use super::answers::wire_schema;
 use super::transcripts::{self, Turn};
 
 /// The request, and that it is one by the provider's own schema.
 async fn golden(turn: &Turn) -> Value {
     let (body, _) = turn.encoded(&ChatCompletions::new(), &Map::new()).await;
-    if let Some(schema) = schema() {
+    if let Some(schema) = wire_schema("openai.chat.request.streaming") {
         schema.check(&body).unwrap_or_else(|problems| panic!("{problems}\n{body:#}"));
     }
     body
-}
-
-/// The schema of requests that the provider publishes, if it is at hand.
-fn schema() -> Option<ValueSchema> {
-    let path = haft_testkit::suite("wire/openai.schema.json")?;
-    let mut all: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
-    // A keyword of an older draft, in a part that no request of ours has.
-    all["$defs"]["CompoundFilter"].as_object_mut().unwrap().remove("$recursiveAnchor");
-    all["$ref"] = json!("#/$defs/CreateChatCompletionRequest");
-    Some(ValueSchema::from_json_schema(all).unwrap())
 }
 
 #[tokio::test]

@@ -102,7 +102,11 @@ pub(super) fn input() -> TurnInput {
 
 #[track_caller]
 pub(super) fn failed(ran: &Ran) -> (String, String) {
-    assert_eq!(ran.report.outcome, turn::TurnOutcome::Failed, "{:?}", ran.report.error);
+    assert!(
+        matches!(ran.report.outcome, turn::TurnOutcome::Failed { .. }),
+        "{:?}",
+        ran.report.error
+    );
     let error = ran.report.error.clone().unwrap();
     (error.code.map_or_else(String::new, |code| code.to_string()), error.message.to_string())
 }

@@ -14,7 +14,7 @@ use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::providers::dialects::openai_responses::OpenAiResponses;
 use haft::providers::transport::{Body, TransportError};
 use haft::providers::{Dialect, Options, Provider};
-use haft::stores::{MemoryStore, RowKind, TurnStore as _};
+use haft::stores::{MemoryStore, RowKind, TurnStatus, TurnStore as _};
 use haft::turn::Cancellation;
 use haft::turn::{self, TurnReport, TurnRunner};
 use serde_json::{Value, json};
@@ -158,17 +158,17 @@ async fn check_refused_reasoning<D: Reasons>() {
         // A provider that refuses what it does not get either is not asked for ever.
         let answers = [D::calls("first", "Paris"), status(400, refusal), status(400, refusal)];
         let ran = run_on(D::new(), D::given(), answers).await;
-        assert_eq!((ran.bodies.len(), ran.report.outcome), (3, turn::TurnOutcome::Failed));
+        assert_eq!((ran.bodies.len(), ran.report.status()), (3, TurnStatus::Failed));
         let code = ran.report.error.unwrap().code.unwrap();
         assert!(code.as_str().ends_with("_HTTP_ERROR"), "{code}");
     }
     // There is nothing to leave out.
     let ran = run_on(D::new(), D::given(), [status(400, D::REFUSALS[0])]).await;
-    assert_eq!((ran.bodies.len(), ran.report.outcome), (1, turn::TurnOutcome::Failed));
+    assert_eq!((ran.bodies.len(), ran.report.status()), (1, TurnStatus::Failed));
     // Another refusal.
     let other = r#"{"error": {"type": "invalid_request_error", "message": "Unknown parameter: reasoning"}}"#;
     let ran = run_on(D::new(), D::given(), [D::calls("first", "Paris"), status(400, other)]).await;
-    assert_eq!((ran.bodies.len(), ran.report.outcome), (2, turn::TurnOutcome::Failed));
+    assert_eq!((ran.bodies.len(), ran.report.status()), (2, TurnStatus::Failed));
     assert!(!warnings(&ran.events).contains(&TOPIC.to_owned()));
 }
 
@@ -344,7 +344,7 @@ async fn an_outage_of_the_provider_leaves_the_turn_resumable() {
     let call = || stream(&[calls("get_weather", r#"{"city": "Paris"}"#), ends("tool_calls")]);
     let away = || status(503, "away");
     let report = run(vec![call(), away(), away(), away()]).run(input()).await.unwrap();
-    assert_eq!((report.outcome.clone(), report.is_resumable), (turn::TurnOutcome::Failed, true));
+    assert_eq!((report.status(), report.is_resumable), (TurnStatus::Failed, true));
     assert_eq!(report.calls.len(), 1);
     // Still away, then back: the call is not made again.
     let again = run(vec![away(), away(), away()]).resume(&report.turn).await.unwrap();

@@ -11,40 +11,18 @@ use haft::providers::prompt::{
 };
 use haft::providers::tool_schema::lower_strict;
 use haft::schema::Strictness;
-use haft::schema::ValueSchema;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use super::answers::{cut, replayed, request, streamed, suite, whole, words};
+use super::answers::{cut, replayed, request, streamed, whole, wire_schema, words};
 use super::transcripts::{self, Turn};
 
 const DIALECT: OpenAiResponses = OpenAiResponses::new();
 
-/// The schema of this definition. Its alternatives overlap, so that more than one may hold.
-fn schema(definition: &str) -> Option<ValueSchema> {
-    fn widen(value: &mut Value) {
-        match value {
-            Value::Object(members) => {
-                if let Some(all) = members.remove("oneOf") {
-                    members.insert("anyOf".to_owned(), all);
-                }
-                members.values_mut().for_each(widen);
-            }
-            Value::Array(list) => list.iter_mut().for_each(widen),
-            _ => {}
-        }
-    }
-    suite("wire/openai.schema.json").map(|mut all| {
-        widen(&mut all);
-        all["$ref"] = json!(format!("#/$defs/{definition}"));
-        ValueSchema::from_json_schema(all).unwrap()
-    })
-}
-
 /// What holds of every request.
 #[track_caller]
 fn check(body: &Value) {
-    if let Some(schema) = schema("CreateResponse") {
+    if let Some(schema) = wire_schema("openai.responses.request.streaming") {
         schema.check(body).unwrap_or_else(|problems| panic!("{problems}\n{body:#}"));
     }
     assert_eq!(body["store"], false);
@@ -378,7 +356,7 @@ fn completed(items: &[Value]) -> Vec<Value> {
 
 #[test]
 fn the_streams_of_these_tests_are_those_of_the_api() {
-    let Some(schema) = schema("ResponseStreamEvent") else { return };
+    let Some(schema) = wire_schema("openai.responses.event") else { return };
     for event in completed(&items()) {
         schema.check(&event).unwrap_or_else(|problems| panic!("{problems}\n{event:#}"));
     }
