@@ -54,7 +54,7 @@ impl FilesOptions {
     /// Fails if the directory does not exist or cannot be opened.
     pub fn new(dir: impl AsRef<Path>) -> Result<Self, FileError> {
         let root = Arc::new(RootDir::new(dir.as_ref())?);
-        let (tier, allows_writing, max_bytes) = (TrustTier::ThirdPartyPublic, true, MAX_BYTES);
+        let (tier, allows_writing, max_bytes) = (TrustTier::ThirdPartyPublic, true, u64::MAX);
         Ok(Self { root, tier, allows_writing, max_bytes })
     }
 
@@ -71,7 +71,9 @@ impl FilesOptions {
         self
     }
 
-    /// Sets the maximum size of a file that can be read. The default is 256 MiB.
+    /// Sets the maximum size of a file that can be read. By default a text can have any size, because a large one is
+    /// spooled chunk by chunk and queried there. Pictures, sound, video and PDF have at most 256 MiB in any case, because
+    /// they are sent as a whole.
     pub fn max_bytes(mut self, limit: u64) -> Self {
         self.max_bytes = limit;
         self
@@ -147,4 +149,5 @@ pub fn files(options: FilesOptions) -> Result<Vec<Tool>, InvalidTool> {
     Ok(tools)
 }
 
-const MAX_BYTES: u64 = 256 * 1024 * 1024;
+/// The maximum size of a picture, a sound, a video or a PDF.
+const MAX_MEDIA_BYTES: u64 = 256 * 1024 * 1024;

@@ -58,8 +58,8 @@ pub use self::file::{FileError, FileReader, FileRoots};
 pub use self::stored::{StoredError, StoredReader, store_media};
 #[cfg(feature = "http")]
 pub use haft_http::fetch::{
-    FetchDeadlines, FetchError, FetchResponse, Fetcher, FetcherBuilder, HttpPhase, HttpReader,
-    UrlPolicy, UrlRefusal,
+    ErrorBody, FetchDeadlines, FetchError, FetchRequest, FetchResponse, Fetcher, FetcherBuilder,
+    HttpMethod, HttpPhase, HttpReader, UrlPolicy, UrlRefusal,
 };
 
 /// The default limit of readers of files: 64 MiB.

@@ -9,7 +9,7 @@ use haft_core::artifact::{ArtifactDraft, ArtifactKind};
 use haft_core::media::{Media, MediaFile, MediaKind, MediaReader as _, sniff_media_type};
 use haft_core::tool::{InvalidTool, Tool, ToolFailure, ToolOutput};
 
-use super::FilesOptions;
+use super::{FilesOptions, MAX_MEDIA_BYTES};
 use crate::output::MAX_INLINE_BYTES;
 use crate::preview;
 use haft_macros::ToolArgs;
@@ -40,7 +40,7 @@ fn read(options: &FilesOptions, path: &str) -> Result<ToolOutput, ToolFailure> {
         .read_to_end(&mut start)
         .map_err(|error| super::root_dir::io_failure(path, "file", error))?;
     if let Some((kind, mime)) = sniff_media_type(&start) {
-        return media(options, (path, &file), kind, mime);
+        return media(options, (path, &file, bytes), kind, mime);
     }
     if memchr::memchr(0, &start).is_some() {
         return Err(ToolFailure::new(format!(
@@ -61,11 +61,18 @@ fn read(options: &FilesOptions, path: &str) -> Result<ToolOutput, ToolFailure> {
 
 fn media(
     options: &FilesOptions,
-    (path, file): (&str, &File),
+    (path, file, bytes): (&str, &File, u64),
     kind: MediaKind,
     mime: &str,
 ) -> Result<ToolOutput, ToolFailure> {
-    let reader = options.root.media_reader(path, file, options.max_bytes)?;
+    let max_bytes = options.max_bytes.min(MAX_MEDIA_BYTES);
+    if bytes > max_bytes {
+        return Err(ToolFailure::new(format!(
+            "`{}` ({mime}) has more than {max_bytes} bytes, too many to be shown as a whole",
+            preview(path)
+        )));
+    }
+    let reader = options.root.media_reader(path, file, max_bytes)?;
     let name = Path::new(path).file_name().map(|it| it.to_string_lossy().into_owned());
     let file = MediaFile::read_by(name.unwrap_or_default(), mime, Arc::new(reader));
     let media = Media::new(kind, options.tier, kind.default_hazard(), file)?;

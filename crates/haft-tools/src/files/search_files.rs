@@ -185,7 +185,9 @@ impl Matches {
 
     fn match_line(&mut self, line: &[u8], path: &str, number: u64) -> ControlFlow<()> {
         if self.bytes > MAX_SEARCHED_BYTES {
-            self.stop_reason = Some("more than 1 GiB was searched; search a smaller folder");
+            self.stop_reason = Some(
+                "more than 1 GiB was searched; search a smaller folder, or read the file and query its artifact",
+            );
             return ControlFlow::Break(());
         }
         let line = line.strip_suffix(b"\n").unwrap_or(line);

@@ -68,6 +68,27 @@ async fn large_files_become_artifacts_of_their_format() {
     }
 }
 
+/// The spool takes text of any size. Media are sent as a whole, and so they are bounded.
+#[tokio::test]
+async fn only_media_and_limits_of_the_application_bound_a_file() {
+    const LENGTH: u64 = 5 << 30;
+    let folder = folder(&[("log", &"x\n".repeat(8192)), ("film.png", "")]);
+    fs::write(folder.path().join("film.png"), b"\x89PNG\r\n\x1a\n\0\0").unwrap();
+    for name in ["log", "film.png"] {
+        let path = folder.path().join(name);
+        fs::File::options().write(true).open(path).unwrap().set_len(LENGTH).unwrap();
+    }
+    let files = bench(&folder);
+    let log = files.output("read_file", json!({"path": "log"})).await;
+    assert!(matches!(log, Ok(ToolOutput::Artifacts(_))), "{log:?}");
+    let refused = "has more than 268435456 bytes, too many to be shown as a whole";
+    files.fails("read_file", json!({"path": "film.png"}), refused).await;
+    let limited = FilesOptions::new(folder.path()).unwrap().max_bytes(1 << 20);
+    let files = Bench::new(tools::files(limited));
+    let refused = "has more than 1048576 bytes; `search_files` finds lines in it";
+    files.fails("read_file", json!({"path": "log"}), refused).await;
+}
+
 #[tokio::test]
 async fn what_is_not_text_is_shown_or_refused() {
     let folder = folder(&[("bad", "a\0b")]);
