@@ -11,6 +11,7 @@ use haft::turn::Gatekeeper;
 
 use crate::conversations::import_titles;
 use crate::store_address::{StoreAddress, show_url};
+use crate::store_problems::note_store;
 use crate::user_error::{FailureCode, UserError};
 
 /// The stores that this process has open.
@@ -22,6 +23,7 @@ pub(crate) async fn open_or_create_store(address: &StoreAddress) -> Result<OpenS
         StoreUrl::Dir(path) if !path.exists() => Some(path),
         _ => None,
     };
+    note_store(address);
     let stores = OpenStores::open(&address.url, address.read_options()?).await?;
     if let Some(path) = new_dir {
         // The store works without it.
@@ -45,6 +47,7 @@ pub(crate) async fn open_store(address: &StoreAddress) -> Result<OpenStores> {
 /// Opens an existing store whose turns are only read. It may be on a disk that is full or cannot be written.
 pub(crate) async fn open_store_to_read(address: &StoreAddress) -> Result<OpenStores> {
     check_exists(address)?;
+    note_store(address);
     let options = address.read_options()?;
     let opened = match (OpenStores::open(&address.url, options).await, &address.url) {
         (Err(error @ StoreError::Backend { .. }), StoreUrl::Dir(path)) if !error.retryable() => {

@@ -40,6 +40,12 @@ impl StoreAddress {
         Self { url: StoreUrl::Dir(find_default_store()), spools: None }
     }
 
+    /// The default store of an agent whose server another program starts. That program chooses the current directory,
+    /// which is often `/` or belongs to something else, so that no store is created there.
+    pub(crate) fn find_default_of(agent_dir: &Path) -> Self {
+        Self { url: StoreUrl::Dir(find_store_of(agent_dir)), spools: None }
+    }
+
     /// The directory of the store, if it is on this machine.
     pub(crate) fn local_dir(&self) -> Option<&Path> {
         match &self.url {
@@ -123,13 +129,27 @@ const DEFAULT_STORE: &str = ".haft";
 
 /// Finds the default store: the nearest `.haft` in the current directory or above it, else the one to be created here.
 pub(crate) fn find_default_store() -> PathBuf {
+    find_existing_store().unwrap_or_else(|| PathBuf::from(DEFAULT_STORE))
+}
+
+/// Finds the default store of an agent whose server another program starts: the nearest `.haft` in the current directory
+/// or above it, else in the directory of the agent or above it, else the one to be created in the directory of the
+/// agent.
+pub(crate) fn find_store_of(agent_dir: &Path) -> PathBuf {
+    let absolute = std::path::absolute(agent_dir).unwrap_or_else(|_| agent_dir.to_owned());
+    let near = || absolute.ancestors().map(|dir| dir.join(DEFAULT_STORE)).find(|it| is_own_dir(it));
+    find_existing_store().or_else(near).unwrap_or_else(|| agent_dir.join(DEFAULT_STORE))
+}
+
+/// The nearest `.haft` in the current directory or above it.
+fn find_existing_store() -> Option<PathBuf> {
     let here = Path::new(DEFAULT_STORE);
     if here.is_dir() {
-        return here.to_owned();
+        return Some(here.to_owned());
     }
     let current = std::env::current_dir().unwrap_or_default();
     let above = current.ancestors().skip(1).map(|dir| dir.join(DEFAULT_STORE));
-    above.into_iter().find(|it| is_own_dir(it)).unwrap_or_else(|| here.to_owned())
+    above.into_iter().find(|it| is_own_dir(it))
 }
 
 /// The directory of a store of large results, if it is on this machine.

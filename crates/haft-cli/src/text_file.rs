@@ -33,6 +33,44 @@ pub(crate) fn read_regular_text(path: &Path, max_bytes: u64) -> Result<String> {
     })
 }
 
+/// The error of a file that the user names and that cannot be opened. If it is not there, the hint names a similar one, or
+/// the directory in which it was looked for.
+pub(crate) fn file_error(
+    message: impl Into<String>,
+    path: &Path,
+    error: io::Error,
+) -> anyhow::Error {
+    let failed = UserError::new(message);
+    let failed = match error.kind() {
+        io::ErrorKind::NotFound => failed.hint(missing_file_hint(path)),
+        _ => failed,
+    };
+    anyhow::Error::new(error).context(failed)
+}
+
+fn missing_file_hint(path: &Path) -> String {
+    let dir = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let names: Vec<String> =
+        entries.filter_map(|entry| entry.file_name().into_string().ok()).take(MAX_NAMES).collect();
+    let wanted = path.file_name().unwrap_or_default().to_string_lossy();
+    let near = haft::schema::nearest(&wanted, names.iter().map(String::as_str));
+    match near {
+        Some(near) => format!("did you mean `{}`?", path.with_file_name(near).display()),
+        None if path.is_absolute() => "check the path".to_owned(),
+        None => {
+            let here = std::env::current_dir().unwrap_or_default();
+            format!("the path is seen from `{}`", here.display())
+        }
+    }
+}
+
+/// In how many names of a directory a similar one is looked for.
+const MAX_NAMES: usize = 10_000;
+
 /// Reads a file that the user names, which may be a pipe or `/dev/null`.
 ///
 /// # Errors

@@ -16,6 +16,11 @@ pub(crate) fn private_file_options() -> OpenOptions {
 /// Creates a directory with the mode 0700, and missing parents with the default mode. An existing directory stays
 /// as it is.
 pub(crate) fn create_private_dir(path: &Path) -> io::Result<()> {
+    // The system would say that the file exists, as if that were the fault.
+    if let Some(file) = path.ancestors().find(|it| it.exists()).filter(|it| !it.is_dir()) {
+        let text = format!("`{}` is a file and not a directory", file.display());
+        return Err(io::Error::new(ErrorKind::NotADirectory, text));
+    }
     if let Some(parent) = path.parent() {
         create_dir_all(parent)?;
     }

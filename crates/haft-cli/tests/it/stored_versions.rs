@@ -97,7 +97,7 @@ impl Fixture {
     /// gate from another process, and returns the exit code and the output of the resume.
     fn resume_and_approve_again(&self, turn: &str, agent: &str) -> String {
         let mut resume = haft(self.path());
-        resume.args(["resume", turn, "--agent", agent, "--store", "store"]);
+        resume.args(["resume", turn, "--agent", agent, "--store", "store", "--gates", "wait"]);
         resume.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut resume = resume.spawn().unwrap();
         let gate = loop {

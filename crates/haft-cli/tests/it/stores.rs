@@ -18,6 +18,11 @@ fn what_is_no_store_is_refused() {
         run.starts_with("exit 1") && run.contains("could not create the directory `file`"),
         "{run}"
     );
+    for store in ["file", "file/state", "file/a/b"] {
+        let run = cli(&["run", "hello", "--store", store]);
+        let cause = "caused by: `file` is a file and not a directory";
+        assert!(run.contains(cause) && run.contains("with --store DIR"), "{run}");
+    }
     for words in [
         ["turns", "--store", "file"],
         ["gates", "--store", "nowhere"],

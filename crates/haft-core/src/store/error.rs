@@ -8,7 +8,7 @@ use crate::clock::Timestamp;
 use crate::error::{Coded, ErrorCode};
 
 /// A store could not do what was asked.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
     /// There is one of this name already.
@@ -24,7 +24,10 @@ pub enum StoreError {
         what: String,
     },
     /// Another process runs the turn.
-    #[error("the turn `{turn}` is run by `{holder}` until {until}")]
+    #[error(
+        "the turn `{turn}` is run by `{holder}`, whose lease ends at {until} unless it is renewed; wait for that \
+         process, or resume the turn after that time if the process has died"
+    )]
     Held {
         /// The turn.
         turn: TurnId,
@@ -102,6 +105,8 @@ pub enum StoreError {
         source: Box<dyn std::error::Error + Send + Sync>,
     },
 }
+
+crate::debug_as_message!(StoreError);
 
 impl StoreError {
     /// There is such a turn already.

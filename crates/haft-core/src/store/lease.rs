@@ -142,6 +142,7 @@ impl ClaimFilter {
 
 /// A request to end a turn that another process may run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct CancelRequest {
     /// Who asks, in words for operators.

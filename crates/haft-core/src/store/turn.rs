@@ -197,6 +197,7 @@ pub fn search_words(text: &str) -> BTreeSet<String> {
 /// assert_eq!(TurnStatus::CancelRequested.as_str(), "cancel-requested");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum TurnStatus {
@@ -289,6 +290,7 @@ impl StoredTurn {
 ///
 /// Times are those of the store's clock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct TurnSummary {
     /// Its name.

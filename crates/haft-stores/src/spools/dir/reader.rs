@@ -64,6 +64,8 @@ struct FileContent {
 struct IndexFile {
     path: PathBuf,
     access: Access,
+    /// The time of the content that the index belongs to.
+    content_nanos: u128,
 }
 
 /// The properties of a file that differ after a change.
@@ -71,7 +73,7 @@ struct IndexFile {
 pub(super) struct FileStamp {
     pub(super) len: u64,
     /// The time of the last change, since 1970.
-    modified_nanos: u128,
+    pub(super) modified_nanos: u128,
 }
 
 impl FileStamp {
@@ -80,6 +82,19 @@ impl FileStamp {
         let modified = metadata.modified().ok().and_then(|it| it.duration_since(UNIX_EPOCH).ok());
         Ok(Self { len: metadata.len(), modified_nanos: modified.map_or(0, |it| it.as_nanos()) })
     }
+}
+
+/// When the system last noted a change of a file. Unlike the time of modification, no program can set it back.
+fn changed_nanos(file: &File) -> io::Result<u128> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+        let metadata = file.metadata()?;
+        let seconds = u128::from(metadata.ctime().unsigned_abs());
+        Ok(seconds * 1_000_000_000 + u128::from(metadata.ctime_nsec().unsigned_abs()))
+    }
+    #[cfg(not(unix))]
+    Ok(FileStamp::of(file)?.modified_nanos)
 }
 
 impl FileSpoolReader {
@@ -114,11 +129,10 @@ impl FileSpoolReader {
         path: impl AsRef<Path>,
         index_file: impl Into<PathBuf>,
     ) -> io::Result<Self> {
-        let index_file = IndexFile { path: index_file.into(), access: Access::ReadWrite };
-        Self::open_regular(path.as_ref(), Some(index_file))
+        Self::open_regular(path.as_ref(), Some(index_file.into()))
     }
 
-    fn open_regular(path: &Path, index_file: Option<IndexFile>) -> io::Result<Self> {
+    fn open_regular(path: &Path, index_path: Option<PathBuf>) -> io::Result<Self> {
         // Opening a pipe would wait for its other end, and reading a device would never end.
         if !fs::metadata(path)?.is_file() {
             let what = format!("`{}` is no regular file", path.display());
@@ -127,6 +141,13 @@ impl FileSpoolReader {
         let file = File::open(path)?;
         let (stamp, block_size) = (FileStamp::of(&file)?, LineIndex::BLOCK_SIZE);
         let (key, index) = (SpoolKey::new(path.to_string_lossy()), OnceLock::new());
+        let index_file = match index_path {
+            Some(path) => {
+                let content_nanos = changed_nanos(&file)?;
+                Some(IndexFile { path, access: Access::ReadWrite, content_nanos })
+            }
+            None => None,
+        };
         let descriptor = None;
         let content = FileContent { key, descriptor, index_file, file, stamp, block_size, index };
         Ok(Self { content: Arc::new(content) })
@@ -140,7 +161,9 @@ impl FileSpoolReader {
         (stamp, index): (FileStamp, LineIndex),
     ) -> Self {
         let block_size = index.block_size();
-        let index_file = Some(IndexFile { path: paths.index, access: Access::ReadWrite });
+        let content_nanos = stamp.modified_nanos;
+        let index_file =
+            Some(IndexFile { path: paths.index, access: Access::ReadWrite, content_nanos });
         let index = OnceLock::from(Arc::new(index));
         let descriptor = Some(dir_descriptor(&key));
         let content = FileContent { key, descriptor, index_file, file, stamp, block_size, index };
@@ -162,7 +185,9 @@ impl FileSpoolReader {
             opened => opened?,
         };
         let (stamp, descriptor) = (FileStamp::of(&file)?, Some(dir_descriptor(&key)));
-        let index_file = Some(IndexFile { path: paths.index, access: config.access });
+        let content_nanos = stamp.modified_nanos;
+        let index_file =
+            Some(IndexFile { path: paths.index, access: config.access, content_nanos });
         let (index, block_size) = (OnceLock::new(), config.block_size);
         let content = FileContent { key, descriptor, index_file, file, stamp, block_size, index };
         Ok(Some(Self { content: Arc::new(content) }))
@@ -302,7 +327,8 @@ impl FileContent {
         let blocks = self.stamp.len.div_ceil(u64::from(self.block_size.get()));
         // Not read if it is too large to be the index: a file of any size may be in its place.
         let max_bytes = blocks.checked_mul(4)?.checked_add(256)?;
-        let file = open_regular_file(&self.index_file.as_ref()?.path).ok()?;
+        let index_file = self.index_file.as_ref()?;
+        let file = open_regular_file(&index_file.path).ok()?;
         let mut bytes = Vec::new();
         file.take(max_bytes + 1).read_to_end(&mut bytes).ok()?;
         if bytes.len() as u64 > max_bytes {
@@ -310,7 +336,7 @@ impl FileContent {
         }
         let (stamp, index) = bytes.split_first_chunk::<16>()?;
         let index = LineIndex::decode(index).ok()?;
-        let is_current = u128::from_le_bytes(*stamp) == self.stamp.modified_nanos
+        let is_current = u128::from_le_bytes(*stamp) == index_file.content_nanos
             && index.byte_length() == self.stamp.len
             && index.block_size() == self.block_size;
         is_current.then_some(index)
@@ -333,9 +359,10 @@ impl FileContent {
         }
         let index = builder.finish();
         if index.byte_length() > u64::from(self.block_size.get())
-            && let Some(IndexFile { path, access: Access::ReadWrite }) = &self.index_file
+            && let Some(IndexFile { path, access: Access::ReadWrite, content_nanos }) =
+                &self.index_file
         {
-            let bytes = encode_index(&index, self.stamp);
+            let bytes = encode_index(&index, *content_nanos);
             // The index file only saves time.
             let _ = Disk::default().write_index(path, &bytes);
         }
@@ -344,8 +371,8 @@ impl FileContent {
 }
 
 /// The bytes of an index file: the time of the last change of the content, and the index.
-pub(super) fn encode_index(index: &LineIndex, stamp: FileStamp) -> Vec<u8> {
-    let mut bytes = stamp.modified_nanos.to_le_bytes().to_vec();
+pub(super) fn encode_index(index: &LineIndex, content_nanos: u128) -> Vec<u8> {
+    let mut bytes = content_nanos.to_le_bytes().to_vec();
     bytes.extend(index.encode());
     bytes
 }

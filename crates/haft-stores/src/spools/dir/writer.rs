@@ -101,7 +101,7 @@ impl SpoolWriter {
         let file = renamed.inspect_err(|_| remove_unused_key_file(&paths))?;
         if index.byte_length() > u64::from(block_size.get()) {
             // A missing index file costs time only: the index is built again when it is needed.
-            let _ = disk.write_index(&paths.index, &encode_index(&index, stamp));
+            let _ = disk.write_index(&paths.index, &encode_index(&index, stamp.modified_nanos));
         }
         if let Err(error) = disk.sync_dir(dir) {
             remove_if_exists(&paths.data)?;

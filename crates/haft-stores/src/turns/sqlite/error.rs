@@ -64,8 +64,30 @@ pub(super) fn damaged_error(what: impl Into<String>, reason: impl Into<String>) 
 
 impl From<rusqlite::Error> for SqliteCause {
     fn from(error: rusqlite::Error) -> Self {
-        Self { message: message_without_sql(&error), code: error.sqlite_error_code() }
+        let mut message = message_without_sql(&error);
+        if let Some(operation) = error.sqlite_error().and_then(failed_operation) {
+            message.push_str(operation);
+        }
+        Self { message, code: error.sqlite_error_code() }
     }
+}
+
+/// What the system could not do when SQLite says only `disk I/O error`.
+fn failed_operation(error: &rusqlite::ffi::Error) -> Option<&'static str> {
+    use rusqlite::ffi;
+    Some(match error.extended_code {
+        ffi::SQLITE_IOERR_READ | ffi::SQLITE_IOERR_SHORT_READ => ": a file cannot be read",
+        ffi::SQLITE_IOERR_WRITE => ": a file cannot be written",
+        ffi::SQLITE_IOERR_FSYNC | ffi::SQLITE_IOERR_DIR_FSYNC => {
+            ": what was written cannot be made durable"
+        }
+        ffi::SQLITE_IOERR_TRUNCATE => ": a file cannot be made shorter",
+        ffi::SQLITE_IOERR_SHMSIZE | ffi::SQLITE_IOERR_SHMOPEN | ffi::SQLITE_IOERR_SHMMAP => {
+            ": the file of shared memory next to the database cannot grow"
+        }
+        ffi::SQLITE_IOERR_DELETE => ": a file cannot be removed",
+        _ => return None,
+    })
 }
 
 /// The message of an error without the statement that failed, which says nothing to a user.
