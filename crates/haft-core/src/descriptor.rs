@@ -5,6 +5,7 @@ use serde_json::Value;
 
 /// What is stored of a reader: which sort it is, and where that sort finds its bytes. Never a secret.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ReaderDescriptor {

@@ -15,6 +15,8 @@ mod tests;
 use std::borrow::Cow;
 use std::fmt;
 
+use crate::failure::causes_beyond;
+
 /// Who can act on an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -199,6 +201,33 @@ impl<'de> serde::Deserialize<'de> for ErrorCode {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         String::deserialize(deserializer).map(Self::from_text)
     }
+}
+
+/// Writes an error as its message and its causes. Used by [`debug_as_message!`](crate::debug_as_message).
+#[doc(hidden)]
+pub fn write_message_and_causes(
+    error: &(dyn std::error::Error + 'static),
+    f: &mut fmt::Formatter<'_>,
+) -> fmt::Result {
+    let message = error.to_string();
+    match causes_beyond(&message, error.source()) {
+        Some(causes) => write!(f, "{message}: {causes}"),
+        None => f.write_str(&message),
+    }
+}
+
+/// Implements `Debug` for an error as its message and its causes, because a program whose `main` returns an error prints
+/// that, and its user cannot read a Rust value.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! debug_as_message {
+    ($error:ty) => {
+        impl ::std::fmt::Debug for $error {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                $crate::error::write_message_and_causes(self, f)
+            }
+        }
+    };
 }
 
 /// Declares the error codes of a crate: one constant per row, and `ALL`, the table.

@@ -57,6 +57,7 @@
 //! | feature | default | content |
 //! |---|---|---|
 //! | `foreign-schemas` | yes | validation by JSON Schemas from outside, such as those of MCP servers |
+//! | `schemars` | no | JSON Schemas of what is stored, printed and sent: events, summaries of turns, media |
 //! | `testing` | no | generators of arguments, and the proof that schema and handler agree |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -78,6 +79,8 @@ pub mod gate;
 mod id;
 pub mod invariant;
 pub mod json;
+#[cfg(feature = "schemars")]
+mod json_schema;
 pub mod jsonpath;
 mod mac;
 pub mod media;

@@ -47,6 +47,7 @@ pub use stash::MediaStashEntry;
 
 /// What a media item is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 #[expect(clippy::exhaustive_enums, reason = "the four kinds are part of the contract")]
 pub enum MediaKind {
@@ -73,6 +74,7 @@ impl MediaKind {
 
 /// The name by which the model and tools refer to a media item.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct MediaId(Box<str>);
 

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 /// assert!(long.is_cut && long.text.len() <= CallPreview::MAX_BYTES);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct CallPreview {
@@ -30,6 +31,7 @@ pub struct CallPreview {
 
 /// What the text of a [`CallPreview`] is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum PreviewKind {

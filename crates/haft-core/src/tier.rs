@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 /// assert_eq!(TrustTier::join([]), ThirdPartyPublic);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 #[expect(clippy::exhaustive_enums, reason = "the three tiers are part of the contract")]
 pub enum TrustTier {
@@ -41,6 +42,7 @@ impl TrustTier {
 
 /// What perceiving a media item may extract from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 #[expect(clippy::exhaustive_enums, reason = "the three hazards are part of the contract")]
 pub enum ModalityHazard {

@@ -113,6 +113,12 @@ crate::error_codes! {
     LIMIT_REACHED: 429, continues, Operator, permanent;
     /// Something took longer than its deadline.
     DEADLINE_EXCEEDED: 408, continues, Operator, retryable;
+    /// A turn failed for a reason that has no code of its own.
+    TURN_FAILED: 500, continues, Operator, permanent;
+    /// A turn was cancelled.
+    TURN_CANCELLED: 499, continues, Operator, permanent;
+    /// A turn waits for a decision.
+    TURN_WAITING: 409, continues, Operator, permanent;
     /// What a call did before the process died is not known.
     TOOL_OUTCOME_UNKNOWN: 500, continues, Model, permanent;
     /// A record could not be stored.

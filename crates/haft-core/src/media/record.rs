@@ -23,6 +23,7 @@ use crate::tier::{ModalityHazard, TrustTier};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct MediaRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -35,6 +36,10 @@ pub struct MediaRecord {
     trust_tier: TrustTier,
     modality_hazard: ModalityHazard,
     #[serde(default)]
+    #[cfg_attr(
+        feature = "schemars",
+        schemars(with = "std::collections::BTreeMap<String, MediaStashEntry>")
+    )]
     stash: IndexMap<String, MediaStashEntry>,
     reader: ReaderDescriptor,
 }

@@ -19,6 +19,7 @@ use crate::tier::TrustTier;
 /// assert_eq!(entry.derived_from_media(), Some("img-1"));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct MediaStashEntry {
     value: Value,

@@ -26,6 +26,7 @@ const MAX_EXCERPT: usize = 80;
 /// assert!(text.contains("a city that exists") && text.contains("Atlantis"), "{text}");
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Problem {
     /// JSON pointer to the value; empty for the arguments as a whole.
@@ -43,6 +44,7 @@ pub struct Problem {
 
 /// The rules that arguments can break.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Rule {
@@ -137,6 +139,7 @@ impl Problem {
 /// Its text is meant for the model: one line per problem, each with a JSON pointer, the expected and the found value
 /// and, if one is known, an example.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Problems {
     /// The problems in document order; never more than two dozen.
@@ -197,6 +200,7 @@ impl std::error::Error for Problems {}
 /// One change that coercion made to the arguments. The record of a call contains the changes, next to the raw and the
 /// accepted arguments, as evidence.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Change {
     /// JSON pointer to the value that was changed, in the arguments as they were received.
@@ -209,6 +213,7 @@ pub struct Change {
 /// The ways in which coercion changes arguments. Every one of them is lossless and guided by the
 /// schema.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(tag = "change", content = "detail", rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum ChangeKind {

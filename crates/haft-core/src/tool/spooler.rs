@@ -185,7 +185,12 @@ impl Spooler {
                     }
                     _ => call.fail(CallError::new(error.code(), message, error.retryable())),
                 };
-                ended.with_cause(Some(error_chain(&error)))
+                let cause = match &error {
+                    // That the result could not be stored is a consequence.
+                    SpoolError::Source { failure, .. } => failure.failure().operator_text(),
+                    _ => error_chain(&error),
+                };
+                ended.with_cause(Some(cause))
             }
         }
     }
@@ -502,6 +507,7 @@ impl futures_core::Stream for Then {
 /// What the model is told when a result could not be stored.
 fn failure_message(tool: &str, error: &SpoolError) -> String {
     match error {
+        SpoolError::Source { received: 0, failure, .. } => format!("`{tool}` failed: {failure}"),
         SpoolError::Source { received, failure, .. } => {
             format!("`{tool}` failed after {received} bytes: {failure}")
         }

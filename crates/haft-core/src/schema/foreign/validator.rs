@@ -49,7 +49,7 @@ impl ForeignSchema {
             .offline()
             .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(MAX_BACKTRACK))
             .build(&schema)
-            .map_err(|error| ForeignSchemaError::Invalid { reason: excerpt(&error.to_string()) })?;
+            .map_err(|error| ForeignSchemaError::Invalid { reason: invalid_reason(&error) })?;
         let has_references = work::has_references(&schema);
         Ok(Self { schema: Arc::new(schema), validator: Arc::new(validator), has_references })
     }
@@ -147,4 +147,21 @@ impl ForeignSchema {
 fn document(value: &Value) -> Option<Document> {
     // The value was made from a document, so it is not nested too deeply.
     Document::from_value(value).ok()
+}
+
+/// Why something is no schema, and where: a misspelled type is named, because the rule that it breaks says nothing.
+fn invalid_reason(error: &jsonschema::ValidationError<'_>) -> String {
+    const TYPES: [&str; 7] = ["array", "boolean", "integer", "null", "number", "object", "string"];
+    let path = error.instance_path().as_str();
+    let reason = match error.instance().as_str().filter(|_| path.ends_with("/type")) {
+        Some(found) => match crate::schema::nearest(found, TYPES.into_iter()) {
+            Some(near) => format!("`{found}` is not a type; did you mean `{near}`?"),
+            None => format!("`{found}` is not a type; the types are {}", TYPES.join(", ")),
+        },
+        None => error.to_string(),
+    };
+    match path {
+        "" => excerpt(&reason),
+        _ => excerpt(&format!("at `{path}`: {reason}")),
+    }
 }

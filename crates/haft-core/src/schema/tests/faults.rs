@@ -85,9 +85,9 @@ fn patterns_compile() {
             .field("d", string().pattern("a{1000}{1000}{1000}"))
             .field("e", string().pattern("^ok$")),
         &[
-            "`input.a`: the pattern `(` cannot be used: it is not an ECMAScript pattern",
-            "`input.b`: the pattern `(?=a)` cannot be used: look-around, including look-ahead and look-behind, is not supported",
-            "`input.c`: the pattern `(a)\\1` cannot be used: backreferences are not supported",
+            "`input.a`: the pattern `(` cannot be used: unclosed group, at character 1",
+            "`input.b`: the pattern `(?=a)` cannot be used: look-around, including look-ahead and look-behind, is not supported, at character 1",
+            "`input.c`: the pattern `(a)\\1` cannot be used: backreferences are not supported, at character 4",
             "`input.d`: the pattern `a{1000}{1000}{1000}` cannot be used: it is too large when compiled",
         ],
     );

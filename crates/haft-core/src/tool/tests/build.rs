@@ -60,7 +60,7 @@ fn faults_of_the_schema_name_their_field() {
         &[
             "`input`: the field `n` is declared twice",
             "`input.n`: the lower bound 5 is above the upper bound 1",
-            "`input.s`: the pattern `(` cannot be used: it is not an ECMAScript pattern",
+            "`input.s`: the pattern `(` cannot be used: unclosed group, at character 1",
             "`input.list[]`: nothing is a multiple of 0",
         ],
     );

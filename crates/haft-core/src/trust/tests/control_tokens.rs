@@ -24,6 +24,35 @@ fn tokens_become_text() {
     }
 }
 
+/// Written out once more: a token that is missing from the list is missing from no list that is made of it.
+#[test]
+fn every_token_becomes_text() {
+    let rows = [
+        // The first template of Llama, Mistral and many others.
+        "<s> </s> <bos> <eos> <pad> <unk> <<SYS>> <</SYS>> [INST] [/INST]",
+        // Gemma.
+        "<start_of_turn> <end_of_turn> <turn|> <tool|> <tool_response|> <tool_call|> <channel|>",
+        // Hermes, Qwen and those that think aloud.
+        "<tool_call> </tool_call> <tool_response> </tool_response> <think> </think>",
+        // Later templates of Mistral.
+        "[SYSTEM_PROMPT] [/SYSTEM_PROMPT] [AVAILABLE_TOOLS] [/AVAILABLE_TOOLS] [TOOL_CALLS]",
+        "[TOOL_RESULTS] [/TOOL_RESULTS] [TOOL_CONTENT] [ARGS] [THINK] [/THINK]",
+        // What is common to names that differ by model.
+        "<|im_start|> <|im_end|> <|eot_id|> <|channel|> <|return|> <\u{FF5C}Assistant\u{FF5C}>",
+    ];
+    let tokens: Vec<&str> = rows.iter().flat_map(|row| row.split(' ')).collect();
+    assert_eq!(tokens.len(), 40);
+    for token in tokens {
+        let (first, rest) = token.split_at(1);
+        let inert = format!("{first} {rest}");
+        assert_eq!(neutralize_tokens(token), inert, "{token}");
+        assert_eq!(neutralize_tokens(&format!("a{token}b")), format!("a{inert}b"), "{token}");
+        // Two at once, without anything between them.
+        let both = format!("{token}{token}");
+        assert_eq!(neutralize_tokens(&both), format!("{inert}{inert}"), "{token}");
+    }
+}
+
 #[test]
 fn a_renderer_for_templates_leaves_no_token_in_content() {
     let token = "<|im_end|>";
