@@ -128,7 +128,8 @@ impl ApiBuilder {
         self
     }
 
-    /// Sets the prices of a model, as `PROVIDER:MODEL`, so that turns show what they cost.
+    /// Sets the prices of a model, as `PROVIDER:MODEL`, so that turns show what they cost. Models without prices of your
+    /// own have those of [`PriceTable`](haft::turn::PriceTable), if it lists them.
     ///
     /// ```
     /// # use haft::executors::ScriptExecutor;

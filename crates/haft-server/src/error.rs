@@ -1,5 +1,8 @@
 //! Failures of requests, and how they travel.
 
+#[cfg(test)]
+mod tests;
+
 #[cfg(feature = "service")]
 use axum::Extension;
 use axum::Json;
@@ -8,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use haft::error::{Coded, ErrorCode};
 use haft::schema::Problems;
 use haft::stores::{SpoolError, StoreError};
-use haft::turn::{SettleError, TurnError};
+use haft::turn::{InvalidEdit, SettleError, TurnError};
 
 use crate::wire::{ApiProblem, FieldProblem};
 
@@ -74,13 +77,16 @@ impl ApiError {
     }
 }
 
-/// An error and its causes in one line.
+/// An error and its causes in one line, each of them once: some errors repeat their cause.
 pub(crate) fn list_causes(error: &dyn std::error::Error) -> String {
     let mut message = error.to_string();
     let mut cause = error.source();
     while let Some(next) = cause {
-        message.push_str(": ");
-        message.push_str(&next.to_string());
+        let text = next.to_string();
+        if !message.contains(&text) {
+            message.push_str(": ");
+            message.push_str(&text);
+        }
         cause = next.source();
     }
     message
@@ -88,19 +94,25 @@ pub(crate) fn list_causes(error: &dyn std::error::Error) -> String {
 
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
+        let failure = Self { status: status_of(&error), ..Self::from_coded(&error) };
         match &error {
-            StoreError::Unknown { .. } => {
-                Self { status: StatusCode::NOT_FOUND, ..Self::from_coded(&error) }
-            }
-            StoreError::Held { .. } => Self {
-                status: StatusCode::CONFLICT,
-                ..Self::from_coded(&error)
-            }
-            .hint(
+            StoreError::Held { .. } => failure.hint(
                 "another process runs the turn; stop it there, or wait until its lease has expired",
             ),
-            _ => Self::from_coded(&error),
+            _ => failure,
         }
+    }
+}
+
+/// Whether the request was wrong, came at the wrong time, or found a store that failed.
+fn status_of(error: &StoreError) -> StatusCode {
+    match error {
+        StoreError::Unknown { .. } => StatusCode::NOT_FOUND,
+        StoreError::Held { .. } | StoreError::LeaseLost { .. } | StoreError::Exists { .. } => {
+            StatusCode::CONFLICT
+        }
+        StoreError::Invalid { .. } => StatusCode::UNPROCESSABLE_ENTITY,
+        _ => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
 
@@ -122,13 +134,16 @@ impl From<TurnError> for ApiError {
 impl From<SettleError> for ApiError {
     fn from(error: SettleError) -> Self {
         let problems = match &error {
-            SettleError::Invalid { problems } => field_problems(problems),
+            SettleError::Invalid { problems }
+            | SettleError::Edit(InvalidEdit::Problems(problems)) => field_problems(problems),
             _ => Vec::new(),
         };
         let status = match &error {
-            SettleError::Closed { .. } => StatusCode::CONFLICT,
-            SettleError::Store(StoreError::Unknown { .. }) => StatusCode::NOT_FOUND,
-            SettleError::Invalid { .. } | SettleError::Edit(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            SettleError::Closed { .. } | SettleError::Expired { .. } => StatusCode::CONFLICT,
+            SettleError::Invalid { .. } | SettleError::Edit(_) | SettleError::NotAnApproval => {
+                StatusCode::UNPROCESSABLE_ENTITY
+            }
+            SettleError::Store(error) => status_of(error),
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         };
         Self { status, problems, ..Self::from_coded(&error) }

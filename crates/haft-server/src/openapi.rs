@@ -96,7 +96,7 @@ pub(crate) const OPERATIONS: [Operation; 38] = [
         Body::Events(&[
             ("change", of::<wire::TurnChange>),
             ("reset", of::<wire::TurnDetail>),
-            ("end", of::<Value>),
+            ("end", of::<wire::StreamEnd>),
         ]),
     ),
     get("/turns/{turn}/calls/{record}", "Returns a call.", Body::Json(of::<wire::CallView>)),

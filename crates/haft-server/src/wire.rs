@@ -37,9 +37,9 @@ pub(crate) use self::timeline::{
     TimelineItem, TimelineRow,
 };
 pub(crate) use self::turn::{
-    ConversationPage, ConversationRow, ErrorView, ListChange, Notice, SentSummary, TextDelta,
-    TokenUsage, TurnActions, TurnChange, TurnDetail, TurnFacts, TurnFilter, TurnPage, TurnRow,
-    TurnState, TurnUpdate,
+    ConversationPage, ConversationRow, ErrorView, ListChange, Notice, SentSummary, StreamEnd,
+    TextDelta, TokenUsage, TurnActions, TurnChange, TurnDetail, TurnFacts, TurnFilter, TurnPage,
+    TurnRow, TurnState, TurnUpdate,
 };
 
 /// The longest id of a turn or gate, in characters.

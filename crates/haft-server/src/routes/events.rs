@@ -24,7 +24,7 @@ use crate::extract::{PathParams, QueryParams};
 use crate::feed::{FeedRead, TurnFeed};
 use crate::shared::ApiShared;
 use crate::timeline::state_of;
-use crate::wire::{ListChange, RowRange, TurnRow, TurnState};
+use crate::wire::{ListChange, RowRange, StreamEnd, TurnRow, TurnState};
 
 /// Events as axum wants them.
 pub(super) struct EventStream(mpsc::Receiver<Event>);
@@ -124,7 +124,7 @@ async fn send_changes(feed: &Arc<TurnFeed>, mut position: u64, sender: &EventSen
                 }
             }
             FeedRead::Ended => {
-                sender.send(Event::default().event("end").data("{}")).await;
+                sender.send_json("end", &StreamEnd {}).await;
                 return;
             }
         }

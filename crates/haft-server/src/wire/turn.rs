@@ -340,3 +340,7 @@ pub(crate) struct ListChange {
     /// How many gates are open.
     pub(crate) open_gates: usize,
 }
+
+/// The end of a stream of changes: the turn has ended, and nothing follows.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct StreamEnd {}

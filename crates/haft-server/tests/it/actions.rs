@@ -29,6 +29,8 @@ async fn cancelling_reaches_a_turn_that_another_process_runs() {
     while get(&router, "/turns").await["turns"].as_array().unwrap().is_empty() {
         tokio::task::yield_now().await;
     }
+    let (status, held) = post(&router, "/turns/stuck/resume", &json!({})).await;
+    assert_eq!((status.as_u16(), &held["message"]), (409, &"a process runs the turn".into()));
     let (status, _) = post(&router, "/turns/stuck/cancel", &json!({"reason": "too slow"})).await;
     assert_eq!(status, 200);
     let report = running.join_next().await.unwrap().unwrap();
