@@ -19,14 +19,16 @@ mod template;
 mod tool_keys;
 mod trusted_agents;
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use haft::Tool;
 use haft::executors::{ExecutorDescription, ScriptExecutor};
+use haft::stores::StoreUrl;
 use haft::turn::{CostLimit, Limits};
 
-use self::agent_dir::{openable_dir, read_text_file, resolve_inside};
+use self::agent_dir::{check_encoding, openable_dir, read_text_file, resolve_inside};
 pub(crate) use self::file::AgentFile;
 use self::file::AgentFileReading;
 pub(crate) use self::file_schema::agent_file_schema;
@@ -45,7 +47,7 @@ use crate::config::UserConfig;
 use crate::keyboard::{Keyboard, KeyboardInput, is_yes};
 use crate::own_paths::OwnPaths;
 use crate::state_dir::state_dir;
-use crate::store_address::{StoreAddress, find_default_store};
+use crate::store_address::{StoreAddress, find_default_store, find_store_of};
 use crate::terminal::{Terminal, TextRole, print_line, print_prompt, sanitize};
 use crate::user_error::UserError;
 
@@ -90,6 +92,7 @@ impl Agent {
             true => path.join(FILE_NAME),
             false => path.to_owned(),
         };
+        check_encoding(&path)?;
         let AgentFileReading { file, source, errors } = AgentFile::read(&path)?;
         let mut errors: Vec<anyhow::Error> = errors.into_iter().map(Into::into).collect();
         let Some(file) = file else { return Ok(AgentInspection { agent: None, errors }) };
@@ -117,7 +120,7 @@ impl Agent {
         let store_paths = match &store {
             _ if !own.store.is_empty() => own.store.clone(),
             Some(_) => of_file.store,
-            None => vec![find_default_store()],
+            None => vec![find_default_store(), find_store_of(&dir)],
         };
         let protected = [path].into_iter().chain(store_paths);
         let protected = protected.chain(own.spool.clone()).chain(of_file.spool);
@@ -144,6 +147,24 @@ impl Agent {
     pub(crate) fn name(&self) -> String {
         let dir_name = || self.dir.file_name().map(|it| it.to_string_lossy().into_owned());
         self.file.name.clone().or_else(dir_name).unwrap_or_else(|| "agent".to_owned())
+    }
+
+    /// The text of the agent file.
+    pub(crate) fn text(&self) -> &str {
+        self.source.text()
+    }
+
+    /// The name of the agent file in the agent's directory.
+    pub(crate) fn file_name(&self) -> &OsStr {
+        self.source.path().file_name().unwrap_or(FILE_NAME.as_ref())
+    }
+
+    /// The directory or the file of the store that the agent file sets, if it is on this machine.
+    pub(crate) fn local_store(&self) -> Option<PathBuf> {
+        match &self.store.as_ref()?.url {
+            StoreUrl::Dir(path) | StoreUrl::Sqlite(path) => Some(path.clone()),
+            _ => None,
+        }
     }
 
     /// The path of the agent file without links, by which standing approvals know the agent.
@@ -193,8 +214,19 @@ impl Agent {
     /// The address of the store: the one of the command line or the environment, else the one of the agent file, else the
     /// default directory.
     pub(crate) fn store_address(&self, selected: &StoreArg) -> StoreAddress {
+        self.chosen_store(selected).unwrap_or_else(|| selected.find_address())
+    }
+
+    /// The address of the store if another program starts the server of the agent, in a directory of its own.
+    pub(crate) fn server_store_address(&self, selected: &StoreArg) -> StoreAddress {
+        let default = || selected.with_spool(StoreAddress::find_default_of(&self.dir));
+        self.chosen_store(selected).unwrap_or_else(default)
+    }
+
+    /// The store that the user or the agent file names.
+    fn chosen_store(&self, selected: &StoreArg) -> Option<StoreAddress> {
         let of_file = || self.store.clone().map(|store| selected.with_spool(store));
-        selected.selected().or_else(of_file).unwrap_or_else(|| selected.find_address())
+        selected.selected().or_else(of_file)
     }
 
     /// Whether the agent has the pack `memory`.
@@ -205,6 +237,22 @@ impl Agent {
     /// Creates the files of `prepare` that do not exist yet, and connects to the MCP servers. Before it runs programs of an
     /// agent that the user has not trusted yet, it asks.
     pub(crate) async fn prepare(&mut self, is_trusted: bool, terminal: &Terminal) -> Result<()> {
+        self.prepare_files(is_trusted, terminal).await?;
+        self.prepare_servers(terminal).await
+    }
+
+    /// Connects to the MCP servers of an agent that the user trusts.
+    pub(crate) async fn prepare_servers(&mut self, terminal: &Terminal) -> Result<()> {
+        for warning in self.connect_servers().await? {
+            let label = terminal.style_stderr(TextRole::Warning, "warning");
+            print_line(format_args!("{label}: {}", sanitize(&warning)));
+        }
+        Ok(())
+    }
+
+    /// Creates the files of `prepare` that do not exist yet, and asks before it runs programs of an agent that the user has
+    /// not trusted yet, servers included.
+    pub(crate) async fn prepare_files(&self, is_trusted: bool, terminal: &Terminal) -> Result<()> {
         let missing = self.file.prepare.iter().filter(|it| it.is_missing(&self.dir));
         let missing: Vec<_> = missing.collect();
         let mut commands: Vec<_> = missing.iter().map(|it| it.shown_command()).collect();
@@ -216,15 +264,15 @@ impl Agent {
                 if !is_trusted {
                     self.ask_for_trust(&commands, terminal).await?;
                 }
-                identity.remember().context("cannot remember that the agent is trusted")?;
+                if let Err(error) = identity.remember() {
+                    let text = format!("the agent is trusted for this run only: {error:#}");
+                    let label = terminal.style_stderr(TextRole::Warning, "warning");
+                    print_line(format_args!("{label}: {}", sanitize(&text)));
+                }
             }
         }
         for file in missing {
             file.create(&self.dir, terminal).await?;
-        }
-        for warning in self.connect_servers().await? {
-            let label = terminal.style_stderr(TextRole::Warning, "warning");
-            print_line(format_args!("{label}: {}", sanitize(&warning)));
         }
         Ok(())
     }

@@ -81,6 +81,7 @@ Exit codes:
   6    the model gave no answer that fits the schema of --schema
   129  stopped by SIGHUP; a turn can be resumed
   130  cancelled, or stopped by Ctrl-C at a gate; a turn that waits can be resumed
+  141  the reader of the output closed it before the end; a turn was completed all the same
   143  stopped by SIGTERM; a turn can be resumed";
 
 /// Run agents, call tools, query artifacts and manage turns
@@ -148,8 +149,15 @@ pub(crate) enum Command {
     /// The script of the agent and the files of its directory `tests` are run: `.yaml` is a script, `.json` a recording,
     /// `.toml` a prompt with expectations for every --model.
     Test(TestArgs),
-    /// Print the JSON Schema of agent files
-    Schema,
+    /// Print the JSON Schema of agent files, or of what a command prints with --json
+    Schema {
+        /// Name of the schema: `agent`, `event`, `show`, `openapi` for the HTTP API of `haft serve`, and so on
+        #[arg(default_value = "agent", value_name = "NAME")]
+        name: String,
+        /// Write all schemas to files in this directory
+        #[arg(long, value_name = "DIR", conflicts_with = "name")]
+        dir: Option<PathBuf>,
+    },
     /// List the tools of an agent
     Tools(ToolsArgs),
     /// Show a tool as the model sees it
@@ -342,8 +350,10 @@ pub(crate) struct RunOptions {
 /// What a command does when a turn comes to a gate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum GateAction {
-    /// Ask at the terminal, and otherwise wait for `haft approve` or `haft deny`
+    /// Ask at the terminal; without a terminal, as `park`
     #[default]
+    Ask,
+    /// Ask at the terminal; without a terminal, wait for `haft approve` or `haft deny`
     Wait,
     /// Leave the turn waiting and end with exit code 4
     Park,
@@ -385,9 +395,9 @@ pub(crate) enum AgentTemplate {
     Hello,
     /// Files and tables
     Data,
-    /// The Git repository that the directory is in
+    /// The Git repository that the directory is in; in none, it gets one of its own
     Git,
-    /// A service on the network; needs a model
+    /// A service on the network
     Http,
 }
 

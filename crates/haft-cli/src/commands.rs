@@ -22,6 +22,8 @@ mod run;
 mod serve;
 mod submit;
 mod test;
+#[cfg(test)]
+mod tests;
 mod tool_encoding;
 mod tools;
 mod turns;
@@ -39,8 +41,12 @@ use clap::CommandFactory as _;
 use haft::turn::{Clock as _, SystemClock, Timestamp};
 
 use crate::args::{Cli, Command};
+use crate::output::{schema_text, write_schemas};
+use crate::standard_output::write_output;
 use crate::stop_signals::StopSignals;
-use crate::terminal::Terminal;
+use crate::terminal::{Terminal, TextRole, print_line};
+use crate::text_file::file_error;
+use crate::user_error::FailureCode;
 #[cfg(not(all(feature = "inspector", feature = "mcp")))]
 use crate::user_error::UserError;
 
@@ -61,7 +67,10 @@ pub(crate) async fn run_command(
         Command::New(args) => new::create_agent(&args),
         Command::Check(args) => check::check_agent(&args, terminal).await,
         Command::Test(args) => test::run_tests(&args, terminal).await,
-        Command::Schema => print_text(&crate::agent::agent_file_schema()?),
+        Command::Schema { name, dir } => match dir {
+            Some(dir) => write_schemas(&dir).map(|()| ExitCode::SUCCESS),
+            None => print_text(&schema_text(&name)?),
+        },
         Command::Tools(args) => tools::list_tools(&args, terminal).await,
         Command::Describe(args) => tools::describe_tool(&args, terminal).await,
         Command::Call(args) => call::call_tool(&args, terminal, signals).await,
@@ -110,11 +119,17 @@ pub(crate) async fn run_command(
     }
 }
 
-/// Writes text to standard output. A closed pipe is an error that `main` reports as success.
+/// Writes text to standard output.
 fn print_text(text: &str) -> Result<ExitCode> {
-    use std::io::Write as _;
-    std::io::stdout().write_all(text.as_bytes())?;
+    write_output(text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Says that a command found nothing, and what the user can do about it.
+fn report_nothing(what: &str, hint: &str, terminal: &Terminal) -> ExitCode {
+    let label = terminal.style_stderr(TextRole::Warning, "hint");
+    print_line(format_args!("{what}\n{label}: {hint}"));
+    FailureCode::NotFound.into()
 }
 
 /// Maximum length of text from a file or from standard input, in bytes.
@@ -125,8 +140,9 @@ fn read_text_argument(argument: &str) -> Result<String> {
     let mut text = String::new();
     let read = match argument.strip_prefix('@') {
         Some(path) => {
-            let file =
-                std::fs::File::open(path).with_context(|| format!("cannot open `{path}`"))?;
+            let file = std::fs::File::open(path).map_err(|error| {
+                file_error(format!("cannot open `{path}`"), path.as_ref(), error)
+            })?;
             file.take(MAX_INPUT + 1)
                 .read_to_string(&mut text)
                 .with_context(|| format!("cannot read `{path}` as text"))?
@@ -162,18 +178,15 @@ fn format_count(count: u64) -> String {
     text
 }
 
-/// An amount of US dollars. A small one has more digits.
-fn format_cost(cost: f64) -> String {
-    let digits = if cost > 0.0 && cost < 0.001 { 6 } else { 4 };
-    format!("${cost:.digits$}")
-}
-
 /// A duration in the unit that a person would use.
 fn format_duration(duration: Duration) -> String {
-    let seconds = duration.as_secs();
+    let (milliseconds, seconds) = (duration.as_millis(), duration.as_secs());
+    // Rounded first, so that a little less than a minute is not `60.0 s`.
+    let tenths = (milliseconds + 50) / 100;
     match seconds {
-        0 => format!("{} ms", duration.as_millis()),
-        1..60 => format!("{:.1} s", duration.as_secs_f64()),
+        0 => format!("{milliseconds} ms"),
+        1..60 if tenths < 600 => format!("{}.{} s", tenths / 10, tenths % 10),
+        1..60 => "1 min 0 s".to_owned(),
         60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
         _ => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
     }
@@ -190,7 +203,11 @@ fn format_time(at: Timestamp) -> String {
 
 /// How long ago something was, in one unit.
 fn format_age(at: Timestamp) -> String {
-    let seconds = SystemClock::new().now().duration_since(at).as_secs();
+    format_age_at(at, SystemClock::new().now())
+}
+
+fn format_age_at(at: Timestamp, now: Timestamp) -> String {
+    let seconds = now.duration_since(at).as_secs();
     match seconds {
         0..60 => format!("{seconds} s"),
         60..3600 => format!("{} min", seconds / 60),
@@ -203,5 +220,6 @@ fn format_age(at: Timestamp) -> String {
 fn elide(text: &str, limit: usize) -> String {
     let Some((at, _)) = text.char_indices().nth(limit) else { return text.to_owned() };
     let (start, rest) = text.split_at_checked(at).unwrap_or((text, ""));
-    format!("{start}… ({} more bytes)", format_count(rest.len() as u64))
+    let noun = if rest.len() == 1 { "byte" } else { "bytes" };
+    format!("{start}… ({} more {noun})", format_count(rest.len() as u64))
 }

@@ -4,13 +4,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use haft::executors::ExecutorDescription;
-use haft::turn::{StepHistory, TokenPrices, TurnHistory};
-use haft_server::ApiBuilder;
+use haft::turn::TokenPrices;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::state_dir::user_dir;
+use crate::state_dir::{is_missing, user_dir};
 use crate::text_file::{MAX_TEXT_BYTES, read_named_text};
 use crate::user_error::{SourceLocation, UserError, suggestion};
 
@@ -23,7 +21,7 @@ pub(crate) struct UserConfig {
     /// Providers, by the name that stands before the colon of a model.
     #[serde(default)]
     pub(crate) providers: BTreeMap<String, ProviderTable>,
-    /// Prices, by `PROVIDER:MODEL`.
+    /// Prices, by `PROVIDER:MODEL`. They go before those that Haft ships with.
     #[serde(default)]
     pub(crate) prices: BTreeMap<String, ModelPrices>,
 }
@@ -68,36 +66,13 @@ impl DialectName {
     }
 }
 
-/// The prices of a model per million tokens, in US dollars.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct ModelPrices {
-    /// Price of tokens that the model reads.
-    #[serde(default)]
-    input: f64,
-    /// Price of tokens that the model writes.
-    #[serde(default)]
-    output: f64,
-    /// Price of tokens that the model reads from a cache; default: the price of `input`.
-    cached: Option<f64>,
-}
-
-impl From<ModelPrices> for TokenPrices {
-    fn from(prices: ModelPrices) -> Self {
-        let cached = prices.cached.unwrap_or(prices.input);
-        Self::per_million(prices.input, prices.output).cached(cached)
-    }
-}
-
 impl UserConfig {
     /// Reads the configuration file. Without a file everything has its default.
     pub(crate) fn read() -> Result<Self> {
         let Some(path) = config_path() else { return Ok(Self::default()) };
         let text = match read_named_text(&path, MAX_TEXT_BYTES) {
             Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Ok(Self::default());
-            }
+            Err(error) if is_missing(&error) => return Ok(Self::default()),
             Err(error) => {
                 return Err(error).with_context(|| format!("cannot read `{}`", path.display()));
             }
@@ -114,34 +89,6 @@ impl UserConfig {
             let location = SourceLocation { file: path.to_owned(), line, key: None };
             explain_parse_error(error.message()).at(location)
         })
-    }
-
-    /// The prices that the inspector shows costs by.
-    pub(crate) fn add_prices(&self, api: ApiBuilder) -> ApiBuilder {
-        let prices = self.prices.iter();
-        prices.fold(api, |api, (model, prices)| api.prices(model.as_str(), (*prices).into()))
-    }
-
-    /// Whether the prices of any model are known.
-    pub(crate) fn has_prices(&self) -> bool {
-        !self.prices.is_empty()
-    }
-
-    /// What the steps of a turn cost; nothing if the prices of none are known.
-    pub(crate) fn cost_of(&self, history: &TurnHistory) -> Option<f64> {
-        history.steps.iter().filter_map(|step| self.cost_of_step(step)).reduce(|a, b| a + b)
-    }
-
-    /// What a step cost, if the prices of its model are known.
-    pub(crate) fn cost_of_step(&self, step: &StepHistory) -> Option<f64> {
-        Some(self.prices_of(step.executor.as_ref()?)?.cost(step.usage))
-    }
-
-    /// The prices of the model of an executor, if it is one and its prices are known.
-    pub(crate) fn prices_of(&self, executor: &ExecutorDescription) -> Option<TokenPrices> {
-        let ExecutorDescription::Model { provider, model, .. } = executor else { return None };
-        let prices = self.prices.get(&format!("{provider}:{model}")).copied();
-        prices.map(Into::into)
     }
 }
 
@@ -163,4 +110,29 @@ pub(crate) fn config_path() -> Option<PathBuf> {
         return Some(path.into());
     }
     Some(user_dir("XDG_CONFIG_HOME", ".config")?.join("haft/config.toml"))
+}
+
+/// The user's prices of a model per million tokens, in US dollars. A price that is absent is the one that Haft ships
+/// with, or nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ModelPrices {
+    /// Price of tokens that the model reads.
+    input: Option<f64>,
+    /// Price of tokens that the model writes.
+    output: Option<f64>,
+    /// Price of tokens that the model reads from a cache; default: the price of `input`.
+    cached: Option<f64>,
+}
+
+impl ModelPrices {
+    /// All prices of the model, with those that are known without the user.
+    pub(crate) fn complete(self, known: Option<TokenPrices>) -> TokenPrices {
+        let input = self.input.or(known.map(|it| it.input)).unwrap_or_default();
+        let output = self.output.or(known.map(|it| it.output)).unwrap_or_default();
+        // The known price of a cache belongs to the known price of what is read.
+        let known_cached = known.filter(|_| self.input.is_none()).map(|it| it.cached);
+        let cached = self.cached.or(known_cached).unwrap_or(input);
+        TokenPrices::per_million(input, output).cached(cached)
+    }
 }

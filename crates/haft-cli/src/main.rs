@@ -13,16 +13,21 @@ mod args;
 mod commands;
 mod config;
 mod conversations;
+mod error_printer;
 mod keyboard;
 mod logging;
 mod markdown;
 mod model_providers;
+mod output;
 mod own_paths;
+mod prices;
 mod shell_word;
+mod standard_output;
 mod state_dir;
 mod stop_signals;
 mod store;
 mod store_address;
+mod store_problems;
 mod supervisor;
 mod terminal;
 mod text_file;
@@ -41,21 +46,22 @@ fn main() -> ExitCode {
     if let Some(code) = supervisor::run_if_supervisor() {
         return code;
     }
-    let cli = Cli::parse_or_exit();
+    let cli = match Cli::parse_command_line() {
+        Ok(cli) => cli,
+        Err(code) => return code,
+    };
     let verbosity = Verbosity::of(cli.verbose, cli.quiet);
     let terminal = Terminal::detect(cli.color, verbosity);
     if let Err(error) = logging::install() {
-        return user_error::print_error(&terminal, &error);
+        return error_printer::print_error(&terminal, &error);
     }
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
-        Err(error) => return user_error::print_error(&terminal, &error.into()),
+        Err(error) => return error_printer::print_error(&terminal, &error.into()),
     };
     let mode = TerminalMode::save();
-    let code = match runtime.block_on(run_until_stopped(cli.command, terminal)) {
-        Ok(code) => code,
-        Err(error) => user_error::print_error(&terminal, &error),
-    };
+    let result = runtime.block_on(run_until_stopped(cli.command, terminal));
+    let code = standard_output::finish_command(result, &terminal);
     mode.restore();
     runtime.block_on(store::close_stores());
     // Tasks that still run, such as an abandoned tool call, must not delay the exit.

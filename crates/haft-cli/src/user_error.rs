@@ -4,9 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use serde_json::{Value, json};
-
-use crate::terminal::{Terminal, TextRole, print_line, sanitize};
+use haft::events::ErrorReport;
 
 /// Exit codes other than success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +21,8 @@ pub(crate) enum FailureCode {
     HungUp = 129,
     /// Stopped by SIGINT, or cancelled.
     Interrupted = 130,
+    /// The reader of standard output closed it: the code of a program that SIGPIPE ends.
+    OutputClosed = 141,
     /// Stopped by SIGTERM.
     Terminated = 143,
 }
@@ -84,7 +84,10 @@ impl UserError {
     )]
     pub(crate) fn missing_feature(feature: &str) -> Self {
         let error = Self::new(format!("this haft was built without the feature `{feature}`"));
-        error.hint(format!("build it with: cargo install haft-cli --features {feature}"))
+        error.hint(format!(
+            "every feature is among the default ones; in the repository of haft: cargo install --path crates/haft-cli \
+             --features {feature}"
+        ))
     }
 
     /// Says where the error is.
@@ -103,24 +106,20 @@ impl UserError {
         self.hint.as_deref()
     }
 
-    /// The error as JSON: `message`, and where they are known `file`, `line`, `key` and `hint`.
-    pub(crate) fn to_json(&self) -> Value {
-        let location = self.location.as_ref();
-        let file = location.map(|it| it.file.to_string_lossy());
-        let (line, key) =
-            (location.and_then(|it| it.line), location.and_then(|it| it.key.as_deref()));
-        json!({"file": file, "line": line, "key": key, "message": self.message, "hint": self.hint})
+    /// The message, without its place.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// How the program ends with it.
+    pub(crate) const fn exit_code(&self) -> FailureCode {
+        self.code
     }
 
     /// Adds advice on how to fix the problem.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
-    }
-
-    /// The advice, if there is some.
-    pub(crate) fn hint_text(&self) -> Option<String> {
-        self.hint.clone()
     }
 
     /// Sets the exit code.
@@ -150,30 +149,12 @@ pub(crate) fn suggestion(wrong: &str, names: &[&str]) -> Option<String> {
     }
 }
 
-/// Prints an error, its causes and its hint to standard error, and returns the exit code.
-///
-/// A cause whose text is already part of the previous message is skipped. A broken pipe counts as success: the
-/// reader of the output has closed it.
-pub(crate) fn print_error(terminal: &Terminal, error: &anyhow::Error) -> ExitCode {
-    if error.chain().any(is_broken_pipe) {
-        return ExitCode::SUCCESS;
+/// The message of an error in a turn, and its causes.
+pub(crate) fn describe_report(error: &ErrorReport) -> String {
+    match &error.cause {
+        Some(cause) => format!("{}\n  caused by: {cause}", error.message),
+        None => error.message.to_string(),
     }
-    let label = terminal.style_stderr(TextRole::Error, "error");
-    print_line(format_args!("{label}: {}", sanitize(&error.to_string())));
-    let mut last = error.to_string();
-    for cause in error.chain().skip(1) {
-        let text = cause.to_string();
-        if !last.contains(&text) {
-            print_line(format_args!("  caused by: {}", sanitize(&text)));
-        }
-        last = text;
-    }
-    let user_error = error.downcast_ref::<UserError>();
-    if let Some(hint) = user_error.and_then(|it| it.hint.as_deref()) {
-        let label = terminal.style_stderr(TextRole::Warning, "hint");
-        print_line(format_args!("{label}: {}", sanitize(hint)));
-    }
-    user_error.map_or(FailureCode::Failed, |it| it.code).into()
 }
 
 /// Whether a signal has stopped what failed.
@@ -183,10 +164,4 @@ pub(crate) fn is_stopped(error: &anyhow::Error) -> bool {
         use FailureCode::{HungUp, Interrupted, Terminated};
         matches!(code, HungUp | Interrupted | Terminated)
     })
-}
-
-fn is_broken_pipe(cause: &(dyn std::error::Error + 'static)) -> bool {
-    cause
-        .downcast_ref::<std::io::Error>()
-        .is_some_and(|it| it.kind() == std::io::ErrorKind::BrokenPipe)
 }

@@ -7,6 +7,7 @@ use anyhow::Result;
 
 use super::source::AgentFileError;
 use crate::text_file::{MAX_TEXT_BYTES, read_regular_text};
+use crate::user_error::UserError;
 
 /// Whether the components of a path contain no `..` and no root.
 pub(super) fn is_descending(path: &Path) -> bool {
@@ -49,6 +50,21 @@ pub(super) fn resolve_inside(
     match contains_resolved(agent_dir, &path).map_err(unreadable)? {
         true => Ok(path),
         false => Err(outside()),
+    }
+}
+
+/// Rejects the path of an agent that is not Unicode: a turn stores it as JSON, and memories belong to it.
+pub(super) fn check_encoding(agent: &Path) -> Result<(), UserError> {
+    // A file that is not there is reported when it is read.
+    let resolved = agent.canonicalize().unwrap_or_default();
+    match resolved.to_str() {
+        Some(_) => Ok(()),
+        None => {
+            let message =
+                format!("the path of the agent is not valid UTF-8: {}", resolved.display());
+            Err(UserError::new(message)
+                .hint("rename the directory that has the replaced characters"))
+        }
     }
 }
 

@@ -13,6 +13,7 @@ use haft::turn::Limits;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::FILE_NAME;
 use super::McpServerTable;
 use super::agent_dir::read_text_file;
 use super::approvals::Approvals;
@@ -144,7 +145,7 @@ pub(crate) struct LimitsTable {
     /// Maximum number of tokens.
     #[schemars(range(min = 1))]
     tokens: Option<u64>,
-    /// Maximum cost in US dollars, by the prices of the user's configuration.
+    /// Maximum cost in US dollars, by the prices of the user's configuration or those that Haft ships with.
     #[schemars(extend("exclusiveMinimum" = 0))]
     cost: Option<f64>,
     /// Maximum duration in seconds; time spent waiting for approvals does not count.
@@ -451,10 +452,30 @@ impl AgentFile {
     pub(super) fn read(path: &Path) -> Result<AgentFileReading> {
         if !path.exists() {
             let error = UserError::new(format!("there is no agent at `{}`", path.display()));
-            return Err(error.hint("`haft new NAME` creates one").into());
+            return Err(error.hint(missing_agent_hint(path)).into());
         }
         let source = AgentSource::new(path, read_text_file(path)?);
         let (file, errors) = source.parse();
         Ok(AgentFileReading { file, source, errors })
     }
 }
+
+/// Names the agents in the directory where one was looked for.
+fn missing_agent_hint(path: &Path) -> String {
+    let create = "`haft new NAME` creates one";
+    // The path is that of the agent file, or of what should be the directory of an agent.
+    let dir = if path.ends_with(FILE_NAME) { path.parent().unwrap_or(path) } else { path };
+    let around = dir.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let entries = std::fs::read_dir(around).into_iter().flatten().flatten();
+    let is_agent = |entry: &std::fs::DirEntry| entry.path().join(FILE_NAME).is_file();
+    let names = entries.filter(is_agent).filter_map(|entry| entry.file_name().into_string().ok());
+    let mut names: Vec<String> = names.take(MAX_SHOWN_AGENTS).collect();
+    names.sort();
+    match names.is_empty() {
+        true => create.to_owned(),
+        false => format!("the agents there are: {}; {create}", names.join(", ")),
+    }
+}
+
+/// How many agents are named.
+const MAX_SHOWN_AGENTS: usize = 10;

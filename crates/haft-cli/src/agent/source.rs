@@ -87,9 +87,43 @@ fn rephrase_expected_type(message: &str) -> String {
         "u32" | "u64" | "usize" | "i64" => "an integer",
         "a sequence" => "a list",
         "a map" => "a table",
+        "f64" | "a JSON number" => "a number",
         other => other,
     };
     format!("{found}, expected {expected}")
+}
+
+/// An example of what belongs in the place of a mistake.
+fn example_hint(message: &str, expected: &str) -> Option<String> {
+    if let Some(field) = message.strip_prefix("missing field `").and_then(|it| it.strip_suffix('`'))
+    {
+        let example = match field {
+            "argv" => "[\"program\", \"argument\"]",
+            "hosts" => "[\"example.org\"]",
+            _ => "\"…\"",
+        };
+        return Some(format!("add it to the table: {field} = {example}"));
+    }
+    let example = match (message, expected) {
+        ("duplicate key", _) => "keep one of them",
+        ("unclosed table", _) => {
+            "a table begins with its name in brackets on one line: [tools.math]"
+        }
+        ("invalid basic string" | "invalid literal string", _) => {
+            "a text stands in quotes on one line, \"text\"; three quotes on each side allow several lines"
+        }
+        (_, "a string") => "write text in quotes: \"text\"",
+        (_, "u32" | "u64" | "usize" | "i64") => "write a number without quotes: 12",
+        (_, "f64" | "a number") => "write a number without quotes: 0.5",
+        (_, "a boolean") => "write true or false without quotes",
+        (_, "a sequence") => "write a list: [\"one\", \"two\"]",
+        (_, "a map") => "write a table: { key = \"value\" }",
+        (message, _) if message.starts_with("unclosed") || message.starts_with("extra") => {
+            "see whether a quote or a bracket is missing here or in the line before"
+        }
+        _ => return None,
+    };
+    Some(example.to_owned())
 }
 
 const LIST_FOR_TABLE: &str = "expected a table, found a list";
@@ -139,7 +173,8 @@ impl AgentSource {
         let error = UserError::new(text).at(self.location(line, key));
         let wrong = first.split('`').nth(1).unwrap_or_default();
         let valid: Vec<&str> = expected.split('`').skip(1).step_by(2).collect();
-        match suggestion(wrong, &valid).filter(|_| is_name_error) {
+        let hint = suggestion(wrong, &valid).filter(|_| is_name_error);
+        match hint.or_else(|| example_hint(first, expected)) {
             Some(hint) => error.hint(hint),
             None => error,
         }
@@ -250,14 +285,14 @@ fn find_misplaced_lists(table: &DeTable<'_>, key: &mut Vec<String>, found: &mut 
     for (name, value) in table {
         key.push(name.get_ref().to_string());
         let names: Vec<&str> = key.iter().map(String::as_str).collect();
-        let is_free_form = matches!(
-            names.as_slice(),
-            ["options", ..]
-                | ["tools", "http", _, "body", ..]
-                | ["tools", "command" | "http", _, "args", _, "default", ..]
-        );
-        let is_named_table =
-            matches!(names.as_slice(), ["tools", "command" | "http", _] | [_, _, _, "args", _]);
+        let argument_key = match names.as_slice() {
+            ["tools", "command" | "http", _, "args", _, below @ ..] => Some(key_in_argument(below)),
+            _ => None,
+        };
+        let is_free_form = matches!(argument_key, Some(["default", ..]))
+            || matches!(names.as_slice(), ["options", ..] | ["tools", "http", _, "body", ..]);
+        let is_named_table = argument_key == Some(&[])
+            || matches!(names.as_slice(), ["tools", "command" | "http", _]);
         match value.get_ref() {
             _ if is_free_form => {}
             DeValue::Table(inner) => find_misplaced_lists(inner, key, found),
@@ -276,6 +311,14 @@ fn find_misplaced_lists(table: &DeTable<'_>, key: &mut Vec<String>, found: &mut 
             _ => {}
         }
         key.pop();
+    }
+}
+
+/// The rest of a key inside the argument, the element or the property that it belongs to.
+fn key_in_argument<'k, 'n>(key: &'k [&'n str]) -> &'k [&'n str] {
+    match key {
+        ["items", below @ ..] | ["properties", _, below @ ..] => key_in_argument(below),
+        key => key,
     }
 }
 

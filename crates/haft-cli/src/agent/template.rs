@@ -14,6 +14,16 @@ pub(super) enum Piece {
     Placeholder(String),
 }
 
+impl Piece {
+    /// The name of the placeholder.
+    pub(super) fn argument_name(&self) -> Option<&str> {
+        match self {
+            Self::Placeholder(name) => Some(name),
+            Self::Text(_) => None,
+        }
+    }
+}
+
 /// Splits a template into fixed text and placeholders.
 pub(super) fn parse_pieces(text: &str) -> Result<Vec<Piece>, String> {
     let (mut all, mut rest) = (Vec::new(), text);

@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use anyhow::{Context as _, Result};
 use sha2::{Digest as _, Sha256};
 
 use crate::state_dir::state_dir;
@@ -34,9 +35,13 @@ impl AgentIdentity {
     }
 
     /// Remembers that the user trusts the agent.
-    pub(super) fn remember(&self) -> io::Result<()> {
+    pub(super) fn remember(&self) -> Result<()> {
         let Some(dir) = trust_dir() else { return Ok(()) };
-        DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
+        self.remember_in(&dir).with_context(|| format!("cannot write to `{}`", dir.display()))
+    }
+
+    fn remember_in(&self, dir: &Path) -> io::Result<()> {
+        DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
         let mut options = OpenOptions::new();
         let file = options.write(true).create(true).truncate(true).mode(0o600);
         // The name is what counts; the content tells a reader which agent it is.

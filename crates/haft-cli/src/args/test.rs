@@ -10,6 +10,13 @@ use super::AgentArg;
 pub(crate) struct TestArgs {
     #[command(flatten)]
     pub(crate) agent: AgentArg,
+    /// Run the tests on the agent's directory itself; without it, each runs on a copy
+    ///
+    /// Files of the directory `tests/files` are laid over the copy. Stores are not copied, and directories with a
+    /// CACHEDIR.TAG, such as `target`, are linked. Links that lead out of the directory lead to the same files, so what a tool
+    /// does outside of the directory is done for real.
+    #[arg(long)]
+    pub(crate) in_place: bool,
     /// Run only tests whose name contains this text
     pub(crate) filter: Option<String>,
     /// Run the prompts with this model; may be repeated [default: the model of the agent file]

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use haft::artifacts::ArtifactKind;
 use haft::artifacts::text::TextView;
 use haft::artifacts::tokens::Encoding;
@@ -18,16 +18,18 @@ use haft::artifacts::tokens::StreamCounter;
 use haft::executors::{Step, StepContext, StepError};
 use haft::stores::{FileSpoolReader, SpoolReader, TurnId};
 use haft::turn::TurnRunner;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use self::query_tools::FileQueries;
 use crate::args::{
     ArtifactArgs, ArtifactCommand, CsvCommand, JsonCommand, MarkdownCommand, PathCommand, StoreArg,
 };
+use crate::output::{ArtifactLine, LinkLine, to_line};
 use crate::state_dir::user_dir;
 use crate::store::{find_turn, open_store_to_read};
 use crate::store_address::store_option;
 use crate::terminal::{Terminal, TextRole, print_line, sanitize};
+use crate::text_file::file_error;
 use crate::user_error::{FailureCode, UserError};
 
 pub(super) async fn query_artifact(args: ArtifactArgs, terminal: &Terminal) -> Result<ExitCode> {
@@ -192,18 +194,17 @@ async fn list_artifacts(
     for item in runner.list_artifacts(id).await? {
         let (kind, bytes) = (item.artifact.kind(), item.artifact.reader().byte_length());
         if as_json {
-            let call = item.call.map(|it| it.to_string());
-            let line =
-                json!({"handle": item.handle, "kind": kind.as_str(), "bytes": bytes, "call": call});
-            text.push_str(&format!("{line}\n"));
+            let (handle, kind, call) = (item.handle.as_str(), kind.as_str(), item.call);
+            text.push_str(&to_line(&ArtifactLine { handle, kind, bytes, call })?);
         } else {
             let handle = terminal.style_stdout(TextRole::Key, sanitize(&item.handle));
             text.push_str(&format!("{handle}  {kind}  {bytes} bytes\n"));
         }
     }
     if text.is_empty() && !as_json {
-        print_line(format_args!("no artifacts"));
-        return Ok(FailureCode::NotFound.into());
+        let hint =
+            "only large results become artifacts; `haft show TURN` shows every result of a turn";
+        return Ok(super::report_nothing("no artifacts", hint, terminal));
     }
     super::print_text(&text)
 }
@@ -281,7 +282,6 @@ fn is_handle(name: &Path) -> bool {
 
 /// Opens a file as an artifact. Its line index is cached, so that later queries are fast.
 fn open_file(file: &Path) -> Result<FileSpoolReader> {
-    let failed = || format!("cannot read `{}`", file.display());
     if !file.exists() && is_handle(file) {
         let error = UserError::new(format!("there is no file `{}`", file.display()));
         let hint = format!("a handle needs its turn: {} --turn last", file.display());
@@ -291,7 +291,7 @@ fn open_file(file: &Path) -> Result<FileSpoolReader> {
         Some(index) => FileSpoolReader::open_with_index(file, index),
         None => FileSpoolReader::open(file),
     };
-    opened.with_context(failed)
+    opened.map_err(|error| file_error(format!("cannot read `{}`", file.display()), file, error))
 }
 
 /// The cache file of a line index, whose directory is created. `None` if there is no cache directory.
@@ -343,6 +343,7 @@ async fn query_json(
     command: JsonCommand,
     terminal: &Terminal,
 ) -> Result<ExitCode> {
+    let is_filter = matches!(command, JsonCommand::Filter { .. });
     let (file, tool, args) = match command {
         JsonCommand::Get { file, path } => (file, "artifact_json_get", json!({"path": path})),
         JsonCommand::Keys { file } => (file, "artifact_json_keys", json!({})),
@@ -351,7 +352,24 @@ async fn query_json(
         }
         JsonCommand::Length { file } => (file, "artifact_json_length", json!({})),
     };
-    print_query(source, &file, json_kind(&file), (tool, args), terminal).await
+    let code = print_query(source, &file, json_kind(&file), (tool, args), terminal).await?;
+    if is_filter {
+        warn_of_single_record(source, &file).await?;
+    }
+    Ok(code)
+}
+
+/// Says why a filter prints the whole of a file: an object is one record, whatever in it the path selects.
+async fn warn_of_single_record(source: &ArtifactSource, file: &Path) -> Result<()> {
+    let (reader, stored_kind) = source.open_reader(file).await?;
+    let queries = FileQueries::new(reader, stored_kind.unwrap_or_else(|| json_kind(file)))?;
+    if queries.run_query("artifact_json_length", json!({})).await?.trim() == "1" {
+        print_line(format_args!(
+            "hint: the file is one record, which is printed whole if it matches; \
+             `haft artifact json get` prints what a path selects in it"
+        ));
+    }
+    Ok(())
 }
 
 /// The kind of a JSON file, by its name.
@@ -391,22 +409,20 @@ async fn print_links(
     let queries = FileQueries::new(reader, ArtifactKind::MARKDOWN)?;
     let result = queries.run_query("artifact_md_links", json!({})).await?;
     // Without links the result is a sentence for a model instead of JSON.
-    let links: Vec<Map<String, Value>> = match result.starts_with('[') {
+    let links: Vec<LinkLine> = match result.starts_with('[') {
         true => serde_json::from_str(&result)?,
         false => Vec::new(),
     };
     let mut text = String::new();
     for link in links {
-        let line = link.get("line").and_then(Value::as_u64).unwrap_or_default();
         if as_json {
-            text.push_str(&format!("{}\n", Value::Object(link)));
+            text.push_str(&to_line(&link)?);
         } else {
-            let field = |name| link.get(name).and_then(Value::as_str).unwrap_or_default();
-            let line = terminal.style_stdout(TextRole::Success, line.to_string());
+            let line = terminal.style_stdout(TextRole::Success, link.line.to_string());
             text.push_str(&format!(
                 "{line}:{} <{}>\n",
-                terminal.sanitize_for_stdout(field("text")),
-                terminal.sanitize_for_stdout(field("url"))
+                terminal.sanitize_for_stdout(&link.text),
+                terminal.sanitize_for_stdout(&link.url)
             ));
         }
     }

@@ -18,7 +18,6 @@ use haft::stores::{OpenStores, TurnDir};
 use haft::turn::{
     Clock as _, SystemClock, Timestamp, TurnInput, TurnOutcome, TurnReport, TurnRunner,
 };
-use serde_json::{Value, json};
 
 use super::artifact::lines::{count_lines, print_lines};
 use super::run::{GateMode, InterruptAction, SessionOptions, TurnOutput, TurnSession};
@@ -26,9 +25,11 @@ use super::tools::find_tool;
 use crate::agent::Agent;
 use crate::args::CallArgs;
 use crate::keyboard::Keyboard;
+use crate::output::{CallRecord, to_pretty_text};
+use crate::standard_output::StandardOutput;
 use crate::stop_signals::StopSignals;
 use crate::terminal::Terminal;
-use crate::user_error::{FailureCode, UserError};
+use crate::user_error::{FailureCode, UserError, describe_report};
 
 /// Calls a tool and prints its result. The call is the only one of a turn in a temporary store, so approval, timeout
 /// and limits apply as they do to a model, and the result may have any size.
@@ -52,7 +53,7 @@ pub(super) async fn call_tool(
     let started_at = SystemClock::new().now();
     let options = SessionOptions {
         output: TurnOutput::Questions,
-        gates: if args.yes { GateMode::Approve } else { GateMode::Wait },
+        gates: if args.yes { GateMode::Approve } else { GateMode::detect() },
         on_interrupt: InterruptAction::CancelTurn,
         terminal: *terminal,
     };
@@ -68,7 +69,21 @@ pub(super) async fn call_tool(
     let input = TurnInput::new(agent.system.as_str());
     let work = |runner: TurnRunner, token| async move { runner.run_until(input, token).await };
     let report = session.run_turn(work).await?;
+    if let TurnOutcome::Waiting { gates } = &report.outcome {
+        return Err(unanswered_error(session.find_reason(gates).await?.as_deref()).into());
+    }
     print_report(&report, args.json.then_some(started_at), terminal).await
+}
+
+/// The error of a call that asks the user something where nobody can reply. Its turn is not stored, so nobody can later.
+fn unanswered_error(question: Option<&str>) -> UserError {
+    let error = match question {
+        Some(question) => UserError::new(format!("the call waits for a reply: {question}")),
+        None => UserError::new("the call waits for a reply"),
+    };
+    error.hint(
+        "standard input is no terminal: call it at a terminal, or run it in a turn, which waits for `haft approve`",
+    )
 }
 
 /// Prints the record of the only call; as JSON, with the time at which it started.
@@ -78,7 +93,7 @@ async fn print_report(
     terminal: &Terminal,
 ) -> Result<ExitCode> {
     let Some(record) = report.calls.first() else {
-        let reason = report.error.as_ref().map(|it| it.message.to_string());
+        let reason = report.error.as_ref().map(describe_report);
         let reason = reason.unwrap_or_else(|| "the call was not made".to_owned());
         return Err(UserError::new(reason).into());
     };
@@ -113,8 +128,8 @@ async fn print_results(record: &ToolCall, terminal: &Terminal) -> Result<()> {
             for item in media {
                 let mut bytes = item.stream();
                 while let Some(chunk) = poll_fn(|cx| Pin::new(&mut bytes).poll_next(cx)).await {
-                    stdout()
-                        .write_all(&chunk.map_err(|error| UserError::new(error.to_string()))?)?;
+                    let chunk = chunk.map_err(|error| UserError::new(error.to_string()))?;
+                    StandardOutput.write_all(&chunk)?;
                 }
             }
         }
@@ -164,20 +179,20 @@ async fn read_results(results: &ToolResults) -> Result<String> {
 
 async fn print_record(record: &ToolCall, started_at: Timestamp) -> Result<()> {
     let result = match &record.results {
-        Some(results) => read_results(results).await?.into(),
-        None => Value::Null,
+        Some(results) => Some(read_results(results).await?),
+        None => None,
     };
-    let record = json!({
-        "tool": record.tool(),
-        "callId": record.call_id().to_string(),
-        "args": record.raw().to_value(),
-        "accepted": record.accepted.as_ref().map(haft::Args::to_value),
-        "state": record.state(),
-        "error": record.error,
-        "cause": record.cause(),
-        "result": result,
-        "startedAt": started_at.to_string(),
-    });
-    super::print_text(&format!("{record:#}\n"))?;
+    let record = CallRecord {
+        tool: record.tool(),
+        call_id: record.call_id(),
+        args: record.raw().to_value(),
+        accepted: record.accepted.as_ref().map(haft::Args::to_value),
+        state: record.state(),
+        error: record.error.as_ref(),
+        cause: record.cause(),
+        result,
+        started_at,
+    };
+    super::print_text(&to_pretty_text(&record)?)?;
     Ok(())
 }

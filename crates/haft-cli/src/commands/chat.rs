@@ -7,7 +7,7 @@ use anyhow::Result;
 use haft::executors::{DispatchExecutor as _, ExecutorDescription};
 use haft::stores::OpenStores;
 use haft::stores::{TurnQuery, TurnSummary};
-use haft::turn::TurnRunner;
+use haft::turn::{TurnOutcome, TurnReport, TurnRunner};
 use uuid::Uuid;
 
 use super::conversations::read_messages;
@@ -19,12 +19,14 @@ use super::run::{
 use crate::agent::Agent;
 use crate::args::{ChatArgs, RunOptions};
 use crate::conversations::{CHAT, find_conversation, list_turns_of, short_conversation};
+use crate::error_printer::print_error;
 use crate::keyboard::{Keyboard, KeyboardInput};
 use crate::markdown::MarkdownStream;
+use crate::standard_output::has_failed;
 use crate::stop_signals::{StopListener, StopSignal, StopSignals};
 use crate::store::open_or_create_store;
 use crate::terminal::{Terminal, TextRole, print_line, sanitize};
-use crate::user_error::{FailureCode, UserError, is_stopped, print_error};
+use crate::user_error::{FailureCode, UserError, is_stopped};
 
 pub(super) async fn run_chat(
     args: ChatArgs,
@@ -63,7 +65,10 @@ pub(super) async fn run_chat(
             let text = terminal.style_stderr(TextRole::Muted, sanitize(&text));
             print_line(format_args!("{text}"));
         }
-        resume_interrupted_turn(&mut session, newest, terminal).await?;
+        let resumed = resume_interrupted_turn(&mut session, newest, terminal).await?;
+        if let Some(code) = resumed.as_ref().and_then(end_after) {
+            return Ok(code);
+        }
     }
     loop {
         let text = match read_message(session.inputs(), terminal).await {
@@ -76,7 +81,11 @@ pub(super) async fn run_chat(
         let turn = turn.conversation(conversation.as_str()).message(prompt);
         let work = |runner: TurnRunner, token| async move { runner.run_until(turn, token).await };
         match session.run_turn(work).await {
-            Ok(_) => {}
+            Ok(report) => {
+                if let Some(code) = end_after(&report) {
+                    return Ok(code);
+                }
+            }
             // A signal has stopped the turn.
             Err(error) if is_stopped(&error) => return Err(error),
             Err(error) => {
@@ -84,6 +93,16 @@ pub(super) async fn run_chat(
             }
         }
     }
+}
+
+/// The exit code of a conversation that cannot go on after a turn: because nobody is here who could decide its gate, and
+/// the next message must not overtake it, or because nobody reads what the agent says.
+fn end_after(report: &TurnReport) -> Option<ExitCode> {
+    let waits = matches!(report.outcome, TurnOutcome::Waiting { .. });
+    if waits && !Keyboard::is_interactive() {
+        return Some(FailureCode::Waiting.into());
+    }
+    has_failed().then_some(ExitCode::SUCCESS)
 }
 
 /// Whether a model took the steps of a turn, and the script of the agent takes those of the next one.
@@ -210,9 +229,9 @@ async fn resume_interrupted_turn(
     session: &mut TurnSession,
     turn: TurnSummary,
     terminal: &Terminal,
-) -> Result<()> {
+) -> Result<Option<TurnReport>> {
     if turn.status.is_final() {
-        return Ok(());
+        return Ok(None);
     }
     let id = turn.id;
     let notice = |text: &str| {
@@ -229,13 +248,12 @@ async fn resume_interrupted_turn(
         };
         if is_refused {
             notice(&format!("continuing without it; resume it with: haft resume {id}"));
-            return Ok(());
+            return Ok(None);
         }
     } else {
         notice(&format!("resuming the interrupted turn {id} first"));
     }
     let work =
         |runner: TurnRunner, token| async move { resume_when_released(&runner, &id, token).await };
-    session.run_turn(work).await?;
-    Ok(())
+    Ok(Some(session.run_turn(work).await?))
 }

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use haft::DispatchExecutor as _;
 use haft::testing::{ProofOptions, prove_schema};
-use serde_json::{Map, Value, json};
+use serde_json::Map;
 
 use super::count_noun;
 #[cfg(feature = "mcp")]
@@ -20,9 +20,11 @@ use super::tools::UNTRUSTED_SERVERS;
 use crate::agent::{Agent, AgentInspection, ScriptErrors};
 use crate::args::CheckArgs;
 use crate::config::UserConfig;
+use crate::error_printer::print_error;
+use crate::output::{CheckReport, Finding, to_line};
 use crate::own_paths::OwnPaths;
 use crate::terminal::{Terminal, TextRole, print_line, sanitize};
-use crate::user_error::{FailureCode, SourceLocation, UserError, print_error};
+use crate::user_error::{FailureCode, SourceLocation, UserError};
 
 /// What was found about an agent.
 #[derive(Default)]
@@ -70,7 +72,7 @@ pub(super) async fn check_agent(args: &CheckArgs, terminal: &Terminal) -> Result
     findings.sort();
     let is_ok = findings.errors.is_empty();
     if args.json {
-        super::print_text(&format!("{}\n", to_json(agent.as_ref(), steps, &findings)))?;
+        super::print_text(&to_line(&check_report(agent.as_ref(), steps, &findings))?)?;
     } else {
         print_findings(findings, terminal);
         if let Some(agent) = agent.as_ref().filter(|_| is_ok) {
@@ -185,23 +187,20 @@ fn find_wrong_options(agent: &Agent, model: &str) -> Vec<UserError> {
     }
 }
 
-fn to_json(agent: Option<&Agent>, steps: Option<usize>, findings: &Findings) -> Value {
+fn check_report(agent: Option<&Agent>, steps: Option<usize>, findings: &Findings) -> CheckReport {
     let error = |error: &anyhow::Error| match error.downcast_ref::<UserError>() {
-        Some(error) => error.to_json(),
-        None => UserError::new(format!("{error:#}")).to_json(),
+        Some(error) => Finding::of(error),
+        None => Finding::of(&UserError::new(format!("{error:#}"))),
     };
-    let servers = agent.map(server_costs).unwrap_or_default().into_iter();
-    let servers =
-        servers.map(|it| json!({"server": it.server, "tools": it.tools, "tokens": it.tokens}));
-    json!({
-        "ok": findings.errors.is_empty(),
-        "name": agent.map(Agent::name),
-        "tools": agent.map(|it| it.tools.len()),
-        "mcpServers": servers.collect::<Vec<_>>(),
-        "scriptSteps": steps,
-        "errors": findings.errors.iter().map(error).collect::<Vec<_>>(),
-        "warnings": findings.warnings.iter().map(UserError::to_json).collect::<Vec<_>>(),
-    })
+    CheckReport {
+        ok: findings.errors.is_empty(),
+        name: agent.map(Agent::name),
+        tools: agent.map(|it| it.tools.len()),
+        mcp_servers: agent.map(server_costs).unwrap_or_default(),
+        script_steps: steps,
+        errors: findings.errors.iter().map(error).collect(),
+        warnings: findings.warnings.iter().map(Finding::of).collect(),
+    }
 }
 
 fn print_findings(findings: Findings, terminal: &Terminal) {

@@ -10,6 +10,7 @@ use super::run::split_model_name;
 use crate::args::{ConfigArgs, ConfigCommand};
 use crate::config::{UserConfig, config_path};
 use crate::model_providers::ProviderSpec;
+use crate::state_dir::is_missing;
 use crate::terminal::{Terminal, TextRole, print_line, sanitize};
 use crate::text_file::{MAX_TEXT_BYTES, read_named_text};
 use crate::user_error::{FailureCode, UserError};
@@ -70,7 +71,7 @@ fn show_config(path: &Path, terminal: &Terminal) -> Result<ExitCode> {
 fn read_file(path: &Path) -> Result<String> {
     match read_named_text(path, MAX_TEXT_BYTES) {
         Ok(text) => Ok(text),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
+        Err(error) if is_missing(&error) => Ok(String::new()),
         Err(error) => Err(error).with_context(|| format!("cannot read `{}`", path.display())),
     }
 }

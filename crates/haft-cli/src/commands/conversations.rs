@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use haft::stores::{OpenStores, Row, RowKind, StoreError, StoredTurn};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::cleanup::{build_idle_runner, explain_held_turn};
 use super::{count_noun, format_age, print_text};
@@ -14,10 +14,12 @@ use crate::conversations::{
     Conversation, find_conversation, list_conversations, list_turns_of, load_titles,
     rename_conversation, short_conversation,
 };
+use crate::output::{
+    ConversationExport, ConversationLine, ExportedTurn, PrintedRecord, to_line, to_pretty_text,
+};
 use crate::store::{open_store, open_store_to_read};
 use crate::terminal::{Terminal, TextRole, print_line, sanitize};
 use crate::text_width::{display_width, elide_columns, pad_end};
-use crate::user_error::FailureCode;
 
 pub(super) async fn run_conversations_command(
     args: ConversationsArgs,
@@ -78,8 +80,8 @@ async fn print_conversations(
     let ids = all.iter().map(|it| it.id.clone()).collect();
     let titles = load_titles(&stores, ids).await?;
     if all.is_empty() && !as_json {
-        print_line(format_args!("no conversations"));
-        return Ok(FailureCode::NotFound.into());
+        let hint = "`haft chat AGENT` starts one";
+        return Ok(super::report_nothing("no conversations", hint, terminal));
     }
     let ids = all.iter().map(|it| sanitize(short_conversation(&it.id)));
     let id_width = ids.map(|it| display_width(&it)).max().unwrap_or_default();
@@ -95,12 +97,14 @@ async fn print_conversations(
         let (newest_at, status) = (newest.map(|it| it.created_at), newest.map(|it| it.status));
         let turns = conversation.turns.len();
         if as_json {
-            let line = json!({
-                "conversation": conversation.id, "title": title, "turns": turns,
-                "newest": newest_at.map(|it| it.to_string()),
-                "status": status.map(haft::stores::TurnStatus::as_str),
-            });
-            text.push_str(&format!("{line}\n"));
+            let line = ConversationLine {
+                conversation: &conversation.id,
+                title: &title,
+                turns,
+                newest: newest_at,
+                status,
+            };
+            text.push_str(&to_line(&line)?);
             continue;
         }
         let id = pad_end(&sanitize(short_conversation(&conversation.id)), id_width);
@@ -176,16 +180,14 @@ async fn export_conversation(
             let records = turn.rows.iter().map(|row| {
                 let record: Value = serde_json::from_str(&row.json)
                     .map_err(|error| damaged_record(turn, row, &error))?;
-                Ok(json!({"kind": row.kind.as_str(), "id": row.id, "record": record}))
+                Ok(PrintedRecord { kind: row.kind.as_str(), id: &row.id, record })
             });
-            Ok(json!({
-                "turn": serde_json::to_value(&turn.summary)?,
-                "records": records.collect::<Result<Vec<_>>>()?,
-            }))
+            let records = records.collect::<Result<Vec<_>>>()?;
+            Ok(ExportedTurn { turn: &turn.summary, records })
         });
         let turns = turns.collect::<Result<Vec<_>>>()?;
-        let export = json!({"conversation": id, "title": title, "turns": turns});
-        return print_text(&format!("{export:#}\n"));
+        let export = ConversationExport { conversation: id, title: title.as_deref(), turns };
+        return print_text(&to_pretty_text(&export)?);
     }
     let mut text = format!("# {}\n", title.as_deref().unwrap_or(id));
     for turn in &turns {

@@ -7,7 +7,7 @@ use anyhow::Result;
 use haft::stores::TurnQuery;
 use haft::turn::{Clock as _, Limits, SystemClock, TurnOutcome};
 use haft::{Tool, TurnInput, TurnReport, TurnRunner, schema};
-use serde_json::{Map, json};
+use serde_json::Map;
 
 use super::models::fetch_models;
 use super::run::{ExecutorUse, ModelExecutor, new_user_message};
@@ -15,28 +15,11 @@ use super::{count_noun, format_duration};
 use crate::args::{DoctorArgs, StoreArg};
 use crate::config::{UserConfig, config_path};
 use crate::model_providers::{PRESETS, ProviderSpec};
+use crate::output::{CheckStatus, DoctorLine, to_line};
 use crate::store::open_store_to_read;
 use crate::store_address::show_url;
 use crate::terminal::{Terminal, TextRole, sanitize};
 use crate::user_error::{FailureCode, UserError};
-
-/// How a check ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum CheckStatus {
-    Ok,
-    Failed,
-    Skipped,
-}
-
-impl CheckStatus {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Failed => "failed",
-            Self::Skipped => "skipped",
-        }
-    }
-}
 
 /// Prints checks as they end.
 struct Checklist<'c> {
@@ -49,8 +32,7 @@ impl Checklist<'_> {
     fn report(&mut self, name: &str, status: CheckStatus, text: &str) -> Result<()> {
         self.failures += usize::from(status == CheckStatus::Failed);
         if self.is_json {
-            let line = json!({"check": name, "status": status.as_str(), "text": text});
-            super::print_text(&format!("{line}\n"))?;
+            super::print_text(&to_line(&DoctorLine { check: name, status, text })?)?;
             return Ok(());
         }
         let role = match status {

@@ -7,11 +7,12 @@ use haft::stores::OpenStores;
 use haft::tools::{CallPreview, PreviewKind};
 use haft::turn::Gate;
 use haft::turn::{Clock as _, Gatekeeper, SettleError, StandingApproval, SystemClock};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::run::{DEFAULT_GRANT_TIME, expects_approval};
 use super::turns::is_held;
 use crate::args::{AlwaysArgs, ApproveArgs, DecisionArgs, DenyArgs, GatesArgs, GrantSelection};
+use crate::output::{GateLine, to_line};
 use crate::store::{find_open_gate, open_store, open_store_to_read, short_gate_id, short_id};
 use crate::store_address::store_option;
 use crate::terminal::{Terminal, TextRole, print_line, sanitize};
@@ -26,7 +27,7 @@ pub(super) async fn list_gates(args: &GatesArgs, terminal: &Terminal) -> Result<
     let mut text = String::new();
     for gate in &open {
         if args.json {
-            text.push_str(&format!("{}\n", gate_to_json(gate)));
+            text.push_str(&to_line(&gate_line(gate))?);
         } else {
             text.push_str(&gate_to_text(gate, terminal));
         }
@@ -34,18 +35,18 @@ pub(super) async fn list_gates(args: &GatesArgs, terminal: &Terminal) -> Result<
     super::print_text(&text)
 }
 
-fn gate_to_json(gate: &Gate) -> Value {
-    json!({
-        "gate": gate.id.as_str(),
-        "turn": gate.turn.as_str(),
-        "reason": gate.reason,
-        "payload": gate.payload,
-        "schema": gate.schema,
-        "argumentSchema": gate.argument_schema,
-        "preview": gate.preview,
-        "openedAt": gate.opened_at.to_string(),
-        "expiresAt": gate.expires_at.map(|it| it.to_string()),
-    })
+fn gate_line(gate: &Gate) -> GateLine<'_> {
+    GateLine {
+        gate: gate.id.as_str(),
+        turn: gate.turn.as_str(),
+        reason: &gate.reason,
+        payload: &gate.payload,
+        schema: gate.schema.as_ref(),
+        argument_schema: gate.argument_schema.as_ref(),
+        preview: gate.preview.as_ref(),
+        opened_at: gate.opened_at,
+        expires_at: gate.expires_at,
+    }
 }
 
 /// How many lines of a preview are printed.

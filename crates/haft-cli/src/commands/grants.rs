@@ -4,10 +4,11 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use haft::turn::{Gatekeeper, Grant, GrantScope, ListedGrant};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::format_time;
 use crate::args::{GrantsArgs, GrantsCommand};
+use crate::output::{GrantLine, to_line};
 use crate::store::{is_beginning_of, open_store, open_store_to_read, require_unique};
 use crate::terminal::{Terminal, TextRole, print_line, sanitize};
 
@@ -43,7 +44,7 @@ async fn list_grants(args: &GrantsArgs, terminal: &Terminal) -> Result<ExitCode>
     let mut text = String::new();
     for grant in &grants {
         if args.json {
-            text.push_str(&format!("{}\n", grant_to_json(grant)));
+            text.push_str(&to_line(&grant_line(grant))?);
         } else {
             text.push_str(&grant_to_text(grant, terminal));
         }
@@ -51,26 +52,26 @@ async fn list_grants(args: &GrantsArgs, terminal: &Terminal) -> Result<ExitCode>
     super::print_text(&text)
 }
 
-fn grant_to_json(listed: &ListedGrant) -> Value {
+fn grant_line(listed: &ListedGrant) -> GrantLine<'_> {
     let grant = listed.grant.as_ref();
     let (turn, agent) = match grant.map(|it| &it.scope) {
         Some(GrantScope::Turn(turn)) => (Some(turn.as_str()), None),
         Some(GrantScope::Agent(agent)) => (None, Some(agent.as_str())),
         _ => (None, None),
     };
-    json!({
-        "grant": listed.id.to_string(),
-        "tool": grant.map(|it| &it.tool),
-        "turn": turn,
-        "agent": agent,
-        "arguments": grant.and_then(|it| it.arguments.as_deref()).map(parse_arguments),
-        "definition": grant.map(|it| it.definition.to_string()),
-        "by": grant.map(|it| &it.by),
-        "givenAt": grant.map(|it| it.at.to_string()),
-        "expiresAt": grant.and_then(|it| it.expires_at).map(|it| it.to_string()),
-        "isValid": listed.refusal.is_none(),
-        "refusal": listed.refusal.map(|it| it.to_string()),
-    })
+    GrantLine {
+        grant: listed.id,
+        tool: grant.map(|it| it.tool.as_str()),
+        turn,
+        agent,
+        arguments: grant.and_then(|it| it.arguments.as_deref()).map(parse_arguments),
+        definition: grant.map(|it| it.definition.to_string()),
+        by: grant.map(|it| it.by.as_str()),
+        given_at: grant.map(|it| it.at),
+        expires_at: grant.and_then(|it| it.expires_at),
+        is_valid: listed.refusal.is_none(),
+        refusal: listed.refusal.map(|it| it.to_string()),
+    }
 }
 
 fn parse_arguments(text: &str) -> Value {

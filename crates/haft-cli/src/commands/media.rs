@@ -14,10 +14,11 @@ use futures_core::Stream as _;
 use haft::Media;
 use haft::executors::{Step, StepContext, StepError};
 use haft::turn::TurnRunner;
-use serde_json::json;
 
 use crate::args::{MediaArgs, MediaCommand, StoreArg};
+use crate::output::{MediaLine, to_line};
 use crate::shell_word::quote_word;
+use crate::standard_output::StandardOutput;
 use crate::store::{find_turn, open_store_to_read};
 use crate::terminal::{Terminal, TextRole, print_line, sanitize};
 use crate::user_error::{FailureCode, UserError};
@@ -43,7 +44,8 @@ pub(super) async fn run_media_command(args: MediaArgs, terminal: &Terminal) -> R
                 None => {
                     let image = media.into_iter().find(|it| it.mime_type().starts_with("image/"));
                     image.ok_or_else(|| {
-                        UserError::new("the turn has no image").code(FailureCode::NotFound)
+                        let error = UserError::new("the turn has no image").hint(NO_MEDIA);
+                        error.code(FailureCode::NotFound)
                     })?
                 }
             };
@@ -51,6 +53,9 @@ pub(super) async fn run_media_command(args: MediaArgs, terminal: &Terminal) -> R
         }
     }
 }
+
+/// What the user can do about a turn without media.
+const NO_MEDIA: &str = "media are what tools return as images, audio or documents, and what `haft run --attach FILE` attaches";
 
 async fn load_media(turn: &str, store: &StoreArg) -> Result<Vec<Media>> {
     let stores = open_store_to_read(&store.find_address()).await?;
@@ -62,19 +67,15 @@ async fn load_media(turn: &str, store: &StoreArg) -> Result<Vec<Media>> {
 
 fn print_list(media: &[Media], as_json: bool, terminal: &Terminal) -> Result<ExitCode> {
     if media.is_empty() && !as_json {
-        print_line(format_args!("no media"));
-        return Ok(FailureCode::NotFound.into());
+        return Ok(super::report_nothing("no media", NO_MEDIA, terminal));
     }
     let mut text = String::new();
     for (number, item) in (1..).zip(media) {
         let bytes = item.byte_length();
         if as_json {
             let id = item.id().map(haft::media::MediaId::as_str);
-            let line = json!({
-                "number": number, "id": id, "filename": item.filename(),
-                "mimeType": item.mime_type(), "bytes": bytes,
-            });
-            text.push_str(&format!("{line}\n"));
+            let (filename, mime_type) = (item.filename(), item.mime_type());
+            text.push_str(&to_line(&MediaLine { number, id, filename, mime_type, bytes })?);
             continue;
         }
         let name = terminal.style_stdout(TextRole::Key, sanitize(item.filename()));
@@ -101,12 +102,13 @@ fn find_media(turn: &str, media: Vec<Media>, name: &str) -> Result<Media> {
 async fn save_media(media: &[Media], output: Option<&Path>, force: bool) -> Result<ExitCode> {
     if output == Some(Path::new("-")) {
         for item in media {
-            copy_media(item, &mut stdout()).await?;
+            copy_media(item, &mut StandardOutput).await?;
         }
         return Ok(ExitCode::SUCCESS);
     }
     if media.is_empty() {
-        return Err(UserError::new("the turn has no media").code(FailureCode::NotFound).into());
+        let error = UserError::new("the turn has no media").hint(NO_MEDIA);
+        return Err(error.code(FailureCode::NotFound).into());
     }
     for item in media {
         let path = match output {

@@ -7,14 +7,19 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use axum::http::HeaderName;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::response::Parts;
 use bytes::Bytes;
 use futures_core::Stream as _;
+use haft::providers::ResponseExcerpt;
 use haft::providers::transport::{Body, HttpTransport, Request, Secret, Transport as _};
-use serde_json::{Value, json};
+use haft::turn::PriceTable;
+use serde_json::Value;
 
 use crate::args::ModelsArgs;
 use crate::config::{DialectName, UserConfig};
 use crate::model_providers::{PRESETS, ProviderSpec};
+use crate::output::{ModelLine, PrintedPrices, ProviderLine, to_line};
 use crate::terminal::{Terminal, TextRole, print_line, sanitize};
 use crate::user_error::{FailureCode, UserError};
 
@@ -29,8 +34,9 @@ pub(super) async fn list_models(args: &ModelsArgs, terminal: &Terminal) -> Resul
     for model in &models {
         let full = format!("{}:{model}", spec.name);
         if args.json {
-            let line = json!({"model": full, "provider": spec.name, "id": model});
-            text.push_str(&format!("{line}\n"));
+            let prices = config.prices_of_model(&spec.name, model).map(PrintedPrices::from);
+            let line = ModelLine { model: full, provider: &spec.name, id: model, prices };
+            text.push_str(&to_line(&line)?);
         } else {
             text.push_str(&format!("{}\n", sanitize(&full)));
         }
@@ -58,11 +64,15 @@ fn list_providers(config: &UserConfig, as_json: bool, terminal: &Terminal) -> Re
         let spec = ProviderSpec::find(name, config)?;
         let has_key = spec.read_key().is_some();
         if as_json {
-            let line = json!({
-                "provider": name, "dialect": spec.dialect.as_str(), "baseUrl": spec.require_url().is_ok().then(|| spec.url()),
-                "keyVariable": spec.key_env, "hasKey": has_key, "needsKey": spec.needs_key,
-            });
-            text.push_str(&format!("{line}\n"));
+            let line = ProviderLine {
+                provider: name,
+                dialect: spec.dialect.as_str(),
+                base_url: spec.require_url().is_ok().then(|| spec.url()),
+                key_variable: spec.key_env.as_deref(),
+                has_key,
+                needs_key: spec.needs_key,
+            };
+            text.push_str(&to_line(&line)?);
             continue;
         }
         let variable = spec.key_env.as_deref().unwrap_or_default();
@@ -80,6 +90,12 @@ fn list_providers(config: &UserConfig, as_json: bool, terminal: &Terminal) -> Re
     if !as_json {
         let model = sanitize(config.model.as_deref().unwrap_or("none"));
         print_line(format_args!("default model: {model}; `haft models PROVIDER` lists its models"));
+        let table = PriceTable::bundled();
+        print_line(format_args!(
+            "costs are counted by the prices of {} ({}), or by yours: `haft config`",
+            table.date(),
+            table.source()
+        ));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -128,31 +144,49 @@ pub(super) async fn fetch_models(spec: &ProviderSpec, plain_http: bool) -> Resul
         Some(transport) => transport,
         None => HttpTransport::builder().total_timeout(TIMEOUT).build()?,
     };
-    let response = tokio::time::timeout(TIMEOUT, transport.send(request)).await;
+    let response = tokio::time::timeout(TIMEOUT, transport.send(request.clone())).await;
     let response = response.map_err(|_| UserError::new("no response in 30 seconds"))??;
-    let status = response.status();
-    let body = read_body(response.into_body()).await?;
-    if !status.is_success() {
+    let (head, body) = response.into_parts();
+    let body = read_body(body).await?;
+    if !head.status.is_success() {
         let text: String = String::from_utf8_lossy(&body).chars().take(300).collect();
+        let status = head.status;
         return Err(
             UserError::new(format!("`{}` responded with {status}: {text}", spec.name)).into()
         );
     }
-    let list: Value = serde_json::from_slice(&body).context("the list of models is not JSON")?;
-    Ok(parse_models(&list))
+    let list = serde_json::from_slice(&body).ok();
+    let models = list.as_ref().and_then(parse_models);
+    models.ok_or_else(|| no_model_list(spec, &request, &head, &body).into())
 }
 
-/// The names in a list of models, sorted.
-fn parse_models(list: &Value) -> Vec<String> {
-    let items = list.get("data").or_else(|| list.get("models")).and_then(Value::as_array);
+/// The error of a response that is no list of models, because the address is that of another service.
+fn no_model_list(
+    spec: &ProviderSpec,
+    request: &Request<Bytes>,
+    head: &Parts,
+    body: &[u8],
+) -> UserError {
+    let content_type = head.headers.get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
+    let response = ResponseExcerpt::new(request, head.status.as_u16(), content_type, body);
+    UserError::new(format!("{response}, which is no list of models")).hint(format!(
+        "check the base URL of `{}`, which is {}",
+        spec.name,
+        spec.display_url()
+    ))
+}
+
+/// The names in a list of models, sorted; `None` if it is no such list.
+fn parse_models(list: &Value) -> Option<Vec<String>> {
+    let items = list.get("data").or_else(|| list.get("models"))?.as_array()?;
     let name = |item: &Value| {
         let name = item.get("id").or_else(|| item.get("name"))?.as_str()?;
         // Gemini lists `models/gemini-…`, and takes the name without the prefix.
         Some(name.strip_prefix("models/").unwrap_or(name).to_owned())
     };
-    let mut names: Vec<String> = items.into_iter().flatten().filter_map(name).collect();
+    let mut names: Vec<String> = items.iter().filter_map(name).collect();
     names.sort();
-    names
+    Some(names)
 }
 
 async fn read_body(mut body: Body) -> Result<Vec<u8>> {

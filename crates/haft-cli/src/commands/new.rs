@@ -1,12 +1,13 @@
 //! `haft new`
 
 use std::path::Path;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context as _, Result};
 
 use crate::args::{AgentTemplate, NewArgs};
 use crate::shell_word::quote_word;
+use crate::terminal::{print_line, sanitize};
 use crate::user_error::UserError;
 
 impl AgentTemplate {
@@ -26,15 +27,10 @@ impl AgentTemplate {
                 ("agent.toml", include_str!("new/git/agent.toml")),
                 ("script.yaml", include_str!("new/git/script.yaml")),
             ],
-            Self::Http => &[("agent.toml", include_str!("new/http/agent.toml"))],
-        }
-    }
-
-    /// What `haft run` needs besides the name of the agent: a model, where a script cannot take its place offline.
-    const fn run_options(self) -> &'static str {
-        match self {
-            Self::Hello | Self::Data | Self::Git => "",
-            Self::Http => " --model openai:gpt-5-mini",
+            Self::Http => &[
+                ("agent.toml", include_str!("new/http/agent.toml")),
+                ("script.yaml", include_str!("new/http/script.yaml")),
+            ],
         }
     }
 }
@@ -48,12 +44,57 @@ pub(super) fn create_agent(args: &NewArgs) -> Result<ExitCode> {
     for (path, text) in args.template.files() {
         write_file(&dir.join(path), text)?;
     }
-    let (name, options) = (dir.display().to_string(), args.template.run_options());
+    let name = dir.display().to_string();
     let shown = quote_word(&name);
+    if args.template == AgentTemplate::Git && create_repository(dir)? {
+        print_line(format_args!("{shown} is in no Git repository, so it got one of its own"));
+    }
     super::print_text(&format!(
-        "created {shown}; try:\n  haft run {shown}{options}\n  haft check {shown}\n  haft tools {shown}\n  \
+        "created {shown}; try:\n  haft run {shown}\n  haft check {shown}\n  haft tools {shown}\n  \
          haft chat {shown} --model openai:gpt-5-mini\n"
     ))
+}
+
+/// Makes a directory that is in no Git repository one of its own, whose first commit has the new files. Returns whether it
+/// did.
+fn create_repository(dir: &Path) -> Result<bool> {
+    let git = |args: &[&str]| {
+        let mut command = Command::new("git");
+        let output = command.arg("-C").arg(dir).args(args).stdin(Stdio::null()).output();
+        output.map_err(|error| {
+            let text = format!("the template `git` needs the program `git`: {error}");
+            let hint = "install it, or begin with another --template; the files were created";
+            anyhow::Error::from(UserError::new(text).hint(hint))
+        })
+    };
+    if git(&["rev-parse", "--git-dir"])?.status.success() {
+        return Ok(false);
+    }
+    for args in [
+        &["init", "--quiet"][..],
+        &["add", "--all"],
+        &[
+            "-c",
+            "user.name=haft",
+            "-c",
+            "user.email=haft@localhost",
+            "-c",
+            "commit.gpgsign=false",
+            "commit",
+            "--quiet",
+            "--message",
+            "Begin with the files of `haft new`",
+        ],
+    ] {
+        let output = git(args)?;
+        if !output.status.success() {
+            let reason = sanitize(String::from_utf8_lossy(&output.stderr).trim());
+            let text = format!("cannot make `{}` a Git repository: {reason}", dir.display());
+            let hint = "the files were created; they need a repository around them";
+            return Err(UserError::new(text).hint(hint).into());
+        }
+    }
+    Ok(true)
 }
 
 fn write_file(path: &Path, text: &str) -> Result<()> {

@@ -22,8 +22,8 @@ use haft::stores::OpenStores;
 use haft::stores::{StoreError, TurnId};
 use haft::turn::Cancellation;
 use haft::turn::{
-    AnswerFormat, TurnError, TurnHistory, TurnInput, TurnOutcome, TurnReport, TurnRunner,
-    TurnRunnerBuilder,
+    AnswerFormat, Clock as _, SystemClock, TurnError, TurnHistory, TurnInput, TurnOutcome,
+    TurnReport, TurnRunner, TurnRunnerBuilder,
 };
 
 use self::attachments::Attachments;
@@ -34,19 +34,22 @@ use self::recording_file::RecordingFile;
 use self::recording_file::replay_recording;
 pub(super) use self::recording_file::replay_text;
 pub(super) use self::request_view::{ShownRequest, StoredFacts};
-pub(super) use self::session::{GateMode, InterruptAction, SessionOptions, TurnSession, load_cost};
+pub(super) use self::session::{
+    GateMode, InterruptAction, SessionOptions, TurnSession, load_cost, set_show_recovery,
+};
 use self::turn_input::load_memories;
 pub(super) use self::turn_input::{
     agent_name, build_turn_input, load_agent_path, new_user_message, origin_agent,
 };
 pub(super) use self::turn_printer::{TurnOutput, TurnPrinter};
 use self::typed_answer::{print_answer, read_answer_format, read_stored_format};
+use super::format_duration;
 use crate::agent::Agent;
 use crate::args::{ResumeArgs, RunArgs, RunOptions};
 use crate::own_paths::OwnPaths;
 use crate::stop_signals::StopSignals;
 use crate::store::{find_turn, open_or_create_store, open_store, open_store_to_read};
-use crate::terminal::{Terminal, print_line};
+use crate::terminal::{Terminal, print_line, sanitize};
 use crate::user_error::{FailureCode, UserError};
 
 pub(super) async fn run_turn(
@@ -205,7 +208,9 @@ pub(super) fn exit_code(report: &TurnReport) -> ExitCode {
         TurnOutcome::Completed => ExitCode::SUCCESS,
         TurnOutcome::Cancelled { .. } => FailureCode::Interrupted.into(),
         TurnOutcome::Waiting { .. } => FailureCode::Waiting.into(),
-        TurnOutcome::Failed if has_invalid_answer(report) => FailureCode::NoValidAnswer.into(),
+        TurnOutcome::Failed { .. } if has_invalid_answer(report) => {
+            FailureCode::NoValidAnswer.into()
+        }
         _ => FailureCode::Failed.into(),
     }
 }
@@ -246,6 +251,7 @@ pub(super) async fn resume_turn(
     if let Some(report) = load_ended_turn(&stores, &id).await? {
         let executor = ExecutorDescription::default();
         TurnPrinter::new(*terminal, options.output, executor).print_ended(&report);
+        set_show_recovery(id.as_str(), stores.url());
         return finish_turn(&report, format.as_ref(), args.options.json);
     }
     let mut agent = match given {
@@ -312,10 +318,15 @@ pub(super) async fn resume_when_released(
     let mut is_reported = false;
     loop {
         match runner.resume_until(id, token.clone()).await {
-            Err(TurnError::Store(StoreError::Held { holder, .. })) if !token.is_cancelled() => {
+            Err(TurnError::Store(StoreError::Held { holder, until, .. }))
+                if !token.is_cancelled() =>
+            {
                 if !std::mem::replace(&mut is_reported, true) {
+                    let left = until.duration_since(SystemClock::new().now());
                     print_line(format_args!(
-                        "{holder} holds the turn; waiting until its lease ends"
+                        "{} runs the turn; waiting until it ends, or for {} if it has died",
+                        sanitize(&holder),
+                        format_duration(left),
                     ));
                 }
                 tokio::select! {

@@ -3,13 +3,14 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use serde_json::json;
+use haft::stores::TurnStatus;
 
 use super::run::{
     ExecutorUse, ModelExecutor, build_turn_input, new_user_message, read_prompt, runner_builder,
 };
 use crate::agent::Agent;
 use crate::args::SubmitArgs;
+use crate::output::{SubmittedTurn, to_line};
 use crate::store::open_or_create_store;
 
 /// Stores a turn without running it, and prints its id. It needs no API key: the worker that runs the turn does.
@@ -31,14 +32,13 @@ pub(super) async fn submit_turn(args: &SubmitArgs) -> Result<ExitCode> {
     let turn = runner.enqueue(input).await?;
     match args.json {
         true => {
-            let conversation = args.conversation.as_deref();
-            let line = json!({
-                "turn": turn.as_str(),
-                "status": "queued",
-                "conversation": conversation,
-                "priority": args.priority,
-            });
-            super::print_text(&format!("{line}\n"))
+            let line = SubmittedTurn {
+                turn: turn.as_str(),
+                status: TurnStatus::Queued,
+                conversation: args.conversation.as_deref(),
+                priority: args.priority,
+            };
+            super::print_text(&to_line(&line)?)
         }
         false => super::print_text(&format!("{turn}\n")),
     }

@@ -1,5 +1,6 @@
 //! `haft test`
 
+mod agent_copy;
 mod baseline;
 mod case;
 mod junit;
@@ -11,22 +12,26 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use haft::executors::ScriptExecutor;
-use haft::turn::{Clock as _, Gate, GateDecision, SystemClock, TurnOutcome, TurnRunnerBuilder};
+use haft::turn::{
+    Clock as _, Gate, GateDecision, GatePolicy, SystemClock, TurnOutcome, TurnRunnerBuilder,
+};
 use haft::{TurnReport, stores::TurnDir};
-use serde_json::json;
 
+use self::agent_copy::AgentCopy;
 use self::baseline::Baseline;
 use self::case::PromptCase;
 use self::junit::write_junit;
 use super::format_duration;
 use super::run::{
-    ExecutorUse, ModelExecutor, build_turn_input, new_user_message, replay_text, runner_builder,
+    ExecutorUse, ModelExecutor, build_turn_input, expects_approval, new_user_message, replay_text,
+    runner_builder,
 };
 use crate::agent::Agent;
 use crate::args::TestArgs;
+use crate::output::{TestLine, to_line, whole_milliseconds};
 use crate::terminal::{Terminal, TextRole, print_line, sanitize};
 use crate::text_file::{MAX_TEXT_BYTES, read_regular_text};
-use crate::user_error::{FailureCode, UserError};
+use crate::user_error::{FailureCode, UserError, describe_report};
 
 /// A test of an agent.
 struct AgentTest {
@@ -66,11 +71,14 @@ pub(super) async fn run_tests(args: &TestArgs, terminal: &Terminal) -> Result<Ex
             "put scripts (.yaml), recordings (.json) or prompts (.toml) into its directory `tests`";
         return Err(error.hint(hint).code(FailureCode::NotFound).into());
     }
-    agent.prepare(args.trust, terminal).await?;
+    match args.in_place {
+        true => agent.prepare(args.trust, terminal).await?,
+        false => agent.prepare_files(args.trust, terminal).await?,
+    }
     let mut results = Vec::new();
     for test in &tests {
         let begun = SystemClock::new().now();
-        let failure = match run_test(test, &agent, args).await {
+        let failure = match run_isolated(test, &agent, args, terminal).await {
             Ok(failure) => failure,
             Err(error) => Some(format!("{error:#}")),
         };
@@ -85,15 +93,19 @@ pub(super) async fn run_tests(args: &TestArgs, terminal: &Terminal) -> Result<Ex
     }
     let failed = results.iter().filter(|it| it.failure.is_some()).count();
     print_line(format_args!("{} passed, {failed} failed", results.len() - failed));
+    if failed > 0 && !args.in_place {
+        let hint = "the tests ran on copies of the directory; --in-place runs them on the directory itself";
+        print_line(format_args!("{}", terminal.style_stderr(TextRole::Muted, hint)));
+    }
     Ok(if failed == 0 { ExitCode::SUCCESS } else { FailureCode::Failed.into() })
 }
 
 fn print_result(result: &TestResult, as_json: bool, terminal: &Terminal) -> Result<()> {
     if as_json {
-        let (milliseconds, failure) = (result.duration.as_millis(), &result.failure);
-        let is_ok = failure.is_none();
-        let line = json!({"test": result.name, "ok": is_ok, "failure": failure, "milliseconds": milliseconds});
-        super::print_text(&format!("{line}\n"))?;
+        let failure = result.failure.as_deref();
+        let milliseconds = whole_milliseconds(result.duration);
+        let line = TestLine { test: &result.name, ok: failure.is_none(), failure, milliseconds };
+        super::print_text(&to_line(&line)?)?;
         return Ok(());
     }
     let (role, word) = match result.failure {
@@ -163,8 +175,24 @@ fn prompt_tests(name: &str, file: &Path, agent: &Agent, args: &TestArgs) -> Resu
 /// Maximum size of a recording, in bytes.
 const MAX_RECORDING_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Runs a test, and returns why it failed.
-async fn run_test(test: &AgentTest, agent: &Agent, args: &TestArgs) -> Result<Option<String>> {
+/// Runs a test, and returns why it failed: on a copy of the agent's directory, or on the directory itself if the user wants that.
+async fn run_isolated(
+    test: &AgentTest,
+    agent: &Agent,
+    args: &TestArgs,
+    terminal: &Terminal,
+) -> Result<Option<String>> {
+    let report = if args.in_place {
+        run_test(test, agent, args).await?
+    } else {
+        let mut copy = AgentCopy::create(agent)?;
+        copy.agent.prepare_servers(terminal).await?;
+        run_test(test, &copy.agent, args).await?
+    };
+    judge_report(test, &report, &agent.dir, args)
+}
+
+async fn run_test(test: &AgentTest, agent: &Agent, args: &TestArgs) -> Result<TurnReport> {
     let builder = match &test.kind {
         TestKind::Script(file) => {
             let text = read_regular_text(file, MAX_TEXT_BYTES)?;
@@ -182,23 +210,32 @@ async fn run_test(test: &AgentTest, agent: &Agent, args: &TestArgs) -> Result<Op
         TestKind::Prompt { case, .. } => Some(case.prompt.clone()),
         _ => agent.file.prompt.clone(),
     };
-    let report = run_builder(builder, agent, prompt, args).await?;
-    let now = Baseline::of_report(&report);
-    let path = Baseline::path(&agent.dir, &test.name);
+    run_builder(builder, agent, prompt, args).await
+}
+
+/// Says why a test failed. Its baseline is in the agent's directory, wherever the turn ran.
+fn judge_report(
+    test: &AgentTest,
+    report: &TurnReport,
+    agent_dir: &Path,
+    args: &TestArgs,
+) -> Result<Option<String>> {
+    let now = Baseline::of_report(report);
+    let path = Baseline::path(agent_dir, &test.name);
     let baseline = if args.save_baselines { None } else { Baseline::read(&path)? };
     // A baseline says how the turn has to end. Without one it has to complete.
     let failure = match &baseline {
         Some(baseline) => {
             let difference = baseline.find_difference(&now, args.tokens_within);
-            difference.map(|text| match find_error(&report) {
+            difference.map(|text| match find_error(report) {
                 Some(error) => format!("{text}\nthe turn: {error}"),
                 None => text,
             })
         }
-        None => find_error(&report),
+        None => find_error(report),
     };
     let failure = failure.or_else(|| match &test.kind {
-        TestKind::Prompt { case, .. } => case.find_failure(&report),
+        TestKind::Prompt { case, .. } => case.find_failure(report),
         _ => None,
     });
     if args.save_baselines && failure.is_none() {
@@ -210,7 +247,7 @@ async fn run_test(test: &AgentTest, agent: &Agent, args: &TestArgs) -> Result<Op
 /// Says why a turn has not completed.
 fn find_error(report: &TurnReport) -> Option<String> {
     match &report.error {
-        Some(error) => Some(error.message.to_string()),
+        Some(error) => Some(describe_report(error)),
         None if report.outcome == TurnOutcome::Completed => None,
         None => Some(format!("the turn ended otherwise: {}", report.outcome)),
     }
@@ -227,12 +264,16 @@ async fn run_builder(
     let limits = agent.limits_with(&builder.executor_description())?;
     let builder = builder.dir(&store_dir).limits(limits);
     let builder = match args.yes {
-        true => builder.approver(async |_: Gate| GateDecision::Resolved { value: true.into() }),
+        true => builder.approver(async |gate: Gate| match expects_approval(&gate) {
+            true => GateDecision::Resolved { value: true.into() },
+            false => GateDecision::Rejected { reason: "tests reply to no questions".to_owned() },
+        }),
         false => builder.approver(async |_: Gate| GateDecision::Rejected {
             reason: "tests approve nothing without --yes".to_owned(),
         }),
     };
-    let runner = builder.build()?;
+    // Nobody decides a gate that the approver could not.
+    let runner = builder.gate_policy(GatePolicy::Suspend).build()?;
     let mut input = build_turn_input(agent, &agent.dir)?;
     if let Some(prompt) = prompt {
         input = input.message(new_user_message("prompt", prompt)?);

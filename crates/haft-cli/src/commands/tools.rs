@@ -8,11 +8,12 @@ use anyhow::Result;
 use haft::Tool;
 use haft::artifacts::standard_formats;
 use haft::tools::ToolRegistry;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::tool_encoding::encode_tool;
 use crate::agent::{ARTIFACT_KINDS, Agent};
 use crate::args::{DescribeArgs, ToolsArgs};
+use crate::output::{ToolLine, to_line};
 use crate::terminal::{Terminal, TextRole, print_line, sanitize};
 use crate::user_error::{FailureCode, UserError};
 
@@ -25,7 +26,7 @@ pub(super) async fn list_tools(args: &ToolsArgs, terminal: &Terminal) -> Result<
     let mut text = String::new();
     for tool in tools {
         if args.json {
-            text.push_str(&format!("{}\n", tool_to_json(tool)?));
+            text.push_str(&to_line(&tool_line(tool)?)?);
         } else {
             let name =
                 terminal.style_stdout(TextRole::Key, format!("{:<width$}", tool.name().as_str()));
@@ -55,12 +56,12 @@ async fn load_with_servers(path: &Path, terminal: &Terminal) -> Result<Agent> {
 pub(super) const UNTRUSTED_SERVERS: &str = "the MCP servers are not started, because the agent is not trusted yet; \
      `haft mcp list AGENT --trust` starts them";
 
-fn tool_to_json(tool: &Tool) -> Result<Value> {
-    Ok(json!({
-        "name": tool.name(),
-        "description": tool.description(),
-        "inputSchema": serde_json::from_str::<Value>(tool.input_schema().json_schema_text())?,
-    }))
+fn tool_line(tool: &Tool) -> Result<ToolLine<'_>> {
+    Ok(ToolLine {
+        name: tool.name().as_str(),
+        description: tool.description(),
+        input_schema: serde_json::from_str(tool.input_schema().json_schema_text())?,
+    })
 }
 
 /// The tools with which a model queries the results of an agent's tools, as they are offered in addition to those.

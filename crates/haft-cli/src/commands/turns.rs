@@ -15,6 +15,7 @@ use serde_json::Value;
 pub(super) use self::turn_list::list_turns;
 use self::turn_view::TurnView;
 use crate::args::ShowArgs;
+use crate::output::to_pretty_text;
 use crate::store::{find_turn, open_store_to_read};
 use crate::terminal::{Terminal, TextRole, sanitize};
 use crate::user_error::{FailureCode, UserError};
@@ -58,7 +59,7 @@ pub(super) async fn show_turn(args: &ShowArgs, terminal: &Terminal) -> Result<Ex
     }
     let view = TurnView::load(&turn, &stores).await?;
     if args.json {
-        return super::print_text(&format!("{:#}\n", view.to_json()?));
+        return super::print_text(&to_pretty_text(&view.printed())?);
     }
     super::print_text(&view.to_text(args.full, terminal))
 }

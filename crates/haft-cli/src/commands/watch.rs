@@ -9,6 +9,7 @@ use haft::turn::{TurnOutcome, TurnRunner};
 
 use super::run::{TurnOutput, TurnPrinter, exit_code, load_cost};
 use crate::args::WatchArgs;
+use crate::standard_output::has_failed;
 use crate::store::{find_turn, open_store};
 use crate::store_address::store_option;
 use crate::terminal::Terminal;
@@ -28,13 +29,16 @@ pub(super) async fn watch_turn(args: &WatchArgs, terminal: &Terminal) -> Result<
     let mut follower = runner.follow_turn(&id);
     while let Some(event) = follower.next_event().await? {
         printer.print_event(&event);
+        if has_failed() {
+            return Ok(ExitCode::SUCCESS);
+        }
     }
     let Some(report) = follower.report() else { return Ok(ExitCode::SUCCESS) };
     if matches!(report.outcome, TurnOutcome::Waiting { .. }) && !args.json {
         let gates = runner.gates().open_gates(Some(id.clone())).await?;
         gates.iter().for_each(|gate| printer.print_waiting_gate(gate, &address.url));
     }
-    let cost = load_cost(&stores, &id).await;
+    let cost = load_cost(&stores, report).await;
     let command = format!("haft watch {id}{}", store_option(&address.url));
     printer.print_outcome(report, cost, &command);
     Ok(exit_code(report))

@@ -3,7 +3,6 @@
 mod agent_runners;
 mod status_server;
 
-use std::io::Write as _;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -16,11 +15,13 @@ pub(super) use self::agent_runners::{AgentRunners, RunnerSettings, SharedRunners
 use self::status_server::StatusServer;
 use super::count_noun;
 use crate::args::WorkerArgs;
+use crate::output::EventLine;
+use crate::standard_output::write_output;
 use crate::stop_signals::{StopListener, StopSignals};
 use crate::store::open_or_create_store;
 use crate::store_address::show_url;
 use crate::terminal::{Terminal, TextRole, Verbosity, print_line, sanitize};
-use crate::user_error::UserError;
+use crate::user_error::{UserError, describe_report};
 
 /// Claims turns and runs them until a signal asks for the end. A second signal does not wait for the turns.
 pub(super) async fn run_worker(
@@ -111,14 +112,16 @@ async fn run_until_stopped(
 fn event_printer(as_json: bool, terminal: Terminal) -> Arc<dyn Fn(&Event) + Send + Sync> {
     Arc::new(move |event| {
         if as_json {
-            if let Ok(line) = serde_json::to_string(event) {
-                let _ = writeln!(std::io::stdout(), "{line}");
+            if let Ok(line) = serde_json::to_string(&EventLine::Event(event)) {
+                // A worker whose log is lost goes on: others wait for its turns.
+                let _ = write_output(&format!("{line}\n"));
             }
         } else if let EventKind::TurnEnd { status, resumable, error, .. } = &event.kind
             && terminal.verbosity > Verbosity::Quiet
         {
             let left = if *resumable { ", left for later" } else { "" };
-            let error = error.as_ref().map(|it| format!(": {}", it.message)).unwrap_or_default();
+            let error =
+                error.as_ref().map(|it| format!(": {}", describe_report(it))).unwrap_or_default();
             let text = format!("turn {} {}{left}{error}", event.turn, status.as_str());
             print_line(format_args!("{}", sanitize(&text)));
         }

@@ -126,6 +126,43 @@ fn every_template_is_an_agent() {
     assert!(run.starts_with("exit 0") && run.contains("The south sold the most"), "{run}");
 }
 
+/// Also in an empty directory, with no repository around it and nothing on the network.
+#[test]
+fn every_template_runs_at_once() {
+    for (template, says) in [
+        ("hello", "agent.toml"),
+        ("data", "The south sold the most"),
+        ("git", "Begin with the files of `haft new`"),
+        ("http", "This script stays offline."),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let cli = |words: &[&str]| run_haft(dir.path(), words);
+        let made = cli(&["new", "it", "--template", template]);
+        assert!(made.starts_with("exit 0"), "{template}: {made}");
+        // Every command that is printed works as it stands, except for the one with a model.
+        for line in made.lines().filter(|it| it.starts_with("  haft ") && !it.contains("--model")) {
+            let words: Vec<&str> = line.split_whitespace().skip(1).collect();
+            let said = cli(&words);
+            assert!(said.starts_with("exit 0"), "{line}: {said}");
+        }
+        assert!(cli(&["run", "it"]).contains(says), "{template}");
+        let tested = cli(&["test", "it"]);
+        assert!(tested.starts_with("exit 0"), "{template}: {tested}");
+    }
+}
+
+/// A repository around the directory is the one that the agent is about.
+#[test]
+fn an_agent_in_a_repository_gets_none_of_its_own() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir(dir.path().join("repository")).unwrap();
+    let dir = dir.path().join("repository");
+    assert!(run_haft(&dir, &["new", "first", "--template", "git"]).contains("got one of its own"));
+    let inner = run_haft(&dir.join("first"), &["new", "second", "--template", "git"]);
+    assert!(inner.starts_with("exit 0") && !inner.contains("got one of its own"), "{inner}");
+    assert!(!dir.join("first/second/.git").exists());
+}
+
 /// The calls of a step run in parallel, and their events are printed in the order of their numbers.
 #[test]
 fn events_are_printed_in_their_order() {

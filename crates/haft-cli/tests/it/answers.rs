@@ -6,6 +6,7 @@ use insta::assert_snapshot;
 use serde_json::{Value, json};
 
 use super::http::{response, serve_all};
+use super::redaction::redact_durations;
 use super::support::{haft, run_haft, transcript, write_scripted_agent};
 
 const SCHEMA: &str =
@@ -34,17 +35,16 @@ fn run_with_model(dir: &Path, texts: &[&str]) -> String {
     transcript(&command.output().unwrap())
 }
 
-/// Replaces ids and durations.
+/// Replaces ids and plausible durations.
 fn redact(text: &str) -> String {
     let lines = text.lines().map(|line| match line.split_once("turn ") {
         Some((start, rest)) if rest.contains(": ") => {
             let (_, outcome) = rest.split_once(' ').unwrap();
-            let outcome = outcome.rsplit_once(", ").map_or(outcome, |(it, _)| it);
             format!("{start}turn ID {outcome}")
         }
         _ => line.to_owned(),
     });
-    lines.collect::<Vec<_>>().join("\n")
+    redact_durations(&lines.collect::<Vec<_>>().join("\n"))
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn the_answer_is_printed_as_json_and_near_misses_are_coerced() {
     {"total":3}
     --- err
     the answer does not fit its schema (attempt 1 of 3); the model is asked again
-    turn ID completed: 2 steps, 0 calls
+    turn ID completed: 2 steps, 0 calls, DURATION
     "#);
     // A turn that has ended is shown with its answer.
     let printed = run_haft(dir.path(), &["resume", "last"]);
@@ -84,7 +84,7 @@ fn no_valid_answer_has_an_exit_code_of_its_own() {
     the answer does not fit its schema (attempt 2 of 3); the model is asked again
     error: no valid answer in 3 attempts:
     - `/total`: "three" is not of type "integer"; expected a value that meets `type`
-    turn ID failed: 3 steps, 0 calls
+    turn ID failed: 3 steps, 0 calls, DURATION
     "#);
 }
 
@@ -95,7 +95,8 @@ fn a_wrong_schema_is_refused_before_anything_runs() {
     std::fs::write(dir.path().join("broken.json"), "{\n\"type\": }").unwrap();
     std::fs::write(dir.path().join("list.json"), r#"{"type": "array"}"#).unwrap();
     let run = |file: &str| run_haft(dir.path(), &["run", "a", "--schema", file]);
-    assert_snapshot!([run("broken.json"), run("list.json"), run("none.json")].join("\n"), @r#"
+    let said = [run("broken.json"), run("list.json"), run("none.json")].join("\n");
+    assert_snapshot!(said.replace(&*dir.path().to_string_lossy(), "DIR"), @r#"
     exit 1
     --- err
     error: broken.json:2: the schema is not JSON: expected value at line 2 column 9
@@ -107,6 +108,7 @@ fn a_wrong_schema_is_refused_before_anything_runs() {
     --- err
     error: cannot read the schema `none.json`
       caused by: No such file or directory (os error 2)
+    hint: the path is seen from `DIR`
     "#);
     assert!(!dir.path().join(".haft").exists());
 }
@@ -130,7 +132,7 @@ fn attachments_are_media_text_or_artifacts_by_their_content() {
     attached photo.txt: image/png, 13 bytes (untrusted: third-party-private)
     attached note.md: markdown, 12 bytes, shown in full (untrusted: third-party-private)
     attached items.csv: csv, 57,788 bytes, an artifact (untrusted: third-party-private)
-    turn ID completed: 1 step, 0 calls
+    turn ID completed: 1 step, 0 calls, DURATION
     "#);
     let media = run_haft(dir.path(), &["media", "list", "last"]);
     assert!(media.contains("photo.txt") && media.contains("image/png"), "{media}");
@@ -157,7 +159,8 @@ fn files_that_cannot_be_attached_are_named() {
         transcript(&haft(dir.path()).args(["run", "a", "--attach", file]).output().unwrap())
     };
     let files = ["data.bin", "empty.txt", "large.txt", "a", "none.txt"];
-    assert_snapshot!(files.map(attach).join("\n"), @r#"
+    let said = files.map(attach).join("\n");
+    assert_snapshot!(said.replace(&*dir.path().to_string_lossy(), "DIR"), @r#"
     exit 1
     --- err
     error: `data.bin` is neither UTF-8 text nor media
@@ -172,10 +175,12 @@ fn files_that_cannot_be_attached_are_named() {
     exit 1
     --- err
     error: cannot attach `a`: it is not a file
+    hint: attach its files one by one: --attach FILE --attach FILE
     exit 1
     --- err
     error: cannot attach `none.txt`
       caused by: No such file or directory (os error 2)
+    hint: the path is seen from `DIR`
     "#);
     assert!(!dir.path().join(".haft").exists());
 }

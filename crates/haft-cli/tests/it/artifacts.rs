@@ -114,7 +114,25 @@ fn a_handle_needs_its_turn() {
         "exit 1\n--- err\nerror: there is no file `2124fadf`\nhint: a handle needs its turn: 2124fadf --turn last"
     );
     let asked = run_haft(dir.path(), &["artifact", "head", "no-file"]);
-    assert!(asked.contains("error: cannot read `no-file`") && !asked.contains("hint"), "{asked}");
+    assert!(asked.contains("error: cannot read `no-file`"), "{asked}");
+    assert!(!asked.contains("handle") && asked.contains("hint: the path is seen from"), "{asked}");
+}
+
+/// A change that keeps the length and sets the time of modification back is noticed all the same.
+#[test]
+fn the_stored_line_index_fits_the_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("long.txt");
+    let lines: String = (1..=300_000).map(|n| format!("line {n}\n")).collect();
+    std::fs::write(&path, &lines).unwrap();
+    let last = || run_haft(dir.path(), &["artifact", "grep", "long.txt", "line 300000"]);
+    assert_eq!(last(), "exit 0\n--- out\n300000:line 300000");
+    let modified = std::fs::metadata(&path).unwrap().modified().unwrap();
+    std::fs::write(&path, lines.replacen('\n', " ", 1)).unwrap();
+    std::fs::File::options().write(true).open(&path).unwrap().set_modified(modified).unwrap();
+    assert_eq!(last(), "exit 0\n--- out\n299999:line 300000");
+    let start = ["artifact", "cat", "long.txt", "--start", "299998"];
+    assert_eq!(run_haft(dir.path(), &start), "exit 0\n--- out\nline 299999\nline 300000");
 }
 
 #[test]

@@ -135,11 +135,11 @@ args.town = {}
     hint: set it to a number of seconds
     error: a/agent.toml:15: `tools.command.tag.artifact`: unknown artifact kind `txt`
     hint: did you mean `text`?
-    error: a/agent.toml:18: `tools.command.tag.args.n.pattern`: `pattern` and `values` apply only to strings and lists
-    error: a/agent.toml:19: `tools.command.tag.args.v.values`: `values` excludes `min`, `max` and `pattern`
+    error: a/agent.toml:18: `tools.command.tag.args.n.pattern`: `pattern` applies only to strings
+    error: a/agent.toml:19: `tools.command.tag.args.v.values`: `values` excludes `min`, `max`, `multiple_of` and `pattern`
     hint: keep only `values`
     error: a/agent.toml:21: `tools.command.list.description`: a tool needs a description: the model chooses by it
-    error: a/agent.toml:24: `tools.command.list.args.p`: the pattern `(` cannot be used: it is not an ECMAScript pattern
+    error: a/agent.toml:24: `tools.command.list.args.p`: the pattern `(` cannot be used: unclosed group, at character 1
     error: a/agent.toml:27: `tools.http.get.url`: `{city}` uses `city`, which is not in `args`
     hint: valid names: town
     error: a/agent.toml:28: `tools.http.get.timeout`: the timeout must not be 0
@@ -190,13 +190,15 @@ only = ["curent_time"]
     error: a/agent.toml:2: unknown field `colour`
     hint: valid names: name, system, system_file, instructions, prompt, model, options, handles, script, store, prepare, limits, approvals, tools
     error: a/agent.toml:4: `model`: unknown provider `opnai`
-    hint: did you mean `openai`?
+    hint: did you mean `openai`? Or: the agent has a script, which needs no model: --model script
     error: a/agent.toml:8: `limits.iterations`: the limit must not be 0
     hint: remove the key to use the default
     error: a/agent.toml:9: `limits.tokens`: invalid type: string "many", expected an integer
+    hint: write a number without quotes: 12
     error: a/agent.toml:13: `tools.command.tag.argv`: `{nmae}` uses `nmae`, which is not in `args`
     hint: did you mean `name`?
     error: a/agent.toml:17: `tools.command.list`: missing field `argv`
+    hint: add it to the table: argv = ["program", "argument"]
     error: a/agent.toml:21: `tools.time.only`: the pack `time` has no tool `curent_time`
     hint: did you mean `convert_time`?
     error: a/script.yaml:2: `/steps/0/sya`: this field does not exist; the fields are `expect`, `stall`, `think`, `say`, `stream`, `call`, `usage`, `then`, `nack`, `fail`
@@ -210,13 +212,14 @@ only = ["curent_time"]
     let model = report["errors"].as_array().unwrap().iter().find(|it| it["key"] == "model");
     assert_eq!(model.unwrap()["line"], 4);
     write_agent(dir.path(), "system = \n\nname = 'x\nprompt = 'y'");
-    assert_snapshot!(run_haft(dir.path(), &["check", "a"]), @r"
+    assert_snapshot!(run_haft(dir.path(), &["check", "a"]), @r#"
     exit 1
     --- err
     error: a/agent.toml:1: string values must be quoted, expected literal string
     error: a/agent.toml:3: invalid literal string, expected `'`
+    hint: a text stands in quotes on one line, "text"; three quotes on each side allow several lines
     2 errors
-    ");
+    "#);
     write_agent(dir.path(), "system = 'x'\nmodel = 'openai:m'");
     assert_snapshot!(run_haft(dir.path(), &["check", "a"]), @r"
     exit 0
@@ -247,7 +250,7 @@ fn the_published_schema_is_the_one_that_is_printed() {
     let printed = run_haft(dir.path(), &["schema"]);
     let committed = include_str!("../../agent.schema.json").trim_end();
     let same = printed == format!("exit 0\n--- out\n{committed}");
-    assert!(same, "regenerate it: haft schema > crates/haft-cli/agent.schema.json");
+    assert!(same, "regenerate it: cargo xtask schemas");
 }
 
 /// Finds the agent files below a directory.
@@ -311,6 +314,9 @@ fn the_schema_and_the_program_agree() {
     let dir = tempfile::tempdir().unwrap();
     let schema = jsonschema::validator_for(&published_schema()).unwrap();
     let tool = "[tools.command.t]\ndescription = 'T.'\nargv = ['ls']\n";
+    let args = |args: &str| {
+        format!("system = 'x'\n[tools.command.t]\ndescription = 'T.'\nargv = ['ls']\nargs.{args}")
+    };
     let http = "[tools.http.t]\ndescription = 'T.'\nurl = 'https://example.org/'\n";
     let cases = [
         ("system = 'x'", true),
@@ -349,6 +355,34 @@ fn the_schema_and_the_program_agree() {
         (&format!("system = 'x'\n{http}"), true),
         (&format!("system = 'x'\n{http}method = 'POST'\nbody = {{ a = 1 }}"), true),
         (&format!("system = 'x'\n{http}method = 'put'"), false),
+        (&format!("system = 'x'\n{http}method = 'PUT'\nbody = {{ a = [[1]] }}"), true),
+        (&format!("system = 'x'\n{http}method = 'TRACE'"), false),
+        (&args("n = { type = 'number', min = 0.5, max = 2, default = 1 }"), true),
+        (&args("n = { type = 'number', min = 'a' }"), false),
+        (&args("n = { type = 'number', values = [0.5, 2] }"), true),
+        (&args("n = { type = 'integer', multiple_of = -5 }"), false),
+        (&args("n = { type = 'integer', multiple_of = 5, values = [[1]] }"), false),
+        (
+            &args("n = { type = 'list', min_items = 1, items = { type = 'integer', min = -3 } }"),
+            true,
+        ),
+        (&args("n = { type = 'list', items = 'string' }"), false),
+        (&args("n = { type = 'list', items = { kind = 'string' } }"), false),
+        (
+            &args("n = { type = 'object', properties = { a = {}, items = { required = true } } }"),
+            true,
+        ),
+        (
+            &args(
+                "n = { type = 'object', properties = { a = { type = 'list', default = ['x'] } } }",
+            ),
+            true,
+        ),
+        (&args("n = { type = 'object', properties = { values = ['x'] } }"), false),
+        (&args("n = { type = 'object', properties = [{}] }"), false),
+        ("system = 'x'\nlimits.cost = 1", true),
+        ("system = 'x'\nlimits.cost = 0.25", true),
+        ("system = 'x'\nlimits.cost = '1'", false),
     ];
     for (text, good) in cases {
         let value: Value = toml::from_str(text).unwrap();
@@ -419,4 +453,63 @@ fn a_link_does_not_lead_out_of_the_agents_directory() {
     }
     assert!(inner.join("real/deep/made").is_file());
     assert_eq!(std::fs::read_dir(&outer).unwrap().count(), 0);
+}
+
+/// Rules that fit neither the type nor each other are found before a call.
+#[test]
+fn mistakes_in_arguments_are_explained() {
+    let dir = tempfile::tempdir().unwrap();
+    let check = |rules: &str| {
+        let text = "system = 'x'\n[tools.command.t]\ndescription = 'T.'\nargv = ['ls']\nargs.n = ";
+        write_agent(dir.path(), format!("{text}{rules}"));
+        let said = run_haft(dir.path(), &["check", "a"]);
+        let said =
+            said.replace("exit 1\n--- err\nerror: a/agent.toml:5: `tools.command.t.args.n", "");
+        said.replace("\nhint: ", " / ")
+    };
+    for (rules, expected) in [
+        (
+            "{ type = 'boolean', min = 1 }",
+            ".min`: `min` applies only to strings and integers and numbers",
+        ),
+        (
+            "{ type = 'number', multiple_of = 2 }",
+            ".multiple_of`: `multiple_of` applies only to integers",
+        ),
+        ("{ items = {} }", ".items`: `items` applies only to lists"),
+        ("{ properties = {} }", ".properties`: `properties` applies only to objects"),
+        (
+            "{ type = 'list', max = 3, items = {} }",
+            ".max`: `max` applies only to strings and integers and numbers / set it in `items`",
+        ),
+        ("{ type = 'integer', min = 0.5 }", ".min`: a bound of an integer must be an integer"),
+        ("{ max = 1.5 }", ".max`: the length of a string must be an integer"),
+        ("{ min = -1 }", ".min`: the length of a string cannot be negative"),
+        ("{ type = 'integer', values = [1, 1.5] }", ".values`: `1.5` is not one of the integers"),
+        ("{ values = [1] }", ".values`: `1` is not one of the strings"),
+        ("{ type = 'integer', default = 1.5 }", "`: the default 1.5 is not accepted: "),
+        (
+            "{ type = 'list', items = { required = true } }",
+            ".items.required`: `required` does not apply to the elements of a list",
+        ),
+        (
+            "{ type = 'object', properties = { a = { type = 'list', items = { min = 0.5 } } } }",
+            ".properties.a.items.min`: the length of a string must be an integer",
+        ),
+        (
+            "{ type = 'object', properties = { a = { allow_dash = true } } }",
+            ".properties.a.allow_dash`: `allow_dash` applies only to whole arguments",
+        ),
+        (
+            "{ type = 'object', properties = { a = { type = 'integer', min = 3, max = 1 } } }",
+            "`: `input.n.a`: ",
+        ),
+        ("{ type = 'number', min = 'a' }", ".min`: invalid type: string \"a\", expected a number"),
+    ] {
+        let said = check(rules);
+        assert!(said.starts_with(expected), "{rules}: {said}");
+    }
+    for rules in ["{ type = 'integer', min = 2.0 }", "{ type = 'number', min = 0.5, max = 3 }"] {
+        assert!(check(rules).starts_with("exit 0"), "{rules}");
+    }
 }

@@ -31,7 +31,7 @@ fn newest_turn(dir: &Path) -> String {
 fn start_waiting_turn(dir: &Path) -> Child {
     write_asking_agent(dir, "May I?");
     let mut command = haft(dir);
-    command.args(["run", "a"]).stdout(Stdio::null()).stderr(Stdio::null());
+    command.args(["run", "a", "--gates", "wait"]).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = command.spawn().unwrap();
     while !(dir.join(".haft/haft.sqlite").exists() && run_haft(dir, &["gates"]).contains("May I?"))
     {

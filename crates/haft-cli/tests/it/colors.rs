@@ -4,7 +4,9 @@ use std::io::Read as _;
 use std::path::Path;
 use std::process::Command;
 
-use super::support::{attach_terminal, haft, run_haft, transcript};
+use haft_testkit::attach_terminal;
+
+use super::support::{haft, run_haft, transcript};
 
 /// A command with styled output, in an environment that sets nothing about colours.
 fn check_command(dir: &Path, options: &[&str], env: &[(&str, &str)]) -> Command {
@@ -27,7 +29,7 @@ fn is_styled_in_pipe(dir: &Path, options: &[&str], env: &[(&str, &str)]) -> bool
 /// Whether the output is styled when it goes to a terminal.
 fn is_styled_on_terminal(dir: &Path, options: &[&str], env: &[(&str, &str)]) -> bool {
     let mut command = check_command(dir, options, env);
-    let mut screen = attach_terminal(&mut command);
+    let mut screen = attach_terminal(&mut command).unwrap();
     let mut child = command.spawn().unwrap();
     // The terminal reports its end only when no process has it open.
     drop(command);

@@ -8,7 +8,11 @@ use super::support::{haft, json_string, run_haft, write_asking_agent, write_scri
 fn start_waiting_turn(dir: &Path) -> (Child, String) {
     write_asking_agent(dir, "May I make this file?");
     let mut command = haft(dir);
-    let mut child = command.args(["run", "a", "--json"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut child = command
+        .args(["run", "a", "--json", "--gates", "wait"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let open = lines.find(|line| line.as_ref().unwrap().contains("turnGateOpen")).unwrap().unwrap();
     let gate = json_string(&open, "gateId").to_owned();

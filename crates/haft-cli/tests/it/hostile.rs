@@ -135,11 +135,12 @@ fn text_that_is_no_agent_is_explained() {
         write_agent(dir.path(), text);
         run_haft(dir.path(), &["check", "a"])
     };
-    assert_snapshot!(check(b"system = 'x'\nname = 'a\0b'"), @r"
+    assert_snapshot!(check(b"system = 'x'\nname = 'a\0b'"), @r#"
     exit 1
     --- err
     error: a/agent.toml:2: invalid literal string, expected non-single-quote visible characters
-    ");
+    hint: a text stands in quotes on one line, "text"; three quotes on each side allow several lines
+    "#);
     assert_snapshot!(check(b"system = 'x'\nname = '\xff'"), @r"
     exit 1
     --- err
@@ -151,20 +152,23 @@ fn text_that_is_no_agent_is_explained() {
     --- err
     error: a/agent.toml:2: string values must be quoted, expected literal string
     ");
-    assert_snapshot!(check(b"system = 7"), @r"
+    assert_snapshot!(check(b"system = 7"), @r#"
     exit 1
     --- err
     error: a/agent.toml:1: `system`: invalid type: integer `7`, expected a string
-    ");
+    hint: write text in quotes: "text"
+    "#);
     assert_snapshot!(check(b"system = 'x'\ninstructions = 'one'"), @r#"
     exit 1
     --- err
     error: a/agent.toml:2: `instructions`: invalid type: string "one", expected a list
+    hint: write a list: ["one", "two"]
     "#);
     assert_snapshot!(check(b"system = 'x'\n[limits]\niterations = 'many'"), @r#"
     exit 1
     --- err
     error: a/agent.toml:3: `limits.iterations`: invalid type: string "many", expected an integer
+    hint: write a number without quotes: 12
     "#);
     assert_snapshot!(check(b"system = 'x'\ntools = []"), @r"
     exit 1
@@ -175,6 +179,7 @@ fn text_that_is_no_agent_is_explained() {
     exit 1
     --- err
     error: a/agent.toml:2: duplicate key
+    hint: keep one of them
     ");
     let command = |rest: &str| {
         format!("system = 'x'\n[tools.command.t]\ndescription = 'T.'\n{rest}").into_bytes()
@@ -205,7 +210,7 @@ fn text_that_is_no_agent_is_explained() {
     assert_snapshot!(check(&command("argv = ['ls']\nargs.n.pattern = '('")), @r"
     exit 1
     --- err
-    error: a/agent.toml:5: `tools.command.t.args.n`: the pattern `(` cannot be used: it is not an ECMAScript pattern
+    error: a/agent.toml:5: `tools.command.t.args.n`: the pattern `(` cannot be used: unclosed group, at character 1
     ");
     assert_snapshot!(check(&command("argv = ['ls']\neffect = 'none'")), @r"
     exit 1

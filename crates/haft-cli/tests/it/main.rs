@@ -30,6 +30,8 @@ mod hostile;
 mod http;
 #[cfg(test)]
 mod listing;
+#[cfg(test)]
+mod lost_outputs;
 #[cfg(feature = "mcp")]
 #[cfg(test)]
 mod mcp_login;
@@ -58,8 +60,12 @@ mod outputs;
 mod packs;
 #[cfg(test)]
 mod readme;
+
+mod redaction;
 #[cfg(test)]
 mod requests;
+#[cfg(test)]
+mod schemas;
 #[cfg(test)]
 mod screens;
 #[cfg(test)]
@@ -86,6 +92,8 @@ mod tools;
 mod usage;
 #[cfg(test)]
 mod web;
+#[cfg(test)]
+mod without_terminal;
 #[cfg(test)]
 mod worker_faults;
 #[cfg(test)]

@@ -79,11 +79,12 @@ fn mistakes_in_packs_are_explained() {
     error: a/agent.toml:2: unknown field `tme`
     hint: did you mean `time`?
     ");
-    assert_snapshot!(check("[tools.web]"), @r"
+    assert_snapshot!(check("[tools.web]"), @r#"
     exit 1
     --- err
     error: a/agent.toml:2: `tools.web`: missing field `hosts`
-    ");
+    hint: add it to the table: hosts = ["example.org"]
+    "#);
     assert_snapshot!(check("[tools.web]\nhosts = []"), @r#"
     exit 1
     --- err

@@ -176,6 +176,7 @@ fn a_script_sends_no_requests() {
     exit 3
     --- err
     error: step 1 has no request: a script sends none
+    hint: --response 1 shows what it did; a turn with a model has requests: haft run AGENT --model PROVIDER:MODEL
     "#);
     assert_snapshot!(run_haft(dir.path(), &["show", &turn, "--response", "1"]), @r#"
     exit 0
@@ -268,7 +269,8 @@ fn an_edited_script_does_not_continue_a_turn() {
     let dir = tempfile::tempdir().unwrap();
     super::support::write_asking_agent(dir.path(), "May I?");
     let mut command = haft(dir.path());
-    let mut child = command.args(["run", "a", "--json"]).stdout(Stdio::piped()).spawn().unwrap();
+    let words = ["run", "a", "--json", "--gates", "wait"];
+    let mut child = command.args(words).stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     lines.find(|line| line.as_ref().unwrap().contains("turnGateOpen")).unwrap().unwrap();
     child.kill().unwrap();

@@ -7,11 +7,11 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
+use haft_testkit::{attach_terminal, render_screen, set_size};
 use insta::assert_snapshot;
 use rustix::process::{Pid, Signal, kill_process};
-use rustix::termios::{Winsize, tcsetwinsize};
 
-use super::support::attach_terminal;
+use super::redaction::{is_recent_time, redact_durations};
 
 const COLUMNS: u16 = 120;
 const ROWS: u16 = 200;
@@ -46,9 +46,8 @@ impl Session {
         let (send, pieces) = channel();
         let (child, keys): (Child, Box<dyn std::io::Write>) = match kind {
             OutputKind::Terminal => {
-                let terminal: File = attach_terminal(command.env("TERM", "xterm"));
-                let size = Winsize { ws_row: ROWS, ws_col: COLUMNS, ws_xpixel: 0, ws_ypixel: 0 };
-                tcsetwinsize(&terminal, size).unwrap();
+                let terminal: File = attach_terminal(command.env("TERM", "xterm")).unwrap();
+                set_size(&terminal, ROWS, COLUMNS).unwrap();
                 let child = command.spawn().unwrap();
                 forward(terminal.try_clone().unwrap(), Stream::Screen, send);
                 (child, Box::new(terminal))
@@ -122,14 +121,9 @@ impl Session {
 
     /// What was printed until now.
     fn text(&self) -> String {
-        let (rows, columns) = (ROWS.try_into().unwrap(), COLUMNS.try_into().unwrap());
-        let mut parser = vt100::Parser::new(rows, columns, 0);
-        for (_, bytes) in self.seen.iter().filter(|(stream, _)| *stream == Stream::Screen) {
-            parser.process(bytes);
-        }
-        let screen = parser.screen().contents();
-        let screen: Vec<&str> = screen.lines().map(str::trim_end).collect();
-        let mut text = screen.join("\n");
+        let printed = self.seen.iter().filter(|(stream, _)| *stream == Stream::Screen);
+        let printed: Vec<u8> = printed.flat_map(|(_, bytes)| bytes).copied().collect();
+        let mut text = render_screen(&printed, ROWS, COLUMNS);
         for (name, stream) in [("out", Stream::Out), ("err", Stream::Err)] {
             let part = text_of(&self.seen, stream);
             if !part.is_empty() {
@@ -183,7 +177,8 @@ pub(crate) fn check_session(
     assert_snapshot!(name, format!("$ {title} | cat\n{piped}\n\n$ {title}\n{shown}"));
 }
 
-/// Replaces what differs from run to run: ids, hashes, times, durations, ports and the directory of the test.
+/// Replaces what differs from run to run: ids, hashes, ports, the directory of the test, and times and durations that are
+/// plausible.
 pub(crate) fn redact(text: &str, dir: &Path) -> String {
     let text = text.replace(dir.to_str().unwrap(), "DIR");
     // A worker may be told to stop before it has given the lease of an ended turn back.
@@ -194,7 +189,7 @@ pub(crate) fn redact(text: &str, dir: &Path) -> String {
         let token: String = rest.chars().take_while(|it| is_word(*it) == is_word(first)).collect();
         rest = rest.get(token.len()..).unwrap();
         match token.as_str() {
-            it if is_time(it) => out.push_str("AT"),
+            it if is_recent_time(it) => out.push_str("AT"),
             it if is_random(it) => out.push_str("ID"),
             it if it.starts_with("chat-") => out.push_str("CHAT"),
             it if it.starts_with("127.0.0.1:") => out.push_str("127.0.0.1:PORT"),
@@ -204,17 +199,11 @@ pub(crate) fn redact(text: &str, dir: &Path) -> String {
             it => out.push_str(it),
         }
     }
-    let lines = out.lines().map(redact_durations);
-    lines.collect::<Vec<_>>().join("\n")
+    redact_durations(&out)
 }
 
 fn is_word(character: char) -> bool {
     character.is_ascii_alphanumeric() || matches!(character, '-' | '.' | ':')
-}
-
-/// A time such as `2026-11-17T23:40:40.801077Z`.
-fn is_time(token: &str) -> bool {
-    token.len() > 19 && token.starts_with("20") && token.ends_with('Z')
 }
 
 /// Eight or more hexadecimal digits, with groups or without.
@@ -223,17 +212,4 @@ fn is_random(token: &str) -> bool {
     token.len() >= 8
         && digits.clone().all(|it| it.is_ascii_hexdigit())
         && digits.clone().any(|it| it.is_ascii_digit())
-}
-
-/// Replaces the numbers before `ms` and `s`.
-fn redact_durations(line: &str) -> String {
-    let mut words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-    for at in 1..words.len() {
-        let is_unit = matches!(words[at].trim_end_matches([',', ')']), "ms" | "s");
-        if is_unit && words[at - 1].trim_start_matches('(').parse::<f64>().is_ok() {
-            words[at - 1] = "N".to_owned();
-            words[at] = words[at].replace("ms", "s");
-        }
-    }
-    words.join(" ")
 }

@@ -6,6 +6,7 @@ use insta::assert_snapshot;
 use serde_json::Value;
 
 use super::http::{response, serve_all};
+use super::redaction::{is_recent_time, redact_durations};
 use super::screens::{OutputKind, Session};
 use super::support::{haft, json_string, run_haft, transcript, write_agent, write_scripted_agent};
 
@@ -17,27 +18,17 @@ fn redact(text: &str) -> String {
     for line in text.lines() {
         let words = line.split(' ').map(|word| match word {
             it if it.len() == 36 && it.starts_with("01a") => "TURN",
-            it if it.starts_with("2026-") || it.starts_with("202") && it.contains("T") => "TIME",
+            it if is_recent_time(it) => "TIME",
             it if it.starts_with('/') => "PATH",
             it => it,
         });
         lines.push(words.collect::<Vec<_>>().join(" "));
     }
-    redact_numbers(&lines.join("\n"))
+    redact_envelopes(&redact_durations(&lines.join("\n")))
 }
 
-/// Replaces durations, sizes of requests, ports and names of envelopes.
-fn redact_numbers(text: &str) -> String {
-    let mut out: Vec<String> = Vec::new();
-    for word in text.split(' ') {
-        out.push(word.to_owned());
-        let Some((unit, _)) = word.split_once(['\n', ',']).or(Some((word, ""))) else { continue };
-        let at = out.len() - 1;
-        if ["ms", "s", "bytes", "%"].contains(&unit) && at > 0 {
-            out[at - 1] = "N".to_owned();
-        }
-    }
-    let text = out.join(" ");
+/// Replaces the names of envelopes.
+fn redact_envelopes(text: &str) -> String {
     let envelopes = text.split("untrusted_content_").enumerate().map(|(n, part)| match n {
         0 => part.to_owned(),
         _ => format!("ID{}", part.get(32..).unwrap()),
@@ -94,10 +85,10 @@ fn a_turn_is_shown_with_everything_that_the_model_saw() {
     model      openai:m at http://127.0.0.1:PORT/v1
     options    {"temperature":0}
     offered    9 tools: book, and 8 that query artifacts
-    usage      2 steps, 2 calls, 2,500 prompt + 33 completion tokens, $0.0028, N ms
+    usage      2 steps, 2 calls, 2,500 prompt + 33 completion tokens, $0.0028, DURATION
     user       Book a room.
-    ── step 1 · 1,200 prompt + 30 completion tokens · $0.0015 · N ms · request of N bytes
-    call       book {"day":"Friday","seats":"4"}  N ms
+    ── step 1 · 1,200 prompt + 30 completion tokens · $0.0015 · DURATION · request of 3,384 bytes
+    call       book {"day":"Friday","seats":"4"}  DURATION
                  coerced `/day`: the case of letters was changed
                  coerced `/seats`: a string became a number
                  accepted {"day":"friday","seats":4}
@@ -105,13 +96,13 @@ fn a_turn_is_shown_with_everything_that_the_model_saw() {
                  <untrusted_content_ID nonce="ID" kind="tool-result" tool="book">
                  booked for friday
                  </untrusted_content_ID>
-    call       book {"dya":"friday"}  N ms
+    call       book {"dya":"friday"}  DURATION
                  failed
                  E_INVALID_TOOL_ARGS: the arguments of `book` were refused:
                  - `/dya`: this field does not exist; the fields are `day`, `seats`
                  - `/day`: missing; expected one of "friday", "monday"; for example "friday"
                  correct them and call `book` again
-    ── step 2 · 1,300 prompt + 3 completion tokens · $0.0013 · N ms · request of N bytes, N % as before
+    ── step 2 · 1,300 prompt + 3 completion tokens · $0.0013 · DURATION · request of 4,347 bytes, 70 % as before
     assistant  Booked.
     "#);
     let shown = run_haft(dir.path(), &["show", turn, "--json"]);
@@ -258,5 +249,6 @@ fn a_replayed_turn_is_listed_as_such_and_has_no_requests() {
     exit 3
     --- err
     error: step 1 has no request: a custom executor `replay` sends none
+    hint: --response 1 shows what it did; a turn with a model has requests: haft run AGENT --model PROVIDER:MODEL
     ");
 }

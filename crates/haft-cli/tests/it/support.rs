@@ -1,10 +1,9 @@
 //! Runs `haft` and writes the agents that the tests run.
 
-use std::fs::{File, OpenOptions};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use super::redaction::note_begin;
 
 /// Variables of a developer's machine that would change what the tests see.
 const AMBIENT_VARIABLES: &[&str] = &[
@@ -34,6 +33,7 @@ const AMBIENT_VARIABLES: &[&str] = &[
 
 /// The command `haft` in a directory, without colours and with a cache of its own.
 pub(crate) fn haft(dir: &Path) -> Command {
+    note_begin();
     let mut command = Command::new(env!("CARGO_BIN_EXE_haft"));
     command.current_dir(dir).env("XDG_CACHE_HOME", dir.join(".cache"));
     command.env("XDG_STATE_HOME", dir.join(".state"));
@@ -69,17 +69,6 @@ pub(crate) fn transcript(output: &Output) -> String {
 pub(crate) fn json_string<'t>(text: &'t str, name: &str) -> &'t str {
     let (_, rest) = text.split_once(&format!("\"{name}\":\"")).unwrap();
     rest.split('"').next().unwrap()
-}
-
-/// Connects a command to a new pseudo-terminal, and returns the other end of it.
-pub(crate) fn attach_terminal(command: &mut Command) -> File {
-    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
-    grantpt(&master).unwrap();
-    unlockpt(&master).unwrap();
-    let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
-    let open = || Stdio::from(OpenOptions::new().read(true).write(true).open(&name).unwrap());
-    command.stdin(open()).stdout(open()).stderr(open());
-    File::from(master)
 }
 
 /// Writes the agent file of the agent `a`.

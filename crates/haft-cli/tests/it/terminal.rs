@@ -1,82 +1,30 @@
 //! `haft` at a real terminal, with a user who types.
 
 use std::fs::File;
-use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
-use std::process::{Child, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::process::Stdio;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
-use rustix::termios::{Winsize, tcsetwinsize};
+use haft_testkit::{Terminal, render_screen};
 
 use super::http::{response, serve};
+use super::redaction::redact_durations;
 use super::support::{
-    attach_terminal, haft, json_string, run_haft, write_agent, write_asking_agent, write_script,
+    haft, json_string, run_haft, write_agent, write_asking_agent, write_script,
     write_scripted_agent,
 };
 
-/// A `haft` process at a terminal.
-struct TerminalSession {
-    child: Child,
-    keys: File,
-    screen: Receiver<Vec<u8>>,
-    seen: String,
+/// Starts `haft` at a terminal that does not tell its size.
+fn start(dir: &Path, words: &[&str]) -> Terminal {
+    start_with_columns(dir, words, 0)
 }
 
-impl TerminalSession {
-    fn new(dir: &Path, words: &[&str]) -> Self {
-        Self::with_columns(dir, words, 0)
-    }
-
-    /// At a terminal of this width; 0 if the terminal does not tell it.
-    fn with_columns(dir: &Path, words: &[&str], columns: u16) -> Self {
-        let mut command = haft(dir);
-        command.args(words).env("TERM", "xterm");
-        let keys = attach_terminal(&mut command);
-        let size = Winsize { ws_row: columns, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
-        tcsetwinsize(&keys, size).unwrap();
-        let child = command.spawn().unwrap();
-        drop(command);
-        let (mut read, (send, screen)) = (keys.try_clone().unwrap(), channel());
-        std::thread::spawn(move || {
-            let mut buffer = [0; 4096];
-            while let Ok(n @ 1..) = read.read(&mut buffer) {
-                if send.send(buffer.get(..n).unwrap().to_vec()).is_err() {
-                    break;
-                }
-            }
-        });
-        Self { child, keys, screen, seen: String::new() }
-    }
-
-    /// Waits until new text on the screen contains this text, and returns what is before it.
-    #[track_caller]
-    fn wait_for(&mut self, text: &str) -> String {
-        while !self.seen.contains(text) {
-            let piece = self.screen.recv_timeout(Duration::from_secs(60));
-            let piece = piece.unwrap_or_else(|_| panic!("no `{text}` in {}", self.seen));
-            self.seen.push_str(&String::from_utf8_lossy(&piece));
-        }
-        let (before, rest) = self.seen.split_once(text).unwrap();
-        let (before, rest) = (before.to_owned(), rest.to_owned());
-        self.seen = rest;
-        before
-    }
-
-    fn type_keys(&mut self, keys: &str) {
-        self.keys.write_all(keys.as_bytes()).unwrap();
-    }
-
-    /// Sends the signal of Ctrl-C.
-    fn interrupt(&self) {
-        kill_process(Pid::from_child(&self.child), Signal::INT).unwrap();
-    }
-
-    fn wait_for_exit(mut self) -> i32 {
-        self.child.wait().unwrap().code().unwrap()
-    }
+/// Starts `haft` at a terminal of this width; 0 if the terminal does not tell it.
+fn start_with_columns(dir: &Path, words: &[&str], columns: u16) -> Terminal {
+    let mut command = haft(dir);
+    command.args(words);
+    Terminal::start(command, columns, columns).unwrap()
 }
 
 /// The text of a line without its escape sequences.
@@ -96,19 +44,19 @@ fn the_user_at_the_terminal_is_asked() {
     let dir = tempfile::tempdir().unwrap();
     write_asking_agent(dir.path(), QUESTION);
     let made = dir.path().join("a/made");
-    let mut no = TerminalSession::new(dir.path(), &["run", "a"]);
+    let mut no = start(dir.path(), &["run", "a"]);
     // The escape sequence is shown instead of executed.
     no.wait_for("May I \u{fffd}[2Jmake this file?");
     no.wait_for("approve? [y/N] ");
-    no.type_keys("n\n");
+    no.type_keys("n\n").unwrap();
     no.wait_for("E_TURN_GATE_REJECTED");
     no.wait_for("completed: 2 steps, 1 call");
-    assert_eq!((no.wait_for_exit(), made.exists()), (0, false));
-    let mut yes = TerminalSession::new(dir.path(), &["run", "a"]);
+    assert_eq!((no.wait_for_exit().unwrap(), made.exists()), (0, false));
+    let mut yes = start(dir.path(), &["run", "a"]);
     yes.wait_for("approve? [y/N] ");
-    yes.type_keys("y\n");
+    yes.type_keys("y\n").unwrap();
     yes.wait_for("over");
-    assert_eq!((yes.wait_for_exit(), made.exists()), (0, true));
+    assert_eq!((yes.wait_for_exit().unwrap(), made.exists()), (0, true));
 }
 
 /// Ctrl-D denies, and what follows has a line of its own.
@@ -116,12 +64,12 @@ fn the_user_at_the_terminal_is_asked() {
 fn ctrl_d_at_a_question_denies() {
     let dir = tempfile::tempdir().unwrap();
     write_asking_agent(dir.path(), QUESTION);
-    let mut session = TerminalSession::new(dir.path(), &["run", "a"]);
+    let mut session = start(dir.path(), &["run", "a"]);
     session.wait_for("approve? [y/N] ");
-    session.type_keys("\u{4}");
+    session.type_keys("\u{4}").unwrap();
     let shown = strip_styles(&session.wait_for("was not allowed"));
     assert!(shown.lines().any(|line| line.starts_with("← touch failed")), "{shown}");
-    assert_eq!((session.wait_for_exit(), dir.path().join("a/made").exists()), (0, false));
+    assert_eq!((session.wait_for_exit().unwrap(), dir.path().join("a/made").exists()), (0, false));
 }
 
 /// A reply that is no choice decides nothing.
@@ -129,18 +77,18 @@ fn ctrl_d_at_a_question_denies() {
 fn a_slip_of_the_finger_is_asked_again() {
     let dir = tempfile::tempdir().unwrap();
     write_asking_agent(dir.path(), "May I?");
-    let mut session = TerminalSession::new(dir.path(), &["-q", "run", "a"]);
+    let mut session = start(dir.path(), &["-q", "run", "a"]);
     session.wait_for("approve? [y/N] ");
-    session.type_keys("yy\n");
+    session.type_keys("yy\n").unwrap();
     session
         .wait_for("`yy` is not a choice: y approves the call, n denies it, ? lists more choices");
     session.wait_for("approve? [y/N] ");
-    session.type_keys("?\n");
+    session.type_keys("?\n").unwrap();
     session.wait_for("replies:\r\n  y   approve this call\r\n  n   deny it");
     session.wait_for("approve? [y/N] ");
-    session.type_keys("y\n");
+    session.type_keys("y\n").unwrap();
     session.wait_for("over");
-    assert_eq!((session.wait_for_exit(), dir.path().join("a/made").exists()), (0, true));
+    assert_eq!((session.wait_for_exit().unwrap(), dir.path().join("a/made").exists()), (0, true));
 }
 
 /// Terminals echo Ctrl-C as `^C` behind the cursor. On a full line the echo would wrap, and the spinner would stay.
@@ -150,14 +98,14 @@ fn a_spinner_leaves_room_for_the_echo_of_ctrl_c() {
     let tool =
         "prompt = 'Go.'\n[tools.command.wait]\ndescription = 'W.'\nargv = ['sleep', '600']\n";
     write_scripted_agent(dir.path(), tool, "steps:\n  - call: { wait: {} }\n  - say: over\n");
-    let mut session = TerminalSession::new(dir.path(), &["run", "a"]);
+    let mut session = start(dir.path(), &["run", "a"]);
     session.wait_for("\r\u{1b}[2K");
     let line = session.wait_for("\r\u{1b}[2K");
     assert!(line.contains("wait ("), "{line:?}");
     assert!((20..=77).contains(&line.chars().count()), "{line:?}");
-    session.interrupt();
+    session.interrupt().unwrap();
     session.wait_for("cancelled: the user pressed Ctrl-C");
-    assert_eq!(session.wait_for_exit(), 130);
+    assert_eq!(session.wait_for_exit().unwrap(), 130);
 }
 
 /// The user approves other arguments than the proposed ones, or says what to do instead.
@@ -165,29 +113,29 @@ fn a_spinner_leaves_room_for_the_echo_of_ctrl_c() {
 fn arguments_are_edited_and_denials_have_reasons_at_the_terminal() {
     let dir = tempfile::tempdir().unwrap();
     write_asking_agent(dir.path(), "May I make {name}?");
-    let mut session = TerminalSession::new(dir.path(), &["run", "a"]);
+    let mut session = start(dir.path(), &["run", "a"]);
     session.wait_for("approve? [y/N] (? lists more choices) ");
-    session.type_keys("e\n");
+    session.type_keys("e\n").unwrap();
     session.wait_for(r#"write the arguments after it: e {"name":"made"}"#);
     session.wait_for("approve? [y/N] ");
-    session.type_keys("e {\"nmae\": \"other\"}\n");
+    session.type_keys("e {\"nmae\": \"other\"}\n").unwrap();
     session.wait_for("the edited arguments do not meet the schema of the tool");
     session.wait_for("'nmae' was unexpected");
     session.wait_for("approve? [y/N] ");
-    session.type_keys("e {\"name\": \"other\"}\n");
+    session.type_keys("e {\"name\": \"other\"}\n").unwrap();
     session.wait_for("over");
-    assert_eq!(session.wait_for_exit(), 0);
+    assert_eq!(session.wait_for_exit().unwrap(), 0);
     assert!(dir.path().join("a/other").exists() && !dir.path().join("a/made").exists());
     let shown = run_haft(dir.path(), &["show", "last"]);
     assert!(
         shown.contains(r#"{"name":"made"}"#) && shown.contains(r#"{"name":"other"}"#),
         "{shown}"
     );
-    let mut session = TerminalSession::new(dir.path(), &["run", "a"]);
+    let mut session = start(dir.path(), &["run", "a"]);
     session.wait_for("approve? [y/N] ");
-    session.type_keys("n use the file of yesterday\n");
+    session.type_keys("n use the file of yesterday\n").unwrap();
     session.wait_for("over");
-    assert_eq!(session.wait_for_exit(), 0);
+    assert_eq!(session.wait_for_exit().unwrap(), 0);
     let shown = run_haft(dir.path(), &["show", "last"]);
     assert!(shown.contains("use the file of yesterday"), "{shown}");
 }
@@ -197,23 +145,23 @@ fn arguments_are_edited_and_denials_have_reasons_at_the_terminal() {
 fn ctrl_c_at_a_question_leaves_the_turn_waiting() {
     let dir = tempfile::tempdir().unwrap();
     write_asking_agent(dir.path(), QUESTION);
-    let mut session = TerminalSession::new(dir.path(), &["run", "a"]);
+    let mut session = start(dir.path(), &["run", "a"]);
     session.wait_for("approve? [y/N] ");
-    session.interrupt();
+    session.interrupt().unwrap();
     let shown = session.wait_for("the turn waits at its gate");
     let shown = strip_styles(&shown);
     assert!(shown.lines().any(|line| line.starts_with("error: stopped by Ctrl-C")), "{shown}");
     session.wait_for("haft resume ");
-    assert_eq!(session.wait_for_exit(), 130);
+    assert_eq!(session.wait_for_exit().unwrap(), 130);
     assert!(!dir.path().join("a/made").exists());
     let turns = run_haft(dir.path(), &["turns", "--json"]);
     assert!(turns.contains(r#""status":"waiting""#), "{turns}");
     let id = json_string(&turns, "id").to_owned();
-    let mut session = TerminalSession::new(dir.path(), &["resume", &id]);
+    let mut session = start(dir.path(), &["resume", &id]);
     session.wait_for("approve? [y/N] ");
-    session.type_keys("y\n");
+    session.type_keys("y\n").unwrap();
     session.wait_for("over");
-    assert_eq!(session.wait_for_exit(), 0);
+    assert_eq!(session.wait_for_exit().unwrap(), 0);
     assert!(dir.path().join("a/made").exists());
 }
 
@@ -221,14 +169,14 @@ fn ctrl_c_at_a_question_leaves_the_turn_waiting() {
 fn another_process_may_decide_first() {
     let dir = tempfile::tempdir().unwrap();
     write_asking_agent(dir.path(), QUESTION);
-    let mut session = TerminalSession::new(dir.path(), &["run", "a"]);
+    let mut session = start(dir.path(), &["run", "a"]);
     session.wait_for("approve? [y/N] ");
     let gates = run_haft(dir.path(), &["gates", "--json"]);
     let gate = json_string(&gates, "gate");
     assert!(run_haft(dir.path(), &["approve", gate]).starts_with("exit 0"));
     session.wait_for("decided elsewhere");
     session.wait_for("over");
-    assert_eq!(session.wait_for_exit(), 0);
+    assert_eq!(session.wait_for_exit().unwrap(), 0);
 }
 
 /// Ctrl-C cancels a turn. The conversation continues with the earlier messages.
@@ -248,29 +196,29 @@ fn a_conversation_outlives_its_turns() {
     let script =
         "steps:\n  - call: { nap: {} }\n  - call: { touch: { name: made } }\n  - say: over\n";
     write_scripted_agent(dir.path(), text, script);
-    let mut session = TerminalSession::new(dir.path(), &["chat", "a"]);
+    let mut session = start(dir.path(), &["chat", "a"]);
     session.wait_for("--conversation ");
     session.wait_for("> ");
-    session.type_keys("first\r");
+    session.type_keys("first\r").unwrap();
     session.wait_for("→ nap");
     while !dir.path().join("a/napping").exists() {
         std::thread::sleep(Duration::from_millis(10));
     }
-    session.interrupt();
+    session.interrupt().unwrap();
     session.wait_for("cancelled");
     std::fs::write(dir.path().join("a/go"), "").unwrap();
     session.wait_for("> ");
-    session.type_keys("second\n");
+    session.type_keys("second\n").unwrap();
     session.wait_for("approve? [y/N] ");
-    session.type_keys("y\n");
+    session.type_keys("y\n").unwrap();
     session.wait_for("completed");
     session.wait_for("> ");
     // Ctrl-C without a running turn.
-    session.type_keys("\u{3}");
+    session.type_keys("\u{3}").unwrap();
     session.wait_for("end the conversation");
     session.wait_for("> ");
-    session.type_keys("\u{4}");
-    assert_eq!(session.wait_for_exit(), 0);
+    session.type_keys("\u{4}").unwrap();
+    assert_eq!(session.wait_for_exit().unwrap(), 0);
     let turns = run_haft(dir.path(), &["turns", "--json"]);
     let conversation = json_string(&turns, "conversation");
     let said = |words: &[&str]| {
@@ -306,7 +254,7 @@ fn a_conversation_shows_its_last_messages() {
     let mut first = haft(dir.path());
     let first = first.args(["chat", "a"]).stdin(File::open(input).unwrap()).output().unwrap();
     assert!(first.status.success());
-    let mut session = TerminalSession::new(dir.path(), &["chat", "a", "--continue"]);
+    let mut session = start(dir.path(), &["chat", "a", "--continue"]);
     session.wait_for("(earlier messages: haft conversations export ");
     for n in 3..=7 {
         let before = session.wait_for(&format!("> message-{n}"));
@@ -314,8 +262,8 @@ fn a_conversation_shows_its_last_messages() {
         session.wait_for("Noted.");
     }
     session.wait_for("> ");
-    session.type_keys("\u{4}");
-    assert_eq!(session.wait_for_exit(), 0);
+    session.type_keys("\u{4}").unwrap();
+    assert_eq!(session.wait_for_exit().unwrap(), 0);
 }
 
 /// A turn is one line of a terminal, however narrow: what does not fit is left out, the words of the user last.
@@ -326,21 +274,21 @@ fn a_turn_is_one_line_of_a_narrow_terminal() {
     let prompt = "a question that is rather long, so that it fills the line to its end";
     assert!(run_haft(dir.path(), &["run", "a", prompt]).starts_with("exit 0"));
     for (columns, shown) in [(110, "script"), (80, "  a  "), (50, "completed")] {
-        let mut session = TerminalSession::with_columns(dir.path(), &["turns"], columns);
+        let mut session = start_with_columns(dir.path(), &["turns"], columns);
         let line = session.wait_for("\r\n");
         let line = strip_styles(&line);
         assert!(line.chars().count() <= usize::from(columns), "{columns}: {line}");
         assert!(line.contains(shown) && line.contains("a question"), "{columns}: {line}");
-        assert_eq!(session.wait_for_exit(), 0);
+        assert_eq!(session.wait_for_exit().unwrap(), 0);
     }
-    let mut chat = TerminalSession::new(dir.path(), &["chat", "a"]);
+    let mut chat = start(dir.path(), &["chat", "a"]);
     chat.wait_for("> ");
-    chat.type_keys(&format!("{prompt}\n"));
+    chat.type_keys(&format!("{prompt}\n")).unwrap();
     chat.wait_for("completed: 1 step");
     chat.wait_for("> ");
-    chat.type_keys("\u{4}");
-    assert_eq!(chat.wait_for_exit(), 0);
-    let mut session = TerminalSession::with_columns(dir.path(), &["conversations"], 60);
+    chat.type_keys("\u{4}").unwrap();
+    assert_eq!(chat.wait_for_exit().unwrap(), 0);
+    let mut session = start_with_columns(dir.path(), &["conversations"], 60);
     let line = strip_styles(&session.wait_for("\r\n"));
     assert!(line.trim_end().chars().count() <= 60 && line.contains("a question"), "{line}");
 }
@@ -358,12 +306,12 @@ fn a_conversation_says_that_its_model_is_asked_no_more() {
     first.env("OPENAI_BASE_URL", format!("http://127.0.0.1:{port}/v1"));
     first.args(["chat", "a", "--model", "openai:small"]).stdin(File::open(input).unwrap());
     assert!(first.output().unwrap().status.success());
-    let mut session = TerminalSession::new(dir.path(), &["chat", "a", "--continue"]);
+    let mut session = start(dir.path(), &["chat", "a", "--continue"]);
     session.wait_for("script: no model is asked");
     session.wait_for("the last turn asked the model `small`; --model asks it again");
     session.wait_for("> ");
-    session.type_keys("\u{4}");
-    assert_eq!(session.wait_for_exit(), 0);
+    session.type_keys("\u{4}").unwrap();
+    assert_eq!(session.wait_for_exit().unwrap(), 0);
 }
 
 /// As in `haft run`. The conversation resumes the turn when it is opened again.
@@ -371,27 +319,27 @@ fn a_conversation_says_that_its_model_is_asked_no_more() {
 fn ctrl_c_at_a_question_of_a_conversation_leaves_the_turn_waiting() {
     let dir = tempfile::tempdir().unwrap();
     write_asking_agent(dir.path(), QUESTION);
-    let mut session = TerminalSession::new(dir.path(), &["chat", "a"]);
+    let mut session = start(dir.path(), &["chat", "a"]);
     session.wait_for("> ");
-    session.type_keys("first\r");
+    session.type_keys("first\r").unwrap();
     session.wait_for("approve? [y/N] ");
-    session.interrupt();
+    session.interrupt().unwrap();
     session.wait_for("the turn waits at its gate");
     session.wait_for("haft resume ");
-    assert_eq!(session.wait_for_exit(), 130);
+    assert_eq!(session.wait_for_exit().unwrap(), 130);
     let turns = run_haft(dir.path(), &["turns", "--json"]);
     assert!(turns.contains(r#""status":"waiting""#), "{turns}");
     let conversation = json_string(&turns, "conversation").to_owned();
     let words = ["chat", "a", "--conversation", &conversation];
-    let mut session = TerminalSession::new(dir.path(), &words);
+    let mut session = start(dir.path(), &words);
     session.wait_for("resume it? [Y/n] ");
-    session.type_keys("y\r");
+    session.type_keys("y\r").unwrap();
     session.wait_for("approve? [y/N] ");
-    session.type_keys("y\n");
+    session.type_keys("y\n").unwrap();
     session.wait_for("over");
     session.wait_for("> ");
-    session.type_keys("\u{4}");
-    assert_eq!(session.wait_for_exit(), 0);
+    session.type_keys("\u{4}").unwrap();
+    assert_eq!(session.wait_for_exit().unwrap(), 0);
     assert!(dir.path().join("a/made").exists());
 }
 
@@ -401,14 +349,14 @@ fn a_standing_approval_is_given_at_the_terminal() {
     let dir = tempfile::tempdir().unwrap();
     write_asking_agent(dir.path(), QUESTION);
     let cli = |words: &[&str]| run_haft(dir.path(), words);
-    let mut session = TerminalSession::new(dir.path(), &["run", "a"]);
+    let mut session = start(dir.path(), &["run", "a"]);
     session.wait_for("approve? [y/N] (? lists more choices) ");
-    session.type_keys("?\n");
+    session.type_keys("?\n").unwrap();
     session.wait_for("approve every call of this tool in this turn");
     session.wait_for("approve? [y/N] ");
-    session.type_keys("as\n");
+    session.type_keys("as\n").unwrap();
     session.wait_for("over");
-    assert_eq!(session.wait_for_exit(), 0);
+    assert_eq!(session.wait_for_exit().unwrap(), 0);
     // No user is there to answer, and none is asked.
     let second = cli(&["run", "a", "--gates", "park"]);
     assert!(second.starts_with("exit 0") && second.contains("(standing approval "), "{second}");
@@ -437,19 +385,19 @@ fn an_unknown_agent_is_trusted_at_the_terminal() {
     write_script(dir.path(), "steps:\n  - say: over\n");
     let made = dir.path().join("a/made");
     for reply in ["n\n", "\n"] {
-        let mut session = TerminalSession::new(dir.path(), &["run", "a"]);
+        let mut session = start(dir.path(), &["run", "a"]);
         session.wait_for("Its directory is code; it first runs:");
         session.wait_for("echo x");
         session.wait_for("trust it? [y/N] ");
-        session.type_keys(reply);
+        session.type_keys(reply).unwrap();
         session.wait_for("it is not trusted yet");
-        assert_eq!((session.wait_for_exit(), made.exists()), (1, false));
+        assert_eq!((session.wait_for_exit().unwrap(), made.exists()), (1, false));
     }
-    let mut session = TerminalSession::new(dir.path(), &["run", "a"]);
+    let mut session = start(dir.path(), &["run", "a"]);
     session.wait_for("trust it? [y/N] ");
-    session.type_keys("y\n");
+    session.type_keys("y\n").unwrap();
     session.wait_for("over");
-    assert_eq!((session.wait_for_exit(), made.exists()), (0, true));
+    assert_eq!((session.wait_for_exit().unwrap(), made.exists()), (0, true));
     // It is not asked again.
     std::fs::remove_file(&made).unwrap();
     assert!(run_haft(dir.path(), &["run", "a"]).starts_with("exit 0") && made.exists());
@@ -460,10 +408,10 @@ fn a_long_line_is_cut_at_the_terminal_and_whole_in_a_pipe() {
     let dir = tempfile::tempdir().unwrap();
     let line = "x".repeat(3 << 20);
     std::fs::write(dir.path().join("long"), format!("{line}\nend\n")).unwrap();
-    let mut session = TerminalSession::new(dir.path(), &["artifact", "head", "long"]);
+    let mut session = start(dir.path(), &["artifact", "head", "long"]);
     session.wait_for("(3145728 bytes; redirect the output to get the whole line)");
     session.wait_for("end");
-    assert_eq!(session.wait_for_exit(), 0);
+    assert_eq!(session.wait_for_exit().unwrap(), 0);
     let piped = haft(dir.path()).args(["artifact", "head", "long"]).output().unwrap();
     assert_eq!(piped.stdout.len(), line.len() + "\nend\n".len());
 }
@@ -473,36 +421,25 @@ fn a_long_line_is_cut_at_the_terminal_and_whole_in_a_pipe() {
 fn characters_that_deceive_are_escaped_where_a_person_decides() {
     let dir = tempfile::tempdir().unwrap();
     write_asking_agent(dir.path(), r"Pay alice\u202e\u2066 ecila 1\u200b00?");
-    let mut session = TerminalSession::new(dir.path(), &["run", "a"]);
+    let mut session = start(dir.path(), &["run", "a"]);
     session.wait_for(r"Pay alice\u{202e}\u{2066} ecila 1\u{200b}00?");
     let gates = run_haft(dir.path(), &["gates"]);
     assert!(gates.contains(r"alice\u{202e}\u{2066} ecila 1\u{200b}00?"), "{gates}");
     session.wait_for("approve? [y/N] ");
-    session.type_keys("n\n");
-    assert_eq!(session.wait_for_exit(), 0);
+    session.type_keys("n\n").unwrap();
+    assert_eq!(session.wait_for_exit().unwrap(), 0);
 }
 
 /// What a person sees at the end, as a terminal of 100 columns draws it.
-fn screen_after(session: TerminalSession) -> String {
-    let (rows, columns) = (40.try_into().unwrap(), 100.try_into().unwrap());
-    let mut parser = vt100::Parser::new(rows, columns, 0);
-    parser.process(session.seen.as_bytes());
-    while let Ok(piece) = session.screen.recv_timeout(Duration::from_secs(60)) {
-        parser.process(&piece);
-    }
-    assert_eq!(session.wait_for_exit(), 0);
-    let screen = parser.screen().contents();
+fn screen_after(mut session: Terminal) -> String {
+    while session.read_piece(Duration::from_secs(60)) {}
+    let screen = render_screen(session.printed(), 40, 100);
+    assert_eq!(session.wait_for_exit().unwrap(), 0);
     let lines = screen.lines().map(|line| {
         let words = line.split(' ').map(|word| if word.len() == 36 { "TURN" } else { word });
-        let line = words.collect::<Vec<_>>().join(" ");
-        match line.rsplit_once(", ") {
-            Some((start, time)) if time.ends_with(" ms") || time.ends_with(" s") => {
-                format!("{start}, TIME")
-            }
-            _ => line,
-        }
+        words.collect::<Vec<_>>().join(" ")
     });
-    lines.collect::<Vec<_>>().join("\n")
+    redact_durations(&lines.collect::<Vec<_>>().join("\n"))
 }
 
 #[test]
@@ -521,7 +458,7 @@ fn a_turn_at_a_terminal_is_pleasant_to_read() {
     );
     write_scripted_agent(dir.path(), text, &script);
     // The colors are off, and with them the styles of Markdown.
-    let plain = screen_after(TerminalSession::new(dir.path(), &["run", "a"]));
+    let plain = screen_after(start(dir.path(), &["run", "a"]));
     insta::assert_snapshot!(plain, @r#"
     > Show me **everything**.
     script: no model is asked; --model PROVIDER:MODEL asks one
@@ -536,14 +473,14 @@ fn a_turn_at_a_terminal_is_pleasant_to_read() {
 
     - **one** and `two`
     - snake_case
-    turn TURN completed: 3 steps, 2 calls, TIME
+    turn TURN completed: 3 steps, 2 calls, DURATION
     "#);
-    let mut command = TerminalSession::new(dir.path(), &["run", "a", "--color", "always"]);
+    let mut command = start(dir.path(), &["run", "a", "--color", "always"]);
     command.wait_for("\u{1b}[1m\u{1b}[4mResult\u{1b}[0m");
     command.wait_for("• \u{1b}[0m\u{1b}[1mone\u{1b}[0m and \u{1b}[0m\u{1b}[36mtwo\u{1b}[0m");
     command.wait_for("• snake_case");
-    assert_eq!(command.wait_for_exit(), 0);
-    let quiet = screen_after(TerminalSession::new(dir.path(), &["run", "a", "-q"]));
+    assert_eq!(command.wait_for_exit().unwrap(), 0);
+    let quiet = screen_after(start(dir.path(), &["run", "a", "-q"]));
     insta::assert_snapshot!(quiet, @r"
     # Result
 

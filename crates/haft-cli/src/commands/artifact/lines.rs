@@ -10,9 +10,10 @@ use haft::artifacts::Budget;
 use haft::artifacts::markdown::MarkdownIndex;
 use haft::artifacts::text::{GrepOptions, PageLimit, TextLine, TextView};
 use haft::stores::SpoolReader;
-use serde_json::{Value, json};
 
 use crate::args::GrepArgs;
+use crate::output::{HeadingLine, MatchLine, to_line};
+use crate::standard_output::StandardOutput;
 use crate::terminal::{Terminal, TextRole, print_line};
 use crate::user_error::{FailureCode, UserError};
 
@@ -45,7 +46,7 @@ pub(in crate::commands) async fn print_lines(
     terminal: &Terminal,
 ) -> Result<ExitCode> {
     let view = view.clone().budget(page_budget());
-    let mut out = BufWriter::new(stdout());
+    let mut out = BufWriter::new(StandardOutput);
     let mut next = Some(start);
     while let Some(start) = next.take() {
         let page = view.cat(start..end).await?;
@@ -101,14 +102,6 @@ fn grep_options(args: &GrepArgs, start: u64, found: usize) -> GrepOptions {
     }
 }
 
-fn match_to_json(line: &TextLine) -> Value {
-    let (number, text) = (line.number + 1, &line.text);
-    match line.context {
-        true => json!({"line": number, "text": text, "context": true}),
-        false => json!({"line": number, "text": text}),
-    }
-}
-
 /// Prints the lines that match a pattern, or their number.
 pub(super) async fn print_matches(
     view: &TextView,
@@ -116,7 +109,7 @@ pub(super) async fn print_matches(
     terminal: &Terminal,
 ) -> Result<ExitCode> {
     let view = view.clone().budget(page_budget());
-    let mut out = BufWriter::new(stdout());
+    let mut out = BufWriter::new(StandardOutput);
     let (mut found, mut start, mut unsearched) = (0_usize, 0, 0);
     let mut last = None;
     loop {
@@ -128,7 +121,9 @@ pub(super) async fn print_matches(
                 continue;
             }
             if args.json {
-                writeln!(out, "{}", match_to_json(line))?;
+                let (number, context) = (line.number + 1, line.context);
+                let line = MatchLine { line: number, text: &line.text, context };
+                write!(out, "{}", to_line(&line)?)?;
                 continue;
             }
             if args.context > 0 && last.is_some_and(|last| line.number > last + 1) {
@@ -196,19 +191,18 @@ pub(super) async fn print_headings(
     terminal: &Terminal,
 ) -> Result<ExitCode> {
     let index = read_markdown_index(reader, terminal).await?;
-    let mut out = BufWriter::new(stdout());
+    let mut out = BufWriter::new(StandardOutput);
     for heading in index.headings() {
-        let (line, depth) = (heading.start_line + 1, usize::from(heading.depth));
+        let (line, depth) = (heading.start_line + 1, heading.depth);
         if as_json {
-            let end = heading.end_line + 1;
-            let object = json!({"line": line, "end": end, "depth": depth, "text": heading.text});
-            writeln!(out, "{object}")?;
+            let (end, text) = (heading.end_line + 1, &*heading.text);
+            write!(out, "{}", to_line(&HeadingLine { line, end, depth, text })?)?;
         } else {
             let number = terminal.style_stdout(TextRole::Success, line.to_string());
             writeln!(
                 out,
                 "{number}:{} {}",
-                "#".repeat(depth),
+                "#".repeat(usize::from(depth)),
                 terminal.sanitize_for_stdout(&heading.text)
             )?;
         }

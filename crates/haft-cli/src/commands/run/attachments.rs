@@ -8,7 +8,7 @@ use std::fs::{File, metadata};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use haft::artifacts::ArtifactKind;
 use haft::media::{Media, MediaFile, sniff_media_type};
 use haft::records::{Message, MessageRole, Retrievable};
@@ -16,6 +16,7 @@ use haft::trust::TrustTier;
 use haft::turn::{Clock as _, SystemClock, TurnInput};
 
 use crate::commands::format_count;
+use crate::text_file::file_error;
 use crate::user_error::UserError;
 
 /// How many bytes media and texts may have.
@@ -113,14 +114,16 @@ const KNOWN_MEDIA: &str = "known media are PNG, JPEG, GIF, WebP, TIFF, HEIC and 
 /// Reads a regular file of at most the largest size.
 fn read_file(path: &Path) -> Result<Vec<u8>> {
     let shown = path.display();
-    let found = metadata(path).with_context(|| format!("cannot attach `{shown}`"))?;
+    let cannot_attach = |error| file_error(format!("cannot attach `{shown}`"), path, error);
+    let found = metadata(path).map_err(cannot_attach)?;
     if !found.is_file() {
-        return Err(UserError::new(format!("cannot attach `{shown}`: it is not a file")).into());
+        let error = UserError::new(format!("cannot attach `{shown}`: it is not a file"));
+        return Err(error.hint("attach its files one by one: --attach FILE --attach FILE").into());
     }
     let mut bytes = Vec::new();
     File::open(path)
         .and_then(|file| file.take(MAX_TEXT + 1).read_to_end(&mut bytes))
-        .with_context(|| format!("cannot attach `{shown}`"))?;
+        .map_err(cannot_attach)?;
     check_size(path, &bytes, MAX_TEXT)?;
     Ok(bytes)
 }

@@ -86,6 +86,23 @@ pub(crate) enum ExecutorUse {
     Show,
 }
 
+/// Adds to the hint of a model that cannot be used that the agent has a script, which needs none.
+fn offer_script(error: anyhow::Error, agent: &Agent) -> anyhow::Error {
+    const OFFER: &str = "the agent has a script, which needs no model: --model script";
+    match error.downcast::<UserError>() {
+        Ok(error) if agent.file.script.is_some() => {
+            let hint = match error.advice() {
+                Some(question) if question.ends_with('?') => format!("{question} Or: {OFFER}"),
+                Some(hint) => format!("{hint}; {OFFER}"),
+                None => OFFER.to_owned(),
+            };
+            error.hint(hint).into()
+        }
+        Ok(error) => error.into(),
+        Err(error) => error,
+    }
+}
+
 /// The value of `--model` that selects the agent's script.
 const SCRIPT: &str = "script";
 
@@ -111,7 +128,8 @@ impl ModelExecutor {
         let default = config.model.as_deref().filter(|_| agent.file.script.is_none());
         match model.or(agent.file.model.as_deref()).or(default) {
             Some(SCRIPT) | None => Self::load_script(agent),
-            Some(name) => Self::of_name(name, agent.file.options.clone(), &config, purpose),
+            Some(name) => Self::of_name(name, agent.file.options.clone(), &config, purpose)
+                .map_err(|error| offer_script(error, agent)),
         }
     }
 

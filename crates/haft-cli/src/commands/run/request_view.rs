@@ -6,9 +6,10 @@ use anyhow::Result;
 use haft::executors::{ExecutorDescription, StepRequest};
 use haft::stores::TurnId;
 use haft::turn::RenderedRequest;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::commands::{format_count, print_text};
+use crate::output::{PrintedRequest, RequestFacts, to_line};
 use crate::terminal::{Terminal, TextRole};
 
 /// A request and what is known of it.
@@ -32,35 +33,32 @@ impl ShownRequest<'_> {
         let body: Value = serde_json::from_slice(&self.request.body)
             .unwrap_or_else(|_| String::from_utf8_lossy(&self.request.body).into());
         if as_json {
-            return print_text(&format!("{}\n", self.to_json(&body)));
+            return print_text(&to_line(&self.printed(&body))?);
         }
         let body = terminal.sanitize_for_stdout(&format!("{body:#}")).into_owned();
         print_text(&format!("{}{body}\n", self.to_text(terminal)))
     }
 
-    fn to_json(&self, body: &Value) -> Value {
+    fn printed<'s>(&'s self, body: &'s Value) -> PrintedRequest<'s> {
         let request = self.request;
-        let mut shown = json!({
-            "executor": self.executor,
-            "model": request.model,
-            "options": request.options,
-            "tools": request.tools,
-            "toolsSha256": request.tools_sha256,
-            "sha256": request.sha256(),
-            "bytes": request.body.len(),
-            "body": body,
+        let stored = self.stored.as_ref().map(|stored| RequestFacts {
+            turn: stored.turn.as_str(),
+            step: stored.step,
+            sent: stored.rendered.sent.as_ref(),
+            identical: stored.rendered.is_identical(),
+            same_tools: stored.rendered.has_same_tools,
         });
-        if let (Some(stored), Some(shown)) = (&self.stored, shown.as_object_mut()) {
-            let facts = [
-                ("turn", json!(stored.turn.as_str())),
-                ("step", json!(stored.step)),
-                ("sent", json!(stored.rendered.sent)),
-                ("identical", json!(stored.rendered.is_identical())),
-                ("sameTools", json!(stored.rendered.has_same_tools)),
-            ];
-            shown.extend(facts.map(|(name, value)| (name.to_owned(), value)));
+        PrintedRequest {
+            executor: self.executor,
+            model: &request.model,
+            options: &request.options,
+            tools: &request.tools,
+            tools_sha256: &request.tools_sha256,
+            sha256: request.sha256(),
+            bytes: request.body.len(),
+            body,
+            stored,
         }
-        shown
     }
 
     fn to_text(&self, terminal: &Terminal) -> String {

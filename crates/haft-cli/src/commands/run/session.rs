@@ -1,19 +1,18 @@
 //! Runs turns of an agent, prints their events and asks the user for decisions.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use anyhow::Result;
-use haft::events::{Event, EventKind};
+use haft::events::{Event, EventKind, GateResult};
 use haft::events::{EventFilter, EventHub, TracingObserver};
 use haft::middleware::hydrate_conversation;
-use haft::stores::{OpenStores, TurnId};
+use haft::stores::{GateId, OpenStores, StoreUrl, TurnId};
 use haft::turn::Cancellation;
 use haft::turn::{
     Deadlines, Gate, GateDecision, GatePolicy, SettleError, TurnError, TurnHistory, TurnOutcome,
     TurnReport, TurnRunner, TurnRunnerBuilder,
 };
-use serde_json::Value;
 
 use super::LEASE;
 use super::gate_reply::{CHOICES, GateReply, expects_approval, parse_reply};
@@ -22,6 +21,8 @@ use crate::agent::Agent;
 use crate::args::GateAction;
 use crate::config::UserConfig;
 use crate::keyboard::{Keyboard, KeyboardInput};
+use crate::prices::TurnCost;
+use crate::standard_output::set_recovery;
 use crate::stop_signals::{StopListener, StopSignal, StopSignals};
 use crate::store_address::store_option;
 use crate::terminal::Terminal;
@@ -39,30 +40,47 @@ pub(crate) struct SessionOptions {
 /// What a session does at gates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GateMode {
-    /// It asks the user, or waits for a decision from elsewhere.
+    /// It asks the user at the terminal.
+    Ask,
+    /// It waits for a decision from elsewhere.
     Wait,
     /// It leaves the turn waiting.
     Park,
     /// It denies every call.
     Deny,
-    /// It approves every call.
+    /// It approves every call. A gate that expects another value than yes is left to the user, if there is a terminal.
     Approve,
 }
 
 impl GateMode {
-    pub(crate) const fn of(action: GateAction) -> Self {
+    pub(crate) fn of(action: GateAction) -> Self {
         match action {
+            GateAction::Ask | GateAction::Wait if Keyboard::is_interactive() => Self::Ask,
             GateAction::Wait => Self::Wait,
-            GateAction::Park => Self::Park,
+            GateAction::Ask | GateAction::Park => Self::Park,
             GateAction::Deny => Self::Deny,
         }
+    }
+
+    /// The mode of a command without a choice: it asks at the terminal, and leaves the turn waiting where there is none.
+    pub(crate) fn detect() -> Self {
+        Self::of(GateAction::Ask)
     }
 
     /// Sets up a runner that decides gates, or leaves them, as the mode says.
     fn apply(self, builder: TurnRunnerBuilder) -> TurnRunnerBuilder {
         match self {
-            Self::Wait | Self::Approve => builder,
+            Self::Ask | Self::Wait => builder,
             Self::Park => builder.gate_policy(GatePolicy::Suspend),
+            Self::Approve => {
+                let policy = match Keyboard::is_interactive() {
+                    true => GatePolicy::Wait,
+                    false => GatePolicy::Suspend,
+                };
+                builder
+                    .gate_policy(policy)
+                    .approver(async |gate: Gate| expects_approval(&gate).then_some(true))
+            }
             Self::Deny => builder.approver(async |_: Gate| GateDecision::Rejected {
                 reason: "this run denies every call that requires approval".to_owned(),
             }),
@@ -90,8 +108,8 @@ pub(crate) struct TurnSession {
     on_interrupt: InterruptAction,
     /// Gates that wait for a decision of the user. The question of the first one is on the screen.
     pending_gates: VecDeque<Gate>,
-    /// Gates that were announced as open and not as closed.
-    open_gates: HashSet<String>,
+    /// Gates that were announced as open and not as closed, and why they ask.
+    open_gates: HashMap<String, String>,
 }
 
 impl TurnSession {
@@ -125,7 +143,7 @@ impl TurnSession {
             gates: options.gates,
             on_interrupt: options.on_interrupt,
             pending_gates: VecDeque::new(),
-            open_gates: HashSet::new(),
+            open_gates: HashMap::new(),
         })
     }
 
@@ -202,11 +220,13 @@ impl TurnSession {
             }
         }
         let report = result?;
-        // The attempt may have ended before its last event arrived.
-        if self.gates == GateMode::Park && matches!(report.outcome, TurnOutcome::Waiting { .. }) {
-            self.compare_gates(report.turn.as_str(), false).await?;
+        if self.printer.stores_turns() {
+            set_show_recovery(report.turn.as_str(), self.stores.url());
+            if matches!(report.outcome, TurnOutcome::Waiting { .. }) {
+                self.print_parked_gates(&report.turn).await?;
+            }
         }
-        let cost = load_cost(&self.stores, &report.turn).await;
+        let cost = load_cost(&self.stores, &report).await;
         self.printer.print_outcome(&report, cost, &self.resume_command(report.turn.as_str()));
         Ok(report)
     }
@@ -215,9 +235,9 @@ impl TurnSession {
     async fn handle_event(&mut self, event: &Event, is_cancelled: bool) -> Result<()> {
         self.printer.print_event(event);
         match &event.kind {
-            EventKind::TurnGateOpen { gate_id, .. } => {
+            EventKind::TurnGateOpen { gate_id, reason, .. } => {
                 // A gate that was found in the store when events were missed is known already.
-                if !self.open_gates.insert(gate_id.to_string()) {
+                if self.open_gates.insert(gate_id.to_string(), reason.to_string()).is_some() {
                     return Ok(());
                 }
                 // The gate may already be closed when the event arrives.
@@ -225,14 +245,32 @@ impl TurnSession {
                 if let Some(gate) = open.into_iter().find(|gate| gate.id.as_str() == &**gate_id) {
                     self.queue_gate(gate);
                 }
-                if self.gates == GateMode::Approve {
-                    self.approve_pending_gates().await?;
-                }
             }
-            EventKind::TurnGateClosed { gate_id, .. } => self.close_gate(gate_id, is_cancelled),
+            EventKind::TurnGateClosed { gate_id, result, .. } => {
+                self.report_dismissed(gate_id, *result, is_cancelled);
+                self.close_gate(gate_id, is_cancelled);
+            }
             _ => {}
         }
         Ok(())
+    }
+
+    /// The question of the first of these gates.
+    pub(crate) async fn find_reason(&self, gates: &[GateId]) -> Result<Option<String>> {
+        let open = self.runner.gates().open_gates(None).await?;
+        Ok(open.into_iter().find(|gate| gates.contains(&gate.id)).map(|gate| gate.reason))
+    }
+
+    /// Says that a tool was told that nobody replies: it cannot start again, so its turn was not left at the gate.
+    fn report_dismissed(&mut self, gate_id: &str, result: GateResult, is_cancelled: bool) {
+        if result == GateResult::Aborted
+            && !is_cancelled
+            && !Keyboard::is_interactive()
+            && let Some(reason) = self.open_gates.get(gate_id)
+        {
+            let text = format!("dismissed, because standard input is no terminal: {reason}");
+            self.printer.print_reply_notice(&text);
+        }
     }
 
     /// Closes the question of a gate that is settled.
@@ -256,49 +294,34 @@ impl TurnSession {
             self.close_gate(&gate, is_cancelled);
         }
         for gate in opened {
-            self.open_gates.insert(gate.id.as_str().to_owned());
+            self.open_gates.insert(gate.id.as_str().to_owned(), gate.reason.clone());
             self.queue_gate(gate);
-        }
-        if self.gates == GateMode::Approve {
-            self.approve_pending_gates().await?;
         }
         Ok(())
     }
 
-    /// Queues a gate for the user. Without a terminal, prints how to decide it from elsewhere.
+    /// Prints the gates at which a turn was left, and how to decide them.
+    async fn print_parked_gates(&mut self, turn: &TurnId) -> Result<()> {
+        for gate in self.runner.gates().open_gates(Some(turn.clone())).await? {
+            self.printer.print_waiting_gate(&gate, self.stores.url());
+        }
+        Ok(())
+    }
+
+    /// Queues a gate for the user, or prints how to decide it from elsewhere.
     fn queue_gate(&mut self, gate: Gate) {
         match self.gates {
-            GateMode::Approve => self.pending_gates.push_back(gate),
-            // The runner decides.
-            GateMode::Deny => {}
-            GateMode::Park => {
-                self.printer.print_waiting_gate(&gate, self.stores.url());
-            }
-            GateMode::Wait if !Keyboard::is_interactive() => {
-                self.printer.print_waiting_gate(&gate, self.stores.url());
-            }
-            GateMode::Wait => {
+            // The runner decides, or leaves the turn waiting.
+            GateMode::Deny | GateMode::Park => {}
+            GateMode::Approve if expects_approval(&gate) || !Keyboard::is_interactive() => {}
+            GateMode::Wait => self.printer.print_waiting_gate(&gate, self.stores.url()),
+            GateMode::Ask | GateMode::Approve => {
                 self.pending_gates.push_back(gate);
                 if self.pending_gates.len() == 1 {
                     self.ask_first_gate();
                 }
             }
         }
-    }
-
-    /// Approves the pending gates. A gate that expects another value than yes stays open.
-    async fn approve_pending_gates(&mut self) -> Result<()> {
-        while let Some(gate) = self.pending_gates.pop_front() {
-            let gates = self.runner.gates();
-            match gates.resolve(&gate.id, Value::Bool(true), "haft run --yes").await {
-                Ok(()) | Err(SettleError::Closed { .. }) => {}
-                Err(SettleError::Invalid { .. }) => {
-                    self.printer.print_waiting_gate(&gate, self.stores.url());
-                }
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(())
     }
 
     /// Prints the question of the first pending gate.
@@ -377,11 +400,20 @@ impl TurnSession {
     }
 }
 
-/// Loads what the steps of a turn cost, as far as the configuration has prices.
-pub(crate) async fn load_cost(stores: &OpenStores, turn: &TurnId) -> Option<f64> {
-    let config = UserConfig::read().ok().filter(UserConfig::has_prices)?;
-    let stored = stores.turns().load(turn.clone()).await.ok()??;
-    config.cost_of(&TurnHistory::read(&stored).ok()?)
+/// Loads what the steps of a turn cost, if they used tokens.
+pub(crate) async fn load_cost(stores: &OpenStores, report: &TurnReport) -> Option<TurnCost> {
+    if report.usage.total == 0 {
+        return None;
+    }
+    let config = UserConfig::read().ok()?;
+    let stored = stores.turns().load(report.turn.clone()).await.ok()??;
+    Some(config.cost_of(&TurnHistory::read(&stored).ok()?))
+}
+
+/// Says how to read the answer of a stored turn if standard output loses it.
+pub(crate) fn set_show_recovery(turn: &str, store: &StoreUrl) {
+    let command = format!("haft show {turn} --full{}", store_option(store));
+    set_recovery(format!("the turn is stored; read its answer with: {command}"));
 }
 
 /// The name of the user in decisions.
@@ -395,11 +427,11 @@ struct MissedGates {
 
 impl MissedGates {
     /// Compares the gates that were announced as open with those that are.
-    fn find(announced: &HashSet<String>, open: Vec<Gate>) -> Self {
+    fn find(announced: &HashMap<String, String>, open: Vec<Gate>) -> Self {
         let is_open: HashSet<String> =
             open.iter().map(|gate| gate.id.as_str().to_owned()).collect();
-        let opened = open.into_iter().filter(|gate| !announced.contains(gate.id.as_str()));
-        let closed = announced.difference(&is_open).cloned();
+        let opened = open.into_iter().filter(|gate| !announced.contains_key(gate.id.as_str()));
+        let closed = announced.keys().filter(|gate| !is_open.contains(*gate)).cloned();
         Self { opened: opened.collect(), closed: closed.collect() }
     }
 }
@@ -409,7 +441,7 @@ const INTERRUPTED: &str = "the user pressed Ctrl-C";
 
 #[cfg(test)]
 mod tests {
-    use super::{Gate, HashSet, MissedGates};
+    use super::{Gate, HashMap, MissedGates};
     use haft::turn::{GateRequest, Timestamp};
 
     #[test]
@@ -418,7 +450,7 @@ mod tests {
             let (id, turn) = (id.parse().unwrap(), "turn-1".parse().unwrap());
             Gate::open(id, turn, GateRequest::new("Well?"), Timestamp::EPOCH).unwrap()
         });
-        let announced = HashSet::from(["a".to_owned(), "b".to_owned()]);
+        let announced = HashMap::from(["a", "b"].map(|id| (id.to_owned(), "Well?".to_owned())));
         let MissedGates { opened, closed } = MissedGates::find(&announced, open.into());
         assert_eq!(opened.iter().map(|gate| gate.id.as_str()).collect::<Vec<_>>(), ["c"]);
         assert_eq!(closed, ["a"]);

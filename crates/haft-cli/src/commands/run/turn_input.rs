@@ -31,6 +31,7 @@ pub(crate) fn build_turn_input(agent: &Agent, path: &Path) -> Result<TurnInput> 
     if let Some(name) = agent_name(&path) {
         input = input.agent(name);
     }
+    let path = path.to_str().context("the path of the agent is not valid UTF-8")?;
     Ok(input.stash(json!({ORIGIN_KEY: {"agent": path}})))
 }
 

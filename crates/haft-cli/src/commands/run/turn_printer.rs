@@ -1,24 +1,29 @@
 //! Prints a turn: the model's messages to standard output, everything else to standard error.
 
-use std::io::{IsTerminal as _, Write as _, stdout};
+use std::io::IsTerminal as _;
 
+use haft::error::codes;
 use haft::events::{Event, EventKind, LogLevel, StreamDelta, ToolCallReport};
 use haft::executors::ExecutorDescription;
 use haft::stores::StoreUrl;
 use haft::turn::{Clock as _, Gate, SystemClock, Timestamp};
 use haft::turn::{TurnOutcome, TurnReport};
-use serde_json::json;
 
 use super::gate_reply::expects_approval;
 use crate::commands::gates::{call_of_gate, format_preview};
-use crate::commands::{count_noun, elide, format_cost, format_count, format_duration};
+use crate::commands::{count_noun, elide, format_count, format_duration};
 use crate::markdown::MarkdownStream;
+use crate::output::{EventLine, OutcomeLine};
+use crate::prices::TurnCost;
 use crate::shell_word::quote_word;
+use crate::standard_output::write_output;
 use crate::store::short_gate_id;
 use crate::store_address::store_option;
+use crate::store_problems::find_used_disk_problem;
 use crate::terminal::{
     Progress, Terminal, TextRole, Verbosity, print_line, print_prompt, sanitize,
 };
+use crate::user_error::describe_report;
 
 /// How much of a message of the user, of arguments, of an error and of a spinner's label is printed, in characters.
 const MAX_PROMPT: usize = 300;
@@ -53,7 +58,8 @@ impl TurnOutput {
     }
 }
 
-/// Prints the events of turns. What cannot be printed is left out: a closed screen is no reason to stop a turn.
+/// Prints the events of turns. A closed or full output is no reason to stop a turn: what it loses shows in the exit code
+/// of the program, and the store has it.
 pub(crate) struct TurnPrinter {
     terminal: Terminal,
     output: TurnOutput,
@@ -175,9 +181,9 @@ impl TurnPrinter {
             _ => self.print_progress(event),
         }
         if self.output == TurnOutput::Json
-            && let Ok(line) = serde_json::to_string(event)
+            && let Ok(line) = serde_json::to_string(&EventLine::Event(event))
         {
-            let _ = writeln!(stdout(), "{line}");
+            let _ = write_output(&format!("{line}\n"));
         }
     }
 
@@ -207,7 +213,7 @@ impl TurnPrinter {
                 self.print_note(TextRole::Muted, &text);
             }
             EventKind::Error(error) => {
-                self.print_note(TextRole::Error, &format!("error: {}", error.message));
+                self.print_note(TextRole::Error, &format!("error: {}", describe_report(error)));
             }
             EventKind::Warning { message, .. }
             | EventKind::Log { level: LogLevel::Warn | LogLevel::Error, message, .. } => {
@@ -232,12 +238,11 @@ impl TurnPrinter {
         };
         if !shown.is_empty() {
             self.is_line_open = !shown.ends_with('\n');
-            let _ = write!(stdout(), "{shown}");
+            let _ = write_output(&shown);
         }
         if piece.is_complete {
             self.end_line();
         }
-        let _ = stdout().flush();
     }
 
     fn print_call(&mut self, call: &ToolCallReport) {
@@ -259,6 +264,13 @@ impl TurnPrinter {
                     elide(message, MAX_MESSAGE)
                 };
                 text.push_str(&format!(": {}", message.replace('\n', "\n  ")));
+            }
+            if *code == codes::UNKNOWN_TOOL
+                && matches!(self.executor, ExecutorDescription::Script { .. })
+            {
+                text.push_str(
+                    "\n  hint: `haft check AGENT` names the step of the script that calls it",
+                );
             }
             return self.print_note(TextRole::Error, &text);
         }
@@ -326,8 +338,11 @@ impl TurnPrinter {
     pub(crate) fn print_waiting_gate(&mut self, gate: &Gate, store: &StoreUrl) {
         self.print_gate(gate, expects_approval(gate));
         let id = short_gate_id(gate);
-        let (gate, store) = (quote_word(&id), store_option(store));
-        let text = format!("waiting for approval: haft approve {gate}{store}");
+        let (id, store) = (quote_word(&id), store_option(store));
+        let value = if expects_approval(gate) { "" } else { " VALUE" };
+        let text = format!(
+            "waiting for a decision:\n  haft approve {id}{value}{store}\n  haft deny {id}{store}"
+        );
         self.print_always(TextRole::Warning, &text);
     }
 
@@ -335,10 +350,13 @@ impl TurnPrinter {
     pub(crate) fn print_outcome(
         &mut self,
         report: &TurnReport,
-        cost: Option<f64>,
+        cost: Option<TurnCost>,
         resume_command: &str,
     ) {
         if !self.output.has_notes() {
+            if self.stores_turns() && matches!(report.outcome, TurnOutcome::Waiting { .. }) {
+                self.print_resume_command(resume_command);
+            }
             return;
         }
         self.end_line();
@@ -363,14 +381,15 @@ impl TurnPrinter {
             0 => String::new(),
             total => format!(", {} tokens", format_count(total)),
         };
-        let cost = cost.map(|it| format!(", {}", format_cost(it))).unwrap_or_default();
+        // `haft show` says it if no price is known; here it would be said after every turn.
+        let cost = cost.filter(|it| it.amount.is_some());
+        let cost = cost.map(|it| format!(", {it}")).unwrap_or_default();
         let time = format_duration(report.duration);
         let text =
             format!("turn {} {outcome}: {steps}, {calls}{tokens}{cost}, {time}", report.turn);
         self.print_note(role, &text);
         if report.is_resumable {
-            let text = format!("the turn can be resumed: {resume_command}");
-            self.print_always(TextRole::Warning, &text);
+            self.print_resume_command(resume_command);
         }
         let stage = report.error.as_ref().and_then(|it| it.stage.as_ref());
         if let ExecutorDescription::Model { provider, model, .. } = &self.executor
@@ -381,19 +400,29 @@ impl TurnPrinter {
             let text = format!("hint: haft doctor --model {name} checks the provider");
             self.print_note(TextRole::Warning, &text);
         }
+        if stage.is_some_and(|it| it.as_str() == "store")
+            && let Some(problem) = find_used_disk_problem()
+        {
+            self.print_always(TextRole::Warning, &format!("hint: {problem}"));
+        }
+    }
+
+    fn print_resume_command(&mut self, command: &str) {
+        self.print_always(TextRole::Warning, &format!("the turn can be resumed: {command}"));
     }
 
     /// Prints a turn that had ended before it was to be resumed: its last message, or its error, and how it ended.
     pub(super) fn print_ended(&mut self, report: &TurnReport) {
         if self.output == TurnOutput::Json {
-            let line = json!({
-                "event": "turnEnded",
-                "turnId": report.turn.as_str(),
-                "status": report.status().as_str(),
-                "text": report.text(),
-                "error": report.error,
+            let line = EventLine::Outcome(OutcomeLine::TurnEnded {
+                turn_id: report.turn.as_str(),
+                status: report.status(),
+                text: report.text(),
+                error: report.error.as_ref(),
             });
-            let _ = writeln!(stdout(), "{line}");
+            if let Ok(line) = serde_json::to_string(&line) {
+                let _ = write_output(&format!("{line}\n"));
+            }
             return;
         }
         let text = sanitize(report.text());
@@ -407,10 +436,10 @@ impl TurnPrinter {
             };
             // As while the turn runs: one line end, if the message has none.
             let end = if text.ends_with('\n') { "" } else { "\n" };
-            let _ = write!(stdout(), "{text}{end}");
+            let _ = write_output(&format!("{text}{end}"));
         }
         if let Some(error) = &report.error {
-            self.print_note(TextRole::Error, &format!("error: {}", error.message));
+            self.print_note(TextRole::Error, &format!("error: {}", describe_report(error)));
         }
         let status = report.status().as_str();
         let text = format!("turn {} is over and was not resumed: {status}", report.turn);
@@ -422,11 +451,11 @@ impl TurnPrinter {
             let rest = markdown.finish();
             if !rest.is_empty() {
                 self.is_line_open = !rest.ends_with('\n');
-                let _ = write!(stdout(), "{rest}");
+                let _ = write_output(&rest);
             }
         }
         if std::mem::take(&mut self.is_line_open) {
-            let _ = writeln!(stdout());
+            let _ = write_output("\n");
         }
     }
 

@@ -8,9 +8,11 @@ use anyhow::{Context as _, Result};
 use haft::schema::ForeignSchemaError;
 use haft::stores::StoredTurn;
 use haft::turn::{AnswerFormat, TurnReport};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::commands::print_text;
+use crate::output::{EventLine, OutcomeLine};
+use crate::text_file::file_error;
 use crate::user_error::{SourceLocation, UserError};
 
 /// How many bytes a schema may have.
@@ -23,7 +25,7 @@ pub(super) fn read_answer_format(file: &Path) -> Result<AnswerFormat> {
     let shown = file.display();
     File::open(file)
         .and_then(|it| it.take(MAX_SCHEMA + 1).read_to_string(&mut text))
-        .with_context(|| format!("cannot read the schema `{shown}`"))?;
+        .map_err(|error| file_error(format!("cannot read the schema `{shown}`"), file, error))?;
     if text.len() as u64 > MAX_SCHEMA {
         let error = UserError::new(format!("the schema has more than {MAX_SCHEMA} bytes"));
         return Err(error.at(location).into());
@@ -63,7 +65,9 @@ pub(super) fn print_answer(
     let answer = answer.to_value();
     let text = match as_event {
         true => {
-            json!({"event": "answer", "turnId": report.turn.as_str(), "answer": answer}).to_string()
+            let turn_id = report.turn.as_str();
+            let line = EventLine::Outcome(OutcomeLine::Answer { turn_id, answer });
+            serde_json::to_string(&line)?
         }
         false if stdout().is_terminal() => serde_json::to_string_pretty(&answer)?,
         false => answer.to_string(),

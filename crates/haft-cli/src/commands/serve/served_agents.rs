@@ -103,7 +103,7 @@ impl HostedAgent for ServedAgent {
 /// An error of this program as clients of the API see it, with its hint.
 #[expect(clippy::needless_pass_by_value, reason = "it is the argument of `map_err`")]
 pub(in crate::commands) fn to_agent_error(error: anyhow::Error) -> AgentError {
-    let hint = error.downcast_ref::<UserError>().and_then(UserError::hint_text);
+    let hint = error.downcast_ref::<UserError>().and_then(UserError::advice).map(str::to_owned);
     let shown = AgentError::new(format!("{error:#}"));
     match hint {
         Some(hint) => shown.hint(hint),

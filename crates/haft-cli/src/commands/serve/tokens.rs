@@ -4,9 +4,9 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use haft_server::{TokenFile, TokenInfo};
-use serde_json::json;
 
 use crate::args::{TokenCommand, TokenFileArg};
+use crate::output::{TokenLine, to_line};
 use crate::state_dir::state_dir;
 use crate::store::{is_beginning_of, require_unique};
 use crate::terminal::{Terminal, TextRole, print_line, sanitize};
@@ -41,7 +41,7 @@ pub(super) fn run_token_command(command: &TokenCommand, terminal: &Terminal) -> 
                 print_line(format_args!("no tokens"));
             }
             let lines = listed.iter().map(|token| show_token(token, *json));
-            super::super::print_text(&lines.collect::<String>())
+            super::super::print_text(&lines.collect::<Result<String>>()?)
         }
         TokenCommand::Revoke { ids, tokens } => {
             let file = token_file(tokens)?;
@@ -62,14 +62,10 @@ pub(super) fn run_token_command(command: &TokenCommand, terminal: &Terminal) -> 
     }
 }
 
-fn show_token(token: &TokenInfo, as_json: bool) -> String {
+fn show_token(token: &TokenInfo, as_json: bool) -> Result<String> {
     let TokenInfo { id, tenant, name, created_at, .. } = token;
     match as_json {
-        true => {
-            let created_at = created_at.to_string();
-            let line = json!({"id": id, "tenant": tenant, "name": name, "createdAt": created_at});
-            format!("{line}\n")
-        }
-        false => format!("{id}  {}  {}  {created_at}\n", sanitize(tenant), sanitize(name)),
+        true => to_line(&TokenLine { id, tenant, name, created_at: *created_at }),
+        false => Ok(format!("{id}  {}  {}  {created_at}\n", sanitize(tenant), sanitize(name))),
     }
 }

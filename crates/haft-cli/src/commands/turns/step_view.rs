@@ -8,7 +8,7 @@ use anyhow::Result;
 use haft::executors::{ExecutorDescription, NextAction};
 use haft::stores::{OpenStores, Row, RowKind, StoredTurn};
 use haft::turn::{StepHistory, TurnHistory};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::parse_json_or_text;
 use super::record_view::{CallFacts, RecordView};
@@ -18,8 +18,9 @@ use crate::commands::run::{
     ExecutorUse, ModelExecutor, ShownRequest, StoredFacts, load_agent_path, runner_builder,
 };
 use crate::commands::{format_count, print_text};
+use crate::output::{PrintedResponse, to_line};
 use crate::terminal::{Terminal, TextRole, sanitize};
-use crate::user_error::{FailureCode, UserError};
+use crate::user_error::{FailureCode, UserError, describe_report};
 
 /// Renders the request of a step again and prints it.
 pub(super) async fn show_request(
@@ -40,7 +41,7 @@ pub(super) async fn show_request(
     let stored = taken.map_or(&history.executor, |step| &step.executor).as_ref();
     if let Some(stored @ ExecutorDescription::Custom { .. }) = stored {
         let error = UserError::new(format!("step {step} has no request: a {stored} sends none"));
-        return Err(error.code(FailureCode::NotFound).into());
+        return Err(error.hint(no_request_hint(step)).code(FailureCode::NotFound).into());
     }
     let executor = match stored {
         Some(stored) => ModelExecutor::of_turn(&agent, stored, ExecutorUse::Show)?,
@@ -53,7 +54,7 @@ pub(super) async fn show_request(
     }
     let Some(rendered) = runner.render_request(id, iteration).await? else {
         let error = UserError::new(format!("step {step} has no request: {description} sends none"));
-        return Err(error.code(FailureCode::NotFound).into());
+        return Err(error.hint(no_request_hint(step)).code(FailureCode::NotFound).into());
     };
     let shown = ShownRequest {
         executor: stored.unwrap_or(&description),
@@ -97,32 +98,32 @@ pub(super) fn show_response(
     let is_added = |row: &&Row| added.contains(&(row.kind, row.id.clone()));
     let rows: Vec<&Row> = turn.rows.iter().filter(is_added).collect();
     if args.json {
-        return print_text(&format!("{}\n", response_to_json(turn, step, taken, &rows)));
+        return print_text(&to_line(&printed_response(turn, step, taken, &rows))?);
     }
     print_text(&response_to_text(step, taken, &rows, terminal))
 }
 
-fn response_to_json(
-    turn: &StoredTurn,
+fn printed_response<'t>(
+    turn: &'t StoredTurn,
     step: NonZeroU32,
-    taken: &StepHistory,
+    taken: &'t StepHistory,
     rows: &[&Row],
-) -> Value {
+) -> PrintedResponse<'t> {
     let records = |kind| -> Vec<Value> {
         let rows = rows.iter().filter(|row| row.kind == kind);
         rows.map(|row| parse_json_or_text(&row.json)).collect()
     };
-    json!({
-        "turn": turn.summary.id.as_str(),
-        "step": step,
-        "executor": taken.executor,
-        "model": taken.model,
-        "thoughts": records(RowKind::Thought),
-        "messages": records(RowKind::Message),
-        "calls": records(RowKind::ToolCall),
-        "then": taken.then,
-        "usage": taken.usage,
-    })
+    PrintedResponse {
+        turn: turn.summary.id.as_str(),
+        step: step.get(),
+        executor: taken.executor.as_ref(),
+        model: taken.model.as_deref(),
+        thoughts: records(RowKind::Thought),
+        messages: records(RowKind::Message),
+        calls: records(RowKind::ToolCall),
+        then: &taken.then,
+        usage: taken.usage,
+    }
 }
 
 fn response_to_text(
@@ -148,9 +149,17 @@ fn response_to_text(
     let next = match &taken.then {
         NextAction::Continue => return text,
         NextAction::Done => "the turn is done".to_owned(),
-        NextAction::Fail(error) => format!("the turn failed: {}", sanitize(&error.message)),
+        NextAction::Fail(error) => {
+            format!("the turn failed: {}", sanitize(&describe_report(error)))
+        }
         _ => return text,
     };
     text.push_str(&format!("{}\n", terminal.style_stdout(TextRole::Muted, next)));
     text
+}
+
+fn no_request_hint(step: NonZeroU32) -> String {
+    format!(
+        "--response {step} shows what it did; a turn with a model has requests: haft run AGENT --model PROVIDER:MODEL"
+    )
 }

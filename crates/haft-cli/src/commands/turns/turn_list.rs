@@ -7,13 +7,14 @@ use anyhow::Result;
 use haft::executors::ExecutorDescription;
 use haft::stores::{OpenStores, RowKind, StoredTurn, TurnQuery, TurnSummary};
 use haft::turn::TurnHistory;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{parse_json_or_text, status_role, status_word};
 use crate::args::TurnsArgs;
 use crate::commands::run::origin_agent;
-use crate::commands::{format_age, format_count, print_text};
+use crate::commands::{format_age, format_count, print_text, report_nothing};
 use crate::conversations::{find_conversation, short_conversation};
+use crate::output::{self, ListedTurn};
 use crate::store::{open_store_to_read, short_id};
 use crate::terminal::{Terminal, TextRole, print_line, sanitize};
 use crate::text_width::{display_width, elide_columns, pad_end, pad_start};
@@ -77,13 +78,20 @@ pub(in crate::commands) async fn list_turns(
         print_line(format_args!("only the newest {MAX_SEARCHED} turns were searched"));
     }
     if found.is_empty() && !args.json {
-        print_line(format_args!("no turns"));
+        let hint = match &args.search {
+            Some(_) if !args.all_messages => "--all-messages searches everything that was said",
+            _ if has_filter => "without options, `haft turns` lists all turns of the store",
+            _ => "`haft run AGENT` runs one",
+        };
+        report_nothing("no turns", hint, terminal);
     }
     let widths = ColumnWidths::of(&found);
     let mut text = String::new();
     for line in &found {
-        let shown = if args.json { line.to_json()? } else { line.to_text(&widths, terminal) };
-        text.push_str(&format!("{shown}\n"));
+        match args.json {
+            true => text.push_str(&line.to_json()?),
+            false => text.push_str(&format!("{}\n", line.to_text(&widths, terminal))),
+        }
     }
     print_text(&text)?;
     Ok(if found.is_empty() && has_filter {
@@ -171,14 +179,11 @@ impl TurnLine {
     }
 
     fn to_json(&self) -> Result<String> {
-        let mut line = serde_json::to_value(&self.summary)?;
-        if let Some(fields) = line.as_object_mut() {
-            fields.insert("agent".to_owned(), json!(self.agent));
-            fields.insert("model".to_owned(), json!(self.model()));
-            fields.insert("tokens".to_owned(), json!(self.tokens));
-            fields.insert("firstWords".to_owned(), json!(self.first_words));
-        }
-        Ok(line.to_string())
+        let mut summary = self.summary.clone();
+        summary.agent.clone_from(&self.agent);
+        summary.model = Some(self.model());
+        summary.tokens = Some(self.tokens);
+        output::to_line(&ListedTurn { summary, shown_words: self.first_words.clone() })
     }
 
     /// The tokens of the turn; nothing if none were counted.
@@ -237,7 +242,7 @@ struct ColumnWidths {
 impl ColumnWidths {
     fn of(lines: &[TurnLine]) -> Self {
         let widest = |limit: usize, text: &dyn Fn(&TurnLine) -> String| {
-            let widths = lines.iter().map(|line| display_width(&sanitize(&text(line))));
+            let widths = lines.iter().map(|line| display_width(&to_line(&text(line))));
             widths.max().unwrap_or_default().min(limit)
         };
         Self {
@@ -262,7 +267,12 @@ const MIN_WORDS: usize = 20;
 const CONVERSATION: usize = 15;
 
 fn elide_name(name: &str, columns: usize) -> String {
-    elide_columns(&sanitize(name), columns)
+    elide_columns(&to_line(name), columns)
+}
+
+/// A name as a part of a line: the directory of an agent may have line breaks in its name.
+fn to_line(name: &str) -> String {
+    sanitize(name).replace(['\n', '\t'], " ")
 }
 
 fn messages<'t>(turn: &'t StoredTurn, role: &'t str) -> impl Iterator<Item = String> + 't {

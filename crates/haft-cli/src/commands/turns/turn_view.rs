@@ -17,8 +17,10 @@ use super::{earlier_turns, end_error, parse_json_or_text, status_role, status_wo
 use crate::commands::gates::format_preview;
 use crate::commands::run::origin_agent;
 use crate::commands::tools::query_tool_names;
-use crate::commands::{count_noun, format_cost, format_count, format_duration, format_time};
+use crate::commands::{count_noun, format_count, format_duration, format_time};
 use crate::config::UserConfig;
+use crate::output::{PrintedGate, PrintedRecord, PrintedStep, PrintedTurn, whole_milliseconds};
+use crate::prices::format_cost;
 use crate::shell_word::quote_word;
 use crate::store::short_gate_id;
 use crate::store_address::store_option;
@@ -48,43 +50,47 @@ impl<'t> TurnView<'t> {
         Ok(Self { turn, history, config, facts, store: store_option(stores.url()) })
     }
 
-    pub(super) fn to_json(&self) -> Result<Value> {
+    pub(super) fn printed(&self) -> PrintedTurn<'_> {
         let turn = self.turn;
-        let rows = turn.rows.iter().map(|row| {
-            json!({"kind": row.kind.as_str(), "id": row.id, "record": parse_json_or_text(&row.json)})
+        let records = turn.rows.iter().map(|row| PrintedRecord {
+            kind: row.kind.as_str(),
+            id: &row.id,
+            record: parse_json_or_text(&row.json),
         });
-        let gates = turn.gates.iter().map(|gate| {
-            let settlement = gate.settlement.as_deref().map(parse_json_or_text);
-            json!({"gate": gate.id.as_str(), "opened": parse_json_or_text(&gate.json), "settled": settlement})
+        let gates = turn.gates.iter().map(|gate| PrintedGate {
+            gate: gate.id.as_str(),
+            opened: parse_json_or_text(&gate.json),
+            settled: gate.settlement.as_deref().map(parse_json_or_text),
         });
-        let steps = self.history.steps.iter().map(|step| {
-            json!({
-                "step": step.iteration + 1,
-                "executor": step.executor,
-                "model": step.model,
-                "options": step.options,
-                "newTools": step.new_tools,
-                "usage": step.usage,
-                "cost": self.config.cost_of_step(step),
-                "milliseconds": step.duration.map(|it| it.as_millis()),
-                "request": step.request,
-                "calls": step.calls.iter().map(ToString::to_string).collect::<Vec<_>>(),
-            })
-        });
-        Ok(json!({
-            "turn": serde_json::to_value(&turn.summary)?,
-            "agent": origin_agent(turn),
-            "executor": self.history.executor,
-            "usage": self.usage(),
-            "cost": self.config.cost_of(&self.history),
-            "milliseconds": self.duration().map(|it| it.as_millis()),
-            "steps": steps.collect::<Vec<_>>(),
-            "records": rows.collect::<Vec<_>>(),
-            "seenResults": self.facts.seen,
-            "handles": self.facts.handles,
-            "gates": gates.collect::<Vec<_>>(),
-            "journal": turn.journal.iter().map(|it| parse_json_or_text(it)).collect::<Vec<_>>(),
-        }))
+        PrintedTurn {
+            turn: &turn.summary,
+            agent: origin_agent(turn),
+            executor: self.history.executor.as_ref(),
+            usage: self.usage(),
+            cost: self.config.cost_of(&self.history).amount,
+            milliseconds: self.duration().map(whole_milliseconds),
+            steps: self.history.steps.iter().map(|step| self.printed_step(step)).collect(),
+            records: records.collect(),
+            seen_results: &self.facts.seen,
+            handles: &self.facts.handles,
+            gates: gates.collect(),
+            journal: turn.journal.iter().map(|it| parse_json_or_text(it)).collect(),
+        }
+    }
+
+    fn printed_step<'v>(&'v self, step: &'v StepHistory) -> PrintedStep<'v> {
+        PrintedStep {
+            step: step.iteration + 1,
+            executor: step.executor.as_ref(),
+            model: step.model.as_deref(),
+            options: step.options.as_ref(),
+            new_tools: &step.new_tools,
+            usage: step.usage,
+            cost: self.config.cost_of_step(step),
+            milliseconds: step.duration.map(whole_milliseconds),
+            request: step.request.as_ref(),
+            calls: &step.calls,
+        }
     }
 
     pub(super) fn to_text(&self, is_full: bool, terminal: &Terminal) -> String {
@@ -167,8 +173,9 @@ impl<'t> TurnView<'t> {
         let calls = self.turn.rows.iter().filter(|row| row.kind == RowKind::ToolCall).count();
         let mut usage = vec![steps, count_noun(calls, "call")];
         usage.extend(usage_to_text(self.usage()));
-        usage.extend(self.config.cost_of(&self.history).map(format_cost));
+        usage.push(self.config.cost_of(&self.history).to_string());
         usage.extend(self.duration().map(format_duration));
+        usage.retain(|it| !it.is_empty());
         facts.push(("usage", usage.join(", ")));
         facts
     }
