@@ -2,7 +2,7 @@
 
 import { effect, h, onEnd, signal, svg } from "./view.js";
 import { address } from "./server.js";
-import { ago, bytes, count, foreign, lineDiff, plural, shortId, unifiedDiff } from "./text.js";
+import { ago, bytes, cost, count, foreign, lineDiff, plural, shortId, unifiedDiff } from "./text.js";
 
 const PATHS = {
   turns: "M2.5 4h11M2.5 8h11M2.5 12h7",
@@ -156,9 +156,9 @@ export function fact(number, words) {
 }
 
 /** A cost, which is an estimate: prices are those of the configuration. */
-export function dollars(cost) {
-  if (cost === undefined || cost === null) return h("span", { title: "The price of the model is not known: see `haft config`" }, "–");
-  return h("span", { title: "US dollars, by the prices of the configuration" }, `$${cost < 0.01 ? cost.toFixed(4) : cost.toFixed(2)} est.`);
+export function dollars(amount) {
+  if (amount === undefined || amount === null) return h("span", { title: "The price of the model is not known: see `haft config`" }, "–");
+  return h("span", { title: "US dollars, by the prices of the configuration" }, `${cost(amount)} est.`);
 }
 
 /** Tokens in and out. */

@@ -20,18 +20,18 @@ export function bytes(number) {
     value /= 1000;
     unit += 1;
   }
-  return `${value < 10 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`;
+  return `${value < 9.95 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`;
 }
 
-/** A duration in milliseconds, as ms, s, or minutes and seconds. */
+/** A duration in milliseconds, as ms, s, or minutes and seconds. The limits are those at which a number rounds to the next form. */
 export function duration(milliseconds) {
   if (milliseconds === null || milliseconds === undefined) return "–";
-  if (milliseconds < 10) return `${Number(milliseconds.toFixed(2))} ms`;
-  if (milliseconds < 1000) return `${Math.round(milliseconds)} ms`;
+  if (milliseconds < 9.995) return `${Number(milliseconds.toFixed(2))} ms`;
+  if (milliseconds < 999.5) return `${Math.round(milliseconds)} ms`;
   const seconds = milliseconds / 1000;
-  if (seconds < 60) return `${seconds < 10 ? seconds.toFixed(2) : seconds.toFixed(1)} s`;
-  const minutes = Math.floor(seconds / 60);
-  if (minutes < 60) return `${minutes} m ${Math.floor(seconds % 60)} s`;
+  if (seconds < 59.95) return `${seconds < 9.995 ? seconds.toFixed(2) : seconds.toFixed(1)} s`;
+  const minutes = Math.max(1, Math.floor(seconds / 60));
+  if (minutes < 60) return `${minutes} m ${Math.floor(Math.max(60, seconds) % 60)} s`;
   const hours = Math.floor(minutes / 60);
   if (hours < 48) return `${hours} h ${minutes % 60} m`;
   return `${Math.floor(hours / 24)} days`;
@@ -59,7 +59,14 @@ export function day(moment, now = new Date()) {
   const days = Math.round((start(now) - start(date)) / 86_400_000);
   if (days <= 0) return "Today";
   if (days === 1) return "Yesterday";
-  return date.toISOString().slice(0, 10);
+  // The date where the person is, as the names of the other days.
+  return [date.getFullYear(), date.getMonth() + 1, date.getDate()].map((it) => String(it).padStart(2, "0")).join("-");
+}
+
+/** US dollars. A small amount has more digits, and one that costs something is not shown as nothing. */
+export function cost(amount) {
+  if (amount > 0 && amount < 0.000001) return "<$0.000001";
+  return `$${amount.toFixed(amount > 0 && amount < 0.001 ? 6 : 4)}`;
 }
 
 /** The first and the last characters of an id. */

@@ -1,4 +1,5 @@
 // Pictures of the page at three widths in the theme that the argument names, compared with committed ones, and axe at each of them.
+// A picture may differ a little, and a wrong number is little: lines of text with numbers are compared as they are.
 
 import fs from "node:fs";
 import path from "node:path";
@@ -16,6 +17,10 @@ const TOLERANCE = 0.004;
 /** How often a page is looked at before its picture counts as different: content comes from a server that may be busy. */
 const ATTEMPTS = 40;
 const NOW = "2026-03-02T11:05:00Z";
+/** The lines with numbers of each view, at this width. */
+const NUMBERS_WIDTH = 1280;
+const numbersFile = path.join(here, "pictures/numbers.json");
+const numbers = JSON.parse(fs.readFileSync(numbersFile, "utf8"));
 
 async function openGate(page) {
   await page.locator(".gate-card .button").click();
@@ -57,6 +62,7 @@ main(async (browser, url) => {
   await takeAll(browser, url, VIEWS);
   await fetch(`${new URL(url).origin}/test/start-parallel`);
   await takeAll(browser, url, RUNNING);
+  if (isUpdate) fs.writeFileSync(numbersFile, `${JSON.stringify(numbers, null, 1)}\n`);
 });
 
 /** Takes the pictures of some views at all widths. */
@@ -70,6 +76,7 @@ async function takeAll(browser, url, views) {
       // Content that is not verified yet says so.
       await page.locator("p.verification").waitFor({ state: "detached" });
       const title = `${name}-${width}-${colorScheme}`;
+      if (width === NUMBERS_WIDTH) await compareNumbers(page, name);
       await compareSettled(page, title);
       await audit(page, title);
       const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
@@ -78,6 +85,34 @@ async function takeAll(browser, url, views) {
     await checkViolations(page, `${width} ${colorScheme}`);
     await page.context().close();
   }
+}
+
+/** Compares the numbers that the page shows with the committed ones, as soon as they are equal or had the time to become so. */
+async function compareNumbers(page, name) {
+  // Which of two calls that run at the same time begins and ends first is left to chance, and so is the order of what they show.
+  const inOrder = (lines) => JSON.stringify(lines?.toSorted() ?? null);
+  const isEqual = (one, two) => inOrder(one) === inOrder(two);
+  let shown = null;
+  for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+    const before = shown;
+    shown = await readNumbers(page);
+    if (isEqual(shown, isUpdate ? before : numbers[name])) break;
+    await page.waitForTimeout(150);
+  }
+  if (isUpdate) numbers[name] = shown;
+  const missing = (numbers[name] ?? []).filter((line) => !shown.includes(line));
+  const added = shown.filter((line) => !numbers[name]?.includes(line));
+  check(isEqual(shown, numbers[name]), `${name}: the numbers differ: instead of ${JSON.stringify(missing)} there is ${JSON.stringify(added)}`);
+}
+
+/** The lines with a number; long ones are content. How long a search or a query took is not the same every time, but it has a unit. */
+async function readNumbers(page) {
+  const [text, foot] = await page.evaluate(() => [document.body.innerText, document.querySelector(".viewer-foot")?.innerText ?? ""]);
+  const lines = text.split("\n").map((line) => line.trim()).filter((line) => /\d/.test(line) && line.length <= 80);
+  const measured = lines.lastIndexOf(foot.split("\n").at(-1).trim());
+  // Each reading of the clock takes 12 ms, and calls that run at the same time read it in any order.
+  const parallel = (line) => line.replace(/^(12|24|36|48) ms$/, "12 to 48 ms");
+  return lines.map(parallel).map((line, at) => (at === measured ? line.replace(/(^| in )(\d{1,3}(\.\d{1,2})? ms|\d{1,2}\.\d{1,2} s)$/, "$1DURATION") : line));
 }
 
 /** Compares what the page shows with the committed picture, as soon as it looks so or has had the time to. */

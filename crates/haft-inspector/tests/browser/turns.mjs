@@ -91,6 +91,7 @@ main(async (browser, url) => {
   await visit(page, "#/turns/0199-log-detective");
   await page.locator(".event.step").first().waitFor();
   await page.keyboard.press("/");
+  await page.locator("#find-row:focus").waitFor();
   await page.keyboard.type("bracket");
   await page.keyboard.press("Enter");
   await page.locator(".event.text.selected", { hasText: "open bracket" }).waitFor();

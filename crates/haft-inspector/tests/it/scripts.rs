@@ -10,6 +10,11 @@ fn the_view_helper_passes_its_tests() {
     }
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripts");
     let files = ["view.test.mjs", "page.test.mjs"].map(|it| dir.join(it));
-    let output = Command::new("node").arg("--test").args(files).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    // Days are those of the person at the page, on both sides of Greenwich.
+    for zone in ["UTC", "Pacific/Kiritimati", "America/Los_Angeles"] {
+        let mut node = Command::new("node");
+        let output = node.arg("--test").args(&files).env("TZ", zone).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{zone}: {text}");
+    }
 }

@@ -4,7 +4,7 @@ import "./document.mjs";
 import assert from "node:assert/strict";
 import test from "node:test";
 import { signal } from "../../web/view.js";
-import { bytes, count, duration, lineDiff, shortId, splitHidden, unifiedDiff } from "../../web/text.js";
+import { ago, bytes, cost, count, day, duration, lineDiff, plural, shortId, splitHidden, unifiedDiff } from "../../web/text.js";
 import { ScrollMap } from "../../web/lines.js";
 import { axisTicks } from "../../web/timeline.js";
 import { tellingArguments } from "../../web/detail.js";
@@ -17,10 +17,51 @@ import { foundWords } from "../../web/finder.js";
 import { matchCalls } from "../../web/fork.js";
 import { parseValues } from "../../web/json.js";
 
-test("numbers read well", () => {
-  assert.deepEqual([count(1234567), bytes(999), bytes(203_158_043), bytes(4_141_707)], ["1\u202f234\u202f567", "999 B", "203 MB", "4.1 MB"]);
-  assert.deepEqual([duration(0.05), duration(402), duration(4980), duration(777_000), duration(null)], ["0.05 ms", "402 ms", "4.98 s", "12 m 57 s", "–"]);
+/** Compares what a function writes for each number. */
+function checkTable(format, rows) {
+  for (const [number, expected] of rows) assert.equal(format(number), expected, `${format.name}(${number})`);
+}
+
+test("counts and sizes have their units", () => {
+  checkTable(count, [[0, "0"], [999, "999"], [1000, "1\u202f000"], [1234567, "1\u202f234\u202f567"], [999.6, "1\u202f000"]]);
+  checkTable(bytes, [
+    [null, "–"], [undefined, "–"], [0, "0 B"], [999, "999 B"], [9999, "9\u202f999 B"], [10_000, "10 kB"], [999_499, "999 kB"], [999_500, "1.0 MB"],
+    [4_141_707, "4.1 MB"], [9_949_999, "9.9 MB"], [9_960_000, "10 MB"], [203_158_043, "203 MB"], [1e9, "1.0 GB"], [2.5e12, "2.5 TB"], [5e15, "5000 TB"],
+  ]);
+  checkTable((it) => plural(it, "step"), [[0, "0 steps"], [1, "1 step"], [2, "2 steps"], [1500, "1\u202f500 steps"]]);
+  assert.equal(plural(2, "query", "queries"), "2 queries");
   assert.equal(shortId("01a1e40e-7d5c-bd60"), "01a1e40e…bd60");
+  assert.equal(shortId("0199-live"), "0199-live");
+});
+
+test("durations have the unit of their size", () => {
+  checkTable(duration, [
+    [null, "–"], [undefined, "–"], [0, "0 ms"], [0.004, "0 ms"], [0.05, "0.05 ms"], [9.99, "9.99 ms"], [9.996, "10 ms"], [57, "57 ms"], [402, "402 ms"],
+    [999.4, "999 ms"], [999.5, "1.00 s"], [1000, "1.00 s"], [4980, "4.98 s"], [9994, "9.99 s"], [9996, "10.0 s"], [17_042, "17.0 s"], [59_940, "59.9 s"],
+    [59_960, "1 m 0 s"], [60_000, "1 m 0 s"], [61_999, "1 m 1 s"], [777_000, "12 m 57 s"], [3_599_999, "59 m 59 s"], [3_600_000, "1 h 0 m"],
+    [5_430_000, "1 h 30 m"], [172_799_000, "47 h 59 m"], [172_800_000, "2 days"],
+  ]);
+});
+
+test("an amount of money that is not nothing is not shown as nothing", () => {
+  checkTable(cost, [
+    [0, "$0.0000"], [4e-7, "<$0.000001"], [0.0000123, "$0.000012"], [0.000999, "$0.000999"], [0.001, "$0.0010"], [0.00283, "$0.0028"], [0.25, "$0.2500"], [1234.5, "$1234.5000"],
+  ]);
+});
+
+test("ages and days count from now", () => {
+  const now = Date.parse("2026-03-02T11:05:00Z");
+  const before = (seconds) => new Date(now - seconds * 1000).toISOString();
+  checkTable((it) => ago(before(it), now), [
+    [-5, "0 s ago"], [0, "0 s ago"], [59, "59 s ago"], [60, "1 min ago"], [3599, "59 min ago"], [3600, "1 h ago"], [86_399, "23 h ago"], [86_400, "yesterday"], [172_800, "2 days ago"],
+  ]);
+  // A few minutes after midnight, an hour from UTC: what happened before midnight was on the day before.
+  const local = (year, month, date, hour, minute) => new Date(year, month - 1, date, hour, minute);
+  const night = local(2026, 3, 2, 0, 10);
+  for (const [moment, expected] of [
+    [local(2026, 3, 2, 0, 5), "Today"], [local(2026, 3, 2, 23, 59), "Today"], [local(2026, 3, 1, 23, 50), "Yesterday"], [local(2026, 3, 1, 0, 1), "Yesterday"],
+    [local(2026, 2, 28, 0, 1), "2026-02-28"], [local(2026, 2, 28, 23, 59), "2026-02-28"], [local(2025, 12, 31, 12, 0), "2025-12-31"],
+  ]) assert.equal(day(moment.toISOString(), night), expected, moment.toISOString());
 });
 
 test("hidden characters are named", () => {
