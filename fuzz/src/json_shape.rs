@@ -4,8 +4,8 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use haft::artifacts::json::{JsonError, JsonNotation, JsonView};
-use haft::stores::SpoolStore;
 use haft::stores::MemorySpoolStore;
+use haft::stores::SpoolStore;
 use haft_core::json::Document;
 
 /// The shape of any content is that which trees of it have, however it is cut into windows, and no query

@@ -16,9 +16,10 @@ use tokio::io::AsyncWriteExt as _;
 /// stream is cut and what is large.
 pub fn mcp_messages(data: &[u8]) {
     let [above, size, stream @ ..] = data else { return };
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let whole = runtime.block_on(read_messages(stream, stream.len().max(1), usize::from(*above)));
-    let cut = runtime.block_on(read_messages(stream, usize::from(*size).max(1), usize::from(*above)));
+    let cut =
+        runtime.block_on(read_messages(stream, usize::from(*size).max(1), usize::from(*above)));
     assert_eq!(cut, whole, "chunks change the messages");
 }
 
@@ -31,7 +32,8 @@ async fn read_messages(stream: &[u8], size: usize, spool_above: usize) -> Vec<St
     limits.spool_above = spool_above;
     let mut transport = StreamTransport::new(reader, writer, parts.clone(), limits);
     let call = CallToolRequest::new(CallToolRequestParams::new("tool"));
-    let call = ClientJsonRpcMessage::request(ClientRequest::CallToolRequest(call), RequestId::Number(1));
+    let call =
+        ClientJsonRpcMessage::request(ClientRequest::CallToolRequest(call), RequestId::Number(1));
     transport.send(call).await.unwrap();
     let write = async {
         for chunk in stream.chunks(size) {

@@ -1,6 +1,8 @@
 //! Calls and reasoning in text.
 
-use haft::providers::internals::{ReasoningFilter, ReasoningFormat, ReasoningPiece, strip_special_tokens};
+use haft::providers::internals::{
+    ReasoningFilter, ReasoningFormat, ReasoningPiece, strip_special_tokens,
+};
 use haft::providers::internals::{TextCallFilter, TextCallFormat};
 
 /// A text without a call comes back as it is, arguments are objects, and the pieces in which a text

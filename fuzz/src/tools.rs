@@ -7,8 +7,8 @@ use std::task::{Context, Poll, Waker};
 
 use haft::artifacts::ArtifactKind;
 use haft::schema::json::Document;
-use haft::tools::{ToolError, ToolOutput, ToolRole};
 use haft::tools::{FilesOptions, Pack, PackOptions};
+use haft::tools::{ToolError, ToolOutput, ToolRole};
 use haft::{DispatchContext, Tool};
 
 /// The first byte chooses a tool and the rest are its arguments: no panic, and JSON where JSON is promised.

@@ -8,11 +8,15 @@
 mod privileges;
 #[cfg(unix)]
 mod servers;
+#[cfg(all(unix, feature = "terminal"))]
+mod terminal;
 
 #[cfg(unix)]
 pub use privileges::run_unprivileged;
 #[cfg(unix)]
 pub use servers::{PostgresServer, RestateServer, S3Server};
+#[cfg(all(unix, feature = "terminal"))]
+pub use terminal::{Terminal, attach_terminal, render_screen, set_size};
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;

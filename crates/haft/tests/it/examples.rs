@@ -36,7 +36,7 @@ fn turn_with_model() {
     let output = program.env("OPENAI_BASE_URL", url).env("OPENAI_API_KEY", "k").output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(text, "Yes, 21 degrees. (1 calls, completed)\n");
+    assert_eq!(text, "Yes, 21 degrees. (1 calls)\n");
     let [first, second] = server.join().unwrap();
     assert!(first.contains("\"enum\":[\"celsius\",\"fahrenheit\"]"), "{first}");
     assert!(second.contains("21 degrees Celsius in Paris"), "{second}");

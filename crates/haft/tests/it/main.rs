@@ -17,6 +17,9 @@ mod examples;
 #[cfg(all(test, feature = "conformance"))]
 mod executors;
 #[cfg(test)]
+#[cfg(all(feature = "formats", feature = "tools"))]
+mod fuzz_targets;
+#[cfg(test)]
 mod growth;
 #[cfg(test)]
 mod json;
@@ -25,8 +28,6 @@ mod media;
 #[cfg(test)]
 #[cfg(feature = "formats")]
 mod middleware;
-#[cfg(test)]
-mod mistakes;
 #[cfg(test)]
 #[cfg(all(feature = "http", feature = "formats"))]
 mod providers;

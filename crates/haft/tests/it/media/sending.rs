@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use haft::ToolFailure;
 use haft::media::{
-    FetchDeadlines, FetchError, Fetcher, FetcherBuilder, HttpPhase, UrlPolicy, UrlRefusal,
+    ErrorBody, FetchDeadlines, FetchError, FetchRequest, Fetcher, FetcherBuilder, HttpMethod,
+    HttpPhase, UrlPolicy, UrlRefusal,
 };
 
 use super::server::{Answer, Server, whole};
@@ -20,8 +21,20 @@ fn own(name: &str, value: &str) -> (String, String) {
     (name.to_owned(), value.to_owned())
 }
 
+fn post() -> FetchRequest {
+    FetchRequest::new(HttpMethod::Post).json("{}")
+}
+
 async fn posted(fetcher: FetcherBuilder, url: &str) -> Result<Vec<u8>, ToolFailure> {
-    let mut stream = fetcher.build().unwrap().post(url, &[own("x-own", "s3cret")], "{}").unwrap();
+    sent(fetcher, url, post().header("x-own", "s3cret")).await
+}
+
+async fn sent(
+    fetcher: FetcherBuilder,
+    url: &str,
+    request: FetchRequest,
+) -> Result<Vec<u8>, ToolFailure> {
+    let mut stream = fetcher.build().unwrap().send(url, request).unwrap();
     let mut bytes = Vec::new();
     while let Some(chunk) = next(&mut stream).await? {
         bytes.extend_from_slice(&chunk);
@@ -39,7 +52,7 @@ async fn json_goes_out_with_the_headers_of_both() {
         vec![own("authorization", "Bearer k"), own("x-own", "of the fetcher")]
     });
     let fetcher = fetcher.build().unwrap();
-    let mut stream = fetcher.post(&url, &[own("x-own", "of the request")], "{}").unwrap();
+    let mut stream = fetcher.send(&url, post().header("x-own", "of the request")).unwrap();
     assert!(server.requests().is_empty(), "nothing is sent before the stream is polled");
     assert_eq!(next(&mut stream).await.unwrap().unwrap(), "done".as_bytes());
     assert!(next(&mut stream).await.unwrap().is_none());
@@ -56,9 +69,78 @@ async fn json_goes_out_with_the_headers_of_both() {
     }
     assert!(!request.contains("of the fetcher"), "{request}");
 
-    let error = fetcher.post(&url, &[own("a b", "s3cret\n")], "{}").unwrap_err();
+    let error = fetcher.send(&url, post().header("a b", "s3cret\n")).unwrap_err();
     assert!(matches!(error, FetchError::Header { .. }), "{error}");
     assert!(!format!("{error:?}").contains("s3cret"));
+    assert!(!format!("{:?}", post().header("x", "s3cret")).contains("s3cret"));
+}
+
+#[tokio::test]
+async fn every_method_is_sent_as_it_is() {
+    let server = Server::start();
+    for (method, name, is_read_only, is_idempotent) in [
+        (HttpMethod::Get, "GET", true, true),
+        (HttpMethod::Head, "HEAD", true, true),
+        (HttpMethod::Options, "OPTIONS", true, true),
+        (HttpMethod::Post, "POST", false, false),
+        (HttpMethod::Put, "PUT", false, true),
+        (HttpMethod::Patch, "PATCH", false, false),
+        (HttpMethod::Delete, "DELETE", false, true),
+    ] {
+        let head = "204 No Content\r\nallow: GET, PUT\r\nset-cookie: s3cret=1";
+        let url = server.answer("/m", head, b"");
+        let body = sent(Fetcher::builder(local()), &url, FetchRequest::new(method)).await.unwrap();
+        let text = String::from_utf8(body).unwrap();
+        match method {
+            HttpMethod::Head | HttpMethod::Options => {
+                assert_eq!(text, "204 No Content\nallow: GET, PUT\nconnection: close\n", "{name}");
+            }
+            _ => assert_eq!(text, "", "{name}"),
+        }
+        let request = server.requests().pop().unwrap();
+        assert!(request.starts_with(&format!("{name} /m HTTP/1.1\r\n")), "{request}");
+        assert!(!request.contains("content-type"), "{request}");
+        assert_eq!(
+            (method.as_str(), method.is_read_only(), method.is_idempotent()),
+            (name, is_read_only, is_idempotent)
+        );
+    }
+}
+
+/// What a server says about an error is for the model, so that it can correct its request.
+#[tokio::test]
+async fn the_body_of_an_error_is_read_as_far_as_it_is_shown() {
+    let server = Server::start();
+    let long = "x".repeat(5000);
+    let text = |text: &str, truncated| ErrorBody::Text { text: text.to_owned(), truncated };
+    let named = |it: &str| ErrorBody::Binary { content_type: Some(it.to_owned()) };
+    for (head, content, expected) in [
+        ("422 No", b"{\"detail\": 1}".as_slice(), text("{\"detail\": 1}", false)),
+        ("404 No\r\ncontent-length: 0", b"", ErrorBody::Empty),
+        ("500 No", long.as_bytes(), text(&"x".repeat(3072), true)),
+        ("500 No\r\ncontent-type: image/png", b"\x89PNG\0", named("image/png")),
+        ("400 No\r\ncontent-length: 9999", b"half", text("half", true)),
+    ] {
+        let url = server.answer("/e", head, content);
+        // The limit is for results.
+        let failure = posted(Fetcher::builder(local()).max_bytes(5), &url).await.unwrap_err();
+        let FetchError::Status { body, .. } = cause(&failure) else { panic!("{failure:?}") };
+        assert_eq!(*body, expected, "{head}");
+    }
+    // The server repeats a credential of the request.
+    let url = server.answer("/echo", "401 No", b"Bearer s3cret-key is not valid");
+    let keyed =
+        Fetcher::builder(local()).headers(|_| vec![own("authorization", "Bearer s3cret-key")]);
+    let failure = posted(keyed, &url).await.unwrap_err();
+    assert!(failure.message().ends_with("401 Unauthorized: [redacted] is not valid"), "{failure}");
+    let stalled = Answer::Stall(whole("503 No\r\ncontent-length: 9999", b""));
+    let url = server.put("/stall", stalled);
+    let short = FetchDeadlines::default().total(Duration::from_millis(50));
+    let failure = posted(Fetcher::builder(local()).deadlines(short), &url).await.unwrap_err();
+    let FetchError::Status { status: 503, body, .. } = cause(&failure) else {
+        panic!("{failure:?}")
+    };
+    assert_eq!(*body, ErrorBody::Unreadable);
 }
 
 #[tokio::test]
@@ -150,7 +232,7 @@ async fn addresses_are_judged_as_they_are_for_reading() {
     let public = UrlPolicy::public().allow_http();
     let fetcher = Fetcher::builder(public.clone()).build().unwrap();
     for host in ["127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "2130706433", "169.254.169.254"] {
-        let error = fetcher.post(&format!("http://{host}:{port}/"), &[], "{}").unwrap_err();
+        let error = fetcher.send(&format!("http://{host}:{port}/"), post()).unwrap_err();
         let FetchError::Refused { why: UrlRefusal::Address { .. }, .. } = error else {
             panic!("{host}: {error:?}")
         };
@@ -166,7 +248,7 @@ async fn addresses_are_judged_as_they_are_for_reading() {
 
     let named = local().only_hosts(["localhost"]);
     assert_eq!(posted(Fetcher::builder(named.clone()), &name).await.unwrap(), b"done");
-    let error = Fetcher::builder(named).build().unwrap().post(&url, &[], "{}").unwrap_err();
+    let error = Fetcher::builder(named).build().unwrap().send(&url, post()).unwrap_err();
     assert!(matches!(error, FetchError::Refused { why: UrlRefusal::Host, .. }), "{error}");
     assert_eq!(server.requests().len(), 1);
 }
