@@ -1,0 +1,13 @@
+// The official conformance suite against Haft as a client, in the requirement set of the revision 2025-11-25: an agent with
+// `[tools.mcp]`, its user at `haft mcp login`, and `haft call` and `haft run`. `fixtures/conformance/client.py` types
+// what the user types.
+import assert from "node:assert/strict";
+import { join } from "node:path";
+
+import { FIXTURE, findFailures, findSurprises } from "./lib/conformance.mjs";
+
+const command = `python3 ${join(FIXTURE, "client.py")}`;
+assert.equal(await findSurprises("client", "2025-11-25", "--command", command), "");
+
+// An extension, which the revision does not require: a program that has credentials of its own.
+assert.equal(await findFailures("client", "auth/client-credentials-basic", "--command", command), "");
