@@ -1,8 +1,7 @@
 //! Observing turns.
 //!
-//! An [`EventHub`] is an observer that any number of turns and subscribers share. Each subscriber has its own queue
-//! with a size and a policy: a slow subscriber loses events (and learns how many) or receives text in larger pieces,
-//! but never stalls a turn.
+//! An [`EventHub`] is an observer that any number of turns and subscribers share. A slow subscriber loses events and
+//! learns how many, but never stalls a turn.
 //!
 //! ```
 //! use haft::DispatchContext;
@@ -29,23 +28,21 @@ mod filter;
 mod hub;
 #[cfg(feature = "otlp")]
 pub mod otlp;
-mod queue;
 mod spans;
 mod subscription;
 mod trace;
 
 #[doc(inline)]
 pub use haft_core::event::{
-    BoundedArgs, BoundedText, BoundedValue, DispatchStatus, ErrorReport, Event, EventClass,
-    EventKind, EventName, GateResult, GenerationStats, LogLevel, Observer, ResultKind,
-    ResultSummary, ScopeGuard, StreamDelta, StreamState, ToolCallReport, WorkScope,
+    BoundedText, BoundedValue, DispatchStatus, ErrorReport, Event, EventKind, EventName,
+    GateResult, GenerationStats, LogLevel, Observer, ResultKind, ResultSummary, ScopeGuard,
+    StreamDelta, StreamState, ToolCallReport, WorkScope,
 };
 #[doc(inline)]
 pub use haft_core::usage::Usage;
 
 pub use self::filter::EventFilter;
 pub use self::hub::EventHub;
-pub use self::queue::{Backlog, Overflow};
 #[cfg(feature = "otlp")]
 pub(crate) use self::spans::{
     Field, SpanBackend, SpanEvent, SpanOperation, SpanStart, SpanTracker,

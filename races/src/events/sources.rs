@@ -4,7 +4,5 @@
 pub(crate) mod filter;
 #[path = "../../../crates/haft/src/events/hub.rs"]
 pub(crate) mod hub;
-#[path = "../../../crates/haft/src/events/queue.rs"]
-pub(crate) mod queue;
 #[path = "../../../crates/haft/src/events/subscription.rs"]
 pub(crate) mod subscription;

@@ -1,22 +1,21 @@
 //! The hub that hands events to subscriptions.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::fmt;
-use std::task::Waker;
+use std::num::NonZeroUsize;
 
 use haft_core::event::{Event, EventKind, Observer};
+use tokio::sync::broadcast;
 
 use super::filter::EventFilter;
-use super::queue::Backlog;
-use super::subscription::{Subscriber, Subscription};
-use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use super::subscription::Subscription;
 use crate::sync::{Arc, PoisonError, RwLock};
 
 /// Delivers events to subscriptions. Clones refer to the same hub.
 ///
-/// Give a clone to every turn as an observer. Observing an event costs an atomic load when there are no subscriptions,
-/// and otherwise a push for each matching subscription; it never waits. Subscribing costs a map entry; a queue takes
-/// memory only once something is in it.
+/// Give a clone to every turn as an observer. Observing an event never waits: a subscriber that does not keep up misses the
+/// oldest events, and learns how many. The events of a turn that is subscribed to have a queue of their own, so that they
+/// do not displace those of other turns.
 ///
 /// ```
 /// use haft::events::{EventFilter, EventHub, EventName};
@@ -35,60 +34,65 @@ use crate::sync::{Arc, PoisonError, RwLock};
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct EventHub {
     shared: Arc<HubState>,
 }
 
 /// What the clones of a hub share.
-#[derive(Default)]
 pub(super) struct HubState {
-    /// How many subscriptions there are, readable without the lock.
-    count: AtomicUsize,
-    next_key: AtomicU64,
-    index: RwLock<SubscriberIndex>,
+    /// How many events wait in a channel.
+    capacity: usize,
+    every_turn: EventSender,
+    /// The channels of turns with subscriptions.
+    turns: RwLock<HashMap<Arc<str>, EventSender>>,
 }
 
-/// The subscribers, by the turn that they subscribed to.
-#[derive(Default)]
-struct SubscriberIndex {
-    every_turn: Subscribers,
-    one_turn: HashMap<Arc<str>, Subscribers>,
-}
+type EventSender = broadcast::Sender<Arc<Event>>;
 
-/// In the order in which they subscribed.
-type Subscribers = BTreeMap<u64, Arc<Subscriber>>;
+/// How many events wait for a subscriber by default.
+const CAPACITY: NonZeroUsize = NonZeroUsize::MIN.saturating_add(1023);
+
+/// The most events that can wait, which bounds the memory of a channel.
+const MAX_CAPACITY: usize = 1 << 20;
 
 impl EventHub {
-    /// A hub without subscriptions.
+    /// A hub without subscriptions, in which 1024 events wait for each subscription.
     #[must_use]
     pub fn new() -> Self {
-        Self::default()
+        Self::with_capacity(CAPACITY)
     }
 
-    /// Subscribes to events from now on, with the default [`Backlog`].
-    #[must_use = "dropping the subscription ends it"]
-    pub fn subscribe(&self, filter: EventFilter) -> Subscription {
-        self.subscribe_with(filter, Backlog::default())
+    /// A hub in which this many events wait for each subscription: at most 1 048 576, and rounded up to a power of two.
+    ///
+    /// ```
+    /// use std::num::NonZeroUsize;
+    /// use haft::events::EventHub;
+    ///
+    /// let hub = EventHub::with_capacity(NonZeroUsize::MIN.saturating_add(4095));
+    /// assert_eq!(hub.subscriptions(), 0);
+    /// ```
+    #[must_use]
+    pub fn with_capacity(capacity: NonZeroUsize) -> Self {
+        let capacity = capacity.get().min(MAX_CAPACITY);
+        let every_turn = broadcast::Sender::new(capacity);
+        Self { shared: Arc::new(HubState { capacity, every_turn, turns: RwLock::default() }) }
     }
 
     /// Subscribes to events from now on.
     ///
     /// A subscription to one turn ends with that turn's `turnEnd`, so take it before the turn begins.
     #[must_use = "dropping the subscription ends it"]
-    pub fn subscribe_with(&self, filter: EventFilter, backlog: Backlog) -> Subscription {
+    pub fn subscribe(&self, filter: EventFilter) -> Subscription {
         let shared = &self.shared;
-        let key = shared.next_key.fetch_add(1, Ordering::Relaxed);
-        let subscriber = Arc::new(Subscriber::new(filter, backlog));
-        shared.with_index(|index| {
-            let place = match subscriber.turn() {
-                Some(turn) => index.one_turn.entry(Arc::clone(turn)).or_default(),
-                None => &mut index.every_turn,
-            };
-            place.insert(key, Arc::clone(&subscriber));
-            shared.count.fetch_add(1, Ordering::Relaxed);
-        });
-        Subscription::new(subscriber, key, Arc::downgrade(shared))
+        let receiver = match filter.turn_id() {
+            Some(turn) => shared.with_turns(|turns| {
+                let channel = turns.entry(Arc::clone(turn));
+                channel.or_insert_with(|| broadcast::Sender::new(shared.capacity)).subscribe()
+            }),
+            None => shared.every_turn.subscribe(),
+        };
+        Subscription::new(filter, receiver, Arc::downgrade(shared))
     }
 
     /// How many subscriptions there are.
@@ -104,84 +108,62 @@ impl EventHub {
     /// ```
     #[must_use]
     pub fn subscriptions(&self) -> usize {
-        self.shared.count.load(Ordering::Relaxed)
+        let turns = self.shared.turns.read().unwrap_or_else(PoisonError::into_inner);
+        let of_turns: usize = turns.values().map(broadcast::Sender::receiver_count).sum();
+        of_turns + self.shared.every_turn.receiver_count()
+    }
+}
+
+impl Default for EventHub {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
 impl Observer for EventHub {
     fn observe(&self, event: &Event) {
-        if self.is_idle() {
+        let HubState { every_turn, .. } = &*self.shared;
+        // Sending wakes subscribers, which may run code that asks for this hub: no lock is held.
+        let of_turn = self.shared.channel_for(event);
+        if of_turn.is_none() && every_turn.receiver_count() == 0 {
             return;
         }
-        let mut wakers = self.shared.deliver(event);
-        if matches!(event.kind, EventKind::TurnEnd { .. }) {
-            self.shared.end_turn(&event.turn, &mut wakers);
+        let event = Arc::new(event.clone());
+        // Without a receiver an event is dropped.
+        if let Some(of_turn) = of_turn {
+            let _ = of_turn.send(Arc::clone(&event));
         }
-        // Only now, without a lock: a waker runs code of others, which may ask for this hub.
-        wakers.into_iter().for_each(Waker::wake);
+        let _ = every_turn.send(event);
     }
 
     fn is_idle(&self) -> bool {
-        self.subscriptions() == 0
+        let turns = self.shared.turns.read().unwrap_or_else(PoisonError::into_inner);
+        turns.is_empty() && self.shared.every_turn.receiver_count() == 0
     }
 }
 
 impl HubState {
-    fn deliver(&self, event: &Event) -> Vec<Waker> {
-        let mut wakers = Vec::new();
-        // One copy for all who want it, made when the first does.
-        let mut copy = None;
-        let index = self.index.read().unwrap_or_else(PoisonError::into_inner);
-        let of_turn = index.one_turn.get(&event.turn).into_iter().flatten();
-        for (_, subscriber) in of_turn.chain(&index.every_turn) {
-            if subscriber.wants(event.kind.name()) {
-                let event = copy.get_or_insert_with(|| Arc::new(event.clone()));
-                wakers.extend(subscriber.push(event));
-            }
+    /// The channel of the turn of an event. The end of a turn takes the channel from the hub, so that it closes after it.
+    fn channel_for(&self, event: &Event) -> Option<EventSender> {
+        if matches!(event.kind, EventKind::TurnEnd { .. }) {
+            return self.with_turns(|turns| turns.remove(&event.turn));
         }
-        wakers
+        let turns = self.turns.read().unwrap_or_else(PoisonError::into_inner);
+        turns.get(&event.turn).cloned()
     }
 
-    fn end_turn(&self, turn: &str, wakers: &mut Vec<Waker>) {
-        let ended = self.with_index(|index| {
-            let ended = index.one_turn.remove(turn).unwrap_or_default();
-            self.count.fetch_sub(ended.len(), Ordering::Relaxed);
-            ended
+    /// Removes the channel of a turn if its last subscription has been dropped.
+    pub(super) fn remove_unused(&self, turn: &str) {
+        self.with_turns(|turns| {
+            if turns.get(turn).is_some_and(|channel| channel.receiver_count() == 0) {
+                turns.remove(turn);
+            }
         });
-        wakers.extend(ended.into_values().filter_map(|it| it.close()));
     }
 
-    pub(super) fn unsubscribe(&self, key: u64, turn: Option<&Arc<str>>) {
-        let gone = self.with_index(|index| {
-            let Some(turn) = turn else { return index.every_turn.remove(&key) };
-            let place = index.one_turn.get_mut(turn)?;
-            let gone = place.remove(&key);
-            if place.is_empty() {
-                index.one_turn.remove(turn);
-            }
-            gone
-        });
-        if gone.is_some() {
-            self.count.fetch_sub(1, Ordering::Relaxed);
-        }
-    }
-
-    /// Nothing panics while the lock is held, and if it did the index would still be whole.
-    fn with_index<T>(&self, change: impl FnOnce(&mut SubscriberIndex) -> T) -> T {
-        change(&mut self.index.write().unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
-/// Tells the remaining subscriptions that no more events come.
-impl Drop for HubState {
-    fn drop(&mut self) {
-        let index = self.index.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let of_turns = index.one_turn.values().flat_map(BTreeMap::values);
-        for subscriber in of_turns.chain(index.every_turn.values()) {
-            if let Some(waker) = subscriber.close() {
-                waker.wake();
-            }
-        }
+    /// Nothing panics while the lock is held, and if it did the map would still be whole.
+    fn with_turns<T>(&self, change: impl FnOnce(&mut HashMap<Arc<str>, EventSender>) -> T) -> T {
+        change(&mut self.turns.write().unwrap_or_else(PoisonError::into_inner))
     }
 }
 

@@ -2,16 +2,20 @@
 
 use std::fmt;
 use std::future::poll_fn;
+use std::mem;
 use std::pin::Pin;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Waker, ready};
 
 use futures_core::Stream;
-use haft_core::event::{Event, EventKind, EventName};
+use haft_core::BoxFuture;
+use haft_core::event::Event;
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::{RecvError, TryRecvError};
+use tokio::task::unconstrained;
 
 use super::filter::EventFilter;
 use super::hub::HubState;
-use super::queue::{Backlog, EventQueue, QueueItem};
-use crate::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use crate::sync::{Arc, Weak};
 
 /// What a subscription yields.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,7 +26,7 @@ pub enum ReceivedEvent {
     /// Events were dropped at this place, because the subscriber did not fetch them in time.
     #[non_exhaustive]
     Lagged {
-        /// How many.
+        /// How many, whatever their names.
         missed: u64,
     },
 }
@@ -43,19 +47,32 @@ impl ReceivedEvent {
 /// It begins with the first event after its creation. It ends when its turn ends, if it is for one turn, and when the
 /// hub is dropped; queued events are still yielded. Dropping it ends it at once.
 pub struct Subscription {
-    subscriber: Arc<Subscriber>,
-    key: u64,
+    filter: EventFilter,
+    state: ReceiverState,
     hub: Weak<HubState>,
 }
 
+enum ReceiverState {
+    Ready(EventReceiver),
+    /// Waits, and owns the receiver meanwhile.
+    Waiting(BoxFuture<'static, (Result<Arc<Event>, RecvError>, EventReceiver)>),
+    Ended,
+}
+
+type EventReceiver = Receiver<Arc<Event>>;
+
 impl Subscription {
-    pub(super) const fn new(subscriber: Arc<Subscriber>, key: u64, hub: Weak<HubState>) -> Self {
-        Self { subscriber, key, hub }
+    pub(super) const fn new(
+        filter: EventFilter,
+        receiver: EventReceiver,
+        hub: Weak<HubState>,
+    ) -> Self {
+        Self { filter, state: ReceiverState::Ready(receiver), hub }
     }
 
     /// Waits for the next event. Returns `None` when there will be no more.
     pub async fn next(&mut self) -> Option<ReceivedEvent> {
-        poll_fn(|cx| self.subscriber.poll(cx)).await
+        poll_fn(|cx| self.poll_received(cx)).await
     }
 
     /// The next event that is there already.
@@ -67,7 +84,56 @@ impl Subscription {
     /// assert!(events.try_next().is_none());
     /// ```
     pub fn try_next(&mut self) -> Option<ReceivedEvent> {
-        self.subscriber.lock().queue.pop().map(Into::into)
+        match self.poll_received(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(received) => received,
+            Poll::Pending => None,
+        }
+    }
+
+    fn poll_received(&mut self, cx: &mut Context<'_>) -> Poll<Option<ReceivedEvent>> {
+        loop {
+            match ready!(self.poll_channel(cx)) {
+                Ok(event) if self.filter.wants(event.kind.name()) => {
+                    return Poll::Ready(Some(ReceivedEvent::Event(event)));
+                }
+                Ok(_) => {}
+                Err(RecvError::Lagged(missed)) => {
+                    return Poll::Ready(Some(ReceivedEvent::Lagged { missed }));
+                }
+                Err(RecvError::Closed) => {
+                    self.state = ReceiverState::Ended;
+                    return Poll::Ready(None);
+                }
+            }
+        }
+    }
+
+    fn poll_channel(&mut self, cx: &mut Context<'_>) -> Poll<Result<Arc<Event>, RecvError>> {
+        if let ReceiverState::Ready(receiver) = &mut self.state {
+            match receiver.try_recv() {
+                Ok(event) => return Poll::Ready(Ok(event)),
+                Err(TryRecvError::Lagged(missed)) => {
+                    return Poll::Ready(Err(RecvError::Lagged(missed)));
+                }
+                Err(TryRecvError::Closed) => return Poll::Ready(Err(RecvError::Closed)),
+                Err(TryRecvError::Empty) => self.wait(),
+            }
+        }
+        let ReceiverState::Waiting(waiting) = &mut self.state else {
+            return Poll::Ready(Err(RecvError::Closed));
+        };
+        let (received, receiver) = ready!(waiting.as_mut().poll(cx));
+        self.state = ReceiverState::Ready(receiver);
+        Poll::Ready(received)
+    }
+
+    fn wait(&mut self) {
+        let state = mem::replace(&mut self.state, ReceiverState::Ended);
+        if let ReceiverState::Ready(mut receiver) = state {
+            // An event that is there is always yielded, also to a task that has used up its share of the thread.
+            let waiting = unconstrained(async move { (receiver.recv().await, receiver) });
+            self.state = ReceiverState::Waiting(Box::pin(waiting));
+        }
     }
 }
 
@@ -75,96 +141,22 @@ impl Stream for Subscription {
     type Item = ReceivedEvent;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<ReceivedEvent>> {
-        self.subscriber.poll(cx)
+        self.get_mut().poll_received(cx)
     }
 }
 
 impl Drop for Subscription {
     fn drop(&mut self) {
-        if let Some(hub) = self.hub.upgrade() {
-            hub.unsubscribe(self.key, self.subscriber.turn());
+        // The hub counts the receivers that are left.
+        self.state = ReceiverState::Ended;
+        if let (Some(hub), Some(turn)) = (self.hub.upgrade(), self.filter.turn_id()) {
+            hub.remove_unused(turn);
         }
     }
 }
 
 impl fmt::Debug for Subscription {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Subscription")
-            .field("filter", &self.subscriber.filter)
-            .finish_non_exhaustive()
-    }
-}
-
-impl From<QueueItem> for ReceivedEvent {
-    fn from(popped: QueueItem) -> Self {
-        match popped {
-            QueueItem::Event(event) => Self::Event(event),
-            QueueItem::Missed(missed) => Self::Lagged { missed },
-        }
-    }
-}
-
-/// What hub and subscription share.
-pub(super) struct Subscriber {
-    filter: EventFilter,
-    state: Mutex<State>,
-}
-
-struct State {
-    queue: EventQueue,
-    waker: Option<Waker>,
-    closed: bool,
-}
-
-impl Subscriber {
-    pub(super) const fn new(filter: EventFilter, backlog: Backlog) -> Self {
-        let state = State { queue: EventQueue::new(backlog), waker: None, closed: false };
-        Self { filter, state: Mutex::new(state) }
-    }
-
-    pub(super) fn turn(&self) -> Option<&Arc<str>> {
-        self.filter.turn_id()
-    }
-
-    pub(super) fn wants(&self, name: EventName) -> bool {
-        self.filter.wants(name)
-    }
-
-    /// Adds an event, and returns the waker of the task that waits for it.
-    pub(super) fn push(&self, event: &Arc<Event>) -> Option<Waker> {
-        let mut state = self.lock();
-        match event.kind {
-            // Nothing follows it in the subscription of one turn, so it always has room there.
-            EventKind::TurnEnd { .. } if self.turn().is_some() => state.queue.append(event),
-            _ => state.queue.push(event),
-        }
-        state.waker.take()
-    }
-
-    /// Ends the subscription, and returns the waker of the task that waits for it.
-    pub(super) fn close(&self) -> Option<Waker> {
-        let mut state = self.lock();
-        state.closed = true;
-        state.waker.take()
-    }
-
-    fn poll(&self, cx: &Context<'_>) -> Poll<Option<ReceivedEvent>> {
-        let mut state = self.lock();
-        if let Some(popped) = state.queue.pop() {
-            return Poll::Ready(Some(popped.into()));
-        }
-        if state.closed {
-            return Poll::Ready(None);
-        }
-        match &mut state.waker {
-            Some(waker) => waker.clone_from(cx.waker()),
-            none => *none = Some(cx.waker().clone()),
-        }
-        Poll::Pending
-    }
-
-    /// Nothing panics while the lock is held, and if it did the state would still be whole.
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        f.debug_struct("Subscription").field("filter", &self.filter).finish_non_exhaustive()
     }
 }
