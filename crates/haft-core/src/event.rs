@@ -1,11 +1,10 @@
 //! Events, and the observers that receive them.
 //!
 //! Every [`Event`] says to which turn, dispatch and iteration it belongs, its number in the turn, and when it happened.
-//! What happened is its [`EventKind`]. Some events are output for the user (text while it is written, calls while they
-//! are made), all others are for observability: [`EventKind::class`] tells the two apart.
+//! What happened is its [`EventKind`].
 //!
-//! Everything in an event is bounded: texts are [`BoundedText`], data is [`BoundedValue`], arguments are
-//! [`BoundedArgs`], results are a [`ResultSummary`], and a stream of text has a maximum length.
+//! Everything in an event is bounded: texts are [`BoundedText`], data and arguments are [`BoundedValue`], results are a
+//! [`ResultSummary`], and a stream of text has a maximum length.
 
 mod bound;
 mod kind;
@@ -20,9 +19,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::bound::{BoundedArgs, BoundedText, BoundedValue};
+pub use self::bound::{BoundedText, BoundedValue};
 pub(crate) use self::bound::{listed_changes, listed_problems};
-pub use self::kind::{EventClass, EventKind, EventName};
+pub use self::kind::{EventKind, EventName};
 pub use self::report::{
     DispatchStatus, ErrorReport, GateResult, GenerationStats, LogLevel, ResultKind, ResultSummary,
     StreamDelta, StreamState, ToolCallReport,

@@ -107,15 +107,6 @@ impl<K, V> SmallMap<K, V> {
         few.chain(index.into_iter().flat_map(|index| index.iter()))
     }
 
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (&K, &mut V)> {
-        let (list, index) = match self {
-            Self::Few(list) => (list.as_mut_slice(), None),
-            Self::Many(index) => (Default::default(), Some(index)),
-        };
-        let few = list.iter_mut().map(|(key, value)| (&*key, value));
-        few.chain(index.into_iter().flat_map(|index| index.iter_mut()))
-    }
-
     pub(crate) fn keys(&self) -> impl Iterator<Item = &K> {
         self.iter().map(|(key, _)| key)
     }

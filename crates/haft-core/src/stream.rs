@@ -1,7 +1,7 @@
-//! Tracks text and calls while the model writes them.
+//! Tracks text while the model writes it.
 //!
-//! A model writes a message in pieces. For one dispatch, [`StreamTracker`] collects the pieces of each message, thought
-//! and call, and makes the events: each piece with its offset, and the whole text once, at the end. The cost is
+//! A model writes a message in pieces. For one dispatch, [`StreamTracker`] collects the pieces of each message and thought,
+//! and makes the events: each piece with its offset, and the whole text once, at the end. The cost is
 //! therefore linear in the length of the text.
 //!
 //! ```
@@ -20,21 +20,18 @@
 //! # Ok::<(), haft_core::stream::StreamError>(())
 //! ```
 
-mod calls;
 mod text;
 
 #[cfg(test)]
 mod tests;
 
-pub use self::calls::ToolCallUpdate;
 pub use self::text::StreamReport;
 
-use self::calls::Calls;
 use self::text::{Channel, Texts};
 use crate::clock::Timestamp;
 use crate::error::codes;
 use crate::error::{Coded, ErrorCode};
-use crate::event::{EventKind, StreamState, ToolCallReport};
+use crate::event::{EventKind, StreamState};
 
 /// Longest text of one stream, in bytes.
 pub const MAX_STREAM_BYTES: usize = 8 * 1024 * 1024;
@@ -42,13 +39,11 @@ pub const MAX_STREAM_BYTES: usize = 8 * 1024 * 1024;
 /// Longest id of a stream, in bytes.
 const MAX_ID: usize = 512;
 
-/// The streams of one dispatch. They live through all its iterations; messages, thoughts and calls have
-/// ids of their own.
+/// The streams of one dispatch. They live through all its iterations; messages and thoughts have ids of their own.
 #[derive(Debug, Default)]
 pub struct StreamTracker {
     messages: Texts,
     thoughts: Texts,
-    calls: Calls,
 }
 
 /// Whether more follows.
@@ -66,15 +61,9 @@ pub enum StreamPart {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StreamError {
-    /// The stream or call has ended.
+    /// The stream has ended.
     #[error("`{id}` has ended and takes no more")]
     Ended {
-        /// Which.
-        id: String,
-    },
-    /// There is no such open stream.
-    #[error("no open stream `{id}`")]
-    NotOpen {
         /// Which.
         id: String,
     },
@@ -128,45 +117,6 @@ impl StreamTracker {
         at: Timestamp,
     ) -> Result<StreamReport<'d>, StreamError> {
         self.thoughts.report(Channel::Thought, id, delta, (part, at))
-    }
-
-    /// Updates a call. Fields that the update does not set stay unchanged.
-    ///
-    /// # Errors
-    ///
-    /// The call is complete, or the id is invalid.
-    pub fn report_tool_call(
-        &mut self,
-        id: &str,
-        update: ToolCallUpdate,
-        at: Timestamp,
-    ) -> Result<ToolCallReport, StreamError> {
-        self.calls.report(id, update, at)
-    }
-
-    /// Withdraws a message, because the model is asked again. The id can be used again.
-    ///
-    /// # Errors
-    ///
-    /// No such message is open.
-    pub fn supersede_message(&mut self, id: &str, at: Timestamp) -> Result<EventKind, StreamError> {
-        self.messages.close(Channel::Message, id, StreamState::Superseded, at)
-    }
-
-    /// Withdraws a thought, because the model is asked again. The id can be used again.
-    ///
-    /// # Errors
-    ///
-    /// No such thought is open.
-    pub fn supersede_thought(&mut self, id: &str, at: Timestamp) -> Result<EventKind, StreamError> {
-        self.thoughts.close(Channel::Thought, id, StreamState::Superseded, at)
-    }
-
-    /// Ends every message and thought that is still open, each in the order in which they began. Calls
-    /// are ended by their records.
-    #[must_use = "observers wait for these events"]
-    pub fn seal_leftovers(&mut self, at: Timestamp) -> Vec<EventKind> {
-        self.close_all(StreamState::Sealed, at)
     }
 
     /// Ends every open message and thought as broken off.

@@ -20,7 +20,7 @@ pub use haft_core::step::{
 };
 #[doc(inline)]
 pub use haft_core::stream::{
-    MAX_STREAM_BYTES, StreamError, StreamPart, StreamReport, StreamTracker, ToolCallUpdate,
+    MAX_STREAM_BYTES, StreamError, StreamPart, StreamReport, StreamTracker,
 };
 
 pub use self::fork::{Fork, ForkExecutor, LaterCalls};

@@ -1,7 +1,6 @@
-//! Texts, data and arguments that cannot outgrow an event.
+//! Texts and data that cannot outgrow an event.
 
 use std::fmt::{self, Write as _};
-use std::io;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -9,8 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::invariant::OrReport as _;
-use crate::json::JsonWriter;
-use crate::schema::args::{Args, RawArgs};
+use crate::schema::args::Args;
 use crate::schema::{Change, Problem, Problems};
 
 /// The maximum number of bytes of a [`BoundedText`], without the note that says what is missing.
@@ -34,19 +32,12 @@ const MAX_CHANGES: usize = 64;
 #[derive(Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BoundedText(Arc<str>);
 
-/// Data of at most 16 KiB of JSON. Larger data is replaced, when it is made, by a string with its
-/// beginning and a note.
+/// Data, or the arguments of a call, of at most 16 KiB of JSON. Larger data is replaced, when it is made, by a string with
+/// its beginning and a note; the record of a call has the arguments whole.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct BoundedValue(Value);
-
-/// Arguments of at most 16 KiB of JSON. Larger ones, and text that is not JSON, are shown as a string
-/// with their beginning and a note; the record of the call has them whole.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
-#[serde(transparent)]
-pub struct BoundedArgs(Args);
 
 impl BoundedText {
     /// The text.
@@ -144,13 +135,22 @@ impl BoundedValue {
 
 impl From<Value> for BoundedValue {
     fn from(value: Value) -> Self {
-        let mut room = Room(MAX_DATA);
-        if serde_json::to_writer(&mut room, &value).is_ok() {
-            return Self(value);
+        match excess(&value) {
+            None => Self(value),
+            Some(beginning) => Self(beginning.into()),
         }
-        let mut head = Head::new(MAX_TEXT);
-        let _ = write!(head, "{value}");
-        Self(Value::String(append_note(head.text, None)))
+    }
+}
+
+impl From<&Args> for BoundedValue {
+    fn from(args: &Args) -> Self {
+        Self(excess(args).map_or_else(|| args.to_value(), Value::String))
+    }
+}
+
+impl fmt::Display for BoundedValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
     }
 }
 
@@ -160,58 +160,14 @@ impl<'de> Deserialize<'de> for BoundedValue {
     }
 }
 
-impl BoundedArgs {
-    /// The arguments, or a string with their beginning.
-    #[must_use]
-    pub fn args(&self) -> &Args {
-        &self.0
+/// The beginning of JSON that is too long to be shown whole, or `None` if it is not.
+fn excess(json: &impl fmt::Display) -> Option<String> {
+    if write!(Room(MAX_DATA), "{json}").is_ok() {
+        return None;
     }
-
-    fn text(text: &str) -> Self {
-        let mut out = JsonWriter::new();
-        out.string(text);
-        Self(Args::new(out.finish()))
-    }
-}
-
-impl From<&Args> for BoundedArgs {
-    fn from(args: &Args) -> Self {
-        let source = args.document().source();
-        let fits = match source {
-            Some(text) => text.len() <= MAX_DATA,
-            None => write!(Room(MAX_DATA), "{args}").is_ok(),
-        };
-        if fits {
-            return Self(args.clone());
-        }
-        if let Some(text) = source.and_then(|text| cut(text, MAX_TEXT)) {
-            return Self::text(&text);
-        }
-        let mut head = Head::new(MAX_TEXT);
-        let _ = write!(head, "{args}");
-        Self::text(&append_note(head.text, None))
-    }
-}
-
-impl From<&RawArgs> for BoundedArgs {
-    fn from(raw: &RawArgs) -> Self {
-        match raw.parsed() {
-            Ok(args) => args.into(),
-            Err((text, _)) => Self::text(&BoundedText::from(text.as_str())),
-        }
-    }
-}
-
-impl fmt::Display for BoundedArgs {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.0, f)
-    }
-}
-
-impl<'de> Deserialize<'de> for BoundedArgs {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Args::deserialize(deserializer).map(Self)
-    }
+    let mut head = Head::new(MAX_TEXT);
+    let _ = write!(head, "{json}");
+    Some(append_note(head.text, None))
 }
 
 /// The first changes, and how many more there are.
@@ -279,26 +235,9 @@ impl fmt::Write for Head {
 /// Counts the written bytes down to zero, then stops the writer; stores nothing.
 struct Room(usize);
 
-impl Room {
-    fn take(&mut self, bytes: usize) -> Option<()> {
-        self.0 = self.0.checked_sub(bytes)?;
-        Some(())
-    }
-}
-
 impl fmt::Write for Room {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.take(text.len()).ok_or(fmt::Error)
-    }
-}
-
-impl io::Write for Room {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.take(bytes.len()).ok_or(io::ErrorKind::StorageFull)?;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
+        self.0 = self.0.checked_sub(text.len()).ok_or(fmt::Error)?;
         Ok(())
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::bound::{BoundedArgs, BoundedText, BoundedValue};
+use super::bound::{BoundedText, BoundedValue};
 use super::report::{
     DispatchStatus, ErrorReport, GateResult, GenerationStats, LogLevel, StreamDelta, ToolCallReport,
 };
@@ -98,7 +98,7 @@ pub enum EventKind {
         /// Content key of the call.
         call_id: CallId,
         /// The accepted arguments.
-        args: BoundedArgs,
+        args: BoundedValue,
         /// What coercion changed.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         changes: Vec<Change>,
@@ -198,19 +198,8 @@ pub enum EventKind {
     Error(ErrorReport),
 }
 
-/// The two sorts of events.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[expect(clippy::exhaustive_enums, reason = "an event is the product or about it")]
-pub enum EventClass {
-    /// The product: what the model says and does.
-    Functional,
-    /// What happens around it.
-    Observability,
-}
-
 macro_rules! names {
-    ($($name:ident = $text:literal, $class:ident;)*) => {
+    ($($name:ident = $text:literal;)*) => {
         /// The names of events.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -228,12 +217,6 @@ macro_rules! names {
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$name => $text,)* }
             }
-
-            /// The sort of events that have it.
-            #[must_use]
-            pub const fn class(self) -> EventClass {
-                match self { $(Self::$name => EventClass::$class,)* }
-            }
         }
 
         impl EventKind {
@@ -247,24 +230,24 @@ macro_rules! names {
 }
 
 names! {
-    Message = "message", Functional;
-    Thought = "thought", Functional;
-    ToolCall = "toolCall", Functional;
-    TurnStart = "turnStart", Observability;
-    TurnEnd = "turnEnd", Observability;
-    DispatchStart = "dispatchStart", Observability;
-    DispatchEnd = "dispatchEnd", Observability;
-    IterationStart = "iterationStart", Observability;
-    IterationEnd = "iterationEnd", Observability;
-    ToolExecutionStart = "toolExecutionStart", Observability;
-    ToolExecutionEnd = "toolExecutionEnd", Observability;
-    ToolExecutionRejected = "toolExecutionRejected", Observability;
-    TurnGateOpen = "turnGateOpen", Observability;
-    TurnGateClosed = "turnGateClosed", Observability;
-    GenerationStats = "generationStats", Observability;
-    Log = "log", Observability;
-    Warning = "warning", Observability;
-    Error = "error", Observability;
+    Message = "message";
+    Thought = "thought";
+    ToolCall = "toolCall";
+    TurnStart = "turnStart";
+    TurnEnd = "turnEnd";
+    DispatchStart = "dispatchStart";
+    DispatchEnd = "dispatchEnd";
+    IterationStart = "iterationStart";
+    IterationEnd = "iterationEnd";
+    ToolExecutionStart = "toolExecutionStart";
+    ToolExecutionEnd = "toolExecutionEnd";
+    ToolExecutionRejected = "toolExecutionRejected";
+    TurnGateOpen = "turnGateOpen";
+    TurnGateClosed = "turnGateClosed";
+    GenerationStats = "generationStats";
+    Log = "log";
+    Warning = "warning";
+    Error = "error";
 }
 
 impl fmt::Display for EventName {
@@ -283,12 +266,6 @@ impl EventKind {
     ) -> Self {
         let payload = payload.map(Into::into);
         Self::Log { level, topic: topic.into(), message: message.into(), payload }
-    }
-
-    /// Whether it is the product or about it.
-    #[must_use]
-    pub const fn class(&self) -> EventClass {
-        self.name().class()
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::bound::{BoundedArgs, BoundedText, BoundedValue};
+use super::bound::{BoundedText, BoundedValue};
 use super::wire::nanoseconds;
 use crate::artifact::ArtifactKind;
 use crate::call::{CallId, CallState, Handle, ToolCall, ToolResults};
@@ -76,7 +76,7 @@ pub struct ToolCallReport {
     pub tool: BoundedText,
     /// The arguments as they were received; `None` until they are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub args: Option<BoundedArgs>,
+    pub args: Option<BoundedValue>,
     /// Content key of the call; nothing until tool and arguments are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checksum: Option<CallId>,

@@ -1,19 +1,20 @@
 use crate::error::codes;
+use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::{
-    BoundedArgs, BoundedText, BoundedValue, DispatchStatus, ErrorReport, Event, EventClass,
-    EventKind, EventName, GateResult, GenerationStats, LogLevel, Observer,
+    BoundedText, BoundedValue, DispatchStatus, ErrorReport, Event, EventKind, EventName,
+    GateResult, GenerationStats, LogLevel, Observer, ResultKind, ToolCallReport,
 };
-use crate::call::CallId;
+use crate::call::{CallId, CallState, ToolCall, ToolResults};
 use crate::clock::Timestamp;
 use crate::schema::args::{Args, RawArgs};
 use crate::schema::{Problem, Problems, array, integer, object};
 use crate::store::TurnStatus;
-use crate::stream::{StreamPart, StreamTracker, ToolCallUpdate};
+use crate::stream::{StreamPart, StreamTracker};
 use crate::tool::context::DispatchContext;
 use crate::tool::{Tool, ToolName};
 use crate::usage::Usage;
@@ -27,14 +28,15 @@ fn kinds() -> Vec<EventKind> {
     let usage = Some(Usage::new(3, 4));
     let duration = Duration::from_micros(1500);
     let error = Some(ErrorReport::coded(codes::STORE, "disk full").at("store"));
-    let update = ToolCallUpdate::new().tool("search").args(r#"{"q": "x"}"#);
+    let raw = RawArgs::text(r#"{"q": "x"}"#);
+    let call = ToolCall::requested("search", raw, NonZeroU32::MIN, now);
     let stats = GenerationStats::new(Usage::new(10, 5).with_reasoning(2).with_cached(8));
     let mut stats = stats.model("small").raw(json!({ "id": 1 }));
     stats.eval_duration = Some(Duration::from_nanos(123_456_789));
     vec![
         streams.report_message("m", "hi", StreamPart::Last, now).unwrap().into(),
         streams.report_thought("t", "hm", StreamPart::More, now).unwrap().into(),
-        EventKind::ToolCall(streams.report_tool_call("c", update, now).unwrap()),
+        EventKind::ToolCall(ToolCallReport::of(&call, None)),
         EventKind::TurnStart {},
         EventKind::TurnEnd {
             status: TurnStatus::LimitReached,
@@ -165,16 +167,6 @@ fn names_on_the_wire_are_those_of_the_contract() {
 }
 
 #[test]
-fn the_product_is_on_one_bus_and_the_rest_on_the_other() {
-    let functional: Vec<_> = EventName::ALL
-        .iter()
-        .filter(|it| it.class() == EventClass::Functional)
-        .map(ToString::to_string)
-        .collect();
-    assert_eq!(functional, ["message", "thought", "toolCall"]);
-}
-
-#[test]
 fn texts_are_cut_at_a_character_and_say_so() {
     #[track_caller]
     fn check(text: &str, expect: &str) {
@@ -205,19 +197,32 @@ fn data_is_whole_or_a_string_with_its_beginning() {
 #[test]
 fn arguments_are_whole_or_a_string_with_their_beginning() {
     let small = Args::parse(r#"{"q": "x"}"#).unwrap();
-    assert_eq!(*BoundedArgs::from(&small).args(), small);
-    let value = json!({ "q": "x".repeat(20_000) });
-    let text = value.to_string();
-    for (args, note) in [
-        (RawArgs::text(&text), "… (20008 bytes in all)"),
-        (RawArgs::value(&value), "… ("),
-        (RawArgs::text(&format!("not JSON {text}")), "… (20017 bytes in all)"),
-    ] {
-        let shown = BoundedArgs::from(&args);
-        let text = shown.args().root().as_str().unwrap();
-        assert!(text.contains("\"q\":\"xxx") && text.contains(note), "{text}");
-        assert!(text.len() < 5000);
+    assert_eq!(*BoundedValue::from(&small).value(), json!({ "q": "x" }));
+    let large = Args::parse(&json!({ "q": "x".repeat(20_000) }).to_string()).unwrap();
+    let shown = BoundedValue::from(&large);
+    let text = shown.value().as_str().unwrap();
+    assert!(text.starts_with(r#"{"q":"xxx"#) && text.ends_with("… (cut)"), "{text}");
+    assert!(text.len() < 5000);
+}
+
+#[test]
+fn the_report_of_a_call_says_everything_but_the_content() {
+    let at = |micros| Timestamp::from_micros(micros).unwrap();
+    let raw = RawArgs::text(r#"{"city": "Paris"}"#);
+    let mut call = ToolCall::requested("weather", raw, NonZeroU32::MIN, at(1));
+    let announced = ToolCallReport::of(&call, None);
+    assert_eq!((announced.is_complete, &announced.results), (false, &None));
+    assert_eq!(announced.checksum, Some(call.call_id()));
+
+    for state in [CallState::Approved, CallState::Running, CallState::Succeeded] {
+        call.advance(state, at(2)).unwrap();
     }
+    call.results = Some(ToolResults::Text("the secret is 21".into()));
+    let done = ToolCallReport::of(&call, None);
+    let summary = done.results.as_ref().unwrap();
+    assert_eq!((summary.kind, summary.bytes, summary.count), (ResultKind::Text, Some(16), 1));
+    assert_eq!((done.is_complete, done.is_error), (true, false));
+    assert!(!serde_json::to_string(&done).unwrap().contains("secret"));
 }
 
 #[test]

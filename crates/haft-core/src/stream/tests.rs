@@ -1,16 +1,10 @@
-use std::num::NonZeroU32;
-
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::{
-    MAX_STREAM_BYTES, StreamError, StreamPart, StreamReport, StreamTracker, ToolCallUpdate,
-};
-use crate::call::{CallState, ToolCall, ToolResults};
+use super::{MAX_STREAM_BYTES, StreamError, StreamPart, StreamReport, StreamTracker};
 use crate::clock::Timestamp;
 use crate::error::Coded as _;
-use crate::event::{EventKind, ResultKind, StreamDelta, StreamState};
-use crate::schema::args::RawArgs;
+use crate::event::{EventKind, StreamDelta, StreamState};
 
 fn at(micros: i64) -> Timestamp {
     Timestamp::from_micros(micros).unwrap()
@@ -86,7 +80,6 @@ fn an_ended_stream_takes_no_more_and_other_channels_do_not_care() {
     assert_eq!(late, StreamError::Ended { id: "x".into() });
     assert_eq!(late.code(), "E_LLM_EXECUTION_EXECUTOR_ERROR");
     thought(streams.report_thought("x", "fine", StreamPart::More, at(1)).unwrap());
-    streams.report_tool_call("x", ToolCallUpdate::new(), at(1)).unwrap();
     assert_eq!(streams.message_state("x"), Some(StreamState::Sealed));
     assert_eq!(streams.thought_state("x"), Some(StreamState::Open));
     assert_eq!(streams.thought_state("y"), None);
@@ -107,7 +100,7 @@ fn what_nobody_ended_is_ended_once_in_the_order_it_began() {
     assert_eq!((first.is_complete, first.completed_at), (true, Some(at(9))));
     let ids: Vec<_> = ended.map(|it| message(it).id.to_string()).collect();
     assert_eq!(ids, ["b", "c"]);
-    assert_eq!(streams.seal_leftovers(at(9)), []);
+    assert_eq!(streams.abort_leftovers(at(9)), []);
     assert!(streams.report_thought("t", "", StreamPart::More, at(9)).is_err());
 }
 
@@ -115,13 +108,11 @@ fn what_nobody_ended_is_ended_once_in_the_order_it_began() {
 fn a_withdrawn_stream_gives_no_text_and_its_id_begins_anew() {
     let mut streams = StreamTracker::default();
     message(streams.report_message("m", "half an ans", StreamPart::More, at(1)).unwrap());
-    let gone = message(streams.supersede_message("m", at(2)).unwrap());
+    let mut superseded = streams.supersede_leftovers(at(2)).into_iter();
+    let gone = message(superseded.next().unwrap());
     assert_eq!((gone.state, gone.full, gone.is_complete), (StreamState::Superseded, None, true));
-    assert_eq!(
-        streams.supersede_message("m", at(2)).unwrap_err(),
-        StreamError::NotOpen { id: "m".into() }
-    );
-    assert!(streams.supersede_thought("m", at(2)).is_err());
+    assert_eq!(superseded.next(), None);
+    assert_eq!(streams.supersede_leftovers(at(2)), []);
     let anew = message(streams.report_message("m", "an answer", StreamPart::Last, at(3)).unwrap());
     assert_eq!((anew.offset, anew.created_at), (0, at(3)));
     assert_eq!(anew.full.as_deref(), Some("an answer"));
@@ -140,55 +131,7 @@ fn streams_and_ids_have_a_longest_length() {
     for id in [String::new(), "i".repeat(513)] {
         let expect = StreamError::InvalidId { length: id.len() };
         assert_eq!(streams.report_message(&id, "", StreamPart::More, at(0)).unwrap_err(), expect);
-        let call = streams.report_tool_call(&id, ToolCallUpdate::new(), at(0));
-        assert_eq!(call.unwrap_err(), expect);
     }
-}
-
-#[test]
-fn a_call_becomes_known_in_parts() {
-    let mut streams = StreamTracker::default();
-    let mut report = |update, micros| streams.report_tool_call("c", update, at(micros));
-
-    let nothing = report(ToolCallUpdate::new(), 1).unwrap();
-    assert_eq!((&*nothing.tool, &nothing.args, nothing.checksum), ("", &None, None));
-    let tool = report(ToolCallUpdate::new().tool("search"), 2).unwrap();
-    assert_eq!((&*tool.tool, tool.checksum), ("search", None));
-    let args = json!({ "b": 1, "a": 2 });
-    let whole = report(ToolCallUpdate::new().args(&args), 3).unwrap();
-    let expect = RawArgs::text(r#"{"a": 2, "b": 1}"#).call_id("search");
-    assert_eq!((&*whole.tool, whole.checksum), ("search", Some(expect)));
-    let other = report(ToolCallUpdate::new().args("{}"), 4).unwrap();
-    assert_eq!(other.checksum, Some(RawArgs::none().call_id("search")));
-
-    let done = report(ToolCallUpdate::new().failed().complete(), 5).unwrap();
-    assert_eq!((done.is_complete, done.is_error, done.completed_at), (true, true, Some(at(5))));
-    assert_eq!((done.created_at, done.checksum), (at(1), other.checksum));
-    assert_eq!(
-        report(ToolCallUpdate::new(), 6).unwrap_err(),
-        StreamError::Ended { id: "c".into() }
-    );
-}
-
-#[test]
-fn a_record_says_everything_but_the_content() {
-    let raw = RawArgs::text(r#"{"city": "Paris"}"#);
-    let mut call = ToolCall::requested("weather", raw, NonZeroU32::MIN, at(1));
-    let id = call.id().to_string();
-    let mut streams = StreamTracker::default();
-    let announced = streams.report_tool_call(&id, ToolCallUpdate::of(&call, None), at(1)).unwrap();
-    assert_eq!((announced.is_complete, &announced.results), (false, &None));
-    assert_eq!(announced.checksum, Some(call.call_id()));
-
-    for state in [CallState::Approved, CallState::Running, CallState::Succeeded] {
-        call.advance(state, at(2)).unwrap();
-    }
-    call.results = Some(ToolResults::Text("the secret is 21".into()));
-    let done = streams.report_tool_call(&id, ToolCallUpdate::of(&call, None), at(3)).unwrap();
-    let summary = done.results.as_ref().unwrap();
-    assert_eq!((summary.kind, summary.bytes, summary.count), (ResultKind::Text, Some(16), 1));
-    assert_eq!((done.is_complete, done.is_error), (true, false));
-    assert!(!serde_json::to_string(&done).unwrap().contains("secret"));
 }
 
 proptest! {
@@ -209,7 +152,7 @@ proptest! {
             };
             events.extend(taken.ok().map(EventKind::from));
         }
-        events.extend(streams.seal_leftovers(at(0)));
+        events.extend(streams.abort_leftovers(at(0)));
 
         let mut texts = std::collections::HashMap::<_, String>::new();
         let mut ended = 0;

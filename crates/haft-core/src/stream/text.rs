@@ -3,14 +3,15 @@
 use std::mem;
 use std::sync::Arc;
 
+use indexmap::IndexMap;
+
 use super::{MAX_STREAM_BYTES, StreamError, StreamPart, check_id};
 use crate::clock::Timestamp;
 use crate::event::{EventKind, StreamDelta, StreamState};
-use crate::small_map::SmallMap;
 
 /// The streams of one channel, in the order in which they began.
 #[derive(Debug, Default)]
-pub(super) struct Texts(SmallMap<Arc<str>, StreamText>);
+pub(super) struct Texts(IndexMap<Arc<str>, StreamText>);
 
 #[derive(Debug)]
 struct StreamText {
@@ -153,19 +154,6 @@ impl Texts {
         Ok(StreamReport { delta, offset, ..text.become_(state, channel, at) })
     }
 
-    pub(super) fn close(
-        &mut self,
-        channel: Channel,
-        id: &str,
-        state: StreamState,
-        at: Timestamp,
-    ) -> Result<EventKind, StreamError> {
-        match self.0.get_mut(id).filter(|text| text.is_open()) {
-            Some(text) => Ok(text.become_(state, channel, at).into()),
-            None => Err(StreamError::NotOpen { id: id.to_owned() }),
-        }
-    }
-
     pub(super) fn close_all(
         &mut self,
         channel: Channel,
@@ -183,13 +171,9 @@ impl Texts {
 
     /// The open stream of that id: the one there is, or a new one.
     fn open(&mut self, id: &str, at: Timestamp) -> Result<&mut StreamText, StreamError> {
-        if self.0.get(id).is_none() {
-            let name: Arc<str> = check_id(id)?.into();
-            self.0.insert(Arc::clone(&name), StreamText::new(name, at));
-        }
-        let Some(text) = self.0.get_mut(id) else {
-            return Err(StreamError::NotOpen { id: id.to_owned() });
-        };
+        let name: Arc<str> = check_id(id)?.into();
+        let entry = self.0.entry(Arc::clone(&name));
+        let text = entry.or_insert_with(|| StreamText::new(name, at));
         match text.state {
             StreamState::Open => {}
             StreamState::Superseded => *text = StreamText::new(Arc::clone(&text.id), at),

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use haft_core::event::{EventClass, EventName};
+use haft_core::event::EventName;
 
 /// Selects the events of a subscription: of every turn or of one, and by name.
 ///
 /// ```
-/// use haft::events::{EventClass, EventFilter, EventName};
+/// use haft::events::{EventFilter, EventName};
 ///
-/// let filter = EventFilter::turn("turn-1").class(EventClass::Functional);
+/// let filter = EventFilter::turn("turn-1").only([EventName::Log]);
 /// assert_eq!(filter, filter.clone().only(EventName::ALL.iter().copied()));
 /// assert_ne!(filter, EventFilter::all());
 /// ```
@@ -30,11 +30,6 @@ impl EventFilter {
     /// All events of one turn. The subscription ends when the turn does.
     pub fn turn(id: impl Into<Arc<str>>) -> Self {
         Self { turn: Some(id.into()), ..Self::all() }
-    }
-
-    /// Of these, only the events of one bus.
-    pub fn class(self, class: EventClass) -> Self {
-        self.only(EventName::ALL.iter().copied().filter(|it| it.class() == class))
     }
 
     /// Of these, only the events of these names.

@@ -12,7 +12,7 @@ use haft_core::CallId;
 use haft_core::clock::Timestamp;
 use haft_core::error::ErrorCode;
 use haft_core::event::{
-    BoundedArgs, ErrorReport, Event, EventKind, GenerationStats, LogLevel, WorkScope,
+    BoundedValue, ErrorReport, Event, EventKind, GenerationStats, LogLevel, WorkScope,
 };
 use haft_core::usage::Usage;
 
@@ -66,7 +66,7 @@ pub(crate) struct SpanStart<'e> {
     pub(crate) at: Timestamp,
     pub(crate) call_id: Option<CallId>,
     /// Only if content is wanted.
-    pub(crate) args: Option<&'e BoundedArgs>,
+    pub(crate) args: Option<&'e BoundedValue>,
 }
 
 impl SpanStart<'_> {
@@ -250,7 +250,7 @@ impl<B: SpanBackend> SpanTracker<B> {
         open: &OpenSpans<B::Span>,
         event: &Event,
         (tool, call_id): (&str, CallId),
-        (at, args): (Timestamp, Option<&BoundedArgs>),
+        (at, args): (Timestamp, Option<&BoundedValue>),
     ) -> B::Span {
         let begin = SpanStart::of(SpanOperation::ExecuteTool, Some(tool), event);
         let begin = SpanStart { at, args, call_id: Some(call_id), ..begin };

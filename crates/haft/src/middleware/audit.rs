@@ -8,7 +8,7 @@ use haft_core::BoxFuture;
 use haft_core::call::{RecordId, ToolCall};
 use haft_core::clock::Timestamp;
 use haft_core::context::{DispatchContext, TurnContext};
-use haft_core::event::{BoundedArgs, BoundedText, LogLevel, ResultSummary};
+use haft_core::event::{BoundedText, BoundedValue, LogLevel, ResultSummary};
 use haft_core::pipeline::{BoxError, Middleware, Next};
 use serde::{Deserialize, Serialize};
 
@@ -45,7 +45,7 @@ struct AuditLine<'c> {
     ordinal: u32,
     tool: BoundedText,
     #[serde(skip_serializing_if = "Option::is_none")]
-    args: Option<BoundedArgs>,
+    args: Option<BoundedValue>,
     #[serde(skip_serializing_if = "is_zero")]
     changes: usize,
     result: ResultSummary,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 
 use futures_core::Stream;
-use haft::events::{Event, EventClass, EventKind, EventName, LogLevel, Observer};
+use haft::events::{Event, EventKind, EventName, LogLevel, Observer};
 use haft::events::{EventFilter, EventHub, ReceivedEvent, Subscription};
 use haft::executors::StreamPart;
 use haft::{DispatchContext, Tool, schema};
@@ -51,7 +51,7 @@ async fn events_come_in_order_with_their_envelope() {
 }
 
 #[test]
-fn filters_choose_by_turn_bus_and_name() {
+fn filters_choose_by_turn_and_name() {
     #[track_caller]
     fn check(filter: EventFilter, expect: &[&str]) {
         let hub = EventHub::new();
@@ -71,10 +71,9 @@ fn filters_choose_by_turn_bus_and_name() {
     );
     check(EventFilter::turn("two"), &["two:turnStart", "two:log", "two:thought"]);
     check(EventFilter::turn("three"), &[]);
-    check(EventFilter::all().class(EventClass::Functional), &["one:message", "two:thought"]);
-    check(EventFilter::turn("one").class(EventClass::Observability), &["one:turnStart", "one:log"]);
     check(EventFilter::all().only([EventName::Log]), &["one:log", "two:log"]);
-    check(EventFilter::all().class(EventClass::Functional).only([EventName::Log]), &[]);
+    check(EventFilter::turn("one").only([EventName::TurnStart]), &["one:turnStart"]);
+    check(EventFilter::all().only([EventName::Message]).only([EventName::Log]), &[]);
     check(EventFilter::default().only([]), &[]);
 }
 

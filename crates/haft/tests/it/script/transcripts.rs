@@ -49,7 +49,7 @@ fn transcript(events: &[Event]) -> String {
                 format!("{id} {} complete={}{result}", it.tool, it.is_complete)
             }
             EventKind::ToolExecutionStart { call_id, args, .. } => {
-                format!("{} {}", number(*call_id), args.args())
+                format!("{} {}", number(*call_id), args)
             }
             EventKind::ToolExecutionEnd { call_id, is_error, .. } => {
                 format!("{} error={is_error}", number(*call_id))
