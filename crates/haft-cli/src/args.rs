@@ -167,11 +167,6 @@ pub(crate) enum Command {
     /// The call takes the same path as the call of a model: its arguments are validated, its approval is asked for, and
     /// its timeout applies.
     Call(CallArgs),
-    /// Print the id of a tool call
-    ///
-    /// The id is the SHA-256 hash of the canonical JSON of the tool name and the arguments. The order of keys and the
-    /// whitespace do not change it.
-    Id(CallIdArgs),
     /// Query a file of any size, or an artifact of a turn, as a model does
     Artifact(ArtifactArgs),
     /// List, save and show the media of a turn: images, audio, documents
@@ -225,17 +220,6 @@ pub(crate) enum Command {
         #[arg(long, value_name = "DIR")]
         dir: Option<PathBuf>,
     },
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct CallIdArgs {
-    /// Name of the tool
-    pub(crate) tool: String,
-    /// Arguments: JSON text, `@FILE` to read a file, `-` to read standard input
-    pub(crate) args: String,
-    /// Print the canonical JSON that is hashed instead of the id
-    #[arg(long)]
-    pub(crate) canonical: bool,
 }
 
 #[derive(Debug, Args)]
@@ -419,22 +403,6 @@ pub(crate) struct DescribeArgs {
     pub(crate) agent: AgentArg,
     /// Name of the tool
     pub(crate) tool: String,
-    /// Print JSON in this format
-    #[arg(long = "as", value_enum, value_name = "FORMAT")]
-    pub(crate) format: Option<ToolFormat>,
-}
-
-/// A format in which `haft describe` prints a tool.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum ToolFormat {
-    /// JSON Schema of the arguments
-    JsonSchema,
-    /// OpenAI Chat Completions
-    ChatCompletions,
-    /// OpenAI Responses
-    Responses,
-    /// Anthropic Messages
-    Anthropic,
 }
 
 #[derive(Debug, Args)]

@@ -2,7 +2,6 @@
 
 mod artifact;
 mod call;
-mod call_id;
 mod chat;
 mod check;
 mod cleanup;
@@ -24,7 +23,6 @@ mod submit;
 mod test;
 #[cfg(test)]
 mod tests;
-mod tool_encoding;
 mod tools;
 mod turns;
 mod watch;
@@ -74,7 +72,6 @@ pub(crate) async fn run_command(
         Command::Tools(args) => tools::list_tools(&args, terminal).await,
         Command::Describe(args) => tools::describe_tool(&args, terminal).await,
         Command::Call(args) => call::call_tool(&args, terminal, signals).await,
-        Command::Id(args) => call_id::print_call_id(&args),
         Command::Artifact(args) => artifact::query_artifact(args, terminal).await,
         Command::Media(args) => media::run_media_command(args, terminal).await,
         Command::Turns(args) => turns::list_turns(args, terminal).await,

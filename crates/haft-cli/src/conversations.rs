@@ -1,13 +1,10 @@
 //! Finds the conversations of a store.
 
-mod titles;
-
 use std::collections::HashMap;
 
 use anyhow::Result;
 use haft::stores::{OpenStores, TurnQuery, TurnSummary};
 
-pub(crate) use self::titles::{import_titles, load_titles, rename_conversation};
 use crate::user_error::{FailureCode, UserError};
 
 /// A conversation, and its turns from the newest to the oldest.

@@ -313,8 +313,6 @@ fn normalize_url(url: &str, dialect: DialectName) -> String {
     let trimmed = url.trim_end_matches('/');
     let has_path = trimmed.split_once("://").is_some_and(|(_, rest)| rest.contains('/'));
     match dialect {
-        // Earlier versions of Haft used the OpenAI-compatible API.
-        DialectName::Ollama => trimmed.strip_suffix("/v1").unwrap_or(trimmed).to_owned(),
         // The libraries of Anthropic append the version to any path.
         DialectName::Anthropic if !trimmed.ends_with("/v1") => format!("{trimmed}/v1"),
         DialectName::ChatCompletions | DialectName::Responses if !has_path => {
@@ -373,7 +371,7 @@ mod tests {
 
     #[test]
     fn versions_are_added_as_each_api_expects() {
-        use DialectName::{Anthropic, ChatCompletions, Ollama};
+        use DialectName::{Anthropic, ChatCompletions};
         for (url, dialect, expected) in [
             ("http://h", ChatCompletions, "http://h/v1"),
             ("http://h/", ChatCompletions, "http://h/v1"),
@@ -381,7 +379,6 @@ mod tests {
             ("http://h", Anthropic, "http://h/v1"),
             ("http://h/api", Anthropic, "http://h/api/v1"),
             ("http://h/api/v1/", Anthropic, "http://h/api/v1"),
-            ("http://h/v1", Ollama, "http://h"),
         ] {
             assert_eq!(normalize_url(url, dialect), expected, "{url}");
         }

@@ -9,7 +9,6 @@ use haft::stores::{OpenStores, StoreError, StoreUrl, TurnDir, TurnId, TurnQuery,
 use haft::turn::Gate;
 use haft::turn::Gatekeeper;
 
-use crate::conversations::import_titles;
 use crate::store_address::{StoreAddress, show_url};
 use crate::store_problems::note_store;
 use crate::user_error::{FailureCode, UserError};
@@ -29,9 +28,7 @@ pub(crate) async fn open_or_create_store(address: &StoreAddress) -> Result<OpenS
         // The store works without it.
         let _ = std::fs::write(path.join(".gitignore"), GIT_IGNORE);
     }
-    let stores = register_store(stores);
-    import_titles(&stores).await?;
-    Ok(stores)
+    Ok(register_store(stores))
 }
 
 /// Keeps a new store out of the repository in whose directory it was created.

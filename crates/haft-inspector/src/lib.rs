@@ -49,13 +49,12 @@
 //! # }
 //! ```
 //!
-//! The page consists of plain ES modules and custom elements, which are embedded in the program and joined into one
-//! script when it starts. It needs no build step, loads nothing from other hosts, and never shows content as markup:
+//! The page consists of plain ES modules and custom elements, which are embedded in the program. It needs no build step,
+//! loads nothing from other hosts, and never shows content as markup:
 //! its content security policy allows no inline script or style.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod assets;
-mod script;
 
 use std::fmt;
 
@@ -118,21 +117,18 @@ async fn send_page(OriginalUri(uri): OriginalUri) -> Response {
     response
 }
 
-async fn send_file(Path(file): Path<String>, headers: HeaderMap) -> Response {
-    send_asset(&file, &headers)
-}
-
-fn send_asset(name: &str, request: &HeaderMap) -> Response {
-    let Some(asset) = assets::SENT.iter().find(|asset| asset.name == name) else {
+async fn send_file(Path(file): Path<String>, request: HeaderMap) -> Response {
+    let Some(asset) = assets::find_asset(&file) else {
         return (StatusCode::NOT_FOUND, "there is no such file").into_response();
     };
+    let tag = asset.tag();
     let known = request.get(header::IF_NONE_MATCH);
-    let mut response = match known.is_some_and(|known| known.as_bytes() == asset.tag.as_bytes()) {
+    let mut response = match known.is_some_and(|known| known.as_bytes() == tag.as_bytes()) {
         true => StatusCode::NOT_MODIFIED.into_response(),
-        false => Body::from(asset.content.clone()).into_response(),
+        false => Body::from(asset.text).into_response(),
     };
-    set_headers(&mut response, asset.media_type);
-    if let Ok(tag) = HeaderValue::from_str(&asset.tag) {
+    set_headers(&mut response, asset.media_type());
+    if let Ok(tag) = HeaderValue::from_str(&tag) {
         response.headers_mut().insert(header::ETAG, tag);
     }
     response

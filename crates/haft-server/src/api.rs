@@ -15,7 +15,7 @@ use crate::feed::Feeds;
 use crate::open_artifacts::OpenArtifacts;
 use crate::prices::PriceList;
 use crate::shared::{Access, ApiShared};
-use crate::turn_cache::{FactCache, TurnCache};
+use crate::turn_cache::TurnCache;
 use crate::{openapi, routes};
 
 /// How many turns can be unfinished before no more can be submitted.
@@ -58,7 +58,6 @@ impl Api {
             actor: "the inspector".to_owned(),
             clock: Arc::new(SystemClock::new()),
             prices: PriceList::default(),
-            facts: FactCache::default(),
             turns: TurnCache::default(),
             feeds: Feeds::default(),
             artifacts: OpenArtifacts::default(),

@@ -37,6 +37,7 @@ mod stored;
 mod timeline;
 mod turn_beginning;
 mod turn_cache;
+mod turn_follower;
 mod turn_list;
 mod wire;
 

@@ -9,16 +9,16 @@ use axum::http::StatusCode;
 use axum::http::request::Parts;
 use haft::TurnRunner;
 use haft::events::EventHub;
-use haft::stores::{ChangeListener, StoredTurn, TurnId, TurnSummary};
+use haft::stores::{StoredTurn, TurnId, TurnSummary};
 use haft::turn::{Cancellation, Clock, Timestamp};
 
 use crate::agents::AgentSource;
 use crate::error::ApiError;
-use crate::feed::{FeedFuture, FeedSource, Feeds};
+use crate::feed::Feeds;
 use crate::open_artifacts::{OpenArtifact, OpenArtifacts};
 use crate::prices::PriceList;
 use crate::timeline::{ReadTurn, state_of};
-use crate::turn_cache::{FactCache, TurnCache};
+use crate::turn_cache::TurnCache;
 use crate::wire::{RowRange, TurnActions, TurnDetail, TurnState};
 
 /// What the handlers share.
@@ -31,7 +31,6 @@ pub(crate) struct ApiShared {
     pub(crate) actor: String,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) prices: PriceList,
-    pub(crate) facts: FactCache,
     pub(crate) turns: TurnCache,
     pub(crate) feeds: Feeds,
     pub(crate) artifacts: OpenArtifacts,
@@ -259,42 +258,3 @@ impl TurnState {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled | Self::LimitReached)
     }
 }
-
-impl FeedSource for ApiShared {
-    fn hub(&self) -> Option<&EventHub> {
-        self.hub.as_ref()
-    }
-
-    fn listen(&self) -> Box<dyn ChangeListener> {
-        self.runner.listen()
-    }
-
-    fn load_summary<'a>(&'a self, turn: &'a TurnId) -> FeedFuture<'a, TurnSummary> {
-        Box::pin(async move { self.load_summary(turn).await.ok() })
-    }
-
-    fn find_journal_end<'a>(&'a self, turn: &'a TurnId, after: u64) -> FeedFuture<'a, u64> {
-        Box::pin(async move {
-            let mut end = after;
-            loop {
-                let entries = self.runner.read_journal(turn, end, MAX_ENTRIES).await.ok()?;
-                end = entries.last().map_or(end, |entry| entry.number);
-                if entries.len() < MAX_ENTRIES {
-                    return Some(end);
-                }
-            }
-        })
-    }
-
-    fn read_turn<'a>(&'a self, turn: &'a TurnId) -> FeedFuture<'a, Arc<ReadTurn>> {
-        Box::pin(async move { self.read_stored_turn(turn).await.ok() })
-    }
-
-    fn describe(&self, read: &ReadTurn) -> TurnDetail {
-        let no_rows = RowRange { count: Some(0), ..RowRange::default() };
-        read.to_detail(read.row_page(&no_rows), self.actions(read), self.now())
-    }
-}
-
-/// How many new entries of a journal are read at once.
-const MAX_ENTRIES: usize = 1000;

@@ -1,7 +1,6 @@
-//! What is remembered of turns: those that were read lately, so that windows of a timeline do not read the whole turn each
-//! time, and the facts of those that have ended.
+//! The turns that were read lately, so that windows of a timeline do not read the whole turn each time.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -9,7 +8,6 @@ use haft::stores::{TurnId, TurnSummary};
 use tokio::time::Instant;
 
 use crate::timeline::ReadTurn;
-use crate::wire::TurnFacts;
 
 /// How many turns are cached.
 const MAX_TURNS: usize = 8;
@@ -17,9 +15,6 @@ const MAX_TURNS: usize = 8;
 const MAX_BYTES: usize = 64 << 20;
 /// How long a turn that has not ended is taken from the cache. Its feed reads it again whenever it changes.
 const MAX_AGE: Duration = Duration::from_secs(1);
-
-/// How many facts are cached.
-const MAX_FACTS: usize = 4000;
 
 /// Turns that were read, the newest last.
 #[derive(Default)]
@@ -58,39 +53,5 @@ impl TurnCache {
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<CachedTurn>> {
         self.turns.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The facts of turns that have ended.
-#[derive(Debug, Default)]
-pub(crate) struct FactCache {
-    cache: Mutex<CachedFacts>,
-}
-
-#[derive(Debug, Default)]
-struct CachedFacts {
-    facts: HashMap<TurnId, TurnFacts>,
-    order: VecDeque<TurnId>,
-}
-
-impl FactCache {
-    fn lock(&self) -> MutexGuard<'_, CachedFacts> {
-        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn get(&self, turn: &TurnId) -> Option<TurnFacts> {
-        self.lock().facts.get(turn).cloned()
-    }
-
-    pub(crate) fn insert(&self, turn: TurnId, facts: TurnFacts) {
-        let mut cache = self.lock();
-        if cache.facts.insert(turn.clone(), facts).is_none() {
-            cache.order.push_back(turn);
-        }
-        while cache.order.len() > MAX_FACTS {
-            if let Some(oldest) = cache.order.pop_front() {
-                cache.facts.remove(&oldest);
-            }
-        }
     }
 }

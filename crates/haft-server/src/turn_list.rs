@@ -1,7 +1,7 @@
 //! Lists of turns: searched, filtered and paged in the store.
 //!
 //! A row is built from the summary that the store has of a turn, so that a list costs the same for turns of any size. What
-//! only the turn itself says are its facts; those of turns that have ended never change and are cached.
+//! only the turn itself says are its facts, which are read for one turn.
 
 use std::collections::BTreeMap;
 
@@ -116,23 +116,14 @@ impl ApiShared {
         self.limit_load(self.runner.load_titles(&self.tenant, conversations)).await
     }
 
-    /// The row of a summary, with its facts if they are known.
+    /// The row of a summary.
     pub(crate) fn to_row(&self, summary: &TurnSummary) -> TurnRow {
-        let facts = self.facts.get(&summary.id).filter(|_| summary.status.is_final());
-        TurnRow { facts, ..summary_row(summary, self.now()) }
+        summary_row(summary, self.now())
     }
 
     /// Reads the facts of a turn.
     pub(crate) async fn load_facts(&self, turn: &TurnId) -> Result<TurnFacts, ApiError> {
-        if let Some(facts) = self.facts.get(turn) {
-            return Ok(facts);
-        }
-        let read = self.read_turn(turn).await?;
-        let facts = read.facts().clone();
-        if read.summary.status.is_final() {
-            self.facts.insert(turn.clone(), facts.clone());
-        }
-        Ok(facts)
+        Ok(self.read_turn(turn).await?.facts().clone())
     }
 
     /// Adds the questions of open gates to turns that wait.

@@ -22,14 +22,6 @@ pub(crate) struct TestArgs {
     /// Run the prompts with this model; may be repeated [default: the model of the agent file]
     #[arg(long = "model", value_name = "PROVIDER:MODEL")]
     pub(crate) models: Vec<String>,
-    /// Write what every test does to `tests/baselines`, and accept it
-    ///
-    /// A test with a baseline fails if its outcome or its calls differ from it, or its tokens by more than --tokens-within.
-    #[arg(long)]
-    pub(crate) save_baselines: bool,
-    /// How far the tokens of a turn may differ from its baseline, in percent
-    #[arg(long, value_name = "PERCENT", default_value_t = 20)]
-    pub(crate) tokens_within: u32,
     /// Write the results to FILE in the format of JUnit
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,

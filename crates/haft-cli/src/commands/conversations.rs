@@ -11,8 +11,7 @@ use super::cleanup::{build_idle_runner, explain_held_turn};
 use super::{count_noun, format_age, print_text};
 use crate::args::{ConversationsArgs, ConversationsCommand, ExportFormat, StoreArg};
 use crate::conversations::{
-    Conversation, find_conversation, list_conversations, list_turns_of, load_titles,
-    rename_conversation, short_conversation,
+    Conversation, find_conversation, list_conversations, list_turns_of, short_conversation,
 };
 use crate::output::{
     ConversationExport, ConversationLine, ExportedTurn, PrintedRecord, to_line, to_pretty_text,
@@ -30,7 +29,8 @@ pub(super) async fn run_conversations_command(
         Some(ConversationsCommand::Rename { conversation, title, store }) => {
             let stores = open_store(&store.find_address()).await?;
             let id = find_conversation(&stores, &conversation).await?;
-            rename_conversation(&stores, id.clone(), title.clone()).await?;
+            let new = (!title.is_empty()).then(|| title.clone());
+            stores.turns().set_title(String::new(), id.clone(), new).await?;
             let label = terminal.style_stderr(TextRole::Success, "renamed");
             let id = sanitize(short_conversation(&id));
             match title.is_empty() {
@@ -78,7 +78,7 @@ async fn print_conversations(
     let stores = open_store_to_read(&store.find_address()).await?;
     let all = list_conversations(&stores).await?;
     let ids = all.iter().map(|it| it.id.clone()).collect();
-    let titles = load_titles(&stores, ids).await?;
+    let titles = stores.turns().titles(String::new(), ids).await?;
     if all.is_empty() && !as_json {
         let hint = "`haft chat AGENT` starts one";
         return Ok(super::report_nothing("no conversations", hint, terminal));
@@ -174,7 +174,7 @@ async fn export_conversation(
     format: ExportFormat,
 ) -> Result<ExitCode> {
     let turns = load_turns(stores, id).await?;
-    let title = load_titles(stores, vec![id.to_owned()]).await?.remove(id);
+    let title = stores.turns().titles(String::new(), vec![id.to_owned()]).await?.remove(id);
     if format == ExportFormat::Json {
         let turns = turns.iter().map(|turn| {
             let records = turn.rows.iter().map(|row| {

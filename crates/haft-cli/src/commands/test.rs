@@ -1,7 +1,6 @@
 //! `haft test`
 
 mod agent_copy;
-mod baseline;
 mod case;
 mod junit;
 
@@ -18,7 +17,6 @@ use haft::turn::{
 use haft::{TurnReport, stores::TurnDir};
 
 use self::agent_copy::AgentCopy;
-use self::baseline::Baseline;
 use self::case::PromptCase;
 use self::junit::write_junit;
 use super::format_duration;
@@ -189,7 +187,7 @@ async fn run_isolated(
         copy.agent.prepare_servers(terminal).await?;
         run_test(test, &copy.agent, args).await?
     };
-    judge_report(test, &report, &agent.dir, args)
+    Ok(find_failure(test, &report))
 }
 
 async fn run_test(test: &AgentTest, agent: &Agent, args: &TestArgs) -> Result<TurnReport> {
@@ -213,35 +211,12 @@ async fn run_test(test: &AgentTest, agent: &Agent, args: &TestArgs) -> Result<Tu
     run_builder(builder, agent, prompt, args).await
 }
 
-/// Says why a test failed. Its baseline is in the agent's directory, wherever the turn ran.
-fn judge_report(
-    test: &AgentTest,
-    report: &TurnReport,
-    agent_dir: &Path,
-    args: &TestArgs,
-) -> Result<Option<String>> {
-    let now = Baseline::of_report(report);
-    let path = Baseline::path(agent_dir, &test.name);
-    let baseline = if args.save_baselines { None } else { Baseline::read(&path)? };
-    // A baseline says how the turn has to end. Without one it has to complete.
-    let failure = match &baseline {
-        Some(baseline) => {
-            let difference = baseline.find_difference(&now, args.tokens_within);
-            difference.map(|text| match find_error(report) {
-                Some(error) => format!("{text}\nthe turn: {error}"),
-                None => text,
-            })
-        }
-        None => find_error(report),
-    };
-    let failure = failure.or_else(|| match &test.kind {
+/// Says why a test failed.
+fn find_failure(test: &AgentTest, report: &TurnReport) -> Option<String> {
+    find_error(report).or_else(|| match &test.kind {
         TestKind::Prompt { case, .. } => case.find_failure(report),
         _ => None,
-    });
-    if args.save_baselines && failure.is_none() {
-        now.write(&path)?;
-    }
-    Ok(failure)
+    })
 }
 
 /// Says why a turn has not completed.

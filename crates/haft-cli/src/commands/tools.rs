@@ -10,7 +10,6 @@ use haft::artifacts::standard_formats;
 use haft::tools::ToolRegistry;
 use serde_json::Value;
 
-use super::tool_encoding::encode_tool;
 use crate::agent::{ARTIFACT_KINDS, Agent};
 use crate::args::{DescribeArgs, ToolsArgs};
 use crate::output::{ToolLine, to_line};
@@ -97,18 +96,7 @@ pub(super) async fn describe_tool(args: &DescribeArgs, terminal: &Terminal) -> R
         Some(query_tool) => query_tool,
         None => find_tool(&agent, &args.tool)?,
     };
-    let Some(format) = args.format else {
-        return super::print_text(&tool_to_text(&tool, terminal)?);
-    };
-    let (encoded, notes) = encode_tool(&tool, format)?;
-    for note in notes {
-        print_line(format_args!(
-            "{}: {}",
-            terminal.style_stderr(TextRole::Warning, "note"),
-            sanitize(&note.message)
-        ));
-    }
-    super::print_text(&format!("{encoded:#}\n"))
+    super::print_text(&tool_to_text(&tool, terminal)?)
 }
 
 /// Describes a tool for the user.

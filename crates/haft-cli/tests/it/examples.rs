@@ -58,7 +58,6 @@ fn the_log_detective_finds_the_cause_in_200_mb() {
     let bytes: usize = bytes.map(|it| it.parse::<usize>().unwrap()).sum();
     assert!((1..4096).contains(&bytes), "{bytes}: {run}");
     // A second time, with its log, as the test that it is.
-    assert!(dir.path().join("log-detective/tests/baselines/script.yaml.json").exists());
     let tested = run_haft(dir.path(), &["test", "log-detective", "--trust"]);
     assert!(tested.starts_with("exit 0"), "{tested}");
 }

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use insta::assert_snapshot;
 
-use super::support::{haft, run_haft, transcript, write_agent, write_scripted_agent};
+use super::support::{haft, run_haft, transcript, write_agent};
 
 fn make_pipe(path: &Path) {
     assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
@@ -256,22 +256,13 @@ fn other_files_that_are_read_are_refused_as_well() {
     let dir = tempfile::tempdir().unwrap();
     write_agent(dir.path(), "system = 'x'\nprompt = 'Hi'");
     let tests = dir.path().join("a/tests");
-    std::fs::create_dir_all(tests.join("baselines")).unwrap();
+    std::fs::create_dir_all(&tests).unwrap();
     for name in ["a.yaml", "b.json", "c.toml"] {
         make_pipe(&tests.join(name));
         let said = run_haft(dir.path(), &["test", "a"]);
         assert!(said.contains(&format!("`a/tests/{name}` is not a regular file")), "{said}");
         std::fs::remove_file(tests.join(name)).unwrap();
     }
-    std::fs::write(tests.join("a.yaml"), "steps:\n  - say: Hello.").unwrap();
-    make_pipe(&tests.join("baselines/a.yaml.json"));
-    let said = run_haft(dir.path(), &["test", "a"]);
-    assert!(said.contains("`a/tests/baselines/a.yaml.json` is not a regular file"), "{said}");
-    write_scripted_agent(dir.path(), "", "steps:\n  - say: Hello.");
-    assert!(run_haft(dir.path(), &["run", "a", "Hi"]).starts_with("exit 0"));
-    make_pipe(&dir.path().join(".haft/titles.json"));
-    let said = run_haft(dir.path(), &["conversations"]);
-    assert!(said.contains("is not a regular file"), "{said}");
 }
 
 /// `/dev/null` stands for no configuration, so that other files than regular ones are read.

@@ -177,19 +177,7 @@ fn a_list_of_turns_loads_none_of_them() {
 }
 
 #[test]
-fn titles_that_cannot_be_read_are_reported_and_stay() {
-    let dir = tempfile::tempdir().unwrap();
-    write_scripted_agent(dir.path(), "", "steps:\n  - say: Noted.\n");
-    assert!(chat(dir.path(), &[], "hello").starts_with("exit 0"));
-    let file = dir.path().join(".haft/titles.json");
-    std::fs::write(&file, "{").unwrap();
-    let renamed = run_haft(dir.path(), &["conversations", "rename", "last", "Notes"]);
-    assert!(renamed.starts_with("exit 0") && renamed.contains("cannot be read: EOF"), "{renamed}");
-    assert!(file.exists());
-}
-
-#[test]
-fn titles_of_an_earlier_version_are_imported_once() {
+fn conversations_have_the_titles_that_they_were_given() {
     let dir = tempfile::tempdir().unwrap();
     write_scripted_agent(dir.path(), "", "steps:\n  - say: Noted.\n");
     let cli = |words: &[&str]| run_haft(dir.path(), words);
@@ -202,14 +190,11 @@ fn titles_of_an_earlier_version_are_imported_once() {
         line["conversation"].as_str().unwrap().to_owned()
     };
     let (two, one) = (id(2), id(3));
-    let file = dir.path().join(".haft/titles.json");
-    let titles = format!(r#"{{"{one}": "First", "{two}": "", "gone": "x"}}"#);
-    std::fs::write(&file, titles).unwrap();
+    assert!(cli(&["conversations", "rename", &one, "First"]).starts_with("exit 0"));
     let listed = cli(&["conversations"]);
     assert!(listed.contains("1 turn  First") && listed.contains("1 turn  goodbye"), "{listed}");
     assert!(cli(&["conversations", "export", &one]).contains("# First"));
     assert!(cli(&["conversations", "rename", &two, "Second"]).starts_with("exit 0"));
-    assert!(!file.exists() && dir.path().join(".haft/titles.json.imported").exists());
     assert!(cli(&["conversations", "rename", &one, ""]).starts_with("exit 0"));
     let listed = cli(&["conversations"]);
     assert!(listed.contains("1 turn  Second") && listed.contains("1 turn  hello"), "{listed}");

@@ -30,7 +30,6 @@ const COMMANDS: &[(&[&str], Prints)] = &[
     (&["tools", "a"], Results),
     (&["describe", "a", "list"], Results),
     (&["call", "a", "list"], Results),
-    (&["id", "list", "{}"], Results),
     (&["completions", "bash"], Results),
     (&["man"], Results),
     (&["models"], Results),

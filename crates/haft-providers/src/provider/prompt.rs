@@ -30,9 +30,6 @@ use crate::summary::{
 /// is not sent again in every iteration.
 const REJECTED_REPLAY_KEY: &str = "haftRejectedReplay";
 
-/// The key under which earlier versions stored a record number instead, which another process may count differently.
-const REPLAYS_BEFORE_KEY: &str = "haftReplaysBefore";
-
 /// The key of the stash under which what was left out is stored, by dialect.
 const OMISSIONS_KEY: &str = "haftOmissions";
 
@@ -237,10 +234,7 @@ impl<D: Dialect> Provider<D> {
     fn first_replayable(&self, ctx: &StepContext) -> u64 {
         let stash = ctx.dispatch().stash();
         let rejected: Option<String> = stash.get_as(self.rejected_replay_key()).ok().flatten();
-        let Some(rejected) = rejected else {
-            let before = format!("{REPLAYS_BEFORE_KEY}.{}", self.state.dialect.stash_key());
-            return stash.get_as(before).ok().flatten().unwrap_or(0);
-        };
+        let Some(rejected) = rejected else { return 0 };
         let thoughts = ctx.dispatch().turn().thoughts().numbered().into_iter();
         let last = thoughts.rev().find(|(_, thought)| thought.id().as_str() == rejected);
         last.map_or(0, |(number, _)| number.saturating_add(1))

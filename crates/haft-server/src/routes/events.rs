@@ -91,7 +91,7 @@ pub(super) async fn follow_turn(
     let id = parse_turn(&turn)?;
     let read = shared.read_stored_turn(&id).await?;
     let detail = read.to_detail(read.row_page(&range), shared.actions(&read), shared.now());
-    let feed = shared.feeds.follow(Arc::clone(&shared) as _, &id, &read);
+    let feed = shared.follow(&id, &read);
     let last = headers.get("last-event-id").and_then(|it| it.to_str().ok()).map(str::to_owned);
     let task = move |sender: EventSender| async move {
         let resumed = last.as_deref().and_then(|last| feed.position_after(last));

@@ -78,7 +78,7 @@ pub(crate) struct TurnRow {
     /// The code of the error that it ended with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) error_code: Option<String>,
-    /// What is known once the turn itself was read. `/turns/{turn}/facts` reads it.
+    /// What only the turn itself says; lists do not read it. `/turns/{turn}/facts` does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) facts: Option<TurnFacts>,
 }

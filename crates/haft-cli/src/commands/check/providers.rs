@@ -1,14 +1,16 @@
 //! Checks the tools against the limits of the providers.
 
-use haft::providers::Dialect;
+use haft::Tool;
+use haft::providers::dialect::{Dialect, EncodeError, ModelRequest, RequestNote};
 use haft::providers::dialects::anthropic_messages::AnthropicMessages;
 use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::providers::dialects::openai_responses::OpenAiResponses;
+use haft::providers::prompt::{OfferedTool, Prompt};
 use haft::providers::wire_names::WireNames;
+use serde_json::Map;
 
 use super::Findings;
 use crate::agent::Agent;
-use crate::commands::tool_encoding::encode_request;
 use crate::user_error::UserError;
 
 /// Maximum number of tools in a request to OpenAI.
@@ -45,12 +47,24 @@ pub(super) fn check_providers(agent: &Agent, findings: &mut Findings) {
 
 /// Encodes the tools in a dialect. What the dialect cannot express becomes a warning.
 fn check_encoding<D: Dialect>(provider: &str, dialect: &D, agent: &Agent, findings: &mut Findings) {
-    match encode_request(dialect, &agent.tools) {
-        Ok((_, notes)) => {
+    match find_notes(dialect, &agent.tools) {
+        Ok(notes) => {
             for note in notes {
                 findings.add_warning(format!("{provider}: {}", note.message));
             }
         }
         Err(error) => findings.add_error(UserError::new(format!("{provider}: {error}"))),
     }
+}
+
+/// What a dialect cannot express of the schemas of these tools.
+fn find_notes(dialect: &impl Dialect, tools: &[Tool]) -> Result<Vec<RequestNote>, EncodeError> {
+    let names = WireNames::new(tools.iter().map(|tool| tool.name().as_str()));
+    let mut prompt = Prompt::default();
+    let offered =
+        |tool: &Tool| OfferedTool::new(names.wire_name(tool.name().as_str()), tool.clone());
+    prompt.tools.extend(tools.iter().map(offered));
+    let encoded = dialect.encode_request(&ModelRequest::new("model", &prompt, &Map::new()))?;
+    let notes = encoded.notes.into_iter();
+    Ok(notes.filter(|note| note.topic.is_about_tool_schema()).collect())
 }

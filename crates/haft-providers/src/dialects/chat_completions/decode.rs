@@ -70,7 +70,7 @@ impl ChatDecoder {
             let finish = match reason {
                 _ if self.refused => Some(FinishReason::Refused),
                 "stop" => Some(FinishReason::Stop),
-                "tool_calls" | "function_call" => Some(FinishReason::ToolCalls),
+                "tool_calls" => Some(FinishReason::ToolCalls),
                 "length" => Some(FinishReason::Length),
                 "content_filter" => Some(FinishReason::Filtered),
                 _ => None,
@@ -97,13 +97,7 @@ impl ChatDecoder {
             self.refused = true;
             report(GenerationEvent::TextDelta(text));
         }
-        for call in delta.tool_calls.iter().flatten() {
-            self.decode_call(call, report)?;
-        }
-        match &delta.function_call {
-            Some(function) => self.decode_call(&CallDelta::legacy(function), report),
-            None => Ok(()),
-        }
+        delta.tool_calls.iter().flatten().try_for_each(|call| self.decode_call(call, report))
     }
 
     fn decode_call(&mut self, call: &CallDelta<'_>, report: Report<'_>) -> Result<(), DecodeError> {

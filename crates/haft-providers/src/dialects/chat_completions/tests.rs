@@ -166,9 +166,6 @@ fn calls_of_all_who_speak_the_dialect() {
         finish("tool_calls"),
     ]);
     assert_eq!(all, expected(&[("", "get_weather", "{}")]));
-    // As it was before there were tools.
-    let legacy = delta(json!({ "function_call": { "name": "f", "arguments": "{}" } }));
-    assert_eq!(calls(&[legacy, finish("function_call")]), expected(&[("", "f", "{}")]));
 }
 
 #[test]
@@ -318,8 +315,6 @@ fn every_option_is_accepted_and_refused_as_it_should() {
     let accepted = [
         ("audio", json!({ "voice": "alloy", "format": "wav" })),
         ("frequency_penalty", json!(-2)),
-        ("function_call", json!({ "name": "f" })),
-        ("functions", json!([{ "name": "f" }])),
         ("logit_bias", json!({ "5": -100 })),
         ("logprobs", json!(true)),
         ("max_completion_tokens", json!(1)),
@@ -361,7 +356,6 @@ fn every_option_is_accepted_and_refused_as_it_should() {
     let refused = [
         ("audio", json!({ "voice": "alloy" })),
         ("frequency_penalty", json!(2.1)),
-        ("functions", json!([])),
         ("logit_bias", json!({ "5": "x" })),
         ("logprobs", json!("true")),
         ("max_completion_tokens", json!(0)),

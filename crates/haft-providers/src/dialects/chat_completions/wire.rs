@@ -129,7 +129,6 @@ pub(super) struct Delta<'a> {
     pub(super) reasoning: LenientText<'a>,
     pub(super) reasoning_content: LenientText<'a>,
     pub(super) tool_calls: Option<Vec<CallDelta<'a>>>,
-    pub(super) function_call: Option<Box<FunctionDelta<'a>>>,
 }
 
 impl<'a> Chunk<'a> {
@@ -173,7 +172,6 @@ enum Key {
     Reasoning,
     ReasoningContent,
     ToolCalls,
-    FunctionCall,
     #[serde(other)]
     Other,
 }
@@ -243,7 +241,6 @@ impl<'de> ReadField<'de> for Delta<'de> {
             Key::Reasoning => self.reasoning = map.next_value()?,
             Key::ReasoningContent => self.reasoning_content = map.next_value()?,
             Key::ToolCalls => self.tool_calls = map.next_value()?,
-            Key::FunctionCall => self.function_call = map.next_value()?,
             _ => skip_value(map)?,
         }
         Ok(())
@@ -305,7 +302,7 @@ pub(super) struct CallDelta<'a> {
     pub(super) extra_content: Option<Value>,
 }
 
-#[derive(Clone, Deserialize)]
+#[derive(Deserialize)]
 pub(super) struct FunctionDelta<'a> {
     #[serde(default, borrow)]
     pub(super) name: LenientText<'a>,
@@ -315,11 +312,6 @@ pub(super) struct FunctionDelta<'a> {
 }
 
 impl<'a> CallDelta<'a> {
-    /// The only call that a response of the legacy API can have.
-    pub(super) fn legacy(function: &FunctionDelta<'a>) -> Self {
-        Self { index: Some(0), function: Some(function.clone()), ..Self::default() }
-    }
-
     pub(super) const fn function(&self) -> Option<&FunctionDelta<'a>> {
         self.function.as_ref()
     }
