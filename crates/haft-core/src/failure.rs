@@ -3,8 +3,13 @@
 #[cfg(test)]
 mod tests;
 
+use std::any::Any;
 use std::error::Error;
 use std::fmt;
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::task::Poll;
 
 /// Longest message a failing handler can show to the model, in bytes.
 const MAX_MESSAGE: usize = 4096;
@@ -158,6 +163,26 @@ impl PanicError {
     pub fn new(message: impl Into<String>) -> Self {
         Self { message: bounded_message(message.into()) }
     }
+
+    /// Awaits work whose panic is an error. After a panic the work is not polled again.
+    ///
+    /// # Errors
+    ///
+    /// The work panicked.
+    pub async fn catch<T>(work: impl Future<Output = T>) -> Result<T, Self> {
+        let mut work = pin!(work);
+        poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx))) {
+            Ok(polled) => polled.map(Ok),
+            Err(panic) => Poll::Ready(Err(Self::new(panic_text(panic.as_ref())))),
+        })
+        .await
+    }
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&'static str>().map(|it| (*it).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a panic without a message".to_owned())
 }
 
 /// The text of an error and of its causes, from the outermost to the innermost, separated by `: `. A cause that its

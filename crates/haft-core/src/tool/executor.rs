@@ -1,22 +1,15 @@
 //! The only caller of handlers.
 
-use std::any::Any;
 use std::future::Future;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::pin::pin;
 use std::time::Duration;
 
-use super::handler::HandlerFuture;
-use super::{Tool, ToolError, ToolFailure, ToolOutput};
-use crate::BoxFuture;
+use super::{Tool, ToolError, ToolOutput};
 use crate::call::{CallId, RecordId};
-use crate::clock::{ClockReading, Timestamp};
+use crate::clock::Timestamp;
 use crate::error::Coded;
-use crate::event::{
-    EventKind, LogLevel, ScopedFuture, WorkScopes, listed_changes, listed_problems,
-};
-use crate::failure::{PanicError, bounded_message};
+use crate::event::{EventKind, LogLevel, WorkScopes, listed_changes, listed_problems};
+use crate::failure::PanicError;
 use crate::json::Document;
 use crate::schema::args::{Args, RawArgs};
 use crate::schema::{AcceptedArgs, Change, Problem, Problems};
@@ -74,39 +67,10 @@ pub struct Invocation {
 #[must_use = "the handler has not run"]
 pub struct AcceptedCall {
     executor: ToolExecutor,
-    validated: ValidatedCall,
-    accepted: AcceptedArgs,
-}
-
-/// A call before its handler.
-#[derive(Debug)]
-struct ValidatedCall {
     raw: RawArgs,
     call_id: CallId,
     ordinal: u32,
-    began: ClockReading,
-}
-
-/// How a handler ended.
-struct HandlerEnd {
-    outcome: Result<ToolOutput, ToolError>,
-    duration: Duration,
-}
-
-impl AcceptedCall {
-    /// The arguments that the handler will get.
-    #[must_use]
-    pub fn args(&self) -> &Args {
-        &self.accepted.args
-    }
-
-    /// Runs the handler with these very arguments; the call begins now.
-    pub async fn run(mut self) -> Invocation {
-        self.validated.began = self.executor.ctx.clock().read();
-        let accepted = Ok(self.accepted);
-        let end = self.executor.run_handler(&self.validated, &accepted).await;
-        self.executor.invocation(self.validated, accepted, end)
-    }
+    accepted: AcceptedArgs,
 }
 
 impl ToolExecutor {
@@ -131,13 +95,19 @@ impl ToolExecutor {
     /// 4. run the handler; errors and panics end the call as a failure
     /// 5. observe `toolExecutionEnd`, with the same call id
     ///
-    /// To run a call on a task of its own, move a clone of the executor there.
+    /// [`accept`](Self::accept) makes the first two steps, and [`AcceptedCall::run`] the others. To run a call on a task
+    /// of its own, move a clone of the executor there.
     pub fn call<A: Into<RawArgs>>(
         &self,
         args: A,
     ) -> impl Future<Output = Invocation> + Send + use<'_, A> {
         let raw = args.into();
-        self.call_raw(raw)
+        async move {
+            match self.accept(raw).await {
+                Ok(accepted) => accepted.run().await,
+                Err(refused) => *refused,
+            }
+        }
     }
 
     /// The first half of a call: validates the arguments and stops before the handler, so that
@@ -147,264 +117,132 @@ impl ToolExecutor {
     ///
     /// The call that ended because its arguments were refused.
     pub async fn accept(&self, args: impl Into<RawArgs>) -> Result<AcceptedCall, Box<Invocation>> {
-        let (validated, accepted) = self.check_args(args.into());
-        match self.run_validators(accepted).await {
-            Ok(accepted) => Ok(AcceptedCall { executor: self.clone(), validated, accepted }),
-            Err(problems) => {
-                let refused = Err(problems);
-                let end = self.run_handler(&validated, &refused).await;
-                Err(Box::new(self.invocation(validated, refused, end)))
-            }
-        }
-    }
-
-    async fn call_raw(&self, raw: RawArgs) -> Invocation {
-        let (validated, mut accepted) = self.check_args(raw);
-        if !self.tool.0.validators.is_empty() {
-            accepted = Box::pin(self.run_validators(accepted)).await;
-        }
-        let end = self.run_handler(&validated, &accepted).await;
-        self.invocation(validated, accepted, end)
-    }
-
-    /// Validates the arguments by the schema.
-    fn check_args(&self, raw: RawArgs) -> (ValidatedCall, Result<AcceptedArgs, Problems>) {
-        let Self { tool, ctx, .. } = self;
+        let Self { tool, ctx, place } = self;
+        let raw = args.into();
         let began = ctx.clock().read();
-        let (call_id, duplicates) = match self.place {
+        let (call_id, duplicates) = match place {
             // The id was computed when the call was requested, from the arguments that the model proposed.
             Some((record, _)) => (record.call_id(), raw.has_duplicates()),
             None => raw.call_id_and_duplicates(tool.name().as_str()),
         };
-        let ordinal = self.place.map_or_else(|| ctx.next_ordinal(), |(_, ordinal)| ordinal);
-        let accepted = self.check(&raw, duplicates);
-        (ValidatedCall { raw, call_id, ordinal, began }, accepted)
-    }
-
-    /// Lets the validators of the tool look at arguments that the schema accepts.
-    async fn run_validators(
-        &self,
-        accepted: Result<AcceptedArgs, Problems>,
-    ) -> Result<AcceptedArgs, Problems> {
-        let Self { tool, ctx, .. } = self;
-        if !tool.0.validators.is_empty()
-            && let Ok(AcceptedArgs { args, .. }) = &accepted
-        {
-            let checked = Guarded(Box::pin(tool.validators_accept(args))).await;
-            checked.unwrap_or_else(|panic| report_validator_panic(ctx, panic.as_ref()))?;
-        }
-        accepted
-    }
-
-    /// Runs the handler, unless the arguments were refused, and tells observers. What it works on is borrowed, so that
-    /// nothing is copied into the future.
-    async fn run_handler(
-        &self,
-        validated: &ValidatedCall,
-        accepted: &Result<AcceptedArgs, Problems>,
-    ) -> HandlerEnd {
-        let ended = self.start_handler(validated, accepted).await;
-        let outcome = ended.unwrap_or_else(|caught| self.execution(validated).outcome(caught));
-        let ended = self.ctx.clock().monotonic();
-        let duration = ended.saturating_sub(validated.began.monotonic);
-        self.execution(validated).emit_ended(&outcome, validated.began.wall, duration);
-        HandlerEnd { outcome, duration }
-    }
-
-    /// Tells observers that the handler starts, and runs it or the part of it before its first await. Nothing starts if
-    /// the arguments were refused.
-    fn start_handler(
-        &self,
-        validated: &ValidatedCall,
-        accepted: &Result<AcceptedArgs, Problems>,
-    ) -> StartedHandler {
-        let execution = self.execution(validated);
-        let accepted = match accepted {
-            Ok(accepted) => accepted,
-            Err(problems) => return StartedHandler::ended(Err(execution.rejection(problems))),
-        };
-        let scopes = execution.emit_started(accepted, validated.began.wall);
-        match scopes.run(|| execution.run(&accepted.args)) {
-            Ok(HandlerFuture::Ready(result)) => {
-                StartedHandler::ended(execution.outcome(Ok(result)))
+        let ordinal = place.map_or_else(|| ctx.next_ordinal(), |(_, ordinal)| ordinal);
+        let problems = match self.check_args(&raw, duplicates).await {
+            Ok(accepted) => {
+                let executor = self.clone();
+                return Ok(AcceptedCall { executor, raw, call_id, ordinal, accepted });
             }
-            Ok(HandlerFuture::Running(future)) => {
-                StartedHandler::Running(Guarded(scopes.wrap(future)))
-            }
-            Err(error) => StartedHandler::ended(Err(error)),
-        }
-    }
-
-    fn execution<'c>(&'c self, validated: &'c ValidatedCall) -> CallExecution<'c> {
-        CallExecution { executor: self, validated }
-    }
-
-    fn invocation(
-        &self,
-        validated: ValidatedCall,
-        accepted: Result<AcceptedArgs, Problems>,
-        end: HandlerEnd,
-    ) -> Invocation {
-        let ValidatedCall { raw, call_id, ordinal, began } = validated;
-        let (accepted, changes) = match accepted {
-            Ok(AcceptedArgs { args, changes }) => (Some(args), changes),
-            Err(_) => (None, Vec::new()),
+            Err(problems) => problems,
         };
-        let (tool, started_at, HandlerEnd { outcome, duration }) =
-            (self.tool.clone(), began.wall, end);
-        Invocation { tool, call_id, ordinal, raw, accepted, changes, outcome, started_at, duration }
+        ctx.emit_with(|| EventKind::ToolExecutionRejected {
+            tool_name: tool.name().clone(),
+            call_id,
+            problems: listed_problems(&problems),
+        });
+        Err(Box::new(Invocation {
+            tool: tool.clone(),
+            call_id,
+            ordinal,
+            raw,
+            accepted: None,
+            changes: Vec::new(),
+            outcome: Err(ToolError::InvalidArgs { tool: tool.name().to_string(), problems }),
+            started_at: began.wall,
+            duration: ctx.clock().monotonic().saturating_sub(began.monotonic),
+        }))
     }
 
-    fn check(&self, raw: &RawArgs, duplicates: bool) -> Result<AcceptedArgs, Problems> {
+    /// Validates the arguments by the schema, and then by the validators of the tool.
+    async fn check_args(&self, raw: &RawArgs, duplicates: bool) -> Result<AcceptedArgs, Problems> {
         let duplicate =
             if duplicates { raw.document().and_then(Document::duplicate_key) } else { None };
         let (tool, name) = (&self.tool, self.tool.name().as_str());
-        tool.input_schema().accept_checked(name, raw, tool.strictness(), duplicate)
+        let schema = tool.input_schema();
+        let accepted = schema.accept_checked(name, raw, tool.strictness(), duplicate)?;
+        if !tool.0.validators.is_empty() {
+            let checked = PanicError::catch(tool.validators_accept(&accepted.args)).await;
+            checked.unwrap_or_else(|panic| self.refuse_unchecked(&panic))?;
+        }
+        Ok(accepted)
+    }
+
+    /// Refuses arguments whose validator panicked: they were not checked.
+    fn refuse_unchecked(&self, panic: &PanicError) -> Result<(), Problems> {
+        self.ctx.log(LogLevel::Error, "validator-panicked", &panic.message, None);
+        Err(Problem::new("", "arguments that the tool can check; its own check failed").into())
     }
 }
 
-/// The call that a handler works on, borrowed: a handler that takes no context costs none.
-#[derive(Clone, Copy)]
-pub(super) struct CallExecution<'c> {
-    executor: &'c ToolExecutor,
-    validated: &'c ValidatedCall,
-}
-
-impl CallExecution<'_> {
-    /// The context that the handler receives.
-    pub(super) fn context(self) -> DispatchContext {
-        let ToolExecutor { tool, ctx, place } = self.executor;
-        let ValidatedCall { call_id, ordinal, .. } = *self.validated;
-        let record = place.map(|(record, _)| record);
-        ctx.for_call(CallScope { call_id, record, ordinal, tool: tool.clone() })
+impl AcceptedCall {
+    /// The arguments that the handler will get.
+    #[must_use]
+    pub fn args(&self) -> &Args {
+        &self.accepted.args
     }
 
-    /// Runs the handler, or the part of it before its first await.
-    fn run(self, args: &Args) -> Result<HandlerFuture, ToolError> {
-        if let Some(reason) = self.executor.ctx.cancellation().reason() {
-            return Err(ToolError::Cancelled { tool: self.name(), reason });
-        }
-        // Making the future runs the body of a handler that is not async, so it is guarded too.
-        catch_unwind(AssertUnwindSafe(|| self.executor.tool.0.handler.run(args, self)))
-            .map_err(|panic| self.panic_error(panic.as_ref()))
-    }
-
-    fn outcome(self, result: Caught) -> Result<ToolOutput, ToolError> {
-        match result {
-            Ok(Ok(output)) => Ok(output),
-            Ok(Err(failure)) => Err(ToolError::Downstream { tool: self.name(), failure }),
-            Err(panic) => Err(self.panic_error(panic.as_ref())),
-        }
-    }
-
-    fn panic_error(self, panic: &(dyn Any + Send)) -> ToolError {
-        ToolError::Panicked { tool: self.name(), panic: PanicError::new(panic_text(panic)) }
-    }
-
-    fn rejection(self, problems: &Problems) -> ToolError {
-        ToolError::InvalidArgs { tool: self.name(), problems: problems.clone() }
-    }
-
-    fn name(self) -> String {
-        self.executor.tool.name().to_string()
-    }
-
-    fn emit_started(self, accepted: &AcceptedArgs, started_at: Timestamp) -> WorkScopes {
-        let Self { executor: ToolExecutor { tool, ctx, .. }, validated } = self;
-        ctx.emit_start(|| {
-            let (changes, changes_left_out) = listed_changes(&accepted.changes);
+    /// Runs the handler with these very arguments, and tells observers; the call begins now.
+    pub async fn run(self) -> Invocation {
+        let ToolExecutor { tool, ctx, .. } = &self.executor;
+        let call_id = self.call_id;
+        let began = ctx.clock().read();
+        let scopes = ctx.emit_start(|| {
+            let (changes, changes_left_out) = listed_changes(&self.accepted.changes);
             EventKind::ToolExecutionStart {
                 tool_name: tool.name().clone(),
-                call_id: validated.call_id,
-                args: (&accepted.args).into(),
+                call_id,
+                args: self.args().into(),
                 changes,
                 changes_left_out,
-                started_at,
+                started_at: began.wall,
             }
-        })
-    }
-
-    fn emit_ended(
-        self,
-        outcome: &Result<ToolOutput, ToolError>,
-        started_at: Timestamp,
-        duration: Duration,
-    ) {
-        let Self { executor: ToolExecutor { tool, ctx, .. }, validated } = self;
-        let (tool_name, call_id) = (|| tool.name().clone(), validated.call_id);
-        ctx.emit_with(|| match outcome {
-            Err(ToolError::InvalidArgs { problems, .. }) => EventKind::ToolExecutionRejected {
-                tool_name: tool_name(),
-                call_id,
-                problems: listed_problems(problems),
-            },
-            outcome => EventKind::ToolExecutionEnd {
-                tool_name: tool_name(),
-                call_id,
-                started_at,
-                duration,
-                is_error: outcome.is_err(),
-                error: outcome.as_ref().err().map(Coded::code),
-                cause: outcome.as_ref().err().and_then(ToolError::operator_cause).map(Into::into),
-            },
         });
-    }
-}
-
-/// A handler that has started. Returns how the call ended if that is known, and else what the handler returned.
-///
-/// A future of its own, because an async function that looks at what it awaits holds that twice.
-enum StartedHandler {
-    /// The end of the call, until it is taken: a handler that is not async has run, and one that is refused never will.
-    Ended(Option<Result<ToolOutput, ToolError>>),
-    Running(Guarded<ScopedFuture<BoxFuture<'static, Result<ToolOutput, ToolFailure>>>>),
-}
-
-impl StartedHandler {
-    fn ended(outcome: Result<ToolOutput, ToolError>) -> Self {
-        Self::Ended(Some(outcome))
-    }
-}
-
-impl Future for StartedHandler {
-    type Output = Result<Result<ToolOutput, ToolError>, Caught>;
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        match self.get_mut() {
-            Self::Ended(outcome) => outcome.take().map_or(Poll::Pending, |it| Poll::Ready(Ok(it))),
-            Self::Running(work) => Pin::new(work).poll(cx).map(Err),
+        let outcome = self.run_handler(scopes).await;
+        let duration = ctx.clock().monotonic().saturating_sub(began.monotonic);
+        ctx.emit_with(|| {
+            let error = outcome.as_ref().err();
+            EventKind::ToolExecutionEnd {
+                tool_name: tool.name().clone(),
+                call_id,
+                started_at: began.wall,
+                duration,
+                is_error: error.is_some(),
+                error: error.map(Coded::code),
+                cause: error.and_then(ToolError::operator_cause).map(Into::into),
+            }
+        });
+        let Self { executor, raw, ordinal, accepted, .. } = self;
+        Invocation {
+            tool: executor.tool,
+            call_id,
+            ordinal,
+            raw,
+            accepted: Some(accepted.args),
+            changes: accepted.changes,
+            outcome,
+            started_at: began.wall,
+            duration,
         }
     }
-}
 
-type Panic = Box<dyn Any + Send>;
-type Caught = Result<Result<ToolOutput, ToolFailure>, Panic>;
-
-/// A future of the tool's author whose panics are values. After a panic it is not polled again.
-struct Guarded<F>(F);
-
-impl<F: Future + Unpin> Future for Guarded<F> {
-    type Output = Result<F::Output, Panic>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let future = Pin::new(&mut self.0);
-        match catch_unwind(AssertUnwindSafe(|| future.poll(cx))) {
-            Ok(Poll::Pending) => Poll::Pending,
-            Ok(Poll::Ready(result)) => Poll::Ready(Ok(result)),
-            Err(panic) => Poll::Ready(Err(panic)),
+    async fn run_handler(&self, scopes: WorkScopes) -> Result<ToolOutput, ToolError> {
+        let tool = &self.executor.tool;
+        let name = || tool.name().to_string();
+        if let Some(reason) = self.executor.ctx.cancellation().reason() {
+            return Err(ToolError::Cancelled { tool: name(), reason });
+        }
+        // The handler is called inside of the guard and of the scopes: one that is not async does its work then.
+        let handling = pin!(async { tool.0.handler.run(self).await });
+        match PanicError::catch(scopes.wrap(handling)).await {
+            Ok(Ok(output)) => Ok(output),
+            Ok(Err(failure)) => Err(ToolError::Downstream { tool: name(), failure }),
+            Err(panic) => Err(ToolError::Panicked { tool: name(), panic }),
         }
     }
-}
 
-/// Handles a validator that panicked: the arguments were not checked, so that they are refused.
-fn report_validator_panic(ctx: &DispatchContext, panic: &(dyn Any + Send)) -> Result<(), Problems> {
-    let panic = bounded_message(panic_text(panic));
-    ctx.log(LogLevel::Error, "validator-panicked", &panic, None);
-    Err(Problem::new("", "arguments that the tool can check; its own check failed").into())
-}
-
-fn panic_text(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&'static str>().map(|it| (*it).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "a panic without a message".to_owned())
+    /// The context that the handler receives.
+    pub(super) fn context(&self) -> DispatchContext {
+        let ToolExecutor { tool, ctx, place } = &self.executor;
+        let record = place.map(|(record, _)| record);
+        let Self { call_id, ordinal, .. } = *self;
+        ctx.for_call(CallScope { call_id, record, ordinal, tool: tool.clone() })
+    }
 }

@@ -4,34 +4,28 @@ use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
-use super::executor::CallExecution;
-use super::{IntoToolOutput, ToolFailure, ToolOutput};
+use super::{AcceptedCall, IntoToolOutput, ToolFailure, ToolOutput};
 use crate::BoxFuture;
-use crate::schema::args::{Args, FromArgs};
+use crate::schema::args::{Args, DecodeError, FromArgs};
 use crate::schema::{InputSchema, SchemaFault, object};
 use crate::tool::context::DispatchContext;
 
-/// What a handler returns inside. One that is not async has run already, and costs no allocation.
-pub(super) enum HandlerFuture {
-    Ready(Result<ToolOutput, ToolFailure>),
-    Running(BoxFuture<'static, Result<ToolOutput, ToolFailure>>),
+/// What a handler does for one call. One that is not async has done it already.
+type HandlerFuture = BoxFuture<'static, Result<ToolOutput, ToolFailure>>;
+
+fn ready<R: IntoToolOutput>(output: R) -> HandlerFuture {
+    Box::pin(std::future::ready(output.into_tool_output()))
 }
 
-impl HandlerFuture {
-    fn ready<R: IntoToolOutput>(output: R) -> Self {
-        Self::Ready(output.into_tool_output())
-    }
-
-    fn running<R: IntoToolOutput>(future: impl Future<Output = R> + Send + 'static) -> Self {
-        Self::Running(Box::pin(async move { future.await.into_tool_output() }))
-    }
-
-    fn failed(error: crate::schema::args::DecodeError) -> Self {
-        Self::ready(Err::<(), _>(error))
-    }
+fn running<R: IntoToolOutput>(future: impl Future<Output = R> + Send + 'static) -> HandlerFuture {
+    Box::pin(async move { future.await.into_tool_output() })
 }
 
-type HandlerFn = dyn Fn(&Args, CallExecution<'_>) -> HandlerFuture + Send + Sync;
+fn failed(error: DecodeError) -> HandlerFuture {
+    ready(Err::<(), _>(error))
+}
+
+type HandlerFn = dyn Fn(&AcceptedCall) -> HandlerFuture + Send + Sync;
 
 /// A handler with its signature forgotten. Only the executor calls it.
 #[derive(Clone)]
@@ -47,7 +41,7 @@ pub struct Handler {
 
 impl Handler {
     fn new<A: FromArgs>(
-        run: impl Fn(&Args, CallExecution<'_>) -> HandlerFuture + Send + Sync + 'static,
+        run: impl Fn(&AcceptedCall) -> HandlerFuture + Send + Sync + 'static,
     ) -> Self {
         let (run, input) = (Arc::new(run), A::input_schema());
         Self { run, input, blocks: false, is_large: false, takes_nothing: false }
@@ -64,7 +58,7 @@ impl Handler {
 
     /// A handler that is not async.
     fn blocking<A: FromArgs>(
-        run: impl Fn(&Args, CallExecution<'_>) -> HandlerFuture + Send + Sync + 'static,
+        run: impl Fn(&AcceptedCall) -> HandlerFuture + Send + Sync + 'static,
     ) -> Self {
         Self { blocks: true, ..Self::new::<A>(run) }
     }
@@ -87,8 +81,8 @@ impl Handler {
         self.input.take()
     }
 
-    pub(super) fn run(&self, args: &Args, scope: CallExecution<'_>) -> HandlerFuture {
-        (self.run)(args, scope)
+    pub(super) fn run(&self, call: &AcceptedCall) -> HandlerFuture {
+        (self.run)(call)
     }
 }
 
@@ -178,7 +172,7 @@ impl FromArgs for NoArgs {
         Some(InputSchema::new(object()))
     }
 
-    fn from_args(_: &Args) -> Result<Self, crate::schema::args::DecodeError> {
+    fn from_args(_: &Args) -> Result<Self, DecodeError> {
         Ok(Self)
     }
 }
@@ -189,9 +183,7 @@ where
     R: IntoToolOutput,
 {
     fn into_handler(self) -> Handler {
-        Handler::blocking::<NoArgs>(move |_, _| HandlerFuture::ready(self()))
-            .without_args()
-            .returning::<R>()
+        Handler::blocking::<NoArgs>(move |_| ready(self())).without_args().returning::<R>()
     }
 }
 
@@ -202,9 +194,7 @@ where
     R: IntoToolOutput + 'static,
 {
     fn into_handler(self) -> Handler {
-        Handler::new::<NoArgs>(move |_, _| HandlerFuture::running(self.clone()()))
-            .without_args()
-            .returning::<R>()
+        Handler::new::<NoArgs>(move |_| running(self.clone()())).without_args().returning::<R>()
     }
 }
 
@@ -215,9 +205,9 @@ where
     R: IntoToolOutput,
 {
     fn into_handler(self) -> Handler {
-        Handler::blocking::<A>(move |args, _| match A::from_args(args) {
-            Ok(args) => HandlerFuture::ready(self(args)),
-            Err(error) => HandlerFuture::failed(error),
+        Handler::blocking::<A>(move |call| match A::from_args(call.args()) {
+            Ok(args) => ready(self(args)),
+            Err(error) => failed(error),
         })
         .returning::<R>()
     }
@@ -231,9 +221,9 @@ where
     R: IntoToolOutput + 'static,
 {
     fn into_handler(self) -> Handler {
-        Handler::new::<A>(move |args, _| match A::from_args(args) {
-            Ok(args) => HandlerFuture::running(self.clone()(args)),
-            Err(error) => HandlerFuture::failed(error),
+        Handler::new::<A>(move |call| match A::from_args(call.args()) {
+            Ok(args) => running(self.clone()(args)),
+            Err(error) => failed(error),
         })
         .returning::<R>()
     }
@@ -246,9 +236,9 @@ where
     R: IntoToolOutput,
 {
     fn into_handler(self) -> Handler {
-        Handler::blocking::<A>(move |args, scope| match A::from_args(args) {
-            Ok(args) => HandlerFuture::ready(self(args, &scope.context())),
-            Err(error) => HandlerFuture::failed(error),
+        Handler::blocking::<A>(move |call| match A::from_args(call.args()) {
+            Ok(args) => ready(self(args, &call.context())),
+            Err(error) => failed(error),
         })
         .returning::<R>()
     }
@@ -262,9 +252,9 @@ where
     R: IntoToolOutput + 'static,
 {
     fn into_handler(self) -> Handler {
-        Handler::new::<A>(move |args, scope| match A::from_args(args) {
-            Ok(args) => HandlerFuture::running(self.clone()(args, scope.context())),
-            Err(error) => HandlerFuture::failed(error),
+        Handler::new::<A>(move |call| match A::from_args(call.args()) {
+            Ok(args) => running(self.clone()(args, call.context())),
+            Err(error) => failed(error),
         })
         .returning::<R>()
     }
@@ -290,14 +280,12 @@ where
     A: FromArgs,
 {
     fn into_handler(self) -> Handler {
-        Handler::new::<A>(move |args, scope| match A::from_args(args) {
+        Handler::new::<A>(move |call| match A::from_args(call.args()) {
             Ok(args) => {
-                let (run, ctx) = (self.clone(), scope.context());
-                HandlerFuture::Running(Box::pin(
-                    async move { run(args, &ctx).await.into_tool_output() },
-                ))
+                let (run, ctx) = (self.clone(), call.context());
+                Box::pin(async move { run(args, &ctx).await.into_tool_output() })
             }
-            Err(error) => HandlerFuture::failed(error),
+            Err(error) => failed(error),
         })
         .returning::<<<F as Borrowing<'static, A>>::Future as Future>::Output>()
     }

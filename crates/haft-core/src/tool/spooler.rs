@@ -104,27 +104,6 @@ impl Spooler {
         }
     }
 
-    /// Ends a requested call whose result is short text, which needs no store. Gives both back if it is not.
-    ///
-    /// # Errors
-    ///
-    /// The call and what its tool did, for [`complete_call`](Self::complete_call).
-    pub fn complete_small_call(
-        &self,
-        requested: ToolCall,
-        mut done: Invocation,
-    ) -> Result<ToolCall, Box<(ToolCall, Invocation)>> {
-        match &mut done.outcome {
-            Ok(ToolOutput::Text(text)) if self.is_small(text) => {
-                let text = std::mem::take(text);
-                let mut call = requested.complete(&done);
-                call.results = Some(ToolResults::Text(text));
-                Ok(call)
-            }
-            _ => Err(Box::new((requested, done))),
-        }
-    }
-
     /// Whether text is shown to the model as it is.
     fn is_small(&self, text: &str) -> bool {
         text.is_empty() || text.len() < self.options.inline_below

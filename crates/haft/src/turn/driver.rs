@@ -19,13 +19,14 @@ use haft_core::clock::Timestamp;
 use haft_core::context::{DispatchContext, DispatchContextBuilder};
 use haft_core::event::WorkScopes;
 use haft_core::store::{Lease, MemoryScope, TurnId};
+use haft_core::tool::PanicError;
 use haft_core::usage::Usage;
 
 pub(super) use self::create::{PreparedTurn, create_turn, enqueue_turn, prepare_turn};
 pub(super) use self::resume::{
     load_turn, restore_history, restore_records, resume_turn, run_claimed_turn, run_next_turn,
 };
-use super::deadline::WaitBounds;
+use super::deadline::{WaitError, with_deadline};
 use super::journal::RequestHistory;
 use super::log::TurnLog;
 use super::query_tools::QueryTools;
@@ -157,10 +158,17 @@ impl TurnDriver {
         })
     }
 
-    /// What bounds a wait of the driver that may take so long from now on.
-    fn wait_bounds(&self, time: Duration, grace: Duration) -> WaitBounds<'_> {
-        let SharedTurn { watch, timer, .. } = &*self.shared;
-        let cancellation = self.ctx.cancellation();
-        WaitBounds { watch, timer, limit: watch.worked() + time, cancellation, grace }
+    /// Awaits code of the program for so much working time. Its panics are errors.
+    async fn within<T>(
+        &self,
+        limit: Duration,
+        work: impl Future<Output = T>,
+    ) -> Result<T, WaitError> {
+        let watch = &self.shared.watch;
+        let deadline = watch.reached(watch.worked().saturating_add(limit));
+        let grace = self.runner.deadlines.grace;
+        let work = PanicError::catch(work);
+        let ended = with_deadline(work, deadline, self.ctx.cancellation(), grace).await?;
+        ended.map_err(WaitError::Panicked)
     }
 }

@@ -9,10 +9,9 @@ mod preview;
 mod question;
 
 use std::collections::{BTreeSet, HashSet};
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{MutexGuard, PoisonError};
 
 use haft_core::BoxFuture;
-use haft_core::call::RecordId;
 use haft_core::cancel::Cancellation;
 use haft_core::clock::{Clock, Timestamp};
 use haft_core::context::{DispatchContext, GateContext, Gates};
@@ -34,7 +33,6 @@ pub(super) use self::notifier::GateNotifier;
 pub(super) use self::open_gate::{OpenGate, gate_open_event};
 use self::preview::make_preview;
 use self::question::fill_question;
-use super::deadline::Stopwatch;
 use super::report::LogTopic;
 use super::shared_turn::SharedTurn;
 use crate::sync::sleep;
@@ -224,7 +222,7 @@ impl SharedTurn {
     ) -> Result<VerifiedDecision, GateError> {
         let settled = {
             let _turn = self.watch.pause();
-            let call = ctx.record_id().and_then(|id| self.call_stopwatch(id));
+            let call = ctx.record_id().and_then(|id| self.waits.stopwatch(id));
             let _call = call.as_ref().map(|it| it.pause());
             if self.runner.approver.is_some() || self.runner.gate_policy == GatePolicy::Suspend {
                 // Boxed, so that gates without either of them take no room for it.
@@ -415,11 +413,6 @@ impl SharedTurn {
     fn to_store_time(&self, at: Timestamp) -> Timestamp {
         let left = at.duration_since(self.runner.clock.now());
         self.recorder.store_time().saturating_add(left)
-    }
-
-    fn call_stopwatch(&self, id: RecordId) -> Option<Arc<Stopwatch>> {
-        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        calls.iter().find(|(call, _)| *call == id).map(|(_, watch)| Arc::clone(watch))
     }
 
     /// The id of a gate, which is the same when the turn is resumed.

@@ -318,7 +318,6 @@ impl FailurePoint {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LogTopic {
     TurnEnd,
-    CallTaskFailed,
     ApprovalOutdated,
     StandingApproval,
     BrokenInvariant,
@@ -329,7 +328,6 @@ impl LogTopic {
     pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::TurnEnd => "turn-end",
-            Self::CallTaskFailed => "call-task-failed",
             Self::ApprovalOutdated => "approval-outdated",
             Self::StandingApproval => "standing-approval",
             Self::BrokenInvariant => "broken-invariant",

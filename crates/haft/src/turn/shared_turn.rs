@@ -4,11 +4,10 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use haft_core::BoxFuture;
-use haft_core::call::RecordId;
 use haft_core::context::{Hydration, RecordWriter};
 use haft_core::store::{GateId, GateRow, StoreError, StoreWrite, TurnId};
 
-use super::deadline::{Stopwatch, TaskTimer};
+use super::deadline::Stopwatch;
 use super::gates::{GateScope, GateWaits};
 use super::journal::JournalEntry;
 use super::recorder::LeasedRecorder;
@@ -21,10 +20,6 @@ pub(super) struct SharedTurn {
     pub(super) turn: TurnId,
     pub(super) recorder: LeasedRecorder,
     pub(super) watch: Stopwatch,
-    /// The timer of the task that drives the turn.
-    pub(super) timer: TaskTimer,
-    /// The stopwatches of calls, which pause while a call waits.
-    pub(super) calls: Mutex<Vec<(RecordId, Arc<Stopwatch>)>>,
     /// What runs, and may open gates.
     pub(super) scope: Mutex<GateScope>,
     /// How many gates each place of the turn has opened.
@@ -50,8 +45,6 @@ impl SharedTurn {
             turn,
             recorder,
             watch: Stopwatch::start(),
-            timer: TaskTimer::default(),
-            calls: Mutex::default(),
             scope: Mutex::new(GateScope::Opening),
             opened: Mutex::default(),
             known,

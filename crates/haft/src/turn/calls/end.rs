@@ -1,15 +1,13 @@
 //! Ending calls that have no result of a handler.
 
-use std::time::Duration;
-
 use haft_core::call::{CallError, CallState, ToolCall};
-use haft_core::cancel::CancelReason;
 use haft_core::error::{Coded as _, codes};
 use haft_core::event::{ErrorReport, EventKind};
 use haft_core::gate::GateError;
-use haft_core::tool::{PanicError, Tool, ToolEffect, ToolError};
+use haft_core::tool::{Tool, ToolEffect, ToolError};
 
-use super::{CallRunner, WorkKind};
+use super::super::deadline::WaitError;
+use super::CallRunner;
 
 impl CallRunner {
     pub(super) fn end_failed_call(&self, call: &ToolCall, error: CallError) -> ToolCall {
@@ -25,12 +23,6 @@ impl CallRunner {
         );
         let error = CallError::new(codes::TOOL_OUTCOME_UNKNOWN, message, false);
         call.clone().ended(CallState::Unknown, error, self.ctx.clock().now())
-    }
-
-    pub(super) fn end_panicked_call(&self, call: &ToolCall, panic: &str) -> ToolCall {
-        let (tool, panic) = (call.tool().to_owned(), PanicError::new(panic));
-        let error = ToolError::Panicked { tool, panic };
-        self.end_failed_call(call, CallError::of(&error)).with_cause(error.operator_cause())
     }
 
     /// Ends a call that was not approved.
@@ -61,39 +53,37 @@ impl CallRunner {
         call.clone().ended(state, error, self.ctx.clock().now()).with_cause(Some(cause))
     }
 
-    pub(super) fn end_cancelled_call(
+    /// Ends a call whose work has no result. What the work did that must not be repeated is not known then.
+    pub(super) fn end_without_result(
         &self,
         call: &ToolCall,
         tool: &Tool,
-        reason: &CancelReason,
-        work: WorkKind,
+        error: WaitError,
+        effect: ToolEffect,
     ) -> ToolCall {
-        let error = ToolError::Cancelled { tool: call.tool().to_owned(), reason: reason.clone() };
-        let error = CallError::of(&error);
-        if work == WorkKind::Handler && tool.effect() == ToolEffect::Once {
-            return self.end_unknown_call(call, &error.message);
+        let name = call.tool().to_owned();
+        let (state, error) = match error {
+            WaitError::Panicked(panic) => {
+                let error = ToolError::Panicked { tool: name, panic };
+                let ended = self.end_failed_call(call, CallError::of(&error));
+                return ended.with_cause(error.operator_cause());
+            }
+            WaitError::Cancelled(reason) => {
+                let error = ToolError::Cancelled { tool: name, reason };
+                (CallState::Cancelled, CallError::of(&error))
+            }
+            WaitError::Deadline => {
+                let limit = self.time_limit(tool);
+                let message = format!("`{name}` did not finish within {limit:?}");
+                (CallState::Failed, CallError::new(codes::DEADLINE_EXCEEDED, message, true))
+            }
+        };
+        if effect == ToolEffect::Once {
+            let message =
+                format!("{}; what it did is not known, do not repeat it blindly", error.message);
+            let error = CallError::new(codes::TOOL_OUTCOME_UNKNOWN, message, false);
+            return call.clone().ended(CallState::Unknown, error, self.ctx.clock().now());
         }
-        call.clone().ended(CallState::Cancelled, error, self.ctx.clock().now())
-    }
-
-    pub(super) fn end_late_call(
-        &self,
-        call: &ToolCall,
-        tool: &Tool,
-        limit: Duration,
-        work: WorkKind,
-    ) -> ToolCall {
-        let message = format!("`{}` did not finish within {limit:?}", call.tool());
-        if work == WorkKind::Handler && tool.effect() == ToolEffect::Once {
-            return self.end_unknown_call(call, &message);
-        }
-        self.end_failed_call(call, CallError::new(codes::DEADLINE_EXCEEDED, message, true))
-    }
-
-    /// Ends a call whose handler was interrupted and must not be repeated.
-    pub(super) fn end_unknown_call(&self, call: &ToolCall, reason: &str) -> ToolCall {
-        let message = format!("{reason}; what it did is not known, do not repeat it blindly");
-        let error = CallError::new(codes::TOOL_OUTCOME_UNKNOWN, message, false);
-        call.clone().ended(CallState::Unknown, error, self.ctx.clock().now())
+        call.clone().ended(state, error, self.ctx.clock().now())
     }
 }

@@ -3,9 +3,7 @@
 //! What comes next is decided by the [log](super::super::log) of the turn, which a resumed turn has from its journal. So a
 //! turn that was stopped anywhere goes on as if it had not been.
 
-use std::future::{Future as _, poll_fn};
-use std::pin::Pin;
-use std::task::Poll;
+use std::pin::pin;
 
 use haft_core::cancel::CancelReason;
 use haft_core::context::Signal;
@@ -43,40 +41,33 @@ impl TurnDriver {
         let shared = std::sync::Arc::clone(&self.shared);
         let cancellation = self.ctx.turn().cancellation().clone();
         let suspends = shared.runner.gate_policy == GatePolicy::Suspend;
-        let mut all_wait = suspends.then(|| Box::pin(shared.waits.all_wait()));
+        let all_wait = async {
+            match suspends {
+                true => shared.waits.all_wait().await,
+                false => std::future::pending().await,
+            }
+        };
         let scopes = self.scopes.clone();
-        let mut is_late = false;
         let worked = {
-            let work = std::pin::pin!(self.work());
+            let work = pin!(self.work());
             let mut work = scopes.wrap(work);
-            poll_fn(|cx| {
-                loop {
-                    if let Poll::Ready(conclusion) = Pin::new(&mut work).poll(cx) {
-                        return Poll::Ready(Ok(conclusion));
-                    }
-                    if is_late {
-                        return Poll::Pending;
-                    }
-                    if let Some(all_wait) = &mut all_wait
-                        && let Poll::Ready(gates) = all_wait.as_mut().poll(cx)
-                    {
-                        return Poll::Ready(Err(gates));
-                    }
-                    let wall_time = shared.runner.limits.wall_time;
-                    if shared.watch.poll_reached(wall_time, &shared.timer, cx).is_pending() {
-                        return Poll::Pending;
-                    }
-                    is_late = true;
+            tokio::select! {
+                biased;
+                conclusion = &mut work => Ok(conclusion),
+                gates = all_wait => Err(gates),
+                () = shared.watch.reached(shared.runner.limits.wall_time) => {
                     cancellation.cancel(CancelReason::Deadline);
+                    Ok(match work.await {
+                        // What was cancelled because of the working time has reached a limit.
+                        Conclusion { outcome: TurnOutcome::Cancelled { .. }, .. } => {
+                            Limit::WallTime.into()
+                        }
+                        conclusion => conclusion,
+                    })
                 }
-            })
-            .await
+            }
         };
         match worked {
-            // What was cancelled because of the working time has reached a limit.
-            Ok(Conclusion { outcome: TurnOutcome::Cancelled { .. }, .. }) if is_late => {
-                Limit::WallTime.into()
-            }
             Ok(conclusion) => conclusion,
             // What waited is dropped, as if the process had ended here.
             Err(gates) => self.leave_waiting(Conclusion::waiting(gates)),

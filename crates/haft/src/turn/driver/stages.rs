@@ -10,9 +10,8 @@ use haft_core::pipeline::{Pipeline, PipelineContext, PipelineError, Stage};
 use haft_core::spool::SpoolError;
 use haft_core::store::StoreError;
 
-use super::super::deadline::{WaitError, with_deadline};
+use super::super::deadline::WaitError;
 use super::super::gates::GateScope;
-use super::super::limits::Deadlines;
 use super::super::recorder::MaybeStoreFailure as _;
 use super::super::report::{Conclusion, FailurePoint};
 use super::TurnDriver;
@@ -39,13 +38,13 @@ impl TurnDriver {
     /// Stores long texts that the turn began with, unless an earlier process did.
     pub(super) async fn spool_input(&self) -> Result<(), Conclusion> {
         let turn = self.ctx.turn();
-        let Deadlines { store: limit, grace, .. } = self.runner.deadlines;
+        let limit = self.runner.deadlines.store;
         for record in turn.retrievables().all() {
             if record.to_spool().is_none() {
                 continue;
             }
             let stored = Box::pin(turn.store_retrievable(record));
-            match with_deadline(stored, self.wait_bounds(limit, grace)).await {
+            match self.within(limit, stored).await {
                 Ok(Ok(_)) => {}
                 Ok(Err(error)) => return Err(Conclusion::not_stored(&error)),
                 Err(WaitError::Cancelled(reason)) => {
@@ -122,10 +121,10 @@ impl TurnDriver {
         ctx: &C,
     ) -> Result<bool, StageFailure> {
         let stage = pipeline.stage();
-        let Deadlines { pipeline: limit, grace, .. } = self.runner.deadlines;
+        let limit = self.runner.deadlines.pipeline;
         let run = Box::pin(pipeline.run_members(ctx));
         let mut is_of_store = false;
-        let error = match with_deadline(run, self.wait_bounds(limit, grace)).await {
+        let error = match self.within(limit, run).await {
             Ok(Ok(is_complete)) => return Ok(is_complete),
             Err(WaitError::Cancelled(_)) => return Ok(false),
             Ok(Err(error)) => {
@@ -137,7 +136,7 @@ impl TurnDriver {
                 ErrorReport::coded(codes::DEADLINE_EXCEEDED, message)
             }
             Err(WaitError::Panicked(panic)) => {
-                let source = format!("a middleware panicked: {panic}").into();
+                let source = format!("a middleware {panic}").into();
                 ErrorReport::of(&PipelineError::Failed { stage, source })
             }
         };

@@ -1,6 +1,7 @@
 //! One step of the executor, and its calls.
 
 use std::num::NonZeroU32;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,10 +17,10 @@ use haft_core::usage::Usage;
 
 use super::super::answers::check_answer;
 use super::super::calls::CallRunner;
-use super::super::deadline::{WaitError, catch_panic, with_deadline};
+use super::super::deadline::WaitError;
 use super::super::gates::GateScope;
 use super::super::journal::{JournalEntry, StepEntry};
-use super::super::limits::{Deadlines, Limit};
+use super::super::limits::Limit;
 use super::super::log::TurnTotals;
 use super::super::report::{Conclusion, FailurePoint};
 use super::TurnDriver;
@@ -86,23 +87,15 @@ impl TurnDriver {
     /// Takes the step inside the scopes of observers, which end with it.
     async fn take_step(&self, scopes: WorkScopes) -> Result<Step, Conclusion> {
         let ctx = &self.iteration.ctx;
-        let Deadlines { step: limit, grace, .. } = self.runner.deadlines;
+        let limit = self.runner.deadlines.step;
         let step_ctx = StepContext::new(ctx.clone());
         // From here on the model may have seen these tools.
         if ctx.tools().has_new_tools() {
             ctx.tools().offer_tools(offer_point(ctx));
         }
         self.shared.enter(GateScope::Step);
-        let bounds = self.wait_bounds(limit, grace);
-        // An executor may panic before it returns its future.
-        let taken = match catch_panic(|| scopes.run(|| self.runner.executor.step(step_ctx.clone())))
-        {
-            Ok(work) => {
-                let work = scopes.wrap(work);
-                with_deadline(work, bounds).await
-            }
-            Err(panic) => Err(WaitError::Panicked(panic)),
-        };
+        let stepping = pin!(async { self.runner.executor.step(step_ctx.clone()).await });
+        let taken = self.within(limit, scopes.wrap(stepping)).await;
         step_ctx.end_reports(taken.as_ref().ok().and_then(|step| step.as_ref().ok()));
         let error = match taken {
             Ok(Ok(step)) => return Ok(check_answer(ctx, step)),
@@ -114,7 +107,7 @@ impl TurnDriver {
             Ok(Err(error)) if error.is_retryable() => return Err(executor_away(&error)),
             Ok(Err(error)) => executor_report(&error),
             Err(WaitError::Panicked(panic)) => {
-                let message = format!("the executor panicked: {panic}");
+                let message = format!("the executor {panic}");
                 ErrorReport::coded(codes::LLM_EXECUTION_EXECUTOR_ERROR, message)
             }
             Err(_) => {
@@ -322,8 +315,7 @@ impl TurnDriver {
         if calls.is_empty() {
             return Ok(());
         }
-        let (runner, shared) = (Arc::clone(&self.runner), Arc::clone(&self.shared));
-        let ended = CallRunner { runner, shared, ctx }.run(&calls).await;
-        ended.map_err(|error| Conclusion::not_stored(&error))
+        let runner = CallRunner::new(&self.runner, &self.shared, &ctx);
+        runner.run(calls).await.map_err(|error| Conclusion::not_stored(&error))
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::future::Future;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use haft_core::BoxFuture;
 use haft_core::call::RecordId;
@@ -12,11 +12,11 @@ use haft_core::context::GateContext;
 use haft_core::event::{ErrorReport, EventKind, LogLevel};
 use haft_core::gate::{Gate, GateDecision, GateError};
 use haft_core::store::{GateId, StoreError};
-use haft_core::tool::{Tool, ToolEffect};
+use haft_core::tool::{PanicError, Tool, ToolEffect};
 use serde_json::Value;
 use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 
-use super::super::deadline::{CatchUnwind, catch_panic};
+use super::super::deadline::Stopwatch;
 use super::super::shared_turn::SharedTurn;
 use super::{OpenGate, SettleError, read_gate, to_json};
 
@@ -122,9 +122,9 @@ pub(in crate::turn) struct GateWaits {
 
 #[derive(Default)]
 struct WaitCounts {
-    /// The calls that have begun and whose records are not stored, and in how many places each of them waits. A list,
-    /// because a step has few calls, and nearly always one.
-    calls: Vec<(RecordId, u32)>,
+    /// The calls that have begun and whose records are not stored. A list, because a step has few calls, and nearly
+    /// always one.
+    calls: Vec<CallWaits>,
     /// Calls among them that do not wait.
     active: usize,
     /// Gates that are left to others, in the order in which they were.
@@ -135,17 +135,19 @@ struct WaitCounts {
     free_slots: usize,
 }
 
+/// Where a call waits that has begun.
+struct CallWaits {
+    call: RecordId,
+    /// In how many places.
+    places: u32,
+    /// Measures the time of its tool.
+    watch: Arc<Stopwatch>,
+}
+
 impl GateWaits {
-    /// Counts a call until the returned guard is dropped.
-    pub(in crate::turn) fn begin_call(&self, call: RecordId) -> RunningCall<'_> {
-        self.update(|counts| {
-            if counts.places_of(call).is_none() {
-                counts.calls.reserve_exact(usize::from(counts.calls.is_empty()));
-                counts.calls.push((call, 0));
-                counts.active += 1;
-            }
-        });
-        RunningCall { waits: self, call }
+    /// The stopwatch of a call that runs.
+    pub(super) fn stopwatch(&self, call: RecordId) -> Option<Arc<Stopwatch>> {
+        self.lock().find(call).map(|it| Arc::clone(&it.watch))
     }
 
     /// Sets how many calls may run in parallel from now on, while none does.
@@ -213,44 +215,56 @@ impl WaitCounts {
         !self.gates.is_empty() && self.active == 0 && !gets_slot
     }
 
-    /// In how many places a call waits that has begun.
-    fn places_of(&mut self, call: RecordId) -> Option<&mut u32> {
-        self.calls.iter_mut().find(|(it, _)| *it == call).map(|(_, places)| places)
+    fn find(&mut self, call: RecordId) -> Option<&mut CallWaits> {
+        self.calls.iter_mut().find(|it| it.call == call)
     }
 
     /// A call waits in one more place. It may wait at several gates at once.
     fn begin_wait(&mut self, call: Option<RecordId>) {
-        if let Some(places) = call.and_then(|call| self.places_of(call)) {
-            *places += 1;
-            if *places == 1 {
+        if let Some(waits) = call.and_then(|call| self.find(call)) {
+            waits.places += 1;
+            if waits.places == 1 {
                 self.active = self.active.saturating_sub(1);
             }
         }
     }
 
     fn end_wait(&mut self, call: Option<RecordId>) {
-        if let Some(places) = call.and_then(|call| self.places_of(call)) {
-            *places = places.saturating_sub(1);
-            if *places == 0 {
+        if let Some(waits) = call.and_then(|call| self.find(call)) {
+            waits.places = waits.places.saturating_sub(1);
+            if waits.places == 0 {
                 self.active += 1;
             }
         }
     }
 }
 
-/// A call that runs.
-pub(in crate::turn) struct RunningCall<'w> {
-    waits: &'w GateWaits,
+/// A call that runs, until this is dropped.
+pub(in crate::turn) struct RunningCall {
+    shared: Arc<SharedTurn>,
     call: RecordId,
+    /// Measures the time of its tool. Gates pause it while the call waits at them.
+    pub(in crate::turn) watch: Arc<Stopwatch>,
 }
 
-impl Drop for RunningCall<'_> {
+impl RunningCall {
+    pub(in crate::turn) fn begin(shared: &Arc<SharedTurn>, call: RecordId) -> Self {
+        let watch = Arc::new(Stopwatch::start());
+        shared.waits.update(|counts| {
+            counts.calls.push(CallWaits { call, places: 0, watch: Arc::clone(&watch) });
+            counts.active += 1;
+        });
+        Self { shared: Arc::clone(shared), call, watch }
+    }
+}
+
+impl Drop for RunningCall {
     fn drop(&mut self) {
-        self.waits.update(|counts| {
-            if counts.places_of(self.call) == Some(&mut 0) {
+        self.shared.waits.update(|counts| {
+            if counts.find(self.call).is_some_and(|it| it.places == 0) {
                 counts.active = counts.active.saturating_sub(1);
             }
-            counts.calls.retain(|(it, _)| *it != self.call);
+            counts.calls.retain(|it| it.call != self.call);
         });
     }
 }
@@ -354,12 +368,9 @@ impl SharedTurn {
         let Some(approver) = &self.runner.approver else { return Ok(false) };
         let Some(row) = self.load_gate(&gate.id).await? else { return Ok(false) };
         let gate = read_gate(&row)?;
-        let asked = match catch_panic(|| approver.decide(gate.clone())) {
-            Ok(deciding) => CatchUnwind(deciding).await,
-            Err(panic) => Err(panic),
-        };
-        let decision = asked.unwrap_or_else(|panic| {
-            let text = format!("the approver panicked: {panic}");
+        let deciding = async { approver.decide(gate.clone()).await };
+        let decision = PanicError::catch(deciding).await.unwrap_or_else(|panic| {
+            let text = format!("the approver {panic}");
             match ctx {
                 GateContext::Turn(ctx) => ctx.log(LogLevel::Error, APPROVER, &text, None),
                 GateContext::Dispatch(ctx) => ctx.log(LogLevel::Error, APPROVER, &text, None),
