@@ -16,6 +16,28 @@ fn documents_stay_short() {
     report(&problems);
 }
 
+/// A decision takes at most a screen. The page of figures has tables that are as wide as they need to be.
+#[test]
+fn decisions_fit_on_a_screen() {
+    let mut problems = Vec::new();
+    for path in files("docs/design", &["md"]) {
+        if path.ends_with("/figures.md") {
+            continue;
+        }
+        let page = read(&path);
+        let wide = page.lines().filter(|line| line.chars().count() > 110);
+        problems.extend(wide.map(|line| format!("{path}: more than 110 characters: {line}")));
+        for decision in page.split("\n## ").skip(1) {
+            let lines = decision.trim_end().lines().count();
+            if lines > 40 {
+                let question = decision.lines().next().unwrap_or_default();
+                problems.push(format!("{path}: {lines} lines, must be at most 40: {question}"));
+            }
+        }
+    }
+    report(&problems);
+}
+
 #[test]
 fn the_program_of_the_readme_is_an_example() {
     let readme = read("README.md");
