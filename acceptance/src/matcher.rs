@@ -2,10 +2,14 @@
 //!
 //! A placeholder stands for a value with a unit and a plausible size, so that a wrong unit is a difference:
 //! [`placeholder`] lists them. `[..]` stands for any text within a line, and a line `...` for any number of lines.
+//! A page for readers shows a sample instead, which [`sample`] turns into the placeholder of its kind.
 
 pub mod placeholder;
+mod sample;
 #[cfg(test)]
 mod tests;
+
+use std::borrow::Cow;
 
 use similar::{ChangeTag, TextDiff};
 
@@ -25,9 +29,10 @@ enum Piece<'a> {
 ///
 /// The texts differ, or `expected` has a placeholder that does not exist.
 pub fn compare(expected: &str, actual: &str, values: &Values) -> Result<(), String> {
-    let (wanted, lines) = (lines_of(expected), lines_of(actual));
-    let patterns: Vec<Vec<Piece<'_>>> =
-        wanted.iter().map(|line| parse_line(line)).collect::<Result<_, _>>()?;
+    let wanted = lines_of(expected);
+    let lines = lines_of(actual);
+    let generalized = generalize(&wanted, values);
+    let patterns = parse_lines(&generalized)?;
     let pairs = align(&wanted, &patterns, &lines, values);
     let is_equal = pairs.iter().all(|it| matches!(it, Aligned::Matching(..)));
     if is_equal { Ok(()) } else { Err(difference(&rewrite_lines(&wanted, &pairs, &lines), &lines)) }
@@ -39,9 +44,10 @@ pub fn compare(expected: &str, actual: &str, values: &Values) -> Result<(), Stri
 ///
 /// `expected` has a placeholder that does not exist.
 pub fn rewrite(expected: &str, actual: &str, values: &Values) -> Result<String, String> {
-    let (wanted, lines) = (lines_of(expected), lines_of(actual));
-    let patterns: Vec<Vec<Piece<'_>>> =
-        wanted.iter().map(|line| parse_line(line)).collect::<Result<_, _>>()?;
+    let wanted = lines_of(expected);
+    let lines = lines_of(actual);
+    let generalized = generalize(&wanted, values);
+    let patterns = parse_lines(&generalized)?;
     let pairs = align(&wanted, &patterns, &lines, values);
     let mut text = String::new();
     let mut last = None;
@@ -169,6 +175,19 @@ fn difference(wanted: &[&str], lines: &[&str]) -> String {
         text.push_str(&format!("    {sign} {}\n", change.value()));
     }
     text
+}
+
+/// The expected lines with placeholders where they have samples, if samples vary.
+fn generalize<'a>(wanted: &[&'a str], values: &Values) -> Vec<Cow<'a, str>> {
+    let line = |it: &&'a str| match values.samples_vary {
+        true => Cow::Owned(sample::generalize(it)),
+        false => Cow::Borrowed(*it),
+    };
+    wanted.iter().map(line).collect()
+}
+
+fn parse_lines<'a>(lines: &'a [Cow<'_, str>]) -> Result<Vec<Vec<Piece<'a>>>, String> {
+    lines.iter().map(|line| parse_line(line)).collect()
 }
 
 /// Splits an expected line at its placeholders. Brackets around other text are text.

@@ -24,6 +24,7 @@ pub const MAX_TIME: Duration = Duration::from_secs(180);
 pub struct Sandbox {
     dir: TempDir,
     env: BTreeMap<String, String>,
+    samples_vary: bool,
 }
 
 /// How the processes of a scenario ended.
@@ -56,7 +57,13 @@ impl Sandbox {
         }
         let mut env = environment(&root);
         env.extend(servers::addresses(source)?);
-        Ok(Self { dir, env })
+        Ok(Self { dir, env, samples_vary: false })
+    }
+
+    /// The same for a page for readers, which shows samples of ids, times and durations.
+    #[must_use]
+    pub fn with_samples(self) -> Self {
+        Self { samples_vary: true, ..self }
     }
 
     /// The directory of the commands.
@@ -80,7 +87,7 @@ impl Sandbox {
     /// What the placeholders of expected output refer to.
     #[must_use]
     pub fn values(&self) -> Values {
-        Values { env: self.env.clone(), now: read_clock() }
+        Values { env: self.env.clone(), now: read_clock(), samples_vary: self.samples_vary }
     }
 
     /// A command in the working directory with this environment and without input.

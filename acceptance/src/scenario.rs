@@ -118,7 +118,10 @@ impl Scenario {
         }
         let start = read_instant();
         // Made here, so that a machine without the binary or a server is no known failure.
-        let sandbox = Sandbox::new(&source)?;
+        let mut sandbox = Sandbox::new(&source)?;
+        if self.kind == Kind::Document {
+            sandbox = sandbox.with_samples();
+        }
         let result = self.run_in(&sandbox, &source);
         let mut times = TIMES.lock().unwrap_or_else(PoisonError::into_inner);
         times.insert(self.name.clone(), start.elapsed());

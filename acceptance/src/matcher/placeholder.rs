@@ -25,6 +25,8 @@ pub struct Values {
     pub env: BTreeMap<String, String>,
     /// The present time, in seconds since 1970.
     pub now: u64,
+    /// Whether ids, times and durations in the expected output are samples, as on a page for readers.
+    pub samples_vary: bool,
 }
 
 /// A placeholder without its brackets.

@@ -6,7 +6,7 @@ const NOON: u64 = 1_795_089_600;
 
 fn values() -> Values {
     let env = [("PWD".to_owned(), "/d/work".to_owned())].into();
-    Values { env, now: NOON }
+    Values { env, now: NOON, samples_vary: false }
 }
 
 #[track_caller]
@@ -149,4 +149,16 @@ fn a_text_is_found_within_a_line() {
     check("in [DURATION<=5s]", "x\nran in 30 s, b", None);
     check("ab", "a\nb", None);
     check("a[..]c", "ab\nc abc", Some(8));
+}
+
+#[test]
+fn a_page_shows_samples() {
+    let page = Values { samples_vary: true, ..values() };
+    let shown = "turn 01a1f291-8a55-72ab-9a8f-859ef247502d completed: 2 steps, 105 ms\n";
+    let printed = "turn 01a1f2aa-0000-72ab-9a8f-859ef2475000 completed: 2 steps, 1.2 s\n";
+    compare(shown, printed, &page).unwrap();
+    assert!(compare(shown, printed, &values()).is_err());
+    assert!(compare(shown, &printed.replace("2 steps", "3 steps"), &page).is_err());
+    assert!(compare(shown, &printed.replace("1.2 s", "1.2 MB"), &page).is_err());
+    assert_eq!(rewrite(shown, printed, &page).unwrap(), shown, "a sample that matches stays");
 }
