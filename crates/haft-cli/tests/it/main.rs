@@ -59,7 +59,6 @@ mod outputs;
 #[cfg(test)]
 mod packs;
 #[cfg(test)]
-mod readme;
 
 mod redaction;
 #[cfg(test)]
