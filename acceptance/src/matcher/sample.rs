@@ -45,10 +45,15 @@ mod tests {
     #[test]
     fn samples_become_placeholders_of_their_kind() {
         for (line, expected) in [
-            ("turn 01a1f291-8a55-72ab-9a8f-859ef247502d completed: 2 steps, 2 calls, 105 ms",
-                "turn [UUID] completed: 2 steps, 2 calls, [DURATION 0s..60s]"),
+            (
+                "turn 01a1f291-8a55-72ab-9a8f-859ef247502d completed: 2 steps, 2 calls, 105 ms",
+                "turn [UUID] completed: 2 steps, 2 calls, [DURATION 0s..60s]",
+            ),
             ("It is 2026-11-19 06:50:01 UTC.", "It is [TIME] UTC."),
-            ("← read_file text 086ab5ee, 203158043 bytes", "← read_file text [HEX8], 203158043 bytes"),
+            (
+                "← read_file text 086ab5ee, 203158043 bytes",
+                "← read_file text [HEX8], 203158043 bytes",
+            ),
             ("took 1 min 4 s and 3 s", "took [DURATION 0s..60s] and [DURATION 0s..60s]"),
             ("a 7 miles, 5 steps, deadbeefdeadbeef", "a 7 miles, 5 steps, deadbeefdeadbeef"),
         ] {

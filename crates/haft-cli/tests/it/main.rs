@@ -59,7 +59,6 @@ mod outputs;
 #[cfg(test)]
 mod packs;
 #[cfg(test)]
-
 mod redaction;
 #[cfg(test)]
 mod requests;
