@@ -30,7 +30,6 @@ pub use error::{ParseError, ParseErrorKind};
 pub(crate) use pretty::pretty_start;
 pub use pretty::pretty_text;
 pub use repair::Repair;
-pub(crate) use view::ShallowValue;
 pub use view::{Elements, Members, Number, ValueKind, ValueRef};
 pub(crate) use writer::write_string;
 pub use writer::{JsonWriter, UnrepresentableValue};

@@ -29,7 +29,6 @@ mod input;
 mod pattern;
 mod problem;
 mod rules;
-mod unchanged;
 mod wire;
 
 #[cfg(test)]

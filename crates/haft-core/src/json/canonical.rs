@@ -240,11 +240,6 @@ pub(super) fn duplicate_key(doc: &Document) -> Option<String> {
     Some(pointer_to_key(doc, repeated))
 }
 
-/// Whether one object has a key twice.
-pub(super) fn repeats_key(object: ValueRef<'_>) -> bool {
-    repeated_key(object, &mut Vec::new()).is_some()
-}
-
 /// The key node of the first repeated member of one object.
 fn repeated_key(object: ValueRef<'_>, scratch: &mut Vec<SortKey>) -> Option<u32> {
     let members = object.members().len();

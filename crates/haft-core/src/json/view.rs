@@ -61,20 +61,6 @@ impl ValueKind {
     }
 }
 
-/// What a value is, with no more of its content than validation mostly needs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ShallowValue {
-    Null,
-    Bool,
-    /// An integer that fits `i64`.
-    Int(i64),
-    OtherNumber,
-    /// A string, with its length in bytes.
-    Text(usize),
-    Array,
-    Object,
-}
-
 /// A number as validation sees it: exact within 64 bits, a double otherwise.
 ///
 /// The call id keeps more (integers of any length keep their digits); see [`super::canonical_text`].
@@ -146,52 +132,6 @@ impl<'a> ValueRef<'a> {
             Node::Array { end, .. } | Node::Object { end, .. } => end,
             _ => self.at + 1,
         }
-    }
-
-    /// What this value is.
-    #[inline]
-    pub(crate) fn shallow(self) -> ShallowValue {
-        match self.node() {
-            Node::Null => ShallowValue::Null,
-            Node::Bool(_) => ShallowValue::Bool,
-            Node::Int(value) => ShallowValue::Int(value),
-            Node::Uint(_) | Node::Float(_) | Node::Big { .. } => ShallowValue::OtherNumber,
-            Node::Str { len, .. } => ShallowValue::Text(len as usize),
-            Node::Array { .. } => ShallowValue::Array,
-            Node::Object { .. } => ShallowValue::Object,
-        }
-    }
-
-    /// Whether this is the string `text`. Bytes are compared, so that no boundaries of characters are looked for.
-    #[inline]
-    pub(crate) fn is_text(self, text: &str) -> bool {
-        let Node::Str { start, len } = self.node() else { return false };
-        let (start, len) = (start as usize, len as usize);
-        len == text.len()
-            && self.doc.buf.as_bytes().get(start..start + len) == Some(text.as_bytes())
-    }
-
-    /// The members of an object in document order, keys as values.
-    #[inline]
-    pub(crate) fn member_refs(self) -> impl Iterator<Item = (Self, Self)> {
-        let mut left = if let Node::Object { len, .. } = self.node() { len } else { 0 };
-        let mut key = Self { doc: self.doc, at: self.at + 1 };
-        std::iter::from_fn(move || {
-            left = left.checked_sub(1)?;
-            let value = Self { doc: key.doc, at: key.at + 1 };
-            let next = Self { doc: key.doc, at: value.end() };
-            Some((std::mem::replace(&mut key, next), value))
-        })
-    }
-
-    /// Whether this object has a key twice.
-    pub(crate) fn repeats_key(self) -> bool {
-        super::canonical::repeats_key(self)
-    }
-
-    /// Whether this object, or one within this value, has a key twice.
-    pub(crate) fn has_repeated_keys(self) -> bool {
-        (self.at..self.end()).any(|at| Self { doc: self.doc, at }.repeats_key())
     }
 
     /// Which kind of value this is.

@@ -211,9 +211,7 @@ impl<'s> Checker<'s> {
                 None => self.check_alias((key, value), rules, view, place),
             };
             match verdict {
-                Some((at, FieldVerdict::Fine)) => {
-                    seen.insert(at);
-                }
+                Some((at, FieldVerdict::Fine)) => seen.insert(at),
                 Some((_, FieldVerdict::Dropped)) => {}
                 Some((at, FieldVerdict::Refused)) => {
                     fine = false;
@@ -447,36 +445,30 @@ impl<'p> SchemaPosition<'p> {
 }
 
 /// Which fields have been seen; a machine word for all but very wide objects.
-pub(super) struct SeenFields {
+struct SeenFields {
     word: u64,
     wide: Vec<bool>,
     count: usize,
 }
 
 impl SeenFields {
-    pub(super) fn new(fields: usize) -> Self {
+    fn new(fields: usize) -> Self {
         let wide = if fields > 64 { vec![false; fields] } else { Vec::new() };
         Self { word: 0, wide, count: 0 }
     }
 
-    /// Returns whether it was not seen before.
-    pub(super) fn insert(&mut self, at: usize) -> bool {
+    fn insert(&mut self, at: usize) {
         if self.contains(at) {
-            return false;
+            return;
         }
         self.count += 1;
         match self.wide.get_mut(at) {
             Some(slot) => *slot = true,
             None => self.word |= 1 << (at & 63),
         }
-        true
     }
 
-    pub(super) fn count(&self) -> usize {
-        self.count
-    }
-
-    pub(super) fn contains(&self, at: usize) -> bool {
+    fn contains(&self, at: usize) -> bool {
         match self.wide.get(at) {
             Some(slot) => *slot,
             None => self.word & (1 << (at & 63)) != 0,

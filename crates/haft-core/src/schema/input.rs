@@ -10,7 +10,6 @@ use super::coerce::{MAX_CHANGES, apply_patches, find_wrapped_args, prepend_point
 use super::fault::{SchemaFault, find_schema_faults};
 use super::foreign::ForeignSchema;
 use super::problem::{Change, ChangeKind, Problem, Problems, Rule, excerpt};
-use super::unchanged::is_valid_unchanged;
 use super::{Definitions, ForeignSchemaError, Schema, describe, wire};
 use crate::json::Document;
 use crate::schema::args::{ArgDefinitions, Args, RawArgs, Strictness, ToolArgs};
@@ -168,37 +167,12 @@ impl InputSchema {
         raw: &RawArgs,
         strictness: Strictness,
     ) -> Result<AcceptedArgs, Problems> {
-        if let Some(accepted) = self.accept_unchanged(raw) {
-            return Ok(accepted);
-        }
         let duplicate = raw.document().and_then(Document::duplicate_key);
-        self.accept_in_full(tool, raw, strictness, duplicate)
-    }
-
-    /// Accepts arguments that are right as they are, which nearly all are. Returns `None` if they have to be looked at
-    /// in full.
-    pub(super) fn accept_unchanged(&self, raw: &RawArgs) -> Option<AcceptedArgs> {
-        let SchemaValidator::Native(own) = &self.validator else { return None };
-        let args = raw.parsed().ok()?;
-        let is_valid = is_valid_unchanged(&own.root, &own.definitions, args.root());
-        is_valid.then(|| AcceptedArgs { args: args.clone(), changes: Vec::new() })
+        self.accept_checked(tool, raw, strictness, duplicate)
     }
 
     /// [`InputSchema::accept`] for a caller who knows already whether a key occurs twice.
     pub(crate) fn accept_checked(
-        &self,
-        tool: &str,
-        raw: &RawArgs,
-        strictness: Strictness,
-        duplicate: Option<String>,
-    ) -> Result<AcceptedArgs, Problems> {
-        match self.accept_unchanged(raw).filter(|_| duplicate.is_none()) {
-            Some(accepted) => Ok(accepted),
-            None => self.accept_in_full(tool, raw, strictness, duplicate),
-        }
-    }
-
-    pub(super) fn accept_in_full(
         &self,
         tool: &str,
         raw: &RawArgs,
