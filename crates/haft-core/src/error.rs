@@ -1,7 +1,7 @@
-//! Error codes, and who can act on them.
+//! Error codes.
 //!
-//! Every error has a stable code. The code has an HTTP status, and says whether the loop must stop, whether a retry can
-//! help, and who can act on the error: the model or the operator. Each crate declares its codes in one table with
+//! Every error has a stable code. The code has an HTTP status, and says whether a retry can help. Each crate declares its
+//! codes in one table with
 //! [`error_codes!`](crate::error_codes); an error type only names its code.
 //!
 //! The set of codes is open. A custom dialect or store declares its codes with the same macro, and a code that was
@@ -16,16 +16,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use crate::failure::causes_beyond;
-
-/// Who can act on an error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Audience {
-    /// The model: it sees the message and can call again, better.
-    Model,
-    /// The person who runs or writes the agent.
-    Operator,
-}
+pub use crate::id::InvalidName;
 
 /// What every error of Haft can say about itself.
 pub trait Coded {
@@ -37,23 +28,13 @@ pub trait Coded {
         self.code().status()
     }
 
-    /// Whether the loop must stop.
-    fn fatal(&self) -> bool {
-        self.code().fatal()
-    }
-
-    /// Who can act on it.
-    fn audience(&self) -> Audience {
-        self.code().audience()
-    }
-
     /// Whether the same operation may succeed when it is tried again.
     fn retryable(&self) -> bool {
         self.code().retryable()
     }
 }
 
-/// A stable error code, `E_…`, with its status, its audience, and whether it is fatal or retryable.
+/// A stable error code, `E_…`, with its status, and whether it is retryable.
 ///
 /// Codes are compared by their text. A code is declared with [`error_codes!`](crate::error_codes):
 ///
@@ -63,7 +44,7 @@ pub trait Coded {
 /// mod my_codes {
 ///     haft_core::error_codes! {
 ///         /// The ledger is closed for the day.
-///         LEDGER_CLOSED: 409, continues, Operator, retryable;
+///         LEDGER_CLOSED: 409, retryable;
 ///     }
 /// }
 ///
@@ -80,31 +61,17 @@ pub trait Coded {
 pub struct ErrorCode {
     text: Cow<'static, str>,
     status: u16,
-    fatal: bool,
-    audience: Audience,
     retryable: bool,
-}
-
-/// The properties of a code. Used by [`error_codes!`](crate::error_codes).
-#[derive(Clone, Copy, Debug)]
-#[doc(hidden)]
-#[expect(clippy::exhaustive_structs, reason = "built by a macro in other crates")]
-pub struct CodeTraits {
-    pub status: u16,
-    pub fatal: bool,
-    pub audience: Audience,
-    pub retryable: bool,
 }
 
 impl ErrorCode {
     #[doc(hidden)]
     #[must_use]
-    pub const fn declare(text: &'static str, traits: CodeTraits) -> Self {
-        let CodeTraits { status, fatal, audience, retryable } = traits;
-        Self { text: Cow::Borrowed(text), status, fatal, audience, retryable }
+    pub const fn declare(text: &'static str, status: u16, retryable: bool) -> Self {
+        Self { text: Cow::Borrowed(text), status, retryable }
     }
 
-    /// The code with this text: one of the core's, or else one that is neither fatal nor retryable.
+    /// The code with this text: one of the core's, or else one that is not retryable.
     ///
     /// ```
     /// use haft_core::ErrorCode;
@@ -119,7 +86,7 @@ impl ErrorCode {
         if let Some(known) = codes::ALL.iter().find(|code| code.text == text) {
             return known.clone();
         }
-        Self { text, status: 500, fatal: false, audience: Audience::Operator, retryable: false }
+        Self { text, status: 500, retryable: false }
     }
 
     /// The text of the code, as it is written in records and events.
@@ -132,18 +99,6 @@ impl ErrorCode {
     #[must_use]
     pub const fn status(&self) -> u16 {
         self.status
-    }
-
-    /// Whether the loop must stop.
-    #[must_use]
-    pub const fn fatal(&self) -> bool {
-        self.fatal
-    }
-
-    /// Who can act on it.
-    #[must_use]
-    pub const fn audience(&self) -> Audience {
-        self.audience
     }
 
     /// Whether the same operation may succeed when it is tried again.
@@ -232,30 +187,24 @@ macro_rules! debug_as_message {
 
 /// Declares the error codes of a crate: one constant per row, and `ALL`, the table.
 ///
-/// A row is the name of the constant (its text is `E_` and that name), the status in HTTP's terms, `fatal` or
-/// `continues` (the loop), `Model` or `Operator` (who can act), and `retryable` or `permanent`.
+/// A row is the name of the constant (its text is `E_` and that name), the status in HTTP's terms, and `retryable` or
+/// `permanent`.
 /// [`ErrorCode`](crate::error::ErrorCode) has an example.
 #[macro_export]
 macro_rules! error_codes {
-    ($($(#[$doc:meta])* $name:ident: $status:literal, $loop:ident, $audience:ident, $retry:ident;)*) => {
+    ($($(#[$doc:meta])* $name:ident: $status:literal, $retry:ident;)*) => {
         $(
             $(#[$doc])*
             pub const $name: $crate::error::ErrorCode = $crate::error::ErrorCode::declare(
                 concat!("E_", stringify!($name)),
-                $crate::error::CodeTraits {
-                    status: $status,
-                    fatal: $crate::error_codes!(@ $loop),
-                    audience: $crate::error::Audience::$audience,
-                    retryable: $crate::error_codes!(@ $retry),
-                },
+                $status,
+                $crate::error_codes!(@ $retry),
             );
         )*
 
         /// Every code of this table, in its order.
         pub const ALL: &[$crate::error::ErrorCode] = &[$($name),*];
     };
-    (@ fatal) => { true };
-    (@ continues) => { false };
     (@ retryable) => { true };
     (@ permanent) => { false };
 }

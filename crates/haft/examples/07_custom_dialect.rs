@@ -27,17 +27,17 @@ use serde_json::{Map, Value, json};
 mod codes {
     haft::error_codes! {
         /// The options were refused.
-        INVALID_LINE_CHAT_OPTIONS: 529, fatal, Operator, permanent;
+        INVALID_LINE_CHAT_OPTIONS: 529, permanent;
         /// The prompt does not fit into the context window.
-        LINE_CHAT_CONTEXT_OVERFLOW: 529, fatal, Operator, permanent;
+        LINE_CHAT_CONTEXT_OVERFLOW: 529, permanent;
         /// The request failed.
-        LINE_CHAT_HTTP_ERROR: 502, continues, Operator, retryable;
+        LINE_CHAT_HTTP_ERROR: 502, retryable;
         /// The response cannot be decoded, or reports an error.
-        LINE_CHAT_STREAM_ERROR: 502, continues, Operator, retryable;
+        LINE_CHAT_STREAM_ERROR: 502, retryable;
         /// The response stalled.
-        LINE_CHAT_STREAM_STALLED: 504, continues, Operator, retryable;
+        LINE_CHAT_STREAM_STALLED: 504, retryable;
         /// The response did not begin in time.
-        LINE_CHAT_REQUEST_TIMEOUT: 504, continues, Operator, retryable;
+        LINE_CHAT_REQUEST_TIMEOUT: 504, retryable;
     }
 }
 

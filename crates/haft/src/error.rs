@@ -1,7 +1,7 @@
 //! Errors and their codes: [`Error`] gathers every error of the façade, for programs that use `?` throughout.
 
 #[doc(inline)]
-pub use haft_core::error::{Audience, Coded, ErrorCode, codes};
+pub use haft_core::error::{Coded, ErrorCode, InvalidName, codes};
 
 macro_rules! gather_errors {
     ($($(#[$doc:meta])* $variant:ident($error:ty) $(if $feature:literal)?;)*) => {
@@ -136,14 +136,6 @@ impl Coded for Error {
 
     fn status(&self) -> u16 {
         self.coded().status()
-    }
-
-    fn fatal(&self) -> bool {
-        self.coded().fatal()
-    }
-
-    fn audience(&self) -> Audience {
-        self.coded().audience()
     }
 
     fn retryable(&self) -> bool {

@@ -4,7 +4,7 @@ use haft_core::error::codes;
 use std::fmt;
 use std::net::IpAddr;
 
-use haft_core::error::{Audience, Coded, ErrorCode};
+use haft_core::error::{Coded, ErrorCode};
 
 use http::StatusCode;
 
@@ -210,13 +210,6 @@ impl Coded for FetchError {
                 codes::NOT_A_MEDIA_READER
             }
             _ => codes::TOOL_DOWNSTREAM_ERROR,
-        }
-    }
-
-    fn audience(&self) -> Audience {
-        match self {
-            Self::Header { .. } | Self::NoRuntime | Self::Client { .. } => Audience::Operator,
-            other => other.code().audience(),
         }
     }
 

@@ -9,7 +9,7 @@ use super::{echo, search};
 use crate::call::{CallState, ToolCall};
 use crate::cancel::Cancellation;
 use crate::clock::Timestamp;
-use crate::error::{Audience, Coded as _};
+use crate::error::Coded as _;
 use crate::event::Event;
 use crate::json::ValueRef;
 use crate::schema::args::{Args, RawArgs};
@@ -69,8 +69,8 @@ async fn refused_arguments_never_reach_the_handler_and_are_observed() {
     let done = tool.executor(&ctx).call(r#"{"limit": 99, "qery": 1}"#).await;
     let error = done.outcome.as_ref().unwrap_err();
     assert_eq!(
-        (error.code().as_str(), error.status(), error.fatal(), error.audience(), error.retryable()),
-        ("E_INVALID_TOOL_ARGS", 422, false, Audience::Model, false)
+        (error.code().as_str(), error.status(), error.retryable()),
+        ("E_INVALID_TOOL_ARGS", 422, false)
     );
     assert_eq!(
         error.to_string(),
