@@ -15,7 +15,7 @@ mod spooled;
 mod tests;
 
 pub use self::budget::Budget;
-pub use self::kind::{ArtifactKind, InvalidArtifactKind};
+pub use self::kind::ArtifactKind;
 pub(crate) use self::output::cut_to_budget;
 pub use self::output::{QueryListBuilder, QueryOutput};
 pub(crate) use self::spooled::DraftContent;

@@ -10,8 +10,6 @@ mod stored;
 #[cfg(test)]
 mod tests;
 
-pub use crate::id::{
-    CallId, Handle, HandleTable, IdempotencyKey, OccurrenceCounter, ParseIdError, RecordId,
-};
+pub use crate::id::{CallId, Handle, HandleTable, IdempotencyKey, OccurrenceCounter, RecordId};
 
 pub use record::{CallError, CallState, IllegalTransition, ToolCall, ToolResults};

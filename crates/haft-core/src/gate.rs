@@ -21,7 +21,7 @@ use serde_json::Value;
 
 use crate::clock::Timestamp;
 use crate::error::{Coded, ErrorCode};
-use crate::id::{CallId, DefinitionDigest, RecordId};
+use crate::id::{CallId, Digest, RecordId};
 use crate::json::canonical_text;
 use crate::preview::CallPreview;
 use crate::schema::args::Args;
@@ -130,7 +130,7 @@ pub struct BoundCall {
     pub accepted: String,
     /// The definition of the tool when the gate was opened. Gates of version 0.1 have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub definition: Option<DefinitionDigest>,
+    pub definition: Option<Digest>,
 }
 
 impl BoundCall {
@@ -143,7 +143,7 @@ impl BoundCall {
 
     /// Binds the gate to the definition that the tool has now.
     #[must_use]
-    pub fn with_definition(mut self, definition: DefinitionDigest) -> Self {
+    pub fn with_definition(mut self, definition: Digest) -> Self {
         self.definition = Some(definition);
         self
     }

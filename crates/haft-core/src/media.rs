@@ -25,7 +25,6 @@ mod stash;
 #[cfg(test)]
 mod tests;
 
-use std::borrow::Borrow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -34,7 +33,7 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
 use crate::byte_stream::ByteStream;
-use crate::id::RecordId;
+use crate::id::{RecordId, text_type};
 use crate::tier::{ModalityHazard, TrustTier};
 
 pub use crate::descriptor::ReaderDescriptor;
@@ -73,10 +72,12 @@ impl MediaKind {
 }
 
 /// The name by which the model and tools refer to a media item.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct MediaId(Box<str>);
+
+text_type!(MediaId);
 
 impl MediaId {
     /// A name that the application gives. [`Media::check`] refuses an empty one.
@@ -104,24 +105,6 @@ impl MediaId {
         let number = n.parse::<usize>().ok()?;
         // One spelling for one number.
         (number.to_string() == n).then_some((owner, number))
-    }
-
-    /// The text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl Borrow<str> for MediaId {
-    fn borrow(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for MediaId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.0)
     }
 }
 

@@ -56,7 +56,7 @@ pub use self::list::{RecordList, RecordSequence};
 pub use self::loader::{RecordLoader, SpoolResolver};
 pub use self::memory::{Memory, MemoryBuilder};
 pub use self::message::{Message, MessageBuilder, MessageRole};
-pub use self::name::{InvalidRecordName, RecordName};
+pub use self::name::RecordName;
 pub(crate) use self::provider_payload::ProviderPayload;
 pub use self::retrievable::{Retrievable, RetrievableBuilder, RetrievableContent};
 pub(crate) use self::stored::{nesting_depth, nests_within, read_stored, write_stored};

@@ -41,7 +41,7 @@ pub use self::turn::{
     NewTurn, StoredTurn, SummaryUpdate, TurnStatus, TurnSummary, first_words, search_words,
 };
 pub use self::write::{Row, RowKind, StoreWrite};
-pub use crate::id::{GateId, InvalidId, TurnId};
+pub use crate::id::{GateId, TurnId};
 
 /// Stores turns: their rows, their journals, their leases and their gates.
 ///

@@ -52,7 +52,6 @@ mod tools;
 #[cfg(test)]
 mod tests;
 
-pub use self::definition::{InvalidDigest, ToolDigest};
 pub use self::error::McpClientError;
 pub use self::inspection::{DescriptionFinding, inspect_description};
 #[cfg(feature = "oauth")]

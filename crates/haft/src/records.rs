@@ -3,12 +3,12 @@
 #[doc(inline)]
 pub use haft_core::call::{
     CallError, CallId, CallState, Handle, HandleTable, IdempotencyKey, IllegalTransition,
-    OccurrenceCounter, ParseIdError, RecordId, ToolCall, ToolResults,
+    OccurrenceCounter, RecordId, ToolCall, ToolResults,
 };
 #[doc(inline)]
 pub use haft_core::record::{
-    Identifier, Identity, InvalidRecord, InvalidRecordName, LoadError, Memory, MemoryBuilder,
-    Message, MessageBuilder, MessageRole, NotStorable, Record, RecordFault, RecordList,
-    RecordLoader, RecordName, RecordSequence, Retrievable, RetrievableBuilder, RetrievableContent,
-    SpoolResolver, Text, Thought, ThoughtBuilder,
+    Identifier, Identity, InvalidRecord, LoadError, Memory, MemoryBuilder, Message, MessageBuilder,
+    MessageRole, NotStorable, Record, RecordFault, RecordList, RecordLoader, RecordName,
+    RecordSequence, Retrievable, RetrievableBuilder, RetrievableContent, SpoolResolver, Text,
+    Thought, ThoughtBuilder,
 };

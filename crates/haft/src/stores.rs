@@ -8,12 +8,11 @@ pub use haft_core::spool::{
 };
 #[doc(inline)]
 pub use haft_core::store::{
-    CancelOutcome, CancelRequest, ChangeListener, ClaimFilter, GateId, GateRow, InvalidId,
-    JournalRow, Lease, LeaseRequest, MAX_TITLE_CHARS, MemoryRow, MemoryScope, MemoryScopeKind,
-    NewTurn, NumberedRow, OutlineRow, Row, RowKind, SettleOutcome, StoreChange, StoreChangeKind,
-    StoreError, StoreWrite, StoredText, StoredTurn, SummaryUpdate, TurnId, TurnOutline, TurnQuery,
-    TurnSchedule, TurnStatus, TurnStore, TurnSummary, check_text, check_title, first_words,
-    search_words,
+    CancelOutcome, CancelRequest, ChangeListener, ClaimFilter, GateId, GateRow, JournalRow, Lease,
+    LeaseRequest, MAX_TITLE_CHARS, MemoryRow, MemoryScope, MemoryScopeKind, NewTurn, NumberedRow,
+    OutlineRow, Row, RowKind, SettleOutcome, StoreChange, StoreChangeKind, StoreError, StoreWrite,
+    StoredText, StoredTurn, SummaryUpdate, TurnId, TurnOutline, TurnQuery, TurnSchedule,
+    TurnStatus, TurnStore, TurnSummary, check_text, check_title, first_words, search_words,
 };
 #[cfg(feature = "sqlite")]
 #[doc(inline)]

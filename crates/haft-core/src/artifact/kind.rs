@@ -1,10 +1,10 @@
 //! What sort of content an artifact has.
 
 use std::borrow::Cow;
-use std::fmt;
-use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+
+use crate::id::checked_name;
 
 /// The kind of an artifact's content, by name. It determines which queries the model can use on it.
 ///
@@ -19,15 +19,9 @@ use serde::{Deserialize, Serialize};
 /// assert!("Access Log".parse::<ArtifactKind>().is_err());
 /// assert_eq!(ArtifactKind::default(), ArtifactKind::TEXT);
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ArtifactKind(Cow<'static, str>);
-
-/// A text that cannot be the name of a kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the name of an artifact kind is 1 to 32 lower-case letters, digits and `-`")]
-#[non_exhaustive]
-pub struct InvalidArtifactKind;
 
 impl ArtifactKind {
     /// Plain lines of text.
@@ -87,12 +81,6 @@ impl ArtifactKind {
             _ => Self::TEXT,
         }
     }
-
-    /// Its name.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
 /// Plain text.
@@ -102,33 +90,12 @@ impl Default for ArtifactKind {
     }
 }
 
-impl FromStr for ArtifactKind {
-    type Err = InvalidArtifactKind;
-
-    fn from_str(name: &str) -> Result<Self, InvalidArtifactKind> {
-        name.to_owned().try_into()
-    }
-}
-
-impl TryFrom<String> for ArtifactKind {
-    type Error = InvalidArtifactKind;
-
-    fn try_from(name: String) -> Result<Self, InvalidArtifactKind> {
-        if is_name(name.as_bytes()) { Ok(Self(Cow::Owned(name))) } else { Err(InvalidArtifactKind) }
-    }
-}
-
-impl From<ArtifactKind> for String {
-    fn from(kind: ArtifactKind) -> Self {
-        kind.0.into_owned()
-    }
-}
-
-impl fmt::Display for ArtifactKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.0)
-    }
-}
+checked_name!(
+    ArtifactKind,
+    "the name of an artifact kind",
+    "is 1 to 32 lower-case letters, digits and `-`",
+    |text| is_name(text.as_bytes())
+);
 
 const fn is_name(mut name: &[u8]) -> bool {
     if name.is_empty() || name.len() > 32 {

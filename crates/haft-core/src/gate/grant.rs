@@ -9,8 +9,8 @@ use sha2::{Digest as _, Sha256};
 use super::{BoundCall, GateSignature};
 use crate::BoxFuture;
 use crate::clock::Timestamp;
-use crate::id::DefinitionDigest;
-use crate::store::{GateId, InvalidId, StoreError, TurnId};
+use crate::id::{Digest, InvalidName};
+use crate::store::{GateId, StoreError, TurnId};
 
 /// The part of a decision that also approves later calls of the tool.
 ///
@@ -94,10 +94,13 @@ impl GrantId {
 }
 
 impl FromStr for GrantId {
-    type Err = InvalidId;
+    type Err = InvalidName;
 
-    fn from_str(text: &str) -> Result<Self, InvalidId> {
-        let invalid = || InvalidId { what: "grant" };
+    fn from_str(text: &str) -> Result<Self, InvalidName> {
+        let invalid = || InvalidName {
+            what: "the id of a grant",
+            why: "is 16 lower-case hexadecimal digits",
+        };
         let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
         if text.len() != 16 || !text.bytes().all(is_digit) {
             return Err(invalid());
@@ -107,9 +110,9 @@ impl FromStr for GrantId {
 }
 
 impl TryFrom<String> for GrantId {
-    type Error = InvalidId;
+    type Error = InvalidName;
 
-    fn try_from(text: String) -> Result<Self, InvalidId> {
+    fn try_from(text: String) -> Result<Self, InvalidName> {
         text.parse()
     }
 }
@@ -147,7 +150,7 @@ pub struct Grant {
     /// The tool.
     pub tool: String,
     /// The definition of the tool when the grant was given.
-    pub definition: DefinitionDigest,
+    pub definition: Digest,
     /// The arguments that it covers, as canonical JSON text, or `None` if it covers any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<String>,

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::{Gate, GateDecision, GateSettlement, Grant, StandingApproval};
 use crate::clock::Timestamp;
+use crate::id::Digest;
 use crate::json::{Document, canonical_text};
 use crate::mac::{MacKey, MacMessage};
 
@@ -35,6 +36,17 @@ pub struct GateKey(MacKey);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct GateSignature(String);
+
+impl GateSignature {
+    fn of(message: MacMessage) -> Self {
+        Self(Digest::from_bytes(message.finish()).to_string())
+    }
+
+    /// Compares in constant time. A text that is no digest fits nothing.
+    fn fits(&self, message: MacMessage) -> bool {
+        self.0.parse::<Digest>().is_ok_and(|given| message.matches(given.as_bytes()))
+    }
+}
 
 /// A decision whose signature is missing or wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -104,7 +116,7 @@ impl GateKey {
     #[must_use]
     pub fn sign_grant(&self, mut grant: Grant) -> Grant {
         grant.signature = None;
-        grant.signature = Some(GateSignature(to_hex(&self.grant_message(&grant).finish())));
+        grant.signature = Some(GateSignature::of(self.grant_message(&grant)));
         grant
     }
 
@@ -115,9 +127,8 @@ impl GateKey {
     /// The signature is missing or wrong.
     pub fn verify_grant(&self, grant: &Grant) -> Result<(), InvalidSignature> {
         let mut unsigned = grant.clone();
-        let given = unsigned.signature.take().and_then(|it| from_hex(&it.0));
-        match given {
-            Some(code) if self.grant_message(&unsigned).matches(&code) => Ok(()),
+        match unsigned.signature.take() {
+            Some(given) if given.fits(self.grant_message(&unsigned)) => Ok(()),
             _ => Err(InvalidSignature),
         }
     }
@@ -130,8 +141,7 @@ impl GateKey {
     }
 
     fn sign_settlement(&self, gate: &Gate, mut settlement: GateSettlement) -> GateSettlement {
-        let code = self.message(gate, &settlement).finish();
-        settlement.signature = Some(GateSignature(to_hex(&code)));
+        settlement.signature = Some(GateSignature::of(self.message(gate, &settlement)));
         settlement
     }
 
@@ -146,9 +156,8 @@ impl GateKey {
         if matches!(settlement.decision, GateDecision::Aborted | GateDecision::Timeout) {
             return Ok(());
         }
-        let given = settlement.signature.as_ref().and_then(|it| from_hex(&it.0));
-        match given {
-            Some(code) if self.message(gate, settlement).matches(&code) => Ok(()),
+        match &settlement.signature {
+            Some(given) if given.fits(self.message(gate, settlement)) => Ok(()),
             _ => Err(InvalidSignature),
         }
     }
@@ -192,21 +201,6 @@ fn approving_settlement(at: Timestamp) -> GateSettlement {
 fn canonical_json(value: serde_json::Result<Value>) -> String {
     let document = value.ok().and_then(|value| Document::from_value(&value).ok());
     document.map(|document| canonical_text(document.root())).unwrap_or_default()
-}
-
-fn to_hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// Decodes lower-case hexadecimal digits, the one spelling that [`to_hex`] writes.
-fn from_hex(text: &str) -> Option<Vec<u8>> {
-    let digit = |byte: u8| match byte {
-        b'0'..=b'9' => Some(byte - b'0'),
-        b'a'..=b'f' => Some(byte - b'a' + 10),
-        _ => None,
-    };
-    let (pairs, []) = text.as_bytes().as_chunks::<2>() else { return None };
-    pairs.iter().map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?)).collect()
 }
 
 impl fmt::Debug for GateKey {

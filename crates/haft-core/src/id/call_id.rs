@@ -6,10 +6,11 @@ mod tests;
 use std::cell::RefCell;
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::marker::PhantomData;
 use std::str::FromStr;
 
-use sha2::{Digest as _, Sha256};
-
+use super::digest::{FromText, Hex};
+use super::{Digest, InvalidName};
 use crate::json::{SortScratch, ValueRef, canonicalize, write_string};
 
 /// What a call is, as a hash: SHA-256 of the canonical JSON of `{"args": …, "tool": …}` over the raw
@@ -30,33 +31,19 @@ use crate::json::{SortScratch, ValueRef, canonicalize, write_string};
 /// );
 /// # Ok::<(), haft_core::json::ParseError>(())
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct CallId([u8; 32]);
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[serde(transparent)]
+pub struct CallId(Digest);
 
 /// The beginning is enough, because an id is a hash already.
 impl Hash for CallId {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        let beginning = self.0.first_chunk().copied().unwrap_or_default();
+        let beginning = self.as_bytes().first_chunk().copied().unwrap_or_default();
         state.write_u64(u64::from_ne_bytes(beginning));
     }
 }
 
-/// A text that is not a valid id.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ParseIdError {
-    /// Not the hash.
-    #[error("a call id is 64 lower-case hexadecimal digits")]
-    NotHex,
-    /// A wrong number behind `#`.
-    #[error("the number behind `#` of a record id starts at 2 and has no leading zero")]
-    NotAnOccurrence,
-}
-
 impl CallId {
-    /// Length of the text form.
-    const HEX_LEN: usize = 64;
-
     /// The id of a call with these raw arguments.
     #[must_use]
     pub fn of(tool: &str, args: ValueRef<'_>) -> Self {
@@ -78,95 +65,39 @@ impl CallId {
     /// The hash.
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 32] {
-        &self.0
+        self.0.as_bytes()
     }
 
     /// The text form, without allocation.
     pub(super) fn hex(self) -> Hex {
-        // Reckoned and not looked up, so that many digits are made at once.
-        let digit = |nibble: u8| nibble + if nibble < 10 { b'0' } else { b'a' - 10 };
-        let mut out = [b'0'; Self::HEX_LEN];
-        let (pairs, _) = out.as_chunks_mut::<2>();
-        for (pair, byte) in pairs.iter_mut().zip(self.0) {
-            *pair = [digit(byte >> 4), digit(byte & 0xF)];
-        }
-        Hex(out)
-    }
-}
-
-/// The 64 digits of an id.
-pub(super) struct Hex(pub(super) [u8; CallId::HEX_LEN]);
-
-impl Hex {
-    pub(super) fn as_str(&self) -> &str {
-        str::from_utf8(&self.0).unwrap_or_default()
+        self.0.hex()
     }
 }
 
 impl fmt::Display for CallId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.hex().as_str())
+        fmt::Display::fmt(&self.0, f)
     }
 }
 
 /// The first digits; enough to tell ids apart in a log.
 impl fmt::Debug for CallId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "CallId({:.8}…)", self.hex().as_str())
+        write!(f, "CallId({}…)", self.hex().of_first_bytes(4))
     }
 }
 
 impl FromStr for CallId {
-    type Err = ParseIdError;
+    type Err = InvalidName;
 
-    fn from_str(text: &str) -> Result<Self, ParseIdError> {
-        let mut hash = [0; 32];
-        if text.len() != Self::HEX_LEN {
-            return Err(ParseIdError::NotHex);
-        }
-        let (pairs, _) = text.as_bytes().as_chunks::<2>();
-        for (byte, [high, low]) in hash.iter_mut().zip(pairs) {
-            *byte = nibble(*high)? << 4 | nibble(*low)?;
-        }
-        Ok(Self(hash))
-    }
-}
-
-fn nibble(digit: u8) -> Result<u8, ParseIdError> {
-    match digit {
-        b'0'..=b'9' => Ok(digit - b'0'),
-        b'a'..=b'f' => Ok(digit - b'a' + 10),
-        _ => Err(ParseIdError::NotHex),
-    }
-}
-
-impl serde::Serialize for CallId {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.hex().as_str())
+    fn from_str(text: &str) -> Result<Self, InvalidName> {
+        Digest::parse(text, "a call id").map(Self)
     }
 }
 
 impl<'de> serde::Deserialize<'de> for CallId {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_str(FromText { what: "a call id", of: std::marker::PhantomData })
-    }
-}
-
-/// Reads an id from its text form.
-pub(super) struct FromText<T> {
-    pub(super) what: &'static str,
-    pub(super) of: std::marker::PhantomData<T>,
-}
-
-impl<T: FromStr<Err = ParseIdError>> serde::de::Visitor<'_> for FromText<T> {
-    type Value = T;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.what)
-    }
-
-    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<T, E> {
-        text.parse().map_err(E::custom)
+        deserializer.deserialize_str(FromText(PhantomData))
     }
 }
 
@@ -202,11 +133,11 @@ impl Scratch {
         self.text.extend_from_slice(b",\"tool\":");
         write_string(tool, &mut self.text);
         self.text.push(b'}');
-        let hash = Sha256::digest(&self.text);
+        let id = CallId(Digest::of(&self.text));
         if self.text.capacity() > Self::KEPT_TEXT {
             self.text = Vec::new();
             self.order.shrink_to(Self::KEPT_KEYS);
         }
-        (CallId(hash.into()), answer)
+        (id, answer)
     }
 }

@@ -1,11 +1,8 @@
 //! The short names of records that the model sees.
 
-use std::borrow::Borrow;
-use std::fmt;
 use std::sync::Arc;
 
-use super::{CallId, RecordId};
-
+use super::{CallId, RecordId, text_type};
 use crate::invariant::OrReport as _;
 
 /// A short name of a record: the first digits of its call id, at least eight, and `#n` for a repeat.
@@ -23,40 +20,12 @@ use crate::invariant::OrReport as _;
 #[serde(transparent)]
 pub struct Handle(Arc<str>);
 
-impl Handle {
-    /// The text that the model sees.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
+text_type!(Handle);
 
+impl Handle {
     /// The text, shared.
     pub(crate) fn shared(&self) -> Arc<str> {
         Arc::clone(&self.0)
-    }
-}
-
-impl Borrow<str> for Handle {
-    fn borrow(&self) -> &str {
-        &self.0
-    }
-}
-
-impl AsRef<str> for Handle {
-    fn as_ref(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for Handle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.0)
-    }
-}
-
-impl fmt::Debug for Handle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Handle({})", self.0)
     }
 }
 
@@ -141,5 +110,5 @@ impl HandleTable {
 
 fn shared_digits(a: CallId, b: CallId) -> usize {
     let (a, b) = (a.hex(), b.hex());
-    a.0.iter().zip(&b.0).take_while(|(a, b)| a == b).count()
+    a.as_str().bytes().zip(b.as_str().bytes()).take_while(|(a, b)| a == b).count()
 }

@@ -1,13 +1,13 @@
 //! The name of one record, and how repeats get theirs.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::marker::PhantomData;
 use std::num::NonZeroU32;
 use std::str::FromStr;
 
-use super::call_id::FromText;
-use super::{CallId, ParseIdError};
-use crate::small_map::SmallMap;
+use super::digest::FromText;
+use super::{CallId, InvalidName};
 
 /// The name of one call record, unique in its turn: the call id, and which occurrence it is.
 ///
@@ -96,19 +96,21 @@ impl fmt::Debug for RecordId {
 
 /// Reads exactly the texts that `Display` writes, so that an id has one spelling.
 impl FromStr for RecordId {
-    type Err = ParseIdError;
+    type Err = InvalidName;
 
-    fn from_str(text: &str) -> Result<Self, ParseIdError> {
+    fn from_str(text: &str) -> Result<Self, InvalidName> {
         let Some((id, occurrence)) = text.split_once('#') else {
             return text.parse().map(Self::first);
         };
         let id = id.parse()?;
+        let why = "starts at 2 and has no leading zero";
+        let invalid = InvalidName { what: "the number behind `#` of a record id", why };
         if !occurrence.starts_with(|it: char| matches!(it, '1'..='9')) {
-            return Err(ParseIdError::NotAnOccurrence);
+            return Err(invalid);
         }
         match occurrence.parse::<NonZeroU32>() {
             Ok(occurrence) if occurrence > NonZeroU32::MIN => Ok(Self { id, occurrence }),
-            _ => Err(ParseIdError::NotAnOccurrence),
+            _ => Err(invalid),
         }
     }
 }
@@ -121,7 +123,7 @@ impl serde::Serialize for RecordId {
 
 impl<'de> serde::Deserialize<'de> for RecordId {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_str(FromText { what: "a record id", of: PhantomData })
+        deserializer.deserialize_str(FromText(PhantomData))
     }
 }
 
@@ -137,7 +139,7 @@ impl<'de> serde::Deserialize<'de> for RecordId {
 /// assert_eq!(seen.count(id), 2);
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct OccurrenceCounter(SmallMap<CallId, NonZeroU32>);
+pub struct OccurrenceCounter(HashMap<CallId, NonZeroU32>);
 
 impl OccurrenceCounter {
     /// Counts one more call and names its record.

@@ -3,9 +3,9 @@
 use crate::error::codes;
 use std::fmt;
 
-use super::{InvalidRecordName, RecordName};
+use super::RecordName;
 use crate::artifact::NotDescribable;
-use crate::error::{Coded, ErrorCode};
+use crate::error::{Coded, ErrorCode, InvalidName};
 use crate::media::{InvalidMedia, MediaError};
 use crate::spool::SpoolError;
 use crate::store::{RowKind, StoreError};
@@ -45,12 +45,12 @@ impl Coded for InvalidRecord {
 #[non_exhaustive]
 pub enum RecordFault {
     /// A name cannot be one.
-    #[error("`{field}` {why}")]
+    #[error("`{field}` {}", .why.why)]
     Name {
         /// Which field.
         field: &'static str,
         /// What is wrong with it.
-        why: InvalidRecordName,
+        why: InvalidName,
     },
     /// A text is empty that has to say something.
     #[error("`{field}` is empty")]
@@ -159,12 +159,6 @@ pub enum NotStorable {
     /// The bytes of a media item could not be found again.
     #[error(transparent)]
     Media(#[from] MediaError),
-    /// A function makes the text.
-    #[error("the text of `{id}` is made by a function, which cannot be stored")]
-    Dynamic {
-        /// The record.
-        id: String,
-    },
     /// A part of it nests so deeply, or is so long, that it could not be read again.
     #[error("{what} cannot be stored: {why}")]
     Extent {
@@ -183,7 +177,6 @@ impl Coded for NotStorable {
         match self {
             Self::Artifact(error) => error.code(),
             Self::Media(error) => error.code(),
-            Self::Dynamic { .. } => codes::READER_NOT_DESCRIBABLE,
             Self::Extent { .. } => codes::STORE,
             Self::Invalid(error) => error.code(),
         }

@@ -6,8 +6,9 @@ use std::hash::Hash;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use indexmap::IndexMap;
+
 use super::Record;
-use crate::small_map::SmallMap;
 
 /// Numbers the records of a turn, of all kinds, in the order in which they were first put on a list. Cheap to clone;
 /// clones share the counter.
@@ -62,7 +63,7 @@ pub struct RecordList<T: Record> {
     sequence: RecordSequence,
 }
 
-type RecordMap<T> = SmallMap<<T as Record>::Id, NumberedRecord<T>>;
+type RecordMap<T> = IndexMap<<T as Record>::Id, NumberedRecord<T>>;
 
 struct NumberedRecord<T> {
     number: u64,
@@ -116,7 +117,7 @@ impl<T: Record> RecordList<T> {
             return;
         }
         let mut records = self.write();
-        let before = std::mem::take(&mut *records).into_entries().into_iter();
+        let before = std::mem::take(&mut *records).into_iter();
         let (known, own): (Vec<_>, Vec<_>) = before.partition(|(_, placed)| placed.is_earlier());
         let numbered =
             |(number, record): (u64, Arc<T>)| (record.key(), NumberedRecord { number, record });
@@ -130,7 +131,7 @@ impl<T: Record> RecordList<T> {
         T::Id: Borrow<Q>,
         Q: Hash + Eq + ?Sized,
     {
-        self.write().remove(id).map(|placed| placed.record)
+        self.write().shift_remove(id).map(|placed| placed.record)
     }
 
     /// The record of this id.
@@ -185,7 +186,7 @@ impl<T: Record> RecordList<T> {
     pub fn len_of_turn(&self) -> usize {
         let records = self.read();
         // Records of earlier turns come first.
-        records.len() - records.partition_point(NumberedRecord::is_earlier)
+        records.len() - records.partition_point(|_, placed| placed.is_earlier())
     }
 
     /// The records of the turn itself as they are now, in order, without those of earlier turns.

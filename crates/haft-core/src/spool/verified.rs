@@ -9,6 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{LineIndex, LocalRead, ReaderDescriptor, SpoolError, SpoolKey, SpoolReader};
 use crate::BoxFuture;
+use crate::id::Digest;
 
 /// The length and the SHA-256 of stored content, computed while it was written.
 ///
@@ -25,8 +26,7 @@ use crate::BoxFuture;
 #[serde(deny_unknown_fields)]
 pub struct ContentDigest {
     bytes: u64,
-    #[serde(with = "hex")]
-    sha256: [u8; 32],
+    sha256: Digest,
 }
 
 impl ContentDigest {
@@ -46,16 +46,14 @@ impl ContentDigest {
 
     /// The hash of the content.
     #[must_use]
-    pub const fn sha256(&self) -> &[u8; 32] {
-        &self.sha256
+    pub const fn sha256(&self) -> Digest {
+        self.sha256
     }
 }
 
 impl fmt::Debug for ContentDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ContentDigest({} bytes, ", self.bytes)?;
-        self.sha256.iter().take(4).try_for_each(|byte| write!(f, "{byte:02x}"))?;
-        f.write_str("…)")
+        write!(f, "ContentDigest({} bytes, {:?})", self.bytes, self.sha256)
     }
 }
 
@@ -82,7 +80,7 @@ impl ContentHasher {
     /// The digest of all chunks.
     #[must_use]
     pub fn finish(self) -> ContentDigest {
-        ContentDigest { bytes: self.bytes, sha256: self.hash.finalize().into() }
+        ContentDigest { bytes: self.bytes, sha256: Digest::from_bytes(self.hash.finalize().into()) }
     }
 }
 
@@ -314,27 +312,3 @@ const OTHER_BYTES: &str = "its bytes are not the ones that were stored";
 
 /// How much is hashed at once: little enough that a task which verifies lets others run.
 const CHUNK: usize = 256 * 1024;
-
-/// Hashes as hexadecimal digits.
-mod hex {
-    use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};
-
-    use crate::id::CallId;
-
-    pub(super) fn serialize<S: Serializer>(
-        hash: &[u8; 32],
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        let text: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
-        serializer.serialize_str(&text)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<[u8; 32], D::Error> {
-        // The text of a call id has the same form.
-        let text = String::deserialize(deserializer)?;
-        let id: CallId = text.parse().map_err(D::Error::custom)?;
-        Ok(*id.as_bytes())
-    }
-}

@@ -6,6 +6,8 @@ use bytes::Bytes;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
+use crate::id::Digest;
+
 /// The request of a step as it is sent, without the key: what the model saw.
 ///
 /// ```
@@ -64,19 +66,15 @@ impl StepRequest {
             let [name, ..] = definition;
             self.tools.push(name.to_owned());
         }
-        self.tools_sha256 = hex(&digest.finalize());
+        self.tools_sha256 = Digest::from_bytes(digest.finalize().into()).to_string();
         self
     }
 
     /// The SHA-256 of the body, in hexadecimal.
     #[must_use]
     pub fn sha256(&self) -> String {
-        hex(&Sha256::digest(&self.body))
+        Digest::of(&self.body).to_string()
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Says how long the body is. It may be private, and logs are read by many.

@@ -19,7 +19,7 @@ use crate::clock::Timestamp;
 ///
 /// let turn = NewTurn::new("turn-1".parse()?).conversation("support-7").agent("support").priority(5);
 /// assert_eq!((turn.agent.as_deref(), turn.priority), (Some("support"), 5));
-/// # Ok::<(), haft_core::store::InvalidId>(())
+/// # Ok::<(), haft_core::error::InvalidName>(())
 /// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]

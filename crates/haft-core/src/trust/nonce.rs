@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use crate::mac::MacKey;
+use crate::id::Digest;
+use crate::mac::{MacKey, MacMessage};
 
 /// Set before everything that is hashed, so that the key cannot be asked for anything else.
 const DOMAIN: &str = "haft envelope 1";
@@ -110,7 +111,7 @@ impl EnvelopeSecret {
     pub fn fingerprint(&self) -> String {
         let mut message = self.0.start();
         message.add_text(FINGERPRINT_DOMAIN);
-        hex(message.finish().iter().take(FINGERPRINT_BYTES))
+        short_hex(message, FINGERPRINT_BYTES)
     }
 }
 
@@ -163,7 +164,7 @@ impl EnvelopeKey {
     pub(super) fn fingerprint(&self) -> String {
         let mut message = self.0.start();
         message.add_text(FINGERPRINT_DOMAIN);
-        hex(message.finish().iter().take(NONCE_BYTES))
+        short_hex(message, NONCE_BYTES)
     }
 
     fn attempt(&self, slot: &Slot<'_>, attempt: u32) -> String {
@@ -173,18 +174,13 @@ impl EnvelopeKey {
         }
         message.add_bytes(&slot.part.to_be_bytes());
         message.add_bytes(&attempt.to_be_bytes());
-        hex(message.finish().iter().take(NONCE_BYTES))
+        short_hex(message, NONCE_BYTES)
     }
 }
 
-fn hex<'b>(bytes: impl Iterator<Item = &'b u8>) -> String {
-    let digit = |nibble: u8| char::from(nibble + if nibble < 10 { b'0' } else { b'a' - 10 });
-    let mut text = String::with_capacity(2 * NONCE_BYTES);
-    for byte in bytes {
-        text.push(digit(byte >> 4));
-        text.push(digit(byte & 0xF));
-    }
-    text
+/// The first bytes of the authentication code of a message, in hexadecimal.
+fn short_hex(message: MacMessage, bytes: usize) -> String {
+    Digest::from_bytes(message.finish()).hex().of_first_bytes(bytes).to_owned()
 }
 
 impl fmt::Debug for EnvelopeKey {

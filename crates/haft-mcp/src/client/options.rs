@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use haft_core::tool::ToolEffect;
+use haft_core::tool::{Digest, ToolEffect};
 use haft_core::trust::TrustTier;
 
-use super::definition::ToolDigest;
 use crate::transport::ReadLimits;
 
 /// How a server is used.
@@ -39,7 +38,7 @@ pub struct McpOptions {
     pub tool_rules: BTreeMap<String, ToolRules>,
     /// The definitions that were accepted, by the names that the server gives them. A tool with another definition is
     /// left out; a tool without an entry is offered.
-    pub pins: BTreeMap<String, ToolDigest>,
+    pub pins: BTreeMap<String, Digest>,
 }
 
 impl Default for McpOptions {

@@ -8,14 +8,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use haft_core::artifact::ArtifactKind;
 use haft_core::event::LogLevel;
 use haft_core::spool::SpoolStore;
-use haft_core::tool::{ToolEffect, ToolFailure, ToolOutput};
+use haft_core::tool::{Digest, ToolEffect, ToolFailure, ToolOutput};
 use haft_core::trust::ForeignText;
 use haft_core::{Args, DispatchContext, Tool};
 use serde_json::Value;
 
 use super::call::RemoteTool;
 use super::connection::Connection;
-use super::definition::ToolDigest;
+use super::definition::definition_digest;
 use super::error::McpClientError;
 use super::inspection::{DescriptionFinding, inspect_description};
 use super::options::{ApprovalRule, McpOptions, PrefixPolicy};
@@ -50,7 +50,7 @@ pub struct OfferedTool {
     /// The description, as the server wrote it.
     pub description: String,
     /// The hash of the definition.
-    pub digest: ToolDigest,
+    pub digest: Digest,
     /// What is suspicious about the description.
     pub findings: Vec<DescriptionFinding>,
     definition: Arc<rmcp::model::Tool>,
@@ -63,7 +63,7 @@ impl OfferedTool {
         let description = tool.description.as_deref().unwrap_or_default().to_owned();
         Self {
             name: tool.name.to_string(),
-            digest: ToolDigest::of(&tool),
+            digest: definition_digest(&tool),
             findings: inspect_description(&description),
             description,
             definition: Arc::new(tool),
@@ -145,7 +145,7 @@ impl McpTools {
 
     /// The hashes of all definitions, to be stored and passed as [`McpOptions::pins`] the next time.
     #[must_use]
-    pub fn pins(&self) -> BTreeMap<String, ToolDigest> {
+    pub fn pins(&self) -> BTreeMap<String, Digest> {
         self.state().offered.iter().map(|tool| (tool.name.clone(), tool.digest)).collect()
     }
 
@@ -213,7 +213,8 @@ impl McpTools {
                 self.state().add_problem(&tool.name, reason);
                 continue;
             }
-            let is_used = |name: &str| is_taken(name) || built.iter().any(|it| it.is_called(name));
+            let is_used =
+                |name: &str| is_taken(name) || built.iter().any(|it| it.name().as_str() == name);
             match self.name_of(tool, is_used).and_then(|name| self.build_tool(&name, tool)) {
                 Ok(it) => {
                     self.state().given.insert(tool.name.clone(), it.name().to_string());

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use haft_core::call::ToolCall;
 use haft_core::record::{Memory, Message, Retrievable, Thought};
-use haft_core::tool::DefinitionDigest;
+use haft_core::tool::Digest;
 use haft_core::trust::PromptText;
 use serde_json::Value;
 
@@ -54,7 +54,7 @@ pub(super) struct RenderScope {
 }
 
 /// The query tools that handles name, by their names on the wire.
-pub(super) type QueryDefinitions = Vec<(Arc<str>, DefinitionDigest)>;
+pub(super) type QueryDefinitions = Vec<(Arc<str>, Digest)>;
 
 /// The rendered parts of one turn. An assembly takes them out of the cache and puts them back.
 #[derive(Default)]

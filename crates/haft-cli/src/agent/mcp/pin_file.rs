@@ -6,7 +6,8 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use haft_mcp::client::{McpTools, ToolDigest};
+use haft::tools::Digest;
+use haft_mcp::client::McpTools;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -20,7 +21,7 @@ pub(crate) struct PinFile {
     path: PathBuf,
     /// The directory of the agent.
     agent: PathBuf,
-    servers: BTreeMap<String, BTreeMap<String, ToolDigest>>,
+    servers: BTreeMap<String, BTreeMap<String, Digest>>,
 }
 
 /// The file as JSON.
@@ -69,7 +70,7 @@ impl PinFile {
     }
 
     /// The accepted definitions of a server.
-    pub(super) fn of_server(&self, server: &str) -> BTreeMap<String, ToolDigest> {
+    pub(super) fn of_server(&self, server: &str) -> BTreeMap<String, Digest> {
         self.servers.get(server).cloned().unwrap_or_default()
     }
 
@@ -86,16 +87,16 @@ impl PinFile {
     /// Accepts all definitions that a server has now, and forgets those that it has no more. Returns the tools whose
     /// definitions were not accepted before.
     pub(crate) fn accept_all(&mut self, server: &McpTools) -> Vec<String> {
-        let now: BTreeMap<String, ToolDigest> = server.pins().into_iter().collect();
+        let now: BTreeMap<String, Digest> = server.pins().into_iter().collect();
         let before = self.servers.insert(server.name().to_owned(), now.clone());
         let before = before.unwrap_or_default();
-        let is_new = |(tool, digest): &(String, ToolDigest)| before.get(tool) != Some(digest);
+        let is_new = |(tool, digest): &(String, Digest)| before.get(tool) != Some(digest);
         now.into_iter().filter(is_new).map(|(tool, _)| tool).collect()
     }
 
     /// Writes the file, in one step. Only the user can read it.
     pub(crate) fn write(&self) -> Result<()> {
-        let digests = |(server, tools): (&String, &BTreeMap<String, ToolDigest>)| {
+        let digests = |(server, tools): (&String, &BTreeMap<String, Digest>)| {
             let tools = tools.iter().map(|(tool, digest)| (tool.clone(), digest.to_string()));
             (server.clone(), tools.collect())
         };
@@ -117,7 +118,7 @@ impl PinFile {
 /// Parses the hashes of a file. A hash that cannot be read must not let its tool pass as a new one.
 fn parse_digests(
     servers: BTreeMap<String, BTreeMap<String, String>>,
-) -> Result<BTreeMap<String, BTreeMap<String, ToolDigest>>> {
+) -> Result<BTreeMap<String, BTreeMap<String, Digest>>> {
     let parse = |(server, tools): (String, BTreeMap<String, String>)| {
         let tools = tools.into_iter().map(|(tool, hash)| match hash.parse() {
             Ok(digest) => Ok((tool, digest)),

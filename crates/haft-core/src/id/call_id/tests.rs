@@ -7,7 +7,7 @@ use std::num::NonZeroU32;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use crate::id::{CallId, HandleTable, OccurrenceCounter, ParseIdError, RecordId};
+use crate::id::{CallId, HandleTable, OccurrenceCounter, RecordId};
 use crate::json::Document;
 
 fn id_of(text: &str) -> CallId {
@@ -40,7 +40,8 @@ fn text_form_is_64_lower_case_digits() {
         &text.to_uppercase(),
         &text.replace('a', "g"),
     ] {
-        assert_eq!(wrong.parse::<CallId>(), Err(ParseIdError::NotHex), "{wrong}");
+        let error = wrong.parse::<CallId>().unwrap_err();
+        assert_eq!(error.to_string(), "a call id is 64 lower-case hexadecimal digits", "{wrong}");
     }
     assert!(serde_json::from_str::<CallId>("\"abc\"").is_err());
 }
@@ -88,9 +89,10 @@ fn record_ids_read_back_and_have_one_spelling() {
     );
     for tail in ["#", "#0", "#1", "#02", "#+2", "#-2", "#2 ", "#4294967296", "#2#3"] {
         let text = format!("{id}{tail}");
-        assert_eq!(text.parse::<RecordId>(), Err(ParseIdError::NotAnOccurrence), "{text}");
+        let error = text.parse::<RecordId>().unwrap_err();
+        assert_eq!(error.what, "the number behind `#` of a record id", "{text}");
     }
-    assert_eq!("abc#2".parse::<RecordId>(), Err(ParseIdError::NotHex));
+    assert_eq!("abc#2".parse::<RecordId>().unwrap_err().what, "a call id");
 }
 
 #[test]

@@ -3,7 +3,7 @@ use serde_json::json;
 use super::scripted_server::{
     Reply, ScriptedServer, call, connect, connect_with, options, text, text_of, tool,
 };
-use crate::client::{DescriptionFinding, McpOptions, ToolDigest, inspect_description};
+use crate::client::{DescriptionFinding, McpOptions, inspect_description};
 
 fn notification() -> String {
     json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}).to_string()
@@ -44,9 +44,9 @@ async fn pins_refuse_other_definitions() {
     let server = ScriptedServer::new(json!([tool("a"), tool("b")]), |_, _| text("ok"));
     let pins = connect(&server).await.unwrap().pins();
     assert_eq!(pins.len(), 2);
-    let again: ToolDigest = pins["a"].to_string().parse().unwrap();
+    let again: haft_core::tool::Digest = pins["a"].to_string().parse().unwrap();
     assert_eq!(again, pins["a"]);
-    assert!("0".repeat(63).parse::<ToolDigest>().is_err());
+    assert!("0".repeat(63).parse::<haft_core::tool::Digest>().is_err());
 
     server.set_tools(json!([
         {"name": "a", "description": "Does a.", "inputSchema": {"type": "object"}, "title": "New"}, tool("b"), tool("new"),

@@ -8,7 +8,7 @@ use haft_core::gate::{
     Gate, GateKey, GateSettlement, Grant, GrantId, GrantRefusal, GrantRow, GrantStore, GrantSubject,
 };
 use haft_core::store::{GateId, StoreError};
-use haft_core::tool::DefinitionDigest;
+use haft_core::tool::Digest;
 
 use super::super::report::LogTopic;
 use super::super::shared_turn::SharedTurn;
@@ -156,7 +156,7 @@ impl SharedTurn {
     pub(super) fn approval_gate_id(
         &self,
         record: RecordId,
-        definition: DefinitionDigest,
+        definition: Digest,
         attempt: u32,
     ) -> GateId {
         let digits: String = definition.to_string().chars().take(12).collect();
