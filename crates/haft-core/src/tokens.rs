@@ -3,15 +3,14 @@
 //! An [`Encoding`] is a name, a [`TokenCounter`] turns text into a [`TokenCount`], and a count always says
 //! whether it is exact. [`HeuristicCounter`] is the counter of this crate: it needs no tables and is
 //! never exact. Exact counters live where their tables do. [`Estimators`] is one counter plus your own
-//! ones by name, and a [`Tokenizable`](crate::tool::context::Tokenizable) is a text that remembers what it
-//! counted.
+//! ones by name, and a [`Text`](crate::record::Text) remembers what it counted.
 //!
 //! ```
+//! use haft_core::record::Text;
 //! use haft_core::tokens::{Certainty, Encoding, Estimators};
-//! use haft_core::tool::context::Tokenizable;
 //!
 //! let estimators = Estimators::default();
-//! let text = Tokenizable::from("x".repeat(35));
+//! let text = Text::from("x".repeat(35));
 //! let count = text.count(&estimators, "claude")?;
 //! assert_eq!((count.tokens, count.certainty), (10, Certainty::Heuristic));
 //!
@@ -33,10 +32,7 @@ use std::sync::Arc;
 
 pub(crate) use self::count_cache::CountCache;
 pub use self::encoding::Encoding;
-pub(crate) use self::error::panicked;
-pub use self::error::{
-    BoxError, CounterFailed, EvaluatorInvalid, ShadowsBuiltin, TokenError, UnknownEncoding,
-};
+pub use self::error::{BoxError, CounterFailed, ShadowsBuiltin, TokenError, UnknownEncoding};
 pub use self::estimators::{CountWarning, Estimators};
 pub use self::heuristic::{HeuristicCounter, HeuristicTally};
 

@@ -20,7 +20,6 @@ use haft_core::error::{Coded, ErrorCode, codes};
 use haft_core::invariant::OrReport as _;
 use haft_core::media::{MediaError, MediaKind};
 use haft_core::spool::SpoolError;
-use haft_core::tokens::EvaluatorInvalid;
 use haft_core::tool::BlockTool;
 use haft_core::trust::{PromptRenderer, PromptText};
 use serde::{Deserialize, Serialize};
@@ -149,9 +148,6 @@ pub struct AssembledPrompt {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AssembleError {
-    /// A text could not be evaluated.
-    #[error(transparent)]
-    Text(#[from] EvaluatorInvalid),
     /// The provider does not support the media, and the policy allows no replacement.
     #[error(
         "the provider cannot show `{filename}` ({kind:?}, {mime_type}); set `unsupportedMediaPolicy` to let a text stand for it"
@@ -175,7 +171,6 @@ pub enum AssembleError {
 impl Coded for AssembleError {
     fn code(&self) -> ErrorCode {
         match self {
-            Self::Text(error) => error.code(),
             Self::UnsupportedMedia { .. } => codes::UNSUPPORTED_MEDIA_MODALITY,
             Self::Media(error) => error.code(),
             Self::Spool(error) => error.code(),
@@ -253,7 +248,7 @@ impl Funnel<'_> {
         let at = order.iter().position(|it| *it == PromptSection::Timeline);
         let parts = order.split_at_checked(at.unwrap_or(order.len()));
         let (before, behind) = parts.or_report("a position lies within its list", (order, &[]));
-        let mut prompt = Prompt { system: self.system_prompt()?, ..Prompt::default() };
+        let mut prompt = Prompt { system: self.system_prompt(), ..Prompt::default() };
         let first_late = at.map_or(u64::MAX, |_| system::first_late_number(ctx));
         let early = self.sections(before, 0..first_late, rendered, &mut notes).await?;
         prompt.system.extend(early);

@@ -47,9 +47,7 @@ pub use haft_core::pipeline::{
 
 pub use self::audit::{AuditLog, audit_log};
 pub use self::fetch::{FetchTools, fetch_and_register_tools};
-pub use self::hydrate::{
-    HydrateConversation, HydrateFromSource, hydrate_conversation, hydrate_from_source,
-};
+pub use self::hydrate::{HydrateConversation, hydrate_conversation};
 pub use self::repetition::{OnRepetition, RepetitionGuard, repetition_guard};
 pub use self::veto::{SafetyVeto, Verdict, safety_veto};
 

@@ -50,6 +50,11 @@ impl Text {
         Ok(count)
     }
 
+    #[cfg(test)]
+    pub(crate) fn cached_counts(&self) -> usize {
+        self.counts.len()
+    }
+
     /// Whether it has no characters.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -16,9 +16,6 @@ pub enum TokenError {
     /// Nothing counts under that name.
     #[error(transparent)]
     Unknown(#[from] UnknownEncoding),
-    /// The text could not be made.
-    #[error(transparent)]
-    Evaluator(#[from] EvaluatorInvalid),
     /// The counter failed.
     #[error(transparent)]
     Counter(#[from] CounterFailed),
@@ -28,7 +25,6 @@ impl Coded for TokenError {
     fn code(&self) -> ErrorCode {
         match self {
             Self::Unknown(_) => codes::UNKNOWN_ENCODING,
-            Self::Evaluator(error) => error.code(),
             Self::Counter(_) => codes::TOKEN_COUNTER_FAILED,
         }
     }
@@ -68,21 +64,6 @@ impl CounterFailed {
     /// A counter of `encoding` failed because of `source`.
     pub fn new(encoding: impl Into<String>, source: impl Into<BoxError>) -> Self {
         Self { encoding: encoding.into(), source: source.into() }
-    }
-}
-
-/// The evaluator of a dynamic text failed or panicked.
-#[derive(Debug, thiserror::Error)]
-#[error("the evaluator of a dynamic text gave no text")]
-#[non_exhaustive]
-pub struct EvaluatorInvalid {
-    /// Why.
-    pub source: BoxError,
-}
-
-impl Coded for EvaluatorInvalid {
-    fn code(&self) -> ErrorCode {
-        codes::TOKENIZABLE_EVALUATOR_INVALID
     }
 }
 

@@ -3,9 +3,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use proptest::prelude::{any, proptest};
 
-use crate::DispatchContext;
 use crate::error::Coded as _;
-use crate::tool::context::Tokenizable;
+use crate::record::Text;
 
 use super::{
     Certainty, CounterFailed, Encoding, Estimators, HeuristicCounter, HeuristicTally, TokenCount,
@@ -156,7 +155,7 @@ fn a_preview_does_not_split_characters() {
 fn a_text_is_counted_once_per_name_and_counters() {
     let counter = Counting::default();
     let estimators = Estimators::new(counter.clone());
-    let mut text = Tokenizable::new("hello");
+    let text = Text::from("hello");
     for _ in 0..3 {
         assert_eq!(text.count(&estimators, "gpt2").unwrap(), TokenCount::exact(5));
         assert_eq!(text.clone().count(&estimators.clone(), "gpt2").unwrap(), TokenCount::exact(5));
@@ -165,9 +164,6 @@ fn a_text_is_counted_once_per_name_and_counters() {
     assert_eq!(text.count(&Estimators::default(), "gpt2").unwrap(), TokenCount::heuristic(2));
     assert_eq!(text.count(&estimators, "o200k_base").unwrap(), TokenCount::exact(5));
     assert_eq!(counter.calls(), 2);
-    text.set("hi");
-    assert_eq!(text.count(&estimators, "gpt2").unwrap(), TokenCount::exact(2));
-    assert_eq!(counter.calls(), 3);
     assert!(matches!(text.count(&estimators, "gpt3"), Err(TokenError::Unknown(_))));
 }
 
@@ -175,7 +171,7 @@ fn a_text_is_counted_once_per_name_and_counters() {
 fn registering_anew_counts_anew() {
     let mut estimators = Estimators::default();
     estimators.register("mine", |_| Ok(TokenCount::exact(1))).unwrap();
-    let text = Tokenizable::new("abc");
+    let text = Text::from("abc");
     assert_eq!(text.count(&estimators, "mine").unwrap(), TokenCount::exact(1));
     estimators.register("mine", |_| Ok(TokenCount::exact(2))).unwrap();
     assert_eq!(text.count(&estimators, "mine").unwrap(), TokenCount::exact(2));
@@ -183,51 +179,17 @@ fn registering_anew_counts_anew() {
 
 #[test]
 fn the_cache_of_counts_is_bounded() {
-    let text = Tokenizable::new("abc");
+    let text = Text::from("abc");
     for _ in 0..100 {
         text.count(&Estimators::default(), "gpt2").unwrap();
     }
-    assert_eq!(text.counts_kept(), 16);
-}
-
-#[test]
-fn a_dynamic_text_depends_on_the_context() {
-    let counter = Counting::default();
-    let estimators = Estimators::new(counter.clone());
-    let mut text = Tokenizable::dynamic(|ctx| Ok(ctx.map_or("none", |_| "in a turn").into()));
-    let ctx = DispatchContext::builder("turn-1").build();
-    assert!(text.is_dynamic());
-    assert_eq!(serde_json::to_string(&text).unwrap(), "\"none\"");
-    assert_eq!(text.count_in(&ctx, &estimators, "gpt2").unwrap(), TokenCount::exact(9));
-    assert_eq!(text.count(&estimators, "gpt2").unwrap(), TokenCount::exact(4));
-    assert_eq!(text.count(&estimators, "gpt2").unwrap(), TokenCount::exact(4));
-    assert_eq!(counter.calls(), 2);
-    text.set(String::from("fixed"));
-    assert!(!text.is_dynamic());
-    assert_eq!(text.count_in(&ctx, &estimators, "gpt2").unwrap(), TokenCount::exact(5));
-    assert_eq!(&*text.render(Some(&ctx)).unwrap(), "fixed");
-}
-
-#[test]
-fn an_evaluator_that_gives_no_text_is_an_error() {
-    #[track_caller]
-    #[expect(clippy::needless_pass_by_value, reason = "keeps the table readable")]
-    fn check(text: Tokenizable, cause: &str) {
-        let error = text.render(None).unwrap_err();
-        assert_eq!(error.code(), "E_TOKENIZABLE_EVALUATOR_INVALID");
-        assert_eq!(error.source.to_string(), cause);
-        let counted = text.count(&Estimators::default(), "gpt2");
-        assert!(matches!(counted, Err(TokenError::Evaluator(_))));
-        assert!(serde_json::to_string(&text).is_err());
-    }
-    check(Tokenizable::dynamic(|_| Err("no row".into())), "no row");
-    check(Tokenizable::dynamic(|_| panic!("lost")), "panicked: lost");
+    assert_eq!(text.cached_counts(), 16);
 }
 
 #[test]
 fn a_text_can_be_counted_by_many_threads() {
     let estimators = Estimators::default();
-    let text = Tokenizable::new("hello world");
+    let text = Text::from("hello world");
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
@@ -237,12 +199,5 @@ fn a_text_can_be_counted_by_many_threads() {
             });
         }
     });
-    assert!(text.counts_kept() >= Encoding::ALL.len());
-}
-
-#[test]
-fn a_text_is_stored_as_text() {
-    let text: Tokenizable = serde_json::from_str("\"abc\"").unwrap();
-    assert_eq!(&*text.render(None).unwrap(), "abc");
-    assert_eq!(format!("{text:?}"), "Tokenizable(\"abc\")");
+    assert!(text.cached_counts() >= Encoding::ALL.len());
 }

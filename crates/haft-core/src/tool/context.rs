@@ -7,8 +7,6 @@ mod instruction;
 mod media;
 mod records;
 mod signal;
-mod source;
-mod tokenizable;
 mod turn;
 
 #[cfg(test)]
@@ -28,8 +26,6 @@ pub use history::{
 pub use instruction::Instruction;
 pub use media::UnknownMedia;
 pub use signal::{AckSubscription, Signal, SignalError};
-pub use source::TurnSource;
-pub use tokenizable::Tokenizable;
 pub use turn::{GateContext, Gates, RecordError, RecordWriter, ToolSource, TurnContext};
 
 use crate::call::{CallId, IdempotencyKey, RecordId};

@@ -17,10 +17,10 @@ use crate::dialect::RequestNote;
 use crate::prompt::{PromptSection, SystemPart};
 
 impl Funnel<'_> {
-    pub(super) fn system_prompt(&self) -> Result<Vec<SystemPart>, AssembleError> {
-        let text = self.ctx.turn().system_prompt().render(Some(self.ctx))?;
-        let text = self.renderer.system_prompt(&DeveloperText::from_developer(&*text));
-        Ok(part(PromptSection::SystemPrompt, text).into_iter().collect())
+    pub(super) fn system_prompt(&self) -> Vec<SystemPart> {
+        let text = self.ctx.turn().system_prompt().as_str();
+        let text = self.renderer.system_prompt(&DeveloperText::from_developer(text));
+        part(PromptSection::SystemPrompt, text).into_iter().collect()
     }
 
     /// The sections of this list, without those that are empty. Of memories and retrieved records those with these numbers
@@ -36,7 +36,7 @@ impl Funnel<'_> {
         for section in sections {
             let text = match section {
                 PromptSection::StandingInstructions if numbers.start == 0 => {
-                    self.render_instructions()?
+                    self.render_instructions()
                 }
                 PromptSection::StandingInstructions => continue,
                 PromptSection::Memories => self.render_memories(&numbers, rendered),
@@ -50,11 +50,10 @@ impl Funnel<'_> {
         Ok(parts)
     }
 
-    fn render_instructions(&self) -> Result<PromptText, AssembleError> {
+    fn render_instructions(&self) -> PromptText {
         let rules = self.ctx.turn().instructions().all();
-        let rules = rules.iter().map(|rule| rule.render(Some(self.ctx)));
-        let rules = rules.collect::<Result<Vec<_>, _>>()?;
-        Ok(self.renderer.instructions(&rules, None))
+        let rules: Vec<_> = rules.iter().map(|rule| rule.developer_text()).collect();
+        self.renderer.instructions(&rules, None)
     }
 
     fn render_memories(&self, numbers: &Range<u64>, rendered: &mut RenderedParts) -> PromptText {

@@ -5,7 +5,6 @@
 pub use haft_artifacts::tokens::{ExactCounter, StreamCounter};
 #[doc(inline)]
 pub use haft_core::tokens::{
-    BoxError, Certainty, CountWarning, CounterFailed, Encoding, Estimators, EvaluatorInvalid,
-    HeuristicCounter, HeuristicTally, ShadowsBuiltin, TokenCount, TokenCounter, TokenError,
-    UnknownEncoding,
+    BoxError, Certainty, CountWarning, CounterFailed, Encoding, Estimators, HeuristicCounter,
+    HeuristicTally, ShadowsBuiltin, TokenCount, TokenCounter, TokenError, UnknownEncoding,
 };

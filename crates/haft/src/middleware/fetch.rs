@@ -56,20 +56,20 @@ impl Middleware<TurnContext> for FetchTools {
         next: Next<TurnContext>,
     ) -> BoxFuture<'static, Result<(), BoxError>> {
         Box::pin(async move {
-            register_tools(&ctx, ctx.fetch_tools().await?)?;
+            for tool in ctx.fetch_tools().await? {
+                register_tool(&ctx, tool)?;
+            }
             next.run().await
         })
     }
 }
 
-/// Registers tools for a turn, each as its collision policy says.
-pub(super) fn register_tools(ctx: &TurnContext, tools: Vec<Tool>) -> Result<(), BoxError> {
-    for tool in tools {
-        match tool.on_collision() {
-            OnCollision::Replace => drop(ctx.tools().overwrite(tool)),
-            OnCollision::Keep if ctx.tools().has(ToolName::as_str(tool.name())) => {}
-            OnCollision::Keep | OnCollision::Throw => ctx.tools().register(tool)?,
-        }
+/// Registers a tool for a turn as its collision policy says.
+fn register_tool(ctx: &TurnContext, tool: Tool) -> Result<(), BoxError> {
+    match tool.on_collision() {
+        OnCollision::Replace => drop(ctx.tools().overwrite(tool)),
+        OnCollision::Keep if ctx.tools().has(ToolName::as_str(tool.name())) => {}
+        OnCollision::Keep | OnCollision::Throw => ctx.tools().register(tool)?,
     }
     Ok(())
 }

@@ -1,6 +1,5 @@
 //! Adds the history of the conversation and the memories of its scope to a turn.
 
-mod source;
 mod window;
 
 use std::sync::Arc;
@@ -11,7 +10,6 @@ use haft_core::event::LogLevel;
 use haft_core::pipeline::{BoxError, Middleware, Next};
 use haft_core::store::{RowKind, TurnQuery};
 
-pub use self::source::{HydrateFromSource, hydrate_from_source};
 use self::window::{HistoryWindow, WindowLimits};
 
 /// See [`hydrate_conversation`].

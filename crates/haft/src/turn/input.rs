@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use haft_core::answer::AnswerFormat;
 use haft_core::clock::Timestamp;
-use haft_core::context::{Instruction, Tokenizable};
+use haft_core::context::Instruction;
 use haft_core::record::{Memory, Message, Retrievable, Text, Thought};
 use haft_core::stash::Stash;
 use haft_core::store::{MemoryScope, TurnId};
@@ -38,7 +38,7 @@ pub(super) struct InputParts {
     pub(super) priority: i32,
     pub(super) start_after: Duration,
     pub(super) memory_scope: Option<MemoryScope>,
-    pub(super) system_prompt: Tokenizable,
+    pub(super) system_prompt: Text,
     pub(super) instructions: Vec<Instruction>,
     messages: Vec<InputMessage>,
     pub(super) memories: Vec<Memory>,
@@ -58,7 +58,7 @@ enum InputMessage {
 
 impl TurnInput {
     /// Creates the input of a turn with a system prompt, which the developer or the operator wrote.
-    pub fn new(system_prompt: impl Into<Tokenizable>) -> Self {
+    pub fn new(system_prompt: impl Into<Text>) -> Self {
         let parts = InputParts {
             id: None,
             conversation: None,
@@ -332,11 +332,10 @@ impl TurnInput {
 
     /// The system prompt as it is stored.
     pub(super) fn prompt_text(&self) -> Result<Arc<str>, TurnError> {
-        let text = self.parts.system_prompt.render(None);
-        let text = text.map_err(|error| TurnError::invalid("system prompt", error))?;
-        if text.trim().is_empty() {
+        let text = &self.parts.system_prompt;
+        if text.as_str().trim().is_empty() {
             return Err(TurnError::invalid("system prompt", "it is empty"));
         }
-        Ok(text)
+        Ok(text.shared())
     }
 }

@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use haft_core::context::{DispatchContext, DispatchContextBuilder, Hydration, Tokenizable};
+use haft_core::context::{DispatchContext, DispatchContextBuilder, Hydration};
+use haft_core::record::Text;
 use haft_core::stash::Stash;
 use haft_core::store::{GateRow, MemoryScope, StoreError, StoredTurn, TurnId};
 use haft_core::tool::ToolChanges;
@@ -23,7 +24,7 @@ pub(super) struct TurnSeed {
     pub(super) nonce: Option<NonceOrigin>,
     /// What its memories belong to.
     pub(super) memory_scope: Option<MemoryScope>,
-    pub(super) system_prompt: Tokenizable,
+    pub(super) system_prompt: Text,
     pub(super) stash: Stash,
     /// How its tools have changed since it was created.
     pub(super) tools: Vec<ToolChanges>,
@@ -54,7 +55,7 @@ impl TurnSeed {
             conversation: turn.summary.conversation.clone(),
             nonce: stored.nonce,
             memory_scope: stored.memory_scope,
-            system_prompt: Tokenizable::new(stored.system_prompt),
+            system_prompt: Text::from(stored.system_prompt),
             stash,
             tools: stored.tools,
             offered: stored.offered,

@@ -17,7 +17,7 @@ use crate::record::{
 };
 use crate::spool::ReaderDescriptor;
 use crate::store::{RowKind, StoreError};
-use crate::tool::context::{Instruction, Tokenizable};
+use crate::tool::context::Instruction;
 use crate::tool::{ByteStream, ToolFailure};
 use crate::trust::{TrustLabel, TrustTier};
 
@@ -188,10 +188,6 @@ fn what_could_not_be_found_again_is_not_stored() {
     let error = refused(&message.build().unwrap());
     assert!(matches!(error, NotStorable::Media(_)), "{error}");
     assert_eq!(error.code(), "E_READER_NOT_DESCRIBABLE");
-
-    let dynamic = Tokenizable::dynamic(|_| Ok("now".into()));
-    let error = refused(&Instruction::from_developer("clock", dynamic).unwrap());
-    assert!(matches!(&error, NotStorable::Dynamic { id } if id == "clock"), "{error}");
     assert!(!error.retryable());
 }
 

@@ -4,18 +4,17 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use super::Tokenizable;
 use super::event_order::EventOrder;
 use super::records::Records;
 use super::signal::Signals;
 use super::turn::Turn;
 use super::{
     Dispatch, DispatchContext, Gates, HistoryReader, RecordWriter, ToolSource, TurnContext,
-    TurnSource,
 };
 use crate::cancel::Cancellation;
 use crate::clock::{Clock, default_clock};
 use crate::event::Observer;
+use crate::record::Text;
 use crate::stash::Stash;
 use crate::store::MemoryScope;
 use crate::tool::registry::ToolRegistry;
@@ -29,7 +28,7 @@ pub struct DispatchContextBuilder {
     conversation: Option<Arc<str>>,
     envelope_key: Option<Box<EnvelopeKey>>,
     resumed: bool,
-    system_prompt: Option<Tokenizable>,
+    system_prompt: Text,
     stash: Option<Stash>,
     tools: Option<Arc<ToolRegistry>>,
     artifacts: Option<Arc<ArtifactSet>>,
@@ -41,7 +40,6 @@ pub struct DispatchContextBuilder {
     gates: Option<Arc<dyn Gates>>,
     spooler: Option<Spooler>,
     tool_source: Option<Arc<dyn ToolSource>>,
-    source: Option<Arc<dyn TurnSource>>,
     history: Option<Arc<dyn HistoryReader>>,
     memory_scope: Option<MemoryScope>,
     dispatch: Option<Arc<str>>,
@@ -55,7 +53,7 @@ impl DispatchContextBuilder {
             conversation: None,
             envelope_key: None,
             resumed: false,
-            system_prompt: None,
+            system_prompt: Text::default(),
             stash: None,
             tools: None,
             artifacts: None,
@@ -67,7 +65,6 @@ impl DispatchContextBuilder {
             gates: None,
             spooler: None,
             tool_source: None,
-            source: None,
             history: None,
             memory_scope: None,
             dispatch: None,
@@ -106,8 +103,8 @@ impl DispatchContextBuilder {
     }
 
     /// The system prompt.
-    pub fn system_prompt(mut self, text: impl Into<Tokenizable>) -> Self {
-        self.system_prompt = Some(text.into());
+    pub fn system_prompt(mut self, text: impl Into<Text>) -> Self {
+        self.system_prompt = text.into();
         self
     }
 
@@ -132,12 +129,6 @@ impl DispatchContextBuilder {
     /// Where [`TurnContext::fetch_tools`] finds more.
     pub fn tool_source(mut self, source: Arc<dyn ToolSource>) -> Self {
         self.tool_source = Some(source);
-        self
-    }
-
-    /// What the `fetch_…` methods of [`TurnContext`] ask.
-    pub fn source(mut self, source: Arc<dyn TurnSource>) -> Self {
-        self.source = Some(source);
         self
     }
 
@@ -212,7 +203,7 @@ impl DispatchContextBuilder {
             conversation: self.conversation,
             envelope_key: self.envelope_key,
             resumed: self.resumed,
-            system_prompt: self.system_prompt.unwrap_or_else(|| Tokenizable::new("")),
+            system_prompt: self.system_prompt,
             stash: self.stash.unwrap_or_default(),
             tools: self.tools.unwrap_or_default(),
             artifacts: self.artifacts.unwrap_or_default(),
@@ -225,7 +216,6 @@ impl DispatchContextBuilder {
             gates: self.gates,
             spooler: self.spooler,
             tool_source: self.tool_source,
-            source: self.source,
             history: self.history,
             memory_scope: self.memory_scope,
         };

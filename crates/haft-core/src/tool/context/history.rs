@@ -1,6 +1,6 @@
 //! Records of earlier turns that a turn shows: hydrated from the store, and referenced instead of stored again.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -296,17 +296,6 @@ impl TurnContext {
         }
         self.records().is_hydrated.store(true, Ordering::Relaxed);
         self.place_earlier(shown.into_records());
-    }
-
-    /// Shows records before all records of this turn that are found again by other means when the turn is resumed:
-    /// nothing of them is stored or journaled. A record whose id is taken is left out.
-    pub fn show_earlier(&self, records: Vec<EarlierRecord>) {
-        let mut seen = HashSet::new();
-        let is_new = |record: &EarlierRecord| {
-            self.find_record(record.kind(), &record.id()).is_none() && seen.insert(record.key())
-        };
-        let shown: Vec<_> = records.into_iter().filter(is_new).collect();
-        self.place_earlier(shown);
     }
 
     /// Shows again what the journal of a resumed turn refers to, before its own records are restored. The turns are

@@ -7,11 +7,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::Tokenizable;
 use super::event_order::EventOrder;
 use super::history::{HistoryReader, Hydration};
 use super::records::Records;
-use super::source::TurnSource;
 use crate::BoxFuture;
 use crate::call::RecordId;
 use crate::cancel::Cancellation;
@@ -20,7 +18,7 @@ use crate::error::{Coded, ErrorCode};
 use crate::event::{Event, EventKind, LogLevel, Observer, WorkScopes};
 use crate::gate::{GateError, GateRequest};
 use crate::pipeline::{BoxError, PipelineContext};
-use crate::record::{NotStorable, Record};
+use crate::record::{NotStorable, Record, Text};
 use crate::spool::SpoolError;
 use crate::stash::Stash;
 use crate::store::{MemoryScope, StoreError, StoreWrite};
@@ -43,7 +41,7 @@ pub(super) struct Turn {
     /// Boxed, because it is large and most programs have no stored secret.
     pub(super) envelope_key: Option<Box<EnvelopeKey>>,
     pub(super) resumed: bool,
-    pub(super) system_prompt: Tokenizable,
+    pub(super) system_prompt: Text,
     pub(super) stash: Stash,
     pub(super) tools: Arc<ToolRegistry>,
     pub(super) artifacts: Arc<ArtifactSet>,
@@ -56,7 +54,6 @@ pub(super) struct Turn {
     pub(super) gates: Option<Arc<dyn Gates>>,
     pub(super) spooler: Option<Spooler>,
     pub(super) tool_source: Option<Arc<dyn ToolSource>>,
-    pub(super) source: Option<Arc<dyn TurnSource>>,
     pub(super) history: Option<Arc<dyn HistoryReader>>,
     pub(super) memory_scope: Option<MemoryScope>,
 }
@@ -146,8 +143,8 @@ impl GateContext<'_> {
     }
 }
 
-/// Finds tools and nothing else, from a database or a server, say; see [`TurnSource`] for everything that a turn may
-/// need. Nothing calls it but [`TurnContext::fetch_tools`].
+/// Finds tools for a turn, in a database or on a server, for example. Nothing calls it but
+/// [`TurnContext::fetch_tools`].
 pub trait ToolSource: Send + Sync {
     /// The tools for a turn.
     fn fetch(&self, ctx: TurnContext) -> BoxFuture<'static, Result<Vec<Tool>, BoxError>>;
@@ -227,7 +224,7 @@ impl TurnContext {
 
     /// The system prompt.
     #[must_use]
-    pub fn system_prompt(&self) -> &Tokenizable {
+    pub fn system_prompt(&self) -> &Text {
         &self.turn.system_prompt
     }
 
@@ -235,6 +232,19 @@ impl TurnContext {
     #[must_use]
     pub fn stash(&self) -> &Stash {
         &self.turn.stash
+    }
+
+    /// Asks the source of tools that the application gave. The tools are not registered: that is for the caller to
+    /// decide. Without a source there are none.
+    ///
+    /// # Errors
+    ///
+    /// What the source failed with.
+    pub async fn fetch_tools(&self) -> Result<Vec<Tool>, BoxError> {
+        match &self.turn.tool_source {
+            Some(source) => source.fetch(self.clone()).await,
+            None => Ok(Vec::new()),
+        }
     }
 
     /// The tools of the turn: the same as [`DispatchContext::tools`](super::DispatchContext::tools).

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use haft::executors::{Step, StepContext, StepError};
-use haft::middleware::{BoxError, HydrateConversation, hydrate_conversation, hydrate_from_source};
+use haft::middleware::{HydrateConversation, hydrate_conversation};
 use haft::records::{CallState, Memory, Message, ToolResults};
 use haft::stores::{
     CancelOutcome, CancelRequest, ChangeListener, ClaimFilter, GateId, GateRow, JournalRow, Lease,
@@ -15,7 +15,7 @@ use haft::stores::{
     TurnSummary,
 };
 use haft::tools::ToolEffect;
-use haft::turn::{GarbageOptions, Instruction, ManualClock, Timestamp, TurnContext, TurnSource};
+use haft::turn::{GarbageOptions, ManualClock, Timestamp, TurnContext};
 use haft::turn::{Limits, TurnInput, TurnOutcome, TurnRunner, TurnRunnerBuilder};
 use haft::{BoxFuture, Tool, ToolCall};
 
@@ -451,63 +451,6 @@ async fn a_result_whose_content_is_gone_is_shown_as_that() {
     let second = world.builder(executor, hydrate_conversation()).build().unwrap();
     let report = second.run(message("two", "And?")).await.unwrap();
     assert!(report.text().contains("not stored any more"), "{}", report.text());
-}
-
-/// Every kind of thing that a turn can need.
-struct Everything;
-
-impl TurnSource for Everything {
-    fn fetch_messages(&self, _: TurnContext) -> BoxFuture<'static, Result<Vec<Message>, BoxError>> {
-        Box::pin(async { Ok(vec![Message::user_at("old", "an old message", Timestamp::EPOCH)?]) })
-    }
-
-    fn fetch_memories(&self, _: TurnContext) -> BoxFuture<'static, Result<Vec<Memory>, BoxError>> {
-        let memory = Memory::builder("tea", "likes tea", Timestamp::EPOCH);
-        Box::pin(async { Ok(vec![memory.confidence(0.5).importance(0.5).build()?]) })
-    }
-
-    fn fetch_tools(&self, _: TurnContext) -> BoxFuture<'static, Result<Vec<Tool>, BoxError>> {
-        Box::pin(async {
-            Ok(vec![
-                Tool::builder("now").description("Tells the time.").handler(|| "noon").build()?,
-            ])
-        })
-    }
-
-    fn refresh_standing_instructions(
-        &self,
-        _: TurnContext,
-    ) -> BoxFuture<'static, Result<Vec<Instruction>, BoxError>> {
-        Box::pin(async { Ok(vec![Instruction::from_developer("brief", "Be brief.")?]) })
-    }
-}
-
-#[tokio::test]
-async fn a_source_is_asked_by_middleware_and_by_nothing_else() {
-    let world = World::default();
-    let look = |ctx: StepContext| async move {
-        let turn = ctx.dispatch().turn();
-        let found = format!(
-            "{} | {} memories, {} instructions, now: {}",
-            transcript(turn),
-            turn.memories().len(),
-            turn.instructions().len(),
-            turn.tools().has("now")
-        );
-        Ok::<_, StepError>(Step::done().say(ctx.message(found)?))
-    };
-    let builder = || {
-        let builder = TurnRunner::builder(look).store(Arc::clone(&world.store) as _);
-        builder.source(Everything)
-    };
-    let alone = builder().build().unwrap().run(message("one", "hello")).await.unwrap();
-    assert_eq!(alone.text(), "hello | 0 memories, 0 instructions, now: false");
-    let asked = builder().turn_input("source", hydrate_from_source()).build().unwrap();
-    let report = asked.run(message("two", "hello")).await.unwrap();
-    assert_eq!(report.text(), "an old message | hello | 1 memories, 1 instructions, now: true");
-    // What a source finds is not stored with the turn.
-    let stored = world.store.load("two".parse().unwrap()).await.unwrap().unwrap();
-    assert_eq!(stored.rows.len(), 2);
 }
 
 /// Counts how often something is read, and the bytes that are written.
