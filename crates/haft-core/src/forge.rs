@@ -7,5 +7,5 @@ mod format;
 mod formats;
 mod list_tool;
 
-pub use self::format::{ArtifactFormat, HandleSchema, Query, QueryContext};
+pub use self::format::{ArtifactFormat, Query, QueryContext};
 pub use self::formats::{Formats, InvalidFormat};

@@ -45,7 +45,7 @@
 //!
 //! | layer | modules |
 //! |---|---|
-//! | 1. base types | [`cancel`], [`contract`] (findings of conformance suites), [`error`] (error codes), [`invariant`], [`usage`], [`clock`], [`json`], [`stash`], [`jsonpath`]; private: `small_map`, `tier`, `mac`, `descriptor`, `failure`, `byte_stream`, `id` |
+//! | 1. base types | [`cancel`], [`contract`] (findings of conformance suites), [`error`] (error codes), [`invariant`], [`usage`], [`clock`], [`json`], [`stash`], [`jsonpath`]; private: `tier`, `mac`, `descriptor`, `failure`, `byte_stream`, `id` |
 //! | 2. schema and arguments | [`schema`] with [`args`] |
 //! | 3. content | [`tokens`], [`spool`], [`media`] |
 //! | 4. trust | [`trust`] |
@@ -88,7 +88,6 @@ pub mod pipeline;
 mod preview;
 pub mod record;
 pub mod schema;
-mod small_map;
 pub mod spool;
 pub mod stash;
 pub mod step;

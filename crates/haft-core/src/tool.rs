@@ -29,8 +29,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use crate::id::{DefinitionDigest, ParseDigestError};
-pub(crate) use artifact_set::ForgedTools;
+pub use crate::id::Digest;
 pub use artifact_set::{ArtifactIdCollision, ArtifactSet, LiveArtifact};
 pub use builder::{InvalidTool, ToolBuilder};
 pub use error::{ToolError, Unavailability};
@@ -48,7 +47,7 @@ pub use state::{IntoHandlerWithState, SharedState, State, ToolBuilderWithState};
 
 pub use crate::byte_stream::ByteStream;
 pub use crate::failure::{FailureError, PanicError, ToolFailure};
-pub use crate::id::{InvalidToolName, ToolName};
+pub use crate::id::ToolName;
 pub use crate::preview::{CallPreview, PreviewKind};
 
 use crate::artifact::ArtifactKind;
@@ -100,7 +99,7 @@ struct Definition {
     /// Parts of the definition that the model does not see, by name.
     parts: BTreeMap<String, Value>,
     /// Computed when it is first asked for.
-    digest: OnceLock<DefinitionDigest>,
+    digest: OnceLock<Digest>,
 }
 
 /// How a tool's result is treated.
@@ -133,7 +132,6 @@ struct Flags {
     timeout: Option<Duration>,
     /// The tier of the source of the definition, or `None` if the developer wrote it.
     definition_tier: Option<TrustTier>,
-    aliases: Vec<String>,
 }
 
 /// What happens when a merge meets a tool of the same name.
@@ -325,37 +323,6 @@ impl Tool {
     #[must_use]
     pub fn without_approval(&self) -> Self {
         self.replace_approval(None)
-    }
-
-    /// The same tool with an additional name, such as one that it had before, so that stored calls and configurations
-    /// keep working. The model is offered the tool under its name only.
-    ///
-    /// ```
-    /// use haft_core::{Tool, ToolRegistry};
-    ///
-    /// let now = Tool::builder("get_current_time").description("Tells the time.").handler(|| "noon");
-    /// let tools = ToolRegistry::with_tools([now.build()?.with_alias("current_time")])?;
-    /// assert_eq!(tools.find("current_time")?.name().as_str(), "get_current_time");
-    /// assert!(!tools.has("current_time"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub fn with_alias(&self, name: impl Into<String>) -> Self {
-        let mut definition = Definition::clone(&self.0);
-        definition.flags.aliases.push(name.into());
-        Self(Arc::new(definition))
-    }
-
-    /// The names under which it is found besides its own.
-    #[must_use]
-    pub fn aliases(&self) -> &[String] {
-        &self.0.flags.aliases
-    }
-
-    /// Whether a name is that of the tool or one of its aliases.
-    #[must_use]
-    pub fn is_called(&self, name: &str) -> bool {
-        self.name().as_str() == name || self.aliases().iter().any(|alias| alias == name)
     }
 
     fn replace_approval(&self, approval: Option<String>) -> Self {

@@ -111,26 +111,6 @@ fn no_schema_is_long() {
     }
 }
 
-/// The names of earlier versions find the tools, and are not offered.
-#[test]
-fn former_names_are_found() {
-    let tools: Vec<Tool> =
-        crate::time().unwrap().into_iter().chain(crate::text().unwrap()).collect();
-    let tools = haft_core::ToolRegistry::with_tools(tools).unwrap();
-    for (former, name) in [
-        ("current_time", "get_current_time"),
-        ("time_add", "date_add"),
-        ("time_diff", "date_diff"),
-        ("time_info", "date_calendar_info"),
-        ("text_transform", "string_transform"),
-        ("text_extract", "string_extract"),
-        ("text_encode", "encode_text"),
-    ] {
-        assert_eq!(tools.find(former).unwrap().name().as_str(), name);
-        assert!(!tools.has(former));
-    }
-}
-
 #[test]
 fn effects_and_leave() {
     let folder = tempfile::tempdir().unwrap();

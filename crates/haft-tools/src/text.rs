@@ -33,10 +33,10 @@ use haft_core::tool::{InvalidTool, Tool};
 pub fn text() -> Result<Vec<Tool>, InvalidTool> {
     Ok(vec![
         text_analyze::text_analyze()?,
-        string_transform::string_transform()?.with_alias("text_transform"),
+        string_transform::string_transform()?,
         text_diff::text_diff()?,
-        string_extract::string_extract()?.with_alias("text_extract"),
-        encode_text::encode_text()?.with_alias("text_encode"),
+        string_extract::string_extract()?,
+        encode_text::encode_text()?,
         text_hash::text_hash()?,
     ])
 }

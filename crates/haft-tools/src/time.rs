@@ -29,10 +29,10 @@ use haft_core::tool::{InvalidTool, Tool};
 /// Does not fail in practice, because the definitions are fixed.
 pub fn time() -> Result<Vec<Tool>, InvalidTool> {
     Ok(vec![
-        get_current_time::get_current_time()?.with_alias("current_time"),
+        get_current_time::get_current_time()?,
         convert_time::convert_time()?,
-        date_add::date_add()?.with_alias("time_add"),
-        date_diff::date_diff()?.with_alias("time_diff"),
-        date_calendar_info::date_calendar_info()?.with_alias("time_info"),
+        date_add::date_add()?,
+        date_diff::date_diff()?,
+        date_calendar_info::date_calendar_info()?,
     ])
 }

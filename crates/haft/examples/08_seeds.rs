@@ -64,7 +64,7 @@ async fn executor(ctx: StepContext) -> Result<Step, StepError> {
     // Ephemeral tools leave the merged registry when the dispatch is acknowledged.
     let _bound = merged.bind_context(dispatch);
 
-    // Here an executor asks its model, with the definitions of `merged.visible()`.
+    // Here an executor asks its model, with the definitions of `merged.all()`.
     let calls = dispatch.turn().tool_calls().all();
     let Some(call) = calls.first() else {
         let tool = merged.find("get_weather")?;

@@ -13,10 +13,8 @@ pub use haft_artifacts::{
 pub use haft_artifacts::{JsonFormat, TextFormat, TextQueries, json, standard_formats, text};
 #[doc(inline)]
 pub use haft_core::artifact::{
-    ArtifactDraft, ArtifactKind, ArtifactRecord, Budget, InvalidArtifactKind, NotDescribable,
-    QueryListBuilder, QueryOutput, SpooledArtifact,
+    ArtifactDraft, ArtifactKind, ArtifactRecord, Budget, NotDescribable, QueryListBuilder,
+    QueryOutput, SpooledArtifact,
 };
 #[doc(inline)]
-pub use haft_core::forge::{
-    ArtifactFormat, Formats, HandleSchema, InvalidFormat, Query, QueryContext,
-};
+pub use haft_core::forge::{ArtifactFormat, Formats, InvalidFormat, Query, QueryContext};

@@ -48,8 +48,8 @@ pub use haft_core::clock::{
 pub use haft_core::context::{
     AckSubscription, DispatchContext, DispatchContextBuilder, EarlierRecord, EarlierTurn,
     GateContext, Gates, HistoryError, HistoryReader, HydratedRange, HydratedTurn, Hydration,
-    Instruction, RecordError, RecordWriter, RemovedRecord, Signal, SignalError, Tokenizable,
-    ToolSource, TurnContext, TurnSource, UnknownMedia,
+    Instruction, RecordError, RecordWriter, RemovedRecord, Signal, SignalError, ToolSource,
+    TurnContext, UnknownMedia,
 };
 #[doc(inline)]
 pub use haft_core::gate::{

@@ -24,7 +24,7 @@ pub(crate) struct Approvals {
 impl Approvals {
     /// Returns the tool with the approval rule of this table.
     pub(super) fn apply(&self, tool: Tool) -> Result<Tool, AgentFileError> {
-        let is_listed = |list: &[String]| list.iter().any(|it| tool.is_called(it));
+        let is_listed = |list: &[String]| list.iter().any(|it| it == tool.name().as_str());
         if is_listed(&self.require) {
             let question = format!("May `{}` be called?", tool.name());
             let asking = tool.with_approval(question);

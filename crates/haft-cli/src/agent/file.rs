@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use anyhow::Result;
 use haft::Tool;
-use haft::artifacts::HandleSchema;
 use haft::stores::{SpoolUrl, StoreUrl};
 use haft::tools::{Pack, PackOptions};
 use haft::turn::Limits;
@@ -46,10 +45,6 @@ pub(crate) struct AgentFile {
     /// Options of the model, with the names that the provider uses.
     #[serde(default)]
     pub(crate) options: serde_json::Map<String, serde_json::Value>,
-    /// How the tools that query artifacts name them: `pattern` keeps the tools of a turn unchanged, so that prompt caches
-    /// hold; `enum` lists the artifacts in the schemas, which helps small local models; default: `pattern`.
-    #[serde(default)]
-    pub(crate) handles: HandlesKey,
     /// Script that replaces the model, inside the agent's directory.
     pub(crate) script: Option<PathBuf>,
     /// Where turns are stored: an address, or a table with addresses; default: `.haft` in the current directory.
@@ -108,26 +103,6 @@ impl StoreKey {
             Err(error) => Err(AgentFileError::at(["store", "spool"], error)),
         });
         Ok(StoreAddress { url, spools: spools.transpose()? })
-    }
-}
-
-/// How the tools that query artifacts name them.
-#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum HandlesKey {
-    /// A string with a pattern.
-    #[default]
-    Pattern,
-    /// One of the artifacts that there are.
-    Enum,
-}
-
-impl From<HandlesKey> for HandleSchema {
-    fn from(key: HandlesKey) -> Self {
-        match key {
-            HandlesKey::Pattern => Self::Pattern,
-            HandlesKey::Enum => Self::Enum,
-        }
     }
 }
 
@@ -292,7 +267,7 @@ impl ToolsTable {
         let with_own_question = self.tools_with_own_question();
         // A rule may name a tool of a server that is not connected yet.
         if self.mcp.is_empty() {
-            let names = all.iter().flat_map(|(_, tool)| names_of(tool));
+            let names = all.iter().map(|(_, tool)| tool.name().as_str());
             let names = names.chain(unbuilt.iter().copied());
             errors.extend(approvals.find_errors(&names, &with_own_question));
         }
@@ -332,7 +307,7 @@ impl ToolsTable {
         approvals: &Approvals,
     ) -> Result<Vec<Tool>, AgentFileError> {
         let errors = {
-            let names = tools.iter().flat_map(names_of);
+            let names = tools.iter().map(|tool| tool.name().as_str());
             approvals.find_errors(&names, &self.tools_with_own_question())
         };
         if let Some(first) = errors.into_iter().next() {
@@ -418,12 +393,6 @@ impl ToolsTable {
 
 fn owned_key<const N: usize>(key: [&str; N]) -> Vec<String> {
     key.map(str::to_owned).to_vec()
-}
-
-/// The names under which a tool is found.
-fn names_of(tool: &Tool) -> impl Iterator<Item = &str> + Clone {
-    let aliases = tool.aliases().iter().map(String::as_str);
-    std::iter::once(tool.name().as_str()).chain(aliases)
 }
 
 /// Rejects two tools with the same name.

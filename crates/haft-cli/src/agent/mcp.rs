@@ -404,7 +404,7 @@ fn explain_failure(error: &McpClientError, process: Option<&ServerProcess>) -> A
 
 /// Adds the tools of a server to those of the agent, with names that are not taken.
 fn add_tools(tools: &mut Vec<Tool>, server: &McpTools) {
-    let added = server.tools(|name| tools.iter().any(|tool| tool.is_called(name)));
+    let added = server.tools(|name| tools.iter().any(|tool| tool.name().as_str() == name));
     tools.extend(added);
 }
 

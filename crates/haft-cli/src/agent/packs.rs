@@ -150,11 +150,10 @@ pub(super) fn build_pack(
 ) -> Result<Vec<Tool>, Vec<AgentFileError>> {
     let tools = pack.build(options).map_err(|error| vec![AgentFileError::whole_file(error)])?;
     let mut errors = Vec::new();
-    let is_called = |name: &str| tools.iter().any(|tool| tool.is_called(name));
     let only = selection.only.unwrap_or_default().iter().map(|it| ("only", it));
     let except = selection.except.iter().map(|it| ("except", it));
     for (key, name) in only.chain(except) {
-        if is_called(name) {
+        if tools.iter().any(|tool| tool.name().as_str() == name) {
             continue;
         }
         if pack.tools().contains(&name.as_str()) {
@@ -169,8 +168,8 @@ pub(super) fn build_pack(
         return Err(errors);
     }
     let is_selected = |tool: &Tool| {
-        selection.only.is_none_or(|only| only.iter().any(|it| tool.is_called(it)))
-            && !selection.except.iter().any(|it| tool.is_called(it))
+        let is_listed = |list: &[String]| list.iter().any(|it| it == tool.name().as_str());
+        selection.only.is_none_or(is_listed) && !is_listed(selection.except)
     };
     Ok(tools.iter().filter(|tool| is_selected(tool)).cloned().collect())
 }

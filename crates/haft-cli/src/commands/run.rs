@@ -196,8 +196,7 @@ pub(super) fn build_runner(agent: &Agent, options: &RunOptions) -> Result<TurnRu
 
 /// Builds a runner with an executor and the agent's tools.
 pub(super) fn runner_builder(agent: &Agent, executor: ModelExecutor) -> TurnRunnerBuilder {
-    let builder = TurnRunner::builder(executor).tools(agent.tools.iter().cloned());
-    builder.handles(agent.file.handles.into())
+    TurnRunner::builder(executor).tools(agent.tools.iter().cloned())
 }
 
 pub(super) fn exit_code(report: &TurnReport) -> ExitCode {

@@ -77,8 +77,7 @@ pub(super) fn query_tool_names() -> Result<HashSet<String>> {
 
 /// Finds a tool of an agent by its name.
 pub(super) fn find_tool(agent: &Agent, name: &str) -> Result<Tool> {
-    let by_name = agent.tools.iter().find(|tool| tool.name().as_str() == name);
-    let found = by_name.or_else(|| agent.tools.iter().find(|tool| tool.is_called(name))).cloned();
+    let found = agent.tools.iter().find(|tool| tool.name().as_str() == name).cloned();
     let names =
         || agent.tools.iter().map(|tool| tool.name().as_str()).collect::<Vec<_>>().join(", ");
     Ok(found.ok_or_else(|| {

@@ -328,7 +328,7 @@ fn the_schema_and_the_program_agree() {
         ("system = 'x'\n[limits]\niterations = 4", true),
         ("system = 'x'\n[tools.files]\nwrite = 'yes'", false),
         ("system = 'x'\n[tools.files]\nwrite = true", true),
-        ("system = 'x'\n[tools.time]\nonly = ['current_time']", true),
+        ("system = 'x'\n[tools.time]\nonly = ['get_current_time']", true),
         ("system = 'x'\n[tools.time]\nroot = '.'", false),
         ("system = 'x'\ntools = []", false),
         ("system = 'x'\nlimits = [4, 5, 6, 7, 8]", false),

@@ -228,7 +228,7 @@ fn text_that_is_no_agent_is_explained() {
         @r"
     exit 1
     --- err
-    error: a/agent.toml:2: `tools.command.not a name`: the name of a tool is 1 to 128 bytes without white space and control characters
+    error: a/agent.toml:2: `tools.command.not a name`: the name of a tool has to be 1 to 128 bytes without white space and control characters
     "
     );
 }

@@ -21,7 +21,7 @@ fn packs_bring_their_tools() {
     let dir = tempfile::tempdir().unwrap();
     write_agent_with_note(
         dir.path(),
-        "[tools.files]\nroot = 'data'\n[tools.time]\nonly = ['current_time']\n[tools.math]\nexcept = ['convert_unit']\n\
+        "[tools.files]\nroot = 'data'\n[tools.time]\nonly = ['get_current_time']\n[tools.math]\nexcept = ['convert_unit']\n\
          [tools.text]\n[tools.data]\n[tools.memory]\n[tools.web]\nhosts = ['example.org']",
     );
     let list = run_haft(dir.path(), &["tools", "a"]);
@@ -106,9 +106,8 @@ fn mistakes_in_packs_are_explained() {
     hint: rename it, or exclude the other one with `except`
     "
     );
-    // The names of earlier versions work, also where they ask for approval.
-    let old = "[tools.text]\nexcept = ['text_hash']\n[approvals]\nrequire = ['text_encode']";
-    assert!(check(old).starts_with("exit 0"), "{}", check(old));
+    let asking = "[tools.text]\nexcept = ['text_hash']\n[approvals]\nrequire = ['encode_text']";
+    assert!(check(asking).starts_with("exit 0"), "{}", check(asking));
     assert_snapshot!(check("[tools.math]\n[approvals]\nrequire = ['calculat']"), @r"
     exit 1
     --- err

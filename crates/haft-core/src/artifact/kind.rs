@@ -93,7 +93,7 @@ impl Default for ArtifactKind {
 checked_name!(
     ArtifactKind,
     "the name of an artifact kind",
-    "is 1 to 32 lower-case letters, digits and `-`",
+    "has to be 1 to 32 lower-case letters, digits and `-`",
     |text| is_name(text.as_bytes())
 );
 

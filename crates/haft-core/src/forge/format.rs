@@ -129,19 +129,6 @@ impl Query {
     }
 }
 
-/// How the schema of a query tool says which artifact is meant.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum HandleSchema {
-    /// `callId` is a string with a pattern. The tools are the same whatever artifacts there are, so that the prompt
-    /// caches of providers hold, and a handle is checked when the call is made.
-    #[default]
-    Pattern,
-    /// `callId` is one of the live handles. Every new artifact changes the tools, and with them everything that a
-    /// provider has cached. This helps small local models that follow a grammar.
-    Enum,
-}
-
 /// The handles that a schema accepts.
 pub(super) enum Handles {
     Any,

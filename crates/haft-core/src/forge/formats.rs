@@ -3,8 +3,7 @@
 use crate::error::codes;
 use std::collections::HashSet;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use super::format::{AnswerFuture, CALL_ID, Handles};
 use super::list_tool::{artifact_list, live_handles};
@@ -17,8 +16,7 @@ use crate::schema::{FaultLocation, SchemaFault};
 use crate::tool::context::DispatchContext;
 use crate::tool::registry::ToolRegistry;
 use crate::tool::{
-    ArtifactSet, ForgedTools, InvalidTool, OnCollision, Tool, ToolBuilder, ToolEffect, ToolFailure,
-    ToolOutput,
+    ArtifactSet, InvalidTool, OnCollision, Tool, ToolBuilder, ToolEffect, ToolFailure, ToolOutput,
 };
 
 /// The artifact formats of an application, and the forge that makes query tools from them.
@@ -36,8 +34,6 @@ use crate::tool::{
 pub struct Formats {
     formats: Arc<[Known]>,
     budget: Budget,
-    /// Distinguishes tools that were forged by another set of formats.
-    stamp: u64,
 }
 
 #[derive(Clone)]
@@ -75,13 +71,13 @@ impl Formats {
     /// No formats yet.
     #[must_use]
     pub fn new() -> Self {
-        Self { formats: Arc::new([]), budget: Budget::new(), stamp: stamp() }
+        Self { formats: Arc::new([]), budget: Budget::new() }
     }
 
     /// Sets the maximum size of every result.
     #[must_use]
     pub fn budget(mut self, budget: Budget) -> Self {
-        (self.budget, self.stamp) = (budget, stamp());
+        self.budget = budget;
         let anew = |it: &Known| Known::new(Arc::clone(&it.format), it.queries.clone());
         self.formats = self.formats.iter().map(anew).collect();
         self
@@ -131,7 +127,6 @@ impl Formats {
 
     fn push(mut self, added: Known) -> Self {
         self.formats = self.formats.iter().cloned().chain([added]).collect();
-        self.stamp = stamp();
         self
     }
 
@@ -185,30 +180,15 @@ impl Formats {
     }
 
     /// Forges the tools that query the artifacts of a turn: one for each query that applies to at least one artifact,
-    /// whose argument `callId` accepts the handles of exactly those artifacts. The tools are ephemeral, replace tools
-    /// of the same name, and are forged again only when the set has changed.
+    /// whose argument `callId` accepts the handles of exactly those artifacts. The tools are ephemeral and replace tools
+    /// of the same name.
     ///
     /// # Errors
     ///
     /// A tool cannot be built. This does not happen with queries that [`Formats::with`] has accepted.
     pub fn forge(&self, artifacts: &ArtifactSet) -> Result<ToolRegistry, InvalidTool> {
-        let registry = ToolRegistry::new();
-        for tool in self.tools(artifacts)? {
-            registry.overwrite(tool);
-        }
-        Ok(registry)
-    }
-
-    fn tools(&self, artifacts: &ArtifactSet) -> Result<Vec<Tool>, InvalidTool> {
-        let mut kept = artifacts.forged.lock().unwrap_or_else(PoisonError::into_inner);
-        let revision = artifacts.revision();
-        if let Some(kept) = kept.as_ref()
-            && (kept.stamp, kept.revision) == (self.stamp, revision)
-        {
-            return Ok(kept.tools.clone());
-        }
         let live = artifacts.all();
-        let mut tools = Vec::new();
+        let registry = ToolRegistry::new();
         for Known { format, queries, .. } in self.formats.iter() {
             let read = live.iter().filter(|(_, artifact)| format.reads(artifact.kind()));
             let handles: Vec<String> = read.map(|(handle, _)| handle.clone()).collect();
@@ -219,11 +199,10 @@ impl Formats {
             let handles = Handles::Live(handles);
             for query in queries {
                 let tool = forged(query, &handles, self.budget, format)?;
-                tools.push(tool.queried_handles(Arc::clone(&queried)).build()?);
+                registry.overwrite(tool.queried_handles(Arc::clone(&queried)).build()?);
             }
         }
-        *kept = Some(ForgedTools { stamp: self.stamp, revision, tools: tools.clone() });
-        Ok(tools)
+        Ok(registry)
     }
 
     /// The queries of all formats.
@@ -298,11 +277,6 @@ impl ForgedQuery {
         let asking: AnswerFuture = self.query.ask(args, asked);
         Ok(ToolOutput::Answer { text: asking.await?.into_string(), label })
     }
-}
-
-fn stamp() -> u64 {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 impl Default for Formats {

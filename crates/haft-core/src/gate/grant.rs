@@ -99,7 +99,7 @@ impl FromStr for GrantId {
     fn from_str(text: &str) -> Result<Self, InvalidName> {
         let invalid = || InvalidName {
             what: "the id of a grant",
-            why: "is 16 lower-case hexadecimal digits",
+            why: "has to be 16 lower-case hexadecimal digits",
         };
         let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
         if text.len() != 16 || !text.bytes().all(is_digit) {

@@ -56,7 +56,7 @@ impl Digest {
 
     /// Reads the text form of what a message calls `what`.
     pub(super) fn parse(text: &str, what: &'static str) -> Result<Self, InvalidName> {
-        let invalid = InvalidName { what, why: "is 64 lower-case hexadecimal digits" };
+        let invalid = InvalidName { what, why: "has to be 64 lower-case hexadecimal digits" };
         let (pairs, []) = text.as_bytes().as_chunks::<2>() else { return Err(invalid) };
         let mut hash = [0; 32];
         if pairs.len() != hash.len() {

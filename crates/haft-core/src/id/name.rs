@@ -10,7 +10,7 @@
 /// assert_eq!(error.what, "the id of a turn");
 /// assert_eq!(
 ///     error.to_string(),
-///     "the id of a turn is 1 to 200 characters without control characters"
+///     "the id of a turn has to be 1 to 200 characters without control characters"
 /// );
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -29,7 +29,7 @@ pub struct ToolName(Arc<str>);
 checked_name!(
     ToolName,
     "the name of a tool",
-    "is 1 to 128 bytes without white space and control characters",
+    "has to be 1 to 128 bytes without white space and control characters",
     |text| {
         let is_short = (1..=MAX_LENGTH).contains(&text.len());
         is_short && !text.contains(|it: char| it.is_whitespace() || it.is_control())

@@ -16,7 +16,7 @@ pub struct TurnId(Arc<str>);
 checked_name!(
     TurnId,
     "the id of a turn",
-    "is 1 to 200 characters without control characters",
+    "has to be 1 to 200 characters without control characters",
     |text| is_plain_text(text, 200)
 );
 
@@ -36,7 +36,7 @@ pub struct GateId(Arc<str>);
 checked_name!(
     GateId,
     "the id of a gate",
-    "is 1 to 200 characters without control characters",
+    "has to be 1 to 200 characters without control characters",
     |text| is_plain_text(text, 200)
 );
 

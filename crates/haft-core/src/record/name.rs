@@ -30,7 +30,7 @@ pub struct RecordName(Arc<str>);
 checked_name!(
     RecordName,
     "the id of a record",
-    "is 1 to 256 characters without control characters",
+    "has to be 1 to 256 characters without control characters",
     |text| is_plain_text(text, MAX_LENGTH)
 );
 

@@ -3,14 +3,14 @@
 #[cfg(test)]
 mod tests;
 
-use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use super::Tool;
+use indexmap::{IndexMap, IndexSet};
+
 use crate::artifact::{ArtifactKind, SpooledArtifact};
 use crate::call::{CallId, Handle, HandleTable, RecordId, ToolCall, ToolResults};
 use crate::error::{Coded, ErrorCode, codes};
 use crate::invariant::OrReport as _;
-use crate::small_map::SmallMap;
 
 /// The artifacts that the model can query in a turn, by handle.
 ///
@@ -19,29 +19,16 @@ use crate::small_map::SmallMap;
 #[derive(Debug, Default)]
 pub struct ArtifactSet {
     live: RwLock<Live>,
-    /// The tools that were forged last, until the set changes.
-    pub(crate) forged: Mutex<Option<ForgedTools>>,
-}
-
-/// The tools that were forged for one state of a set.
-#[derive(Debug)]
-pub(crate) struct ForgedTools {
-    /// The formats that made them.
-    pub(crate) stamp: u64,
-    /// The state of the set.
-    pub(crate) revision: u64,
-    pub(crate) tools: Vec<Tool>,
 }
 
 #[derive(Debug, Default)]
 struct Live {
     handles: HandleTable,
-    calls: SmallMap<RecordId, Vec<ArtifactEntry>>,
+    calls: IndexMap<RecordId, Vec<ArtifactEntry>>,
     /// By handle.
-    retrieved: SmallMap<String, Retrieved>,
+    retrieved: IndexMap<String, Retrieved>,
     /// Every kind that an artifact of the set has had, in order of appearance.
-    kinds: SmallMap<ArtifactKind, ()>,
-    revision: u64,
+    kinds: IndexSet<ArtifactKind>,
 }
 
 /// An artifact that can be queried.
@@ -111,14 +98,10 @@ impl ArtifactSet {
         let handle = live.check_call(call.id())?;
         if artifacts.is_empty() {
             // A call takes its place when it is proposed, so that the order does not depend on which one ends first.
-            let before = live.calls.insert(call.id(), Vec::new());
-            if before.is_some_and(|before| !before.is_empty()) {
-                live.revision += 1;
-            }
+            live.calls.insert(call.id(), Vec::new());
             return Ok(());
         }
-        live.revision += 1;
-        artifacts.iter().for_each(|artifact| live.note_kind(artifact.kind()));
+        live.kinds.extend(artifacts.iter().map(|artifact| artifact.kind().clone()));
         let single = artifacts.len() == 1;
         let entries = artifacts.iter().enumerate().map(|(part, artifact)| ArtifactEntry {
             handle: if single { handle.to_string() } else { format!("{handle}.{part}") },
@@ -140,10 +123,7 @@ impl ArtifactSet {
 
     /// Forgets the artifacts of a call.
     pub fn remove_call(&self, id: RecordId) {
-        let mut live = self.write();
-        if live.calls.remove(&id).is_some() {
-            live.revision += 1;
-        }
+        self.write().calls.shift_remove(&id);
     }
 
     /// Adds the content of a retrieved record, or replaces its earlier content. The handle is the id, or a hash of the
@@ -159,8 +139,7 @@ impl ArtifactSet {
     ) -> Result<(), ArtifactIdCollision> {
         self.check_retrieved(id)?;
         let mut live = self.write();
-        live.revision += 1;
-        live.note_kind(artifact.kind());
+        live.kinds.insert(artifact.kind().clone());
         live.retrieved.insert(handle_of(id), Retrieved { id: id.to_owned(), artifact });
         Ok(())
     }
@@ -180,10 +159,7 @@ impl ArtifactSet {
 
     /// Forgets the content of a retrieved record.
     pub fn remove_retrieved(&self, id: &str) {
-        let mut live = self.write();
-        if live.retrieved.remove(&handle_of(id)).is_some() {
-            live.revision += 1;
-        }
+        self.write().retrieved.shift_remove(&handle_of(id));
     }
 
     /// The artifact that a handle names now.
@@ -243,7 +219,7 @@ impl ArtifactSet {
     /// cost does not depend on the number of artifacts.
     #[must_use]
     pub fn kinds_since(&self, position: usize) -> Vec<ArtifactKind> {
-        self.read().kinds.keys().skip(position).cloned().collect()
+        self.read().kinds.iter().skip(position).cloned().collect()
     }
 
     /// The call that a handle names.
@@ -258,12 +234,6 @@ impl ArtifactSet {
         self.write().handles.insert(call)
     }
 
-    /// Grows whenever the set changes.
-    #[must_use]
-    pub fn revision(&self) -> u64 {
-        self.read().revision
-    }
-
     fn read(&self) -> RwLockReadGuard<'_, Live> {
         self.live.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -274,19 +244,10 @@ impl ArtifactSet {
 }
 
 impl Live {
-    fn note_kind(&mut self, kind: &ArtifactKind) {
-        if self.kinds.get(kind).is_none() {
-            self.kinds.insert(kind.clone(), ());
-        }
-    }
-
     /// The handle of a call that can be taken up.
     fn check_call(&mut self, call: RecordId) -> Result<Handle, ArtifactIdCollision> {
         // The handle is taken from now on, also from who comes while the call is being kept.
         let handle = self.handles.insert(call);
-        if self.retrieved.len() == 0 {
-            return Ok(handle);
-        }
         let id = call.to_string();
         let clash = |it: &Retrieved| it.id == id || is_of(&it.id, handle.as_str());
         if self.retrieved.values().any(clash) {

@@ -462,7 +462,7 @@ impl ToolBuilder {
         match self.name.parse() {
             Ok(name) => Some(name),
             Err(error) => {
-                self.add_fault(FaultLocation::Name, super::InvalidToolName::to_string(&error));
+                self.add_fault(FaultLocation::Name, error.to_string());
                 None
             }
         }

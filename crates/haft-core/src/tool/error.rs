@@ -91,9 +91,6 @@ pub enum ToolError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unavailability {
-    /// It was hidden.
-    #[error("it is not offered at this point of the conversation")]
-    Hidden,
     /// It was removed.
     #[error("it was removed")]
     Removed,

@@ -11,7 +11,6 @@ use crate::error::codes;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use indexmap::IndexMap;
-use indexmap::map::Entry as MapEntry;
 
 use crate::error::{Coded, ErrorCode};
 use crate::schema::near_names;
@@ -19,70 +18,34 @@ use crate::tool::context::{AckSubscription, DispatchContext};
 use crate::tool::error::{MAX_LISTED, MAX_NEAREST};
 use crate::tool::{Tool, ToolError, ToolName, Unavailability};
 
-use self::block::{BlockPlace, FirstOffer, RestoredTools};
+use self::block::OfferedTool;
 pub use self::block::{BlockTool, OfferPoint};
+use self::changes::EarlierChanges;
 pub use self::changes::{AppendedTool, RegisteredTool, ToolChanges};
 
 /// Tools by name, in the order they were registered.
 ///
-/// A turn has a registry of its own, made fresh from the runner's baseline. What middleware and handlers register, hide
-/// and remove lasts for the turn, and the model sees it from the next request on. Methods take `&self`, so that the
+/// A turn has a registry of its own, made fresh from the runner's baseline. What middleware and handlers register and
+/// remove lasts for the turn, and the model sees it from the next request on. Methods take `&self`, so that the
 /// handle in a context can be shared. Cloning copies the list, not the tools.
 ///
-/// Hidden tools can be called but are not offered to the model. Hiding belongs to the entry: replacing a
-/// tool in place keeps it, removing the tool ends it. A tool that the model has seen stays in the
-/// [block of tools](Self::tool_block), so that prompt caches hold: calls to it are refused once it is hidden or removed.
+/// A tool that the model has seen stays in the [block of tools](Self::tool_block), so that prompt caches hold: calls to
+/// it are refused once it is removed.
 #[derive(Debug, Default)]
 pub struct ToolRegistry {
-    /// Shared by clones until one of them changes: the runner and each of its turns have one.
+    /// Shared by clones until one of them changes.
     entries: RwLock<Arc<Entries>>,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Entries {
-    tools: IndexMap<ToolName, ToolEntry>,
-    /// How many tools were offered to the model.
-    offered: u32,
-    /// How many of them were offered by the first request.
-    first_offered: u32,
+    /// The tools that can be called. Those that an earlier process has removed are among them until the next request,
+    /// because the block shows their bytes.
+    tools: IndexMap<ToolName, Tool>,
+    /// The tools that the turn has offered to the model, in this order. The list only grows.
+    offered: IndexMap<ToolName, OfferedTool>,
     /// What an earlier process has journaled about tools.
-    restored: Option<Arc<RestoredTools>>,
-    first_offer: FirstOffer,
-}
-
-#[derive(Clone, Debug)]
-struct ToolEntry {
-    tool: Tool,
-    status: EntryStatus,
-    layer: Layer,
-    /// The place in the block of tools, once the model has seen it.
-    place: Option<BlockPlace>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum EntryStatus {
-    Visible,
-    Hidden,
-    /// Removed after the model has seen it: only its bytes are left.
-    Removed,
-}
-
-#[derive(Clone, Debug)]
-enum Layer {
-    /// Registered by the application.
-    Own,
-    /// Laid over the registered tools, with the tool that it covers.
-    Overlay { covered: Option<Tool> },
-}
-
-impl ToolEntry {
-    fn new(tool: Tool) -> Self {
-        Self { tool, status: EntryStatus::Visible, layer: Layer::Own, place: None }
-    }
-
-    fn is_registered(&self) -> bool {
-        self.status != EntryStatus::Removed
-    }
+    earlier: EarlierChanges,
 }
 
 /// What a tool registry refuses.
@@ -95,20 +58,11 @@ pub enum ToolRegistryError {
         /// The name.
         tool: ToolName,
     },
-    /// There is no such tool.
-    #[error("there is no tool `{tool}`")]
-    Unknown {
-        /// The name that was asked for.
-        tool: String,
-    },
 }
 
 impl Coded for ToolRegistryError {
     fn code(&self) -> ErrorCode {
-        match self {
-            Self::AlreadyRegistered { .. } => codes::TOOL_ALREADY_REGISTERED,
-            Self::Unknown { .. } => codes::UNKNOWN_TOOL,
-        }
+        codes::TOOL_ALREADY_REGISTERED
     }
 }
 
@@ -158,8 +112,7 @@ impl ToolRegistry {
         })
     }
 
-    /// Adds a tool, or replaces the one of the same name, which keeps its position and stays hidden if
-    /// it was. Returns the tool that was there.
+    /// Adds a tool, or replaces the one of the same name, which keeps its position. Returns the tool that was there.
     ///
     /// ```
     /// use haft_core::{Tool, ToolRegistry};
@@ -183,13 +136,13 @@ impl ToolRegistry {
         self.change(|entries| entries.remove(name))
     }
 
-    /// The tool of this name, hidden or not.
+    /// The tool of this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<Tool> {
-        self.read().get(name).map(|entry| entry.tool.clone())
+        self.read().get(name).cloned()
     }
 
-    /// The tool that a model called, by its name or an alias, or the error for the model, which suggests similar names.
+    /// The tool that a model called, or the error for the model, which suggests similar names.
     ///
     /// ```
     /// use haft_core::{Tool, ToolRegistry};
@@ -206,26 +159,27 @@ impl ToolRegistry {
     /// There is no such tool, or the model saw it earlier in the turn and can no longer call it.
     pub fn find(&self, name: &str) -> Result<Tool, ToolError> {
         let entries = self.read();
-        let by_alias = || entries.registered().find(|entry| entry.tool.is_called(name));
-        let unavailable = match entries.tools.get(name).or_else(by_alias) {
-            Some(ToolEntry { status: EntryStatus::Removed, .. }) => Unavailability::Removed,
-            Some(ToolEntry { status: EntryStatus::Hidden, place: Some(_), .. }) => {
-                Unavailability::Hidden
-            }
-            Some(entry) => return Ok(entry.tool.clone()),
-            None if entries.is_lost(name) => Unavailability::NotRestored,
-            None => return Err(entries.unknown(name)),
+        if let Some(tool) = entries.get(name) {
+            return Ok(tool.clone());
+        }
+        let is_removed = entries.tools.contains_key(name) || entries.offered.contains_key(name);
+        let reason = if is_removed {
+            Unavailability::Removed
+        } else if entries.earlier.has_registered(name) {
+            Unavailability::NotRestored
+        } else {
+            return Err(entries.unknown(name));
         };
-        Err(ToolError::Unavailable { tool: name.to_owned(), reason: unavailable })
+        Err(ToolError::Unavailable { tool: name.to_owned(), reason })
     }
 
-    /// Whether there is a tool of this name, hidden or not.
+    /// Whether there is a tool of this name.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.read().get(name).is_some()
     }
 
-    /// How many tools there are, hidden ones included.
+    /// How many tools there are.
     #[must_use]
     pub fn len(&self) -> usize {
         self.read().registered().count()
@@ -240,77 +194,18 @@ impl ToolRegistry {
     /// Every tool, in order of registration.
     #[must_use]
     pub fn all(&self) -> Vec<Tool> {
-        self.collect_tools(|_| true)
+        self.read().registered().cloned().collect()
     }
 
-    /// The tools that are offered to the model.
-    #[must_use]
-    pub fn visible(&self) -> Vec<Tool> {
-        self.collect_tools(|entry| entry.status == EntryStatus::Visible)
-    }
-
-    /// The tools that are not offered to the model.
-    #[must_use]
-    pub fn hidden(&self) -> Vec<Tool> {
-        self.collect_tools(|entry| entry.status == EntryStatus::Hidden)
-    }
-
-    /// Hides tools. All of them, or none if one is unknown.
-    ///
-    /// ```
-    /// use haft_core::{Tool, ToolRegistry};
-    ///
-    /// let now = Tool::builder("now").description("Tells the time.").handler(|| "noon").build()?;
-    /// let registry = ToolRegistry::with_tools([now])?;
-    /// registry.hide(["now"])?;
-    /// assert!(registry.visible().is_empty() && registry.has("now"));
-    /// registry.clear_hidden();
-    /// assert_eq!(registry.visible().len(), 1);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// There is no tool of one of these names.
-    pub fn hide<N: AsRef<str>>(
-        &self,
-        names: impl IntoIterator<Item = N>,
-    ) -> Result<(), ToolRegistryError> {
-        self.mark(names, EntryStatus::Hidden)
-    }
-
-    /// Offers hidden tools again. All of them, or none if one is unknown.
-    ///
-    /// # Errors
-    ///
-    /// There is no tool of one of these names.
-    pub fn unhide<N: AsRef<str>>(
-        &self,
-        names: impl IntoIterator<Item = N>,
-    ) -> Result<(), ToolRegistryError> {
-        self.mark(names, EntryStatus::Visible)
-    }
-
-    /// Hides exactly these tools and offers all others.
-    ///
-    /// # Errors
-    ///
-    /// There is no tool of one of these names; then nothing changes.
-    pub fn set_hidden<N: AsRef<str>>(
-        &self,
-        names: impl IntoIterator<Item = N>,
-    ) -> Result<(), ToolRegistryError> {
+    /// Adds those of these tools whose names are free, such as the tools that query artifacts.
+    pub fn register_missing(&self, tools: impl IntoIterator<Item = Tool>) {
         self.change(|entries| {
-            let names = known(entries, names)?;
-            entries.show_all();
-            apply(entries, &names, EntryStatus::Hidden);
-            Ok(())
-        })
-    }
-
-    /// Offers every tool.
-    pub fn clear_hidden(&self) {
-        self.change(Entries::show_all);
+            for tool in tools {
+                if entries.get(tool.name().as_str()).is_none() {
+                    entries.insert(tool);
+                }
+            }
+        });
     }
 
     /// Drops every ephemeral tool. Returns how many went.
@@ -326,7 +221,7 @@ impl ToolRegistry {
     /// ```
     pub fn prune_ephemeral(&self) -> usize {
         // Every turn ends with this, and most have none.
-        if !self.read().registered().any(|entry| entry.tool.is_ephemeral()) {
+        if !self.read().registered().any(Tool::is_ephemeral) {
             return 0;
         }
         self.change(Entries::prune_ephemeral)
@@ -343,26 +238,6 @@ impl ToolRegistry {
         })
     }
 
-    fn mark<N: AsRef<str>>(
-        &self,
-        names: impl IntoIterator<Item = N>,
-        status: EntryStatus,
-    ) -> Result<(), ToolRegistryError> {
-        self.change(|entries| {
-            let names = known(entries, names)?;
-            apply(entries, &names, status);
-            Ok(())
-        })
-    }
-
-    fn collect_tools(&self, keep: impl Fn(&ToolEntry) -> bool) -> Vec<Tool> {
-        self.read()
-            .registered()
-            .filter(|entry| keep(entry))
-            .map(|entry| entry.tool.clone())
-            .collect()
-    }
-
     fn read(&self) -> RwLockReadGuard<'_, Arc<Entries>> {
         self.entries.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -372,87 +247,42 @@ impl ToolRegistry {
     }
 
     fn change<T>(&self, change: impl FnOnce(&mut Entries) -> T) -> T {
-        let mut entries = self.write();
-        let entries = Arc::make_mut(&mut entries);
-        entries.first_offer = FirstOffer::default();
-        change(entries)
+        change(Arc::make_mut(&mut self.write()))
     }
 }
 
 impl Entries {
-    /// The entry of a tool that is registered, hidden or not.
-    fn get(&self, name: &str) -> Option<&ToolEntry> {
-        self.tools.get(name).filter(|entry| entry.is_registered())
+    fn get(&self, name: &str) -> Option<&Tool> {
+        self.tools.get(name).filter(|tool| !self.earlier.is_removed(tool.name()))
     }
 
-    /// The tools that are registered, hidden or not, in their order.
-    fn registered(&self) -> impl Iterator<Item = &ToolEntry> {
-        self.tools.values().filter(|entry| entry.is_registered())
+    /// The tools that can be called, in their order.
+    fn registered(&self) -> impl Iterator<Item = &Tool> {
+        self.tools.values().filter(|tool| !self.earlier.is_removed(tool.name()))
     }
 
-    /// Registers a tool, or replaces the one of the same name, and returns that.
+    /// Registers a tool, or replaces the one of the same name, and returns that. The block shows it in the same place.
     fn insert(&mut self, tool: Tool) -> Option<Tool> {
-        let restored = self.restored_status(tool.name().as_str());
-        match self.tools.entry(tool.name().clone()) {
-            MapEntry::Occupied(mut entry) => {
-                let entry = entry.get_mut();
-                let was_registered = entry.is_registered();
-                if !was_registered {
-                    entry.status = restored.unwrap_or(EntryStatus::Visible);
-                }
-                entry.layer = Layer::Own;
-                let replaced = std::mem::replace(&mut entry.tool, tool);
-                was_registered.then_some(replaced)
-            }
-            MapEntry::Vacant(entry) => {
-                let status = restored.unwrap_or(EntryStatus::Visible);
-                entry.insert(ToolEntry { status, ..ToolEntry::new(tool) });
-                None
-            }
+        if let Some(offered) = self.offered.get_mut(tool.name()) {
+            offered.tool = tool.clone();
         }
+        let was_removed = self.earlier.is_removed(tool.name());
+        self.tools.insert(tool.name().clone(), tool).filter(|_| !was_removed)
     }
 
-    /// Removes a tool. The entry of one that the model has seen stays.
     fn remove(&mut self, name: &str) -> Option<Tool> {
-        let entry = self.tools.get_mut(name)?;
-        if !entry.is_registered() {
-            return None;
-        }
-        if entry.place.is_some() {
-            entry.status = EntryStatus::Removed;
-            return Some(entry.tool.clone());
-        }
-        self.tools.shift_remove(name).map(|entry| entry.tool)
+        self.get(name)?;
+        self.tools.shift_remove(name)
     }
 
-    fn show_all(&mut self) {
-        for entry in self.tools.values_mut().filter(|entry| entry.is_registered()) {
-            entry.status = EntryStatus::Visible;
-        }
-    }
-
-    /// Removes ephemeral tools, and uncovers what lay below them.
     fn prune_ephemeral(&mut self) -> usize {
-        let mut pruned = 0;
-        self.tools.retain(|_, entry| {
-            if !entry.tool.is_ephemeral() {
-                return true;
-            }
-            pruned += usize::from(entry.is_registered());
-            match std::mem::replace(&mut entry.layer, Layer::Own) {
-                Layer::Overlay { covered: Some(covered) } => {
-                    entry.tool = covered;
-                    true
-                }
-                _ => false,
-            }
-        });
-        pruned
+        let before = self.tools.len();
+        self.tools.retain(|_, tool| !tool.is_ephemeral());
+        before - self.tools.len()
     }
 
     fn unknown(&self, name: &str) -> ToolError {
-        let visible = self.registered().filter(|entry| entry.status == EntryStatus::Visible);
-        let mut offered: Vec<&str> = visible.map(|entry| entry.tool.name().as_str()).collect();
+        let mut offered: Vec<&str> = self.registered().map(|tool| tool.name().as_str()).collect();
         // By name, so that a replay of the turn, which registers in another order, says the same.
         offered.sort_unstable();
         let nearest = near_names(name, offered.iter().copied());
@@ -461,27 +291,6 @@ impl Entries {
             tool: crate::schema::excerpt(name),
             nearest: owned(nearest.get(..MAX_NEAREST).unwrap_or(&nearest)),
             offered: if offered.len() > MAX_LISTED { Vec::new() } else { owned(&offered) },
-        }
-    }
-}
-
-/// The positions of these tools.
-fn known<N: AsRef<str>>(
-    entries: &Entries,
-    names: impl IntoIterator<Item = N>,
-) -> Result<Vec<usize>, ToolRegistryError> {
-    let position = |name: N| {
-        let name = name.as_ref();
-        let unknown = || ToolRegistryError::Unknown { tool: crate::schema::excerpt(name) };
-        entries.get(name).and_then(|_| entries.tools.get_index_of(name)).ok_or_else(unknown)
-    };
-    names.into_iter().map(position).collect()
-}
-
-fn apply(entries: &mut Entries, positions: &[usize], status: EntryStatus) {
-    for at in positions {
-        if let Some((_, entry)) = entries.tools.get_index_mut(*at) {
-            entry.status = status;
         }
     }
 }

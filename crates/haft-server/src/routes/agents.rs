@@ -99,7 +99,7 @@ pub(super) async fn call_tool(
 ) -> ApiResult<StartedTurn> {
     shared.check_access()?;
     let agent = load_agent(&shared, &name).await?;
-    if !agent.tools().iter().any(|it| it.is_called(&tool)) {
+    if !agent.tools().iter().any(|it| it.name().as_str() == tool) {
         return Err(ApiError::not_found(format!("agent `{name}` has no tool `{tool}`")));
     }
     let arguments = request.arguments.to_string();

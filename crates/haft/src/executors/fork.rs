@@ -222,7 +222,8 @@ impl ForkExecutor {
         // A tool is replaced if all of its calls in this step are in the record. A call that is not runs, and the others of
         // the tool run with it, which a read-only tool allows.
         let is_recorded = |tool: &Tool| {
-            let mut calls = step.calls.iter().filter(|call| tool.is_called(&call.tool)).peekable();
+            let mut calls =
+                step.calls.iter().filter(|call| call.tool == tool.name().as_str()).peekable();
             let has_calls = calls.peek().is_some();
             has_calls
                 && tool.effect() == ToolEffect::ReadOnly

@@ -92,10 +92,6 @@ impl RunnerShared {
             Some(source) => builder.tool_source(Arc::clone(source)),
             None => builder,
         };
-        let builder = match &self.source {
-            Some(source) => builder.source(Arc::clone(source)),
-            None => builder,
-        };
         match memory_scope {
             Some(scope) => builder.memory_scope(scope),
             None => builder,
@@ -147,7 +143,7 @@ impl TurnDriver {
                 is_open: false,
             },
             ctx,
-            query_tools: QueryTools::new(runner.handles, &runner.tools),
+            query_tools: QueryTools::new(&runner.tools),
             occurrences: OccurrenceCounter::default(),
             listed_tools: HashSet::new(),
             started_at: not_started.started_at,

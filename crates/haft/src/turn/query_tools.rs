@@ -1,8 +1,7 @@
-//! The tools that query the artifacts of a turn, as an overlay of its tools.
+//! The tools that query the artifacts of a turn.
 
-use haft_core::artifact::ArtifactKind;
 use haft_core::context::DispatchContext;
-use haft_core::forge::{Formats, HandleSchema};
+use haft_core::forge::Formats;
 use haft_core::registry::ToolRegistry;
 use haft_core::tool::InvalidTool;
 
@@ -11,30 +10,24 @@ use haft_core::tool::InvalidTool;
 /// An iteration is opened in constant time as long as neither the tools nor the kinds of the artifacts change, however
 /// many artifacts there are.
 pub(super) struct QueryTools {
-    handles: HandleSchema,
     /// The tools as they were when their kinds were last looked at.
     tools: ToolRegistry,
-    /// The number of kinds of artifacts that the overlay covers.
+    /// The number of kinds of artifacts that the query tools cover.
     kinds: usize,
-    /// The state of the artifacts that the overlay lists.
-    revision: u64,
 }
 
 impl QueryTools {
-    /// Of a turn whose tools have the overlay of the runner.
-    pub(super) fn new(handles: HandleSchema, tools: &ToolRegistry) -> Self {
-        Self { handles, tools: tools.clone(), kinds: 0, revision: 0 }
+    /// Of a turn that has the tools of the runner.
+    pub(super) fn new(tools: &ToolRegistry) -> Self {
+        Self { tools: tools.clone(), kinds: 0 }
     }
 
-    /// Adds the tools for what has changed since the last iteration.
+    /// Adds the tools for what has changed since the last iteration. A program's own tool of the same name stays.
     pub(super) fn update(
         &mut self,
         formats: &Formats,
         ctx: &DispatchContext,
     ) -> Result<(), InvalidTool> {
-        if self.handles == HandleSchema::Enum {
-            return self.update_enums(formats, ctx);
-        }
         let mut kinds = ctx.artifacts().kinds_since(self.kinds);
         self.kinds += kinds.len();
         let tools = ctx.tools();
@@ -42,34 +35,19 @@ impl QueryTools {
             kinds.extend(tools.declared_kinds());
         }
         let added = formats.query_tools(&kinds)?;
-        if added.iter().any(|tool| !tools.has_overlay(tool.name().as_str())) {
-            tools.extend_overlay(added);
+        if added.iter().any(|tool| !tools.has(tool.name().as_str())) {
+            tools.register_missing(added);
         }
         self.tools = ToolRegistry::clone(tools);
         Ok(())
     }
-
-    /// Rebuilds the tools if the artifacts have changed, because the schemas list the artifacts.
-    fn update_enums(
-        &mut self,
-        formats: &Formats,
-        ctx: &DispatchContext,
-    ) -> Result<(), InvalidTool> {
-        let revision = ctx.artifacts().revision();
-        if revision != self.revision {
-            ctx.tools().replace_overlay(formats.forge(ctx.artifacts())?.all());
-            self.revision = revision;
-        }
-        Ok(())
-    }
 }
 
-/// Lays the tools over a baseline that query what its tools can return.
-pub(super) fn overlay_baseline(tools: &ToolRegistry, formats: &Formats) -> Result<(), InvalidTool> {
-    let kinds: Vec<ArtifactKind> = tools.declared_kinds();
-    let added = formats.query_tools(&kinds)?;
-    if !added.is_empty() {
-        tools.extend_overlay(added);
-    }
+/// Adds the tools to a baseline that query what its tools can return.
+pub(super) fn register_query_tools(
+    tools: &ToolRegistry,
+    formats: &Formats,
+) -> Result<(), InvalidTool> {
+    tools.register_missing(formats.query_tools(&tools.declared_kinds())?);
     Ok(())
 }

@@ -269,7 +269,7 @@ async fn render_iteration(
     ctx: &DispatchContext,
     iteration: u32,
 ) -> Result<Option<StepRequest>, TurnError> {
-    let mut query_tools = QueryTools::new(runner.handles, &runner.tools);
+    let mut query_tools = QueryTools::new(&runner.tools);
     let updated = query_tools.update(&runner.formats, ctx);
     updated.map_err(|error| TurnError::NotRendered { error: ErrorReport::of(&error) })?;
     ctx.tools().offer_tools(OfferPoint::new());

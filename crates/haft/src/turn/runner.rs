@@ -13,9 +13,9 @@ use haft_core::args::ToolArgs;
 use haft_core::artifact::SpooledArtifact;
 use haft_core::cancel::Cancellation;
 use haft_core::clock::Clock;
-use haft_core::context::{DispatchContext, ToolSource, TurnContext, TurnSource};
+use haft_core::context::{DispatchContext, ToolSource, TurnContext};
 use haft_core::event::Observer;
-use haft_core::forge::{Formats, HandleSchema};
+use haft_core::forge::Formats;
 use haft_core::gate::{ApprovalLedger, GateKey, GrantStore};
 use haft_core::media::Media;
 use haft_core::pipeline::Pipeline;
@@ -69,13 +69,11 @@ pub(super) struct RunnerShared {
     pub(super) loader: RecordLoader,
     pub(super) tools: ToolRegistry,
     pub(super) formats: Formats,
-    pub(super) handles: HandleSchema,
     pub(super) turn_input: Pipeline<TurnContext>,
     pub(super) turn_output: Pipeline<TurnContext>,
     pub(super) dispatch_input: Pipeline<DispatchContext>,
     pub(super) dispatch_output: Pipeline<DispatchContext>,
     pub(super) tool_source: Option<Arc<dyn ToolSource>>,
-    pub(super) source: Option<Arc<dyn TurnSource>>,
     pub(super) earlier_turns: Arc<StoredHistory>,
     pub(super) approver: Option<Arc<dyn Approver>>,
     pub(super) gate_policy: GatePolicy,

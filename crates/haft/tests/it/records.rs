@@ -116,12 +116,10 @@ async fn a_deleted_call_takes_its_artifacts_with_it() {
     let id = call.id();
     turn.restore_tool_call(call).unwrap();
     let handle = turn.artifacts().handles_of(id).pop().unwrap();
-    let revision = turn.artifacts().revision();
     assert!(turn.artifacts().get(&handle).is_some());
 
     assert!(turn.delete_tool_call(id).await.unwrap());
     assert!(turn.tool_calls().get(&id).is_none());
     assert!(turn.artifacts().get(&handle).is_none());
-    assert!(turn.artifacts().revision() > revision, "what was rendered with it is old");
     assert!(!turn.delete_tool_call(id).await.unwrap());
 }

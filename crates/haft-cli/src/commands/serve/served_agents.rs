@@ -91,7 +91,6 @@ impl HostedAgent for ServedAgent {
     ) -> Result<TurnRunner, AgentError> {
         let builder = TurnRunner::builder(executor)
             .tools(tools)
-            .handles(self.agent.file.handles.into())
             .stores(&self.stores)
             .observer(self.hub.clone())
             .limits(self.agent.limits())

@@ -144,7 +144,6 @@ impl HostedAgent for DirectoryAgent {
         let builder = TurnRunner::builder(executor)
             .tools(tools)
             .agent(self.agent.identity().map_err(to_agent_error)?)
-            .handles(self.agent.file.handles.into())
             .stores(&self.stores)
             .observer(self.hub.clone())
             .limits(limits)

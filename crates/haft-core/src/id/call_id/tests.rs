@@ -41,7 +41,11 @@ fn text_form_is_64_lower_case_digits() {
         &text.replace('a', "g"),
     ] {
         let error = wrong.parse::<CallId>().unwrap_err();
-        assert_eq!(error.to_string(), "a call id is 64 lower-case hexadecimal digits", "{wrong}");
+        assert_eq!(
+            error.to_string(),
+            "a call id has to be 64 lower-case hexadecimal digits",
+            "{wrong}"
+        );
     }
     assert!(serde_json::from_str::<CallId>("\"abc\"").is_err());
 }

@@ -21,7 +21,7 @@ use crate::trust::{TrustLabel, TrustTier};
 
 const INVALID_NAME: InvalidName = InvalidName {
     what: "the id of a record",
-    why: "is 1 to 256 characters without control characters",
+    why: "has to be 1 to 256 characters without control characters",
 };
 
 const ID_EMPTY: F = F::Name { field: "id", why: INVALID_NAME };
@@ -111,8 +111,8 @@ fn the_refusal_says_everything() {
     let error = Memory::builder("", "", AT).confidence(2.0).build().unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the memory was refused: `id` is empty; `content` is empty; `confidence` is 2, and has to be \
-         from 0 to 1; `importance` is missing"
+        "the memory was refused: `id` has to be 1 to 256 characters without control characters; \
+         `content` is empty; `confidence` is 2, and has to be from 0 to 1; `importance` is missing"
     );
 }
 

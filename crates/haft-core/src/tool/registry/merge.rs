@@ -1,10 +1,8 @@
 //! Several registries into one.
 
-use std::sync::{Arc, RwLock};
-
 use indexmap::map::Entry as MapEntry;
 
-use super::{Entries, ToolEntry, ToolRegistry, ToolRegistryError};
+use super::{Entries, ToolRegistry, ToolRegistryError};
 use crate::tool::OnCollision;
 
 impl ToolRegistry {
@@ -12,7 +10,7 @@ impl ToolRegistry {
     ///
     /// When a name comes again, the incoming tool's own policy decides: `Replace` and `Keep` do what
     /// they say, `Throw` leaves it to `otherwise`. The first occurrence fixes the position, whichever
-    /// tool wins; whether the name is hidden comes from the winner's entry.
+    /// tool wins.
     ///
     /// # Errors
     ///
@@ -22,40 +20,29 @@ impl ToolRegistry {
         otherwise: OnCollision,
     ) -> Result<Self, ToolRegistryError> {
         let mut merged = Entries::default();
-        for registry in registries {
-            for incoming in registry.read().registered() {
-                let name = incoming.tool.name();
-                match merged.tools.entry(name.clone()) {
-                    MapEntry::Vacant(entry) => {
-                        entry.insert(unplaced(incoming));
-                    }
-                    MapEntry::Occupied(mut entry) => {
-                        match policy(incoming.tool.on_collision(), otherwise) {
-                            OnCollision::Replace => {
-                                entry.insert(unplaced(incoming));
-                            }
-                            OnCollision::Keep => {}
-                            OnCollision::Throw => {
-                                let tool = name.clone();
-                                return Err(ToolRegistryError::AlreadyRegistered { tool });
-                            }
+        for incoming in registries.into_iter().flat_map(Self::all) {
+            match merged.tools.entry(incoming.name().clone()) {
+                MapEntry::Vacant(entry) => {
+                    entry.insert(incoming);
+                }
+                MapEntry::Occupied(mut entry) => {
+                    let policy = match incoming.on_collision() {
+                        OnCollision::Throw => otherwise,
+                        own => own,
+                    };
+                    match policy {
+                        OnCollision::Replace => drop(entry.insert(incoming)),
+                        OnCollision::Keep => {}
+                        OnCollision::Throw => {
+                            let tool = incoming.name().clone();
+                            return Err(ToolRegistryError::AlreadyRegistered { tool });
                         }
                     }
                 }
             }
         }
-        Ok(Self { entries: RwLock::new(Arc::new(merged)) })
-    }
-}
-
-/// An entry as a registry has it that was never offered.
-fn unplaced(entry: &ToolEntry) -> ToolEntry {
-    ToolEntry { status: entry.status, ..ToolEntry::new(entry.tool.clone()) }
-}
-
-fn policy(own: OnCollision, otherwise: OnCollision) -> OnCollision {
-    match own {
-        OnCollision::Throw => otherwise,
-        decided => decided,
+        let registry = Self::new();
+        registry.change(|entries| *entries = merged);
+        Ok(registry)
     }
 }

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::{ToolRegistry, ToolRegistryError};
+use super::ToolRegistry;
 use crate::error::Coded as _;
 use crate::tool::context::DispatchContext;
 use crate::tool::{OnCollision, Tool};
@@ -43,49 +43,36 @@ fn a_name_is_registered_once_and_the_error_names_it() {
 }
 
 #[test]
-fn overwriting_keeps_position_and_visibility() {
+fn overwriting_keeps_the_position() {
     let tools = registry(&["a", "b", "c"]);
-    tools.hide(["b"]).unwrap();
     let old = tools.overwrite(tool("b", "new")).unwrap();
     assert_eq!(old.description(), "base");
     assert_eq!(names(&tools.all()), ["a", "b", "c"]);
     assert_eq!(tools.get("b").unwrap().description(), "new");
-    assert_eq!(names(&tools.hidden()), ["b"]);
     assert!(tools.overwrite(tool("d", "new")).is_none());
     assert_eq!(tools.len(), 4);
 }
 
 #[test]
-fn removing_a_tool_ends_its_mark_and_unknown_names_change_nothing() {
+fn a_removed_tool_can_be_registered_again_and_unknown_names_change_nothing() {
     let tools = registry(&["a", "b"]);
-    tools.hide(["a"]).unwrap();
     assert!(tools.unregister("a").is_some());
     assert!(tools.unregister("a").is_none());
     tools.register(tool("a", "again")).unwrap();
-    assert_eq!(names(&tools.visible()), ["b", "a"]);
+    assert_eq!(names(&tools.all()), ["b", "a"]);
 }
 
 #[test]
-fn hidden_tools_are_callable_and_not_offered() {
-    let tools = registry(&["a", "b", "c"]);
-    tools.set_hidden(["a", "c"]).unwrap();
-    assert_eq!(names(&tools.visible()), ["b"]);
-    assert!(tools.has("a") && tools.find("a").is_ok());
-    tools.unhide(["a"]).unwrap();
-    assert_eq!(names(&tools.hidden()), ["c"]);
-    let error = tools.hide(["b", "nope"]).unwrap_err();
-    assert_eq!(error, ToolRegistryError::Unknown { tool: "nope".into() });
-    assert_eq!(names(&tools.hidden()), ["c"], "all or nothing");
-    assert!(tools.set_hidden(["nope"]).is_err());
-    assert_eq!(names(&tools.hidden()), ["c"]);
-    tools.clear_hidden();
-    assert!(tools.hidden().is_empty());
+fn missing_tools_are_added_and_registered_ones_stay() {
+    let tools = registry(&["a", "b"]);
+    tools.register_missing([tool("b", "other"), tool("c", "other")]);
+    assert_eq!(names(&tools.all()), ["a", "b", "c"]);
+    assert_eq!(tools.get("b").unwrap().description(), "base");
 }
 
 #[test]
 fn an_unknown_tool_is_answered_with_near_names_and_all_if_they_are_few() {
-    let tools = registry(&["get_weather", "search_docs", "secret"]);
-    tools.hide(["secret"]).unwrap();
+    let tools = registry(&["get_weather", "search_docs"]);
     let text = |name: &str| tools.find(name).unwrap_err().to_string();
     assert_eq!(
         text("get_wether"),
@@ -93,12 +80,6 @@ fn an_unknown_tool_is_answered_with_near_names_and_all_if_they_are_few() {
     );
     let all = "the tools are `get_weather` and `search_docs`";
     assert_eq!(text("bake_cake"), format!("there is no tool `bake_cake`; {all}"));
-    let hidden = text("secre");
-    assert_eq!(
-        hidden,
-        format!("there is no tool `secre`; {all}"),
-        "hidden names are not given away"
-    );
 
     let many: Vec<String> = (0..40).map(|n| format!("lookup_{n:02}")).collect();
     let many = registry(&many.iter().map(String::as_str).collect::<Vec<_>>());
@@ -144,19 +125,6 @@ fn merge_follows_the_incoming_policy_and_then_its_own() {
 }
 
 #[test]
-fn merge_takes_hiding_from_the_winner() {
-    let base = registry(&["a", "b"]);
-    base.hide(["a", "b"]).unwrap();
-    let late = ToolRegistry::with_tools([
-        tool_with("a", "late", OnCollision::Replace),
-        tool_with("b", "late", OnCollision::Keep),
-    ])
-    .unwrap();
-    let merged = ToolRegistry::merge([&base, &late], OnCollision::Throw).unwrap();
-    assert_eq!(names(&merged.hidden()), ["b"]);
-}
-
-#[test]
 fn ephemeral_tools_go_on_ack_and_stay_on_nack() {
     let build = || {
         let tools = registry(&["a"]);
@@ -191,8 +159,7 @@ fn a_copy_is_its_own_and_the_baseline_never_changes() {
     let turn = baseline.clone();
     turn.unregister("a");
     turn.register(tool("c", "turn")).unwrap();
-    turn.hide(["b"]).unwrap();
-    assert_eq!(names(&baseline.visible()), ["a", "b"]);
+    assert_eq!(names(&baseline.all()), ["a", "b"]);
     assert_eq!(names(&turn.all()), ["b", "c"]);
     let mut list = baseline.all();
     list.clear();
@@ -200,19 +167,16 @@ fn a_copy_is_its_own_and_the_baseline_never_changes() {
 }
 
 /// What merge should do, written down directly.
-fn model(
-    lists: &[Vec<(u8, OnCollision, bool)>],
-    otherwise: OnCollision,
-) -> Option<Vec<(u8, usize, bool)>> {
-    let mut merged: Vec<(u8, usize, bool)> = Vec::new();
+fn model(lists: &[Vec<(u8, OnCollision)>], otherwise: OnCollision) -> Option<Vec<(u8, usize)>> {
+    let mut merged: Vec<(u8, usize)> = Vec::new();
     for (origin, list) in lists.iter().enumerate() {
-        for (name, own, hidden) in list {
+        for (name, own) in list {
             let policy = if *own == OnCollision::Throw { otherwise } else { *own };
             match merged.iter_mut().find(|it| it.0 == *name) {
-                None => merged.push((*name, origin, *hidden)),
+                None => merged.push((*name, origin)),
                 Some(_) if policy == OnCollision::Throw => return None,
                 Some(_) if policy == OnCollision::Keep => {}
-                Some(slot) => *slot = (*name, origin, *hidden),
+                Some(slot) => *slot = (*name, origin),
             }
         }
     }
@@ -225,30 +189,25 @@ proptest! {
     #[test]
     fn merge_agrees_with_the_model(
         lists in prop::collection::vec(
-            prop::collection::btree_map(0_u8..6, (0_usize..3, any::<bool>()), 0..5), 0..4),
+            prop::collection::btree_map(0_u8..6, 0_usize..3, 0..5), 0..4),
         otherwise in 0_usize..3,
     ) {
         let lists: Vec<Vec<_>> = lists
             .iter()
-            .map(|list| list.iter().map(|(n, (p, h))| (*n, POLICIES[*p], *h)).collect())
+            .map(|list| list.iter().map(|(n, p)| (*n, POLICIES[*p])).collect())
             .collect();
         let registries: Vec<_> = lists.iter().enumerate().map(|(origin, list)| {
-            let tools = list.iter().map(|(name, policy, _)| {
+            let tools = list.iter().map(|(name, policy)| {
                 tool_with(&format!("t{name}"), &origin.to_string(), *policy)
             });
-            let registry = ToolRegistry::with_tools(tools).unwrap();
-            let hidden = list.iter().filter(|it| it.2).map(|it| format!("t{}", it.0));
-            registry.hide(hidden).unwrap();
-            registry
+            ToolRegistry::with_tools(tools).unwrap()
         }).collect();
         let otherwise = POLICIES[otherwise];
         let merged = ToolRegistry::merge(&registries, otherwise).ok().map(|merged| {
-            let hidden = names(&merged.hidden());
             merged.all().iter().map(|tool| {
-                let name = tool.name().as_str();
-                let number: u8 = name.trim_start_matches('t').parse().unwrap();
+                let number: u8 = tool.name().as_str().trim_start_matches('t').parse().unwrap();
                 let origin: usize = tool.description().parse().unwrap();
-                (number, origin, hidden.iter().any(|it| it == name))
+                (number, origin)
             }).collect::<Vec<_>>()
         });
         prop_assert_eq!(merged, model(&lists, otherwise));

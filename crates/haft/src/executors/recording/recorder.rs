@@ -13,6 +13,7 @@ use haft_core::record::{Message, Thought};
 use haft_core::step::{
     DispatchExecutor, ExecutorDescription, NextAction, Step, StepContext, StepError, StepRequest,
 };
+use haft_core::tool::{Tool, ToolRole};
 use haft_core::usage::Usage;
 
 use super::form::{
@@ -163,7 +164,8 @@ impl RecordingExecutor {
             step.request = Some(RequestForm::of(request, &turn.last_request));
             turn.last_request = String::from_utf8_lossy(&request.body).into_owned();
         }
-        for tool in ctx.dispatch().tools().without_overlay() {
+        let is_query = |tool: &Tool| *tool.role() == ToolRole::ArtifactQuery;
+        for tool in ctx.dispatch().tools().all().into_iter().filter(|tool| !is_query(tool)) {
             let name = tool.name().to_string();
             turn.tools.entry(name.clone()).or_insert_with(|| ToolForm {
                 name,

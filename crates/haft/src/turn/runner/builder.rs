@@ -6,10 +6,10 @@ use std::sync::atomic::AtomicBool;
 
 use haft_core::Tool;
 use haft_core::clock::{Clock, SystemClock};
-use haft_core::context::{DispatchContext, ToolSource, TurnContext, TurnSource};
+use haft_core::context::{DispatchContext, ToolSource, TurnContext};
 use haft_core::error::{Coded, ErrorCode, codes};
 use haft_core::event::Observer;
-use haft_core::forge::{Formats, HandleSchema};
+use haft_core::forge::Formats;
 use haft_core::gate::{ApprovalLedger, GateKey, GrantStore};
 use haft_core::pipeline::{Middleware, Pipeline, Stage};
 use haft_core::record::{RecordLoader, SpoolResolver};
@@ -27,7 +27,7 @@ use super::super::gates::{Approver, GateNotifier, GatePolicy};
 use super::super::lease::LeaseRenewer;
 use super::super::limits::{Deadlines, Limits};
 use super::super::prices::CostLimit;
-use super::super::query_tools::overlay_baseline;
+use super::super::query_tools::register_query_tools;
 use super::super::timed::TimedStore;
 use super::{RunnerShared, TurnRunner};
 use crate::secret::random_secret;
@@ -58,13 +58,11 @@ pub struct TurnRunnerBuilder {
     pub(super) loader: RecordLoader,
     pub(super) tools: Vec<Tool>,
     pub(super) formats: Option<Formats>,
-    pub(super) handles: HandleSchema,
     pub(super) turn_input: Pipeline<TurnContext>,
     pub(super) turn_output: Pipeline<TurnContext>,
     pub(super) dispatch_input: Pipeline<DispatchContext>,
     pub(super) dispatch_output: Pipeline<DispatchContext>,
     pub(super) tool_source: Option<Arc<dyn ToolSource>>,
-    pub(super) source: Option<Arc<dyn TurnSource>>,
     pub(super) approver: Option<Arc<dyn Approver>>,
     pub(super) gate_policy: GatePolicy,
     pub(super) limits: Limits,
@@ -105,13 +103,11 @@ impl TurnRunnerBuilder {
             loader: RecordLoader::new(),
             tools: Vec::new(),
             formats: None,
-            handles: HandleSchema::default(),
             turn_input: Pipeline::new(Stage::TurnInput),
             turn_output: Pipeline::new(Stage::TurnOutput),
             dispatch_input: Pipeline::new(Stage::DispatchInput),
             dispatch_output: Pipeline::new(Stage::DispatchOutput),
             tool_source: None,
-            source: None,
             approver: None,
             gate_policy: GatePolicy::default(),
             limits: Limits::new(),
@@ -232,13 +228,6 @@ impl TurnRunnerBuilder {
         self
     }
 
-    /// How the tools that query artifacts name them (default: [`HandleSchema::Pattern`], so that the tools of a turn stay
-    /// the same when artifacts appear).
-    pub fn handles(mut self, handles: HandleSchema) -> Self {
-        self.handles = handles;
-        self
-    }
-
     /// Adds middleware that runs once, before the dispatch.
     pub fn turn_input(
         mut self,
@@ -302,14 +291,6 @@ impl TurnRunnerBuilder {
     /// Where [`TurnContext::fetch_tools`] finds tools. The runner itself never calls it.
     pub fn fetch_tools(mut self, source: impl ToolSource + 'static) -> Self {
         self.tool_source = Some(Arc::new(source));
-        self
-    }
-
-    /// Sets the source that the `fetch_…` methods of [`TurnContext`] query: messages, memories, retrieved records,
-    /// thoughts, tool calls, tools and standing instructions that the application stores itself. The runner itself
-    /// never calls it; see [`hydrate_from_source`](crate::middleware::hydrate_from_source).
-    pub fn source(mut self, source: impl TurnSource + 'static) -> Self {
-        self.source = Some(Arc::new(source));
         self
     }
 
@@ -446,8 +427,8 @@ impl TurnRunnerBuilder {
         let mut faults: Vec<String> =
             tools.as_ref().err().map(ToString::to_string).into_iter().collect();
         faults.extend(self.setting_faults());
-        if let (Ok(tools), HandleSchema::Pattern) = (&tools, self.handles)
-            && let Err(error) = overlay_baseline(tools, &formats)
+        if let Ok(tools) = &tools
+            && let Err(error) = register_query_tools(tools, &formats)
         {
             faults.push(error.to_string());
         }
@@ -517,13 +498,11 @@ impl TurnRunnerBuilder {
             loader,
             tools,
             formats,
-            handles: self.handles,
             turn_input: self.turn_input,
             turn_output: self.turn_output,
             dispatch_input: self.dispatch_input,
             dispatch_output: self.dispatch_output,
             tool_source: self.tool_source,
-            source: self.source,
             earlier_turns,
             approver: self.approver,
             gate_policy: self.gate_policy,

@@ -179,19 +179,6 @@ async fn an_id_names_one_thing() {
     assert_eq!(other.all().len(), 1);
 }
 
-#[tokio::test]
-async fn tools_are_forged_anew_only_when_the_set_changes() {
-    let mut turn = Turn::new();
-    turn.hold(ArtifactKind::TEXT, "x").await;
-    let text = |tools: &ToolRegistry| {
-        tools.get("artifact_head").unwrap().input_schema().json_schema_text().as_ptr()
-    };
-    let first = turn.forged();
-    assert_eq!(text(&first), text(&turn.forged()));
-    let other = turn.formats.clone().budget(artifacts::Budget::new().bytes(1));
-    assert_ne!(text(&first), text(&other.forge(turn.ctx.artifacts()).unwrap()));
-}
-
 #[derive(Debug)]
 struct Own(Vec<&'static str>);
 

@@ -1,7 +1,6 @@
 //! What goes into a prompt, and where.
 
 use haft::error::codes;
-use std::sync::Arc;
 
 use haft::DispatchContext;
 use haft::error::Coded as _;
@@ -219,7 +218,6 @@ async fn names_of_tools_go_out_and_come_back() {
         .map(|it| (it.tool.name().as_str(), assembled.names.tool_name(&it.wire_name)))
         .collect();
     assert_eq!(names, [("get_weather", "get_weather"), ("web.fetch", "web.fetch")]);
-    let hidden = Arc::clone(turn.ctx.turn().tools());
-    hidden.hide(["web.fetch"]).unwrap();
+    turn.ctx.turn().tools().unregister("web.fetch");
     assert_eq!(turn.assembled(&dialect()).await.prompt.tools.len(), 1);
 }

@@ -107,7 +107,9 @@ impl Turn {
     /// The turn as the next iteration sees it, with the tools that query its artifacts.
     pub(crate) fn forged(mut self) -> Self {
         let kinds = self.ctx.artifacts().kinds_since(0);
-        self.ctx.tools().extend_overlay(artifacts::standard_formats().query_tools(&kinds).unwrap());
+        self.ctx
+            .tools()
+            .register_missing(artifacts::standard_formats().query_tools(&kinds).unwrap());
         self.ctx = self.ctx.at_iteration(self.iteration + 1);
         self
     }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use haft::artifacts::{ArtifactDraft, ArtifactKind, HandleSchema};
+use haft::artifacts::{ArtifactDraft, ArtifactKind};
 use haft::executors::{DispatchExecutor, Step, StepContext, StepError};
 use haft::middleware::Next;
 use haft::providers::Dialect;
@@ -291,36 +291,18 @@ async fn a_handle_is_checked_when_the_call_is_made() {
     assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
 }
 
-#[tokio::test]
-async fn handles_can_be_an_enum() {
-    let requests = Requests::default();
-    let executor = requests.around(|ctx: StepContext| async move {
-        let n = ctx.dispatch().iteration();
-        Ok::<_, StepError>(match n {
-            0..2 => Step::new().call(call("fetch", &format!(r#"{{"n":{}}}"#, n * 6))),
-            _ => Step::done().say(ctx.message("done")?),
-        })
-    });
-    let runner = runner(executor).tool(fetch()).handles(HandleSchema::Enum).build().unwrap();
-    runner.run(input()).await.unwrap();
-    let tools = requests.tools(0);
-    assert!(!tools[0].contains("artifact_head"));
-    assert!(tools[1].contains(r#""callId":{"type":"string","enum":["#), "{}", tools[1]);
-    assert_ne!(tools[1], tools[2]);
-}
-
 fn named(name: &'static str) -> Tool {
     Tool::builder(name).description("A tool.").handler(move || name).build().unwrap()
 }
 
-/// A tool whose calls register, hide and remove others.
+/// A tool whose calls register and remove others.
 fn changes() -> Tool {
     Tool::builder("change")
         .description("Changes the tools.")
         .handler(|args: Number, ctx: &DispatchContext| {
             match args.n {
                 0 => ctx.tools().register(named("skill")).unwrap(),
-                1 => ctx.tools().hide(["hidden"]).unwrap(),
+                1 => drop(ctx.tools().unregister("other")),
                 _ => drop(ctx.tools().unregister("removed")),
             }
             "changed"
@@ -344,7 +326,7 @@ fn changing(hang: bool) -> impl DispatchExecutor {
                 }
                 Step::new()
                     .call(call("skill", "{}"))
-                    .call(call("hidden", "{}"))
+                    .call(call("other", "{}"))
                     .call(call("removed", "{}"))
             }
             _ => Step::done().say(ctx.message("done")?),
@@ -359,12 +341,12 @@ fn errors(report: &haft::turn::TurnReport) -> Vec<String> {
 
 #[tokio::test(start_paused = true)]
 async fn changes_last_for_the_turn_and_the_block_grows_at_its_end() {
-    let own = || [named("removed"), named("hidden"), changes()];
+    let own = || [named("removed"), named("other"), changes()];
     let requests = Requests::default();
     let built = runner(requests.around(changing(false))).tools(own()).build().unwrap();
     let report = built.run(input()).await.unwrap();
     let refused = [
-        "`hidden` cannot be called any more: it is not offered at this point of the conversation",
+        "`other` cannot be called any more: it was removed",
         "`removed` cannot be called any more: it was removed",
     ];
     assert_eq!(errors(&report), refused);
@@ -375,17 +357,17 @@ async fn changes_last_for_the_turn_and_the_block_grows_at_its_end() {
         assert_eq!(tools[2], tools[1]);
         assert_eq!(tools[4], tools[1]);
     }
-    assert_eq!(requests.names()[4], ["removed", "hidden", "change", "skill"]);
+    assert_eq!(requests.names()[4], ["removed", "other", "change", "skill"]);
     // Another turn of the same runner begins with the agent's own tools.
     built.run(input().id("other")).await.unwrap();
-    assert_eq!(requests.names()[5], ["removed", "hidden", "change"]);
+    assert_eq!(requests.names()[5], ["removed", "other", "change"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_resumed_turn_has_the_tools_that_their_source_registers_again() {
     for restores in [true, false] {
         let (stores, requests) = (Stores::new(), Requests::default());
-        let own = || [named("removed"), named("hidden"), changes()];
+        let own = || [named("removed"), named("other"), changes()];
         let restore = move |ctx: haft::turn::TurnContext, next: Next<haft::turn::TurnContext>| async move {
             if restores && ctx.is_resumed() {
                 ctx.tools().register(named("skill"))?;
@@ -414,7 +396,7 @@ async fn a_resumed_turn_has_the_tools_that_their_source_registers_again() {
                 refused[0].contains("was not added again after an interruption"),
                 "{refused:?}"
             );
-            assert_eq!(names.last().unwrap(), &["removed", "hidden", "change"]);
+            assert_eq!(names.last().unwrap(), &["removed", "other", "change"]);
         }
     }
 }

@@ -1,7 +1,7 @@
-use super::{OfferPoint, ToolChanges, ToolRegistry};
+use super::{OfferPoint, ToolRegistry};
 use crate::artifact::ArtifactKind;
 use crate::id::{CallId, RecordId};
-use crate::tool::{Tool, ToolBuilder, ToolName};
+use crate::tool::{Tool, ToolBuilder, ToolChanges, ToolName};
 
 fn tool(name: &str) -> Tool {
     Tool::builder(name).description("A tool.").handler(|| "").build().unwrap()
@@ -18,60 +18,43 @@ fn block(tools: &ToolRegistry) -> Vec<String> {
 #[test]
 fn the_block_only_grows_at_its_end() {
     let tools = ToolRegistry::with_tools([tool("a"), tool("b"), tool("c")]).unwrap();
-    tools.hide(["b"]).unwrap();
+    tools.unregister("b");
     assert_eq!(block(&tools), ["a", "c"]);
     tools.offer_tools(OfferPoint::new());
     tools.unregister("a");
-    tools.hide(["c"]).unwrap();
+    tools.unregister("c");
+    tools.register(tool("b")).unwrap();
     tools.register(tool("d")).unwrap();
-    tools.unhide(["b"]).unwrap();
     assert_eq!(block(&tools), ["a", "c", "b", "d"]);
     tools.offer_tools(OfferPoint::new().has_reasoned(true));
     assert_eq!(block(&tools), ["a", "c", "b", "d"]);
     let added: Vec<bool> = tools.tool_block().iter().map(|it| it.added_at.is_some()).collect();
     assert_eq!(added, [false, false, true, true]);
-    assert_eq!(names(&tools.all()), ["b", "c", "d"], "what was removed is not registered");
-    assert!(tools.find("a").unwrap_err().to_string().contains("it was removed"));
-    assert!(tools.find("c").unwrap_err().to_string().contains("not offered at this point"));
+    assert_eq!(names(&tools.all()), ["b", "d"], "what was removed is not registered");
+    for name in ["a", "c"] {
+        assert!(tools.find(name).unwrap_err().to_string().contains("it was removed"));
+    }
     // A removed tool that is registered again has its place, and a copy for another turn begins anew.
     tools.register(tool("a")).unwrap();
     assert!(tools.find("a").is_ok());
     assert_eq!(block(&tools), ["a", "c", "b", "d"]);
-    assert_eq!(tools.len(), 4);
+    assert_eq!(tools.len(), 3);
 }
 
 #[test]
-fn a_tool_that_the_model_never_saw_can_be_called_while_hidden() {
-    let tools = ToolRegistry::with_tools([tool("a"), tool("b")]).unwrap();
-    tools.hide(["b"]).unwrap();
-    tools.offer_tools(OfferPoint::new());
-    assert!(tools.find("b").is_ok());
-    assert!(!tools.has_new_tools());
-}
-
-#[test]
-fn an_overlay_covers_and_uncovers() {
+fn a_query_tool_is_added_unless_a_program_has_the_name() {
     let forged = |name: &str| {
         let tool = Tool::builder(name).description("Forged.").handler(|| "forged");
         tool.artifact_query().ephemeral().build().unwrap()
     };
     let tools = ToolRegistry::with_tools([tool("a"), tool("query")]).unwrap();
     let before = tools.clone();
-    tools.extend_overlay([forged("query"), forged("other")]);
+    tools.register_missing([forged("query"), forged("other")]);
     assert_eq!(names(&tools.all()), ["a", "query", "other"]);
-    assert!(tools.get("query").unwrap().is_ephemeral());
-    assert!(tools.changes_since(&before).is_empty(), "overlays are not journaled");
-    // A program that forges by hand has the last word.
-    let own = forged("other");
-    tools.overwrite(own.clone());
-    tools.extend_overlay([forged("other")]);
-    assert_eq!(tools.get("other").unwrap().description(), own.description());
-    tools.replace_overlay([]);
-    assert!(!tools.get("query").unwrap().is_ephemeral());
-    tools.extend_overlay([forged("query")]);
-    assert_eq!(tools.prune_ephemeral(), 2);
+    assert!(!tools.get("query").unwrap().is_ephemeral(), "a program has the last word");
+    assert!(tools.changes_since(&before).is_empty(), "ephemeral tools are not journaled");
+    assert_eq!(tools.prune_ephemeral(), 1);
     assert_eq!(names(&tools.all()), ["a", "query"]);
-    assert!(!tools.get("query").unwrap().is_ephemeral());
 }
 
 /// What a turn journals is enough to have the same block in another process, however the journal is cut into entries.
@@ -86,13 +69,13 @@ fn a_restored_registry_has_the_same_block() {
         journaled = tools.clone();
     };
     tools.register(tool("early")).unwrap();
-    tools.hide(["c"]).unwrap();
+    tools.unregister("c");
     tools.offer_tools(OfferPoint::new());
     journal(&tools);
     tools.register(tool("late")).unwrap();
     tools.unregister("a");
     journal(&tools);
-    tools.hide(["b"]).unwrap();
+    tools.unregister("b");
     tools.offer_tools(OfferPoint::new().has_reasoned(true));
     journal(&tools);
     tools.register(tool("last")).unwrap();
@@ -114,7 +97,7 @@ fn a_restored_registry_has_the_same_block() {
     let added =
         |tools: &ToolRegistry| tools.tool_block().iter().map(|it| it.added_at).collect::<Vec<_>>();
     assert_eq!(added(&restored), added(&tools));
-    assert_eq!(names(&restored.hidden()), names(&tools.hidden()));
+    assert_eq!(restored.len(), tools.len());
     assert!(restored.find("a").is_err() && restored.find("b").is_err());
 }
 
@@ -144,75 +127,66 @@ fn a_restored_tool_has_the_point_at_which_it_was_added() {
     }
 }
 
-/// Another process needs the last definition of a tool, and learns once that a tool is hidden or gone.
+/// Another process needs the last definition of a tool, and learns once that a tool is gone.
 #[test]
-fn a_tool_is_journaled_when_it_is_added_changed_hidden_or_removed() {
+fn a_tool_is_journaled_when_it_is_added_changed_or_removed() {
     let other = Tool::builder("a").description("Another one.").handler(|| "").build().unwrap();
     let tools = ToolRegistry::with_tools([tool("a"), tool("b")]).unwrap();
     tools.offer_tools(OfferPoint::new());
     let mut journaled = tools.clone();
-    let mut check = |registered: &[&Tool], hidden: &[&str], removed: &[&str]| {
+    let mut check = |registered: &[&Tool], removed: &[&str]| {
         let changes = tools.changes_since(&journaled);
         let found: Vec<_> =
             changes.registered.iter().map(|it| (it.name.as_str(), it.definition)).collect();
         let expected: Vec<_> =
             registered.iter().map(|it| (it.name().as_str(), it.definition_digest())).collect();
         assert_eq!(found, expected);
-        let list = |names: &[ToolName]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
-        assert_eq!(list(&changes.hidden), hidden);
-        assert_eq!(list(&changes.removed), removed);
+        let names = |names: &[ToolName]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+        assert_eq!(names(&changes.removed), removed);
+        assert_eq!(changes.still_offered, changes.removed);
         journaled = tools.clone();
     };
     tools.overwrite(tool("a"));
-    check(&[], &[], &[]);
+    check(&[], &[]);
     tools.overwrite(other.clone());
-    check(&[&other], &[], &[]);
+    check(&[&other], &[]);
     tools.unregister("a");
-    check(&[], &[], &["a"]);
-    tools.hide(["b"]).unwrap();
-    check(&[], &["b"], &[]);
+    check(&[], &["a"]);
     tools.register(other.clone()).unwrap();
-    check(&[&other], &[], &[]);
-    // A tool that covers a name is not one of the application, which may add one of that name later.
-    tools.extend_overlay([tool("c")]);
-    tools.hide(["c"]).unwrap();
-    check(&[], &[], &[]);
+    check(&[&other], &[]);
+    // An ephemeral tool is not one of the application, which may add one of that name later.
+    let ephemeral = Tool::builder("c").description("A tool.").ephemeral().handler(|| "");
+    tools.register(ephemeral.build().unwrap()).unwrap();
+    check(&[], &[]);
     tools.overwrite(tool("c"));
-    check(&[&tool("c")], &["c"], &[]);
+    check(&[&tool("c")], &[]);
 }
 
-/// A tool of a source that comes late in another process is as hidden as it was.
+/// A tool of a source that comes late in another process is removed as it was.
 #[test]
-fn a_tool_that_is_registered_again_has_its_status() {
+fn a_tool_that_is_registered_again_stays_removed_until_the_next_request() {
     let tools = ToolRegistry::with_tools([tool("a")]).unwrap();
+    let restored = tools.clone();
     let before = tools.clone();
     tools.register(tool("late")).unwrap();
     tools.register(tool("gone")).unwrap();
-    tools.hide(["late"]).unwrap();
+    tools.offer_tools(OfferPoint::new());
+    let between = tools.clone();
     tools.unregister("gone");
-    let changes = tools.changes_since(&before);
+    tools.unregister("a");
 
-    let restored = ToolRegistry::with_tools([tool("a")]).unwrap();
-    restored.restore(&changes);
+    restored.restore(&between.changes_since(&before));
+    restored.restore(&tools.changes_since(&between));
     restored.register(tool("late")).unwrap();
-    assert_eq!(names(&restored.hidden()), ["late"]);
-    assert_eq!(names(&restored.visible()), ["a"]);
-}
-
-#[test]
-fn tools_of_the_overlay_are_told_from_those_of_the_application() {
-    let tools = ToolRegistry::with_tools([tool("own"), tool("covered")]).unwrap();
-    let query = Tool::builder("query").description("A query.").handler(|| "").artifact_query();
-    tools.register(query.build().unwrap()).unwrap();
-    tools.extend_overlay([tool("covered"), tool("added")]);
-    for (name, expected) in
-        [("own", false), ("covered", true), ("added", true), ("query", true), ("unknown", false)]
-    {
-        assert_eq!(tools.has_overlay(name), expected, "{name}");
-    }
-    assert_eq!(names(&tools.without_overlay()), ["own", "covered", "query"]);
-    tools.replace_overlay([]);
-    assert!(!tools.has_overlay("covered") && !tools.has_overlay("added"));
+    restored.register(tool("gone")).unwrap();
+    assert_eq!(names(&restored.all()), ["late"]);
+    assert!(!restored.has("gone") && restored.unregister("a").is_none());
+    assert!(restored.find("a").unwrap_err().to_string().contains("it was removed"));
+    restored.offer_tools(OfferPoint::new());
+    assert_eq!(block(&restored), ["a", "late", "gone"]);
+    assert_eq!(names(&restored.all()), ["late"]);
+    restored.register(tool("gone")).unwrap();
+    assert!(restored.find("gone").is_ok());
 }
 
 #[test]
