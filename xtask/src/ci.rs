@@ -212,9 +212,9 @@ fn package_steps() -> [Step; 3] {
 /// change of what decides about features.
 pub(crate) fn feature_steps(root: &Path) -> Vec<Step> {
     let mut steps = vec![
-        // The binary without its optional parts says what is missing.
-        Step::cargo("test --locked -p haft-cli --no-default-features --test it missing_features"),
-        // That step builds a `haft` without its parts in the place where people look for the complete one.
+        // The binary for one machine says that others need the feature `cluster`.
+        Step::cargo("test --locked -p haft-cli --test it missing_features"),
+        // That step builds a `haft` for one machine in the place where people look for the complete one.
         Step::cargo("build --locked --all-features -p haft-cli"),
         // `cargo test` without flags must build, and so must the library with any of its features left out.
         Step::cargo("check --locked --all-targets"),

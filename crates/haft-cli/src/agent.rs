@@ -7,10 +7,7 @@ mod command;
 mod file;
 mod file_schema;
 mod http;
-#[cfg(feature = "mcp")]
 mod mcp;
-#[cfg(not(feature = "mcp"))]
-mod no_mcp;
 mod packs;
 mod prepare;
 mod script_errors;
@@ -32,12 +29,8 @@ use self::agent_dir::{check_encoding, openable_dir, read_text_file, resolve_insi
 pub(crate) use self::file::AgentFile;
 use self::file::AgentFileReading;
 pub(crate) use self::file_schema::agent_file_schema;
-#[cfg(feature = "mcp")]
 pub(crate) use self::mcp::describe_problem;
-#[cfg(feature = "mcp")]
 use self::mcp::{ConnectedServers, McpServerTable};
-#[cfg(not(feature = "mcp"))]
-use self::no_mcp::McpServerTable;
 pub(crate) use self::script_errors::ScriptErrors;
 use self::source::{AgentFileError, AgentSource};
 pub(crate) use self::tool_keys::ARTIFACT_KINDS;
@@ -61,7 +54,6 @@ pub(crate) struct Agent {
     store: Option<StoreAddress>,
     pub(crate) tools: Vec<Tool>,
     /// The MCP servers that are connected.
-    #[cfg(feature = "mcp")]
     servers: ConnectedServers,
     source: AgentSource,
 }
@@ -136,7 +128,6 @@ impl Agent {
             system,
             store,
             tools: built.tools,
-            #[cfg(feature = "mcp")]
             servers: ConnectedServers::default(),
             source,
         };

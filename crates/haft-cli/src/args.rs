@@ -5,12 +5,9 @@ mod cleanup;
 mod conversations;
 mod gates;
 mod grants;
-#[cfg(feature = "mcp")]
 mod mcp;
 mod media;
 mod models;
-#[cfg(not(feature = "mcp"))]
-mod no_mcp;
 mod run;
 mod serve;
 mod store;
@@ -32,15 +29,12 @@ pub(crate) use self::cleanup::{CancelArgs, GcArgs, RmArgs};
 pub(crate) use self::conversations::{ConversationsArgs, ConversationsCommand, ExportFormat};
 pub(crate) use self::gates::{ApproveArgs, DecisionArgs, DenyArgs, GatesArgs};
 pub(crate) use self::grants::{AlwaysArgs, GrantSelection, GrantsArgs, GrantsCommand};
-#[cfg(feature = "mcp")]
 pub(crate) use self::mcp::{
     McpArgs, McpCommand, McpListArgs, McpLoginArgs, McpLogoutArgs, McpPinArgs, McpProxyArgs,
     McpServeArgs, ServerSpec,
 };
 pub(crate) use self::media::{MediaArgs, MediaCommand};
 pub(crate) use self::models::{ConfigArgs, ConfigCommand, DoctorArgs, ModelsArgs};
-#[cfg(not(feature = "mcp"))]
-pub(crate) use self::no_mcp::McpArgs;
 pub(crate) use self::run::RunArgs;
 pub(crate) use self::serve::{LimitArgs, ServeArgs, ServeCommand, TokenCommand, TokenFileArg};
 pub(crate) use self::store::StoreArg;

@@ -10,13 +10,10 @@ mod conversations;
 mod doctor;
 mod gates;
 mod grants;
-#[cfg(feature = "mcp")]
 mod mcp;
 mod media;
 mod models;
 mod new;
-#[cfg(not(feature = "mcp"))]
-mod no_mcp;
 mod run;
 mod serve;
 mod submit;
@@ -26,7 +23,6 @@ mod tests;
 mod tools;
 mod turns;
 mod watch;
-#[cfg(feature = "inspector")]
 mod web;
 mod worker;
 
@@ -45,8 +41,6 @@ use crate::stop_signals::StopSignals;
 use crate::terminal::{Terminal, TextRole, print_line};
 use crate::text_file::file_error;
 use crate::user_error::FailureCode;
-#[cfg(not(all(feature = "inspector", feature = "mcp")))]
-use crate::user_error::UserError;
 
 /// Runs a command and returns its exit code.
 pub(crate) async fn run_command(
@@ -86,14 +80,8 @@ pub(crate) async fn run_command(
         Command::Cancel(args) => cleanup::cancel_turn(&args, terminal).await,
         Command::Rm(args) => cleanup::remove_turns(&args, terminal).await,
         Command::Gc(args) => cleanup::collect_garbage(&args).await,
-        #[cfg(feature = "mcp")]
         Command::Mcp(args) => mcp::run_mcp(args, terminal).await,
-        #[cfg(not(feature = "mcp"))]
-        Command::Mcp(_) => Err(UserError::missing_feature("mcp").into()),
-        #[cfg(feature = "inspector")]
         Command::Web(args) => web::serve_inspector(&args, terminal).await,
-        #[cfg(not(feature = "inspector"))]
-        Command::Web(_) => Err(UserError::missing_feature("inspector").into()),
         Command::Models(args) => models::list_models(&args, terminal).await,
         Command::Doctor(args) => doctor::run_doctor(&args, terminal).await,
         Command::Config(args) => config::run_config_command(&args, terminal),

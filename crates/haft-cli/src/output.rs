@@ -15,10 +15,9 @@ use anyhow::Result;
 use serde::Serialize;
 
 pub(crate) use self::agents::{
-    CallRecord, CheckReport, Finding, ServerToolCount, TestLine, ToolLine,
+    CallRecord, CheckReport, Finding, ProxiedCallLine, ServerLine, ServerProblem, ServerTool,
+    ServerToolCount, TestLine, ToolLine,
 };
-#[cfg(feature = "mcp")]
-pub(crate) use self::agents::{ProxiedCallLine, ServerLine, ServerProblem, ServerTool};
 pub(crate) use self::content::{ArtifactLine, HeadingLine, LinkLine, MatchLine, MediaLine};
 pub(crate) use self::models::{
     CheckStatus, DoctorLine, ModelLine, PrintedPrices, ProviderLine, TokenLine,

@@ -1,17 +1,17 @@
 //! Where stores are: the options of the command line and the environment, the agent file, or the default directory.
 
-#[cfg(feature = "object-store")]
+#[cfg(feature = "cluster")]
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-#[cfg(feature = "object-store")]
+#[cfg(feature = "cluster")]
 use haft::stores::ObjectOptions;
 use haft::stores::{SpoolUrl, StoreOptions, StoreUrl};
 
 use crate::own_paths::OwnPaths;
 use crate::shell_word::quote_word;
-#[cfg(feature = "object-store")]
+#[cfg(feature = "cluster")]
 use crate::state_dir::user_dir;
 use crate::text_file::{MAX_TEXT_BYTES, read_named_text};
 use crate::user_error::UserError;
@@ -31,7 +31,7 @@ const SECRET_VARIABLE: &str = "HAFT_STORE_SECRET";
 const SECRET_FILE_VARIABLE: &str = "HAFT_STORE_SECRET_FILE";
 
 /// The variable with the address of the ledger of spent approvals.
-#[cfg(feature = "postgres")]
+#[cfg(feature = "cluster")]
 const LEDGER_VARIABLE: &str = "HAFT_LEDGER";
 
 impl StoreAddress {
@@ -67,10 +67,11 @@ impl StoreAddress {
 
     /// How the store is opened: with its store of large results, and with the secret if other machines share it.
     pub(crate) fn read_options(&self) -> Result<StoreOptions> {
+        #[cfg(not(feature = "cluster"))]
         self.check_features()?;
         let mut options = StoreOptions::default();
         options.spools.clone_from(&self.spools);
-        #[cfg(feature = "object-store")]
+        #[cfg(feature = "cluster")]
         {
             options.objects = read_object_options();
         }
@@ -83,7 +84,7 @@ impl StoreAddress {
                 "name a store that all machines reach: --spool s3://BUCKET/PREFIX, or HAFT_SPOOL";
             return Err(error.hint(hint).into());
         }
-        #[cfg(feature = "postgres")]
+        #[cfg(feature = "cluster")]
         if let Some(ledger) = read_variable(LEDGER_VARIABLE)? {
             options = options.ledger(ledger.parse()?);
         }
@@ -103,24 +104,13 @@ impl StoreAddress {
     }
 
     /// Returns an error if this program was built without the store.
-    #[cfg_attr(
-        all(feature = "object-store", feature = "postgres"),
-        expect(
-            clippy::unused_self,
-            clippy::unnecessary_wraps,
-            reason = "this program has all stores"
-        )
-    )]
+    #[cfg(not(feature = "cluster"))]
     fn check_features(&self) -> Result<()> {
-        #[cfg(not(feature = "postgres"))]
-        if matches!(self.url, StoreUrl::Postgres(_)) {
-            return Err(UserError::missing_feature("postgres").into());
+        let is_shared = matches!(self.url, StoreUrl::Postgres(_));
+        match is_shared || matches!(self.spools, Some(SpoolUrl::Object(_))) {
+            true => Err(UserError::missing_cluster().into()),
+            false => Ok(()),
         }
-        #[cfg(not(feature = "object-store"))]
-        if matches!(self.spools, Some(SpoolUrl::Object(_))) {
-            return Err(UserError::missing_feature("object-store").into());
-        }
-        Ok(())
     }
 }
 
@@ -213,7 +203,7 @@ fn parse_secret(text: &str) -> Option<[u8; 32]> {
 }
 
 /// Reads the settings of object stores: the variables that begin with `AWS_`, and where parts of results are cached.
-#[cfg(feature = "object-store")]
+#[cfg(feature = "cluster")]
 fn read_object_options() -> ObjectOptions {
     let text = |it: OsString| it.into_string().ok();
     let variables =

@@ -71,23 +71,13 @@ impl UserError {
         Self { code: FailureCode::Failed, location: None, message, hint: None }
     }
 
-    /// The error of something that this program was built without.
-    #[cfg_attr(
-        all(
-            feature = "inspector",
-            feature = "mcp",
-            feature = "object-store",
-            feature = "postgres",
-            feature = "tokens"
-        ),
-        expect(dead_code, reason = "this program has all features")
-    )]
-    pub(crate) fn missing_feature(feature: &str) -> Self {
-        let error = Self::new(format!("this haft was built without the feature `{feature}`"));
-        error.hint(format!(
-            "every feature is among the default ones; in the repository of haft: cargo install --path crates/haft-cli \
-             --features {feature}"
-        ))
+    /// The error of a store that only machines share, which this program was built without.
+    #[cfg(not(feature = "cluster"))]
+    pub(crate) fn missing_cluster() -> Self {
+        let error = Self::new("this haft was built without the feature `cluster`");
+        error.hint(
+            "in the repository of haft: cargo install --path crates/haft-cli --features cluster",
+        )
     }
 
     /// Says where the error is.

@@ -15,7 +15,6 @@ use serde_json::Value;
 
 use self::media_output::MediaOutput;
 use self::process::is_supervisor_lost;
-#[cfg(feature = "mcp")]
 pub(super) use self::process::{ProcessGroup, SupervisorControl};
 pub(super) use self::process::{ProcessOutput, Program};
 use super::arguments::Arguments;

@@ -13,7 +13,6 @@ use anyhow::Result;
 use haft::artifacts::ArtifactKind;
 use haft::artifacts::text::TextView;
 use haft::artifacts::tokens::Encoding;
-#[cfg(feature = "tokens")]
 use haft::artifacts::tokens::StreamCounter;
 use haft::executors::{Step, StepContext, StepError};
 use haft::stores::{FileSpoolReader, SpoolReader, TurnId};
@@ -315,27 +314,11 @@ async fn print_token_count(
         UserError::new(format!("unknown encoding `{encoding}`"))
             .hint("known encodings: o200k_base, cl100k_base, p50k_base, p50k_edit, r50k_base, gpt2")
     })?;
-    count_tokens(source, file, encoding, terminal).await
-}
-
-#[cfg(feature = "tokens")]
-async fn count_tokens(
-    source: &ArtifactSource,
-    file: &Path,
-    encoding: Encoding,
-    terminal: &Terminal,
-) -> Result<ExitCode> {
     let (reader, _) = source.open_reader(file).await?;
     let mut counter = StreamCounter::new(encoding);
     let label = format!("counting the tokens of {}", file.display());
     lines::for_each_chunk(&*reader, &label, terminal, |bytes| counter.push(bytes)).await?;
     super::print_text(&format!("{}\n", counter.finish().tokens))
-}
-
-#[cfg(not(feature = "tokens"))]
-#[expect(clippy::unused_async, reason = "with the feature it reads the file")]
-async fn count_tokens(_: &ArtifactSource, _: &Path, _: Encoding, _: &Terminal) -> Result<ExitCode> {
-    Err(UserError::missing_feature("tokens").into())
 }
 
 async fn query_json(

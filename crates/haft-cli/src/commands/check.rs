@@ -11,10 +11,7 @@ use haft::testing::{ProofOptions, prove_schema};
 use serde_json::Map;
 
 use super::count_noun;
-#[cfg(feature = "mcp")]
 use super::mcp::{server_costs, suspicious_descriptions};
-#[cfg(not(feature = "mcp"))]
-use super::no_mcp::{server_costs, suspicious_descriptions};
 use super::run::{ExecutorUse, ModelExecutor};
 use super::tools::UNTRUSTED_SERVERS;
 use crate::agent::{Agent, AgentInspection, ScriptErrors};

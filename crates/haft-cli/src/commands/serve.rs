@@ -19,7 +19,6 @@ use haft_server::{
 };
 
 use self::served_agents::ServedAgents;
-#[cfg(feature = "inspector")]
 pub(super) use self::served_agents::to_agent_error;
 use super::worker::{AgentRunners, RunnerSettings, SharedRunners, TenantHubs};
 use crate::args::{LimitArgs, ServeArgs, ServeCommand};

@@ -121,7 +121,6 @@ pub(crate) struct TestLine<'t> {
 }
 
 /// A line of `haft mcp list`: a server and what it offers.
-#[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only its schema is used"))]
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ServerLine<'s> {
@@ -138,7 +137,6 @@ pub(crate) struct ServerLine<'s> {
 }
 
 /// A tool of an MCP server.
-#[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only its schema is used"))]
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ServerTool<'s> {
@@ -157,7 +155,6 @@ pub(crate) struct ServerTool<'s> {
 }
 
 /// A tool of an MCP server that is left out.
-#[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only its schema is used"))]
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ServerProblem {
@@ -168,7 +165,6 @@ pub(crate) struct ServerProblem {
 }
 
 /// A line of the file of `haft mcp proxy --record`: a call of a server behind the proxy.
-#[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only its schema is used"))]
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ProxiedCallLine<'c> {

@@ -32,22 +32,13 @@ mod http;
 mod listing;
 #[cfg(test)]
 mod lost_outputs;
-#[cfg(feature = "mcp")]
 #[cfg(test)]
 mod mcp_login;
-#[cfg(feature = "mcp")]
 #[cfg(test)]
 mod mcp_servers;
-#[cfg(feature = "mcp")]
 #[cfg(test)]
 mod mcp_serving;
-#[cfg(not(all(
-    feature = "inspector",
-    feature = "mcp",
-    feature = "object-store",
-    feature = "postgres",
-    feature = "tokens"
-)))]
+#[cfg(not(feature = "cluster"))]
 #[cfg(test)]
 mod missing_features;
 #[cfg(test)]
@@ -68,6 +59,7 @@ mod schemas;
 mod screens;
 #[cfg(test)]
 mod serve;
+#[cfg(feature = "cluster")]
 #[cfg(test)]
 mod shared_stores;
 #[cfg(test)]
@@ -92,6 +84,7 @@ mod usage;
 mod web;
 #[cfg(test)]
 mod without_terminal;
+#[cfg(feature = "cluster")]
 #[cfg(test)]
 mod worker_faults;
 #[cfg(test)]

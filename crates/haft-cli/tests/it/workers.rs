@@ -185,6 +185,7 @@ fn a_worker_knows_agents_by_their_names() {
     assert!(none.contains("there is no agent in `more/one/empty`"), "{none}");
 }
 
+#[cfg(feature = "cluster")]
 #[test]
 fn a_shared_store_needs_a_secret_a_store_of_results_and_named_agents() {
     let dir = tempfile::tempdir().unwrap();

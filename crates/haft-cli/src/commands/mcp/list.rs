@@ -4,11 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use haft::Tool;
-#[cfg(feature = "tokens")]
-use haft::artifacts::tokens::ExactCounter;
-#[cfg(not(feature = "tokens"))]
-use haft::artifacts::tokens::HeuristicCounter;
-use haft::artifacts::tokens::{Encoding, TokenCounter as _};
+use haft::artifacts::tokens::{Encoding, ExactCounter, TokenCounter as _};
 use haft_mcp::client::{McpTools, OfferedTool};
 
 use super::super::{count_noun, print_text};
@@ -192,11 +188,7 @@ fn describe_findings(server: &McpTools) -> Vec<String> {
 /// The tokens of a definition in a request, in the encoding of current OpenAI models.
 fn count_tokens(tool: &OfferedTool) -> u64 {
     let text = format!("{} {} {}", tool.name, tool.description, tool.input_schema());
-    #[cfg(feature = "tokens")]
-    let counter = ExactCounter;
-    #[cfg(not(feature = "tokens"))]
-    let counter = HeuristicCounter::default();
-    counter.count(Encoding::O200kBase, &text).map_or(0, |count| count.tokens)
+    ExactCounter.count(Encoding::O200kBase, &text).map_or(0, |count| count.tokens)
 }
 
 /// The most characters of a description in a listing.
