@@ -15,8 +15,8 @@ use anyhow::Result;
 use serde::Serialize;
 
 pub(crate) use self::agents::{
-    CallRecord, CheckReport, Finding, ProxiedCallLine, ServerLine, ServerProblem, ServerTool,
-    ServerToolCount, TestLine, ToolLine,
+    CallRecord, CheckReport, Finding, ServerLine, ServerProblem, ServerTool, ServerToolCount,
+    TestLine, ToolLine,
 };
 pub(crate) use self::content::{ArtifactLine, HeadingLine, LinkLine, MatchLine, MediaLine};
 pub(crate) use self::models::{

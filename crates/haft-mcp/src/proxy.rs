@@ -1,7 +1,7 @@
 //! A proxy in front of other servers, which keeps large results out of the client's prompt.
 //!
 //! [`McpProxy`] passes messages on unchanged, byte for byte, in every revision of the protocol that client and server
-//! agree on. It changes three things:
+//! agree on. It changes two things:
 //!
 //! - **`tools/list`** has the tools of the server, then the query tools and `artifact_list`. The list is the same
 //!   whatever results there are. A tool has no `outputSchema`: clients hold structured results to it, and a stored result
@@ -10,8 +10,6 @@
 //!   stored while it arrives, so that a result of a gigabyte needs no memory; the client gets the beginning, a handle and
 //!   the names of the tools that query it. `structuredContent` is left out then, and stored if there is no text. Images
 //!   and sounds pass up to 4 MiB.
-//! - **Arguments** in a field that was configured for it ([`ReferenceField`]) can be `{"$artifact": callId}`, so that a
-//!   stored result goes into the next call without passing through the model.
 //!
 //! Results are stored in a spool, bounded by bytes and age. A proxy that is started again with the same spool knows the
 //! handles of the one before.
@@ -23,7 +21,6 @@ mod connection;
 mod envelope;
 mod own_requests;
 mod queries;
-mod references;
 mod responses;
 mod results;
 mod session;
@@ -47,8 +44,6 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use self::catalog::{Catalog, CatalogLimits};
 pub use self::connection::Upstream;
-use self::references::References;
-pub use self::references::{InvalidReferenceField, ReferenceField};
 use self::session::Session;
 use self::tool_filter::ToolFilter;
 use crate::answer_limits::AnswerLimits;
@@ -72,29 +67,6 @@ struct ProxyShared {
     limits: AnswerLimits,
     read_limits: ReadLimits,
     filter: ToolFilter,
-    references: References,
-    on_call: Option<CallObserver>,
-    clock: Arc<dyn Clock>,
-}
-
-type CallObserver = Box<dyn Fn(&ProxiedCall) + Send + Sync>;
-
-/// A call that passed through a proxy.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct ProxiedCall {
-    /// The server.
-    pub upstream: String,
-    /// The name of the tool on the server.
-    pub tool: String,
-    /// The arguments, with references as the client wrote them.
-    pub arguments: Value,
-    /// How long the server took.
-    pub duration: Duration,
-    /// The size of the answer to the client, in bytes.
-    pub answer_bytes: usize,
-    /// The handles of what was stored.
-    pub handles: Vec<String>,
 }
 
 /// A proxy in the making.
@@ -107,8 +79,6 @@ pub struct McpProxyBuilder {
     lifetime: Duration,
     max_bytes: u64,
     filter: ToolFilter,
-    references: References,
-    on_call: Option<CallObserver>,
     clock: Arc<dyn Clock>,
 }
 
@@ -142,8 +112,6 @@ impl McpProxy {
             lifetime: DEFAULT_LIFETIME,
             max_bytes: DEFAULT_MAX_BYTES,
             filter: ToolFilter::default(),
-            references: References::default(),
-            on_call: None,
             clock: Arc::new(SystemClock::new()),
         }
     }
@@ -210,18 +178,6 @@ impl McpProxyBuilder {
         self
     }
 
-    /// Lets a field of the arguments of a tool take references to stored results.
-    pub fn reference_field(mut self, field: ReferenceField) -> Self {
-        self.references.0.push(field);
-        self
-    }
-
-    /// Observes calls when they have ended.
-    pub fn on_call(mut self, observer: impl Fn(&ProxiedCall) + Send + Sync + 'static) -> Self {
-        self.on_call = Some(Box::new(observer));
-        self
-    }
-
     /// The clock; the default is the system clock.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
@@ -240,23 +196,19 @@ impl McpProxyBuilder {
         let options = DefinitionOptions { lifetime: self.lifetime };
         let definitions = tool_list::query_definitions(queries.tools(), &options);
         let limits = CatalogLimits { bytes: self.max_bytes, lifetime: self.lifetime };
-        let clock = Arc::clone(&self.clock);
         let read_limits = ReadLimits {
             spool_above: self.limits.bytes,
             max_part_bytes: self.max_bytes,
             ..ReadLimits::default()
         };
         let shared = ProxyShared {
-            catalog: Catalog::new(Arc::clone(&self.spools), self.loader, clock, limits),
+            catalog: Catalog::new(Arc::clone(&self.spools), self.loader, self.clock, limits),
             spools: self.spools,
             queries,
             definitions,
             limits: self.limits,
             read_limits,
             filter: self.filter,
-            references: self.references,
-            on_call: self.on_call,
-            clock: self.clock,
         };
         Ok(McpProxy { shared, upstreams: self.upstreams })
     }

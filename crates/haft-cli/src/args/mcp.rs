@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use haft_mcp::ClientProfile;
-use haft_mcp::proxy::ReferenceField;
 
 use super::cleanup::parse_age;
 use super::{AgentArg, StoreArg};
@@ -99,8 +98,7 @@ const PROXY_EXAMPLES: &str = "\
 Examples:
   haft mcp proxy -- npx -y @modelcontextprotocol/server-filesystem .
   haft mcp proxy --client claude-code --deny 'write_*' -- uvx mcp-server-git
-  haft mcp proxy --url docs=https://docs.example.com/mcp --server files='my-server --root .'
-  haft mcp proxy --by-ref write_file:/content -- my-server";
+  haft mcp proxy --url docs=https://docs.example.com/mcp --server files='my-server --root .'";
 
 #[derive(Debug, Args)]
 pub(crate) struct McpServeArgs {
@@ -160,12 +158,6 @@ pub(crate) struct McpProxyArgs {
     /// Do not offer tools with these names; `*` stands for any characters
     #[arg(long, value_name = "PATTERN")]
     pub(crate) deny: Vec<String>,
-    /// Let an argument be {"$artifact": ID}, which stands for a stored result, such as write_file:/content
-    #[arg(long, value_name = "TOOL:/POINTER")]
-    pub(crate) by_ref: Vec<ReferenceField>,
-    /// Append a line of JSON to FILE for every call
-    #[arg(long, value_name = "FILE")]
-    pub(crate) record: Option<PathBuf>,
     /// Directory for large results [default: a directory per list of servers in ~/.local/state/haft/mcp-proxy]
     #[arg(long, value_name = "DIR")]
     pub(crate) spool: Option<PathBuf>,

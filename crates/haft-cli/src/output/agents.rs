@@ -163,23 +163,3 @@ pub(crate) struct ServerProblem {
     /// Why it is left out.
     pub(crate) reason: String,
 }
-
-/// A line of the file of `haft mcp proxy --record`: a call of a server behind the proxy.
-#[derive(Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct ProxiedCallLine<'c> {
-    /// When the call had ended.
-    pub(crate) at: Timestamp,
-    /// The server.
-    pub(crate) server: &'c str,
-    /// The name of the tool on the server.
-    pub(crate) tool: &'c str,
-    /// The arguments, with references as the client wrote them.
-    pub(crate) arguments: &'c Value,
-    /// How long the server took.
-    pub(crate) duration_ms: u64,
-    /// The size of the result that the client received.
-    pub(crate) answer_bytes: usize,
-    /// The handles of what was stored.
-    pub(crate) handles: &'c [String],
-}

@@ -7,7 +7,7 @@ use haft::executors::Recording;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 
-use super::agents::{ProxiedCallLine, ServerLine};
+use super::agents::ServerLine;
 use super::{
     ArtifactLine, CallRecord, CheckReport, ConversationExport, ConversationLine, DoctorLine,
     EventLine, GateLine, GrantLine, HeadingLine, LinkLine, ListedTurn, MatchLine, MediaLine,
@@ -39,7 +39,6 @@ const OUTPUTS: &[Output] = &[
     output("gates", of::<GateLine<'_>>),
     output("grants", of::<GrantLine<'_>>),
     output("mcp-list", of::<ServerLine<'_>>),
-    output("mcp-proxy-record", of::<ProxiedCallLine<'_>>),
     output("media-list", of::<MediaLine<'_>>),
     output("models", of::<ProviderLine<'_>>),
     output("models-provider", of::<ModelLine<'_>>),

@@ -9,11 +9,11 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
+use super::ProxyShared;
 use super::connection::Received;
 use super::envelope::{Envelope, INTERNAL_ERROR, RequestKey, error_response, line, raw_line, set};
 use super::results::{ResultRewriter, Rewritten};
 use super::session::{Pending, Session};
-use super::{ProxiedCall, ProxyShared};
 use crate::transport::{RawFailure, RawMessage};
 
 impl Session {
@@ -78,7 +78,7 @@ impl Session {
             (false, Some(id)) if is_response => {
                 let pending = self.state().pending.remove(&(upstream, id.clone()));
                 if let Some(pending) = pending {
-                    self.answer(upstream, &id, pending, message).await;
+                    self.answer(&id, pending, message).await;
                 }
             }
             _ => {}
@@ -86,14 +86,8 @@ impl Session {
     }
 
     /// Passes the response to a request on.
-    async fn answer(
-        self: &Arc<Self>,
-        upstream: usize,
-        id: &RequestKey,
-        pending: Pending,
-        message: RawMessage,
-    ) {
-        let what = match pending {
+    async fn answer(self: &Arc<Self>, id: &RequestKey, pending: Pending, message: RawMessage) {
+        let name = match pending {
             Pending::Own(sender) => {
                 let _ = sender.send(serde_json::from_slice(&message.json).unwrap_or_default());
                 return;
@@ -102,34 +96,18 @@ impl Session {
                 let line = self.rewrite_list(&message.json, is_first);
                 return self.send_client(line.unwrap_or_else(|| raw_line(message.json))).await;
             }
-            Pending::Passed { method } => (method, None),
-            Pending::Call { tool, arguments, began } => (tool, Some((arguments, began))),
+            Pending::Passed { name } => name,
         };
-        let (name, call) = what;
-        let ProxyShared { catalog, queries, limits, clock, .. } = &self.shared;
+        let ProxyShared { catalog, queries, limits, .. } = &self.shared;
         let rewriter = ResultRewriter { catalog, queries, limits: *limits };
-        let Rewritten { line, handles } = match rewriter.rewrite(message, &name).await {
+        let Rewritten { line, has_stored } = match rewriter.rewrite(message, &name).await {
             Ok(rewritten) => rewritten,
             Err(error) => {
                 let why = format!("the result could not be stored: {error}");
-                Rewritten { line: error_response(id, INTERNAL_ERROR, &why), handles: Vec::new() }
+                Rewritten { line: error_response(id, INTERNAL_ERROR, &why), has_stored: false }
             }
         };
-        let answer_bytes = line.len();
-        let has_stored = !handles.is_empty();
         self.send_client(line).await;
-        if let (Some(observe), Some((arguments, began))) = (&self.shared.on_call, call) {
-            let duration = clock.monotonic().saturating_sub(began);
-            let upstream = self.upstream_name(upstream).to_owned();
-            observe(&ProxiedCall {
-                upstream,
-                tool: name,
-                arguments,
-                duration,
-                answer_bytes,
-                handles,
-            });
-        }
         if has_stored {
             let cleaner = Arc::clone(self);
             self.spawn(async move { cleaner.clean_up().await });

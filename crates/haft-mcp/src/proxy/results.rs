@@ -36,8 +36,8 @@ pub(super) struct ResultRewriter<'p> {
 /// A result after it was rewritten.
 pub(super) struct Rewritten {
     pub(super) line: Bytes,
-    /// The handles of what was stored.
-    pub(super) handles: Vec<String>,
+    /// Whether the client got a handle of something that was stored.
+    pub(super) has_stored: bool,
 }
 
 /// The parts of a result that count.
@@ -104,19 +104,19 @@ impl ResultRewriter<'_> {
         let media_bytes: u64 = media.iter().map(|(_, part)| part.byte_length()).sum();
         if texts.is_empty() && media_bytes <= MAX_MEDIA_BYTES && self.fits(&json) {
             let json = insert_media(json, media).await?;
-            return Ok(Rewritten { line: raw_line(json), handles: Vec::new() });
+            return Ok(Rewritten { line: raw_line(json), has_stored: false });
         }
         let Ok(mut message) = serde_json::from_slice::<Value>(&json) else {
-            return Ok(Rewritten { line: raw_line(json), handles: Vec::new() });
+            return Ok(Rewritten { line: raw_line(json), has_stored: false });
         };
         let parts = texts.into_iter().chain(media).collect();
         let mut storing =
-            Storing { rewriter: self, tool, parts, handles: Vec::new(), limits: self.limits };
+            Storing { rewriter: self, tool, parts, has_stored: false, limits: self.limits };
         if let Some(result) = message.get_mut("result") {
             storing.rewrite_result(result).await?;
         }
-        let handles = storing.handles;
-        Ok(Rewritten { line: raw_line(message.to_string().into_bytes()), handles })
+        let has_stored = storing.has_stored;
+        Ok(Rewritten { line: raw_line(message.to_string().into_bytes()), has_stored })
     }
 
     /// Whether the client can take a message as it is.
@@ -171,7 +171,7 @@ struct Storing<'p> {
     rewriter: &'p ResultRewriter<'p>,
     tool: &'p str,
     parts: HashMap<String, SpooledPart>,
-    handles: Vec<String>,
+    has_stored: bool,
     limits: AnswerLimits,
 }
 
@@ -287,7 +287,7 @@ impl Storing<'_> {
         };
         let Some(content) = content else { return Ok(None) };
         let (handle, artifact) = catalog.put(self.tool, kind, content).await?;
-        self.handles.push(handle.clone());
+        self.has_stored = true;
         if described.left == 0 {
             described.omitted += 1;
             return Ok(None);
@@ -450,7 +450,7 @@ async fn insert_media(
 }
 
 /// Reads content that is known to be small enough.
-pub(super) async fn read_all(reader: &dyn SpoolReader) -> Result<Vec<u8>, SpoolError> {
+async fn read_all(reader: &dyn SpoolReader) -> Result<Vec<u8>, SpoolError> {
     let length = reader.byte_length();
     let mut bytes = Vec::new();
     while (bytes.len() as u64) < length {

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use bytes::Bytes;
 use haft_core::cancel::Cancellation;
@@ -58,12 +57,8 @@ pub(super) struct State {
 pub(super) enum Pending {
     /// A request of the client, whose response is passed on unchanged if it fits.
     Passed {
-        method: String,
-    },
-    Call {
-        tool: String,
-        arguments: Value,
-        began: Duration,
+        /// The method, or the tool of a call.
+        name: String,
     },
     List {
         is_first: bool,
@@ -213,7 +208,7 @@ impl Session {
                     .await;
             }
             (Some(method), Some(id)) => {
-                let pending = Pending::Passed { method: method.to_owned() };
+                let pending = Pending::Passed { name: method.to_owned() };
                 self.pass_request(0, id, pending, raw_line(message.to_vec())).await;
             }
             (Some("notifications/cancelled"), None) => self.cancel(&envelope, message).await,
@@ -305,24 +300,15 @@ impl Session {
             Ok(route) => route,
             Err(why) => return self.send_client(error_response(&id, INVALID_PARAMS, &why)).await,
         };
-        let arguments = params.get("arguments").cloned().unwrap_or_else(|| json!({}));
         let mut sent = raw_line(message.to_vec());
-        if route.name != name || self.shared.references.has(&route.name) {
-            if let Some(arguments) = params.get_mut("arguments") {
-                let resolved =
-                    self.shared.references.resolve(&route.name, arguments, &self.shared.catalog);
-                if let Err(why) = resolved.await {
-                    return self.send_client(error_response(&id, INVALID_PARAMS, &why)).await;
-                }
-            }
+        if route.name != name {
             set(&mut params, "name", route.name.as_str());
             if let Ok(mut whole) = serde_json::from_slice::<Value>(message) {
                 set(&mut whole, "params", params);
                 sent = line(&whole);
             }
         }
-        let began = self.shared.clock.monotonic();
-        let pending = Pending::Call { tool: route.name, arguments, began };
+        let pending = Pending::Passed { name: route.name };
         self.pass_request(route.upstream, id, pending, sent).await;
     }
 
@@ -362,12 +348,12 @@ impl Session {
         })?;
         state.routes.insert(shown.clone(), Route { upstream, name });
         drop(state);
-        Some(lister.define(definition, &shown))
+        Some(ToolLister::define(definition, &shown))
     }
 
     fn lister(&self) -> ToolLister<'_> {
-        let ProxyShared { filter, references, queries, .. } = &self.shared;
-        ToolLister { filter, references, reserved: queries.tools() }
+        let ProxyShared { filter, queries, .. } = &self.shared;
+        ToolLister { filter, reserved: queries.tools() }
     }
 
     /// Registers a request of the proxy, and returns its id and its answer.

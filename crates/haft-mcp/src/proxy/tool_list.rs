@@ -3,7 +3,6 @@
 use haft_core::Tool;
 use serde_json::{Value, json};
 
-use super::references::References;
 use super::tool_filter::ToolFilter;
 use crate::query_tools::LIST_TOOL;
 use crate::server::{DefinitionOptions, define_query};
@@ -20,7 +19,6 @@ pub(super) struct Route {
 /// Decides what clients see of the tools of servers.
 pub(super) struct ToolLister<'p> {
     pub(super) filter: &'p ToolFilter,
-    pub(super) references: &'p References,
     /// The names of query tools, which no other tool may have.
     pub(super) reserved: &'p [Tool],
 }
@@ -48,15 +46,11 @@ impl ToolLister<'_> {
 
     /// The definition of a tool for the client: that of the server, without its output schema. Clients check structured
     /// results against that schema, and a stored result has none.
-    pub(super) fn define(&self, mut definition: Value, shown: &str) -> Value {
-        let name = definition.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+    pub(super) fn define(mut definition: Value, shown: &str) -> Value {
         if let Some(fields) = definition.as_object_mut() {
             fields.remove("outputSchema");
-            if name != shown {
-                fields.insert("name".to_owned(), shown.into());
-            }
+            fields.insert("name".to_owned(), shown.into());
         }
-        self.references.describe(&name, &mut definition);
         definition
     }
 }

@@ -11,8 +11,6 @@ mod peer;
 #[cfg(test)]
 mod random;
 #[cfg(test)]
-mod references;
-#[cfg(test)]
 mod results;
 #[cfg(test)]
 #[path = "../support/running_server.rs"]

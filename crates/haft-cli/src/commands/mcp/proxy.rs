@@ -1,22 +1,18 @@
 //! `haft mcp proxy`
 
-use std::fs::OpenOptions;
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{ExitCode, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use haft::stores::DirSpoolStore;
-use haft::turn::{Clock as _, SystemClock};
 use haft_mcp::McpProxy;
-use haft_mcp::proxy::{ProxiedCall, Upstream};
+use haft_mcp::proxy::Upstream;
 use sha2::{Digest as _, Sha256};
 use tokio::process::{Child, Command};
 
 use crate::args::{McpProxyArgs, ServerSpec};
-use crate::output::{ProxiedCallLine, to_line, whole_milliseconds};
 use crate::state_dir::state_dir;
 use crate::user_error::UserError;
 
@@ -44,12 +40,6 @@ pub(super) async fn serve_proxy(args: McpProxyArgs) -> Result<ExitCode> {
     }
     for pattern in &args.deny {
         proxy = proxy.deny(pattern);
-    }
-    for field in &args.by_ref {
-        proxy = proxy.reference_field(field.clone());
-    }
-    if let Some(file) = &args.record {
-        proxy = proxy.on_call(record_calls(file)?);
     }
     let token = match &args.token_env {
         Some(name) => Some(read_token(name)?),
@@ -117,26 +107,5 @@ fn read_token(variable: &str) -> Result<String> {
     token.filter(|it| !it.is_empty()).ok_or_else(|| {
         let error = UserError::new(format!("the variable `{variable}` has no token"));
         error.hint(format!("set it: {variable}=… haft mcp proxy …")).into()
-    })
-}
-
-/// Writes every call as a line of JSON.
-fn record_calls(path: &Path) -> Result<impl Fn(&ProxiedCall) + Send + Sync + use<>> {
-    let file = OpenOptions::new().create(true).append(true).open(path);
-    let file = file.with_context(|| format!("cannot record calls in `{}`", path.display()))?;
-    let file = Mutex::new(file);
-    Ok(move |call: &ProxiedCall| {
-        let line = to_line(&ProxiedCallLine {
-            at: SystemClock::new().now(),
-            server: &call.upstream,
-            tool: &call.tool,
-            arguments: &call.arguments,
-            duration_ms: whole_milliseconds(call.duration),
-            answer_bytes: call.answer_bytes,
-            handles: &call.handles,
-        });
-        let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-        // A record that cannot be written does not stop the calls.
-        let _ = line.map(|line| file.write_all(line.as_bytes()));
     })
 }
