@@ -22,7 +22,7 @@
 //! # What is JSON
 //!
 //! Unless [`JsonView::notation`] declares the notation, the content is JSON if it is one JSON value, else
-//! JSON Lines if every line that is not blank is one, else JSON5. A byte order mark is skipped. Content of
+//! JSON Lines if every line that is not blank is one. A byte order mark is skipped. Content of
 //! up to 16 MiB is validated before the first result. In larger content all brackets and strings are
 //! checked, and the values that a query reads are validated. Bytes inside strings that are not UTF-8 are
 //! read as U+FFFD.
@@ -43,7 +43,6 @@ mod children;
 mod container;
 mod cursor;
 mod error;
-mod json5;
 mod json_lines;
 mod notation;
 mod operations;

@@ -9,7 +9,7 @@
 //! | Format | View | Content |
 //! |---|---|---|
 //! | [`TextFormat`] | [`TextView`](text::TextView) | lines of any content |
-//! | [`JsonFormat`] | [`JsonView`](json::JsonView) | JSON, JSON Lines and JSON5 |
+//! | [`JsonFormat`] | [`JsonView`](json::JsonView) | JSON and JSON Lines |
 //! | `MarkdownFormat` | `MarkdownIndex` | headings, code blocks, links, front matter |
 //! | `YamlFormat` | `YamlView` | one document or a stream |
 //! | `XmlFormat` | `XmlView` | elements and attributes |

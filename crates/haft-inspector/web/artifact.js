@@ -98,7 +98,7 @@ function verified(turnId, row, made) {
 
 function content(turnId, row, made) {
   const reads = computed(() => readRanges(made().calls));
-  const isJson = ["json", "jsonl", "ndjson", "json5"].includes(row.kind);
+  const isJson = ["json", "jsonl"].includes(row.kind);
   const kinds = ["lines", isJson ? "json" : null, row.kind === "markdown" ? "outline" : null, row.kind === "csv" ? "table" : null].filter(Boolean);
   const shown = computed(() => {
     const { query } = route();

@@ -13,9 +13,7 @@ use tokio::sync::Semaphore;
 
 use crate::blocking::run_blocking;
 use crate::content_view::ContentView;
-use crate::scan::{
-    CancelOnDrop, check_cancelled, read_error, read_exact_local, saturating_len, too_short,
-};
+use crate::scan::{CancelOnDrop, check_cancelled, read_error, read_exact_local, too_short};
 
 /// Content that is read from a thread that may block.
 pub(super) struct BlockingSource {
@@ -27,21 +25,11 @@ pub(super) struct BlockingSource {
 enum SourceKind {
     Local(Arc<dyn LocalRead>),
     Remote(Arc<ReadBridge>),
-    Memory(Bytes),
 }
 
 impl BlockingSource {
-    /// Content in memory.
-    pub(super) fn of_bytes(bytes: Bytes, cancellation: Cancellation) -> Self {
-        Self { length: bytes.len() as u64, reads: SourceKind::Memory(bytes), cancellation }
-    }
-
     pub(super) fn length(&self) -> u64 {
         self.length
-    }
-
-    pub(super) fn cancellation(&self) -> &Cancellation {
-        &self.cancellation
     }
 
     /// Fills the buffer with the bytes from `offset` on, which must exist.
@@ -50,11 +38,6 @@ impl BlockingSource {
         match &self.reads {
             SourceKind::Local(local) => read_exact_local(&**local, offset, buffer),
             SourceKind::Remote(bridge) => copy(&bridge.read(offset, buffer.len())?, buffer),
-            SourceKind::Memory(bytes) => {
-                let start = saturating_len(offset);
-                let end = start.saturating_add(buffer.len());
-                copy(bytes.get(start..end).ok_or_else(too_short)?, buffer)
-            }
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::container::Container;
 use super::error::InvalidJson;
-use super::notation::{JsonNotation, OpenedContent};
+use super::notation::{ContentRoot, JsonNotation};
 
 /// What queries have found out about content: its notation, that it is well-formed, and where the elements
 /// of its large lists begin. It takes at most a few megabytes, whatever the size of the content.
@@ -39,7 +39,7 @@ pub struct JsonCache {
 #[derive(Default)]
 struct CacheEntries {
     /// One per declared notation.
-    opened: Vec<(Option<JsonNotation>, Result<OpenedContent, InvalidJson>)>,
+    opened: Vec<(Option<JsonNotation>, Result<ContentRoot, InvalidJson>)>,
     /// The one used last is last.
     containers: Vec<Arc<Container>>,
 }
@@ -58,7 +58,7 @@ impl JsonCache {
     pub(super) fn opened_as(
         &self,
         declared: Option<JsonNotation>,
-    ) -> Option<Result<OpenedContent, InvalidJson>> {
+    ) -> Option<Result<ContentRoot, InvalidJson>> {
         let entries = self.lock();
         entries.opened.iter().find(|(it, _)| *it == declared).map(|(_, opened)| opened.clone())
     }
@@ -66,7 +66,7 @@ impl JsonCache {
     pub(super) fn store_opened(
         &self,
         declared: Option<JsonNotation>,
-        opened: Result<OpenedContent, InvalidJson>,
+        opened: Result<ContentRoot, InvalidJson>,
     ) {
         let mut entries = self.lock();
         entries.opened.retain(|(it, _)| *it != declared);

@@ -34,10 +34,6 @@ impl ContentCursor {
         Self { source, window, base: 0, at: 0, end, mark: None, window_bytes, read: 0 }
     }
 
-    pub(super) fn source(&self) -> &BlockingSource {
-        &self.source
-    }
-
     /// How many bytes the content has.
     pub(super) fn length(&self) -> u64 {
         self.source.length()

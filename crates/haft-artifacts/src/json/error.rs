@@ -80,10 +80,7 @@ impl fmt::Display for InvalidJson {
         let (line, column, offset) = (self.line, self.column, self.offset);
         match self.notation {
             JsonNotation::Json => write!(f, "the content is not JSON")?,
-            JsonNotation::Json5 => write!(f, "the content is not JSON5")?,
-            JsonNotation::Jsonl | JsonNotation::Ndjson => {
-                write!(f, "line {line} is not a JSON value")?
-            }
+            JsonNotation::Jsonl => write!(f, "line {line} is not a JSON value")?,
         }
         write!(
             f,

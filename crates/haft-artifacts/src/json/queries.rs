@@ -12,7 +12,7 @@ use crate::content_view::ContentView;
 use crate::json::{JsonCache, JsonNotation, JsonView};
 use crate::query_args::{Named as _, check_path, path, skip};
 
-/// JSON: one value, a value a line, or JSON5.
+/// JSON: one value, or one value per line.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct JsonFormat;
@@ -35,7 +35,7 @@ impl ArtifactFormat for JsonFormat {
         vec![
             Query::new(
                 "artifact_json_type",
-                "Shape of a JSON artifact: json, jsonl, ndjson or json5.",
+                "Shape of a JSON artifact: json or jsonl.",
                 notation,
             )
             .input(object()),
@@ -90,14 +90,7 @@ pub(super) fn range() -> ObjectSchema {
 }
 
 fn declared_notation(kind: &ArtifactKind) -> Option<JsonNotation> {
-    [
-        (ArtifactKind::JSONL, JsonNotation::Jsonl),
-        (ArtifactKind::NDJSON, JsonNotation::Ndjson),
-        (ArtifactKind::JSON5, JsonNotation::Json5),
-    ]
-    .into_iter()
-    .find(|(known, _)| known == kind)
-    .map(|(_, notation)| notation)
+    (*kind == ArtifactKind::JSONL).then_some(JsonNotation::Jsonl)
 }
 
 async fn view(asked: &QueryContext) -> JsonView {

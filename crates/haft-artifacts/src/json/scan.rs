@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use haft_core::json::Document;
 use haft_core::jsonpath::VisitBudget;
 
@@ -12,7 +11,7 @@ use super::container::{self, Container, ContainerKind, SurveyedContainers};
 use super::cursor::ContentCursor;
 use super::error::{FaultReason, InvalidJson, JsonError, JsonFault, ScanError};
 use super::json_lines;
-use super::notation::{self, ContentRoot, JsonNotation, OpenedContent};
+use super::notation::{self, ContentRoot, JsonNotation};
 use super::validate;
 use crate::content_view::visit_budget;
 use crate::invariant;
@@ -27,8 +26,6 @@ pub(super) struct JsonLimits {
     pub(super) value: usize,
     /// The largest content that is validated before the first result.
     pub(super) strict: u64,
-    /// The largest content that is read as JSON5.
-    pub(super) json5: u64,
     /// How much of a list becomes one tree.
     pub(super) batch: usize,
     /// How many values a query may look at; by default the size of the content decides.
@@ -41,7 +38,6 @@ impl JsonLimits {
             window: 256 * 1024,
             value: 2 * 1024 * 1024,
             strict: 16 * 1024 * 1024,
-            json5: 4 * 1024 * 1024,
             batch: 64 * 1024,
             visits: None,
         }
@@ -53,7 +49,7 @@ pub(super) struct JsonScan {
     pub(super) cursor: ContentCursor,
     cache: Arc<JsonCache>,
     pub(super) limits: JsonLimits,
-    pub(super) opened: OpenedContent,
+    pub(super) content_root: ContentRoot,
     /// The child that was looked for last: its container's start, its number, where it begins.
     last_place: Option<(u64, u64, u64)>,
     /// How many values the query may still look at.
@@ -69,29 +65,18 @@ impl JsonScan {
         cache: Arc<JsonCache>,
     ) -> Result<Self, JsonError> {
         let mut cursor = ContentCursor::new(source, limits.window);
-        let opened = match cache.opened_as(declared) {
+        let content_root = match cache.opened_as(declared) {
             Some(known) => known?,
             None => open_first(&mut cursor, declared, &limits, &cache)?,
         };
-        let mut cache = cache;
-        if let ContentRoot::Text(text) = &opened.root {
-            // Places in this text are not places in the content.
-            cache = Arc::new(JsonCache::new());
-            let token = cursor.source().cancellation().clone();
-            cursor = ContentCursor::new(
-                BlockingSource::of_bytes(Bytes::clone(text), token),
-                limits.window,
-            );
-        }
         let visits = limits.visits.map_or_else(|| visit_budget(cursor.length()), VisitBudget::new);
-        Ok(Self { cursor, cache, limits, opened, last_place: None, visits })
+        Ok(Self { cursor, cache, limits, content_root, last_place: None, visits })
     }
 
     /// Where the root begins; `None` if there are records instead.
     pub(super) fn root(&self) -> Result<u64, Arc<Container>> {
-        match &self.opened.root {
+        match &self.content_root {
             ContentRoot::Value(start) => Ok(*start),
-            ContentRoot::Text(_) => Ok(0),
             ContentRoot::Lines(records) => Err(Arc::clone(records)),
         }
     }
@@ -263,7 +248,7 @@ impl JsonScan {
 
     /// Says where something is wrong.
     pub(super) fn locate_error(&mut self, error: ScanError) -> JsonError {
-        locate_error(&mut self.cursor, self.opened.notation, error)
+        locate_error(&mut self.cursor, self.content_root.notation(), error)
     }
 }
 
@@ -272,7 +257,7 @@ fn open_first(
     declared: Option<JsonNotation>,
     limits: &JsonLimits,
     cache: &JsonCache,
-) -> Result<OpenedContent, JsonError> {
+) -> Result<ContentRoot, JsonError> {
     let mut surveyed = surveyed(limits);
     match notation::open_content(cursor, declared, limits, &mut surveyed) {
         Ok(opened) => {

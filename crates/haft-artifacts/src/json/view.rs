@@ -146,7 +146,7 @@ impl JsonView {
     ///
     /// When the content is not JSON, cannot be read, or the query was cancelled.
     pub async fn detect_notation(&self) -> Result<JsonNotation, JsonError> {
-        self.run(|scan| Ok(scan.opened.notation)).await
+        self.run(|scan| Ok(scan.content_root.notation())).await
     }
 
     /// The keys of the root, or of all records, each once and in the order of their first occurrence, without

@@ -51,7 +51,7 @@ pub(super) struct CommandTool {
     /// Effect of a call, which decides whether it may be repeated after a crash; default: `once`.
     #[serde(default)]
     effect: EffectKey,
-    /// Artifact kind of the output: `text`, `json`, `jsonl`, `ndjson`, `json5`, `markdown`, `csv`, `yaml`
+    /// Artifact kind of the output: `text`, `json`, `jsonl`, `markdown`, `csv`, `yaml`
     /// or `xml`; default: `text`.
     artifact: Option<String>,
     /// Media type of binary output, such as `image/png`. The model receives the image, the audio or the document.

@@ -64,7 +64,7 @@ pub(super) struct HttpTool {
     /// Effect of a call, which decides whether it may be repeated after a crash; default: `read-only` for GET, HEAD and
     /// OPTIONS, `idempotent` for PUT and DELETE, `once` for POST and PATCH.
     effect: Option<EffectKey>,
-    /// Artifact kind of the response: `text`, `json`, `jsonl`, `ndjson`, `json5`, `markdown`, `csv`, `yaml` or `xml`;
+    /// Artifact kind of the response: `text`, `json`, `jsonl`, `markdown`, `csv`, `yaml` or `xml`;
     /// default: `text`.
     artifact: Option<String>,
     /// Question that the user must approve before each call.

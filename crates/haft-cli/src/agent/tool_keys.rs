@@ -88,8 +88,6 @@ pub(crate) const ARTIFACT_KINDS: &[ArtifactKind] = &[
     ArtifactKind::TEXT,
     ArtifactKind::JSON,
     ArtifactKind::JSONL,
-    ArtifactKind::NDJSON,
-    ArtifactKind::JSON5,
     ArtifactKind::MARKDOWN,
     ArtifactKind::CSV,
     ArtifactKind::YAML,

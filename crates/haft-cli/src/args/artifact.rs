@@ -66,7 +66,7 @@ pub(crate) enum ArtifactCommand {
         #[arg(long, default_value = "o200k_base")]
         encoding: String,
     },
-    /// Query JSON, JSON Lines or JSON5
+    /// Query JSON or JSON Lines
     #[command(subcommand)]
     Json(JsonCommand),
     /// Query Markdown
@@ -92,7 +92,7 @@ pub(crate) enum ArtifactCommand {
         /// Arguments without `callId`: JSON text, `@FILE` to read a file, `-` to read standard input
         #[arg(default_value = "{}")]
         args: String,
-        /// Kind of the content: text, json, jsonl, json5, markdown, csv, yaml or xml [default: by the tool and the file name]
+        /// Kind of the content: text, json, jsonl, markdown, csv, yaml or xml [default: by the tool and the file name]
         #[arg(long)]
         kind: Option<String>,
     },

@@ -358,9 +358,7 @@ async fn warn_of_single_record(source: &ArtifactSource, file: &Path) -> Result<(
 /// The kind of a JSON file, by its name.
 fn json_kind(file: &Path) -> ArtifactKind {
     match file.extension().and_then(|it| it.to_str()) {
-        Some("jsonl") => ArtifactKind::JSONL,
-        Some("ndjson") => ArtifactKind::NDJSON,
-        Some("json5") => ArtifactKind::JSON5,
+        Some("jsonl" | "ndjson") => ArtifactKind::JSONL,
         _ => ArtifactKind::JSON,
     }
 }

@@ -26,14 +26,10 @@ pub struct ArtifactKind(Cow<'static, str>);
 impl ArtifactKind {
     /// Plain lines of text.
     pub const TEXT: Self = Self::named("text");
-    /// JSON, whose notation is detected: one value, one value per line, or JSON5.
+    /// JSON, whose notation is detected: one value, or one value per line.
     pub const JSON: Self = Self::named("json");
     /// One JSON value per line.
     pub const JSONL: Self = Self::named("jsonl");
-    /// Another name for one JSON value per line.
-    pub const NDJSON: Self = Self::named("ndjson");
-    /// JSON5.
-    pub const JSON5: Self = Self::named("json5");
     /// Markdown.
     pub const MARKDOWN: Self = Self::named("markdown");
     /// YAML.
@@ -73,7 +69,6 @@ impl ArtifactKind {
         match extension.to_ascii_lowercase().as_str() {
             "json" | "geojson" | "ipynb" => Self::JSON,
             "jsonl" | "ndjson" => Self::JSONL,
-            "json5" | "jsonc" => Self::JSON5,
             "md" | "markdown" | "mdx" => Self::MARKDOWN,
             "csv" | "tsv" => Self::CSV,
             "yaml" | "yml" => Self::YAML,

@@ -17,12 +17,10 @@ const TOOL: AttributePosition = AttributePosition {
 
 const EFFECTS: [(&str, &str); 3] =
     [("read-only", "ReadOnly"), ("idempotent", "Idempotent"), ("once", "Once")];
-const ARTIFACTS: [(&str, &str); 9] = [
+const ARTIFACTS: [(&str, &str); 7] = [
     ("text", "TEXT"),
     ("json", "JSON"),
     ("jsonl", "JSONL"),
-    ("ndjson", "NDJSON"),
-    ("json5", "JSON5"),
     ("markdown", "MARKDOWN"),
     ("yaml", "YAML"),
     ("xml", "XML"),

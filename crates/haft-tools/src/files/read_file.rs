@@ -80,11 +80,10 @@ fn media(
 }
 
 /// The kinds that [`ArtifactKind::of_file_name`] can return.
-const KINDS: [ArtifactKind; 8] = [
+const KINDS: [ArtifactKind; 7] = [
     ArtifactKind::TEXT,
     ArtifactKind::JSON,
     ArtifactKind::JSONL,
-    ArtifactKind::JSON5,
     ArtifactKind::MARKDOWN,
     ArtifactKind::CSV,
     ArtifactKind::YAML,

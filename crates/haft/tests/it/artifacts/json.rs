@@ -57,7 +57,6 @@ async fn a_record_a_line() {
         ],
     )
     .await;
-    check(ArtifactKind::NDJSON, ROLES, &[("type", "{ID}", "ndjson")]).await;
 }
 
 #[tokio::test]

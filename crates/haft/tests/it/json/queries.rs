@@ -110,14 +110,6 @@ fn the_shape_is_found_out() {
     check("\u{feff}{\"a\":1}", Query::Get("$.a"), "[\n  1\n]");
     check("\u{feff}{\"a\":1}\r\n{\"a\":2}", Query::Get("$.a"), "[\n  1,\n  2\n]");
     check("{\n  \"a\": 1\n}\n", Query::Shape, "json");
-    check("{a: 1, /* two */ 'b': [0x10, .5, +1,],}", Query::Shape, "json5");
-    check(
-        "{a: 1, b: [0x10, .5, +1, NaN],}",
-        Query::Get("$.b[*]"),
-        "[\n  16,\n  0.5,\n  1,\n  null\n]",
-    );
-    check("{a: 'it\\'s \\\nfine'}", Query::Get("a"), "it's fine");
-    check("\u{feff}// c\n[1]", Query::Length, "1\n[the root is a list of 1 element]");
 }
 
 #[test]
@@ -129,13 +121,11 @@ fn numbers_keep_their_digits() {
 #[test]
 fn a_hint_is_trusted() {
     run(async {
-        let view = view_of(b"{\"a\":1}", Some(JsonNotation::Ndjson)).await;
-        assert_eq!(view.detect_notation().await.unwrap().name(), "ndjson");
+        let view = view_of(b"{\"a\":1}", Some(JsonNotation::Jsonl)).await;
+        assert_eq!(view.detect_notation().await.unwrap().name(), "jsonl");
         let view = view_of(b"1\n2", Some(JsonNotation::Json)).await;
         let error = view.detect_notation().await.unwrap_err().to_string();
         assert!(error.contains("not JSON: more text follows"), "{error}");
-        let view = view_of(b"{a:1}", Some(JsonNotation::Json5)).await;
-        assert_eq!(view.get("$.a", 0).await.unwrap().as_str(), "[\n  1\n]");
     });
 }
 
@@ -167,9 +157,9 @@ fn what_is_wrong_is_said_in_words() {
          (counted from 1; byte 13); it seems to be cut off: query it as lines of text",
     );
     check_error(
-        "{a: 1,\n b: }",
-        "the content is not JSON5: expected a value but found '}' at line 2, column 5 (counted from \
-         1; byte 11); look at that line, and query the content as lines of text",
+        "{a: 1,\n b: 2}",
+        "the content is not JSON: expected a key in double quotes but found 'a' at line 1, column 2 \
+         (counted from 1; byte 1); look at that line, and query the content as lines of text",
     );
     check(
         "[1]",
