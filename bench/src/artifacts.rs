@@ -56,12 +56,12 @@ pub(crate) fn run(options: Options, print: Sink<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// Says so if others work on this machine: two threads then gain little, and figures are rough.
+/// Says so if others work on this machine: figures are rough then.
 fn warn_if_busy() {
     let load = std::fs::read_to_string("/proc/loadavg").ok();
     let load = load.and_then(|it| it.split_whitespace().next()?.parse::<f64>().ok());
     if let Some(load) = load.filter(|load| *load > 1.5) {
-        crate::note(&format!("this machine is busy (load {load}): two threads gain little now"));
+        crate::note(&format!("this machine is busy (load {load}): figures are rough"));
     }
 }
 

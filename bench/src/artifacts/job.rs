@@ -71,7 +71,6 @@ pub(crate) enum Job {
     Grep {
         spool: PathBuf,
         pattern: String,
-        threads: usize,
     },
     /// Searches until an answer is full.
     GrepPage {
@@ -180,10 +179,9 @@ async fn work(job: Job) -> Result<(f64, String), String> {
             digest(view(&spool).await?.cat(start..end).await.map_err(text)?.text())
         }
         Job::RandomLines { spool, count, .. } => return random_lines(&spool, count).await,
-        Job::Grep { spool, pattern, threads } => {
-            let threads = NonZeroUsize::new(threads).unwrap_or(NonZeroUsize::MIN);
+        Job::Grep { spool, pattern } => {
             let budget = Budget::new().lines(NonZeroUsize::MAX).bytes(usize::MAX);
-            let view = view(&spool).await?.search_threads(threads).budget(budget);
+            let view = view(&spool).await?.budget(budget);
             let page = view.grep(&pattern, GrepOptions::new()).await.map_err(text)?;
             numbers(page.lines.iter().map(|line| line.number + 1))
         }

@@ -118,15 +118,14 @@ fn searches(data: &Data) -> Vec<Spec> {
     let log = data.log().into_os_string();
     let search = |name, pattern: &'static str| {
         let peer = |flag: &str| [flag.into(), "-e".into(), pattern.into(), log.clone()];
-        let ours = |threads| Job::Grep { spool: data.spool(), pattern: pattern.into(), threads };
+        let ours = Job::Grep { spool: data.spool(), pattern: pattern.into() };
         row(
             name,
-            "<= 1.0 x (one), <= 0.7 x (two), <= 64 MiB",
+            "<= 1.0 x, <= 64 MiB",
             Clock::Process,
             vec![
                 Variant::program("ripgrep -n", "rg", peer("-n"), line_numbers),
-                Variant::ours("haft, one thread", ours(1)),
-                Variant::ours(OURS, ours(2)),
+                Variant::ours(OURS, ours),
                 Variant::program("ripgrep -c", "rg", peer("-c"), |_| String::new()).unanswered(),
                 Variant::program("GNU grep -n", "grep", peer("-nE"), line_numbers),
             ],

@@ -2,8 +2,8 @@
 //!
 //! [`MarkdownIndex::builder`] reads a document in chunks and stores the positions of its headings, code
 //! blocks, link definitions and front matter, never the document. The index knows CommonMark 0.31 with tables:
-//! headings of both kinds, fences, HTML blocks, definitions, quotes and lists. [`MarkdownIndex::fragment`]
-//! parses a part of the text, such as one section, and returns its links, images, plain text and tree.
+//! headings of both kinds, fences, HTML blocks, definitions, quotes and lists. [`MarkdownIndex::links`] parses a
+//! part of the text, such as one section, and returns its links.
 //!
 //! Lines are counted from 0 in the whole document, and ends are inclusive. A line ends with LF or CRLF; a
 //! byte order mark is skipped; bytes that are not UTF-8 become the replacement character.
@@ -14,11 +14,11 @@ mod builder;
 mod cursor;
 mod elements;
 mod error;
-mod fragment;
 mod front_matter;
 mod html;
 mod index;
 mod link_definition;
+mod links;
 mod outline;
 mod plain;
 mod queries;
@@ -32,7 +32,7 @@ mod tests;
 pub use self::builder::MarkdownIndexBuilder;
 pub use self::elements::{CodeBlock, Heading, LinkDefinition, Section};
 pub use self::error::FrontMatterError;
-pub use self::fragment::{MarkdownFragment, MarkdownImage, MarkdownLink};
 pub use self::front_matter::{FrontMatter, FrontMatterKind};
 pub use self::index::MarkdownIndex;
+pub use self::links::MarkdownLink;
 pub use self::queries::MarkdownFormat;

@@ -145,18 +145,8 @@ fn fill_without_waiting(
     Ok(true)
 }
 
-/// Runs a scan to its end on this thread, with a window that can be used again.
-pub(crate) fn run_local_scan<S: ContentScan>(
-    local: &dyn LocalRead,
-    cancellation: &Cancellation,
-    scan: S,
-    window: &mut AlignedBuffer,
-) -> Result<S, SpoolError> {
-    resume_local_scan(local, cancellation, scan, (window, 0))
-}
-
 /// Runs the rest of a scan whose window retains `retained` bytes.
-fn resume_local_scan<S: ContentScan>(
+pub(crate) fn resume_local_scan<S: ContentScan>(
     local: &dyn LocalRead,
     cancellation: &Cancellation,
     mut scan: S,

@@ -1,43 +1,13 @@
-//! Queries on the text of a part of a document.
+//! The links in a part of a document.
 
 mod bare_urls;
-mod text;
-mod tree;
 
 use std::ops::Range;
 
 use pulldown_cmark::{BrokenLink, CowStr, Event, LinkType, Parser, Tag, TagEnd};
-use serde_json::Value;
 
 use super::{MarkdownIndex, plain};
 use crate::invariant;
-
-/// The text of some lines of a document, ready for queries.
-///
-/// References are resolved with the definitions of the whole document, and all lines are lines of the
-/// document.
-///
-/// ```
-/// use haft_artifacts::markdown::MarkdownIndex;
-///
-/// let text = "A *short* [text](https://example.org).\n";
-/// let index = MarkdownIndex::parse(text);
-/// let fragment = index.fragment(text, 0);
-/// assert_eq!(fragment.text(), "A short text.");
-/// assert_eq!(fragment.tree()["children"][0]["type"], "paragraph");
-/// ```
-#[derive(Debug)]
-pub struct MarkdownFragment<'a> {
-    index: &'a MarkdownIndex,
-    /// Code at the start whose fence was opened before.
-    lead: &'a str,
-    lead_line: usize,
-    body: &'a str,
-    body_line: usize,
-    /// Where the lines of `body` begin.
-    starts: Vec<usize>,
-    is_cut: bool,
-}
 
 /// A link.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,54 +23,33 @@ pub struct MarkdownLink {
     pub line: usize,
 }
 
-/// An image.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct MarkdownImage {
-    /// The text that stands for the image; may be empty.
-    pub alt: String,
-    /// The address of the image.
-    pub url: String,
-    /// Its title.
-    pub title: Option<String>,
-    /// The line where it begins.
-    pub line: usize,
-}
-
 impl MarkdownIndex {
-    /// The text of some lines, ready for queries. `text` must be lines of the indexed document, the first of
-    /// them being line `first_line`. Text of more than 1 MiB is cut at the end of a line.
+    /// The links in some lines, in order: inline, by reference, in angle brackets, and bare addresses.
+    ///
+    /// `text` must be lines of the indexed document, the first of them being line `first_line`. References are
+    /// resolved with the definitions of the whole document. Text of more than 1 MiB is cut at the end of a line.
     ///
     /// ```
     /// use haft_artifacts::markdown::MarkdownIndex;
     ///
     /// let document = "# A\n\nsee [the site][s]\n\n# B\n\n[s]: https://example.org\n";
     /// let index = MarkdownIndex::parse(document);
-    /// let links = index.fragment("see [the site][s]\n", 2).links();
+    /// let links = index.links("see [the site][s]\n", 2);
     /// assert_eq!((&*links[0].text, &*links[0].url, links[0].line), ("the site", "https://example.org", 2));
     /// ```
     #[must_use]
-    pub fn fragment<'a>(&'a self, text: &'a str, first_line: usize) -> MarkdownFragment<'a> {
-        let (text, is_cut) = cut(text);
+    pub fn links(&self, text: &str, first_line: usize) -> Vec<MarkdownLink> {
+        let text = cut(text);
         let text = if first_line == 0 { text.trim_start_matches('\u{feff}') } else { text };
+        // Front matter and a code block that was opened before have no links.
         let front = self.front_matter_source().map_or(0, |it| it.end_line() + 1);
-        let (_, text) = split_lines(text, front.saturating_sub(first_line));
-        let first_line = first_line.max(front);
-        let after_code = self.open_code_end(first_line).map_or(0, |end| end + 1 - first_line);
-        let (lead, body) = split_lines(text, after_code);
+        let after_front = first_line.max(front);
+        let body_line = self.open_code_end(after_front).map_or(after_front, |end| end + 1);
+        let body = after_lines(text, body_line - first_line);
         let starts = std::iter::once(0)
             .chain(memchr::memchr_iter(b'\n', body.as_bytes()).map(|at| at + 1))
             .collect();
-        let body_line = first_line + after_code;
-        MarkdownFragment {
-            index: self,
-            lead,
-            lead_line: first_line,
-            body,
-            body_line,
-            starts,
-            is_cut,
-        }
+        LinkReader { index: self, body, body_line, starts }.links()
     }
 
     /// The end of the code block that a line is inside of, unless the line is its first.
@@ -112,24 +61,17 @@ impl MarkdownIndex {
     }
 }
 
-impl MarkdownFragment<'_> {
-    /// Whether the text was too long and its end was omitted.
-    #[must_use]
-    pub fn is_cut(&self) -> bool {
-        self.is_cut
-    }
+/// Lines of a document that are read for links.
+struct LinkReader<'a> {
+    index: &'a MarkdownIndex,
+    body: &'a str,
+    body_line: usize,
+    /// Where the lines of `body` begin.
+    starts: Vec<usize>,
+}
 
-    /// The links in order: inline, by reference, in angle brackets, and bare addresses.
-    ///
-    /// ```
-    /// use haft_artifacts::markdown::MarkdownIndex;
-    ///
-    /// let text = "See [the guide](guide.md) and <https://example.com>.\n";
-    /// let index = MarkdownIndex::parse(text);
-    /// assert_eq!(index.fragment(text, 0).links().len(), 2);
-    /// ```
-    #[must_use]
-    pub fn links(&self) -> Vec<MarkdownLink> {
+impl LinkReader<'_> {
+    fn links(&self) -> Vec<MarkdownLink> {
         let mut links: Vec<MarkdownLink> = Vec::new();
         let mut open: Option<usize> = None;
         let mut shielded = 0_usize;
@@ -159,81 +101,13 @@ impl MarkdownFragment<'_> {
                 }
                 event => {
                     if let Some(link) = open.and_then(|at| links.get_mut(at)) {
-                        plain::push_inline(&mut link.text, event, " ");
+                        plain::push_inline(&mut link.text, event);
                     }
                 }
             }
         });
         run.take(|text, offset| self.push_bare_urls(&mut links, text, offset));
         links
-    }
-
-    /// The images in order, inline and by reference.
-    #[must_use]
-    pub fn images(&self) -> Vec<MarkdownImage> {
-        let mut images: Vec<MarkdownImage> = Vec::new();
-        // An image may be in the text of another.
-        let mut open = Vec::new();
-        self.parse(|event, Range { start: offset, .. }| match event {
-            Event::Start(Tag::Image { link_type, dest_url, title, id }) => {
-                let (url, title) = self.target(*link_type, (dest_url, title), id);
-                open.push(images.len());
-                images.push(MarkdownImage {
-                    alt: String::new(),
-                    url,
-                    title,
-                    line: self.line_of(offset),
-                });
-            }
-            Event::End(TagEnd::Image) => {
-                open.pop();
-            }
-            event => {
-                for &at in open.iter().rev().take(NESTED_IMAGES) {
-                    if let Some(image) = images.get_mut(at) {
-                        plain::push_inline(&mut image.alt, event, " ");
-                    }
-                }
-            }
-        });
-        images
-    }
-
-    /// The text without markup: a blank line between blocks, a line per item of a plain list and per row
-    /// of a table, code and HTML blocks as they are.
-    ///
-    /// ```
-    /// use haft_artifacts::markdown::MarkdownIndex;
-    ///
-    /// let text = "Some *strong* [words](a.md).\n";
-    /// let index = MarkdownIndex::parse(text);
-    /// assert_eq!(index.fragment(text, 0).text().trim(), "Some strong words.");
-    /// ```
-    #[must_use]
-    pub fn text(&self) -> String {
-        let mut writer = text::PlainTextWriter::default();
-        writer.push_code(self.lead_code());
-        self.parse(|event, _| writer.push_event(event));
-        writer.finish()
-    }
-
-    /// The syntax tree as JSON: nodes with `type`, `startLine`, `endLine`, the fields of the type, and
-    /// `children`. The root says in `omitted` how many nodes were omitted because they are too deep or too
-    /// many.
-    #[must_use]
-    pub fn tree(&self) -> Value {
-        let last = self.line_of(self.body.len().saturating_sub(1));
-        let mut builder = tree::TreeBuilder::new(self.lead_line, last);
-        if !self.lead.is_empty() {
-            let end = self.body_line.saturating_sub(1);
-            builder.push_code(self.lead_code(), (self.lead_line, end));
-        }
-        self.parse(|event, range| {
-            let last = range.end.max(range.start + 1) - 1;
-            let lines = (self.line_of(range.start), self.line_of(last));
-            builder.push_event(event, lines, |kind, target, id| self.target(kind, target, id));
-        });
-        builder.finish()
     }
 
     /// Reads the body; references are resolved with the definitions of the document.
@@ -250,7 +124,7 @@ impl MarkdownFragment<'_> {
         }
     }
 
-    /// The target of a link or image, and its title. The first definition in the document decides.
+    /// The target of a link, and its title. The first definition in the document decides.
     fn target(
         &self,
         kind: LinkType,
@@ -273,16 +147,6 @@ impl MarkdownFragment<'_> {
         for (text, url, at) in bare_urls::find(text) {
             links.push(MarkdownLink { text, url, title: None, line: self.line_of(offset + at) });
         }
-    }
-
-    /// The code at the start, without the closing fence.
-    fn lead_code(&self) -> &str {
-        let lead = self.lead.trim_end_matches(['\n', '\r']);
-        let (code, last) = lead.rsplit_once('\n').unwrap_or(("", lead));
-        let mark = last.trim_start_matches([' ', '\t', '>']).trim_end();
-        let is_fence = mark.len() >= 3
-            && (mark.bytes().all(|it| it == b'`') || mark.bytes().all(|it| it == b'~'));
-        if is_fence { code } else { lead }
     }
 
     fn line_of(&self, offset: usize) -> usize {
@@ -314,29 +178,27 @@ impl TextEvents {
 }
 
 /// The part of a text that is parsed: whole lines of at most the limit.
-fn cut(text: &str) -> (&str, bool) {
-    if text.len() <= FRAGMENT_LIMIT {
-        return (text, false);
+fn cut(text: &str) -> &str {
+    if text.len() <= TEXT_LIMIT {
+        return text;
     }
-    let bytes = invariant::slice(text.as_bytes(), ..FRAGMENT_LIMIT);
+    let bytes = invariant::slice(text.as_bytes(), ..TEXT_LIMIT);
     // The start of a text is always between characters.
     let whole_lines = memchr::memrchr(b'\n', bytes).map(|at| at + 1);
     let end = whole_lines.unwrap_or_else(|| {
-        (1..=FRAGMENT_LIMIT).rev().find(|it| text.is_char_boundary(*it)).unwrap_or(0)
+        (1..=TEXT_LIMIT).rev().find(|it| text.is_char_boundary(*it)).unwrap_or(0)
     });
-    (invariant::text(text, ..end), true)
+    invariant::text(text, ..end)
 }
 
-/// The first lines of a text, and the others.
-fn split_lines(text: &str, lines: usize) -> (&str, &str) {
+/// A text without its first lines.
+fn after_lines(text: &str, lines: usize) -> &str {
     if lines == 0 {
-        return ("", text);
+        return text;
     }
     let end = memchr::memchr_iter(b'\n', text.as_bytes()).nth(lines - 1);
-    end.and_then(|at| text.split_at_checked(at + 1)).unwrap_or((text, ""))
+    end.and_then(|at| text.get(at + 1..)).unwrap_or("")
 }
 
-/// How many levels of images inside the text of images are distinguished.
-const NESTED_IMAGES: usize = 8;
 /// The most text that one query parses.
-const FRAGMENT_LIMIT: usize = 1024 * 1024;
+const TEXT_LIMIT: usize = 1024 * 1024;

@@ -27,7 +27,7 @@ pub(super) fn heading(source: &str, definitions: &Definitions) -> String {
     let mut text = String::with_capacity(source.len());
     // The first three events are the paragraph, the `x` and the end of its line.
     for event in parser.skip(3) {
-        push_inline(&mut text, &event, " ");
+        push_inline(&mut text, &event);
     }
     one_line(&text)
 }
@@ -45,10 +45,10 @@ pub(super) fn one_line(text: &str) -> String {
 }
 
 /// Adds what a reader sees of an inline event.
-pub(super) fn push_inline(text: &mut String, event: &Event<'_>, line_end: &str) {
+pub(super) fn push_inline(text: &mut String, event: &Event<'_>) {
     match event {
         Event::Text(it) | Event::Code(it) => text.push_str(it),
-        Event::SoftBreak | Event::HardBreak => text.push_str(line_end),
+        Event::SoftBreak | Event::HardBreak => text.push(' '),
         _ => {}
     }
 }

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use haft_core::artifact::{ArtifactKind, QueryOutput};
 use haft_core::forge::{ArtifactFormat, Query, QueryContext};
 use haft_core::json::{Document, JsonWriter};
-use haft_core::schema::{ObjectSchema, integer, object, string};
+use haft_core::schema::{integer, object, string};
 use haft_core::{Args, ToolFailure};
 
-use crate::markdown::view::{MarkdownPart, MarkdownView};
-use crate::markdown::{MarkdownFragment, MarkdownIndex};
+use crate::markdown::MarkdownIndex;
+use crate::markdown::view::MarkdownView;
 use crate::query_args::{Named as _, skip};
 
-/// Markdown: front matter, headings, code blocks, sections, links, images, text and tree.
+/// Markdown: front matter, headings, code blocks, sections and links.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct MarkdownFormat;
@@ -66,33 +66,14 @@ impl ArtifactFormat for MarkdownFormat {
                 "Links in lines of a Markdown artifact.",
                 links,
             )
-            .input(range().field("skip", skip())),
-            Query::new(
-                "artifact_md_images",
-                "Images in lines of a Markdown artifact.",
-                images,
-            )
-            .input(range().field("skip", skip())),
-            Query::new(
-                "artifact_md_text",
-                "Text of lines of a Markdown artifact without markup.",
-                text,
-            )
-            .input(range()),
-            Query::new(
-                "artifact_md_ast",
-                "Syntax tree of lines of a Markdown artifact.",
-                tree,
-            )
-            .input(range()),
+            .input(
+                object()
+                    .field("startLine", integer().min(1).optional())
+                    .field("endLine", integer().min(0).optional())
+                    .field("skip", skip()),
+            ),
         ]
     }
-}
-
-fn range() -> ObjectSchema {
-    object()
-        .field("startLine", integer().min(1).optional())
-        .field("endLine", integer().min(0).optional())
 }
 
 /// The index of an artifact, which is built once and kept with it.
@@ -162,8 +143,11 @@ async fn sections(args: Args, asked: QueryContext) -> Result<QueryOutput, ToolFa
 }
 
 async fn links(args: Args, asked: QueryContext) -> Result<QueryOutput, ToolFailure> {
-    let part = IndexedPart::read(&args, &asked).await?;
-    let found = part.fragment().links().into_iter().map(|it| {
+    let index = index(&asked).await?;
+    let start = args.line("startLine").unwrap_or(0);
+    let end = args.count("endLine").unwrap_or(u64::MAX);
+    let part = MarkdownView::of_query(&asked).read_part(start..end).await?;
+    let found = index.links(&part.text, part.first_line).into_iter().map(|it| {
         row(|w| {
             w.key("text").string(&it.text).key("url").string(&it.url);
             if let Some(title) = &it.title {
@@ -172,64 +156,14 @@ async fn links(args: Args, asked: QueryContext) -> Result<QueryOutput, ToolFailu
             w.key("line").unsigned(line_number(it.line));
         })
     });
-    Ok(part.note_rest(listed(found, &args, &asked, &part.index)))
-}
-
-async fn images(args: Args, asked: QueryContext) -> Result<QueryOutput, ToolFailure> {
-    let part = IndexedPart::read(&args, &asked).await?;
-    let found = part.fragment().images().into_iter().map(|it| {
-        row(|w| {
-            w.key("alt").string(&it.alt).key("url").string(&it.url);
-            if let Some(title) = &it.title {
-                w.key("title").string(title);
-            }
-            w.key("line").unsigned(line_number(it.line));
-        })
-    });
-    Ok(part.note_rest(listed(found, &args, &asked, &part.index)))
-}
-
-async fn text(args: Args, asked: QueryContext) -> Result<QueryOutput, ToolFailure> {
-    let part = IndexedPart::read(&args, &asked).await?;
-    Ok(part.note_rest(QueryOutput::text(part.fragment().text(), asked.budget)))
-}
-
-async fn tree(args: Args, asked: QueryContext) -> Result<QueryOutput, ToolFailure> {
-    let part = IndexedPart::read(&args, &asked).await?;
-    let mut writer = JsonWriter::new();
-    writer.value(&part.fragment().tree());
-    Ok(part.note_rest(QueryOutput::value(writer.finish().root(), asked.budget)))
-}
-
-/// The lines that a query reads, with the index that resolves their references.
-struct IndexedPart {
-    index: Arc<MarkdownIndex>,
-    part: MarkdownPart,
-}
-
-impl IndexedPart {
-    async fn read(args: &Args, asked: &QueryContext) -> Result<Self, ToolFailure> {
-        let index = index(asked).await?;
-        let start = args.line("startLine").unwrap_or(0);
-        let end = args.count("endLine").unwrap_or(u64::MAX);
-        let part = MarkdownView::of_query(asked).read_part(start..end).await?;
-        Ok(Self { index, part })
-    }
-
-    fn fragment(&self) -> MarkdownFragment<'_> {
-        self.part.fragment(&self.index)
-    }
-
-    /// Adds a note if lines were omitted.
-    fn note_rest(&self, answer: QueryOutput) -> QueryOutput {
-        match self.part.next {
-            Some(next) => answer.noted(format_args!(
-                "read up to line {next}; ask again with startLine {} for the rest",
-                next.saturating_add(1)
-            )),
-            None => answer,
-        }
-    }
+    let answer = listed(found, &args, &asked, &index);
+    Ok(match part.next {
+        Some(next) => answer.noted(format_args!(
+            "read up to line {next}; ask again with startLine {} for the rest",
+            next.saturating_add(1)
+        )),
+        None => answer,
+    })
 }
 
 fn is_depth(wanted: Option<u64>, depth: u8) -> bool {

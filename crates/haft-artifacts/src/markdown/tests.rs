@@ -4,8 +4,8 @@
 mod bounds;
 mod cases;
 mod differential;
-mod fragment;
 mod front_matter;
+mod links;
 mod suite;
 
 use super::MarkdownIndex;

@@ -6,7 +6,7 @@ use haft_core::artifact::Budget;
 use haft_core::forge::QueryContext;
 use haft_core::spool::SpoolError;
 
-use super::{MarkdownFragment, MarkdownIndex, MarkdownIndexBuilder};
+use super::{MarkdownIndex, MarkdownIndexBuilder};
 use crate::content_view::ContentView;
 use crate::scan::saturating_len;
 use crate::text::TextView;
@@ -30,7 +30,7 @@ impl MarkdownView {
         Ok(read.await?.finish())
     }
 
-    /// Reads lines for a fragment, as many as may be parsed for one result.
+    /// Reads lines, as many as may be parsed for one result.
     pub(super) async fn read_part(&self, lines: Range<u64>) -> Result<MarkdownPart, SpoolError> {
         let room = Budget::new().lines(std::num::NonZeroUsize::MAX);
         let room = room.bytes(LONGEST_PART).line_bytes(LONGEST_PART);
@@ -43,17 +43,10 @@ impl MarkdownView {
 /// Lines of a document.
 #[derive(Debug)]
 pub(super) struct MarkdownPart {
-    text: String,
-    first_line: usize,
+    pub(super) text: String,
+    pub(super) first_line: usize,
     /// The first line that was omitted because the part would be too long.
     pub(super) next: Option<u64>,
-}
-
-impl MarkdownPart {
-    /// The lines, ready to be parsed.
-    pub(super) fn fragment<'a>(&'a self, index: &'a MarkdownIndex) -> MarkdownFragment<'a> {
-        index.fragment(&self.text, self.first_line)
-    }
 }
 
 /// How much of a document is parsed for one result.

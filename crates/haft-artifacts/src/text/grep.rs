@@ -1,13 +1,11 @@
 //! Finds the lines that match a pattern.
 
-mod parallel;
 mod scan;
 
 #[cfg(test)]
 mod tests;
 
 use std::num::NonZeroUsize;
-use std::ops::Range;
 use std::sync::Arc;
 
 use haft_core::artifact::Budget;
@@ -17,7 +15,6 @@ use self::scan::GrepScan;
 use super::page::{BudgetedLines, PageLimit};
 use super::pattern::Pattern;
 use crate::content_view::ContentView;
-use crate::scan::run_cancellable;
 
 /// How to search. By default, every matching line is found, case matters, and no context is shown.
 ///
@@ -110,30 +107,20 @@ pub(super) struct LineSearch {
     pub(super) limits: GrepLimits,
 }
 
-/// The limits of a search, and how it is divided among threads.
+/// The limits of a search.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct GrepLimits {
     pub(super) window: usize,
     /// Longer lines are not searched.
     pub(super) line: usize,
-    /// How many threads search content of at least `parallel` bytes, in parts of `part` bytes.
-    pub(super) threads: NonZeroUsize,
-    pub(super) parallel: u64,
-    pub(super) part: u64,
 }
 
 impl GrepLimits {
-    pub(super) const DEFAULT: Self = Self {
-        window: 256 * 1024,
-        line: 16 * 1024 * 1024,
-        threads: NonZeroUsize::MIN.saturating_add(1),
-        parallel: 64 * 1024 * 1024,
-        part: 8 * 1024 * 1024,
-    };
+    pub(super) const DEFAULT: Self = Self { window: 256 * 1024, line: 16 * 1024 * 1024 };
 }
 
 impl LineSearch {
-    /// Searches from a line on. The number of threads does not change the result.
+    /// Searches from a line on.
     pub(super) async fn search(
         self,
         content: &ContentView,
@@ -141,24 +128,11 @@ impl LineSearch {
     ) -> Result<FoundLines, SpoolError> {
         let lines = start..self.end_line(start, max_search_bytes);
         let count = self.index.line_count();
-        let large = self.limits.threads.get() > 1 && self.bytes(&lines) >= self.limits.parallel;
-        let end = lines.end;
-        let mut found = match content.reader.local().filter(|_| large) {
-            Some(local) => {
-                run_cancellable(&content.cancellation, move |token| {
-                    parallel::search(&self, &*local, token, lines)
-                })
-                .await?
-            }
-            None => {
-                let mut found = FoundLines::new(&self);
-                let scan = GrepScan::new(Arc::new(self), &lines);
-                found.add(content.run_scan(scan).await?);
-                found
-            }
-        };
-        if found.resume.is_none() && end < count {
-            found.resume = Some((end, PageLimit::SearchedBytes));
+        let query = Arc::new(self);
+        let scan = GrepScan::new(Arc::clone(&query), &lines);
+        let mut found = FoundLines::new(&query, content.run_scan(scan).await?);
+        if found.resume.is_none() && lines.end < count {
+            found.resume = Some((lines.end, PageLimit::SearchedBytes));
         }
         found.resume.take_if(|(line, _)| *line >= count);
         Ok(found)
@@ -177,19 +151,11 @@ impl LineSearch {
         }
         self.index.newlines_before_block(until.div_ceil(block)).max(start + 1).min(count)
     }
-
-    /// How many bytes these lines have, in whole blocks.
-    fn bytes(&self, lines: &Range<u64>) -> u64 {
-        let length = self.index.byte_length();
-        let offset = |line| self.index.locate(line).map_or(length, |start| start.offset);
-        offset(lines.end).saturating_sub(offset(lines.start))
-    }
 }
 
 /// What was found, in order and within the budget.
 pub(super) struct FoundLines {
     pub(super) shown: BudgetedLines,
-    limit: Option<NonZeroUsize>,
     /// The line to go on with, if the search ended before the end of the content.
     pub(super) resume: Option<(u64, PageLimit)>,
     pub(super) unsearched: u64,
@@ -197,31 +163,25 @@ pub(super) struct FoundLines {
 }
 
 impl FoundLines {
-    fn new(query: &LineSearch) -> Self {
-        let (shown, limit) = (BudgetedLines::new(query.budget), query.limit);
-        Self { shown, limit, resume: None, unsearched: 0, first_unsearched_line: None }
-    }
-
-    /// Adds what was found in the lines that come next, and says whether there may be more.
-    fn add(&mut self, mut part: GrepScan) -> bool {
-        let wanted = self.limit.map(|limit| limit.get().saturating_sub(self.shown.lines.len()));
-        if let Some(wanted) = wanted {
-            part.hits.truncate(wanted);
+    fn new(query: &LineSearch, mut scan: GrepScan) -> Self {
+        let mut shown = BudgetedLines::new(query.budget);
+        let limit = query.limit.map(NonZeroUsize::get);
+        if let Some(limit) = limit {
+            scan.hits.truncate(limit);
         }
-        let count = part.hits.len();
-        let last = part.hits.last().map(|hit| hit.number);
-        if let Some(omitted) = self.shown.append(part.hits) {
-            self.resume = self.shown.limit_reached.map(|limit| (omitted, limit));
-        } else if wanted == Some(count) {
-            self.resume = last.map(|last| (last + 1, PageLimit::Matches));
-        }
+        let count = scan.hits.len();
+        let last = scan.hits.last().map(|hit| hit.number);
+        let resume = match shown.append(scan.hits) {
+            Some(omitted) => shown.limit_reached.map(|limit| (omitted, limit)),
+            None if limit == Some(count) => last.map(|last| (last + 1, PageLimit::Matches)),
+            None => None,
+        };
         // Of the lines behind the page nothing is said, also not that they were not searched.
-        let mut unsearched = part.unsearched_lines;
-        if let Some((resume, _)) = self.resume {
+        let mut unsearched = scan.unsearched_lines;
+        if let Some((resume, _)) = resume {
             unsearched.retain(|line| *line < resume);
         }
-        self.unsearched += unsearched.len() as u64;
-        self.first_unsearched_line = self.first_unsearched_line.or(unsearched.first().copied());
-        self.resume.is_none()
+        let first_unsearched_line = unsearched.first().copied();
+        Self { shown, resume, unsearched: unsearched.len() as u64, first_unsearched_line }
     }
 }

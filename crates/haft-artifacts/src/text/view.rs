@@ -1,6 +1,5 @@
 //! Queries of text.
 
-use std::num::NonZeroUsize;
 use std::ops::{Range, RangeBounds};
 use std::sync::Arc;
 
@@ -56,19 +55,11 @@ impl TextView {
 
     content_view_options!();
 
-    /// Searches lines of up to this many bytes instead of 16 MiB. A searching thread holds at most a few times
-    /// as many bytes in memory. Longer lines are skipped, and counted in the result.
+    /// Searches lines of up to this many bytes instead of 16 MiB. A search holds at most a few times as many
+    /// bytes in memory. Longer lines are skipped, and counted in the result.
     #[must_use]
     pub fn max_line_bytes(mut self, bytes: usize) -> Self {
         self.limits.line = bytes;
-        self
-    }
-
-    /// Searches with this many threads instead of two. Content of less than 64 MiB and remote content are
-    /// searched by one thread. The results are the same.
-    #[must_use]
-    pub fn search_threads(mut self, threads: NonZeroUsize) -> Self {
-        self.limits.threads = threads;
         self
     }
 

@@ -53,7 +53,7 @@ impl Found {
                 }
                 event => {
                     if let Some((_, text, _)) = &mut heading {
-                        plain::push_inline(text, &event, " ");
+                        plain::push_inline(text, &event);
                     }
                 }
             }

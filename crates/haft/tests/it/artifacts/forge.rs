@@ -123,7 +123,7 @@ async fn every_artifact_of_a_list_has_a_handle() {
     assert_eq!(handles, [format!("{base}.0"), format!("{base}.1")]);
     let args = format!(r#"{{"callId":"{}"}}"#, handles[1]);
     assert_eq!(turn.ask("artifact_head", &args).await, "# two");
-    assert_eq!(ids(&turn.forged(), "artifact_md_text"), [handles[1].clone()]);
+    assert_eq!(ids(&turn.forged(), "artifact_md_headings"), [handles[1].clone()]);
 }
 
 async fn stored(text: &str) -> SpooledArtifact {
