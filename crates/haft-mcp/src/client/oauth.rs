@@ -1,14 +1,15 @@
 //! Access to servers by OAuth 2.1.
 
 mod credentials;
+mod network;
 
 use std::sync::Arc;
 use std::time::Duration;
 use std::{fmt, io};
 
 use haft_core::BoxFuture;
-use haft_http::Secret;
 use haft_http::reqwest::Url;
+use haft_http::{HttpClient, Secret};
 use rmcp::transport::AuthorizationManager;
 use rmcp::transport::auth::{
     AuthError, AuthorizationCallback, AuthorizationRequest, CredentialStore as _,
@@ -17,6 +18,7 @@ use rmcp::transport::auth::{
 use tokio::time::timeout;
 
 use self::credentials::{ProgramCredentials, UserCredentials};
+use self::network::{OAuthNetwork, ServerAddresses};
 use super::connection::error_text;
 
 /// How access to a server is obtained by OAuth 2.1: a user logs in once, or a program has credentials of its own.
@@ -46,6 +48,7 @@ pub struct OAuthClient {
     grant: Grant,
     scopes: Vec<String>,
     challenge: Option<String>,
+    network: OAuthNetwork,
 }
 
 #[derive(Clone)]
@@ -96,7 +99,7 @@ impl OAuthClient {
     #[must_use]
     pub fn login(url: impl Into<String>, tokens: Arc<dyn TokenStore>) -> Self {
         let grant = Grant::Login { tokens, registered: None };
-        Self { url: url.into(), grant, scopes: Vec::new(), challenge: None }
+        Self::new(url.into(), grant)
     }
 
     /// Access of a program by the id and the secret that it was given. Tokens are only in memory, and a new one is
@@ -108,7 +111,28 @@ impl OAuthClient {
         secret: impl Into<Secret>,
     ) -> Self {
         let grant = Grant::ClientCredentials { id: client_id.into(), secret: secret.into() };
-        Self { url: url.into(), grant, scopes: Vec::new(), challenge: None }
+        Self::new(url.into(), grant)
+    }
+
+    fn new(url: String, grant: Grant) -> Self {
+        let network = OAuthNetwork::default();
+        Self { url, grant, scopes: Vec::new(), challenge: None, network }
+    }
+
+    /// Sends all requests of discovery, registration and tokens by this client, with its certificates, proxy, resolver and
+    /// limits. It decides which addresses a name may have; a private address that a server names as a number is refused.
+    #[must_use]
+    pub fn client(mut self, client: HttpClient) -> Self {
+        self.network.client = Some(client);
+        self
+    }
+
+    /// Lets the authorization server be at a private address, as in the network of a company. By default it has to be at a
+    /// public one, or where the MCP server itself is. A client that was set with [`client`](Self::client) decides itself.
+    #[must_use]
+    pub fn allow_private_addresses(mut self) -> Self {
+        self.network.addresses = ServerAddresses::PublicOrPrivate;
+        self
     }
 
     /// The client that the operator has registered at the authorization server, for a login. By default the client
@@ -221,14 +245,15 @@ impl OAuthClient {
     }
 
     async fn manager(&self) -> Result<AuthorizationManager, AuthError> {
-        let mut manager = AuthorizationManager::new(self.url.as_str()).await?;
+        let mut manager = self.network.manager(&self.url).await?;
         match &self.grant {
             Grant::Login { tokens, .. } => {
                 manager.set_credential_store(UserCredentials(Arc::clone(tokens)));
             }
             Grant::ClientCredentials { id, secret } => {
                 let (url, scopes) = (self.url.clone(), self.scopes.clone());
-                let store = ProgramCredentials::new(url, (id.clone(), secret.clone()), scopes);
+                let client = (id.clone(), secret.clone());
+                let store = ProgramCredentials::new(url, client, scopes, self.network.clone());
                 manager.set_credential_store(store);
             }
         }

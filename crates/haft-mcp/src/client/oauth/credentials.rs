@@ -14,6 +14,7 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use super::TokenStore;
+use super::network::OAuthNetwork;
 
 type AuthFuture<'a, T> = BoxFuture<'a, Result<T, AuthError>>;
 
@@ -77,15 +78,21 @@ pub(super) struct ProgramCredentials {
     url: String,
     client: (String, Secret),
     scopes: Vec<String>,
+    network: OAuthNetwork,
     current: Mutex<Option<(StoredCredentials, Instant)>>,
     /// Lets one caller obtain a token while the others wait for it.
     obtaining: Semaphore,
 }
 
 impl ProgramCredentials {
-    pub(super) fn new(url: String, client: (String, Secret), scopes: Vec<String>) -> Self {
-        let (current, obtaining) = (Mutex::new(None), Semaphore::new(1));
-        Self { url, client, scopes, current, obtaining }
+    pub(super) fn new(
+        url: String,
+        client: (String, Secret),
+        scopes: Vec<String>,
+        network: OAuthNetwork,
+    ) -> Self {
+        let current = Mutex::new(None);
+        Self { url, client, scopes, network, current, obtaining: Semaphore::new(1) }
     }
 
     /// The token, unless it ends soon.
@@ -108,7 +115,7 @@ impl ProgramCredentials {
             scopes: self.scopes.clone(),
             resource: Some(self.url.clone()),
         };
-        let mut state = OAuthState::new(self.url.as_str(), None).await?;
+        let mut state = OAuthState::Unauthorized(self.network.manager(&self.url).await?);
         state.authenticate_client_credentials(config).await?;
         let (id, token) = state.get_credentials().await?;
         let lifetime = serde_json::to_value(&token).ok();
