@@ -33,7 +33,10 @@
 //! - `sqlite`: `SqliteStore` and `TurnDir`. It links the SQLite library of the system.
 //! - `sqlite-bundled`: compiles SQLite and links it statically. It implies `sqlite`.
 //! - `postgres`: `PostgresStore`, for processes on many machines.
-//! - `object-store`: `ObjectSpoolStore`, for large results in S3 and compatible services.
+//! - `object-store`: `ObjectSpoolStore`, for large results in S3 and compatible services. `azure` and `gcp` add the stores
+//!   of these two.
+//! - `rustls`, `native-tls`, `rustls-no-provider`: the TLS of `postgres` and `object-store`. PostgreSQL is always reached by
+//!   rustls; without `rustls`, the program installs a cryptography provider first.
 //!
 //! None is on by default. Only one version of the native SQLite library can be linked into a program, and the
 //! program decides which one.
@@ -59,6 +62,10 @@ mod tenants;
 #[cfg(feature = "sqlite")]
 mod turn_dir;
 mod turns;
+
+/// The crate whose stores [`ObjectSpoolStore::with_store`] takes.
+#[cfg(feature = "object-store")]
+pub use object_store;
 
 pub use self::grants::DirGrants;
 pub use self::ledger::DirLedger;

@@ -96,6 +96,7 @@
 //! | `sqlite-bundled` | no | `sqlite` with a SQLite that is compiled and linked statically |
 //! | `postgres` | no | `stores::PostgresStore`: turns in a database server that processes on many machines share |
 //! | `object-store` | no | `stores::ObjectSpoolStore`: large results in S3 and compatible services |
+//! | `azure`, `gcp` | no | `object-store`, also for addresses of Azure Blob Storage and Google Cloud Storage |
 //! | `otlp` | no | `telemetry`: turns as OpenTelemetry spans, sent to a collector |
 //! | `tokens` | no | `tokens::ExactCounter` and `tokens::StreamCounter`: exact token counts |
 //! | `http` | no | `providers::transport::HttpTransport`: models behind HTTP; `readers::HttpReader`: media from the network |

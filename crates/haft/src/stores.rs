@@ -25,7 +25,7 @@ pub use haft_stores::{
 pub use haft_stores::{InvalidStoreUrl, SpoolUrl, StoreUrl};
 #[cfg(feature = "object-store")]
 #[doc(inline)]
-pub use haft_stores::{ObjectOptions, ObjectSpoolStore};
+pub use haft_stores::{ObjectOptions, ObjectSpoolStore, object_store};
 #[cfg(feature = "postgres")]
 #[doc(inline)]
 pub use haft_stores::{PostgresGrants, PostgresLedger, PostgresOptions, PostgresStore};

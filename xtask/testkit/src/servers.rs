@@ -89,6 +89,26 @@ impl PostgresServer {
         }
     }
 
+    /// Lets the role `ada` with the password `secret` connect, over TLS only and with SCRAM. Returns its address, and the
+    /// certificate that a client has to trust. Records a skip if there is no `openssl`.
+    ///
+    /// # Panics
+    ///
+    /// If the server cannot be set up so.
+    #[must_use]
+    pub fn enable_tls(&mut self) -> Option<(String, PathBuf)> {
+        if !crate::has_program("openssl") {
+            return None;
+        }
+        let _ = self.run_sql("CREATE ROLE ada LOGIN SUPERUSER PASSWORD 'secret'");
+        let mut shell = self.command_at(Path::new("/bin/sh"));
+        let output = shell.args(["-ec", TLS_SCRIPT]).output();
+        assert!(output.as_ref().is_ok_and(|it| it.status.success()), "openssl: {output:?}");
+        self.restart();
+        let url = format!("postgres://ada:secret@127.0.0.1:{}/postgres?sslmode=require", self.port);
+        Some((url, self.dir.join("ca.crt")))
+    }
+
     /// Stops the server at once, as a crash does, and starts it again.
     pub fn restart(&mut self) {
         self.stop();
@@ -147,7 +167,11 @@ impl PostgresServer {
 
     /// A program of the server, which refuses to be run by root.
     fn command(&self, name: &str) -> Command {
-        let mut command = Command::new(self.programs.join(name));
+        self.command_at(&self.programs.join(name))
+    }
+
+    fn command_at(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
         command.current_dir(&self.dir).stdin(Stdio::null()).env("LC_ALL", "C");
         if is_root() {
             command.uid(NOBODY).gid(NOBODY);
@@ -155,6 +179,19 @@ impl PostgresServer {
         command
     }
 }
+
+/// Makes a certificate of the server, signed by one of its own, and asks for it and for SCRAM.
+const TLS_SCRIPT: &str = "
+openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=authority -keyout ca.key -out ca.crt
+openssl req -newkey rsa:2048 -nodes -subj /CN=server -keyout data/server.key -out server.csr
+printf 'subjectAltName=IP:127.0.0.1\\nbasicConstraints=CA:FALSE\\n' > extensions
+openssl x509 -req -in server.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 2 -extfile extensions -out data/server.crt
+chmod 600 data/server.key
+printf 'hostssl all ada 127.0.0.1/32 scram-sha-256\\nhost all ada all reject\\n' > hba
+cat data/pg_hba.conf >> hba
+cat hba > data/pg_hba.conf
+printf 'ssl = on\\n' >> data/postgresql.conf
+";
 
 impl Drop for PostgresServer {
     fn drop(&mut self) {

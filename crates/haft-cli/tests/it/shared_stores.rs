@@ -111,3 +111,24 @@ fn standing_approvals_hold_for_workers_of_a_shared_store() {
     let (code, said) = worker.stop();
     assert_eq!(code, Some(0), "{said}");
 }
+
+#[test]
+fn a_server_is_reached_over_tls_with_channel_binding() {
+    let Some(mut server) = PostgresServer::start() else { return };
+    let Some((url, certificate)) = server.enable_tls() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let list = |url: &str, certificate: &Path| {
+        let mut command = haft(dir.path());
+        command.args(["turns", "--store", url, "--spool", "results"]);
+        command.env("HAFT_STORE_SECRET", "5a".repeat(32)).env("SSL_CERT_FILE", certificate);
+        transcript(&command.output().unwrap())
+    };
+    let bound = format!("{url}&channel_binding=require");
+    let listed = list(&bound, &certificate);
+    assert!(listed.contains("no turns") && !listed.contains("error"), "{listed}");
+    let untrusted = list(&bound, Path::new("/dev/null"));
+    assert!(untrusted.starts_with("exit 1"), "{untrusted}");
+    let plain = list(&url.replace("sslmode=require", "sslmode=disable"), &certificate);
+    assert!(plain.starts_with("exit 1"), "{plain}");
+    assert!(![listed, untrusted, plain].join("").contains("secret@"));
+}

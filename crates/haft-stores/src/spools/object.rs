@@ -3,6 +3,7 @@
 mod block_cache;
 mod names;
 mod reader;
+mod signing;
 mod upload;
 
 #[cfg(test)]
@@ -20,13 +21,16 @@ use haft_core::spool::{
     LineIndex, LineIndexBuilder, ReaderDescriptor, SpoolError, SpoolKey, SpoolPage, SpoolPayload,
     SpoolReader, SpoolStore,
 };
-use object_store::{ObjectStore, ObjectStoreExt as _};
+use object_store::aws::AmazonS3Builder;
+use object_store::path::Path as ObjectPath;
+use object_store::{ObjectStore, ObjectStoreExt as _, ObjectStoreScheme};
 use serde_json::Value;
 use url::Url;
 
 use self::block_cache::BlockCache;
 use self::names::ObjectNames;
 use self::reader::{ObjectReader, ReaderParts};
+use self::signing::Sha256Hashes;
 use self::upload::Upload;
 use super::chunk_batches::ChunkBatches;
 use super::unknown_payload;
@@ -147,12 +151,29 @@ impl ObjectSpoolStore {
         let failed = |source| SpoolError::Store { doing: "open", source };
         let invalid = |error| io::Error::new(io::ErrorKind::InvalidInput, error);
         let url = Url::parse(url).map_err(|error| failed(invalid(error.to_string())))?;
-        let opened = object_store::parse_url_opts(&url, options.settings.clone());
+        let opened = open_backend(&url, &options.settings);
         let (store, prefix) = opened.map_err(|error| failed(invalid(error.to_string())))?;
-        Self::with_store(store.into(), prefix.as_ref(), options)
+        Self::with_store(store, prefix.as_ref(), options)
     }
 
-    fn with_store(
+    /// Stores results in a store that the program has built, with its own credentials or client, below a prefix. The
+    /// settings of the backend in the options are not used.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use haft_stores::object_store::memory::InMemory;
+    /// use haft_stores::{ObjectOptions, ObjectSpoolStore};
+    ///
+    /// let objects = Arc::new(InMemory::new());
+    /// let store = ObjectSpoolStore::with_store(objects, "results", ObjectOptions::default());
+    /// assert!(store.is_ok());
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Fails if the directory of the cache cannot be used.
+    pub fn with_store(
         store: Arc<dyn ObjectStore>,
         prefix: &str,
         options: ObjectOptions,
@@ -365,6 +386,25 @@ impl fmt::Debug for ObjectSpoolStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ObjectSpoolStore({})", self.store)
     }
+}
+
+/// The store at an address, and the prefix in it. Requests to S3 are signed here.
+fn open_backend(
+    url: &Url,
+    settings: &[(String, String)],
+) -> object_store::Result<(Arc<dyn ObjectStore>, ObjectPath)> {
+    let (ObjectStoreScheme::AmazonS3, path) = ObjectStoreScheme::parse(url)? else {
+        let (store, prefix) = object_store::parse_url_opts(url, settings.iter().cloned())?;
+        return Ok((store.into(), prefix));
+    };
+    let mut builder = AmazonS3Builder::new().with_url(url.as_str());
+    for (name, value) in settings {
+        if let Ok(key) = name.to_ascii_lowercase().parse() {
+            builder = builder.with_config(key, value);
+        }
+    }
+    let store = builder.with_crypto_provider(Arc::new(Sha256Hashes)).build()?;
+    Ok((Arc::new(store), path))
 }
 
 /// The error for a request that failed. An object that is not what it was has changed.

@@ -1,11 +1,13 @@
 //! Connections to the server.
 
 use std::str::FromStr as _;
+use std::sync::Arc;
 use std::time::Duration;
 
 use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime, Timeouts};
 use haft_core::store::StoreError;
 use rustls::ClientConfig;
+use rustls::crypto::CryptoProvider;
 use rustls_platform_verifier::BuilderVerifierExt as _;
 use tokio_postgres::Config;
 use tokio_postgres_rustls::MakeRustlsConnect;
@@ -72,11 +74,22 @@ impl Database {
 /// TLS with the certificates that the operating system trusts. Whether it is used, `sslmode` in the address says.
 pub(super) fn tls_connector() -> Result<MakeRustlsConnect, StoreError> {
     let failed = |error: rustls::Error| StoreError::backend("set up TLS", error);
-    let provider = std::sync::Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let config = ClientConfig::builder_with_provider(provider);
+    let config = ClientConfig::builder_with_provider(crypto_provider()?);
     let config = config.with_safe_default_protocol_versions().map_err(failed)?;
     let config = config.with_platform_verifier().map_err(failed)?;
     Ok(MakeRustlsConnect::new(config.with_no_client_auth()))
+}
+
+#[cfg(feature = "rustls")]
+fn crypto_provider() -> Result<Arc<CryptoProvider>, StoreError> {
+    Ok(Arc::new(rustls::crypto::aws_lc_rs::default_provider()))
+}
+
+#[cfg(not(feature = "rustls"))]
+fn crypto_provider() -> Result<Arc<CryptoProvider>, StoreError> {
+    let reason = "enable the feature `rustls`, or install a cryptography provider of rustls first";
+    let missing = StoreError::Invalid { what: "TLS to PostgreSQL", reason };
+    CryptoProvider::get_default().cloned().ok_or(missing)
 }
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
