@@ -196,8 +196,9 @@ fn target_steps(root: &Path) -> [Step; 2] {
 }
 
 /// What would be published, and what comes with it.
-fn package_steps() -> [Step; 3] {
+fn package_steps() -> [Step; 4] {
     [
+        Step::tool(tools::SHEAR, "--locked"),
         Step::tool(tools::DENY, "--workspace check bans licenses sources"),
         Step::tool(tools::DENY, "--workspace check advisories").needs(
             "database:advisories",

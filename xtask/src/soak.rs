@@ -30,7 +30,7 @@ const TESTS: &str = "nextest run --locked --all-features --profile soak";
 
 /// The program that users install, and how it is built. An archive that is unpacked can take its place.
 const SHIPPED_PROGRAM: &str = "target/release/haft";
-const BUILD_SHIPPED_PROGRAM: &str = "build --release --locked -p haft-cli";
+const BUILD_SHIPPED_PROGRAM: &str = "build --release --locked -p haft-cli --features cluster";
 
 /// Runs everything, and stops at the first step that fails.
 pub(crate) fn run(root: &Path) -> ExitCode {

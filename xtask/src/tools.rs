@@ -18,6 +18,9 @@ pub(crate) struct Tool {
 /// Rules about licences, sources and duplicates.
 pub(crate) const DENY: Tool = Tool { name: "cargo-deny", version: "0.20.2", flags: &[] };
 
+/// Finds dependencies that nothing uses.
+pub(crate) const SHEAR: Tool = Tool { name: "cargo-shear", version: "1.14.0", flags: &[] };
+
 /// The book, as HTML. Without its watching and serving parts.
 pub(crate) const MDBOOK: Tool =
     Tool { name: "mdbook", version: "0.5.4", flags: &["--no-default-features"] };

@@ -40,7 +40,8 @@ fn licences_and_sources_of_dependencies_are_checked() {
     let allowed = licences.split('"').skip(1).step_by(2);
     let bad = allowed.filter(|name| copyleft.iter().any(|it| name.starts_with(it)));
     report(&bad.map(|name| format!("deny.toml: {name} is not permissive")).collect::<Vec<_>>());
-    for rule in ["unknown-registry = \"deny\"", "unknown-git = \"deny\"", "wildcards = \"deny\""] {
+    for rule in ["unknown-registry", "unknown-git", "wildcards", "multiple-versions"] {
+        let rule = format!("{rule} = \"deny\"");
         assert!(rules.lines().any(|line| line == rule), "deny.toml lacks `{rule}`");
     }
     let steps = crate::ci::steps(crate::root());
