@@ -5,6 +5,7 @@ mod key_scan;
 mod orphans;
 mod paths;
 mod reader;
+mod shared;
 mod writer;
 
 #[cfg(test)]
@@ -30,13 +31,13 @@ use self::writer::SpoolWriter;
 use super::chunk_batches::ChunkBatches;
 use super::unknown_payload;
 use crate::blocking::run_blocking;
-use crate::private_file::create_private_dir;
+use crate::private_file::{create_private_dir, open_regular_file};
 
 /// Stores results as files in a directory: the bytes exactly as given, and next to them an index of their lines.
 ///
 /// Content is written under a temporary name, flushed to the disk and renamed, so after a crash a key has either
 /// the old content or the new one. No result has to fit into memory; its size is limited by the disk and by
-/// [`DirSpoolStore::max_bytes`]. Every key maps to one safe file name, whatever characters it contains. Several
+/// [`DirSpoolStore::max_bytes`]. Large content that several keys have is one file. Every key maps to one safe file name, whatever characters it contains. Several
 /// processes can use the same directory.
 ///
 /// ```
@@ -269,7 +270,12 @@ impl SpoolStore for DirSpoolStore {
             let (config, paths) =
                 (Arc::clone(&self.config), SpoolPaths::of(&self.config.dir, &key));
             let deleted = run_blocking(move || {
+                // Only the file that is removed knows whether other keys have its content.
+                let content = open_regular_file(&paths.data).ok();
                 let existed = disk::remove_if_exists(&paths.data)?;
+                if let Some(content) = content {
+                    shared::remove_unused(&config.dir, &content)?;
+                }
                 disk::remove_if_exists(&paths.index)?;
                 disk::remove_if_exists(&paths.key)?;
                 if existed {

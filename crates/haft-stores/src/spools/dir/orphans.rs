@@ -8,10 +8,12 @@ use std::path::Path;
 use fs4::FileExt;
 
 use super::disk::remove_if_exists;
-use super::paths::{DATA, INDEX, KEY, is_spool_file, is_temporary};
+use super::paths::{DATA, INDEX, KEY, LINKING, is_link, is_spool_file, is_temporary};
+use super::shared::{SHARED, is_unused};
 use crate::private_file::open_regular_file;
 
-/// Removes temporary files that no writer has locked, and index and key files without content.
+/// Removes temporary files that no writer has locked, second names of content that no key has, and index and key files
+/// without content.
 pub(super) fn remove_orphans(dir: &Path) -> io::Result<usize> {
     let (mut removed, mut has_live_writer) = (0, false);
     let mut side_files = Vec::new();
@@ -30,7 +32,7 @@ pub(super) fn remove_orphans(dir: &Path) -> io::Result<usize> {
                     ) => {}
                 _ => has_live_writer = true,
             }
-        } else if [INDEX, KEY].iter().any(|it| path.extension() == Some(OsStr::new(it))) {
+        } else if SIDE_FILES.iter().any(|it| path.extension() == Some(OsStr::new(it))) {
             side_files.push(path);
         }
     }
@@ -38,10 +40,17 @@ pub(super) fn remove_orphans(dir: &Path) -> io::Result<usize> {
         // It may be about to add the content of these side files.
         return Ok(removed);
     }
-    for side_file in side_files.into_iter().filter(|path| is_spool_file(path)) {
-        if !fs::exists(side_file.with_extension(DATA))? {
+    for side_file in side_files {
+        let is_unused = match is_spool_file(&side_file) {
+            true => !fs::exists(side_file.with_extension(DATA))?,
+            false => is_link(&side_file) || is_unused(&side_file)?,
+        };
+        if is_unused {
             removed += usize::from(remove_if_exists(&side_file)?);
         }
     }
     Ok(removed)
 }
+
+/// The extensions of files that need another one.
+const SIDE_FILES: [&str; 4] = [INDEX, KEY, LINKING, SHARED];

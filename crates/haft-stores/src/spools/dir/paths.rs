@@ -123,6 +123,13 @@ pub(super) fn is_temporary(name: &OsStr) -> bool {
     name.to_str().is_some_and(|name| name.starts_with(TEMPORARY) && name.ends_with(".tmp"))
 }
 
+/// Whether a file is a link of a writer, whose temporary file is there as long as the writer lives.
+pub(super) fn is_link(path: &Path) -> bool {
+    let name = path.file_name().and_then(OsStr::to_str);
+    name.is_some_and(|name| name.starts_with(TEMPORARY))
+        && path.extension() == Some(OsStr::new(LINKING))
+}
+
 /// Whether the name of a file is one that this store gives.
 pub(super) fn is_spool_file(path: &Path) -> bool {
     let name = path.file_name().and_then(OsStr::to_str);
@@ -172,6 +179,8 @@ pub(super) const DATA: &str = "spool";
 pub(super) const INDEX: &str = "idx";
 pub(super) const KEY: &str = "key";
 pub(super) const TEMPORARY: &str = ".writing-";
+/// The extension of a link that a writer is about to rename.
+pub(super) const LINKING: &str = "link";
 const PLAIN: &str = "k-";
 const HASHED: &str = "h-";
 /// With prefix and extension the name stays below 143 bytes, the limit of some encrypted file systems; most others

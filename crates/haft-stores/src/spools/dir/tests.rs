@@ -280,8 +280,12 @@ fn a_write_that_is_dropped_takes_no_effect_or_all_of_it() {
         drop(runtime);
         let found = run(content(&store, "k"));
         assert!(found.as_ref().is_none_or(|it| it.len() == 2_400_000));
+        let mut names = names(dir.path());
+        let shared = names.iter().filter(|it| it.ends_with(".shared")).count();
+        names.retain(|it| !it.ends_with(".shared"));
         let expect = if found.is_some() { vec!["k-k.idx", "k-k.spool"] } else { Vec::new() };
-        assert_eq!(names(dir.path()), expect, "after {polls} polls");
+        assert_eq!(names, expect, "after {polls} polls");
+        assert_eq!(shared, usize::from(found.is_some()), "after {polls} polls");
     }
     assert!(finished, "no write was polled to its end");
 }
@@ -291,7 +295,9 @@ fn a_sweep_removes_what_dead_writers_left_and_nothing_else() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path());
     run(store.write("kept".into(), "text".into())).unwrap();
-    for name in [".writing-1-1.tmp", "k-gone.idx", "h-gone.key", "notes.txt", "other.idx"] {
+    let left =
+        [".writing-1-1.tmp", ".writing-1-1.link", "c-gone.shared", "k-gone.idx", "h-gone.key"];
+    for name in left.into_iter().chain(["notes.txt", "other.idx"]) {
         fs::write(dir.path().join(name), "").unwrap();
     }
     let kept = ["k-kept.spool", "notes.txt", "other.idx"];
@@ -309,11 +315,59 @@ fn a_sweep_removes_what_dead_writers_left_and_nothing_else() {
             tokio::task::spawn_blocking(|| ()).await.unwrap();
         }
         assert_eq!(store.remove_orphans().await.unwrap(), 1);
-        assert_eq!(names(dir.path()).len(), kept.len() + 3);
+        assert_eq!(names(dir.path()).len(), kept.len() + 5);
     });
-    assert_eq!(run(store.remove_orphans()).unwrap(), 2);
+    assert_eq!(run(store.remove_orphans()).unwrap(), 4);
     assert_eq!(names(dir.path()), kept);
     assert_eq!(run(store.list()).unwrap(), [SpoolKey::from("kept")]);
+}
+
+/// Large content that several keys have is one file, until its last key goes.
+#[cfg(unix)]
+#[test]
+fn equal_content_is_stored_once() {
+    use std::os::unix::fs::MetadataExt as _;
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    let links =
+        |key: &str| fs::metadata(dir.path().join(format!("k-{key}.spool"))).unwrap().nlink();
+    let text = "a line of the log\n".repeat(10_000);
+    let write = |key: &str, text: &str| run(store.write(key.into(), text.into())).unwrap();
+    let first = write("a", &text);
+    assert_eq!(links("a"), 2, "the key and the second name");
+    let second = write("b", &text);
+    // Replacing content by itself changes nothing.
+    write("b", &text);
+    assert_eq!((links("a"), links("b")), (3, 3));
+    for reader in [&first, &second] {
+        assert_eq!(run(reader.read_at(0, text.len())).unwrap(), text.as_bytes());
+    }
+    // The same length and the same ends, and another middle.
+    let mut other = text.clone();
+    other.replace_range(80_000..80_001, "?");
+    write("c", &other);
+    assert_eq!((links("a"), links("c")), (2, 2), "the second name is that of the newest");
+    assert_eq!(run(content(&store, "c")).unwrap(), other.as_bytes());
+    assert_eq!(run(content(&store, "b")).unwrap(), text.as_bytes());
+
+    assert!(run(store.delete("a".into())).unwrap());
+    assert_eq!(run(content(&store, "b")).unwrap(), text.as_bytes());
+    assert!(run(store.delete("b".into())).unwrap() && run(store.delete("c".into())).unwrap());
+    assert_eq!(names(dir.path()), Vec::<String>::new());
+}
+
+/// Content that another program changed is not given to another key.
+#[test]
+fn changed_content_is_not_shared() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    let text = "a line of the log\n".repeat(10_000);
+    run(store.write("a".into(), text.as_str().into())).unwrap();
+    let mut damaged = text.clone();
+    damaged.replace_range(80_000..80_001, "?");
+    fs::write(dir.path().join("k-a.spool"), damaged).unwrap();
+    run(store.write("b".into(), text.as_str().into())).unwrap();
+    assert_eq!(run(content(&store, "b")).unwrap(), text.as_bytes());
 }
 
 /// The directory is read once, also if what was listed is deleted meanwhile.

@@ -14,6 +14,8 @@ use super::DirConfig;
 use super::disk::{Disk, remove_if_exists};
 use super::paths::{SpoolPaths, TEMPORARY, read_key_file};
 use super::reader::{FileSpoolReader, FileStamp, encode_index};
+use super::shared::{SharedLink, name_shared, remove_unused, shared_path};
+use crate::private_file::open_regular_file;
 
 /// Writes content to a temporary file and renames it at the end. Every method blocks. A writer that is dropped
 /// before [`commit`](Self::commit) leaves nothing behind.
@@ -85,26 +87,47 @@ impl SpoolWriter {
         };
         let paths = SpoolPaths::of(dir, &self.key);
         let index = self.index.finish();
-        disk.sync(&temporary.file)?;
-        let stamp = FileStamp::of(&temporary.file)?;
+        let shared = shared_path(dir, &temporary.file, index.byte_length())?;
+        let link = shared.as_ref().and_then(|shared| temporary.link_equal(shared));
+        let stamp = match &link {
+            Some(link) => FileStamp::of(&link.file)?,
+            None => {
+                disk.sync(&temporary.file)?;
+                FileStamp::of(&temporary.file)?
+            }
+        };
         if stamp.len != index.byte_length() {
             let how = "its file changed while it was written".to_owned();
             return Err(SpoolError::Changed { key: self.key, how }.into());
         }
+        let is_new = link.is_none();
+        let replaced = open_regular_file(&paths.data).ok();
         let renamed = write_key_file(&self.key, &paths, &self.config).and_then(|()| {
             remove_if_exists(&paths.index)?;
             if self.is_abandoned.load(Ordering::Acquire) {
                 return Err(abandoned_error());
             }
-            temporary.replace(&paths.data, disk)
+            match link {
+                Some(link) => link.replace(&paths.data, disk),
+                None => temporary.replace(&paths.data, disk),
+            }
         });
         let file = renamed.inspect_err(|_| remove_unused_key_file(&paths))?;
+        if let Some(shared) = shared.filter(|_| is_new) {
+            // Without a second name the content is not shared, and nothing else.
+            let _ = name_shared(&paths.data, &shared);
+        }
+        if let Some(replaced) = replaced {
+            // A name that stays is removed by `remove_orphans`.
+            let _ = remove_unused(dir, &replaced);
+        }
         if index.byte_length() > u64::from(block_size.get()) {
             // A missing index file costs time only: the index is built again when it is needed.
             let _ = disk.write_index(&paths.index, &encode_index(&index, stamp.modified_nanos));
         }
         if let Err(error) = disk.sync_dir(dir) {
             remove_if_exists(&paths.data)?;
+            remove_unused(dir, &file)?;
             remove_if_exists(&paths.index)?;
             remove_unused_key_file(&paths);
             return Err(error);
@@ -136,6 +159,11 @@ impl TempFile {
                 _ => {}
             }
         }
+    }
+
+    /// A link to equal content that is stored already.
+    fn link_equal(&self, shared: &Path) -> Option<SharedLink> {
+        SharedLink::create(shared, &self.file, self.path.as_ref()?)
     }
 
     /// Renames the file and returns it.
