@@ -29,9 +29,12 @@ pub(crate) fn find_store_hint(error: &anyhow::Error) -> Option<String> {
     })?;
     let (name, dir) = USED_STORE.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
     match store_error {
-        StoreError::NewerVersion { .. } => Some(format!(
-            "a newer haft wrote the store `{name}`: use that one, or another store with --store DIR"
-        )),
+        StoreError::OtherVersion { found, known } => {
+            let age = if found > known { "a newer" } else { "an older" };
+            Some(format!(
+                "{age} haft wrote the store `{name}`: use that one, or another store with --store DIR"
+            ))
+        }
         StoreError::Backend { retryable: false, doing, .. } => {
             let is_opened = !doing.starts_with("open") && !doing.starts_with("create");
             let problem = dir.and_then(|dir| find_disk_problem(&dir));

@@ -77,9 +77,3 @@ pub(crate) fn sync_dir(dir: &Path) -> io::Result<()> {
     let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
     if cfg!(unix) { File::open(dir)?.sync_all() } else { Ok(()) }
 }
-
-/// Makes the name of a file survive a power failure.
-#[cfg(feature = "sqlite")]
-pub(crate) fn sync_parent(file: &Path) -> io::Result<()> {
-    file.parent().map_or(Ok(()), sync_dir)
-}

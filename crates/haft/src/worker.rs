@@ -211,10 +211,10 @@ impl WorkerShared {
 
 /// Whether no later attempt can succeed.
 fn is_fatal(error: &StoreError) -> bool {
-    use StoreError::{Foreign, NewerVersion, OtherSecret, ReadOnly, Replaced};
+    use StoreError::{Foreign, OtherSecret, OtherVersion, ReadOnly, Replaced};
     matches!(
         error,
-        OtherSecret | NewerVersion { .. } | Foreign { .. } | ReadOnly { .. } | Replaced { .. }
+        OtherSecret | OtherVersion { .. } | Foreign { .. } | ReadOnly { .. } | Replaced { .. }
     )
 }
 

@@ -141,7 +141,7 @@ const EDGE: [Area; 6] = [
                 packages: OUTSIDE,
                 target: OUTSIDE_PROGRAMS,
                 // What takes long, and what kills and fills disks, has its net in the rest.
-                filter: "not test(/^(worker_faults|sweeps|stored_versions)::/)",
+                filter: "not test(/^(worker_faults|sweeps)::/)",
             },
         ],
         needs_packages: true,

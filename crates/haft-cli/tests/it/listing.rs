@@ -152,13 +152,13 @@ fn a_message_that_cannot_be_read_is_not_left_out_of_an_export() {
     write_scripted_agent(dir.path(), "", "steps:\n  - say: Noted.\n");
     assert!(chat(dir.path(), &[], "hello").starts_with("exit 0"));
     let base = rusqlite::Connection::open(dir.path().join(".haft/haft.sqlite")).unwrap();
-    let damage = "UPDATE records SET json = '{', checksum = NULL WHERE json LIKE '%hello%'";
+    let damage = "UPDATE records SET json = '{' WHERE json LIKE '%hello%'";
     assert_eq!(base.execute(damage, []).unwrap(), 1);
     drop(base);
     for format in ["markdown", "json"] {
         let export = ["conversations", "export", "last", "--format", format];
         let said = run_haft(dir.path(), &export);
-        assert!(said.starts_with("exit 1") && said.contains("is damaged: EOF"), "{said}");
+        assert!(said.starts_with("exit 1") && said.contains("is damaged"), "{said}");
     }
 }
 

@@ -67,7 +67,6 @@ mod shows;
 #[cfg(test)]
 mod stopping;
 #[cfg(test)]
-mod stored_versions;
 #[cfg(test)]
 mod stores;
 #[cfg(test)]

@@ -42,12 +42,16 @@ fn a_store_of_a_newer_program_is_left_alone() {
     cli(&["new", "hello"]);
     assert!(cli(&["run", "hello"]).starts_with("exit 0"));
     let base = rusqlite::Connection::open(dir.path().join(".haft/haft.sqlite")).unwrap();
+    let version: i64 = base.query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap();
     base.execute_batch("PRAGMA user_version = 99").unwrap();
     for words in [["turns", "--json"].as_slice(), &["run", "hello"], &["gc"]] {
         let said = cli(words);
         assert!(said.starts_with("exit 1") && said.contains("use a newer program"), "{said}");
     }
     base.execute_batch("PRAGMA user_version = 3").unwrap();
+    let said = cli(&["turns"]);
+    assert!(said.starts_with("exit 1") && said.contains("use the program that wrote it"), "{said}");
+    base.pragma_update(None, "user_version", version).unwrap();
     assert!(cli(&["turns"]).contains("completed"));
 }
 

@@ -233,7 +233,7 @@ pub struct ArtifactRecord {
     kind: ArtifactKind,
     label: TrustLabel,
     reader: ReaderDescriptor,
-    /// The digest of the content. Records of version 0.1 have none, and their content is not checked.
+    /// The digest of the content. Content that a program gave by a reader of its own has none, and is not checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     content: Option<ContentDigest>,
 }

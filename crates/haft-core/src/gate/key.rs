@@ -170,7 +170,6 @@ impl GateKey {
         message.add_text(&canonical_json(serde_json::to_value(&settlement.decision)));
         message.add_text(&settlement.by);
         message.add_text(&canonical_json(serde_json::to_value(settlement.at)));
-        // Settlements of version 0.1 end here, and their signatures stay valid.
         if let Some(edited) = &settlement.edited {
             message.add_text(edited);
         }

@@ -94,7 +94,7 @@ pub enum ContentState {
     Unverified,
     /// It is not: it was changed, truncated or removed. Every read of it fails.
     Changed,
-    /// Its record has no digest, so that nothing can be compared. Records of version 0.1 have none.
+    /// Its record has no digest, so that nothing can be compared: a program gave the content by a reader of its own.
     NoDigest,
 }
 

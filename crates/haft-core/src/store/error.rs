@@ -50,14 +50,14 @@ pub enum StoreError {
         /// Why it cannot be stored.
         reason: &'static str,
     },
-    /// The store was written by a newer version of Haft.
+    /// The store was written by a program that stores turns in another form. Nothing converts it.
     #[error(
-        "the store has version {found}, and this program knows versions up to {known}; use a newer program"
+        "the store has version {found}, and this program knows {}", known_versions(*found, *known)
     )]
-    NewerVersion {
+    OtherVersion {
         /// The version of the store.
         found: u32,
-        /// The newest version that is known here.
+        /// The version that is known here.
         known: u32,
     },
     /// What is stored cannot be read.
@@ -107,6 +107,14 @@ pub enum StoreError {
 }
 
 crate::debug_as_message!(StoreError);
+
+/// Which versions are known, and what to do with a store of another one.
+fn known_versions(found: u32, known: u32) -> String {
+    match found > known {
+        true => format!("versions up to {known}; use a newer program"),
+        false => format!("only version {known}; use the program that wrote it, or another store"),
+    }
+}
 
 impl StoreError {
     /// There is such a turn already.

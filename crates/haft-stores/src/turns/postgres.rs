@@ -138,11 +138,11 @@ pub struct PostgresStore {
 }
 
 impl PostgresStore {
-    /// Connects to a server, and creates or migrates the tables. It needs a Tokio runtime.
+    /// Connects to a server, and creates the tables. It needs a Tokio runtime.
     ///
     /// # Errors
     ///
-    /// Returns [`StoreError::NewerVersion`] if a newer program has migrated the tables, and [`StoreError::Backend`] if the
+    /// Returns [`StoreError::OtherVersion`] if a program of another version has created the tables, and [`StoreError::Backend`] if the
     /// server cannot be reached or refuses the user.
     pub async fn connect(url: &str) -> Result<Self, StoreError> {
         Self::connect_with(url, PostgresOptions::default()).await
@@ -155,8 +155,8 @@ impl PostgresStore {
     /// Fails like [`PostgresStore::connect`], and if the name of the schema is not valid.
     pub async fn connect_with(url: &str, options: PostgresOptions) -> Result<Self, StoreError> {
         let database = Arc::new(Database::new(url, &options)?);
-        let migrated = schema::migrate(&database).await;
-        migrated.map_err(|error| error.into_store_error("open the store"))?;
+        let created = schema::create_tables(&database).await;
+        created.map_err(|error| error.into_store_error("open the store"))?;
         let changes = Arc::new(ChangeHub::new());
         let listening = ListenTask::spawn(&database, &changes);
         Ok(Self { database, changes, _listening: listening })

@@ -4,15 +4,14 @@ mod busy;
 mod checksum;
 mod database_file;
 mod error;
-mod indexing;
 mod listener;
-mod migration;
 mod options;
 mod queries;
 mod read_pool;
 mod schedule;
 mod schema;
 mod updates;
+mod version;
 mod write_queue;
 
 #[cfg(test)]
@@ -49,8 +48,7 @@ use super::changes::ChangeHub;
 /// that polls it, provided that the thread belongs to a Tokio runtime.
 ///
 /// Several processes, and several stores in one process, can use the same file. The file has to be on a local file
-/// system. If a newer program migrates the file meanwhile, every later operation of this store fails with
-/// [`StoreError::NewerVersion`].
+/// system.
 ///
 /// While other processes write, an operation waits for up to [`SqliteOptions::busy_timeout`]. A file that was deleted or
 /// replaced while it was open is noticed by the next write, which fails with [`StoreError::Replaced`].
@@ -86,13 +84,9 @@ impl SqliteStore {
     /// Opens the store in a file. The file is created if it does not exist. If the path is a directory, the file is
     /// `haft.sqlite` in that directory. This call blocks on the disk.
     ///
-    /// A file of an older version is migrated in one transaction. Before that it is copied to a file next to it,
-    /// named after its version: `haft.sqlite.v1.bak`. The newest two such copies are kept. A migration that fails
-    /// changes nothing.
-    ///
     /// # Errors
     ///
-    /// Returns [`StoreError::NewerVersion`] if a newer program has written the file, and [`StoreError::Backend`] if
+    /// Returns [`StoreError::OtherVersion`] if a program of another version has written the file, and [`StoreError::Backend`] if
     /// the file cannot be opened or written, is locked, or is a database of another program. Returns
     /// [`StoreError::Foreign`] if the database contains a trigger or a view, which could change what is stored. The file
     /// is unchanged then.
@@ -118,14 +112,14 @@ impl SqliteStore {
     /// Fails like [`SqliteStore::open`].
     pub fn open_with(path: impl AsRef<Path>, options: SqliteOptions) -> Result<Self, StoreError> {
         let file = DatabaseFile::locate(path.as_ref(), options)?;
-        let opened = file.open(schema::MIGRATIONS)?;
+        let opened = file.open()?;
         let path = file.path.clone();
         let write_queue = WriteQueue::start(opened, &file)?;
         Ok(Self::new(path, ReadPool::new(file), write_queue))
     }
 
     /// Opens a store that is only read, also in a directory or on a file system that cannot be written. Nothing is
-    /// created or migrated, and every write fails.
+    /// created, and every write fails.
     ///
     /// ```
     /// use haft_core::store::{TurnQuery, TurnStore as _};

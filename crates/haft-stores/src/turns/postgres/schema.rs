@@ -1,18 +1,18 @@
-//! The tables, and their migrations.
+//! The tables.
 
-use haft_core::invariant::OrReport as _;
 use haft_core::store::StoreError;
 
 use super::connection::Database;
 use super::error::PostgresError;
 
-/// The steps from each version to the next. `{s}` stands for the schema. A released step is never changed.
+/// The version of the tables. A schema of another one is refused.
+const VERSION: u32 = 3;
+
+/// The tables. `{s}` stands for the schema.
 ///
 /// Times are microseconds since 1970. Ids of records can have any length, which an index cannot: they are unique by their
 /// SHA-256. Conversations, agents and keys are found by hash indexes for the same reason.
-const MIGRATIONS: &[&str] = &[VERSION_1, VERSION_2];
-
-const VERSION_1: &str = r#"
+const TABLES: &str = r#"
 CREATE TABLE {s}.turns (
     number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     id text COLLATE "C" NOT NULL UNIQUE,
@@ -44,7 +44,7 @@ CREATE INDEX turns_by_conversation ON {s}.turns USING hash (conversation);
 CREATE INDEX turns_by_agent ON {s}.turns USING hash (agent);
 CREATE INDEX turns_by_time ON {s}.turns (created_at);
 
-CREATE TABLE {s}.turn_words (
+CREATE TABLE {s}.turn_words ( -- a word that begins with `=` is the name of a tool that the turn has called
     word text COLLATE "C" NOT NULL,
     turn bigint NOT NULL REFERENCES {s}.turns ON DELETE CASCADE,
     PRIMARY KEY (word, turn)
@@ -60,6 +60,7 @@ CREATE TABLE {s}.records (
     json text NOT NULL,
     UNIQUE (turn, kind, digest)
 );
+CREATE INDEX records_by_turn ON {s}.records (turn, number);
 
 CREATE TABLE {s}.content ( -- which stored content a record refers to
     key text COLLATE "C" NOT NULL,
@@ -98,31 +99,21 @@ CREATE TABLE {s}.memories (
     deleted boolean NOT NULL DEFAULT false,
     PRIMARY KEY (scope_kind, scope_digest, digest)
 );
-"#;
 
-/// Conversations have titles, windows of the records of a turn are found by an index, and turns by the tools that they
-/// called: words that begin with `=`.
-const VERSION_2: &str = r#"
 CREATE TABLE {s}.conversations (
     digest bytea PRIMARY KEY, -- of the tenant and the id
     tenant text COLLATE "C" NOT NULL,
     id text COLLATE "C" NOT NULL,
     title text NOT NULL
 );
-CREATE INDEX records_by_turn ON {s}.records (turn, number);
-INSERT INTO {s}.turn_words (word, turn)
-    SELECT DISTINCT '=' || substring(json FROM '"tool":"([A-Za-z0-9_.-]{1,64})"'), turn
-    FROM {s}.records
-    WHERE kind = 'tool-call' AND json ~ '"tool":"[A-Za-z0-9_.-]{1,64}"'
-    ON CONFLICT DO NOTHING;
 "#;
 
 /// The condition of a turn that has not ended, as the indexes have it.
 pub(super) const UNFINISHED: &str =
     "status IN ('queued', 'running', 'waiting', 'suspended', 'cancel-requested')";
 
-/// Creates the schema and brings it to the newest version. Processes that do it at the same time wait for each other.
-pub(super) async fn migrate(database: &Database) -> Result<(), PostgresError> {
+/// Creates the schema and its tables, unless they exist. Processes that do it at the same time wait for each other.
+pub(super) async fn create_tables(database: &Database) -> Result<(), PostgresError> {
     let mut client = database.acquire_client().await?;
     let transaction = client.transaction().await?;
     let lock = database
@@ -133,19 +124,16 @@ pub(super) async fn migrate(database: &Database) -> Result<(), PostgresError> {
     transaction.batch_execute(&database.qualify_tables(create)).await?;
     let read = database.qualify_tables("SELECT value FROM {s}.store WHERE key = 'version'");
     let found = transaction.query_opt(&read, &[]).await?;
-    let found: String = found.map_or_else(|| Ok("0".to_owned()), |row| row.try_get(0))?;
-    let version = found.parse::<u32>().unwrap_or(u32::MAX);
-    let known = u32::try_from(MIGRATIONS.len());
-    let known = known.or_report("there are fewer than 2^32 migrations", u32::MAX);
-    if version > known {
-        return Err(StoreError::NewerVersion { found: version, known }.into());
+    if let Some(found) = found {
+        let found: String = found.try_get(0)?;
+        return match found.parse().unwrap_or(u32::MAX) {
+            VERSION => Ok(()),
+            found => Err(StoreError::OtherVersion { found, known: VERSION }.into()),
+        };
     }
-    for step in MIGRATIONS.iter().skip(version as usize) {
-        transaction.batch_execute(&database.qualify_tables(step)).await?;
-    }
-    let write = "INSERT INTO {s}.store (key, value) VALUES ('version', $1)
-                 ON CONFLICT (key) DO UPDATE SET value = excluded.value";
-    transaction.execute(&database.qualify_tables(write), &[&known.to_string()]).await?;
+    transaction.batch_execute(&database.qualify_tables(TABLES)).await?;
+    let write = "INSERT INTO {s}.store (key, value) VALUES ('version', $1)";
+    transaction.execute(&database.qualify_tables(write), &[&VERSION.to_string()]).await?;
     transaction.commit().await?;
     Ok(())
 }

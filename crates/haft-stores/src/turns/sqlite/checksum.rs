@@ -24,18 +24,16 @@ pub(super) fn gate_checksum(id: &str, json: &str, settlement: Option<&str>) -> i
     }
 }
 
-/// Fails if a row does not have the checksum that was stored with it. Rows of earlier versions have none.
+/// Fails if a row does not have the checksum that was stored with it.
 pub(super) fn check_row(
-    stored: Option<i64>,
+    stored: i64,
     computed: impl FnOnce() -> i64,
     what: impl FnOnce() -> String,
 ) -> Result<(), SqliteError> {
-    match stored {
-        Some(stored) if stored != computed() => {
-            Err(damaged_error(what(), "it does not match its checksum").into())
-        }
-        _ => Ok(()),
+    if stored != computed() {
+        return Err(damaged_error(what(), "it does not match its checksum").into());
     }
+    Ok(())
 }
 
 #[cfg(test)]

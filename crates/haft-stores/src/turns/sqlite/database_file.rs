@@ -1,5 +1,6 @@
 //! Opens and configures connections to the file.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -8,9 +9,8 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::busy::{retry_while_busy, set_lock_wait};
 use super::error::{SqliteCause, SqliteError};
-use super::migration::{self, append};
 use super::options::{SqliteOptions, Synchronous};
-use super::schema::MIGRATIONS;
+use super::version::{create_tables, has_tables};
 use crate::private_file::{create_private_dir, create_private_file};
 
 /// The path of the file and the options of its connections.
@@ -45,9 +45,9 @@ impl DatabaseFile {
         Ok(Self { path, options, is_read_only: true })
     }
 
-    /// Opens a connection that writes, and creates or migrates the tables. Waits while other processes do the same.
-    pub(super) fn open(&self, migrations: &[&str]) -> Result<OpenFile, StoreError> {
-        let opened = retry_while_busy(self.options.busy_timeout, || self.prepare(migrations));
+    /// Opens a connection that writes, and creates the tables of a new file. Waits while other processes do the same.
+    pub(super) fn open(&self) -> Result<OpenFile, StoreError> {
+        let opened = retry_while_busy(self.options.busy_timeout, || self.prepare());
         opened.map_err(|error| error.into_store_error(&open_action(&self.path)))
     }
 
@@ -55,9 +55,9 @@ impl DatabaseFile {
     pub(super) fn check_readable(&self) -> Result<(), StoreError> {
         let checked = retry_while_busy(self.options.busy_timeout, || {
             let connection = self.open_read_only()?.connection;
-            match migration::read_version(&connection, MIGRATIONS.len())? {
-                0 => Err(SqliteCause::new("it contains no turns").into()),
-                _ => Ok::<_, SqliteError>(()),
+            match has_tables(&connection)? {
+                true => Ok::<_, SqliteError>(()),
+                false => Err(SqliteCause::new("it contains no turns").into()),
             }
         });
         checked.map_err(|error| error.into_store_error(&open_action(&self.path)))
@@ -75,19 +75,19 @@ impl DatabaseFile {
         Ok(opened)
     }
 
-    fn prepare(&self, migrations: &[&str]) -> Result<OpenFile, SqliteError> {
+    fn prepare(&self) -> Result<OpenFile, SqliteError> {
         self.create_file();
         let identity = FileIdentity::read(&self.path);
         let access = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
         let mut connection = self.connect(access)?;
         // Before anything is changed, so that a file of another program stays as it is.
-        let version = migration::read_version(&connection, migrations.len())?;
+        let is_new = !has_tables(&connection)?;
         if connection.is_readonly("main")? {
             return Err(SqliteCause::new("the file cannot be written").into());
         }
         self.configure(&connection)?;
-        if version < migrations.len() {
-            migration::migrate(self, &mut connection, migrations)?;
+        if is_new {
+            create_tables(&mut connection)?;
         }
         let (path, busy_timeout) = (self.path.clone(), self.options.busy_timeout);
         let identity = identity.or_else(|| FileIdentity::read(&path));
@@ -108,7 +108,7 @@ impl DatabaseFile {
     }
 
     /// Opens a connection with the given access.
-    pub(super) fn connect(&self, access: OpenFlags) -> Result<Connection, rusqlite::Error> {
+    fn connect(&self, access: OpenFlags) -> Result<Connection, rusqlite::Error> {
         self.set_up(Connection::open_with_flags(&self.path, access | NO_MUTEX)?)
     }
 
@@ -267,8 +267,13 @@ pub(in crate::turns) fn list_files(path: &Path) -> Vec<PathBuf> {
     // Without a current directory the path cannot be opened either.
     let file = file_path(path).map_or_else(|_| path.to_owned(), |(file, _)| file);
     let companions = ["-wal", "-shm", "-journal"].map(|suffix| append(&file, suffix));
-    let copies: Vec<PathBuf> = migration::copy_paths(&file).collect();
-    [file].into_iter().chain(companions).chain(copies).collect()
+    [file].into_iter().chain(companions).collect()
+}
+
+fn append(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(suffix);
+    name.into()
 }
 
 /// The absolute path of the file, and whether a directory was given.

@@ -36,11 +36,6 @@ impl SqliteCause {
         Self { message: message.into(), code: None }
     }
 
-    /// Prefixes the message with the operation that failed.
-    pub(super) fn context(self, what: &str) -> Self {
-        Self { message: format!("{what}: {}", self.message), code: self.code }
-    }
-
     pub(super) const fn code(&self) -> Option<ErrorCode> {
         self.code
     }

@@ -14,11 +14,8 @@ use rusqlite::{Connection, OptionalExtension, Params, Row};
 
 use super::checksum::{check_row, gate_checksum, row_checksum};
 use super::error::{SqliteError, damaged_error};
-use super::migration::{checksum_column, read_known_version};
 use super::schedule::read_schedule;
-use super::schema::{
-    MEMORIES_VERSION, SUMMARY_VERSION, TITLES_VERSION, UNFINISHED, UNFINISHED_WORDS,
-};
+use super::schema::{UNFINISHED, UNFINISHED_WORDS};
 use crate::turns::{saturating_i64, split_tools, tool_word};
 
 pub(super) fn load_turn(
@@ -27,12 +24,10 @@ pub(super) fn load_turn(
 ) -> Result<Option<StoredTurn>, SqliteError> {
     let Some((number, summary)) = find_summary(connection, id)? else { return Ok(None) };
     let mut turn = StoredTurn::new(summary);
-    let checksum = checksum_column(connection)?;
-    let sql =
-        format!("SELECT kind, id, json, {checksum} FROM records WHERE turn = ?1 ORDER BY number");
-    turn.rows = query_all(connection, &sql, [number], read_record)?;
-    let sql = format!("SELECT json, {checksum} FROM journal WHERE turn = ?1 ORDER BY number");
-    turn.journal = query_all(connection, &sql, [number], |row| {
+    let sql = "SELECT kind, id, json, checksum FROM records WHERE turn = ?1 ORDER BY number";
+    turn.rows = query_all(connection, sql, [number], read_record)?;
+    let sql = "SELECT json, checksum FROM journal WHERE turn = ?1 ORDER BY number";
+    turn.journal = query_all(connection, sql, [number], |row| {
         let json: Arc<str> = row.get(0)?;
         let what = || format!("the journal of turn `{id}`");
         check_row(row.get(1)?, || row_checksum(&[&json]), what)?;
@@ -53,7 +48,7 @@ fn find_summary(
     connection: &Connection,
     id: &TurnId,
 ) -> Result<Option<(i64, TurnSummary)>, SqliteError> {
-    let sql = format!("SELECT {} FROM turns WHERE id = ?1", summary_columns(connection)?);
+    let sql = format!("SELECT {SUMMARY} FROM turns WHERE id = ?1");
     let mut statement = connection.prepare_cached(&sql)?;
     let found =
         statement.query_row([id.as_str()], |row| Ok((row.get("number")?, read_summary(row))));
@@ -69,12 +64,9 @@ pub(super) fn read_journal(
 ) -> Result<Vec<JournalRow>, SqliteError> {
     let Some(turn) = find_number(connection, id)? else { return Ok(Vec::new()) };
     let Ok(after) = i64::try_from(after) else { return Ok(Vec::new()) };
-    let sql = format!(
-        "SELECT number, json, {} FROM journal WHERE turn = ?1 AND number > ?2
-         ORDER BY number LIMIT ?3",
-        checksum_column(connection)?
-    );
-    query_all(connection, &sql, (turn, after, saturating_i64(limit as u64)), |row| {
+    let sql = "SELECT number, json, checksum FROM journal WHERE turn = ?1 AND number > ?2
+               ORDER BY number LIMIT ?3";
+    query_all(connection, sql, (turn, after, saturating_i64(limit as u64)), |row| {
         let (number, json): (i64, Arc<str>) = (row.get(0)?, row.get(1)?);
         let what = || format!("the journal of turn `{id}`");
         check_row(row.get(2)?, || row_checksum(&[&json]), what)?;
@@ -112,13 +104,11 @@ pub(super) fn read_rows(
     let Some(turn) = find_number(connection, id)? else { return Ok(Vec::new()) };
     let Ok(after) = i64::try_from(after) else { return Ok(Vec::new()) };
     // The sign keeps the statement from walking over the rows of later turns.
-    let sql = format!(
-        "SELECT kind, id, json, {}, number FROM records WHERE number IN (
-             SELECT number FROM records WHERE turn = ?1 AND +number > ?2 ORDER BY +number LIMIT ?3)
-         ORDER BY number",
-        checksum_column(connection)?
-    );
-    query_all(connection, &sql, (turn, after, saturating_i64(limit as u64)), |row| {
+    let sql = "SELECT kind, id, json, checksum, number FROM records WHERE number IN (
+                   SELECT number FROM records WHERE turn = ?1 AND +number > ?2
+                   ORDER BY +number LIMIT ?3)
+               ORDER BY number";
+    query_all(connection, sql, (turn, after, saturating_i64(limit as u64)), |row| {
         let record = read_record(row)?;
         let number = u64::try_from(row.get::<_, i64>(4)?);
         let number = number.map_err(|_| negative_number(&record.id))?;
@@ -140,25 +130,8 @@ pub(super) fn list_turns(
     query: &TurnQuery,
 ) -> Result<Vec<TurnSummary>, SqliteError> {
     let before = find_before(connection, query)?;
-    if read_known_version(connection)? < SUMMARY_VERSION {
-        return list_old_turns(connection, query, before);
-    }
     let TurnsSql { sql, parameters } = TurnsSql::new(query, before, "");
     query_all(connection, &sql, rusqlite::params_from_iter(parameters), read_summary)
-}
-
-/// Lists the turns of an older file, which is only read and has no indexes of summaries.
-fn list_old_turns(
-    connection: &Connection,
-    query: &TurnQuery,
-    before: Option<i64>,
-) -> Result<Vec<TurnSummary>, SqliteError> {
-    let columns = summary_columns(connection)?;
-    let sql = format!("SELECT {columns} FROM turns WHERE number < ?1 ORDER BY number DESC");
-    let mut turns = query_all(connection, &sql, [before.unwrap_or(i64::MAX)], read_summary)?;
-    turns.retain(|turn| query.selects(turn));
-    turns.truncate(query.limit.unwrap_or(TurnQuery::DEFAULT_LIMIT));
-    Ok(turns)
 }
 
 /// Lists a page of the selected turns that have ended and on which no lease is active.
@@ -289,11 +262,6 @@ pub(super) fn list_tenant_gates(
     connection: &Connection,
     tenant: &str,
 ) -> Result<Vec<GateRow>, SqliteError> {
-    if read_known_version(connection)? < SUMMARY_VERSION {
-        // Turns of earlier versions have no tenant.
-        let all = || list_open_gates(connection, None);
-        return if tenant.is_empty() { all() } else { Ok(Vec::new()) };
-    }
     let condition = "WHERE gates.settlement IS NULL AND turns.tenant = ?1 ORDER BY gates.number";
     query_gates(connection, condition, [tenant])
 }
@@ -305,9 +273,6 @@ pub(super) fn load_titles(
     conversations: Vec<String>,
 ) -> Result<BTreeMap<String, String>, SqliteError> {
     let mut titles = BTreeMap::new();
-    if read_known_version(connection)? < TITLES_VERSION {
-        return Ok(titles);
-    }
     let sql = "SELECT title FROM conversations WHERE tenant = ?1 AND id = ?2";
     let mut statement = connection.prepare_cached(sql)?;
     for id in conversations {
@@ -322,9 +287,8 @@ fn query_gates(
     condition: &str,
     parameters: impl Params,
 ) -> Result<Vec<GateRow>, SqliteError> {
-    let checksum = checksum_column(connection)?;
     let sql = format!(
-        "SELECT gates.id, turns.id, gates.json, gates.settlement, {checksum}
+        "SELECT gates.id, turns.id, gates.json, gates.settlement, gates.checksum
          FROM gates JOIN turns ON turns.number = gates.turn {condition}"
     );
     query_all(connection, &sql, parameters, read_gate)
@@ -334,20 +298,10 @@ pub(super) fn load_memories(
     connection: &Connection,
     scope: &MemoryScope,
 ) -> Result<Vec<MemoryRow>, SqliteError> {
-    let version = read_known_version(connection)?;
-    if version < MEMORIES_VERSION {
-        return Ok(Vec::new());
-    }
-    let checksum = match version < SUMMARY_VERSION {
-        true => "NULL",
-        false => "checksum",
-    };
-    let sql = format!(
-        "SELECT id, json, version, {checksum} FROM memories
-         WHERE scope_kind = ?1 AND scope_id = ?2 AND deleted = 0 ORDER BY number"
-    );
+    let sql = "SELECT id, json, version, checksum FROM memories
+               WHERE scope_kind = ?1 AND scope_id = ?2 AND deleted = 0 ORDER BY number";
     let parameters = (scope.kind.as_str(), &scope.id);
-    query_all(connection, &sql, parameters, |row| {
+    query_all(connection, sql, parameters, |row| {
         let id: String = row.get(0)?;
         let json: Arc<str> = row.get(1)?;
         let computed = || row_checksum(&[scope.kind.as_str(), &scope.id, &id, &json]);
@@ -377,12 +331,6 @@ fn query_all<T>(
         found.push(read(row)?);
     }
     Ok(found)
-}
-
-/// The columns of a summary. A file of an earlier version, which is only read, does not have all of them.
-fn summary_columns(connection: &Connection) -> Result<&'static str, SqliteError> {
-    let is_old = read_known_version(connection)? < SUMMARY_VERSION;
-    Ok(if is_old { OLD_SUMMARY } else { SUMMARY })
 }
 
 /// Reads the columns of `SUMMARY`.
@@ -448,6 +396,3 @@ const SUMMARY: &str = "status, runnable_at, held_until, take_overs, cancel, id, 
     created_at, holder, tenant, agent, model, first_words, tokens, priority, updated_at, ended_at, error_code, \
     (SELECT group_concat(substr(word, 2), char(10)) FROM turn_words \
         WHERE turn_words.turn = turns.number AND word >= '=' AND word < '>') AS tools";
-const OLD_SUMMARY: &str = "status, NULL, held_until, 0, NULL, id, number, conversation, created_at, holder, \
-    '' AS tenant, NULL AS agent, NULL AS model, NULL AS first_words, NULL AS tokens, 0 AS priority, \
-    NULL AS updated_at, NULL AS ended_at, NULL AS error_code, NULL AS tools";

@@ -9,7 +9,7 @@ use tokio::sync::Semaphore;
 use super::busy::retry_while_busy;
 use super::database_file::{DatabaseFile, ReadConnection};
 use super::error::{SqliteCause, SqliteError};
-use super::migration::check_version;
+use super::version::check_version;
 use crate::blocking::run_blocking;
 
 /// Runs reads, a few at the same time.

@@ -11,8 +11,7 @@ use haft_core::store::{
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::error::{SqliteError, damaged_error};
-use super::migration::read_known_version;
-use super::schema::{SUMMARY_VERSION, UNFINISHED};
+use super::schema::UNFINISHED;
 use super::updates::execute;
 
 /// The columns of a turn that decide who may run it.
@@ -182,9 +181,6 @@ pub(super) fn count_claimable(
     filter: &ClaimFilter,
     now: Timestamp,
 ) -> Result<u64, SqliteError> {
-    if read_known_version(connection)? < SUMMARY_VERSION {
-        return Ok(0);
-    }
     let agents = serde_json::to_string(&filter.agents)
         .map_err(|error| StoreError::backend("write a list of agents", error))?;
     let sql = "SELECT count(*) FROM turns INDEXED BY turns_runnable

@@ -5,7 +5,6 @@ mod versions;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use haft_core::clock::Timestamp;
 use haft_core::store::{
     ClaimFilter, Lease, LeaseRequest, MemoryScope, NewTurn, Row, RowKind, StoreError, StoreWrite,
     StoredTurn, TurnId, TurnQuery, TurnStatus, TurnStore,
@@ -75,7 +74,7 @@ fn a_directory_holds_a_file_and_missing_directories_are_created() {
 fn the_file_is_used_as_it_should_be() {
     let (_dir, path) = temp_db();
     let file = DatabaseFile::locate(&path, SqliteOptions::default()).unwrap();
-    let connection = file.open(super::schema::MIGRATIONS).unwrap().connection;
+    let connection = file.open().unwrap().connection;
     let number = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     assert_eq!(number("synchronous").unwrap(), 2, "FULL");
     assert_eq!(number("foreign_keys").unwrap(), 1);
@@ -88,7 +87,7 @@ fn the_file_is_used_as_it_should_be() {
 fn lists_walk_through_what_they_list() {
     let (_dir, path) = temp_db();
     let file = DatabaseFile::locate(&path, SqliteOptions::default()).unwrap();
-    let connection = file.open(super::schema::MIGRATIONS).unwrap().connection;
+    let connection = file.open().unwrap().connection;
     let plan = |query: TurnQuery| {
         let TurnsSql { sql, parameters } = TurnsSql::new(&query, Some(1), "");
         let sql = format!("EXPLAIN QUERY PLAN {sql}");
@@ -128,7 +127,7 @@ fn the_tables_know_which_turns_are_over() {
     let open: Vec<_> =
         TurnStatus::ALL.iter().filter(|it| !it.is_final()).map(|it| it.as_str()).collect();
     let words = format!("status IN ('{}')", open.join("', '"));
-    assert!(super::schema::MIGRATIONS.concat().contains(&words), "{words}");
+    assert!(super::schema::TABLES.contains(&words), "{words}");
     assert_eq!(super::schema::UNFINISHED, words);
     assert_eq!(format!("status IN ({})", super::schema::UNFINISHED_WORDS), words);
 }

@@ -76,7 +76,7 @@ fn insert_turn(
 }
 
 /// Stores the words by which a turn is found.
-pub(super) fn insert_words(
+fn insert_words(
     connection: &Connection,
     turn: i64,
     words: &BTreeSet<String>,
@@ -239,7 +239,7 @@ fn apply_writes(
             StoreWrite::DeleteMemory { scope, id } => {
                 // The row stays with its version, and the text is gone.
                 let sql = "UPDATE memories
-                           SET deleted = 1, json = '', version = version + 1, checksum = NULL
+                           SET deleted = 1, json = '', version = version + 1, checksum = 0
                            WHERE scope_kind = ?1 AND scope_id = ?2 AND id = ?3 AND deleted = 0";
                 execute(connection, sql, &[&scope.kind.as_str(), &scope.id, id])?;
             }
@@ -310,11 +310,7 @@ fn put_record(connection: &Connection, turn: i64, row: &Row) -> Result<(), Sqlit
 }
 
 /// Stores which content a record refers to.
-pub(super) fn store_content_keys(
-    connection: &Connection,
-    record: i64,
-    row: &Row,
-) -> Result<(), SqliteError> {
+fn store_content_keys(connection: &Connection, record: i64, row: &Row) -> Result<(), SqliteError> {
     execute(connection, "DELETE FROM content WHERE record = ?1", &[&record])?;
     let sql = "INSERT INTO content (key, record) VALUES (?1, ?2)";
     for key in row.content_keys() {

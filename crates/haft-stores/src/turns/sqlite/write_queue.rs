@@ -10,8 +10,8 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::busy::retry_while_busy;
 use super::database_file::{DatabaseFile, OpenFile};
 use super::error::{SqliteCause, SqliteError};
-use super::migration::check_version;
 use super::options::Synchronous;
+use super::version::check_version;
 
 /// Sends writes to the thread that owns the writing connection.
 pub(super) struct WriteQueue {
@@ -254,7 +254,7 @@ fn begin(opened: &OpenFile) -> Result<(), SqliteCause> {
     retry_while_busy(opened.busy_timeout, || execute(&opened.connection, "BEGIN IMMEDIATE"))
 }
 
-/// Refuses a file that a newer program has migrated since it was opened, and one that is not at its path any more:
+/// Refuses a file that another program has changed to its version since it was opened, and one that is not at its path any more:
 /// what is written to it would be lost.
 fn check_file(opened: &OpenFile) -> Result<(), SqliteError> {
     opened.check_path()?;

@@ -101,7 +101,7 @@ impl StoredLog {
                 stash_so_far.replace(stash);
             }
             JournalEntry::Resumed { version, .. } if version > VERSION => {
-                return Err(StoreError::NewerVersion { found: version, known: VERSION });
+                return Err(StoreError::OtherVersion { found: version, known: VERSION });
             }
             JournalEntry::Resumed { executor, .. } => {
                 self.executor = executor.or(self.executor.take());
@@ -136,7 +136,7 @@ fn check_version(first: &str) -> Result<(), StoreError> {
     }
     match serde_json::from_str(first) {
         Ok(Versioned { version }) if version > VERSION => {
-            Err(StoreError::NewerVersion { found: version, known: VERSION })
+            Err(StoreError::OtherVersion { found: version, known: VERSION })
         }
         _ => Ok(()),
     }

@@ -240,5 +240,5 @@ fn a_journal_in_an_impossible_order_is_damaged() {
 #[test]
 fn a_newer_journal_is_refused_as_newer() {
     let error = read(&[started(), resumed(99)]).unwrap_err();
-    assert!(matches!(error, StoreError::NewerVersion { found: 99, .. }), "{error}");
+    assert!(matches!(error, StoreError::OtherVersion { found: 99, .. }), "{error}");
 }

@@ -31,12 +31,7 @@ fn a_locked_file_is_told_and_nothing_is_lost() {
 #[test]
 fn a_file_that_somebody_has_for_themselves_is_not_opened() {
     let (_dir, path) = temp_db();
-    drop(
-        DatabaseFile::locate(&path, at_once())
-            .unwrap()
-            .open(super::super::schema::MIGRATIONS)
-            .unwrap(),
-    );
+    drop(DatabaseFile::locate(&path, at_once()).unwrap().open().unwrap());
     let other = Connection::open(&path).unwrap();
     other.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE").unwrap();
     let error = SqliteStore::open_with(&path, at_once()).unwrap_err();
@@ -179,13 +174,6 @@ fn a_flipped_bit_of_a_row_is_told() {
             let expected =
                 format!("what is stored of {expected} is damaged: it does not match its checksum");
             assert_eq!(error.to_string(), expected);
-            // Rows of earlier versions have no checksum.
-            sql(
-                &path,
-                "UPDATE records SET checksum = NULL; UPDATE journal SET checksum = NULL;
-                 UPDATE gates SET checksum = NULL",
-            );
-            load(&store, "a").await;
         });
     }
 }
@@ -367,15 +355,6 @@ fn a_store_that_is_only_read_sees_what_writers_do_later() {
 }
 
 #[test]
-fn a_file_of_version_1_that_is_only_read_has_no_memories() {
-    let (_dir, path) = temp_db();
-    let first = super::super::schema::MIGRATIONS.get(..1).unwrap();
-    drop(DatabaseFile::locate(&path, at_once()).unwrap().open(first).unwrap());
-    let store = SqliteStore::open_read_only(&path).unwrap();
-    assert_eq!(run(store.load_memories(MemoryScope::user("ada"))).unwrap(), []);
-}
-
-#[test]
 fn a_damaged_memory_is_noticed() {
     let (_dir, path) = temp_db();
     run(async {
@@ -387,8 +366,6 @@ fn a_damaged_memory_is_noticed() {
             StoreWrite::PutMemory { scope, id, json }
         };
         store.commit(lease, vec![put("a"), put("b")]).await.unwrap();
-        // A row of an earlier version has no checksum.
-        sql(&path, "UPDATE memories SET json = '\"pea\"', checksum = NULL WHERE id = 'a'");
         assert_eq!(store.load_memories(scope.clone()).await.unwrap().len(), 2);
         sql(&path, "UPDATE memories SET json = '\"pea\"' WHERE id = 'b'");
         let read = store.load_memories(scope.clone()).await;
