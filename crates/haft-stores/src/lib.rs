@@ -54,6 +54,8 @@ mod ledger;
 mod open_stores;
 mod private_file;
 #[cfg(feature = "sqlite")]
+mod process;
+#[cfg(feature = "sqlite")]
 mod secret;
 mod spools;
 mod store_url;

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use haft_core::BoxFuture;
-use haft_core::clock::{Clock, SystemClock};
+use haft_core::clock::{Clock, SystemClock, Timestamp};
 use haft_core::spool::SpoolKey;
 use haft_core::store::{
     CancelOutcome, CancelRequest, ChangeListener, ClaimFilter, GateId, GateRow, JournalRow, Lease,
@@ -34,11 +34,14 @@ use haft_core::store::{
 use rusqlite::Connection;
 
 use self::database_file::DatabaseFile;
+use self::error::SqliteError;
 use self::listener::FileListener;
 pub use self::options::{SqliteOptions, Synchronous};
 use self::read_pool::ReadPool;
+use self::schedule::Holder;
 use self::write_queue::WriteQueue;
 use super::changes::ChangeHub;
+use crate::process::read_own_mark;
 
 /// Stores turns in an SQLite file, where they survive a crash of the process and a power failure.
 ///
@@ -49,6 +52,9 @@ use super::changes::ChangeHub;
 ///
 /// Several processes, and several stores in one process, can use the same file. The file has to be on a local file
 /// system.
+///
+/// A lease whose process is provably dead is free at once: on Linux, if it ran on this system and in this namespace of
+/// process ids, and its process id is unused or belongs to a process that started at another time.
 ///
 /// While other processes write, an operation waits for up to [`SqliteOptions::busy_timeout`]. A file that was deleted or
 /// replaced while it was open is noticed by the next write, which fails with [`StoreError::Replaced`].
@@ -78,6 +84,8 @@ pub struct SqliteStore {
     write_queue: WriteQueue,
     clock: Arc<dyn Clock>,
     changes: ChangeHub,
+    /// The mark of this process.
+    process: Option<Arc<str>>,
 }
 
 impl SqliteStore {
@@ -147,7 +155,25 @@ impl SqliteStore {
 
     fn new(file: PathBuf, read_pool: ReadPool, write_queue: WriteQueue) -> Self {
         let (clock, changes) = (Arc::new(SystemClock::new()), ChangeHub::new());
-        Self { file, read_pool, write_queue, clock, changes }
+        let process = read_own_mark().map(Into::into);
+        Self { file, read_pool, write_queue, clock, changes, process }
+    }
+
+    /// Runs a write that gives out a lease to this process.
+    async fn lease<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        request: LeaseRequest,
+        work: impl Fn(&Connection, &Holder<'_>, Timestamp) -> Result<T, SqliteError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        request.check()?;
+        let process = self.process.clone();
+        let clock = Arc::clone(&self.clock);
+        let lease = move |it: &Connection| {
+            let holder = Holder { request: &request, process: process.as_ref() };
+            work(it, &holder, clock.now())
+        };
+        self.write_queue.run(doing, lease).await
     }
 
     /// Uses this clock for the expiry of leases (default: that of the machine, which all processes that can open the
@@ -198,11 +224,10 @@ impl TurnStore for SqliteStore {
         Box::pin(async move {
             turn.writes.iter().for_each(StoreWrite::materialize_texts);
             turn.check()?;
-            holder.check()?;
-            let clock = Arc::clone(&self.clock);
-            let create =
-                move |it: &Connection| updates::create_turn(it, &turn, &holder, clock.now());
-            self.write_queue.run("begin a turn", create).await
+            self.lease("begin a turn", holder, move |it, holder, now| {
+                updates::create_turn(it, &turn, holder, now)
+            })
+            .await
         })
     }
 
@@ -224,11 +249,10 @@ impl TurnStore for SqliteStore {
         holder: LeaseRequest,
     ) -> BoxFuture<'_, Result<Lease, StoreError>> {
         Box::pin(async move {
-            holder.check()?;
-            let clock = Arc::clone(&self.clock);
-            let claim =
-                move |it: &Connection| schedule::claim_turn(it, &turn, &holder, clock.now());
-            self.write_queue.run("take a turn over", claim).await
+            self.lease("take a turn over", holder, move |it, holder, now| {
+                schedule::claim_turn(it, &turn, holder, now)
+            })
+            .await
         })
     }
 
@@ -238,11 +262,10 @@ impl TurnStore for SqliteStore {
         holder: LeaseRequest,
     ) -> BoxFuture<'_, Result<Option<Lease>, StoreError>> {
         Box::pin(async move {
-            holder.check()?;
-            let clock = Arc::clone(&self.clock);
-            let claim =
-                move |it: &Connection| schedule::claim_next_turn(it, &filter, &holder, clock.now());
-            self.write_queue.run("claim a turn", claim).await
+            self.lease("claim a turn", holder, move |it, holder, now| {
+                schedule::claim_next_turn(it, &filter, holder, now)
+            })
+            .await
         })
     }
 

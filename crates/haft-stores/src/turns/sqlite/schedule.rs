@@ -13,6 +13,14 @@ use rusqlite::{Connection, OptionalExtension, Row};
 use super::error::{SqliteError, damaged_error};
 use super::schema::UNFINISHED;
 use super::updates::execute;
+use crate::process::is_dead;
+
+/// Who asks for a lease.
+pub(super) struct Holder<'h> {
+    pub(super) request: &'h LeaseRequest,
+    /// The mark of this process, if there is one.
+    pub(super) process: Option<&'h Arc<str>>,
+}
 
 /// The columns of a turn that decide who may run it.
 pub(super) struct LeaseRow {
@@ -20,6 +28,8 @@ pub(super) struct LeaseRow {
     id: TurnId,
     epoch: u64,
     holder: Option<Arc<str>>,
+    /// The mark of the process that holds the lease.
+    process: Option<Arc<str>>,
     pub(super) schedule: TurnSchedule,
 }
 
@@ -34,11 +44,13 @@ impl LeaseRow {
     pub(super) fn created(
         number: i64,
         id: &TurnId,
-        holder: Option<&Arc<str>>,
+        holder: Option<&Holder<'_>>,
         schedule: TurnSchedule,
     ) -> Self {
-        let (id, epoch) = (id.clone(), u64::from(holder.is_some()));
-        Self { number, id, epoch, holder: holder.cloned(), schedule }
+        let epoch = u64::from(holder.is_some());
+        let process = holder.and_then(|it| it.process.cloned());
+        let holder = holder.map(|it| Arc::clone(&it.request.name));
+        Self { number, id: id.clone(), epoch, holder, process, schedule }
     }
 
     /// Finds the turn of a valid lease.
@@ -58,8 +70,9 @@ impl LeaseRow {
         let turn = id.parse().map_err(|_| damaged("its id is none"))?;
         let epoch = u64::try_from(row.get::<_, i64>(2)?);
         let epoch = epoch.map_err(|_| damaged("its epoch is negative"))?;
-        let schedule = read_schedule(row, 4, &id)?;
-        Ok(Self { number: row.get(0)?, id: turn, epoch, holder: row.get(3)?, schedule })
+        let schedule = read_schedule(row, 5, &id)?;
+        let (number, holder, process) = (row.get(0)?, row.get(3)?, row.get(4)?);
+        Ok(Self { number, id: turn, epoch, holder, process, schedule })
     }
 
     fn is_held_with(&self, lease: &Lease) -> bool {
@@ -81,13 +94,14 @@ impl LeaseRow {
     fn lease_to(
         mut self,
         connection: &Connection,
-        holder: &LeaseRequest,
+        holder: &Holder<'_>,
         now: Timestamp,
     ) -> Result<Lease, SqliteError> {
         self.epoch += 1;
-        let mut lease = Lease::new(self.id.clone(), holder, self.epoch, now);
+        let mut lease = Lease::new(self.id.clone(), holder.request, self.epoch, now);
         self.schedule.claim(lease.until);
         self.holder = Some(Arc::clone(&lease.holder));
+        self.process = holder.process.cloned();
         (lease.take_overs, lease.cancel) = (self.schedule.take_overs, self.schedule.cancel.clone());
         self.store(connection)?;
         Ok(lease)
@@ -99,7 +113,7 @@ impl LeaseRow {
         let epoch = i64::try_from(self.epoch).map_err(invalid)?;
         let TurnSchedule { status, runnable_at, held_until, take_overs, .. } = &self.schedule;
         let sql = "UPDATE turns SET epoch = ?2, holder = ?3, status = ?4, runnable_at = ?5,
-                       held_until = ?6, take_overs = ?7, cancel = ?8 WHERE number = ?1";
+                       held_until = ?6, take_overs = ?7, cancel = ?8, process = ?9 WHERE number = ?1";
         execute(
             connection,
             sql,
@@ -112,6 +126,7 @@ impl LeaseRow {
                 &held_until.map(Timestamp::as_micros),
                 take_overs,
                 &cancel_text(&self.schedule)?,
+                &self.process.as_deref(),
             ],
         )?;
         Ok(())
@@ -151,20 +166,43 @@ pub(super) fn read_schedule(
 pub(super) fn claim_turn(
     connection: &Connection,
     id: &TurnId,
-    holder: &LeaseRequest,
+    holder: &Holder<'_>,
     now: Timestamp,
 ) -> Result<Lease, SqliteError> {
+    expire_dead_leases(connection, holder, now)?;
     let turn = LeaseRow::find(connection, id)?.ok_or_else(|| StoreError::unknown_turn(id))?;
     turn.check_free(now)?;
     turn.lease_to(connection, holder, now)
 }
 
+/// Ends the leases of processes that are provably dead, so that their turns can be claimed at once.
+fn expire_dead_leases(
+    connection: &Connection,
+    holder: &Holder<'_>,
+    now: Timestamp,
+) -> Result<(), SqliteError> {
+    let Some(own) = holder.process else { return Ok(()) };
+    let sql = "SELECT DISTINCT process FROM turns WHERE process IS NOT NULL AND process <> ?1";
+    let mut statement = connection.prepare_cached(sql)?;
+    let marks = statement.query_map([&**own], |row| row.get::<_, String>(0))?;
+    let dead = marks.filter(|mark| mark.as_ref().map_or(true, |mark| is_dead(mark, own)));
+    for mark in dead.collect::<Result<Vec<_>, _>>()? {
+        let sql = "UPDATE turns SET process = NULL, held_until = min(held_until, ?2),
+                       runnable_at = CASE WHEN status IN ('running', 'cancel-requested')
+                                     THEN min(runnable_at, ?2) ELSE runnable_at END
+                   WHERE process = ?1";
+        execute(connection, sql, &[&mark, &now.as_micros()])?;
+    }
+    Ok(())
+}
+
 pub(super) fn claim_next_turn(
     connection: &Connection,
     filter: &ClaimFilter,
-    holder: &LeaseRequest,
+    holder: &Holder<'_>,
     now: Timestamp,
 ) -> Result<Option<Lease>, SqliteError> {
+    expire_dead_leases(connection, holder, now)?;
     let agents = serde_json::to_string(&filter.agents)
         .map_err(|error| StoreError::backend("write a list of agents", error))?;
     let sql = claim_sql(filter);
@@ -243,6 +281,7 @@ pub(super) fn release_lease(
         return Ok(false);
     }
     turn.holder = None;
+    turn.process = None;
     turn.schedule.release(now);
     turn.store(connection)?;
     Ok(true)
@@ -264,4 +303,4 @@ pub(super) fn request_cancel(
 }
 
 const COLUMNS: &str =
-    "number, id, epoch, holder, status, runnable_at, held_until, take_overs, cancel";
+    "number, id, epoch, holder, process, status, runnable_at, held_until, take_overs, cancel";

@@ -17,6 +17,7 @@ CREATE TABLE turns (
     created_at INTEGER NOT NULL,
     epoch INTEGER NOT NULL,
     holder TEXT,
+    process TEXT, -- the mark of the holder's process
     held_until INTEGER,
     priority INTEGER NOT NULL,
     runnable_at INTEGER, -- NULL while it cannot be claimed
@@ -38,6 +39,7 @@ CREATE INDEX turns_unfinished_by_conversation ON turns (conversation, number)
         AND status IN ('queued', 'running', 'waiting', 'suspended', 'cancel-requested');
 CREATE INDEX turns_runnable ON turns (priority DESC, runnable_at, number)
     WHERE runnable_at IS NOT NULL;
+CREATE INDEX turns_by_process ON turns (process) WHERE process IS NOT NULL;
 CREATE INDEX turns_by_agent ON turns (agent) WHERE agent IS NOT NULL;
 
 CREATE TABLE turn_words ( -- a word that begins with `=` is the name of a tool that the turn has called

@@ -1,30 +1,29 @@
 //! Updates. Each function runs in a transaction that is rolled back if it fails.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use haft_core::clock::Timestamp;
 use haft_core::store::{
-    GateId, Lease, LeaseRequest, MemoryScope, NewTurn, Row, SettleOutcome, StoreError, StoreWrite,
-    SummaryUpdate, TurnId, TurnQuery, TurnSchedule, TurnStatus, TurnSummary,
+    GateId, Lease, MemoryScope, NewTurn, Row, SettleOutcome, StoreError, StoreWrite, SummaryUpdate,
+    TurnId, TurnQuery, TurnSchedule, TurnStatus, TurnSummary,
 };
 use rusqlite::{Connection, ToSql};
 
 use super::checksum::{gate_checksum, row_checksum};
 use super::error::{SqliteError, damaged_error};
 use super::queries::{list_removable_turns, load_gate};
-use super::schedule::LeaseRow;
+use super::schedule::{Holder, LeaseRow};
 use crate::turns::{saturating_i64, tool_word};
 
 pub(super) fn create_turn(
     connection: &Connection,
     new: &NewTurn,
-    holder: &LeaseRequest,
+    holder: &Holder<'_>,
     now: Timestamp,
 ) -> Result<Lease, SqliteError> {
-    let lease = Lease::new(new.id.clone(), holder, 1, now);
+    let lease = Lease::new(new.id.clone(), holder.request, 1, now);
     let schedule = TurnSchedule::running(lease.until);
-    insert_turn(connection, new, Some(&lease.holder), &schedule, now)?;
+    insert_turn(connection, new, Some(holder), &schedule, now)?;
     Ok(lease)
 }
 
@@ -40,15 +39,15 @@ pub(super) fn enqueue_turn(
 fn insert_turn(
     connection: &Connection,
     new: &NewTurn,
-    holder: Option<&Arc<str>>,
+    holder: Option<&Holder<'_>>,
     schedule: &TurnSchedule,
     now: Timestamp,
 ) -> Result<(), SqliteError> {
     let inserted = execute(
         connection,
         "INSERT INTO turns (id, conversation, status, created_at, epoch, holder, held_until, tenant,
-             agent, model, first_words, priority, runnable_at, updated_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?4)
+             agent, model, first_words, priority, runnable_at, process, updated_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?4)
          ON CONFLICT (id) DO NOTHING",
         &[
             &new.id.as_str(),
@@ -56,7 +55,7 @@ fn insert_turn(
             &schedule.status.as_str(),
             &now.as_micros(),
             &i64::from(holder.is_some()),
-            &holder.map(|it| &**it),
+            &holder.map(|it| &*it.request.name),
             &schedule.held_until.map(Timestamp::as_micros),
             &new.tenant,
             &new.agent,
@@ -64,6 +63,7 @@ fn insert_turn(
             &new.first_words,
             &new.priority,
             &schedule.runnable_at.map(Timestamp::as_micros),
+            &holder.and_then(|it| it.process.map(|it| &**it)),
         ],
     )?;
     if inserted == 0 {
