@@ -106,23 +106,11 @@ impl Follower {
     /// Whether the turn was written since the last check. A removed turn counts as changed.
     async fn has_changed(&mut self) -> bool {
         let summary = self.shared.load_summary(&self.turn).await.ok();
-        let end = self.find_journal_end().await.unwrap_or(self.journal_end);
+        let end = find_journal_end(&self.shared, &self.turn, self.journal_end).await;
+        let end = end.unwrap_or(self.journal_end);
         let is_same = summary.is_some() && summary == self.summary && end == self.journal_end;
         (self.summary, self.journal_end) = (summary, end);
         !is_same
-    }
-
-    /// Finds the number of the last journal entry; nothing if the store failed.
-    async fn find_journal_end(&mut self) -> Option<u64> {
-        let mut end = self.journal_end;
-        loop {
-            let entries =
-                self.shared.runner.read_journal(&self.turn, end, MAX_ENTRIES).await.ok()?;
-            end = entries.last().map_or(end, |entry| entry.number);
-            if entries.len() < MAX_ENTRIES {
-                return Some(end);
-            }
-        }
     }
 
     /// Waits for the time, or until a change of the turn is reported. Passes on text that the model writes. Returns
@@ -155,6 +143,18 @@ impl Follower {
                 Signal::Store(_) => {}
             }
             until = until.min(Instant::now() + GATHER);
+        }
+    }
+}
+
+/// Finds the number of the last journal entry, starting at one that is known; nothing if the store failed.
+async fn find_journal_end(shared: &ApiShared, turn: &TurnId, known: u64) -> Option<u64> {
+    let mut end = known;
+    loop {
+        let entries = shared.runner.read_journal(turn, end, MAX_ENTRIES).await.ok()?;
+        end = entries.last().map_or(end, |entry| entry.number);
+        if entries.len() < MAX_ENTRIES {
+            return Some(end);
         }
     }
 }
