@@ -234,10 +234,10 @@ async fn the_tools_of_text_are_small() {
 async fn the_tools_of_all_formats_have_this_size() {
     let all = fetch().declared_kinds().to_vec();
     insta::assert_snapshot!(costs(all).await, @r"
-    chat_completions: 16147 bytes, 3909 tokens
-    openai_responses: 16235 bytes, 3997 tokens
-    anthropic_messages: 14871 bytes, 3689 tokens
-    ollama: 16147 bytes, 3909 tokens
+    chat_completions: 15028 bytes, 3641 tokens
+    openai_responses: 15110 bytes, 3723 tokens
+    anthropic_messages: 13839 bytes, 3436 tokens
+    ollama: 15028 bytes, 3641 tokens
     ");
 }
 
