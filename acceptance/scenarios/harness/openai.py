@@ -22,7 +22,7 @@ for stream in [False, True]:
     else:
         call = scripted.create(model="m", messages=messages).choices[0].message.tool_calls[0]
         name, arguments = call.function.name, call.function.arguments
-    assert (name, arguments) == ("current_time", "{}"), (name, arguments)
+    assert (name, arguments) == ("get_current_time", "{}"), (name, arguments)
 
 assert client("/v1").chat.completions.create(model="m", messages=messages).choices[0].message.content == (
     "You said: What time is it?"

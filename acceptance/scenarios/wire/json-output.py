@@ -56,12 +56,6 @@ document("call", "call", agent, "rows")
 assert document("call", "call", agent, "fails", status=1)["error"]
 assert document("call", "call", agent, "kinds", '{"text": "ABC"}', status=1)["accepted"] is None
 lines("test", "test", agent)
-for form, part in {
-    "chat-completions": lambda it: it["function"]["parameters"], "responses": lambda it: it["parameters"],
-    "anthropic": lambda it: it["input_schema"], "json-schema": lambda it: it,
-}.items():
-    oracle.check_arguments_schema(part(json.loads(haft("describe", agent, "kinds", "--as", form))))
-
 # Turns.
 parked = lines("event", "run", agent, "Look.", *store, "--gates", "park", status=4)
 turn = parked[0]["turn"]
