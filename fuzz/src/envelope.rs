@@ -1,19 +1,26 @@
 //! Envelopes around content.
 
-use haft_core::call::{CallId, RecordId};
+use std::num::NonZeroU32;
+
+use haft_core::RawArgs;
+use haft_core::call::ToolCall;
+use haft_core::clock::Timestamp;
 use haft_core::media::{Media, MediaFile, MediaId, MediaKind, MediaStashEntry};
+use haft_core::record::{Identity, Memory, Message, MessageRole, Thought};
 use haft_core::trust::{
-    EnvelopeKey, HandlePart, MediaFallbackPart, MemoryPart, MessagePart, PartOrigin, PeerPart,
-    PromptRenderer, PromptText, ThoughtPart, ToolResultPart, TrustLabel, TrustTier,
+    EnvelopeKey, ModalityHazard, PartOrigin, PromptRenderer, PromptText, TrustTier,
 };
 
 /// No content closes its envelope or opens another, wherever it stands, and rendering twice gives
 /// the same text.
 ///
-/// The text is used as a body, a name, an id, a source and a type at once, and with the tags of the
+/// The text is used as a body, a name, a source and a type at once, and with the tags of the
 /// envelope that it would be in put before and behind it.
 pub fn envelope(data: &[u8]) {
     let Ok(text) = str::from_utf8(data) else { return };
+    if text.is_empty() {
+        return;
+    }
     let renderer = PromptRenderer::new(EnvelopeKey::from_bytes([1; 32]));
     for render in PARTS {
         let rendered = render(&renderer, text);
@@ -22,36 +29,47 @@ pub fn envelope(data: &[u8]) {
         let inner = format!("{rendered}{text}{rendered}");
         check_envelope(&render(&renderer, &inner));
     }
-    let bare = renderer.message(&MessagePart::new(text, text));
+    let bare = renderer.spoken_text(text);
     assert_eq!(reserved_tags(bare.as_str()), 0, "a tag stands in a message:\n{bare}");
 }
 
 type Render = fn(&PromptRenderer, &str) -> PromptText;
 
 /// Every sort of part that is one envelope.
-const PARTS: [Render; 7] = [
-    |it, text| it.tool_result(&ToolResultPart::new(text, call(), TrustLabel::UNTRUSTED, text)),
+const PARTS: [Render; 8] = [
+    |it, text| it.tool_result(&call(text), 0, text),
+    |it, text| it.tool_error(&call(text), text),
+    |it, text| it.summary(text, TrustTier::UNTRUSTED),
     |it, text| {
-        let label = TrustLabel::declared(TrustTier::FirstParty);
-        it.tool_result(&ToolResultPart::new(text, call(), label, text))
+        let memory = Memory::builder("m", text, AT).confidence(0.5).importance(0.5);
+        it.memories([&memory.source(text).build().unwrap()])
     },
-    |it, text| it.handle(&HandlePart::new(PartOrigin::Retrieved(text), text, text)),
+    |it, text| it.named_message(&message(MessageRole::User, text)),
+    |it, text| it.named_message(&message(MessageRole::Assistant, text)),
     |it, text| {
-        it.memories(&[MemoryPart::new(text, TrustLabel::UNTRUSTED, text).source(text).kind(text)])
+        let thought = Thought::builder("t", AT).identity(Identity::named(text).unwrap());
+        it.own_thought(&thought.content(text).build().unwrap())
     },
-    |it, text| it.peer(&PeerPart::new(text, text, text)),
-    |it, text| it.thought(&ThoughtPart::own(text, text, text)),
     |it, text| {
         let file = MediaFile::new(text, text, "");
-        let media = Media::user_attachment(MediaKind::Image, file)
+        let (tier, hazard) = (TrustTier::FirstParty, ModalityHazard::Inert);
+        let media = Media::new(MediaKind::Image, tier, hazard, file).unwrap();
+        let media = media
             .with_id(MediaId::new(text))
             .with_entry("text:caption", MediaStashEntry::new(text, TrustTier::FirstParty));
-        it.media_fallback(&MediaFallbackPart::new(PartOrigin::Message(text), 0, &media))
+        it.media_fallback(PartOrigin::Call(&call(text)), 0, &media, Media::TEXT_KEYS)
     },
 ];
 
-fn call() -> RecordId {
-    RecordId::first(CallId::of_text("fetch", "https://example.com/"))
+const AT: Timestamp = Timestamp::EPOCH;
+
+fn call(tool: &str) -> ToolCall {
+    ToolCall::requested(tool, RawArgs::text("{}"), NonZeroU32::MIN, AT)
+}
+
+fn message(role: MessageRole, text: &str) -> Message {
+    let message = Message::builder("m", role, AT).identity(Identity::named(text).unwrap());
+    message.content(text).build().unwrap()
 }
 
 /// The text is one envelope: it opens with the tag that closes it, and there is no other tag.

@@ -13,7 +13,6 @@ use crate::gate::GrantId;
 use crate::id::ToolName;
 use crate::schema::args::Args;
 use crate::store::TurnId;
-use crate::trust::{TrustLabel, TrustTier};
 
 macro_rules! describe {
     ($($name:ident: $schema:tt;)*) => {$(
@@ -93,23 +92,5 @@ impl JsonSchema for Args {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "description": "The arguments of a call: usually an object." })
-    }
-}
-
-impl JsonSchema for TrustLabel {
-    fn inline_schema() -> bool {
-        TrustTier::inline_schema()
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        TrustTier::schema_name()
-    }
-
-    fn schema_id() -> Cow<'static, str> {
-        TrustTier::schema_id()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        TrustTier::json_schema(generator)
     }
 }

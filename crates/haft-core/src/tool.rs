@@ -266,6 +266,14 @@ impl Tool {
         self.0.flags.trusted
     }
 
+    /// The tier of its own text: first-party if the tool is trusted, else [`TrustTier::UNTRUSTED`]. It is taken when the
+    /// call runs and stays with the record, so that a later tool of the same name cannot change it. It is a ceiling: text that
+    /// the tool knows to come from elsewhere goes below it by [`TrustTier::floor`].
+    #[must_use]
+    pub fn text_tier(&self) -> TrustTier {
+        if self.is_trusted() { TrustTier::FirstParty } else { TrustTier::UNTRUSTED }
+    }
+
     /// What a merge does when the name is taken.
     #[must_use]
     pub fn on_collision(&self) -> OnCollision {

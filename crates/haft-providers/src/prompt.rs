@@ -5,11 +5,11 @@
 //! the beginning is the same from one request to the next, which is what the prompt caches of providers rely on.
 //!
 //! ```
-//! use haft_core::trust::{EnvelopeKey, MessagePart, PromptRenderer};
+//! use haft_core::trust::{EnvelopeKey, PromptRenderer};
 //! use haft_providers::prompt::{ContentPart, Prompt, PromptEntry, UserEntry};
 //!
 //! let renderer = PromptRenderer::new(EnvelopeKey::from_bytes([7; 32]));
-//! let text = renderer.message(&MessagePart::new("m-1", "What is the weather?"));
+//! let text = renderer.spoken_text("What is the weather?");
 //! let mut prompt = Prompt::default();
 //! prompt.timeline.push(PromptEntry::User(UserEntry::new(vec![ContentPart::Text(text)])));
 //! assert_eq!(prompt.timeline.len(), 1);

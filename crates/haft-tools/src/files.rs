@@ -21,7 +21,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use haft_core::tool::{InvalidTool, Tool, ToolBuilder};
-use haft_core::trust::{TrustLabel, TrustTier};
+use haft_core::trust::TrustTier;
 
 use self::root_dir::RootDir;
 use crate::readers::FileError;
@@ -106,8 +106,8 @@ impl FilesOptions {
         Ok(self)
     }
 
-    fn label(&self) -> TrustLabel {
-        TrustLabel::declared(self.tier)
+    fn label(&self) -> TrustTier {
+        self.tier
     }
 
     /// Starts a tool that only reads. Its results can be as trusted as the files; the label of each result says how

@@ -2,11 +2,11 @@
 
 use haft_core::artifact::{ArtifactDraft, ArtifactKind};
 use haft_core::tool::{ToolFailure, ToolOutput};
-use haft_core::trust::TrustLabel;
+use haft_core::trust::TrustTier;
 use serde::Serialize;
 
 /// Text of a kind: inline if it is short, otherwise an artifact.
-pub(crate) fn text_output(text: String, kind: ArtifactKind, label: TrustLabel) -> ToolOutput {
+pub(crate) fn text_output(text: String, kind: ArtifactKind, label: TrustTier) -> ToolOutput {
     if text.len() < MAX_INLINE_BYTES {
         return ToolOutput::Answer { text, label };
     }
@@ -16,7 +16,7 @@ pub(crate) fn text_output(text: String, kind: ArtifactKind, label: TrustLabel) -
 /// A value as JSON.
 pub(crate) fn json_output(
     value: &impl Serialize,
-    label: TrustLabel,
+    label: TrustTier,
 ) -> Result<ToolOutput, ToolFailure> {
     Ok(text_output(serde_json::to_string(value)?, ArtifactKind::JSON, label))
 }

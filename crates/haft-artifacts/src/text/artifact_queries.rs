@@ -18,13 +18,13 @@ use super::{GrepOptions, TextError, TextPage, TextView};
 /// use haft_artifacts::text::TextQueries as _;
 /// use haft_core::artifact::{ArtifactKind, SpooledArtifact};
 /// use haft_core::spool::SpoolStore;
-/// use haft_core::trust::TrustLabel;
+/// use haft_core::trust::TrustTier;
 /// use haft_stores::MemorySpoolStore;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let reader = MemorySpoolStore::new().write("k".into(), "one\ntwo\nthree".into()).await?;
-/// let log = SpooledArtifact::new(ArtifactKind::TEXT, reader, TrustLabel::UNTRUSTED);
+/// let log = SpooledArtifact::new(ArtifactKind::TEXT, reader, TrustTier::UNTRUSTED);
 /// assert_eq!(log.head(2).await?.text(), "one\ntwo");
 /// assert_eq!(log.tail(1).await?.text(), "three");
 /// assert_eq!(log.grep("^t").await?.text(), "two\nthree");

@@ -14,7 +14,7 @@ use crate::spool::{
     ComparedReader, ContentDigest, ContentState, LostReader, ReaderDescriptor, SpoolError,
     SpoolKey, SpoolPayload, SpoolReader, Verification, VerifiedReader,
 };
-use crate::trust::TrustLabel;
+use crate::tier::TrustTier;
 
 /// A result that is stored outside the prompt and that the model queries by a handle.
 ///
@@ -23,7 +23,7 @@ use crate::trust::TrustLabel;
 #[derive(Clone)]
 pub struct SpooledArtifact {
     shared: Arc<Shared>,
-    label: TrustLabel,
+    label: TrustTier,
 }
 
 struct Shared {
@@ -48,7 +48,7 @@ enum Integrity {
 impl SpooledArtifact {
     /// Stored content of a kind, with the trust of where it comes from.
     #[must_use]
-    pub fn new(kind: ArtifactKind, reader: Arc<dyn SpoolReader>, label: TrustLabel) -> Self {
+    pub fn new(kind: ArtifactKind, reader: Arc<dyn SpoolReader>, label: TrustTier) -> Self {
         Self::with_digest(kind, reader, label, None)
     }
 
@@ -57,7 +57,7 @@ impl SpooledArtifact {
     pub(crate) fn with_digest(
         kind: ArtifactKind,
         reader: Arc<dyn SpoolReader>,
-        label: TrustLabel,
+        label: TrustTier,
         digest: Option<ContentDigest>,
     ) -> Self {
         let state = if digest.is_some() { ContentState::Verified } else { ContentState::NoDigest };
@@ -66,7 +66,7 @@ impl SpooledArtifact {
 
     fn with_integrity(
         (kind, reader): (ArtifactKind, Arc<dyn SpoolReader>),
-        label: TrustLabel,
+        label: TrustTier,
         digest: Option<ContentDigest>,
         integrity: Integrity,
     ) -> Self {
@@ -161,13 +161,13 @@ impl SpooledArtifact {
 
     /// How much it may be trusted.
     #[must_use]
-    pub const fn label(&self) -> TrustLabel {
+    pub const fn label(&self) -> TrustTier {
         self.label
     }
 
     /// The same content, trusted no more than `ceiling` allows.
     #[must_use]
-    pub fn floor(&self, ceiling: TrustLabel) -> Self {
+    pub fn floor(&self, ceiling: TrustTier) -> Self {
         Self { shared: Arc::clone(&self.shared), label: self.label.floor(ceiling) }
     }
 
@@ -231,7 +231,7 @@ impl fmt::Debug for SpooledArtifact {
 #[serde(deny_unknown_fields)]
 pub struct ArtifactRecord {
     kind: ArtifactKind,
-    label: TrustLabel,
+    label: TrustTier,
     reader: ReaderDescriptor,
     /// The digest of the content. Content that a program gave by a reader of its own has none, and is not checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -302,7 +302,7 @@ pub struct ArtifactDraft {
     pub(crate) kind: ArtifactKind,
     pub(crate) content: DraftContent,
     /// The most that the content may be trusted; `None` for the tool's own label.
-    pub(crate) label: Option<TrustLabel>,
+    pub(crate) label: Option<TrustTier>,
 }
 
 #[derive(Debug)]
@@ -321,7 +321,7 @@ impl ArtifactDraft {
     /// Declares that the content comes from another source. It is then trusted no more than this label, and no more
     /// than the tool.
     #[must_use]
-    pub fn with_label(mut self, label: TrustLabel) -> Self {
+    pub fn with_label(mut self, label: TrustTier) -> Self {
         self.label = Some(self.label.map_or(label, |known| known.floor(label)));
         self
     }

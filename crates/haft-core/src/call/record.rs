@@ -17,7 +17,7 @@ use crate::media::Media;
 use crate::record::{InvalidRecord, ProviderPayload, RecordFault, RecordFaults};
 use crate::schema::Change;
 use crate::schema::args::{Args, RawArgs};
-use crate::trust::TrustLabel;
+use crate::tier::TrustTier;
 
 /// The record of one call of a tool.
 ///
@@ -56,7 +56,7 @@ pub struct ToolCall {
     /// Why it failed, in the words that the model sees.
     pub error: Option<CallError>,
     pub(crate) cause: Option<Box<str>>,
-    pub(crate) label: TrustLabel,
+    pub(crate) label: TrustTier,
     /// Whether the tool was a query on artifacts, whose results are never queried themselves.
     pub from_artifact_tool: bool,
     /// Whether an artifact is shown to the model in full instead of as a handle.
@@ -220,7 +220,7 @@ impl ToolCall {
             results: None,
             error: None,
             cause: None,
-            label: TrustLabel::UNTRUSTED,
+            label: TrustTier::UNTRUSTED,
             from_artifact_tool: false,
             inline: false,
             iteration: 0,
@@ -356,7 +356,7 @@ impl ToolCall {
 
     /// The record in any state, however it got there.
     #[cfg(test)]
-    pub(crate) fn in_state(mut self, state: CallState, label: TrustLabel, at: Timestamp) -> Self {
+    pub(crate) fn in_state(mut self, state: CallState, label: TrustTier, at: Timestamp) -> Self {
         (self.state, self.label, self.updated_at) = (state, label, at);
         self.completed_at = Some(at).filter(|_| state.is_final());
         self
@@ -369,7 +369,7 @@ impl ToolCall {
             return self;
         }
         self.state = state;
-        self.label = TrustLabel::UNTRUSTED;
+        self.label = TrustTier::UNTRUSTED;
         (self.results, self.error, self.cause) = (None, Some(error), None);
         (self.updated_at, self.completed_at) = (at, Some(at));
         self
@@ -404,7 +404,7 @@ impl ToolCall {
 
     fn end_without_result(mut self, state: CallState, error: CallError) -> Self {
         self.state = state;
-        self.label = TrustLabel::UNTRUSTED;
+        self.label = TrustTier::UNTRUSTED;
         self.results = None;
         self.error = Some(error);
         self
@@ -458,7 +458,7 @@ impl ToolCall {
     /// How much the call's own text may be trusted, fixed when it ran: registering another tool under the name later
     /// changes nothing. Errors are never trusted, and media have labels of their own.
     #[must_use]
-    pub const fn label(&self) -> TrustLabel {
+    pub const fn label(&self) -> TrustTier {
         self.label
     }
 

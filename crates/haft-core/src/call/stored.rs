@@ -24,7 +24,7 @@ use crate::record::{
 use crate::schema::Change;
 use crate::schema::args::{Args, RawArgs};
 use crate::store::RowKind;
-use crate::trust::TrustLabel;
+use crate::tier::TrustTier;
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -51,7 +51,7 @@ struct StoredCall<'a> {
     /// For the operator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     cause: Option<Cow<'a, str>>,
-    label: TrustLabel,
+    label: TrustTier,
     from_artifact_tool: bool,
     inline: bool,
     iteration: u32,

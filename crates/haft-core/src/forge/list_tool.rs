@@ -8,7 +8,7 @@ use crate::tool::context::DispatchContext;
 use crate::tool::{
     ArtifactSet, InvalidTool, LiveArtifact, OnCollision, Tool, ToolEffect, ToolOutput,
 };
-use crate::trust::TrustLabel;
+use crate::trust::TrustTier;
 
 /// The name of the tool that lists the artifacts.
 const NAME: &str = "artifact_list";
@@ -51,7 +51,7 @@ fn list_artifacts(args: &Args, ctx: &DispatchContext, budget: Budget) -> ToolOut
         text.push_str(&format!("[{} more; go on with skip {shown}]", live.len() - shown));
     }
     // The arguments of calls may quote text from anywhere.
-    ToolOutput::Answer { text: text.trim_end().to_owned(), label: TrustLabel::UNTRUSTED }
+    ToolOutput::Answer { text: text.trim_end().to_owned(), label: TrustTier::UNTRUSTED }
 }
 
 /// One artifact in a line.

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::clock::Timestamp;
 use crate::store::RowKind;
-use crate::trust::TrustLabel;
+use crate::tier::TrustTier;
 
 /// Something that is remembered from earlier turns, with its confidence and importance.
 ///
@@ -33,7 +33,7 @@ pub struct Memory {
     content: Text,
     confidence: f64,
     importance: f64,
-    trust: TrustLabel,
+    trust: TrustTier,
     source: Option<Arc<str>>,
     created_at: Timestamp,
     updated_at: Timestamp,
@@ -113,7 +113,7 @@ impl Memory {
 
     /// How much it may be trusted: the label of the content that it was made from.
     #[must_use]
-    pub const fn trust(&self) -> TrustLabel {
+    pub const fn trust(&self) -> TrustTier {
         self.trust
     }
 
@@ -144,9 +144,9 @@ pub struct MemoryBuilder {
     content: Text,
     confidence: Option<f64>,
     importance: Option<f64>,
-    trust: Option<TrustLabel>,
+    trust: Option<TrustTier>,
     /// What an earlier version was trusted.
-    ceiling: Option<TrustLabel>,
+    ceiling: Option<TrustTier>,
     source: Option<Arc<str>>,
     created_at: Timestamp,
     updated_at: Timestamp,
@@ -172,7 +172,7 @@ impl MemoryBuilder {
     }
 
     /// How much it may be trusted: the label of the content that it was made from. The default is untrusted.
-    pub fn trust(mut self, label: TrustLabel) -> Self {
+    pub fn trust(mut self, label: TrustTier) -> Self {
         self.trust = Some(label);
         self
     }
@@ -216,7 +216,7 @@ impl MemoryBuilder {
         if let Some(source) = &self.source {
             faults.check_not_empty("source", source);
         }
-        let trust = self.trust.unwrap_or(TrustLabel::UNTRUSTED);
+        let trust = self.trust.unwrap_or(TrustTier::UNTRUSTED);
         match (id, self.confidence, self.importance) {
             (Some(id), Some(confidence), Some(importance)) if faults.is_empty() => Ok(Memory {
                 id,
@@ -240,7 +240,7 @@ struct StoredMemory<'a> {
     content: Cow<'a, str>,
     confidence: f64,
     importance: f64,
-    trust: TrustLabel,
+    trust: TrustTier,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     source: Option<Arc<str>>,
     created_at: Timestamp,

@@ -14,7 +14,7 @@ use crate::artifact::{ArtifactKind, ArtifactRecord, SpooledArtifact};
 use crate::clock::Timestamp;
 use crate::spool::SpoolReader;
 use crate::store::RowKind;
-use crate::trust::{TrustLabel, TrustTier};
+use crate::tier::TrustTier;
 
 /// Something that was retrieved as material for the answer. Its origin must be stated.
 ///
@@ -114,7 +114,7 @@ impl Retrievable {
     #[must_use]
     pub fn spooled(&self, reader: Arc<dyn SpoolReader>) -> Self {
         let kind = self.artifact_kind.clone().unwrap_or_default();
-        let artifact = SpooledArtifact::new(kind, reader, self.label());
+        let artifact = SpooledArtifact::new(kind, reader, self.trust_tier);
         Self { content: RetrievableContent::Artifact(artifact), ..self.clone() }
     }
 
@@ -134,12 +134,6 @@ impl Retrievable {
     #[must_use]
     pub const fn trust_tier(&self) -> TrustTier {
         self.trust_tier
-    }
-
-    /// How much it may be trusted.
-    #[must_use]
-    pub const fn label(&self) -> TrustLabel {
-        TrustLabel::declared(self.trust_tier)
     }
 
     /// Where it was found.
@@ -305,8 +299,8 @@ impl RetrievableBuilder {
         };
         let (content, trust_tier) = match self.content {
             RetrievableContent::Artifact(artifact) => {
-                let tier = self.trust_tier.floor(artifact.label().tier());
-                (artifact.floor(TrustLabel::declared(tier)).into(), tier)
+                let tier = self.trust_tier.floor(artifact.label());
+                (artifact.floor(tier).into(), tier)
             }
             text @ RetrievableContent::Text(_) => (text, self.trust_tier),
         };

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::clock::Timestamp;
 use crate::store::RowKind;
-use crate::trust::TrustLabel;
+use crate::tier::TrustTier;
 
 /// Reasoning of the agent: text, a payload that only its vendor understands, or both.
 ///
@@ -37,7 +37,7 @@ pub struct Thought {
     content: Text,
     identity: Identity,
     replay: ProviderPayload,
-    trust: TrustLabel,
+    trust: TrustTier,
     created_at: Timestamp,
     updated_at: Timestamp,
 }
@@ -132,7 +132,7 @@ impl Thought {
 
     /// How much it may be trusted: the label of the content that it is about.
     #[must_use]
-    pub const fn trust(&self) -> TrustLabel {
+    pub const fn trust(&self) -> TrustTier {
         self.trust
     }
 
@@ -158,9 +158,9 @@ pub struct ThoughtBuilder {
     identity: Option<Identity>,
     payload: Option<Value>,
     replay_compatibility: Option<Arc<str>>,
-    trust: Option<TrustLabel>,
+    trust: Option<TrustTier>,
     /// What an earlier version was trusted.
-    ceiling: Option<TrustLabel>,
+    ceiling: Option<TrustTier>,
     created_at: Timestamp,
     updated_at: Timestamp,
 }
@@ -191,7 +191,7 @@ impl ThoughtBuilder {
     }
 
     /// How much it may be trusted: the label of the content that it is about. The default is untrusted.
-    pub fn trust(mut self, label: TrustLabel) -> Self {
+    pub fn trust(mut self, label: TrustTier) -> Self {
         self.trust = Some(label);
         self
     }
@@ -217,7 +217,7 @@ impl ThoughtBuilder {
         let (Some(id), true) = (id, faults.is_empty()) else {
             return Err(faults.of("thought", codes::INVALID_INITIAL_THOUGHT_VALUE));
         };
-        let trust = self.trust.unwrap_or(TrustLabel::UNTRUSTED);
+        let trust = self.trust.unwrap_or(TrustTier::UNTRUSTED);
         Ok(Thought {
             id,
             content: self.content,
@@ -240,7 +240,7 @@ struct StoredThought<'a> {
     payload: Option<Cow<'a, Value>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     replay_compatibility: Option<Cow<'a, str>>,
-    trust: TrustLabel,
+    trust: TrustTier,
     created_at: Timestamp,
     updated_at: Timestamp,
 }

@@ -6,9 +6,9 @@ use crate::call::{CallError, CallState, ToolCall};
 use crate::error::{Coded as _, codes};
 use crate::failure::ToolFailure;
 use crate::id::RecordId;
-use crate::trust::{TrustLabel, TrustTier};
+use crate::tier::TrustTier;
 
-use super::{Invocation, Tool, ToolEffect, ToolError, ToolOutput, ToolRole};
+use super::{Invocation, ToolEffect, ToolError, ToolOutput, ToolRole};
 
 impl Invocation {
     /// The record of this call as it was requested, for a call that no turn requested. `occurrence` tells equal calls
@@ -54,7 +54,7 @@ impl Invocation {
         }
     }
 
-    fn result_label(&self) -> TrustLabel {
+    fn result_label(&self) -> TrustTier {
         match &self.outcome {
             // Only a query has another source than the tool; the label of a tool's own text has a ceiling.
             Ok(ToolOutput::Answer { label, .. })
@@ -62,11 +62,9 @@ impl Invocation {
             {
                 *label
             }
-            Ok(ToolOutput::Answer { label, .. }) => {
-                label.floor(TrustLabel::of_tool_text(&self.tool))
-            }
-            Ok(_) => TrustLabel::of_tool_text(&self.tool),
-            Err(_) => TrustLabel::UNTRUSTED,
+            Ok(ToolOutput::Answer { label, .. }) => label.floor(self.tool.text_tier()),
+            Ok(_) => self.tool.text_tier(),
+            Err(_) => TrustTier::UNTRUSTED,
         }
     }
 }
@@ -102,18 +100,5 @@ impl CallError {
     pub(super) fn in_doubt(reason: &str) -> Self {
         let message = format!("{reason}; what it did is not known, do not repeat it blindly");
         Self::new(codes::TOOL_OUTCOME_UNKNOWN, message, false)
-    }
-}
-
-impl TrustLabel {
-    /// The label of a tool's own text: first-party if the tool is trusted, else
-    /// [`TrustLabel::UNTRUSTED`]. Take it when the call runs and keep it with the record, so that a
-    /// later tool of the same name cannot change it.
-    ///
-    /// `trusted` is a ceiling. Text that the tool knows to come from elsewhere goes below it:
-    /// `TrustLabel::of_tool_text(&tool).floor(TrustLabel::declared(tier))`.
-    #[must_use]
-    pub fn of_tool_text(tool: &Tool) -> Self {
-        if tool.is_trusted() { Self::declared(TrustTier::FirstParty) } else { Self::UNTRUSTED }
     }
 }

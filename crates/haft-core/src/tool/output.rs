@@ -7,7 +7,7 @@ use crate::artifact::{ArtifactDraft, SpooledArtifact};
 use crate::byte_stream::ByteStream;
 use crate::failure::ToolFailure;
 use crate::media::Media;
-use crate::trust::TrustLabel;
+use crate::trust::TrustTier;
 
 /// The result of a handler, before anything is wrapped or stored.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub enum ToolOutput {
         /// The text for the model.
         text: String,
         /// How much it may be trusted.
-        label: TrustLabel,
+        label: TrustTier,
     },
 }
 

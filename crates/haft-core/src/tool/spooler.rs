@@ -18,7 +18,7 @@ use crate::failure::{ToolFailure, error_chain};
 use crate::record::Retrievable;
 use crate::spool::{ContentDigest, ContentHasher, SpoolError, SpoolKey, SpoolPayload, SpoolStore};
 use crate::tool::{ByteStream, Invocation, ToolEffect, ToolOutput, ToolRole};
-use crate::trust::TrustLabel;
+use crate::trust::TrustTier;
 
 /// Makes records of finished calls: small text stays in the record, everything else goes to the spool.
 #[derive(Clone)]
@@ -190,7 +190,7 @@ struct CallSpool<'c> {
     spooler: &'c Spooler,
     turn: &'c str,
     id: RecordId,
-    label: TrustLabel,
+    label: TrustTier,
     /// Whether a stream that cannot be stored is read to its end.
     drains: bool,
 }
@@ -257,7 +257,7 @@ impl CallSpool<'_> {
         part: Option<usize>,
         kind: ArtifactKind,
         payload: SpoolPayload,
-        label: TrustLabel,
+        label: TrustTier,
     ) -> Result<SpooledArtifact, SpoolError> {
         let (payload, digest) = PendingDigest::of(payload);
         match self.spooler.options.store.write(self.key(part), payload).await {

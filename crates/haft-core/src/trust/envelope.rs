@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
+use super::TrustTier;
 use super::control_tokens::neutralize_tokens;
 use super::nonce::{EnvelopeKey, Slot};
 use super::prompt::{DeveloperText, INSTRUCTIONS, PromptText, family};
 use super::sanitize::{Clean, attribute};
-use super::{EnvelopeModality, TrustLabel};
 
 /// Renders everything that a model sees. Only it can make a [`PromptText`].
 ///
@@ -36,13 +36,12 @@ impl PromptRenderer {
     /// first character of a token; text of the developer stays as it is.
     ///
     /// ```
-    /// use haft_core::trust::{EnvelopeKey, MessagePart, PromptRenderer};
+    /// use haft_core::trust::{EnvelopeKey, PromptRenderer};
     ///
     /// let renderer = PromptRenderer::new(EnvelopeKey::from_bytes([7; 32]));
-    /// let part = MessagePart::new("m-1", "Hi<|im_end|>");
-    /// assert_eq!(renderer.message(&part).as_str(), "Hi<|im_end|>");
+    /// assert_eq!(renderer.spoken_text("Hi<|im_end|>").as_str(), "Hi<|im_end|>");
     /// let local = renderer.neutralizing_control_tokens();
-    /// assert_eq!(local.message(&part).as_str(), "Hi< |im_end|>");
+    /// assert_eq!(local.spoken_text("Hi<|im_end|>").as_str(), "Hi< |im_end|>");
     /// ```
     #[must_use]
     pub fn neutralizing_control_tokens(self) -> Self {
@@ -159,8 +158,8 @@ impl PromptRenderer {
 }
 
 /// The family of a part that has no family of its own.
-pub(super) const fn family_of(label: TrustLabel) -> &'static str {
-    if label.is_trusted() { family::TRUSTED } else { family::UNTRUSTED }
+pub(super) const fn family_of(tier: TrustTier) -> &'static str {
+    if tier.is_trusted() { family::TRUSTED } else { family::UNTRUSTED }
 }
 
 /// An element without attributes around a body that has been cleaned.
@@ -223,15 +222,9 @@ impl<'a> Attributes<'a> {
         }
     }
 
-    pub(super) fn shown(mut self, name: &'static str, value: Option<impl ToString>) -> Self {
-        if let Some(value) = value {
-            let value = attribute(&value.to_string()).into_owned();
-            self.values.push((name, Cow::Owned(value)));
-        }
+    pub(super) fn shown(mut self, name: &'static str, value: impl ToString) -> Self {
+        let value = attribute(&value.to_string()).into_owned();
+        self.values.push((name, Cow::Owned(value)));
         self
-    }
-
-    pub(super) fn modality(self, modality: Option<EnvelopeModality>) -> Self {
-        self.optional("modality", modality.map(EnvelopeModality::as_str))
     }
 }

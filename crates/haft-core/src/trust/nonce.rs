@@ -27,18 +27,18 @@ const FINGERPRINT_BYTES: usize = 8;
 /// envelopes, so keep them out of prompts and logs. Only the hash states that they lead to are held here, and nothing prints those.
 ///
 /// ```
-/// use haft_core::trust::{EnvelopeScope, EnvelopeSecret, MessagePart, PromptRenderer};
+/// use haft_core::record::Message;
+/// use haft_core::trust::{EnvelopeScope, EnvelopeSecret, PromptRenderer};
 ///
 /// let secret = EnvelopeSecret::from_bytes([42; 32]);
-/// let render = |scope| {
-///     let renderer = PromptRenderer::new(secret.derive_key(scope));
-///     renderer.message(&MessagePart::from_user("m-1", "Ada", "Hello!"))
-/// };
+/// let hello = Message::user("Hello!")?;
+/// let render = |scope| PromptRenderer::new(secret.derive_key(scope)).named_message(&hello);
 /// let first = render(EnvelopeScope::Conversation("support-7"));
 /// assert_eq!(render(EnvelopeScope::Conversation("support-7")), first);
 /// assert_ne!(render(EnvelopeScope::Conversation("support-8")), first);
 /// assert_ne!(render(EnvelopeScope::Turn("support-7")), first);
 /// assert_eq!(format!("{secret:?}"), "EnvelopeSecret(…)");
+/// # Ok::<(), haft_core::record::InvalidRecord>(())
 /// ```
 #[derive(Clone)]
 pub struct EnvelopeSecret(MacKey);

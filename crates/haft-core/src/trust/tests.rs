@@ -8,13 +8,64 @@ mod render;
 mod sanitize;
 mod scanner;
 
-use super::{EnvelopeKey, PromptRenderer};
-use crate::id::{CallId, RecordId};
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::{EnvelopeKey, PromptRenderer, TrustTier};
+use crate::BoxFuture;
+use crate::artifact::{ArtifactKind, SpooledArtifact};
+use crate::call::{ToolCall, ToolResults};
+use crate::clock::Timestamp;
+use crate::record::{Identity, Message, MessageRole, Thought};
+use crate::schema::args::RawArgs;
+use crate::spool::{LineIndex, SpoolError, SpoolReader};
+
+const AT: Timestamp = Timestamp::EPOCH;
 
 fn renderer() -> PromptRenderer {
     PromptRenderer::new(EnvelopeKey::from_bytes([7; 32]))
 }
 
-fn call() -> RecordId {
-    RecordId::first(CallId::of_text("fetch", "https://example.com/"))
+/// A call of a tool that returned this text, with this tier.
+fn call(tool: &str, tier: TrustTier, text: &str) -> ToolCall {
+    let args = RawArgs::text(r#"{"url":"https://example.com/"}"#);
+    let mut call = ToolCall::requested(tool, args, NonZeroU32::MIN, AT);
+    call.results = Some(ToolResults::Text(text.to_owned()));
+    call.label = tier;
+    call
+}
+
+/// A message of this role, by an author of this name.
+fn message(role: MessageRole, name: &str, text: &str) -> Message {
+    let message = Message::builder("1", role, AT).identity(Identity::named(name).unwrap());
+    message.content(text).build().unwrap()
+}
+
+fn thought(name: &str, text: &str) -> Thought {
+    let thought = Thought::builder("1", AT).identity(Identity::named(name).unwrap());
+    thought.content(text).build().unwrap()
+}
+
+/// Content of this length, which nobody reads.
+fn artifact(kind: &ArtifactKind, byte_length: u64) -> SpooledArtifact {
+    SpooledArtifact::new(kind.clone(), Arc::new(Sized(byte_length)), TrustTier::UNTRUSTED)
+}
+
+#[derive(Debug)]
+struct Sized(u64);
+
+impl SpoolReader for Sized {
+    fn byte_length(&self) -> u64 {
+        self.0
+    }
+
+    fn read_at(&self, _: u64, _: usize) -> BoxFuture<'_, Result<Bytes, SpoolError>> {
+        Box::pin(std::future::pending())
+    }
+
+    fn index(&self) -> BoxFuture<'_, Result<Arc<LineIndex>, SpoolError>> {
+        Box::pin(std::future::pending())
+    }
 }

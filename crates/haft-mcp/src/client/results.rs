@@ -6,7 +6,7 @@ use haft_core::artifact::{ArtifactDraft, ArtifactKind};
 use haft_core::media::{Media, MediaFile, MediaKind, MediaStashEntry};
 use haft_core::spool::{SpoolError, SpoolPayload, SpoolReader};
 use haft_core::tool::{ToolFailure, ToolOutput};
-use haft_core::trust::{TrustLabel, TrustTier};
+use haft_core::trust::TrustTier;
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use serde_json::Value;
 
@@ -92,7 +92,7 @@ impl ResultReader<'_> {
             PieceContent::Bytes(bytes) => SpoolPayload::Bytes(bytes.into()),
             PieceContent::Stored(part) => SpoolPayload::Stream(part.into_stream()),
         };
-        Some(ArtifactDraft::new(kind, payload).with_label(TrustLabel::declared(self.tier)))
+        Some(ArtifactDraft::new(kind, payload).with_label(self.tier))
     }
 
     /// A result with media. Its texts become documents, because the output of a tool is one or the other.

@@ -13,7 +13,7 @@ use haft_core::artifact::{ArtifactKind, ArtifactRecord, SpooledArtifact};
 use haft_core::clock::{Clock, Timestamp};
 use haft_core::record::RecordLoader;
 use haft_core::spool::{SpoolError, SpoolKey, SpoolReader, SpoolStore};
-use haft_core::trust::TrustLabel;
+use haft_core::trust::TrustTier;
 use serde::{Deserialize, Serialize};
 
 /// How the keys of entries begin.
@@ -97,7 +97,7 @@ impl Catalog {
     ) -> Result<(String, SpooledArtifact), SpoolError> {
         let handle = new_handle()?;
         let bytes = reader.byte_length();
-        let artifact = SpooledArtifact::new(kind, reader, TrustLabel::UNTRUSTED);
+        let artifact = SpooledArtifact::new(kind, reader, TrustTier::UNTRUSTED);
         let failed = |reason: String| SpoolError::io(&key, "describe", io::Error::other(reason));
         let record = artifact.to_record().map_err(|error| failed(error.to_string()))?;
         let tool = crate::answer_limits::start_of(tool, 256).to_owned();

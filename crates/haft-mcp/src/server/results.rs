@@ -118,7 +118,7 @@ pub(super) const ARTIFACT_URI: &str = "haft://artifact/";
 /// What clients may know about a call: its content key, and how much its result may be trusted.
 fn metadata(call: &ToolCall) -> MetaObject {
     let mut meta = MetaObject::new();
-    let tier = match call.label().tier() {
+    let tier = match call.label() {
         TrustTier::FirstParty => "first-party",
         TrustTier::ThirdPartyPrivate => "third-party-private",
         TrustTier::ThirdPartyPublic => "third-party-public",

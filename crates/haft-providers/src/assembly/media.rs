@@ -7,8 +7,7 @@ use std::sync::Arc;
 use futures_core::Stream as _;
 use haft_core::media::{Media, MediaError, MediaId};
 use haft_core::trust::{
-    DeveloperText, MediaFallbackPart, PartOrigin, PromptText, sanitized_file_name,
-    sanitized_mime_type,
+    DeveloperText, PartOrigin, PromptText, sanitized_file_name, sanitized_mime_type,
 };
 
 use super::{AssembleError, Funnel, UnsupportedMedia};
@@ -44,8 +43,7 @@ impl Funnel<'_> {
             }
             let native = self.encode_native(origin, part, media).await?;
             // Another part than the media item itself, so that no two envelopes share a name.
-            let stub = MediaFallbackPart::new(origin, u32::MAX - part, media).keys(&[]);
-            let stub = self.renderer.media_fallback(&stub);
+            let stub = self.renderer.media_fallback(origin, u32::MAX - part, media, &[]);
             return Ok(MediaPlacement::Below(
                 PromptText::blocks([stub, self.developer_text(BELOW)]),
                 native,
@@ -108,8 +106,7 @@ impl Funnel<'_> {
             let message = format!("no text stands for `{name}`; only its file is described");
             notes.push(RequestNote::new(NoteTopic::MediaWithoutText, message));
         }
-        let fallback = MediaFallbackPart::new(origin, part, media).keys(&keys);
-        Ok(ContentPart::Text(self.renderer.media_fallback(&fallback)))
+        Ok(ContentPart::Text(self.renderer.media_fallback(origin, part, media, &keys)))
     }
 }
 

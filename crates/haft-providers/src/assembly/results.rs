@@ -7,7 +7,7 @@ use haft_core::call::{CallState, ToolCall, ToolResults};
 use haft_core::media::Media;
 use haft_core::spool::SpoolError;
 use haft_core::tool::{BlockTool, Tool, ToolRole};
-use haft_core::trust::{HandlePart, PartOrigin, ToolResultPart, TrustLabel};
+use haft_core::trust::{ArtifactHandle, PartOrigin};
 
 use super::media::MediaPlacement;
 use super::render_cache::QueryDefinitions;
@@ -75,12 +75,12 @@ impl Funnel<'_> {
     ) -> Result<ShownResult, AssembleError> {
         let mut shown = ShownResult::default();
         if self.omits_result(call) {
-            shown.content.push(self.result_text(call, TrustLabel::UNTRUSTED, 0, OMITTED_RESULT));
+            shown.content.push(ContentPart::Text(self.renderer.tool_note(call, 0, OMITTED_RESULT)));
             return Ok(shown);
         }
         match &call.results {
             Some(ToolResults::Text(text)) => {
-                shown.content.push(self.result_text(call, call.label(), 0, text));
+                shown.content.push(ContentPart::Text(self.renderer.tool_result(call, 0, text)));
             }
             Some(ToolResults::Artifacts(all)) => {
                 self.show_artifacts(call, (all, handles), &mut shown, notes).await?;
@@ -95,12 +95,12 @@ impl Funnel<'_> {
                 "The person who approved this call changed its arguments to {}",
                 edited.to_text()
             );
-            shown.content.push(self.result_text(call, TrustLabel::UNTRUSTED, part, &text));
+            shown.content.push(ContentPart::Text(self.renderer.tool_note(call, part, &text)));
         }
         if shown.content.is_empty() {
             shown.is_error = true;
-            let part = ToolResultPart::error(call.tool(), call.id(), error_message(call, notes));
-            shown.content.push(ContentPart::Text(self.renderer.tool_result(&part)));
+            let text = self.renderer.tool_error(call, error_message(call, notes));
+            shown.content.push(ContentPart::Text(text));
         }
         Ok(shown)
     }
@@ -125,7 +125,7 @@ impl Funnel<'_> {
                 }
                 None => {
                     let text = read_inline_text(artifact, call.tool(), notes).await?;
-                    self.result_text(call, artifact.label(), part, &text)
+                    ContentPart::Text(self.renderer.tool_result(call, part, &text))
                 }
             });
         }
@@ -141,7 +141,7 @@ impl Funnel<'_> {
         notes: &mut Vec<RequestNote>,
     ) -> Result<(), AssembleError> {
         shown.may_change = true;
-        let origin = PartOrigin::Call { tool: call.tool(), id: call.id() };
+        let origin = PartOrigin::Call(call);
         for (part, media) in (0..).zip(all) {
             let placement =
                 self.place_media((origin, part), media, MediaPosition::ToolResult, notes);
@@ -156,35 +156,16 @@ impl Funnel<'_> {
         Ok(())
     }
 
-    fn result_text(
-        &self,
-        call: &ToolCall,
-        label: TrustLabel,
-        part: u32,
-        text: &str,
-    ) -> ContentPart {
-        let result = ToolResultPart::new(call.tool(), call.id(), label, text).part(part);
-        ContentPart::Text(self.renderer.tool_result(&result))
-    }
-
     fn handle_text(
         &self,
         call: &ToolCall,
         (part, handle): (u32, &str),
         artifact: &SpooledArtifact,
-        lines: Option<u64>,
+        line_count: Option<u64>,
     ) -> ContentPart {
-        let origin = PartOrigin::Call { tool: call.tool(), id: call.id() };
-        let tools = self.queries.for_handle(handle, artifact.kind());
-        let shown = HandlePart::new(origin, handle, artifact.kind().as_str())
-            .part(part)
-            .byte_length(artifact.reader().byte_length())
-            .tools(&tools);
-        let shown = match lines {
-            Some(lines) => shown.line_count(lines),
-            None => shown,
-        };
-        ContentPart::Text(self.renderer.handle(&shown))
+        let tools = &self.queries.for_handle(handle, artifact.kind());
+        let shown = ArtifactHandle { handle, artifact, line_count, tools };
+        ContentPart::Text(self.renderer.handle(PartOrigin::Call(call), part, &shown))
     }
 }
 

@@ -3,12 +3,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use haft_core::artifact::ArtifactKind;
+use haft_core::artifact::SpooledArtifact;
 use haft_core::context::DispatchContext;
 use haft_core::record::{Memory, MessageRole, Retrievable, RetrievableContent};
-use haft_core::trust::{
-    DeveloperText, HandlePart, MemoryPart, PartOrigin, PromptText, RetrievedPart,
-};
+use haft_core::trust::{ArtifactHandle, DeveloperText, PromptText, RetrievedBody};
 
 use super::render_cache::RenderedParts;
 use super::results::read_inline_text;
@@ -70,16 +68,7 @@ impl Funnel<'_> {
         if let Some(known) = rendered.memories.get(at, shown.iter()) {
             return known;
         }
-        let parts = shown.iter().map(|memory| {
-            let part =
-                MemoryPart::new(memory.id().as_str(), memory.trust(), memory.content().as_str());
-            let part = part.created_at(memory.created_at());
-            match memory.source() {
-                Some(source) => part.source(source),
-                None => part,
-            }
-        });
-        let text = self.renderer.memories(&parts.collect::<Vec<_>>());
+        let text = self.renderer.memories(shown.iter().map(|memory| &**memory));
         rendered.memories.insert(at, shown.iter(), &text);
         text
     }
@@ -111,12 +100,12 @@ impl Funnel<'_> {
         let lists: Vec<Vec<(&str, &str)>> = shown
             .iter()
             .map(|it| match it.queried() {
-                Some((handle, kind)) => self.queries.for_handle(handle, kind),
+                Some((handle, artifact)) => self.queries.for_handle(handle, artifact.kind()),
                 None => Vec::new(),
             })
             .collect();
-        let parts = shown.iter().zip(&lists).map(|(it, tools)| it.part(tools));
-        let text = self.renderer.retrieved(&parts.collect::<Vec<_>>());
+        let bodies = shown.iter().zip(&lists).map(|(it, tools)| (&*it.record, it.body(tools)));
+        let text = self.renderer.retrieved(&bodies.collect::<Vec<_>>());
         // What needs a note is rendered again, with its note; a handle may come to have a count of lines.
         if notes.len() == known_notes && shown.iter().all(ShownRetrievable::is_final) {
             rendered.retrievables.insert(at, records.iter(), &text);
@@ -136,7 +125,6 @@ impl Funnel<'_> {
         let body = match handle.filter(|_| !record.inline()) {
             Some(handle) => RetrievableBody::Handle {
                 handle,
-                bytes: artifact.reader().byte_length(),
                 lines: artifact.reader().index().await.ok().map(|index| index.line_count()),
             },
             None => RetrievableBody::Text(
@@ -172,7 +160,6 @@ enum RetrievableBody {
     Text(String),
     Handle {
         handle: String,
-        bytes: u64,
         lines: Option<u64>,
     },
 }
@@ -183,53 +170,29 @@ impl ShownRetrievable {
         !matches!(self.body, RetrievableBody::Handle { lines: None, .. })
     }
 
-    /// The handle of content that can be queried, and its kind.
-    fn queried(&self) -> Option<(&str, &ArtifactKind)> {
+    /// The handle of content that can be queried, and the content.
+    fn queried(&self) -> Option<(&str, &SpooledArtifact)> {
         match (&self.body, self.record.content()) {
             (RetrievableBody::Handle { handle, .. }, RetrievableContent::Artifact(artifact)) => {
-                Some((handle, artifact.kind()))
+                Some((handle, artifact))
             }
             _ => None,
         }
     }
 
-    fn part<'a>(&'a self, tools: &'a [(&'a str, &'a str)]) -> RetrievedPart<'a> {
-        let record = &*self.record;
-        let (id, tier) = (record.id().as_str(), record.trust_tier());
-        let part = match (&self.body, record.content()) {
-            (
-                RetrievableBody::Handle { handle, bytes, lines },
-                RetrievableContent::Artifact(artifact),
-            ) => {
-                let kind = artifact.kind().as_str();
-                let part =
-                    HandlePart::new(PartOrigin::Retrieved(id), handle, kind).byte_length(*bytes);
-                let part = match lines {
-                    Some(lines) => part.line_count(*lines),
-                    None => part,
-                };
-                let part = match record.source() {
-                    Some(source) => part.source(source),
-                    None => part,
-                };
-                RetrievedPart::handle(id, tier, part.tools(tools))
+    fn body<'a>(&'a self, tools: &'a [(&'a str, &'a str)]) -> RetrievedBody<'a> {
+        match (&self.body, self.record.content()) {
+            (RetrievableBody::Handle { handle, lines }, RetrievableContent::Artifact(artifact)) => {
+                RetrievedBody::Handle(ArtifactHandle {
+                    handle,
+                    artifact,
+                    line_count: *lines,
+                    tools,
+                })
             }
-            (RetrievableBody::Text(text), _) => RetrievedPart::new(id, tier, text),
-            (_, RetrievableContent::Text(text)) => RetrievedPart::new(id, tier, text.as_str()),
-            _ => RetrievedPart::new(id, tier, ""),
-        };
-        let part = part.created_at(record.created_at());
-        let part = match record.source() {
-            Some(source) => part.source(source),
-            None => part,
-        };
-        let part = match record.kind() {
-            Some(kind) => part.kind(kind),
-            None => part,
-        };
-        match record.score() {
-            Some(score) => part.score(score),
-            None => part,
+            (RetrievableBody::Text(text), _) => RetrievedBody::Text(text),
+            (_, RetrievableContent::Text(text)) => RetrievedBody::Text(text.as_str()),
+            _ => RetrievedBody::Text(""),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use haft_core::call::{ToolCall, ToolResults};
 use haft_core::record::{Identifier, Identity, Message, MessageRole, Thought};
-use haft_core::trust::{MessagePart, PartOrigin, PeerPart, PromptText, ThoughtPart};
+use haft_core::trust::{PartOrigin, PromptText};
 
 use super::media::MediaPlacement;
 use super::render_cache::{RenderedCall, RenderedParts};
@@ -159,9 +159,7 @@ impl<'a, 'f> TimelineBuilder<'a, 'f> {
         if let Some(known) = self.rendered.peer_thoughts.get(thought) {
             return known.clone();
         }
-        let (id, body) = (thought.id().as_str(), thought.content().as_str());
-        let part = ThoughtPart::peer(id, thought.identity().representation(), body);
-        let text = self.funnel.renderer.thought(&part.created_at(thought.created_at()));
+        let text = self.funnel.renderer.peer_thought(thought);
         self.rendered.peer_thoughts.insert(thought, Some((&text, text.len())));
         text
     }
@@ -180,9 +178,7 @@ impl<'a, 'f> TimelineBuilder<'a, 'f> {
                 (AssistantThought::Opaque(Arc::new(payload.clone())), length)
             }
             None => {
-                let (id, body) = (thought.id().as_str(), thought.content().as_str());
-                let part = ThoughtPart::own(id, thought.identity().representation(), body);
-                let text = self.funnel.renderer.thought(&part.created_at(thought.created_at()));
+                let text = self.funnel.renderer.own_thought(thought);
                 let length = text.len();
                 (AssistantThought::Text(text), length)
             }
@@ -202,7 +198,7 @@ impl<'a, 'f> TimelineBuilder<'a, 'f> {
         let mut content: Vec<ContentPart> =
             self.message_text(message).map(ContentPart::Text).into_iter().collect();
         let mut below = Vec::new();
-        let origin = PartOrigin::Message(message.id().as_str());
+        let origin = PartOrigin::Message(message);
         for (part, media) in (0..).zip(message.attachments()) {
             match self.funnel.place_media((origin, part), media, position, notes).await? {
                 MediaPlacement::Inline(shown) => content.push(shown),
@@ -236,20 +232,16 @@ impl<'a, 'f> TimelineBuilder<'a, 'f> {
     }
 
     fn render_message(&self, message: &Message) -> Option<PromptText> {
-        let (id, text) = (message.id().as_str(), message.content()?.as_str());
-        let (name, at) = (message.identity().representation(), message.created_at());
+        let text = message.content()?;
+        let is_known_by_role = match message.role() {
+            MessageRole::User => is_unnamed(message),
+            MessageRole::Assistant => self.is_self(message.identity()),
+        };
         let renderer = self.funnel.renderer;
-        Some(match message.role() {
-            MessageRole::User if is_unnamed(message) => {
-                renderer.message(&MessagePart::new(id, text))
-            }
-            MessageRole::User => {
-                renderer.message(&MessagePart::from_user(id, name, text).created_at(at))
-            }
-            MessageRole::Assistant if self.is_self(message.identity()) => {
-                renderer.message(&MessagePart::new(id, text))
-            }
-            MessageRole::Assistant => renderer.peer(&PeerPart::new(id, name, text).created_at(at)),
+        Some(if is_known_by_role {
+            renderer.spoken_text(text.as_str())
+        } else {
+            renderer.named_message(message)
         })
     }
 

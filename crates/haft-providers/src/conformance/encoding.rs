@@ -1,15 +1,16 @@
 //! Checks of encoding that every dialect must pass.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use haft_core::call::{CallId, RecordId};
+use haft_core::args::RawArgs;
+use haft_core::call::{CallId, RecordId, ToolCall};
+use haft_core::clock::Timestamp;
 use haft_core::media::{Media, MediaFile, MediaKind};
+use haft_core::record::{Identity, InvalidRecord, Message, MessageRole, Thought};
 use haft_core::schema::{object, string};
 use haft_core::tool::Tool;
-use haft_core::trust::{
-    DeveloperText, EnvelopeKey, MessagePart, PartOrigin, PeerPart, PromptRenderer, PromptText,
-    ThoughtPart, ToolResultPart, TrustLabel,
-};
+use haft_core::trust::{DeveloperText, EnvelopeKey, PartOrigin, PromptRenderer, PromptText};
 use serde_json::{Map, Value, json};
 
 use super::{ContractViolation, ensure};
@@ -96,7 +97,7 @@ fn check_media(dialect: &dyn Dialect, texts: &Texts) -> Result<(), ContractViola
             if !dialect.supports_media(kind, mime_type, position) {
                 continue;
             }
-            let prompt = texts.with_media((kind, mime_type, filename), position);
+            let prompt = texts.with_media((kind, mime_type, filename), position)?;
             let promise = "media that a dialect supports can be encoded";
             let request = ModelRequest::new(MODEL, &prompt, &EMPTY);
             let encoded = dialect.encode_request(&request);
@@ -162,10 +163,8 @@ impl Texts {
         let tool = OfferedTool::new("weather", weather()?);
         let system = self.developer("marker-system You help.");
         let trailing = self.developer("marker-trailing Be brief.");
-        let thought = ThoughtPart::own("t-1", "assistant", "marker-thought It is a city.");
-        let thought = self.renderer.thought(&thought);
-        let peer = PeerPart::new("m-3", "other agent", "marker-peer I agree.");
-        let peer = self.renderer.peer(&peer);
+        let thought = self.renderer.own_thought(&thought().map_err(invalid_record)?);
+        let peer = self.renderer.named_message(&peer_message().map_err(invalid_record)?);
         let result = self.result(&call, "marker-result sunny");
         let hostile = self.result(&broken, &format!("marker-hostile {HOSTILE}"));
         let (question, answer, last) =
@@ -204,7 +203,7 @@ impl Texts {
 
     fn text(&self, word: &str) -> PromptText {
         let text = format!("{MARKER}{word} “quoted” \\ \u{1F980}");
-        self.renderer.message(&MessagePart::new("m-1", &text))
+        self.renderer.spoken_text(&text)
     }
 
     fn message(&self, word: &str) -> ContentPart {
@@ -226,18 +225,20 @@ impl Texts {
     }
 
     fn result(&self, call: &AssistantCall, text: &str) -> PromptText {
-        let part = ToolResultPart::new(&call.wire_name, call.id, TrustLabel::UNTRUSTED, text);
-        self.renderer.tool_result(&part)
+        let args = RawArgs::text(&call.args.to_json());
+        let call = ToolCall::requested(&*call.wire_name, args, NonZeroU32::MIN, Timestamp::EPOCH);
+        self.renderer.tool_result(&call, 0, text)
     }
 
     fn with_media(
         &self,
         (kind, mime_type, filename): (MediaKind, &str, &str),
         position: MediaPosition,
-    ) -> Prompt {
+    ) -> Result<Prompt, ContractViolation> {
         let file = MediaFile::new(filename, mime_type, &b"bytes"[..]);
         let media = Media::user_attachment(kind, file);
-        let frame = self.renderer.media_frame(PartOrigin::Message("m-1"), 0, &media);
+        let message = question_message().map_err(invalid_record)?;
+        let frame = self.renderer.media_frame(PartOrigin::Message(&message), 0, &media);
         let part = ContentPart::Media(NativeMedia::new(&media, "Ynl0ZXM=", frame));
         let mut prompt = self.question();
         match position {
@@ -256,7 +257,7 @@ impl Texts {
                 prompt.timeline.push(PromptEntry::ToolResults(vec![result]));
             }
         }
-        prompt
+        Ok(prompt)
     }
 }
 
@@ -267,6 +268,23 @@ fn call(wire_id: &str, name: &str, args: CallArgs) -> AssistantCall {
 
 fn call_with_invalid_args() -> AssistantCall {
     call("call-2", "weather", CallArgs::Invalid("{\"city\": ".into()))
+}
+
+fn question_message() -> Result<Message, InvalidRecord> {
+    Message::user_at("m-1", "What is this?", Timestamp::EPOCH)
+}
+
+fn peer_message() -> Result<Message, InvalidRecord> {
+    let message = Message::builder("m-3", MessageRole::Assistant, Timestamp::EPOCH);
+    message.identity(Identity::named("other agent")?).content("marker-peer I agree.").build()
+}
+
+fn thought() -> Result<Thought, InvalidRecord> {
+    Thought::builder("t-1", Timestamp::EPOCH).content("marker-thought It is a city.").build()
+}
+
+fn invalid_record(error: InvalidRecord) -> ContractViolation {
+    ContractViolation::new("a record for the check can be made", error)
 }
 
 fn weather() -> Result<Tool, ContractViolation> {

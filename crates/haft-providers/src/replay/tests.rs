@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use haft_core::call::{CallId, RecordId};
-use haft_core::trust::{EnvelopeKey, MessagePart, PromptRenderer, PromptText};
+use haft_core::trust::{EnvelopeKey, PromptRenderer, PromptText};
 use serde_json::{Value, json};
 
 use super::{ReplayPart, ReplayRecorder, ReplayedCall, TextSeam, replay_parts};
 use crate::prompt::{AssistantCall, AssistantEntry, AssistantThought, CallArgs, ContentPart};
 
 fn words(text: &str) -> PromptText {
-    PromptRenderer::new(EnvelopeKey::from_bytes([7; 32])).message(&MessagePart::new("m", text))
+    PromptRenderer::new(EnvelopeKey::from_bytes([7; 32])).spoken_text(text)
 }
 
 fn call(name: &str, args: &str) -> AssistantCall {

@@ -4,7 +4,7 @@ use haft_core::event::{EventKind, LogLevel};
 use haft_core::record::Identity;
 use haft_core::step::StepContext;
 use haft_core::tokens::TokenError;
-use haft_core::trust::{DeveloperText, MessagePart, PromptRenderer, PromptText};
+use haft_core::trust::{DeveloperText, PromptRenderer, PromptText};
 use haft_core::usage::Usage;
 use serde_json::json;
 
@@ -245,7 +245,7 @@ fn assistant_text(renderer: &PromptRenderer, entry: &AssistantEntry) -> PromptTe
     let said = [content_text(renderer, &entry.content)];
     let calls = entry.calls.iter().map(|call| {
         let text = format!("calls `{}` with {}", call.wire_name, call.args.to_json());
-        renderer.message(&MessagePart::new(&call.wire_id, &text))
+        renderer.spoken_text(&text)
     });
     PromptText::blocks(thoughts.chain(said).chain(calls))
 }

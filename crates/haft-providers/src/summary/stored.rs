@@ -4,9 +4,10 @@ use std::ops::Range;
 
 use haft_core::call::{ToolCall, ToolResults};
 use haft_core::context::DispatchContext;
+use haft_core::media::Media;
 use haft_core::record::{Identity, Message, MessageRole, Thought};
 use haft_core::stash::StashError;
-use haft_core::trust::{MemoryPart, PromptRenderer, PromptText, TrustLabel, TrustTier};
+use haft_core::trust::{PromptRenderer, PromptText, TrustTier};
 use serde::{Deserialize, Serialize};
 
 use crate::record_lookup::record_number;
@@ -20,7 +21,7 @@ pub const STASH_KEY: &str = "haftSummary";
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct StoredSummary {
     pub(super) text: String,
-    pub(super) trust: TrustLabel,
+    pub(super) trust: TrustTier,
     /// The first record that it does not cover: the id of a message or a thought.
     pub(super) until: String,
 }
@@ -40,8 +41,7 @@ impl StoredSummary {
 
     /// Renders the summary for the model, in the envelope of its trust.
     pub(crate) fn render(&self, renderer: &PromptRenderer) -> PromptText {
-        let part = MemoryPart::new("summary", self.trust, &self.text);
-        renderer.memories(&[part.kind("summary").source("summary of what was said before")])
+        renderer.summary(&self.text, self.trust)
     }
 }
 
@@ -52,22 +52,22 @@ pub(super) fn covered_trust(
     ctx: &DispatchContext,
     is_self: &dyn Fn(&Identity) -> bool,
     numbers: &Range<u64>,
-    before: Option<TrustLabel>,
-) -> TrustLabel {
-    let ours = TrustLabel::declared(TrustTier::FirstParty);
+    before: Option<TrustTier>,
+) -> TrustTier {
+    let ours = TrustTier::FirstParty;
     let (messages, thoughts) = (ctx.turn().messages().numbered(), ctx.turn().thoughts().numbered());
     let calls = ctx.turn().tool_calls().numbered();
     let messages = messages.iter().filter(|it| numbers.contains(&it.0));
     let messages = messages.map(|it| message_trust(ctx, &it.1, is_self));
     let thought_trust = |it: &Thought| {
         let is_known = is_self(it.identity()) && is_of_turn(ctx, it.id().as_str());
-        if is_known { ours } else { TrustLabel::UNTRUSTED }
+        if is_known { ours } else { TrustTier::UNTRUSTED }
     };
     let thoughts = thoughts.iter().filter(|it| numbers.contains(&it.0));
     let thoughts = thoughts.map(|it| thought_trust(&it.1));
     let calls = calls.iter().filter(|it| numbers.contains(&it.0)).map(|it| call_trust(&it.1));
     let covered = messages.chain(thoughts).chain(calls).chain(before);
-    TrustLabel::join(covered.chain(surrounding_trust(ctx)))
+    TrustTier::join(covered.chain(surrounding_trust(ctx)))
 }
 
 /// Whether a record was made by a step of this turn: its id begins with that of the turn, as `StepContext::next_id` makes
@@ -77,10 +77,10 @@ fn is_of_turn(ctx: &DispatchContext, id: &str) -> bool {
 }
 
 /// The labels of the content around the timeline in every prompt of the turn.
-fn surrounding_trust(ctx: &DispatchContext) -> impl Iterator<Item = TrustLabel> {
+fn surrounding_trust(ctx: &DispatchContext) -> impl Iterator<Item = TrustTier> {
     let memories = ctx.turn().memories().all().into_iter().map(|memory| memory.trust());
     let retrieved = ctx.turn().retrievables().all().into_iter();
-    let retrieved = retrieved.map(|record| TrustLabel::declared(record.trust_tier()));
+    let retrieved = retrieved.map(|record| record.trust_tier());
     memories.chain(retrieved)
 }
 
@@ -91,22 +91,18 @@ fn message_trust(
     ctx: &DispatchContext,
     message: &Message,
     is_self: &dyn Fn(&Identity) -> bool,
-) -> TrustLabel {
+) -> TrustTier {
     let is_unknown = message.role() == MessageRole::Assistant
         && !(is_self(message.identity()) && is_of_turn(ctx, message.id().as_str()));
-    let said = if is_unknown {
-        TrustLabel::UNTRUSTED
-    } else {
-        TrustLabel::declared(message.role().trust_tier())
-    };
-    message.attachments().iter().map(TrustLabel::of_media).fold(said, TrustLabel::floor)
+    let said = if is_unknown { TrustTier::UNTRUSTED } else { message.role().trust_tier() };
+    message.attachments().iter().map(Media::trust_tier).fold(said, TrustTier::floor)
 }
 
 /// The label with which the result is shown: handles and errors are always untrusted.
-fn call_trust(call: &ToolCall) -> TrustLabel {
+fn call_trust(call: &ToolCall) -> TrustTier {
     match &call.results {
         Some(ToolResults::Text(_)) => call.label(),
-        Some(ToolResults::Media(all)) => TrustLabel::join(all.iter().map(TrustLabel::of_media)),
-        _ => TrustLabel::UNTRUSTED,
+        Some(ToolResults::Media(all)) => TrustTier::join(all.iter().map(Media::trust_tier)),
+        _ => TrustTier::UNTRUSTED,
     }
 }

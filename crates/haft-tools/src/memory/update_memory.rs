@@ -1,7 +1,7 @@
 //! The tool `update_memory`.
 
 use haft_core::tool::{Concurrency, InvalidTool, Tool, ToolEffect};
-use haft_core::trust::TrustLabel;
+use haft_core::trust::TrustTier;
 use serde::Serialize;
 
 use super::memory_view::{MemoryView, find_memory};
@@ -52,7 +52,7 @@ async fn update(
             return Err(ToolFailure::new("the content is blank; `delete_memory` forgets a memory"));
         }
         // The model wrote it, even if the old text was trusted.
-        Some(content) => next = next.content(content).trust(TrustLabel::UNTRUSTED),
+        Some(content) => next = next.content(content).trust(TrustTier::UNTRUSTED),
         None if args.confidence.is_none() && args.importance.is_none() => {
             return Err(ToolFailure::new(
                 "there is nothing to change; give `content`, `confidence` or `importance`",

@@ -2,7 +2,7 @@
 
 use haft_core::artifact::ArtifactKind;
 use haft_core::tool::{InvalidTool, Tool, ToolEffect, ToolFailure, ToolOutput};
-use haft_core::trust::TrustLabel;
+use haft_core::trust::TrustTier;
 
 use super::decode::decode_text;
 use super::markdown::html_to_markdown;
@@ -81,7 +81,7 @@ async fn fetch(
         }
     };
     // A page is never trusted.
-    Ok(text_output(text, kind, TrustLabel::UNTRUSTED))
+    Ok(text_output(text, kind, TrustTier::UNTRUSTED))
 }
 
 fn is_html(text: &str) -> bool {

@@ -9,7 +9,7 @@ use haft::artifacts::{ArtifactKind, Budget, SpooledArtifact};
 use haft::stores::SpoolReader;
 use haft::tools::ArtifactSet;
 use haft::tools::ToolRegistry;
-use haft::trust::TrustLabel;
+use haft::trust::TrustTier;
 use haft::{DispatchContext, ToolOutput, artifacts};
 use serde_json::Value;
 use tokio::task::JoinSet;
@@ -32,7 +32,7 @@ impl FileQueries {
     /// Makes the query tools for a file of this kind.
     pub(super) fn new(reader: Arc<dyn SpoolReader>, kind: ArtifactKind) -> Result<Self> {
         let artifacts = Arc::new(ArtifactSet::new());
-        let file = SpooledArtifact::new(kind, reader, TrustLabel::UNTRUSTED);
+        let file = SpooledArtifact::new(kind, reader, TrustTier::UNTRUSTED);
         artifacts.put_retrieved(HANDLE, file)?;
         // The output goes to a person or a file, not into a prompt, so the budget is large.
         let budget = Budget::new().lines(NonZeroUsize::MAX).bytes(64 << 20).line_bytes(64 << 20);

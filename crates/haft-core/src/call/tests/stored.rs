@@ -15,7 +15,7 @@ use crate::record::tests::{AT, Held, loader, now};
 use crate::record::{LoadError, NotStorable, Record as _, RecordFault};
 use crate::schema::args::{Args, RawArgs};
 use crate::schema::{Change, ChangeKind};
-use crate::trust::{TrustLabel, TrustTier};
+use crate::trust::TrustTier;
 
 fn requested(raw: impl Into<RawArgs>) -> ToolCall {
     ToolCall::requested("search", raw.into(), NonZeroU32::MIN, AT)
@@ -42,16 +42,12 @@ fn the_stored_form() {
     .with_provider_id("call_abc")
     .with_payload(json!({ "sig": 1.0 }), "vendor/1")
     .unwrap()
-    .in_state(
-        CallState::Succeeded,
-        TrustLabel::declared(TrustTier::FirstParty),
-        Timestamp::MAX,
-    );
+    .in_state(CallState::Succeeded, TrustTier::FirstParty, Timestamp::MAX);
     call.accepted = Some(Args::parse(r#"{"q":"x","n":18446744073709551616}"#).unwrap());
     let kind = ChangeKind::Repaired(Repair::SingleQuotes);
     call.changes = vec![Change { pointer: String::new(), kind }];
     let artifact =
-        SpooledArtifact::new(ArtifactKind::JSON, Held::reader("two"), TrustLabel::UNTRUSTED);
+        SpooledArtifact::new(ArtifactKind::JSON, Held::reader("two"), TrustTier::UNTRUSTED);
     call.results = Some(ToolResults::Artifacts(vec![artifact]));
     survives(&call);
     let stored: Value = serde_json::from_str(&call.to_stored().unwrap()).unwrap();
@@ -201,7 +197,7 @@ fn the_parts_of_a_record_go_together() {
         (S::Cancelled, &[], &[RESULTS], &[]),
         (S::Unknown, &[], &[RESULTS], &[]),
     ] {
-        let call = requested("{}").in_state(state, TrustLabel::UNTRUSTED, AT);
+        let call = requested("{}").in_state(state, TrustTier::UNTRUSTED, AT);
         check(&call, plain);
         check(&ToolCall { results: text(), ..call.clone() }, with_results);
         check(&ToolCall { error: error(), ..call.clone() }, with_error);
@@ -210,14 +206,14 @@ fn the_parts_of_a_record_go_together() {
         faults.extend(plain);
         check(&ToolCall { completed_at: ended, ..call }, &faults);
     }
-    let done = requested("{}").in_state(S::Succeeded, TrustLabel::UNTRUSTED, AT);
+    let done = requested("{}").in_state(S::Succeeded, TrustTier::UNTRUSTED, AT);
     check(&ToolCall { results: text(), error: error(), ..done.clone() }, &[ERROR]);
     let empty = "a list of `results` is empty";
     for results in [ToolResults::Artifacts(Vec::new()), ToolResults::Media(Vec::new())] {
         check(&ToolCall { results: Some(results), ..done.clone() }, &[empty]);
     }
     let artifact =
-        SpooledArtifact::new(ArtifactKind::TEXT, Held::reader("one"), TrustLabel::UNTRUSTED);
+        SpooledArtifact::new(ArtifactKind::TEXT, Held::reader("one"), TrustTier::UNTRUSTED);
     let results = Some(ToolResults::Artifacts(vec![artifact]));
     let query = ToolCall { results, from_artifact_tool: true, ..done };
     check(&query, &["a query on artifacts answers with text"]);

@@ -20,7 +20,7 @@ use crate::record::{
 use crate::schema::args::{Args, RawArgs};
 use crate::schema::{Change, ChangeKind};
 use crate::tool::context::Instruction;
-use crate::trust::{ModalityHazard, TrustLabel, TrustTier};
+use crate::trust::{ModalityHazard, TrustTier};
 
 pub(super) fn time() -> impl Strategy<Value = Timestamp> {
     let micros = Timestamp::MIN.as_micros()..=Timestamp::MAX.as_micros();
@@ -49,8 +49,8 @@ fn tier() -> impl Strategy<Value = TrustTier> {
     ])
 }
 
-fn label() -> impl Strategy<Value = TrustLabel> {
-    tier().prop_map(TrustLabel::declared)
+fn label() -> impl Strategy<Value = TrustTier> {
+    tier()
 }
 
 fn identity() -> impl Strategy<Value = Identity> {

@@ -17,7 +17,7 @@ use crate::record::{
 };
 use crate::tokens::Estimators;
 use crate::tool::context::Instruction;
-use crate::trust::{TrustLabel, TrustTier};
+use crate::trust::TrustTier;
 
 const INVALID_NAME: InvalidName = InvalidName {
     what: "the id of a record",
@@ -151,8 +151,8 @@ fn scores_are_from_zero_to_one() {
 #[test]
 fn a_memory_is_untrusted_unless_somebody_vouches() {
     let builder = || Memory::builder("m", "x", AT).confidence(1.0).importance(1.0);
-    assert_eq!(builder().build().unwrap().trust(), TrustLabel::UNTRUSTED);
-    let ours = TrustLabel::declared(TrustTier::FirstParty);
+    assert_eq!(builder().build().unwrap().trust(), TrustTier::UNTRUSTED);
+    let ours = TrustTier::FirstParty;
     assert_eq!(builder().trust(ours).build().unwrap().trust(), ours);
     let faults = [F::Empty { field: "source" }];
     refused(builder().source("").build(), "E_INVALID_INITIAL_MEMORY_VALUE", &faults);
@@ -236,7 +236,7 @@ fn a_retrieved_record_has_content() {
 }
 
 fn artifact(tier: TrustTier) -> SpooledArtifact {
-    SpooledArtifact::new(ArtifactKind::TEXT, Held::reader("one"), TrustLabel::declared(tier))
+    SpooledArtifact::new(ArtifactKind::TEXT, Held::reader("one"), tier)
 }
 
 #[test]
@@ -254,7 +254,8 @@ fn what_goes_to_a_spool() {
     check(stored.spooled(Held::reader("one")), None);
 
     let spooled = stored.spooled(Held::reader("one"));
-    let expected = SpooledArtifact::new(ArtifactKind::JSON, Held::reader("one"), stored.label());
+    let expected =
+        SpooledArtifact::new(ArtifactKind::JSON, Held::reader("one"), stored.trust_tier());
     assert_eq!(spooled.content(), &RetrievableContent::Artifact(expected));
     assert_eq!(spooled.trust_tier(), tier);
     let plain = text().build().unwrap().spooled(Held::reader("two"));
@@ -298,14 +299,14 @@ fn a_revision_keeps_what_is_not_said_and_never_gains_trust() {
     assert_eq!(revised.content().map(Text::as_str), Some("two"));
     assert_eq!(message.to_builder(AT).build().unwrap(), message);
 
-    let ours = TrustLabel::declared(TrustTier::FirstParty);
-    let private = TrustLabel::declared(TrustTier::ThirdPartyPrivate);
+    let ours = TrustTier::FirstParty;
+    let private = TrustTier::ThirdPartyPrivate;
     let memory = Memory::builder("m", "x", AT).confidence(0.1).importance(0.2).trust(private);
     let memory = memory.source("chat").build().unwrap();
     assert_eq!(memory.to_builder(AT).build().unwrap(), memory);
     assert_eq!(memory.to_builder(later).trust(ours).build().unwrap().trust(), private);
-    let lowered = memory.to_builder(later).trust(TrustLabel::UNTRUSTED).build().unwrap();
-    assert_eq!(lowered.trust(), TrustLabel::UNTRUSTED);
+    let lowered = memory.to_builder(later).trust(TrustTier::UNTRUSTED).build().unwrap();
+    assert_eq!(lowered.trust(), TrustTier::UNTRUSTED);
 
     let thought = Thought::builder("t", AT).payload(json!(1)).replay_compatibility("v");
     let thought = thought.trust(private).build().unwrap();

@@ -2,10 +2,10 @@ use super::*;
 use crate::clock::Timestamp;
 use crate::record::tests::Held;
 use crate::schema::args::RawArgs;
-use crate::trust::TrustLabel;
+use crate::trust::TrustTier;
 
 fn artifact() -> SpooledArtifact {
-    SpooledArtifact::new(ArtifactKind::TEXT, Held::reader("one"), TrustLabel::UNTRUSTED)
+    SpooledArtifact::new(ArtifactKind::TEXT, Held::reader("one"), TrustTier::UNTRUSTED)
 }
 
 fn call() -> RecordId {

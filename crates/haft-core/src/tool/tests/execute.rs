@@ -16,7 +16,7 @@ use crate::schema::args::{Args, RawArgs};
 use crate::schema::{Problem, object, string};
 use crate::tool::context::DispatchContext;
 use crate::tool::{Tool, ToolError, ToolFailure, ToolOutput};
-use crate::trust::{TrustLabel, TrustTier};
+use crate::trust::TrustTier;
 
 /// A context that writes down the events it sees.
 fn watched() -> (DispatchContext, Arc<Mutex<Vec<Value>>>) {
@@ -89,7 +89,7 @@ async fn refused_arguments_never_reach_the_handler_and_are_observed() {
 
     let record = done.to_requested(std::num::NonZeroU32::MIN).complete(&done);
     assert_eq!(record.state(), CallState::Failed);
-    assert_eq!(record.label(), TrustLabel::UNTRUSTED);
+    assert_eq!(record.label(), TrustTier::UNTRUSTED);
     assert_eq!(record.error.unwrap().message, error.to_string());
 }
 
@@ -111,7 +111,7 @@ async fn trust_is_fixed_when_a_call_runs_and_never_given_to_errors() {
     // What a tool says of its own text does not lift it above the tool.
     let boasts = search().handler(|_: Args| ToolOutput::Answer {
         text: "mine".to_owned(),
-        label: TrustLabel::declared(TrustTier::FirstParty),
+        label: TrustTier::FirstParty,
     });
     assert!(!label(boasts.build().unwrap()).await.is_trusted());
 }

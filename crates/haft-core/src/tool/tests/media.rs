@@ -20,7 +20,7 @@ fn call(n: u32, media: Vec<Media>) -> ToolCall {
     let mut call = ToolCall::requested("draw", RawArgs::text("{}"), occurrence, Timestamp::EPOCH)
         .in_state(
             crate::call::CallState::Succeeded,
-            crate::trust::TrustLabel::UNTRUSTED,
+            crate::trust::TrustTier::UNTRUSTED,
             ManualClock::new(Timestamp::EPOCH).now(),
         );
     call.results = Some(ToolResults::Media(media));

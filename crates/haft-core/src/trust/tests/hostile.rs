@@ -1,60 +1,93 @@
 //! Content that tries to get out of its envelope, or to open one.
 
-use super::super::{
-    HandlePart, MediaFallbackPart, MemoryPart, MessagePart, PartOrigin, PeerPart, RetrievedPart,
-    ThoughtPart, ToolResultPart, TrustLabel, TrustTier,
-};
+use super::super::{ArtifactHandle, PartOrigin, PromptText, RetrievedBody, TrustTier};
 use super::scanner::{NAMES, check_envelope, tags};
-use super::{call, renderer};
+use super::{AT, artifact, call, message, renderer, thought};
+use crate::artifact::ArtifactKind;
 use crate::media::{Media, MediaFile, MediaId, MediaKind, MediaStashEntry};
+use crate::record::{Memory, MessageRole, Retrievable};
 
-/// Puts a text into every place of every sort of part. None may close or open an envelope.
+/// Puts a text into every place of every sort of record where it may stand. None may close or open an envelope.
 #[track_caller]
 pub(super) fn check_everywhere(text: &str) {
     let it = renderer();
-    let one = |rendered: crate::trust::PromptText| check_envelope(rendered.as_str(), 1);
-    for label in [TrustLabel::UNTRUSTED, TrustLabel::declared(TrustTier::FirstParty)] {
-        one(it.tool_result(&ToolResultPart::new(text, call(), label, text)));
+    let one = |rendered: PromptText| check_envelope(rendered.as_str(), 1);
+    for tier in [TrustTier::UNTRUSTED, TrustTier::FirstParty] {
+        one(it.tool_result(&call(text, tier, text), 0, text));
+        one(it.tool_note(&call(text, tier, text), 0, text));
+        one(it.tool_error(&call(text, tier, text), text));
     }
-    one(it.tool_result(&ToolResultPart::error(text, call(), text)));
-    one(it.peer(&PeerPart::new(text, text, text)));
-    one(it.message(&MessagePart::from_user(text, text, text)));
-    one(it.thought(&ThoughtPart::own(text, text, text)));
-    one(it.thought(&ThoughtPart::opaque(text, text, text)));
-    check_envelope(it.thought(&ThoughtPart::peer(text, text, text)).as_str(), 2);
-    assert_eq!(tags(it.message(&MessagePart::new(text, text)).as_str()), []);
-
+    assert_eq!(tags(it.spoken_text(text).as_str()), []);
+    one(it.summary(text, TrustTier::UNTRUSTED));
+    assert_eq!(tags(it.summary(text, TrustTier::FirstParty).as_str()).len(), 4);
     let tools = [(text, text)];
-    one(it.handle(&HandlePart::new(PartOrigin::Retrieved(text), text, text).tools(&tools)));
-    let memory = MemoryPart::new(text, TrustLabel::UNTRUSTED, text).source(text).kind(text);
-    one(it.memories(&[memory]));
-    let retrieved = RetrievedPart::new(text, TrustTier::ThirdPartyPublic, text).source(text);
-    let block = it.retrieved(&[retrieved]).into_string();
+    let artifact = artifact(&ArtifactKind::TEXT, 1);
+    let handle =
+        ArtifactHandle { handle: text, artifact: &artifact, line_count: None, tools: &tools };
+    one(it.handle(PartOrigin::Call(&call(text, TrustTier::FirstParty, "")), 0, &handle));
+    check_media(text);
+    // Records do not have empty texts.
+    if text.is_empty() {
+        return;
+    }
+    for role in [MessageRole::User, MessageRole::Assistant] {
+        one(it.named_message(&message(role, text, text)));
+    }
+    one(it.own_thought(&thought(text, text)));
+    check_envelope(it.peer_thought(&thought(text, text)).as_str(), 2);
+    one(it.memories([&memory(TrustTier::UNTRUSTED, text)]));
+    assert_eq!(tags(it.memories([&memory(TrustTier::FirstParty, text)]).as_str()).len(), 4);
+    let theirs = retrieved(TrustTier::ThirdPartyPublic, text);
+    one(it.handle(PartOrigin::Retrieved(&theirs), 0, &handle));
+    let block = it.retrieved(&[(&theirs, RetrievedBody::Text(text))]).into_string();
     check_envelope(block.split_once("\n\n").unwrap().1, 1);
-    let ours = RetrievedPart::new(text, TrustTier::FirstParty, text).source(text).kind(text);
-    assert_eq!(tags(it.retrieved(&[ours]).as_str()).len(), 4);
+    let ours = retrieved(TrustTier::FirstParty, text);
+    let block = it.retrieved(&[(&ours, RetrievedBody::Text(text))]);
+    assert_eq!(tags(block.as_str()).len(), 4);
+}
 
+fn check_media(text: &str) {
+    let it = renderer();
+    let one = |rendered: PromptText| check_envelope(rendered.as_str(), 1);
+    let call = call(text, TrustTier::FirstParty, "");
+    let origin = PartOrigin::Call(&call);
     let media = Media::user_attachment(MediaKind::Image, MediaFile::new(text, text, &b"x"[..]))
         .with_id(MediaId::new(text))
         .with_source(text);
-    one(it.media_fallback(&MediaFallbackPart::new(PartOrigin::Message(text), 0, &media)));
+    one(it.media_fallback(origin, 0, &media, Media::TEXT_KEYS));
     let entry = MediaStashEntry::new(text, TrustTier::FirstParty);
     let media = media.with_entry("text:caption", entry);
-    one(it.media_fallback(&MediaFallbackPart::new(PartOrigin::Message(text), 0, &media)));
-    let frame = it.media_frame(PartOrigin::Message(text), 0, &media);
+    one(it.media_fallback(origin, 0, &media, Media::TEXT_KEYS));
+    let frame = it.media_frame(origin, 0, &media);
     check_envelope(&format!("{}\n{}", frame.open, frame.close), 1);
+}
+
+fn memory(tier: TrustTier, text: &str) -> Memory {
+    let memory = Memory::builder(plain(text), text, AT).confidence(0.5).importance(0.5);
+    memory.trust(tier).source(text).build().unwrap()
+}
+
+fn retrieved(tier: TrustTier, text: &str) -> Retrievable {
+    Retrievable::builder(plain(text), text, tier, AT).source(text).kind(text).build().unwrap()
+}
+
+/// The characters of a text that may stand in the id of a record.
+fn plain(text: &str) -> String {
+    let id: String = text.chars().filter(|ch| !ch.is_control()).take(250).collect();
+    if id.is_empty() { "1".to_owned() } else { id }
 }
 
 /// Every closing tag that some part of this run really has.
 fn real_tags() -> Vec<String> {
     let it = renderer();
+    let call = call("fetch", TrustTier::UNTRUSTED, "");
     let rendered = [
-        it.tool_result(&ToolResultPart::new("fetch", call(), TrustLabel::UNTRUSTED, "")),
-        it.tool_result(&ToolResultPart::error("fetch", call(), "")),
-        it.peer(&PeerPart::new("1", "", "")),
-        it.message(&MessagePart::from_user("1", "", "")),
-        it.thought(&ThoughtPart::peer("1", "", "")),
-        it.memories(&[MemoryPart::new("1", TrustLabel::declared(TrustTier::FirstParty), "")]),
+        it.tool_result(&call, 0, ""),
+        it.tool_error(&call, ""),
+        it.named_message(&message(MessageRole::Assistant, "bot", "hi")),
+        it.named_message(&message(MessageRole::User, "Ann", "hi")),
+        it.peer_thought(&thought("bot", "hm")),
+        it.memories([&memory(TrustTier::FirstParty, "tea")]),
     ];
     let tags = rendered.iter().flat_map(|text| tags(text.as_str()));
     tags.filter(|tag| !tag.nonce.is_empty())
@@ -64,7 +97,7 @@ fn real_tags() -> Vec<String> {
 
 #[test]
 fn three_hundred_escapes_fail() {
-    let call = call().to_string();
+    let call = call("fetch", TrustTier::UNTRUSTED, "").id().to_string();
     let wide = |name: &str| -> String {
         name.chars().map(|ch| char::from_u32(u32::from(ch) + 0xFEE0).unwrap_or(ch)).collect()
     };
@@ -109,8 +142,8 @@ fn naughty_strings_stay_inside() {
 #[test]
 fn code_and_markup_stay_readable() {
     let page = "<!doctype html><p class=\"a\">1 &lt; 2 &amp; a<b</p>\n```rust\nlet x: Vec<u8> = y << 2;\n```";
-    let part = ToolResultPart::new("fetch", call(), TrustLabel::UNTRUSTED, page);
-    assert!(renderer().tool_result(&part).as_str().contains(&format!("\n{page}\n")));
+    let call = call("fetch", TrustTier::UNTRUSTED, page);
+    assert!(renderer().tool_result(&call, 0, page).as_str().contains(&format!("\n{page}\n")));
 }
 
 /// A key is text for the model as much as a value is, whether or not something else in the arguments is escaped.

@@ -2,7 +2,7 @@
 
 use proptest::prelude::{Just, Strategy, prop_oneof, proptest};
 
-use super::super::{EnvelopeModality, ModalityHazard, TrustLabel, TrustTier};
+use super::super::{ModalityHazard, TrustTier};
 use crate::media::{Media, MediaFile, MediaKind, MediaStashEntry, ReaderResolvers};
 use crate::tool::Tool;
 
@@ -19,7 +19,7 @@ fn the_floor_is_the_less_trusted() {
         assert_eq!(TrustTier::join([a]), a);
     }
     assert_eq!(TrustTier::join([]), TrustTier::ThirdPartyPublic);
-    assert_eq!(TrustLabel::join([]), TrustLabel::UNTRUSTED);
+    assert_eq!(TrustTier::join([]), TrustTier::UNTRUSTED);
 }
 
 #[test]
@@ -27,31 +27,22 @@ fn trusted_is_the_ceiling_of_a_tools_text() {
     let tool = || Tool::builder("t").description("d").handler(|| "x");
     let plain = tool().build().unwrap();
     let trusted = tool().trusted().build().unwrap();
-    assert_eq!(TrustLabel::of_tool_text(&plain), TrustLabel::UNTRUSTED);
-    assert!(TrustLabel::of_tool_text(&trusted).is_trusted());
-    let quoted = TrustLabel::declared(TrustTier::ThirdPartyPrivate);
-    assert_eq!(TrustLabel::of_tool_text(&trusted).floor(quoted), quoted);
+    assert_eq!(plain.text_tier(), TrustTier::UNTRUSTED);
+    assert!(trusted.text_tier().is_trusted());
+    let quoted = TrustTier::ThirdPartyPrivate;
+    assert_eq!(trusted.text_tier().floor(quoted), quoted);
 }
 
 #[test]
-fn labels_are_stored_by_the_words_of_the_tiers() {
+fn tiers_are_stored_by_their_words() {
     for tier in TIERS {
-        let text = serde_json::to_string(&TrustLabel::declared(tier)).unwrap();
+        let text = serde_json::to_string(&tier).unwrap();
         assert_eq!(text, serde_json::to_string(&tier).unwrap());
-        assert_eq!(serde_json::from_str::<TrustLabel>(&text).unwrap().tier(), tier);
+        assert_eq!(serde_json::from_str::<TrustTier>(&text).unwrap(), tier);
     }
-    for unknown in ["\"\"", "\"trusted\"", "\"First-Party\"", "\"third-party-public\""] {
-        assert_eq!(serde_json::from_str::<TrustLabel>(unknown).unwrap(), TrustLabel::UNTRUSTED);
+    for unknown in ["\"\"", "\"trusted\"", "\"First-Party\"", "1"] {
+        assert!(serde_json::from_str::<TrustTier>(unknown).is_err(), "{unknown}");
     }
-    assert!(serde_json::from_str::<TrustLabel>("1").is_err());
-}
-
-#[test]
-fn hazards_have_their_words() {
-    let word = |hazard: ModalityHazard| EnvelopeModality::from(hazard).as_str();
-    assert_eq!(word(ModalityHazard::Inert), "inert");
-    assert_eq!(word(ModalityHazard::ExtractableInstructions), "extractable");
-    assert_eq!(word(ModalityHazard::OpaquePerceptual), "opaque");
 }
 
 /// What can happen to a part on its way through a turn.
@@ -85,28 +76,26 @@ fn medium(tier: TrustTier) -> Media {
     Media::new(MediaKind::Image, tier, ModalityHazard::Inert, file).unwrap()
 }
 
-fn take(step: &Step, label: TrustLabel) -> TrustLabel {
+fn take(step: &Step, label: TrustTier) -> TrustTier {
     match step {
-        Step::Floor(tier) => label.floor(TrustLabel::declared(*tier)),
-        Step::Summary(others) => {
-            TrustLabel::join(others.iter().copied().map(TrustLabel::declared).chain([label]))
-        }
+        Step::Floor(tier) => label.floor(*tier),
+        Step::Summary(others) => TrustTier::join(others.iter().copied().chain([label])),
         Step::Stored => serde_json::from_str(&serde_json::to_string(&label).unwrap()).unwrap(),
         Step::Derived(of) => {
-            let entry = MediaStashEntry::new("text", label.tier());
+            let entry = MediaStashEntry::new("text", label);
             let media = medium(*of).with_entry("text:caption", entry);
             let (_, tier) = media.text(Media::TEXT_KEYS).unwrap();
-            TrustLabel::declared(tier)
+            tier
         }
         Step::Media(to) => {
             let entry = MediaStashEntry::new("text", TrustTier::FirstParty);
-            let media = medium(label.tier()).with_entry("text:caption", entry);
+            let media = medium(label).with_entry("text:caption", entry);
             let stored = serde_json::to_value(media.to_record().unwrap()).unwrap();
             let record: crate::media::MediaRecord = serde_json::from_value(stored).unwrap();
             let media = record.load(&ReaderResolvers::default()).unwrap().lowered_to(*to);
             let entry = media.entry("text:caption").unwrap().trust_tier();
             assert!(entry <= media.trust_tier());
-            TrustLabel::of_media(&media).floor(TrustLabel::declared(entry))
+            media.trust_tier().floor(entry)
         }
     }
 }
@@ -117,12 +106,12 @@ proptest! {
         start in 0_usize..3,
         steps in proptest::collection::vec(step(), 0..12),
     ) {
-        let mut label = TrustLabel::declared(TIERS[start]);
-        let mut lowest = label.tier();
+        let mut label = TIERS[start];
+        let mut lowest = label;
         for step in &steps {
             label = take(step, label);
-            assert!(label.tier() <= lowest, "{step:?} raised {lowest:?}");
-            lowest = label.tier();
+            assert!(label <= lowest, "{step:?} raised {lowest:?}");
+            lowest = label;
         }
         assert_eq!(label.is_trusted(), lowest == TrustTier::FirstParty);
     }

@@ -4,7 +4,7 @@ use haft_core::artifact::{ArtifactKind, SpooledArtifact};
 use haft_core::call::ToolResults;
 use haft_core::media::{Media, MediaKind};
 use haft_core::tool::{Invocation, Spooler, ToolEffect, ToolOutput};
-use haft_core::trust::{TrustLabel, TrustTier};
+use haft_core::trust::TrustTier;
 use serde_json::json;
 
 use super::scripted_server::{
@@ -73,7 +73,7 @@ async fn large_results_are_artifacts_and_large_media_are_media() {
     let artifacts = stored(call(&tools, "long", "{}").await).await;
     assert_eq!(artifacts.len(), 1);
     assert_eq!(artifacts[0].kind(), &ArtifactKind::TEXT);
-    assert_eq!(artifacts[0].label(), TrustLabel::UNTRUSTED);
+    assert_eq!(artifacts[0].label(), TrustTier::UNTRUSTED);
     assert!(artifacts[0].reader().read_at(0, expect.len() + 1).await.unwrap() == expect.as_bytes());
 
     let Ok(ToolOutput::Media(media)) = call(&tools, "image", "{}").await.outcome else { panic!() };

@@ -1,5 +1,5 @@
 use haft_core::tokens::Estimators;
-use haft_core::trust::{EnvelopeKey, MessagePart, PromptRenderer};
+use haft_core::trust::{EnvelopeKey, PromptRenderer};
 use serde_json::{Map, Value, json};
 
 use super::Ollama;
@@ -10,7 +10,7 @@ use crate::prompt::{ContentPart, Prompt, PromptEntry, UserEntry};
 
 fn encode(options: Value) -> Value {
     let renderer = PromptRenderer::new(EnvelopeKey::from_bytes([7; 32]));
-    let text = renderer.message(&MessagePart::new("m-1", "Hello"));
+    let text = renderer.spoken_text("Hello");
     let mut prompt = Prompt::default();
     prompt.timeline.push(PromptEntry::User(UserEntry::new(vec![ContentPart::Text(text)])));
     let options = match options {

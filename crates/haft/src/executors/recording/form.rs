@@ -10,7 +10,7 @@ use haft_core::media::{
 use haft_core::spool::SpoolPayload;
 use haft_core::step::{NextAction, ProposedCall, StepRequest};
 use haft_core::tool::{ToolFailure, ToolOutput};
-use haft_core::trust::TrustLabel;
+use haft_core::trust::TrustTier;
 use haft_core::usage::Usage;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -242,7 +242,7 @@ pub(super) enum OutcomeForm {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct PartForm {
     pub(super) kind: ArtifactKind,
-    pub(super) label: TrustLabel,
+    pub(super) label: TrustTier,
     pub(super) content: ContentForm,
 }
 

@@ -8,7 +8,7 @@ use haft_core::artifact::{ArtifactKind, Budget, SpooledArtifact};
 use haft_core::forge::{ArtifactFormat, Formats};
 use haft_core::spool::SpoolStore as _;
 use haft_core::tool::ToolError;
-use haft_core::trust::TrustLabel;
+use haft_core::trust::TrustTier;
 use haft_core::{DispatchContext, ToolOutput};
 
 use super::ContractViolation;
@@ -114,7 +114,7 @@ async fn ask_queries(
     let reader = MemorySpoolStore::new().write("sample".into(), content.clone().into()).await;
     let reader = reader.map_err(|error| unusable(&error))?;
     let ctx = DispatchContext::builder("conformance").build();
-    let artifact = SpooledArtifact::new(sample.kind.clone(), reader, TrustLabel::UNTRUSTED);
+    let artifact = SpooledArtifact::new(sample.kind.clone(), reader, TrustTier::UNTRUSTED);
     let put = ctx.artifacts().put_retrieved("sample", artifact);
     put.map_err(|error| unusable(&error))?;
     let tools = formats.forge(&Arc::clone(ctx.artifacts())).map_err(|error| unusable(&error))?;

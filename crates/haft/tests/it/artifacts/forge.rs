@@ -9,7 +9,7 @@ use haft::stores::MemorySpoolStore;
 use haft::stores::SpoolStore as _;
 use haft::tools::ArtifactSet;
 use haft::tools::{OnCollision, ToolRole};
-use haft::trust::{TrustLabel, TrustTier};
+use haft::trust::TrustTier;
 use haft::{Args, ToolRegistry};
 use proptest::prelude::*;
 
@@ -128,11 +128,7 @@ async fn every_artifact_of_a_list_has_a_handle() {
 
 async fn stored(text: &str) -> SpooledArtifact {
     let reader = MemorySpoolStore::new().write("k".into(), text.into()).await.unwrap();
-    SpooledArtifact::new(
-        ArtifactKind::TEXT,
-        reader,
-        TrustLabel::declared(TrustTier::ThirdPartyPrivate),
-    )
+    SpooledArtifact::new(ArtifactKind::TEXT, reader, TrustTier::ThirdPartyPrivate)
 }
 
 #[tokio::test]

@@ -116,10 +116,8 @@ async fn text_of_a_custom_query_is_cut_like_any_other() {
     let query = |name: &str| Tool::builder(name).description("Queries.").artifact_query();
     let long = || "a line of some length\n".repeat(250_000);
     let chunks = move || stream(vec![Ok(&*"a line of some length\n".repeat(9_000).leak()); 3]);
-    let answer = move || haft::ToolOutput::Answer {
-        text: long(),
-        label: haft::trust::TrustLabel::UNTRUSTED,
-    };
+    let answer =
+        move || haft::ToolOutput::Answer { text: long(), label: haft::trust::TrustTier::UNTRUSTED };
     let tools = [
         query("text").handler(long).build().unwrap(),
         query("bytes").handler(move || long().into_bytes()).build().unwrap(),

@@ -6,7 +6,7 @@ use haft::records::ToolResults;
 use haft::stores::DirSpoolStore;
 use haft::tools::OnCollision;
 use haft::tools::Spooler;
-use haft::trust::{TrustLabel, TrustTier};
+use haft::trust::TrustTier;
 use proptest::prelude::*;
 
 use super::Turn;
@@ -20,7 +20,7 @@ fn tool(trusted: bool, tier: Option<TrustTier>) -> Tool {
     let draft = move || {
         let draft = ArtifactDraft::new(ArtifactKind::TEXT, "text");
         match tier {
-            Some(tier) => draft.with_label(TrustLabel::declared(tier)),
+            Some(tier) => draft.with_label(tier),
             None => draft,
         }
     };
@@ -28,8 +28,8 @@ fn tool(trusted: bool, tier: Option<TrustTier>) -> Tool {
 }
 
 /// Less trusted comes later.
-fn rank(label: TrustLabel) -> usize {
-    TIERS.iter().position(|tier| *tier == label.tier()).unwrap()
+fn rank(label: TrustTier) -> usize {
+    TIERS.iter().position(|tier| *tier == label).unwrap()
 }
 
 #[tokio::test]
@@ -46,7 +46,7 @@ async fn an_answer_is_trusted_as_far_as_its_source() {
         let id = turn.ctx.artifacts().handles_of(source.id()).remove(0);
         let head = turn.forged().find("artifact_head").unwrap();
         let answer = turn.call(&head, &format!(r#"{{"callId":"{id}"}}"#)).await;
-        assert_eq!(answer.label().tier(), expected, "{trusted} {tier:?}");
+        assert_eq!(answer.label(), expected, "{trusted} {tier:?}");
         // What went wrong is never trusted.
         let refused = turn.call(&head, &format!(r#"{{"callId":"{id}","n":0}}"#)).await;
         assert!(!refused.label().is_trusted());
@@ -85,7 +85,7 @@ proptest! {
                         None => ArtifactDraft::from(held.clone()),
                         Some(tier) => ArtifactDraft::new(ArtifactKind::TEXT, "made")
                             .derived_from(&held)
-                            .with_label(TrustLabel::declared(TIERS[tier])),
+                            .with_label(TIERS[tier]),
                     };
                     vec![draft]
                 };

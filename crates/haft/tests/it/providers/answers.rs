@@ -9,7 +9,7 @@ use haft::providers::prompt::{
 };
 use haft::records::{CallId, RecordId};
 use haft::schema::ValueSchema;
-use haft::trust::{MessagePart, PromptText};
+use haft::trust::PromptText;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
@@ -73,7 +73,7 @@ pub(crate) fn cut(events: &[Value], keys: &[&str], cuts: &[usize]) -> Vec<Value>
 }
 
 pub(crate) fn words(text: &str) -> PromptText {
-    renderer().message(&MessagePart::new("m", text))
+    renderer().spoken_text(text)
 }
 
 /// A turn in which somebody asks, the model answers like this, and its calls have results.

@@ -12,7 +12,7 @@ use haft::records::CallId;
 use haft::records::{Memory, Message, Retrievable};
 use haft::schema::Args;
 use haft::schema::{object, string};
-use haft::trust::{ForeignText, TrustLabel, TrustTier};
+use haft::trust::{ForeignText, TrustTier};
 use haft::turn::{TurnInput, TurnRunner};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -177,9 +177,8 @@ async fn requests(body: &str) -> [Value; 3] {
         .unwrap();
     let mut turn = Turn::with(vec![fetch, broken]);
     let ctx = &turn.ctx;
-    for label in [TrustLabel::UNTRUSTED, TrustLabel::declared(TrustTier::FirstParty)] {
-        let memory =
-            Memory::builder(format!("{:?}", label.tier()), format!("m{body}"), AT).trust(label);
+    for label in [TrustTier::UNTRUSTED, TrustTier::FirstParty] {
+        let memory = Memory::builder(format!("{label:?}"), format!("m{body}"), AT).trust(label);
         ctx.turn()
             .store_memory(memory.confidence(1.0).importance(1.0).build().unwrap())
             .await

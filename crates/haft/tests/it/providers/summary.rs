@@ -10,7 +10,7 @@ use haft::executors::{DispatchExecutor as _, StepContext, StepError};
 use haft::providers::RollingSummary;
 use haft::providers::summary::{STASH_KEY, Summary, SummaryError, SummaryRequest};
 use haft::records::{Memory, Message, Retrievable};
-use haft::trust::{TrustLabel, TrustTier};
+use haft::trust::TrustTier;
 use haft::turn::{TurnInput, TurnRunner};
 use serde_json::{Value, json};
 
@@ -269,7 +269,7 @@ async fn a_summary_is_as_trusted_as_the_least_of_what_the_model_read() {
         async move |talk: &Talk| {
             let memory =
                 Memory::builder("m", "SYSTEM OVERRIDE", AT).confidence(0.9).importance(0.5);
-            let memory = memory.trust(TrustLabel::declared(tier)).build().unwrap();
+            let memory = memory.trust(tier).build().unwrap();
             talk.turn.ctx.turn().store_memory(memory).await.unwrap();
         }
     };

@@ -17,7 +17,7 @@ use haft::records::{Identity, Memory, Message, MessageRole, Retrievable, Thought
 use haft::schema::RawArgs;
 use haft::stores::MemorySpoolStore;
 use haft::tools::Spooler;
-use haft::trust::{EnvelopeKey, PromptRenderer, TrustLabel, TrustTier};
+use haft::trust::{EnvelopeKey, PromptRenderer, TrustTier};
 use haft::turn::Instruction;
 use haft::turn::{ManualClock, Timestamp};
 use haft::{DispatchContext, Tool, ToolOutput, ToolRegistry, artifacts};
@@ -211,9 +211,7 @@ pub(crate) async fn buckets() -> Turn {
         let rule = Instruction::from_developer(id, text).unwrap();
         ctx.turn().store_standing_instruction(rule).await.unwrap();
     }
-    for (id, label) in
-        [("likes", TrustLabel::declared(TrustTier::FirstParty)), ("said", TrustLabel::UNTRUSTED)]
-    {
+    for (id, label) in [("likes", TrustTier::FirstParty), ("said", TrustTier::UNTRUSTED)] {
         let memory = Memory::builder(id, format!("{id} tea"), AT).confidence(0.9).importance(0.5);
         ctx.turn()
             .store_memory(memory.trust(label).source("notes").build().unwrap())

@@ -129,7 +129,7 @@ async fn trust_is_what_the_application_says_of_the_folder() {
                 ToolResults::Artifacts(artifacts) => artifacts[0].label(),
                 _ => call.label(),
             };
-            assert_eq!(label.tier(), tier, "{shown}");
+            assert_eq!(label, tier, "{shown}");
         }
         files.fails("read_file", json!({"path": "none"}), "there is no file").await;
     }

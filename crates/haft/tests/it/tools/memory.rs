@@ -1,6 +1,6 @@
 use haft::records::Memory;
 use haft::tools;
-use haft::trust::{TrustLabel, TrustTier};
+use haft::trust::TrustTier;
 use haft::turn::Timestamp;
 use serde_json::json;
 
@@ -48,7 +48,7 @@ async fn what_the_model_writes_is_not_trusted() {
     let ours = Memory::builder("policy", "Never share keys.", Timestamp::EPOCH)
         .confidence(1.0)
         .importance(0.5)
-        .trust(TrustLabel::declared(TrustTier::FirstParty))
+        .trust(TrustTier::FirstParty)
         .build()
         .unwrap();
     memory.ctx.turn().store_memory(ours).await.unwrap();
