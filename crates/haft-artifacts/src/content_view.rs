@@ -3,10 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::jsonpath::{SelectionLimits, VisitBudget};
 use haft_core::artifact::Budget;
 use haft_core::cancel::Cancellation;
 use haft_core::forge::QueryContext;
-use haft_core::jsonpath::{SelectionLimits, VisitBudget};
 use haft_core::spool::{SpoolError, SpoolReader};
 
 use crate::scan::{ChunkScan, ContentScan, run_scan};

@@ -29,10 +29,10 @@
 //!
 //! # Two evaluators of JSONPath
 //!
-//! Paths are evaluated in two places that form a pair. [`haft_core::jsonpath`] evaluates a path on a tree
+//! Paths are evaluated in two places that form a pair. [`crate::jsonpath`] evaluates a path on a tree
 //! in memory. The modules `path_eval` and `children` evaluate the same path on content that is too large for a
 //! tree: they walk the containers that the path leads through by their offsets, and hand every value that
-//! fits into a tree to the evaluator of the core. Only the core knows the meaning of filters, so that the
+//! fits into a tree to [`crate::jsonpath`]. Only that module knows the meaning of filters, so that the
 //! two cannot disagree about them. The property tests in `json::model` compare the results of both on the
 //! same content, with limits so small that nearly everything is walked.
 

@@ -86,6 +86,7 @@ pub mod csv;
 mod error;
 mod invariant;
 pub mod json;
+pub mod jsonpath;
 #[cfg(feature = "formats")]
 pub mod markdown;
 mod query_args;

@@ -1,8 +1,8 @@
 //! Arguments that several queries have in common.
 
+use crate::jsonpath::JsonPath;
 use haft_core::Args;
 use haft_core::json::ValueRef;
-use haft_core::jsonpath::JsonPath;
 use haft_core::schema::{Field, IntegerRules, Problem, Problems, SchemaBuilder, integer, string};
 
 use crate::invariant;
@@ -76,7 +76,7 @@ pub(super) fn path() -> Field {
 /// Refuses a path that is not one.
 pub(super) fn check_path(args: &Args) -> Result<(), Problems> {
     let path = args.required_text("path");
-    match JsonPath::parse_lenient(path) {
+    match JsonPath::parse(path) {
         Ok(_) => Ok(()),
         Err(error) => Err(refused("path", format!("a JSONPath ({error})"), path)),
     }

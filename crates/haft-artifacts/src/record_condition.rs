@@ -1,9 +1,8 @@
 //! The condition by which a query selects records.
 
+use crate::jsonpath::ast::{FilterExpr, SegmentReach, Selector};
+use crate::jsonpath::{JsonPath, VisitBudget, VisitsExhausted};
 use haft_core::json::ValueRef;
-use haft_core::jsonpath::{
-    FilterRef, JsonPath, SegmentRef, SelectorRef, VisitBudget, VisitsExhausted,
-};
 
 /// Selects records: a path that begins with filters tests the record itself, and any other path is evaluated inside the
 /// record.
@@ -17,8 +16,9 @@ pub(crate) struct RecordCondition {
 
 impl RecordCondition {
     pub(crate) fn new(path: JsonPath) -> Self {
-        let tests_record = first_selectors(&path).count() > 0
-            && first_selectors(&path).all(|it| matches!(it, SelectorRef::Filter(_)));
+        let selectors = first_selectors(&path);
+        let tests_record =
+            !selectors.is_empty() && selectors.iter().all(|it| matches!(it, Selector::Filter(_)));
         let rest = path.without_first(1);
         Self { path, tests_record, rest }
     }
@@ -51,15 +51,17 @@ impl RecordCondition {
     }
 
     /// The filters that the path begins with; one of them must hold.
-    fn filters(&self) -> impl Iterator<Item = FilterRef<'_>> {
-        first_selectors(&self.path).filter_map(|it| match it {
-            SelectorRef::Filter(filter) => Some(filter),
+    fn filters(&self) -> impl Iterator<Item = &FilterExpr> {
+        first_selectors(&self.path).iter().filter_map(|it| match it {
+            Selector::Filter(filter) => Some(filter),
             _ => None,
         })
     }
 }
 
-fn first_selectors(path: &JsonPath) -> impl Iterator<Item = SelectorRef<'_>> {
-    let first = path.segment(0).filter(|it| !it.is_descendant());
-    first.into_iter().flat_map(SegmentRef::selectors)
+fn first_selectors(path: &JsonPath) -> &[Selector] {
+    match path.segments().first() {
+        Some(first) if first.reach == SegmentReach::Children => &first.selectors,
+        _ => &[],
+    }
 }

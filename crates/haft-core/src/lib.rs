@@ -45,7 +45,7 @@
 //!
 //! | layer | modules |
 //! |---|---|
-//! | 1. base types | [`cancel`], [`contract`] (findings of conformance suites), [`error`] (error codes), [`invariant`], [`usage`], [`clock`], [`json`], [`stash`], [`jsonpath`]; private: `tier`, `mac`, `descriptor`, `failure`, `byte_stream`, `id` |
+//! | 1. base types | [`cancel`], [`contract`] (findings of conformance suites), [`error`] (error codes), [`invariant`], [`usage`], [`clock`], [`json`], [`stash`]; private: `tier`, `mac`, `descriptor`, `failure`, `byte_stream`, `id` |
 //! | 2. schema and arguments | [`schema`] with [`args`] |
 //! | 3. content | [`tokens`], [`spool`], [`media`] |
 //! | 4. trust | [`trust`] |
@@ -81,7 +81,6 @@ pub mod invariant;
 pub mod json;
 #[cfg(feature = "schemars")]
 mod json_schema;
-pub mod jsonpath;
 mod mac;
 pub mod media;
 pub mod pipeline;

@@ -10,7 +10,9 @@ pub use haft_artifacts::{
     ContentError, CsvFormat, MarkdownFormat, XmlFormat, YamlFormat, csv, markdown, xml, yaml,
 };
 #[doc(inline)]
-pub use haft_artifacts::{JsonFormat, TextFormat, TextQueries, json, standard_formats, text};
+pub use haft_artifacts::{
+    JsonFormat, TextFormat, TextQueries, json, jsonpath, standard_formats, text,
+};
 #[doc(inline)]
 pub use haft_core::artifact::{
     ArtifactDraft, ArtifactKind, ArtifactRecord, Budget, NotDescribable, QueryListBuilder,

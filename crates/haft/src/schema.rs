@@ -1,9 +1,9 @@
 //! Schemas and arguments: what a tool accepts, and what it was called with.
 //!
-//! [`json`] is the JSON type of arguments, and [`jsonpath`] selects parts of it.
+//! [`json`] is the JSON type of arguments.
 
 #[doc(inline)]
-pub use haft_core::{json, jsonpath};
+pub use haft_core::json;
 
 #[doc(inline)]
 pub use haft_core::schema::args::{

@@ -3,9 +3,9 @@
 use haft_core::error::codes;
 use std::fmt;
 
+use crate::jsonpath::{PathError, VisitsExhausted};
 use haft_core::error::{Coded, ErrorCode};
 use haft_core::json::ParseErrorKind;
-use haft_core::jsonpath::{PathError, VisitsExhausted};
 use haft_core::spool::SpoolError;
 
 use super::JsonNotation;

@@ -4,9 +4,9 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use crate::jsonpath::JsonPath;
 use haft_core::artifact::{Budget, QueryListBuilder, QueryOutput};
 use haft_core::json::{Document, JsonWriter, ValueKind, ValueRef};
-use haft_core::jsonpath::JsonPath;
 
 use super::children::{CONTINUE, Child, ChildFlow};
 use super::container::{self, Container, ContainerKind, MemberName};

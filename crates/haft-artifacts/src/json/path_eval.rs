@@ -2,9 +2,10 @@
 
 use std::ops::ControlFlow;
 
+use crate::jsonpath::ast::{FilterExpr, SegmentReach, Selector};
+use crate::jsonpath::{JsonPath, PathStep, VisitBudget};
 use haft_core::artifact::QueryListBuilder;
 use haft_core::json::ValueRef;
-use haft_core::jsonpath::{FilterRef, JsonPath, SelectorRef, VisitBudget};
 
 use super::children::{CONTINUE, Child, ChildFlow};
 use super::container::{Container, ContainerKind};
@@ -31,7 +32,7 @@ impl SelectionSink<'_> {
                 **found = path.matches_within(view, visits)?;
                 Ok(if **found { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
             }
-            Self::Listing(listing, _) if path.segment_count() == 0 => Ok(listing.push(view)),
+            Self::Listing(listing, _) if path.segments().is_empty() => Ok(listing.push(view)),
             Self::Listing(listing, _) => {
                 let found = path.select_within(view, visits);
                 let flow = found.iter().try_for_each(|it| listing.push(it));
@@ -102,7 +103,7 @@ fn select_from(
     (start, depth): (u64, usize),
     sink: &mut SelectionSink<'_>,
 ) -> ChildFlow {
-    if path.segment_count() == 0 && sink.skips_next() {
+    if path.segments().is_empty() && sink.skips_next() {
         return sink.push_large(scan, start, depth);
     }
     match scan.read_tree(start, depth)? {
@@ -118,17 +119,17 @@ fn select_large(
     (start, depth): (u64, usize),
     sink: &mut SelectionSink<'_>,
 ) -> ChildFlow {
-    let Some(segment) = path.segment(0) else { return sink.push_large(scan, start, depth) };
+    let Some(segment) = path.segments().first() else { return sink.push_large(scan, start, depth) };
     let Some(container) = scan.find_container(start, depth)? else { return CONTINUE };
     let rest = path.without_first(1);
-    for selector in segment.selectors() {
+    for selector in &segment.selectors {
         scan.check_work()?;
         let flow = apply(scan, selector, &rest, &container, sink)?;
         if flow.is_break() {
             return Ok(flow);
         }
     }
-    if !segment.is_descendant() {
+    if segment.reach == SegmentReach::Children {
         return CONTINUE;
     }
     scan.for_each_child(&container, 0, &mut |scan, child| match child {
@@ -140,14 +141,14 @@ fn select_large(
 /// Applies a selector, and the rest of the path to what it selects.
 fn apply(
     scan: &mut JsonScan,
-    selector: SelectorRef<'_>,
+    selector: &Selector,
     rest: &JsonPath,
     container: &Container,
     sink: &mut SelectionSink<'_>,
 ) -> ChildFlow {
     let list = container.kind == ContainerKind::Array;
     let at = match selector {
-        SelectorRef::Name(name) => {
+        Selector::Step(PathStep::Name(name)) => {
             if list {
                 return CONTINUE;
             }
@@ -156,11 +157,11 @@ fn apply(
                 None => CONTINUE,
             };
         }
-        SelectorRef::Wildcard => return apply_to_all(scan, rest, container, sink),
-        SelectorRef::Filter(filter) => {
+        Selector::Step(PathStep::Wildcard) => return apply_to_all(scan, rest, container, sink),
+        Selector::Filter(filter) => {
             return apply_filter(scan, filter, rest, container, sink);
         }
-        SelectorRef::Slice(slice) if list => {
+        Selector::Slice(slice) if list => {
             for at in slice.positions(container.count) {
                 let flow = apply_at(scan, at, rest, container, sink)?;
                 if flow.is_break() {
@@ -169,9 +170,9 @@ fn apply(
             }
             return CONTINUE;
         }
-        SelectorRef::Slice(_) => return CONTINUE,
-        SelectorRef::Index(at) => Some(at),
-        SelectorRef::FromEnd(back) => container.count.checked_sub(back),
+        Selector::Slice(_) => return CONTINUE,
+        Selector::Step(PathStep::Index(at)) => Some(*at),
+        Selector::FromEnd(back) => container.count.checked_sub(*back),
     };
     match at.filter(|at| list && *at < container.count) {
         Some(at) => apply_at(scan, at, rest, container, sink),
@@ -186,7 +187,7 @@ fn apply_at(
     list: &Container,
     sink: &mut SelectionSink<'_>,
 ) -> ChildFlow {
-    if rest.segment_count() == 0 && sink.skips_next() {
+    if rest.segments().is_empty() && sink.skips_next() {
         return sink.push_large(scan, 0, 0);
     }
     let place = scan.find_child(list, at)?;
@@ -200,7 +201,7 @@ fn apply_to_all(
     sink: &mut SelectionSink<'_>,
 ) -> ChildFlow {
     let mut from = 0;
-    if rest.segment_count() == 0 && container.kind == ContainerKind::Array {
+    if rest.segments().is_empty() && container.kind == ContainerKind::Array {
         while from < container.count && sink.skips_next() {
             let _ = sink.push_large(scan, 0, 0)?;
             from += 1;
@@ -214,7 +215,7 @@ fn apply_to_all(
 
 fn apply_filter(
     scan: &mut JsonScan,
-    filter: FilterRef<'_>,
+    filter: &FilterExpr,
     rest: &JsonPath,
     container: &Container,
     sink: &mut SelectionSink<'_>,

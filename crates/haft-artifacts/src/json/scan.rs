@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::jsonpath::VisitBudget;
 use haft_core::json::Document;
-use haft_core::jsonpath::VisitBudget;
 
 use super::blocking_source::BlockingSource;
 use super::cache::JsonCache;

@@ -3,8 +3,8 @@
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
+use crate::jsonpath::JsonPath;
 use haft_core::artifact::QueryOutput;
-use haft_core::jsonpath::JsonPath;
 use haft_core::spool::SpoolReader;
 
 use super::blocking_source;
@@ -22,7 +22,7 @@ use crate::content_view::{ContentView, content_view_options};
 /// path leads to become trees. Queries run on a thread for blocking work and stop when their future is
 /// dropped.
 ///
-/// Paths are parsed by [`JsonPath::parse_lenient`].
+/// Paths are parsed by [`JsonPath::parse`].
 ///
 /// ```
 /// use haft_artifacts::json::{JsonNotation, JsonView};
@@ -189,7 +189,7 @@ impl JsonView {
     /// When the path is not valid or cannot be evaluated on content of this size, and as
     /// [`JsonView::detect_notation`].
     pub async fn get(&self, path: &str, skip: u64) -> Result<QueryOutput, JsonError> {
-        let (path, budget) = (JsonPath::parse_lenient(path)?, self.content.budget);
+        let (path, budget) = (JsonPath::parse(path)?, self.content.budget);
         self.run(move |scan| operations::select_values(scan, &path, (budget, skip))).await
     }
 
@@ -219,7 +219,7 @@ impl JsonView {
     ///
     /// As [`JsonView::get`].
     pub async fn filter(&self, path: &str, skip: u64) -> Result<QueryOutput, JsonError> {
-        let (path, budget) = (JsonPath::parse_lenient(path)?, self.content.budget);
+        let (path, budget) = (JsonPath::parse(path)?, self.content.budget);
         self.run(move |scan| operations::filter_records(scan, &path, (budget, skip))).await
     }
 

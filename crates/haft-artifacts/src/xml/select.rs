@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
+use crate::jsonpath::{JsonPath, PathStep, Selection, SelectionLimits};
 use haft_core::artifact::{QueryListBuilder, QueryOutput};
 use haft_core::json::{Document, ValueKind, ValueRef};
-use haft_core::jsonpath::{JsonPath, PathStep, Selection, SelectionLimits};
 
 use super::projection::{NumericText, Projection, TooDeep};
 

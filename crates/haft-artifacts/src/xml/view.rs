@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::jsonpath::JsonPath;
 use haft_core::artifact::{QueryListBuilder, QueryOutput};
 use haft_core::json::{self, JsonWriter};
-use haft_core::jsonpath::JsonPath;
 use haft_core::spool::{SpoolError, SpoolReader};
 
 use super::error::{Position, XmlError};
@@ -197,7 +197,7 @@ impl XmlView {
         skip: u64,
         select: fn(&Projection, &JsonPath, QueryListBuilder) -> Result<QueryOutput, TooDeep>,
     ) -> Result<QueryOutput, XmlError> {
-        let path = JsonPath::parse_lenient(path)?;
+        let path = JsonPath::parse(path)?;
         let (projection, nothing) = self.scan(Projection::new(self.attributes.clone())).await?;
         let listing = QueryListBuilder::new(self.content.budget, skip);
         if nothing.is_some() {

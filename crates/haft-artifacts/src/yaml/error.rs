@@ -1,7 +1,7 @@
 //! Why a query of YAML fails.
 
+use crate::jsonpath::PathError;
 use haft_core::error::{Coded, ErrorCode, codes};
-use haft_core::jsonpath::PathError;
 
 use crate::error::{ContentError, impl_from_spool_error};
 

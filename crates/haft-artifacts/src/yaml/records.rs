@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 use std::ops::{ControlFlow, Range};
 
+use crate::jsonpath::{JsonPath, VisitBudget};
 use haft_core::artifact::{QueryListBuilder, QueryOutput};
 use haft_core::json::{Document, JsonWriter, ValueKind, ValueRef};
-use haft_core::jsonpath::{JsonPath, VisitBudget};
 
 use super::scan::DocumentVisitor;
 use crate::record_condition::RecordCondition;

@@ -4,8 +4,8 @@ use std::fmt;
 use std::ops::RangeBounds;
 use std::sync::Arc;
 
+use crate::jsonpath::JsonPath;
 use haft_core::artifact::{QueryListBuilder, QueryOutput};
-use haft_core::jsonpath::JsonPath;
 use haft_core::spool::SpoolReader;
 
 use super::error::YamlError;
@@ -175,7 +175,7 @@ impl YamlView {
     /// [`YamlError::Path`] when the path is not valid, else when the content is not YAML, cannot be read,
     /// or the query was cancelled.
     pub async fn get(&self, path: &str, skip: u64) -> Result<QueryOutput, YamlError> {
-        let path = JsonPath::parse_lenient(path)?;
+        let path = JsonPath::parse(path)?;
         let listing = QueryListBuilder::new(self.content.budget, skip);
         let visits = self.content.visit_budget();
         let select = SelectValues { path, listing, total: None, cut_short: false, visits };
@@ -189,7 +189,7 @@ impl YamlView {
     ///
     /// As [`YamlView::get`].
     pub async fn filter(&self, path: &str, skip: u64) -> Result<QueryOutput, YamlError> {
-        let path = JsonPath::parse_lenient(path)?;
+        let path = JsonPath::parse(path)?;
         let listing = QueryListBuilder::new(self.content.budget, skip);
         let filter = FilterRecords::new(path, listing, self.content.visit_budget());
         Ok(self.scan(self.records(filter)).await?.each.answer())

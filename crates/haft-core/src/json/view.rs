@@ -102,7 +102,8 @@ impl<'a> ValueRef<'a> {
     }
 
     /// Position in the document's list of values; unique within one document.
-    pub(crate) fn index(self) -> usize {
+    #[must_use]
+    pub fn index(self) -> usize {
         self.at as usize
     }
 

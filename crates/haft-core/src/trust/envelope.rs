@@ -222,7 +222,7 @@ impl<'a> Attributes<'a> {
         }
     }
 
-    pub(super) fn shown(mut self, name: &'static str, value: impl ToString) -> Self {
+    pub(super) fn shown(mut self, name: &'static str, value: &impl ToString) -> Self {
         let value = attribute(&value.to_string()).into_owned();
         self.values.push((name, Cow::Owned(value)));
         self

@@ -43,7 +43,7 @@ impl PromptRenderer {
         let record = memory.id().as_str();
         let (family, attributes) = if memory.trust().is_trusted() {
             let attributes = sourced(memory.source(), record);
-            (family::MEMORY, attributes.shown("createdAt", memory.created_at()))
+            (family::MEMORY, attributes.shown("createdAt", &memory.created_at()))
         } else {
             (family::UNTRUSTED, untrusted(record, "memory", memory.source()))
         };
@@ -105,10 +105,10 @@ impl PromptRenderer {
         let (record, source) = (shown.id().as_str(), shown.source());
         let (family, attributes) = match shown.trust_tier() {
             TrustTier::FirstParty => {
-                let attributes = sourced(source, record).shown("createdAt", shown.created_at());
+                let attributes = sourced(source, record).shown("createdAt", &shown.created_at());
                 let attributes = attributes.optional("kind", shown.kind());
                 let attributes = match shown.score() {
-                    Some(score) => attributes.shown("score", score),
+                    Some(score) => attributes.shown("score", &score),
                     None => attributes,
                 };
                 (family::RETRIEVED, attributes)

@@ -25,7 +25,7 @@ impl PromptRenderer {
         };
         let slot = Slot { family, scope: "message", record: message.id().as_str(), part: 0 };
         let text = message.content().map_or("", |text| text.as_str());
-        self.seal(&slot, attributes.shown("createdAt", message.created_at()), &self.clean(text))
+        self.seal(&slot, attributes.shown("createdAt", &message.created_at()), &self.clean(text))
     }
 
     /// Reasoning of this agent.
@@ -42,7 +42,7 @@ impl PromptRenderer {
         let attributes = Attributes::default().text("kind", "reasoning");
         let attributes = attributes
             .text("from", thought.identity().representation())
-            .shown("createdAt", thought.created_at());
+            .shown("createdAt", &thought.created_at());
         self.seal(&slot, attributes, &Clean::nested(inner.into_string()))
     }
 
@@ -51,7 +51,7 @@ impl PromptRenderer {
         let attributes = Attributes::default().nonce().text("kind", kind);
         let attributes = attributes
             .text("from", thought.identity().representation())
-            .shown("createdAt", thought.created_at());
+            .shown("createdAt", &thought.created_at());
         self.seal(&slot, attributes, &self.clean(thought.content().as_str()))
     }
 }

@@ -1,6 +1,7 @@
 //! What every sort of content looks like.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use super::super::nonce::Slot;
 use super::super::{
@@ -67,7 +68,7 @@ fn what_is_no_result_of_a_call_is_untrusted() {
     let theirs = artifact(&ArtifactKind::TEXT, 1);
     let own = crate::artifact::SpooledArtifact::new(
         ArtifactKind::TEXT,
-        theirs.reader().clone(),
+        Arc::clone(theirs.reader()),
         TrustTier::FirstParty,
     );
     call.results = Some(ToolResults::Artifacts(vec![theirs, own]));

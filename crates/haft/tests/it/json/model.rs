@@ -1,8 +1,8 @@
 //! Walking content answers as a tree of all of it does.
 
+use haft::artifacts::jsonpath::JsonPath;
 use haft::artifacts::{Budget, QueryOutput};
 use haft::schema::json::{Document, ValueKind, ValueRef};
-use haft::schema::jsonpath::JsonPath;
 use proptest::prelude::*;
 
 use super::{run, tiny_view_of};

@@ -1,12 +1,12 @@
 mod errors;
 mod evaluation;
-mod lenient;
 mod naive;
 mod properties;
+mod spellings;
 mod suite;
 
 use super::JsonPath;
-use crate::json::Document;
+use haft_core::json::Document;
 
 fn doc(text: &str) -> Document {
     Document::parse(text).unwrap()
@@ -20,11 +20,6 @@ fn found(path: &JsonPath, document: &Document) -> String {
 }
 
 #[track_caller]
-fn strict(path: &str) -> JsonPath {
-    JsonPath::parse(path).unwrap_or_else(|error| panic!("{path}: {error}"))
-}
-
-#[track_caller]
-fn lenient(path: &str) -> JsonPath {
-    JsonPath::parse_lenient(path).unwrap_or_else(|error| panic!("{path}: {error}"))
+fn parse_path(text: &str) -> JsonPath {
+    JsonPath::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"))
 }

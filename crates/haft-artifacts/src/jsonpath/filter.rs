@@ -6,14 +6,26 @@ use super::ast::{
 use super::children;
 use super::compare::{self, OperandValue};
 use super::pattern::FilterPattern;
-use super::walk::{PathEvaluation, PathWalk, VisitsExhausted, select_child};
-use crate::json::{ValueKind, ValueRef};
+use super::walk::{PathEvaluation, PathWalk, VisitBudget, VisitsExhausted, select_child};
+use haft_core::json::{ValueKind, ValueRef};
 
 /// What compiling a pattern from the document costs, in values: once, and for each of its bytes.
 const COMPILE: usize = 5_000;
 const COMPILE_BYTE: usize = 200;
 
 impl FilterExpr {
+    /// Whether it holds for a value, which is both `@` and `$`, within a budget.
+    pub(crate) fn holds_within(
+        &self,
+        view: ValueRef<'_>,
+        budget: &mut VisitBudget,
+    ) -> Result<bool, VisitsExhausted> {
+        let mut evaluation = PathEvaluation::new(view, budget.take());
+        let held = evaluation.work.values(1).and_then(|()| self.holds(view, &mut evaluation));
+        *budget = evaluation.work;
+        held
+    }
+
     /// Recurses as deep as the path is nested, which is bounded.
     pub(super) fn holds<'p, 'd>(
         &'p self,

@@ -1,25 +1,27 @@
 //! A parsed path.
 
+use haft_core::invariant::OrReport as _;
+use haft_core::json::Document;
+
 use super::PathStep;
 use super::pattern::FilterPattern;
-use crate::json::Document;
 
 /// One segment: selectors applied to the children of a value, or also to those of all values below.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Segment {
-    pub(super) reach: SegmentReach,
+pub(crate) struct Segment {
+    pub(crate) reach: SegmentReach,
     /// At least one.
-    pub(super) selectors: Vec<Selector>,
+    pub(crate) selectors: Vec<Selector>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum SegmentReach {
+pub(crate) enum SegmentReach {
     Children,
     Descendants,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Selector {
+pub(crate) enum Selector {
     Step(PathStep),
     /// The element this far from the end; `1` is the last.
     FromEnd(u64),
@@ -28,15 +30,15 @@ pub(super) enum Selector {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Slice {
-    pub(super) start: Option<i64>,
-    pub(super) end: Option<i64>,
-    pub(super) step: i64,
+pub(crate) struct Slice {
+    pub(crate) start: Option<i64>,
+    pub(crate) end: Option<i64>,
+    pub(crate) step: i64,
 }
 
 /// A logical expression.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum FilterExpr {
+pub(crate) enum FilterExpr {
     /// At least two, none of them `Or`.
     Or(Vec<Self>),
     /// At least two, none of them `And`.
@@ -48,14 +50,14 @@ pub(super) enum FilterExpr {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Comparison {
-    pub(super) left: Operand,
-    pub(super) operator: Operator,
-    pub(super) right: Operand,
+pub(crate) struct Comparison {
+    pub(crate) left: Operand,
+    pub(crate) operator: Operator,
+    pub(crate) right: Operand,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Operator {
+pub(crate) enum Operator {
     Equal,
     NotEqual,
     Less,
@@ -66,7 +68,7 @@ pub(super) enum Operator {
 
 /// What has at most one value.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Operand {
+pub(crate) enum Operand {
     Literal(Document),
     Singular(Singular),
     Length(Box<Self>),
@@ -76,28 +78,28 @@ pub(super) enum Operand {
 
 /// A query that finds at most one value.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Singular {
-    pub(super) origin: QueryRoot,
+pub(crate) struct Singular {
+    pub(crate) origin: QueryRoot,
     /// Only [`PathStep::Name`], [`PathStep::Index`] and [`Selector::FromEnd`].
-    pub(super) steps: Vec<Selector>,
+    pub(crate) steps: Vec<Selector>,
     /// Whether a last step `length` that finds no member means the length of a list or a string.
-    pub(super) length: LastLength,
+    pub(crate) length: LastLength,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum LastLength {
+pub(crate) enum LastLength {
     Member,
     MemberOrLength,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct PathQuery {
-    pub(super) origin: QueryRoot,
-    pub(super) segments: Vec<Segment>,
+pub(crate) struct PathQuery {
+    pub(crate) origin: QueryRoot,
+    pub(crate) segments: Vec<Segment>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum QueryRoot {
+pub(crate) enum QueryRoot {
     /// `@`
     Current,
     /// `$`
@@ -106,14 +108,14 @@ pub(super) enum QueryRoot {
 
 /// The functions `match` and `search`.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Matches {
-    pub(super) extent: MatchExtent,
-    pub(super) text: Operand,
-    pub(super) pattern: PatternSource,
+pub(crate) struct Matches {
+    pub(crate) extent: MatchExtent,
+    pub(crate) text: Operand,
+    pub(crate) pattern: PatternSource,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum MatchExtent {
+pub(crate) enum MatchExtent {
     /// `match`: the whole string.
     Whole,
     /// `search`: some part of it.
@@ -121,7 +123,7 @@ pub(super) enum MatchExtent {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum PatternSource {
+pub(crate) enum PatternSource {
     /// A string literal, compiled when the path is parsed.
     Literal(FilterPattern),
     /// What only the document knows.
@@ -130,14 +132,14 @@ pub(super) enum PatternSource {
 
 impl Segment {
     /// The only selector of a child segment that has one.
-    pub(super) fn only_child(&self) -> Option<&Selector> {
+    pub(crate) fn only_child(&self) -> Option<&Selector> {
         match (self.reach, self.selectors.as_slice()) {
             (SegmentReach::Children, [selector]) => Some(selector),
             _ => None,
         }
     }
 
-    pub(super) fn plain_step(&self) -> Option<&PathStep> {
+    pub(crate) fn plain_step(&self) -> Option<&PathStep> {
         match self.only_child() {
             Some(Selector::Step(step)) => Some(step),
             _ => None,
@@ -145,15 +147,49 @@ impl Segment {
     }
 
     /// Whether a filter in it refers to `$`.
-    pub(super) fn looks_at_root(&self) -> bool {
+    pub(crate) fn looks_at_root(&self) -> bool {
         self.selectors.iter().any(|it| matches!(it, Selector::Filter(expr) if expr.looks_at_root()))
     }
 }
 
 impl Selector {
     /// Whether it selects at most one child.
-    pub(super) fn is_singular(&self) -> bool {
+    pub(crate) fn is_singular(&self) -> bool {
         matches!(self, Self::Step(PathStep::Name(_) | PathStep::Index(_)) | Self::FromEnd(_))
+    }
+}
+
+impl Slice {
+    /// The positions that it selects in a list of so many elements, in order.
+    pub(crate) fn positions(self, len: u64) -> impl ExactSizeIterator<Item = u64> {
+        let (first, step, count) = self.range(len.min(i64::MAX.unsigned_abs()).cast_signed());
+        let count =
+            usize::try_from(count).or_report("a count is positive and fits memory", usize::MAX);
+        (0..count).map(move |at| {
+            let at = i64::try_from(at).or_report("a count came from an `i64`", i64::MAX);
+            u64::try_from(first.saturating_add(at.saturating_mul(step)))
+                .or_report_default("positions lie in the list")
+        })
+    }
+
+    /// The first position, the distance to the next, and how many there are.
+    fn range(self, len: i64) -> (i64, i64, i64) {
+        let absolute = |it: i64| if it < 0 { len.saturating_add(it) } else { it };
+        let start = self.start.map(absolute);
+        let end = self.end.map(absolute);
+        let distance = self.step.saturating_abs();
+        let count = |span: i64| if span <= 0 { 0 } else { (span - 1) / distance + 1 };
+        if self.step > 0 {
+            let start = start.unwrap_or(0).clamp(0, len);
+            let end = end.unwrap_or(len).clamp(0, len);
+            (start, distance, count(end - start))
+        } else if self.step < 0 {
+            let start = start.unwrap_or(len - 1).clamp(-1, len - 1);
+            let end = end.unwrap_or(-1).clamp(-1, len - 1);
+            (start, -distance, count(start - end))
+        } else {
+            (0, 1, 0)
+        }
     }
 }
 

@@ -1,9 +1,9 @@
 //! Strings and numbers.
 
 use super::{PathParser, hints};
-use crate::invariant::OrReport as _;
-use crate::json::Document;
 use crate::jsonpath::PathError;
+use haft_core::invariant::OrReport as _;
+use haft_core::json::Document;
 
 impl PathParser<'_> {
     /// A string in either kind of quotes; the cursor stands on the first one.

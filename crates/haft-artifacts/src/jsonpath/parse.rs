@@ -10,31 +10,18 @@ use std::borrow::Cow;
 use super::ast::{Segment, SegmentReach, Selector, Slice};
 use super::{MAX_NESTING, MAX_PATH, PathError, PathStep};
 
-use crate::invariant::OrReport as _;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PathSyntax {
-    /// RFC 9535.
-    Strict,
-    /// RFC 9535 and the spellings of other dialects.
-    Lenient,
-}
+use haft_core::invariant::OrReport as _;
 
 /// Parses a whole path into the segments behind its `$`.
-pub(super) fn path(text: &str, mode: PathSyntax) -> Result<Vec<Segment>, PathError> {
-    let mut parser = PathParser { text, at: 0, end: text.len(), mode, depth: 0 };
+pub(super) fn path(text: &str) -> Result<Vec<Segment>, PathError> {
+    let mut parser = PathParser { text, at: 0, end: text.len(), depth: 0 };
     if text.len() > MAX_PATH {
         return Err(parser.error("a path of at most 4096 bytes", "write a shorter path"));
     }
-    if mode == PathSyntax::Lenient {
-        parser.end = text.trim_end_matches(BLANK).len();
-        parser.skip_blank();
-    }
+    parser.end = text.trim_end_matches(BLANK).len();
+    parser.skip_blank();
     let mut segments = Vec::new();
     if !parser.eat_token("$") {
-        if mode == PathSyntax::Strict {
-            return Err(parser.error("`$`", hints::NO_ROOT));
-        }
         parser.without_root(&mut segments)?;
     }
     parser.parse_segments(&mut segments)?;
@@ -57,7 +44,6 @@ struct PathParser<'t> {
     text: &'t str,
     at: usize,
     end: usize,
-    mode: PathSyntax,
     /// How many filters, parentheses and calls are open.
     depth: usize,
 }
@@ -154,7 +140,7 @@ impl<'t> PathParser<'t> {
             return Err(self.error("a name or `*`", self.hint_behind_dot()));
         }
         // Outside of filters there is no subtraction that a hyphen could mean.
-        let hyphen = self.mode == PathSyntax::Lenient && self.depth == 0;
+        let hyphen = self.depth == 0;
         let name = self.take_while(|it| is_name_char(it) || hyphen && it == '-');
         Ok(Selector::Step(PathStep::Name(name.into())))
     }
@@ -190,7 +176,7 @@ impl<'t> PathParser<'t> {
                 })
             }
             Some('-' | ':' | '0'..='9') => self.parse_index_or_slice(),
-            Some('(') if self.mode == PathSyntax::Lenient => self.parse_script(),
+            Some('(') => self.parse_script(),
             _ => Err(self.error(
                 "a quoted name, an index, a slice, `*` or a filter",
                 self.hint_in_bracket(),

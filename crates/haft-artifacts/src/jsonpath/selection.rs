@@ -5,13 +5,13 @@ use std::slice;
 use super::ast::Segment;
 use super::locate::{LocatedIter, PathIter};
 use super::walk::{PathEvaluation, PathWalk, VisitBudget, VisitsExhausted};
-use crate::json::ValueRef;
+use haft_core::json::ValueRef;
 
 /// How much one evaluation may do.
 ///
 /// ```
 /// use haft_core::json::Document;
-/// use haft_core::jsonpath::{JsonPath, SelectionLimits};
+/// use haft_artifacts::jsonpath::{JsonPath, SelectionLimits};
 ///
 /// let document = Document::parse("[1, 2, 3, 4]")?;
 /// let limits = SelectionLimits::default().max_matches(2);

@@ -1,9 +1,9 @@
 use proptest::prelude::*;
 
 use super::naive;
-use super::strict;
-use crate::json::{Document, ValueRef};
-use crate::jsonpath::{JsonPath, PathError, PathStep, SelectionLimits, SelectorRef};
+use crate::jsonpath::ast::{SegmentReach, Selector};
+use crate::jsonpath::{JsonPath, PathError, PathStep, SelectionLimits, VisitBudget};
+use haft_core::json::{Document, ValueRef};
 
 /// Follows plain steps the way a reader of text would.
 fn follow<'d>(steps: &[&PathStep], view: ValueRef<'d>) -> Vec<ValueRef<'d>> {
@@ -34,7 +34,7 @@ proptest! {
     fn agrees_with_the_naive_evaluator(value in naive::document(), path in naive::path()) {
         let document = Document::from_value(&value).unwrap();
         let text = path.text();
-        let parsed = strict(&text);
+        let parsed = super::parse_path(&text);
         let found = parsed.select(document.root());
         let expected = naive::select(&path, &value);
         prop_assert_eq!(found.truncated(), None);
@@ -58,7 +58,7 @@ proptest! {
     #[test]
     fn prefix_and_rest_are_the_whole(value in naive::document(), path in naive::path()) {
         let document = Document::from_value(&value).unwrap();
-        let path = strict(&path.text());
+        let path = super::parse_path(&path.text());
         let steps: Vec<&PathStep> = path.prefix().collect();
         let rest = path.after_prefix();
         let parts: Vec<usize> = follow(&steps, document.root())
@@ -71,12 +71,10 @@ proptest! {
 
     #[test]
     fn texts_are_fixed_points(path in naive::path()) {
-        for parse in [JsonPath::parse, JsonPath::parse_lenient] {
-            let parsed = parse(&path.text()).unwrap();
-            let again = parse(&parsed.to_string());
-            prop_assert_eq!(again.as_ref(), Ok(&parsed));
-            prop_assert_eq!(again.unwrap().to_string(), parsed.to_string());
-        }
+        let parsed = JsonPath::parse(&path.text()).unwrap();
+        let again = JsonPath::parse(&parsed.to_string());
+        prop_assert_eq!(again.as_ref(), Ok(&parsed));
+        prop_assert_eq!(again.unwrap().to_string(), parsed.to_string());
     }
 }
 
@@ -117,22 +115,12 @@ proptest! {
 
     #[test]
     fn any_text_is_a_path_or_an_error(text in almost_path()) {
-        let strict = JsonPath::parse(&text);
-        let lenient = JsonPath::parse_lenient(&text);
-        for (parse, result) in [
-            (JsonPath::parse as fn(&str) -> _, &strict),
-            (JsonPath::parse_lenient, &lenient),
-        ] {
-            match result {
-                Ok(path) => prop_assert!(parse(&path.to_string()).as_ref() == Ok(path), "{}", text),
-                Err(error) => prop_assert!(well_placed(error, &text), "{}: {}", text, error),
+        match JsonPath::parse(&text) {
+            Ok(path) => {
+                let again = JsonPath::parse(&path.to_string());
+                prop_assert!(again.as_ref() == Ok(&path), "{}", text);
             }
-        }
-        if let Ok(path) = strict {
-            let lenient = lenient.map_err(|it| it.expected).map(|it| it.to_string());
-            // What it adds to a strict path is a check of patterns.
-            let same = Ok(path.to_string());
-            prop_assert!(lenient == same || lenient == Err("a regular expression"), "{}", text);
+            Err(error) => prop_assert!(well_placed(&error, &text), "{}: {}", text, error),
         }
     }
 
@@ -140,7 +128,7 @@ proptest! {
     #[test]
     fn parts_are_the_whole(value in naive::document(), path in naive::path()) {
         let document = Document::from_value(&value).unwrap();
-        let path = strict(&path.text());
+        let path = super::parse_path(&path.text());
         if path.looks_at_root() {
             return Ok(());
         }
@@ -156,11 +144,10 @@ proptest! {
         let list: Vec<usize> = (0..len).collect();
         let document = Document::from_value(&serde_json::json!(list)).unwrap();
         for path in [format!("$[{start}:{end}:{step}]"), format!("$[{start}::{step}]"), format!("$[:{end}:{step}]")] {
-            let path = strict(&path);
+            let path = super::parse_path(&path);
             let selected = path.select(document.root());
             let selected: Vec<_> = selected.iter().filter_map(ValueRef::as_u64).collect();
-            let segment = path.segment(0).unwrap();
-            let Some(SelectorRef::Slice(slice)) = segment.selectors().next() else {
+            let Some(Selector::Slice(slice)) = path.segments()[0].selectors.first() else {
                 panic!("no slice: {path}");
             };
             prop_assert_eq!(slice.positions(len as u64).collect::<Vec<_>>(), selected);
@@ -170,30 +157,32 @@ proptest! {
 
 /// Applies the first segment, and the rest of the path to what it selects.
 fn in_parts<'d>(path: &JsonPath, view: ValueRef<'d>) -> Vec<ValueRef<'d>> {
-    let Some(segment) = path.segment(0) else { return vec![view] };
+    let Some(segment) = path.segments().first() else { return vec![view] };
     let rest = path.without_first(1);
-    let children: Vec<ValueRef<'d>> = strict("$[*]").select(view).into_iter().collect();
+    let children: Vec<ValueRef<'d>> = super::parse_path("$[*]").select(view).into_iter().collect();
     let element = |at: u64| view.item(usize::try_from(at).unwrap_or(usize::MAX));
     let mut found = Vec::new();
-    for selector in segment.selectors() {
+    for selector in &segment.selectors {
         let selected: Vec<ValueRef<'d>> = match selector {
-            SelectorRef::Name(name) => view.get(name).into_iter().collect(),
-            SelectorRef::Index(at) => element(at).into_iter().collect(),
-            SelectorRef::FromEnd(back) => {
-                let at = (view.elements().len() as u64).checked_sub(back);
+            Selector::Step(PathStep::Name(name)) => view.get(name).into_iter().collect(),
+            Selector::Step(PathStep::Index(at)) => element(*at).into_iter().collect(),
+            Selector::FromEnd(back) => {
+                let at = (view.elements().len() as u64).checked_sub(*back);
                 at.and_then(element).into_iter().collect()
             }
-            SelectorRef::Wildcard => children.clone(),
-            SelectorRef::Slice(slice) => {
+            Selector::Step(PathStep::Wildcard) => children.clone(),
+            Selector::Slice(slice) => {
                 slice.positions(view.elements().len() as u64).filter_map(element).collect()
             }
-            SelectorRef::Filter(filter) => {
-                children.iter().copied().filter(|it| filter.holds(*it)).collect()
+            Selector::Filter(filter) => {
+                let holds =
+                    |it: &ValueRef<'_>| filter.holds_within(*it, &mut VisitBudget::new(1_000_000));
+                children.iter().copied().filter(|it| holds(it) == Ok(true)).collect()
             }
         };
         found.extend(selected.into_iter().flat_map(|it| in_parts(&rest, it)));
     }
-    if segment.is_descendant() {
+    if segment.reach == SegmentReach::Descendants {
         found.extend(children.into_iter().flat_map(|it| in_parts(path, it)));
     }
     found

@@ -15,7 +15,7 @@ const MAX_COMPILED: usize = 256 * 1024;
 /// Patterns are I-Regexp (RFC 9485) and what else the linear-time engine knows, such as `\d`, `\b`,
 /// `(?i)` and anchors. Look-around and back-references do not exist.
 #[derive(Clone, Debug)]
-pub(super) struct FilterPattern {
+pub(crate) struct FilterPattern {
     source: Box<str>,
     extent: MatchExtent,
     /// Nothing if it does not compile.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::vec;
 
-use crate::json::{Elements, Members, ValueKind, ValueRef};
+use haft_core::json::{Elements, Members, ValueKind, ValueRef};
 
 /// The children that count, in document order.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use std::fmt;
 /// Why a text is not a path, where, and what to write instead.
 ///
 /// ```
-/// use haft_core::jsonpath::JsonPath;
+/// use haft_artifacts::jsonpath::JsonPath;
 ///
 /// let error = JsonPath::parse("$.items[name]").unwrap_err();
 /// assert_eq!(

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::slice;
 
 use super::display::write_quoted;
-use crate::json::{Elements, Members, ValueKind, ValueRef};
+use haft_core::json::{Elements, Members, ValueKind, ValueRef};
 
 /// The normalised paths of selected values; see [`Selection::paths`](super::Selection::paths).
 #[derive(Clone, Debug)]

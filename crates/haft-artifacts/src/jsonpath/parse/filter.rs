@@ -1,7 +1,6 @@
 //! Filter expressions and functions.
 
-use super::{BLANK, PathParser, PathSyntax, hints};
-use crate::json::{Document, JsonWriter};
+use super::{BLANK, PathParser, hints};
 use crate::jsonpath::PathError;
 use crate::jsonpath::PathStep;
 use crate::jsonpath::ast::{
@@ -9,6 +8,7 @@ use crate::jsonpath::ast::{
     PatternSource, QueryRoot, Segment, Selector, Singular,
 };
 use crate::jsonpath::pattern::FilterPattern;
+use haft_core::json::{Document, JsonWriter};
 
 /// What stands on one side of a comparison, or alone.
 pub(super) enum FilterTerm {
@@ -70,7 +70,7 @@ impl PathParser<'_> {
         let left = self.parse_term()?;
         let behind = self.at;
         self.skip_blank();
-        if self.mode == PathSyntax::Lenient && self.eat_token("=~") {
+        if self.eat_token("=~") {
             let text = self.to_operand(left, start)?;
             self.skip_blank();
             return self.parse_regex_operand(text);
@@ -119,7 +119,7 @@ impl PathParser<'_> {
     }
 
     fn parse_operator(&mut self) -> Option<Operator> {
-        const STRICT: [(&str, Operator); 6] = [
+        const OPERATORS: [(&str, Operator); 6] = [
             ("==", Operator::Equal),
             ("!=", Operator::NotEqual),
             ("<=", Operator::LessOrEqual),
@@ -127,10 +127,8 @@ impl PathParser<'_> {
             ("<", Operator::Less),
             (">", Operator::Greater),
         ];
-        let (_, operator) = STRICT.into_iter().find(|(token, _)| self.eat_token(token))?;
-        if self.mode == PathSyntax::Lenient
-            && matches!(operator, Operator::Equal | Operator::NotEqual)
-        {
+        let (_, operator) = OPERATORS.into_iter().find(|(token, _)| self.eat_token(token))?;
+        if matches!(operator, Operator::Equal | Operator::NotEqual) {
             self.eat_token("=");
         }
         Some(operator)
@@ -160,9 +158,7 @@ impl PathParser<'_> {
                 Ok(FilterTerm::Operand(Operand::Literal(self.parse_number()?)))
             }
             Some('a'..='z') => self.parse_word(),
-            Some('/') if self.mode == PathSyntax::Lenient => {
-                self.parse_regex_test().map(FilterTerm::Logical)
-            }
+            Some('/') => self.parse_regex_test().map(FilterTerm::Logical),
             _ => Err(self.error("`@`, `$`, a literal or a function", self.hint_in_filter())),
         }
     }
@@ -238,7 +234,7 @@ impl PathParser<'_> {
         start: usize,
     ) -> Result<FilterPattern, PathError> {
         let pattern = FilterPattern::new(source, extent);
-        if self.mode == PathSyntax::Lenient && !pattern.is_valid() {
+        if !pattern.is_valid() {
             return Err(self.error_at(start, "a regular expression", hints::PATTERN));
         }
         Ok(pattern)
@@ -274,11 +270,8 @@ impl PathParser<'_> {
                     steps.last(),
                     Some(Selector::Step(PathStep::Name(name))) if **name == *"length"
                 );
-                let length = if ends_in_length && self.mode == PathSyntax::Lenient {
-                    LastLength::MemberOrLength
-                } else {
-                    LastLength::Member
-                };
+                let length =
+                    if ends_in_length { LastLength::MemberOrLength } else { LastLength::Member };
                 Ok(Operand::Singular(Singular { origin, steps, length }))
             }
             FilterTerm::Logical(_) => Err(self.error_at(start, "a value", hints::LOGICAL)),

@@ -7,15 +7,15 @@ use super::PathStep;
 use super::ast::{FilterExpr, Segment, SegmentReach, Selector, Slice};
 use super::children::{ChildSurvey, Children, is_container};
 use super::pattern::FilterPattern;
-use crate::invariant::OrReport as _;
-use crate::json::{Elements, ValueRef};
+use haft_core::invariant::OrReport as _;
+use haft_core::json::{Elements, ValueRef};
 
 /// How many values may still be looked at. Evaluations that share a budget share its bound: one query over many records
 /// costs no more than one query may cost.
 ///
 /// ```
 /// use haft_core::json::Document;
-/// use haft_core::jsonpath::{JsonPath, VisitBudget};
+/// use haft_artifacts::jsonpath::{JsonPath, VisitBudget};
 ///
 /// let record = Document::parse(r#"{"tags": ["a", "b", "c"]}"#)?;
 /// let path = JsonPath::parse("$.tags[?@ == 'c']")?;

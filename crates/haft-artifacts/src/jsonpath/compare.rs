@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use super::ast::Operator;
 use super::walk::{VisitBudget, VisitsExhausted};
-use crate::invariant::OrReport as _;
-use crate::json::{MAX_DEPTH, Number, ValueKind, ValueRef};
+use haft_core::invariant::OrReport as _;
+use haft_core::json::{MAX_DEPTH, Number, ValueKind, ValueRef};
 
 /// What an operand of a comparison amounts to.
 #[derive(Clone, Copy, Debug)]

@@ -1,4 +1,4 @@
-//! Spellings that only the lenient parser accepts.
+//! Spellings of other dialects, which RFC 9535 does not have.
 
 use super::{PathParser, hints, is_name_first};
 use crate::jsonpath::PathError;

@@ -1,8 +1,6 @@
 //! `JSONPath`: finding values in a document by a path that a model wrote.
 //!
-//! The language is RFC 9535 in full. [`JsonPath::parse`] reads it strictly;
-//! [`JsonPath::parse_lenient`] also reads the spellings that other dialects taught models to write.
-//! A path is parsed once, is immutable and is cheap to clone. Whatever is not a path is a
+//! The language is RFC 9535 in full, and the spellings that other dialects taught models to write. A path is parsed once, is immutable and is cheap to clone. Whatever is not a path is a
 //! [`PathError`] that says where, what was expected and what to write instead: no malformed path
 //! silently matches nothing.
 //!
@@ -11,7 +9,7 @@
 //! with each other; both are bounded. So neither a hostile path nor a hostile document can exhaust
 //! anything.
 //!
-//! # What the lenient reading adds
+//! # What is added to RFC 9535
 //!
 //! | Spelling | Meaning |
 //! |---|---|
@@ -23,13 +21,12 @@
 //! | `@.tags.length > 2` | in comparisons: the member `length`, or else the length of a list or string |
 //! | `[(@.length-1)]` | `[-1]` |
 //!
-//! A pattern that stands in the path and does not compile is refused by the lenient reading, while
-//! RFC 9535 asks for no match. What else other dialects know (parents, member names, arithmetic,
-//! scripts, methods) is refused with a hint. A path that both readings accept selects the same
-//! values, except where a filter compares a `length` that is no member. In particular `[?@.a]` asks
-//! whether `a` exists, not whether it is true.
+//! A pattern that stands in the path and does not compile is refused, while RFC 9535 asks for no match. What else other
+//! dialects know (parents, member names, arithmetic, scripts, methods) is refused with a hint. A path of RFC 9535 selects
+//! what the RFC says, except where a filter compares a `length` that is no member. In particular `[?@.a]` asks whether `a`
+//! exists, not whether it is true.
 
-mod ast;
+pub(crate) mod ast;
 mod children;
 mod compare;
 mod display;
@@ -37,7 +34,6 @@ mod error;
 mod filter;
 mod locate;
 mod parse;
-mod parts;
 mod pattern;
 mod selection;
 mod walk;
@@ -50,14 +46,12 @@ use std::sync::Arc;
 
 pub use error::PathError;
 pub use locate::{LocatedIter, PathIter};
-pub use parts::{FilterRef, SegmentRef, SelectorRef, SliceRef};
 pub use selection::{Selection, SelectionLimits, Truncation};
 pub use walk::{VisitBudget, VisitsExhausted};
 
-use crate::invariant::OrReport as _;
-use crate::json::ValueRef;
 use ast::{Segment, Selector};
-use parse::PathSyntax;
+use haft_core::invariant::OrReport as _;
+use haft_core::json::ValueRef;
 
 /// Longest path that is parsed, in bytes.
 pub const MAX_PATH: usize = 4 * 1024;
@@ -68,13 +62,13 @@ pub const MAX_NESTING: usize = 32;
 /// A parsed path.
 ///
 /// The text that [`Display`](std::fmt::Display) writes is normalised: equal paths have equal texts,
-/// however they were spelled, and it parses to the same path again in the same reading. It keeps to
-/// the grammar of RFC 9535 even if the path was read leniently. Escapes can make it longer than the
+/// however they were spelled, and it parses to the same path again. It keeps to
+/// the grammar of RFC 9535 even if the path was spelled in another way. Escapes can make it longer than the
 /// text that was parsed.
 ///
 /// ```
 /// use haft_core::json::Document;
-/// use haft_core::jsonpath::JsonPath;
+/// use haft_artifacts::jsonpath::JsonPath;
 ///
 /// let doc = Document::parse(r#"{"items": [{"id": 1, "p": 5}, {"id": 2, "p": 15}]}"#)?;
 /// let path = JsonPath::parse("$['items'][?@.p>10].id")?;
@@ -111,34 +105,25 @@ pub enum PathStep {
 const STARTS_WITHIN: &str = "a path starts within its segments";
 
 impl JsonPath {
-    /// Parses a path by RFC 9535 and nothing else.
-    ///
-    /// # Errors
-    ///
-    /// Whatever the RFC calls not well-formed or not valid, a text beyond [`MAX_PATH`], nesting
-    /// beyond [`MAX_NESTING`], or a number beyond the range of a double.
-    pub fn parse(text: &str) -> Result<Self, PathError> {
-        parse::path(text, PathSyntax::Strict).map(Self::new)
-    }
-
     /// Parses a path that a model wrote: RFC 9535, and what the [module](self) lists.
     ///
     /// ```
-    /// use haft_core::jsonpath::JsonPath;
+    /// use haft_artifacts::jsonpath::JsonPath;
     ///
-    /// let path = JsonPath::parse_lenient("store.book[?(@.title =~ /^the/i)]")?;
+    /// let path = JsonPath::parse("store.book[?(@.title =~ /^the/i)]")?;
     /// assert_eq!(path.to_string(), "$.store.book[?search(@.title, '(?i)^the')]");
     ///
-    /// let error = JsonPath::parse_lenient("$[?price > 10]").unwrap_err();
+    /// let error = JsonPath::parse("$[?price > 10]").unwrap_err();
     /// assert_eq!((error.offset, &*error.hint), (3, "filters need `@`: try `[?@.price > 10]`"));
-    /// # Ok::<(), haft_core::jsonpath::PathError>(())
+    /// # Ok::<(), haft_artifacts::jsonpath::PathError>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// As [`JsonPath::parse`], for whatever is neither; also a pattern that does not compile.
-    pub fn parse_lenient(text: &str) -> Result<Self, PathError> {
-        parse::path(text, PathSyntax::Lenient).map(Self::new)
+    /// The text is neither, it is longer than [`MAX_PATH`], nested deeper than [`MAX_NESTING`], or has a number beyond the
+    /// range of a double or a pattern that does not compile.
+    pub fn parse(text: &str) -> Result<Self, PathError> {
+        parse::path(text).map(Self::new)
     }
 
     fn new(segments: Vec<Segment>) -> Self {
@@ -160,7 +145,7 @@ impl JsonPath {
     ///
     /// ```
     /// use haft_core::json::Document;
-    /// use haft_core::jsonpath::JsonPath;
+    /// use haft_artifacts::jsonpath::JsonPath;
     ///
     /// let document = Document::parse(r#"{"users": [{"name": "Ada"}, {"name": "Bob"}]}"#)?;
     /// let found = JsonPath::parse("$.users[*].name")?.select(document.root());
@@ -193,7 +178,7 @@ impl JsonPath {
     ///
     /// ```
     /// use haft_core::json::Document;
-    /// use haft_core::jsonpath::JsonPath;
+    /// use haft_artifacts::jsonpath::JsonPath;
     ///
     /// let document = Document::parse(r#"{"a": {"b": 1}}"#)?;
     /// assert!(JsonPath::parse("$.a.b")?.matches(document.root()));
@@ -228,7 +213,7 @@ impl JsonPath {
     /// empty when a filter looks at `$`, because the rest would take the found value for the root.
     ///
     /// ```
-    /// use haft_core::jsonpath::{JsonPath, PathStep};
+    /// use haft_artifacts::jsonpath::{JsonPath, PathStep};
     ///
     /// let path = JsonPath::parse("$.items[*].tags[?@ == 'x']")?;
     /// let steps: Vec<&PathStep> = path.prefix().collect();
@@ -237,7 +222,7 @@ impl JsonPath {
     ///     [&PathStep::Name("items".into()), &PathStep::Wildcard, &PathStep::Name("tags".into())],
     /// );
     /// assert_eq!(path.after_prefix().to_string(), "$[?@ == 'x']");
-    /// # Ok::<(), haft_core::jsonpath::PathError>(())
+    /// # Ok::<(), haft_artifacts::jsonpath::PathError>(())
     /// ```
     pub fn prefix(&self) -> impl Iterator<Item = &PathStep> {
         self.segments().iter().take(self.plain).filter_map(Segment::plain_step)
@@ -254,7 +239,7 @@ impl JsonPath {
     /// indexes.
     ///
     /// ```
-    /// use haft_core::jsonpath::JsonPath;
+    /// use haft_artifacts::jsonpath::JsonPath;
     ///
     /// assert!(JsonPath::parse("$.users[0].name")?.is_singular());
     /// assert!(!JsonPath::parse("$.users[*].name")?.is_singular());
@@ -265,7 +250,22 @@ impl JsonPath {
         self.segments().iter().all(|it| it.only_child().is_some_and(Selector::is_singular))
     }
 
-    fn segments(&self) -> &[Segment] {
+    /// The path without its first `count` segments; `$` if there are no more.
+    ///
+    /// Evaluated on the values that those segments lead to, it selects what the whole path selects,
+    /// unless the path [looks at the root](Self::looks_at_root).
+    pub(crate) fn without_first(&self, count: usize) -> Self {
+        let start = self.start.saturating_add(count).min(self.segments.len());
+        Self::starting_at(Arc::clone(&self.segments), start)
+    }
+
+    /// Whether a filter refers to `$`.
+    pub(crate) fn looks_at_root(&self) -> bool {
+        self.segments().iter().any(Segment::looks_at_root)
+    }
+
+    /// The segments behind `$`, for evaluation on content that is too large for a tree.
+    pub(crate) fn segments(&self) -> &[Segment] {
         self.segments.get(self.start..).or_report_default(STARTS_WITHIN)
     }
 }
@@ -277,7 +277,7 @@ impl PartialEq for JsonPath {
     }
 }
 
-/// The strict reading; see [`JsonPath::parse`].
+/// As [`JsonPath::parse`].
 impl FromStr for JsonPath {
     type Err = PathError;
 

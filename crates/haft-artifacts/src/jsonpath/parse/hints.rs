@@ -1,8 +1,8 @@
 //! What to write instead, for the mistakes that models make.
 
-use super::{BLANK, PathParser, PathSyntax, is_name_char, is_name_first};
-use crate::invariant::OrReport as _;
+use super::{BLANK, PathParser, is_name_char, is_name_first};
 use crate::jsonpath::ast::QueryRoot;
+use haft_core::invariant::OrReport as _;
 
 pub(super) const NO_ROOT: &str = "start the path with `$`, as in `$.items[0].name`";
 pub(super) const INTEGER: &str =
@@ -46,9 +46,6 @@ impl PathParser<'_> {
             Some('(') => METHOD.into(),
             Some('?') => "filters stand in brackets: `[?@.price > 10]`".into(),
             Some('/') => "separate names by `.`, not by `/`".into(),
-            Some(it) if BLANK.contains(&it) && self.mode == PathSyntax::Strict => {
-                "remove the white space at the end".into()
-            }
             Some(it) if is_name_first(it) => {
                 let name = self.next_word();
                 format!("write `.{name}` or `['{name}']`")
