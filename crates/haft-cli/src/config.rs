@@ -38,8 +38,6 @@ pub(crate) struct ProviderTable {
     pub(crate) base_url: Option<String>,
     /// Environment variable with the API key.
     pub(crate) key_env: Option<String>,
-    /// Version of the API of Azure OpenAI.
-    pub(crate) api_version: Option<String>,
     /// Options of every request, unless the agent file sets them.
     #[serde(default)]
     pub(crate) options: Map<String, Value>,

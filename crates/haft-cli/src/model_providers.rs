@@ -2,10 +2,11 @@
 
 mod presets;
 
+use std::sync::Arc;
+
 use anyhow::Result;
 use haft::providers::Dialect;
 use haft::providers::dialects::anthropic_messages::AnthropicMessages;
-use haft::providers::dialects::azure::AzureOpenAi;
 use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::providers::dialects::ollama::Ollama;
 use haft::providers::dialects::openai_responses::OpenAiResponses;
@@ -30,8 +31,8 @@ pub(crate) struct ProviderSpec {
     pub(crate) has_bearer_key: bool,
     /// Whether requests without a key make no sense.
     pub(crate) needs_key: bool,
-    /// What differs if it is Azure OpenAI.
-    pub(crate) azure: Option<AzureOpenAi>,
+    /// Whether it is Azure OpenAI.
+    pub(crate) is_azure: bool,
     /// Options of every request, without the headers.
     options: Map<String, Value>,
     /// Headers of every request.
@@ -65,12 +66,6 @@ impl ProviderSpec {
             return Err(error.hint(hint).into());
         }
         let is_azure = preset.is_some_and(|it| it.is_azure);
-        if !is_azure && table.api_version.is_some() {
-            let error = UserError::new(format!("the provider `{name}` has no `api_version`"));
-            return Err(error
-                .hint("only the presets `azure` and `azure-responses` have one")
-                .into());
-        }
         let default_key = || preset.and_then(ProviderPreset::key_env);
         let mut key_env = table.key_env.clone().or_else(default_key);
         let dialect = table.dialect.or(preset.map(|it| it.dialect));
@@ -88,13 +83,6 @@ impl ProviderSpec {
             key_env = Some(token.to_owned());
         }
         let needs_key = is_azure || !is_own_url && preset.is_some_and(|it| !it.is_local);
-        let version_from_env = env_prefix.and_then(|_| read_variable(AZURE_VERSION));
-        let version = version_from_env.or(table.api_version).filter(|_| is_azure);
-        let azure = is_azure.then(|| {
-            let azure =
-                version.map_or_else(AzureOpenAi::new, |it| AzureOpenAi::new().api_version(it));
-            if has_bearer_key { azure.bearer_key() } else { azure }
-        });
         let mut headers = env_prefix.map(read_headers).unwrap_or_default();
         let mut options = table.options;
         if let Some(Value::Object(own)) = options.get("headers") {
@@ -105,13 +93,13 @@ impl ProviderSpec {
             name: name.to_owned(),
             dialect,
             base_url: base_url.map(|url| match is_azure {
-                true => azure_endpoint(&url).to_owned(),
+                true => azure_url(&url),
                 false => normalize_url(&url, dialect),
             }),
             key_env,
             has_bearer_key,
             needs_key,
-            azure,
+            is_azure,
             options,
             headers,
         })
@@ -155,7 +143,7 @@ impl ProviderSpec {
         let error = UserError::new(format!("no API key: {variable} is not set"));
         let preset = PRESETS.iter().find(|it| it.name == self.name);
         match preset.and_then(|it| it.env_prefix) {
-            Some(_) if self.azure.is_some() => {
+            Some(_) if self.is_azure => {
                 error.hint(format!("set it, or {AZURE_TOKEN} for a token of Microsoft Entra ID"))
             }
             Some(prefix) => error.hint(format!(
@@ -166,39 +154,26 @@ impl ProviderSpec {
     }
 
     /// The dialect of the provider.
-    pub(crate) fn new_dialect(&self) -> Box<dyn Dialect> {
+    pub(crate) fn new_dialect(&self) -> Arc<dyn Dialect> {
+        let has_azure_key = self.is_azure && !self.has_bearer_key;
         match self.dialect {
-            DialectName::ChatCompletions => Box::new(self.chat_completions()),
-            DialectName::Responses => Box::new(self.responses()),
-            DialectName::Anthropic => Box::new(self.anthropic()),
-            DialectName::Ollama => Box::new(Ollama::new()),
-        }
-    }
-
-    pub(crate) fn anthropic(&self) -> AnthropicMessages {
-        let dialect = AnthropicMessages::new();
-        if self.has_bearer_key { dialect.bearer_key() } else { dialect }
-    }
-
-    pub(crate) fn chat_completions(&self) -> ChatCompletions {
-        let dialect = ChatCompletions::new();
-        match &self.azure {
-            Some(azure) => dialect.azure(azure.clone()),
-            None => dialect,
-        }
-    }
-
-    pub(crate) fn responses(&self) -> OpenAiResponses {
-        let dialect = OpenAiResponses::new();
-        match &self.azure {
-            Some(azure) => dialect.azure(azure.clone()),
-            None => dialect,
+            DialectName::ChatCompletions if has_azure_key => {
+                Arc::new(ChatCompletions::new().azure_key())
+            }
+            DialectName::ChatCompletions => Arc::new(ChatCompletions::new()),
+            DialectName::Responses if has_azure_key => Arc::new(OpenAiResponses::new().azure_key()),
+            DialectName::Responses => Arc::new(OpenAiResponses::new()),
+            DialectName::Anthropic if self.has_bearer_key => {
+                Arc::new(AnthropicMessages::new().bearer_key())
+            }
+            DialectName::Anthropic => Arc::new(AnthropicMessages::new()),
+            DialectName::Ollama => Arc::new(Ollama::new()),
         }
     }
 
     /// Returns an error if the provider has no address, because each of its customers has another one.
     pub(crate) fn require_url(&self) -> Result<(), UserError> {
-        if self.azure.is_none() || self.base_url.is_some() {
+        if !self.is_azure || self.base_url.is_some() {
             return Ok(());
         }
         let error = UserError::new(format!("the provider `{}` has no endpoint", self.name));
@@ -249,9 +224,8 @@ impl ProviderSpec {
 /// The variable with a bearer token for Anthropic's API, which gateways use.
 const ANTHROPIC_TOKEN: &str = "ANTHROPIC_AUTH_TOKEN";
 
-/// The variables of Azure OpenAI with a token of Microsoft Entra ID and with the version of the API.
+/// The variable of Azure OpenAI with a token of Microsoft Entra ID.
 const AZURE_TOKEN: &str = "AZURE_OPENAI_AD_TOKEN";
-const AZURE_VERSION: &str = "OPENAI_API_VERSION";
 
 /// Reads the headers that the environment has for a provider.
 fn read_headers(prefix: &str) -> Map<String, Value> {
@@ -276,11 +250,12 @@ fn read_base_url(prefix: &str) -> Option<String> {
     url.or_else(|| host().map(|host| ollama_url(&host))).or_else(endpoint)
 }
 
-/// The endpoint of a resource of Azure, of which people also copy the address of its API.
-fn azure_endpoint(url: &str) -> &str {
+/// The address of the API of a resource of Azure. The portal shows its endpoint, and people also copy the address itself.
+fn azure_url(url: &str) -> String {
     let url = url.trim_end_matches('/');
     let url = url.strip_suffix("/openai/v1").unwrap_or(url);
-    url.strip_suffix("/openai").unwrap_or(url)
+    let url = url.strip_suffix("/openai").unwrap_or(url);
+    format!("{url}/openai/v1")
 }
 
 /// The URL of `OLLAMA_HOST`, which may be a host, a port, both, or a URL. A server that listens on all addresses is
@@ -341,7 +316,7 @@ fn unknown_provider(name: &str, config: &UserConfig) -> UserError {
 
 #[cfg(test)]
 mod tests {
-    use super::{azure_endpoint, normalize_url, ollama_url};
+    use super::{azure_url, normalize_url, ollama_url};
     use crate::config::DialectName;
 
     #[test]
@@ -364,9 +339,10 @@ mod tests {
     #[test]
     fn the_endpoint_of_azure_may_have_the_path_of_its_api() {
         for url in ["https://h", "https://h/", "https://h/openai/", "https://h/openai/v1/"] {
-            assert_eq!(azure_endpoint(url), "https://h", "{url}");
+            assert_eq!(azure_url(url), "https://h/openai/v1", "{url}");
         }
-        assert_eq!(azure_endpoint("https://gateway/team/openai/v1"), "https://gateway/team");
+        let url = "https://gateway/team/openai/v1";
+        assert_eq!(azure_url(url), url);
     }
 
     #[test]

@@ -82,6 +82,24 @@ where
     }
 }
 
+/// A shared executor, such as one that is chosen when the program runs.
+impl<E: DispatchExecutor + ?Sized> DispatchExecutor for Arc<E> {
+    fn step(&self, ctx: StepContext) -> BoxFuture<'_, Result<Step, StepError>> {
+        (**self).step(ctx)
+    }
+
+    fn description(&self) -> ExecutorDescription {
+        (**self).description()
+    }
+
+    fn render_request(
+        &self,
+        ctx: StepContext,
+    ) -> BoxFuture<'_, Result<Option<StepRequest>, StepError>> {
+        (**self).render_request(ctx)
+    }
+}
+
 /// The context of a step: the dispatch in this iteration, with the tools that the executor can offer.
 ///
 /// ```

@@ -12,40 +12,30 @@ mod system;
 mod timeline;
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
 use haft_core::call::RecordId;
 use haft_core::context::DispatchContext;
 use haft_core::error::{Coded, ErrorCode, codes};
-use haft_core::invariant::OrReport as _;
 use haft_core::media::{MediaError, MediaKind};
+use haft_core::record::{Identifier, Identity, MessageRole};
 use haft_core::spool::SpoolError;
 use haft_core::tool::BlockTool;
 use haft_core::trust::{PromptRenderer, PromptText};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 pub use self::media_cache::MediaCache;
 pub use self::render_cache::RenderCache;
-use self::render_cache::{RenderScope, RenderedParts};
+use self::render_cache::RenderedParts;
 use self::results::ArtifactQueries;
 use self::timeline::TimelineBuilder;
 use crate::dialect::{Dialect, RequestNote};
-use crate::prompt::{OfferedTool, Prompt, PromptSection};
+use crate::prompt::{OfferedTool, Prompt};
 use crate::wire_names::{WireIds, WireNames};
 
 /// How a prompt is assembled.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct AssemblyOptions {
-    /// The sections of the prompt, in order. Sections that are listed after the timeline follow it; without a timeline,
-    /// no messages and calls are shown.
-    pub section_order: Vec<PromptSection>,
-    /// The identifier by which records name this agent.
-    pub self_identity: Arc<str>,
-    /// Which thoughts are shown.
-    pub thoughts: ThoughtSurfacing,
-    /// Tags of thoughts that may be shown as text although another provider made them.
-    pub replay_compatibility: Vec<String>,
     /// What replaces media that the provider does not support.
     pub unsupported_media: UnsupportedMedia,
     /// The maximum number of bytes of one attachment.
@@ -63,15 +53,6 @@ pub struct AssemblyOptions {
 impl Default for AssemblyOptions {
     fn default() -> Self {
         Self {
-            section_order: vec![
-                PromptSection::StandingInstructions,
-                PromptSection::Memories,
-                PromptSection::Retrievables,
-                PromptSection::Timeline,
-            ],
-            self_identity: "assistant".into(),
-            thoughts: ThoughtSurfacing::default(),
-            replay_compatibility: Vec::new(),
             unsupported_media: UnsupportedMedia::default(),
             media_bytes: 20 * 1024 * 1024,
             omissions: Omissions::default(),
@@ -82,30 +63,15 @@ impl Default for AssemblyOptions {
     }
 }
 
-/// Which thoughts are shown.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum ThoughtSurfacing {
-    /// All of this agent.
-    #[default]
-    AllSelf,
-    /// The last one of this agent.
-    LatestSelf,
-    /// All of all agents.
-    All,
-}
-
 /// What replaces media that the provider does not support.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum UnsupportedMedia {
     /// The request fails.
     #[default]
     Throw,
-    /// A text from the stash of the media, found under these keys in order, or else a description.
-    FallbackStash(Vec<String>),
-    /// A description of the file.
+    /// The text that stands for it, such as a transcript, or else a description of the file.
     SyntheticDescription,
 }
 
@@ -183,9 +149,9 @@ impl Coded for AssembleError {
 /// # Errors
 ///
 /// A text or media could not be read, or media are not supported and the policy allows no replacement.
-pub async fn assemble_prompt<D: Dialect + ?Sized>(
+pub async fn assemble_prompt(
     ctx: &DispatchContext,
-    dialect: &D,
+    dialect: &dyn Dialect,
     renderer: &PromptRenderer,
     options: &AssemblyOptions,
 ) -> Result<AssembledPrompt, AssembleError> {
@@ -208,11 +174,8 @@ pub async fn assemble_prompt<D: Dialect + ?Sized>(
         names: &names,
         queries: &queries,
     };
-    let scope = RenderScope {
-        renderer: renderer.fingerprint(),
-        self_identity: Arc::clone(&options.self_identity),
-    };
-    let mut rendered = options.render_cache.take(ctx.turn_id(), scope, queries.definitions());
+    let mut rendered =
+        options.render_cache.take(ctx.turn_id(), renderer.fingerprint(), queries.definitions());
     let (prompt, notes, numbers) = funnel.assemble(&mut rendered).await?;
     let rendered_parts = rendered.rendered();
     options.render_cache.put_back(ctx.turn_id(), rendered);
@@ -242,26 +205,22 @@ impl Funnel<'_> {
         &self,
         rendered: &mut RenderedParts,
     ) -> Result<(Prompt, Vec<RequestNote>, Vec<u64>), AssembleError> {
-        let (ctx, options) = (self.ctx, self.options);
         let mut notes = Vec::new();
-        let order = options.section_order.as_slice();
-        let at = order.iter().position(|it| *it == PromptSection::Timeline);
-        let parts = order.split_at_checked(at.unwrap_or(order.len()));
-        let (before, behind) = parts.or_report("a position lies within its list", (order, &[]));
         let mut prompt = Prompt { system: self.system_prompt(), ..Prompt::default() };
-        let first_late = at.map_or(u64::MAX, |_| system::first_late_number(ctx));
-        let early = self.sections(before, 0..first_late, rendered, &mut notes).await?;
+        let first_late = system::first_late_number(self.ctx);
+        let early = self.sections(0..first_late, rendered, &mut notes).await?;
         prompt.system.extend(early);
         // What was recorded while the model worked stands behind the timeline, whose cached beginning stays as it was.
-        prompt.trailing = self.sections(before, first_late..u64::MAX, rendered, &mut notes).await?;
-        let trailing = self.sections(behind, 0..u64::MAX, rendered, &mut notes).await?;
-        prompt.trailing.extend(trailing);
-        let mut numbers = Vec::new();
-        if at.is_some() {
-            let mut timeline = TimelineBuilder::new(self, WireIds::default(), rendered);
-            timeline.add_records(&mut notes).await?;
-            (prompt.timeline, numbers) = timeline.finish(&mut notes);
-        }
+        prompt.trailing = self.sections(first_late..u64::MAX, rendered, &mut notes).await?;
+        let mut timeline = TimelineBuilder::new(self, WireIds::default(), rendered);
+        timeline.add_records(&mut notes).await?;
+        let numbers;
+        (prompt.timeline, numbers) = timeline.finish(&mut notes);
         Ok((prompt, notes, numbers))
     }
+}
+
+/// Whether records of this identity are the agent's own, and not those of another agent.
+pub(crate) fn is_own_identity(identity: &Identity) -> bool {
+    matches!(identity.identifier(), Identifier::Text(text) if **text == *MessageRole::Assistant.as_str())
 }

@@ -23,7 +23,6 @@ mod transports;
 mod tests;
 
 use bytes::Bytes;
-use haft_core::error::codes as core_codes;
 use haft_core::schema::ValueSchema;
 use haft_http::uri;
 use serde_json::{Map, Value, json};
@@ -87,7 +86,7 @@ impl DialectSample {
 
 /// Checks a dialect with samples of its responses.
 ///
-/// - Its name, its paths and its codes are usable; the codes are its own.
+/// - Its name and its paths are usable.
 /// - The schema of its options is valid, refuses unknown options, and has no name of a control option.
 /// - It encodes every entry of a prompt, or says in a note or an error that it does not. The text of an entry is in the
 ///   request as it was rendered, in its envelope and nowhere else. The same request gives the same bytes.
@@ -99,19 +98,16 @@ impl DialectSample {
 /// The first promise of [`Dialect`] that is not kept.
 pub fn dialect(dialect: &dyn Dialect, samples: &[DialectSample]) -> Result<(), ContractViolation> {
     check_identity(dialect)?;
-    check_codes(dialect)?;
     check_options(dialect, samples)?;
     encoding::check(dialect)?;
     samples.iter().try_for_each(|sample| decoding::check(dialect, sample))
 }
 
 fn check_identity(dialect: &dyn Dialect) -> Result<(), ContractViolation> {
-    let (name, key) = (dialect.name(), dialect.stash_key());
+    let name = dialect.name();
     let is_name = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '-';
     let valid = !name.is_empty() && name.chars().all(is_name);
     ensure(valid, "a name has lower-case letters, digits and hyphens", || format!("`{name}`"))?;
-    let valid = !key.is_empty() && key.chars().all(|it| it.is_ascii_alphanumeric());
-    ensure(valid, "a stash key has letters and digits", || format!("`{key}`"))?;
     let base = dialect.base_url();
     uri::parse(base).map_err(|error| ContractViolation::new("the base address is a URL", error))?;
     let exposed = uri::is_exposed(base);
@@ -119,25 +115,6 @@ fn check_identity(dialect: &dyn Dialect) -> Result<(), ContractViolation> {
     for delivery in [Delivery::Streamed, Delivery::Whole] {
         let path = dialect.path("model", delivery);
         ensure(path.starts_with('/'), "a path begins with a slash", || format!("`{path}`"))?;
-    }
-    Ok(())
-}
-
-fn check_codes(dialect: &dyn Dialect) -> Result<(), ContractViolation> {
-    let codes = dialect.codes();
-    let all = [
-        &codes.options,
-        &codes.overflow,
-        &codes.http,
-        &codes.stream,
-        &codes.stalled,
-        &codes.timeout,
-    ];
-    for (at, code) in all.iter().enumerate() {
-        let own = code.as_str().starts_with("E_") && !core_codes::ALL.contains(code);
-        ensure(own, "a dialect has codes of its own", || code.to_string())?;
-        let again = all.iter().skip(at + 1).any(|other| other == code);
-        ensure(!again, "each failure has its own code", || code.to_string())?;
     }
     Ok(())
 }

@@ -8,7 +8,6 @@
 
 use bytes::Bytes;
 use haft_core::answer::AnswerFormat;
-use haft_core::error::ErrorCode;
 use haft_core::media::MediaKind;
 use haft_http::uri;
 use serde_json::{Map, Value};
@@ -18,11 +17,9 @@ use crate::prompt::{MediaPosition, Prompt};
 
 /// The implementation of one provider's API. It encodes requests and decodes responses, has no state and does no I/O.
 pub trait Dialect: Send + Sync + 'static {
-    /// The name in events and errors: `openai-chat-completions`.
+    /// The name in events and errors, and the key of the turn's stash under which the options of one turn are:
+    /// `openai-chat-completions`. It has no `.`, which separates the keys of the stash.
     fn name(&self) -> &'static str;
-
-    /// The key of the turn's stash under which the options of one turn are: `openaiChatCompletions`.
-    fn stash_key(&self) -> &'static str;
 
     /// The default base address of requests.
     fn base_url(&self) -> &'static str;
@@ -41,9 +38,6 @@ pub trait Dialect: Send + Sync + 'static {
         Framing::Sse
     }
 
-    /// The codes of its errors.
-    fn codes(&self) -> DialectCodes;
-
     /// The headers that carry the API key.
     fn auth_headers(&self, key: &str) -> Vec<(&'static str, String)>;
 
@@ -57,11 +51,6 @@ pub trait Dialect: Send + Sync + 'static {
 
     /// Problems of options that the schema accepts one by one, as pairs of an option and a message.
     fn check_options(&self, _options: &Map<String, Value>) -> Vec<(String, String)> {
-        Vec::new()
-    }
-
-    /// The tools that the options force the model to call, by their names in the registry.
-    fn forced_tools(&self, _options: &Map<String, Value>) -> Vec<String> {
         Vec::new()
     }
 
@@ -154,24 +143,6 @@ pub enum Framing {
     Sse,
     /// One JSON value per line.
     Ndjson,
-}
-
-/// The codes of a dialect's errors.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "custom dialects build it, and need every field")]
-pub struct DialectCodes {
-    /// Options were refused.
-    pub options: ErrorCode,
-    /// The prompt does not fit into the context window.
-    pub overflow: ErrorCode,
-    /// An error status, or no response.
-    pub http: ErrorCode,
-    /// The response cannot be decoded, or reports an error.
-    pub stream: ErrorCode,
-    /// The response stalled.
-    pub stalled: ErrorCode,
-    /// The response did not begin in time.
-    pub timeout: ErrorCode,
 }
 
 /// A request to a model, before it is encoded.
@@ -276,8 +247,6 @@ pub enum NoteTopic {
     ContentCut,
     /// A media file is not sent.
     MediaLeftOut,
-    /// A media file that the dialect cannot send has no text that could replace it.
-    MediaWithoutText,
     /// A message was added that the provider requires.
     MessageAdded,
     /// Adjacent messages of one role were merged.
@@ -310,12 +279,11 @@ pub enum NoteTopic {
 
 impl NoteTopic {
     /// All topics of the built-in dialects.
-    const BUILT_IN: [Self; 18] = [
+    const BUILT_IN: [Self; 17] = [
         Self::BlankTextLeftOut,
         Self::CallWithoutResult,
         Self::ContentCut,
         Self::MediaLeftOut,
-        Self::MediaWithoutText,
         Self::MessageAdded,
         Self::MessagesMerged,
         Self::OptionWithoutTools,
@@ -339,7 +307,6 @@ impl NoteTopic {
             Self::CallWithoutResult => "call-without-result",
             Self::ContentCut => "content-cut",
             Self::MediaLeftOut => "media-left-out",
-            Self::MediaWithoutText => "media-without-text",
             Self::MessageAdded => "message-added",
             Self::MessagesMerged => "messages-merged",
             Self::OptionWithoutTools => "option-without-tools",

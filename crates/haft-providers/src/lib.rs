@@ -81,11 +81,8 @@ pub use self::summary::RollingSummary;
 pub mod internals {
     pub use crate::assembly::{
         AssembleError, AssembledPrompt, AssemblyOptions, MediaCache, Omissions, RenderCache,
-        ThoughtSurfacing, UnsupportedMedia, assemble_prompt,
+        UnsupportedMedia, assemble_prompt,
     };
-    pub use crate::reasoning::{
-        ReasoningFilter, ReasoningFormat, ReasoningPiece, ReasoningSplit, UnpairedTags,
-        strip_special_tokens,
-    };
-    pub use crate::text_calls::{ParsedText, TextCall, TextCallFilter, TextCallFormat};
+    pub use crate::reasoning::{ReasoningFilter, ReasoningPiece};
+    pub use crate::text_calls::{ParsedText, TextCall, TextCallFilter};
 }

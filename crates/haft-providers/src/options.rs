@@ -19,6 +19,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 pub(crate) use self::control::{ControlOptions, RetryOptions, StructuredOutput};
+use crate::codes;
 use crate::dialect::Dialect;
 
 /// A layer of options by name.
@@ -26,7 +27,7 @@ use crate::dialect::Dialect;
 /// ```
 /// use haft_providers::Options;
 ///
-/// let options = Options::new().with("temperature", 0.2).with("thoughtSurfacing", "latest-self");
+/// let options = Options::new().with("temperature", 0.2).with("contextShedding", true);
 /// assert_eq!(options.get("temperature"), Some(&serde_json::json!(0.2)));
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -101,7 +102,6 @@ pub struct InvalidOptions {
     pub dialect: &'static str,
     /// All problems. Never empty.
     pub problems: Vec<String>,
-    code: ErrorCode,
 }
 
 impl fmt::Display for InvalidOptions {
@@ -114,7 +114,7 @@ impl std::error::Error for InvalidOptions {}
 
 impl Coded for InvalidOptions {
     fn code(&self) -> ErrorCode {
-        self.code.clone()
+        codes::INVALID_PROVIDER_OPTIONS
     }
 }
 
@@ -131,7 +131,6 @@ pub(crate) struct ResolvedOptions {
 #[derive(Debug)]
 pub(crate) struct OptionSchema {
     dialect: &'static str,
-    code: ErrorCode,
     wire: Result<ValueSchema, String>,
     control: Result<ValueSchema, String>,
     names: Vec<String>,
@@ -139,7 +138,7 @@ pub(crate) struct OptionSchema {
 }
 
 impl OptionSchema {
-    pub(crate) fn for_dialect<D: Dialect + ?Sized>(dialect: &D) -> Self {
+    pub(crate) fn for_dialect(dialect: &dyn Dialect) -> Self {
         let wire = dialect.options_schema();
         let control: Value =
             serde_json::from_str(include_str!("options/control.json")).unwrap_or_default();
@@ -152,7 +151,6 @@ impl OptionSchema {
             |schema| ValueSchema::from_json_schema(schema).map_err(|error| error.to_string());
         Self {
             dialect: dialect.name(),
-            code: dialect.codes().options,
             names: names(&control).into_iter().chain(wire_names.iter().cloned()).collect(),
             wire: compiled(wire),
             control: compiled(control),
@@ -161,9 +159,9 @@ impl OptionSchema {
     }
 
     /// Validates layers of options, the lowest first.
-    pub(crate) fn resolve<D: Dialect + ?Sized>(
+    pub(crate) fn resolve(
         &self,
-        dialect: &D,
+        dialect: &dyn Dialect,
         layers: &[&Options],
         estimators: &Estimators,
     ) -> Result<ResolvedOptions, InvalidOptions> {
@@ -198,7 +196,7 @@ impl OptionSchema {
                 Err(wrong) => problems.extend(wrong),
             }
         }
-        Err(InvalidOptions { dialect: self.dialect, problems, code: self.code.clone() })
+        Err(InvalidOptions { dialect: self.dialect, problems })
     }
 
     /// The names that are both of the dialect and of a control option.
@@ -206,11 +204,6 @@ impl OptionSchema {
     pub(crate) fn shared_names(&self) -> Vec<String> {
         let is_shared = |name: &&String| self.names.iter().filter(|it| it == name).count() > 1;
         self.wire_names.iter().filter(is_shared).cloned().collect()
-    }
-
-    /// Refuses options for another reason.
-    pub(crate) fn refuse(&self, problem: String) -> InvalidOptions {
-        InvalidOptions { dialect: self.dialect, problems: vec![problem], code: self.code.clone() }
     }
 
     fn unknown_option(&self, name: &str) -> String {

@@ -23,7 +23,7 @@ use haft_core::tokens::Estimators;
 use haft_core::trust::{EnvelopeScope, EnvelopeSecret, PromptRenderer};
 use haft_core::usage::Usage;
 use haft_http::uri;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 pub use self::builder::ProviderBuilder;
 pub use self::error::ProviderError;
@@ -56,15 +56,14 @@ const SAFE_HOSTS: [&str; 7] = [
 /// A model behind HTTP: a [`DispatchExecutor`] that uses a [`Dialect`].
 ///
 /// It has no state between steps: one provider serves any number of turns at the same time. Options can be given to the
-/// builder, to [`with_options`](Self::with_options), and per turn in the stash under the key of the dialect.
+/// builder, to [`with_options`](Self::with_options), and per turn in the stash under the name of the dialect.
 ///
-/// - A response without calls ends the dispatch, unless output middleware withholds the end. With `autoAck: false` it
-///   does not: output middleware must end the dispatch, or another iteration follows.
+/// - A response without calls ends the dispatch, unless output middleware withholds the end.
 /// - A response that is longer than allowed, was refused or filtered fails the dispatch; its text is recorded, and its
 ///   calls are never made. An empty response fails the dispatch as well.
 /// - A response that breaks off, stalls or cannot be read is requested again, within the retry policy.
-/// - A request that fails after all retries is a [`StepError`] with the code of the dialect, which says whether a retry may
-///   help. If it may, the turn stays open and can be resumed.
+/// - A request that fails after all retries is a [`StepError`] with one of the [`codes`](crate::codes), which says whether
+///   a retry may help. If it may, the turn stays open and can be resumed.
 ///
 /// ```
 /// use haft_providers::dialects::chat_completions::ChatCompletions;
@@ -81,16 +80,17 @@ const SAFE_HOSTS: [&str; 7] = [
 /// assert!(refused.to_string().contains("did you mean `temperature`?"), "{refused}");
 /// # Ok::<(), haft_providers::ProviderError>(())
 /// ```
-pub struct Provider<D: Dialect> {
-    state: Arc<ProviderState<D>>,
+#[derive(Clone)]
+pub struct Provider {
+    state: Arc<ProviderState>,
     overrides: Options,
     resolved: Arc<ResolvedOptions>,
 }
 
-struct ProviderState<D> {
+struct ProviderState {
     /// The name of the provider, which need not be that of its dialect.
     name: String,
-    dialect: D,
+    dialect: Arc<dyn Dialect>,
     schema: OptionSchema,
     options: Options,
     base_url: String,
@@ -180,10 +180,10 @@ pub struct GenerationReport<'r> {
     pub outcome: GenerationOutcome,
 }
 
-impl<D: Dialect> Provider<D> {
+impl Provider {
     /// A provider to be configured, for a model.
-    pub fn builder(dialect: D, model: impl Into<String>) -> ProviderBuilder<D> {
-        ProviderBuilder::new(dialect, model.into())
+    pub fn builder(dialect: impl Dialect, model: impl Into<String>) -> ProviderBuilder {
+        ProviderBuilder::new(Arc::new(dialect), model)
     }
 
     /// Returns the same provider with further options, which override those that it has.
@@ -205,7 +205,7 @@ impl<D: Dialect> Provider<D> {
         let state = &self.state;
         let options = self.overrides.overridden_by(&options.into());
         let layers = [&state.options, &options];
-        let resolved = state.schema.resolve(&state.dialect, &layers, &state.estimators)?;
+        let resolved = state.schema.resolve(&*state.dialect, &layers, &state.estimators)?;
         let state = Arc::clone(state);
         Ok(Self { state, overrides: options, resolved: Arc::new(resolved) })
     }
@@ -220,12 +220,12 @@ impl<D: Dialect> Provider<D> {
     fn resolve_options(&self, ctx: &StepContext) -> Result<Arc<ResolvedOptions>, InvalidOptions> {
         let state = &self.state;
         let stash = ctx.dispatch().stash();
-        let resolved = match stash.get(state.dialect.stash_key()) {
+        let resolved = match stash.get(state.dialect.name()) {
             None => Arc::clone(&self.resolved),
             Some(options) => {
                 let turn = Options::from(options);
                 let layers = [&state.options, &self.overrides, &turn];
-                state.schema.resolve(&state.dialect, &layers, &state.estimators).map(Arc::new)?
+                state.schema.resolve(&*state.dialect, &layers, &state.estimators).map(Arc::new)?
             }
         };
         Ok(match stash.get(AnswerFormat::STASH_KEY) {
@@ -257,7 +257,6 @@ impl<D: Dialect> Provider<D> {
 
     async fn take_step(&self, ctx: &StepContext) -> Result<Step, ProviderError> {
         let resolved = self.resolve_options(ctx)?;
-        self.check_forced_tools(ctx, &resolved)?;
         let exchange = match self.request_generation(ctx, &resolved).await {
             // Once more at most: then there is nothing left to leave out.
             Err(error)
@@ -268,7 +267,7 @@ impl<D: Dialect> Provider<D> {
             exchange => exchange,
         };
         let ModelExchange { request, response, names, summary_usage } = exchange?;
-        let dialect = &self.state.dialect;
+        let dialect = self.state.dialect.name();
         let step = step::build_step(ctx, dialect, &resolved.control, &names, response)?;
         let usage = step.usage + summary_usage;
         Ok(step.usage(usage).request(request))
@@ -319,39 +318,9 @@ impl<D: Dialect> Provider<D> {
         let body = self.state.dialect.encode_request(&request)?.body;
         Ok(request::describe_request(&request, body))
     }
-
-    /// Warns about forced tools that exist only for the dispatch, or refuses them: the next request may not have them.
-    fn check_forced_tools(
-        &self,
-        ctx: &StepContext,
-        resolved: &ResolvedOptions,
-    ) -> Result<(), ProviderError> {
-        let dialect = &self.state.dialect;
-        let mut forced = dialect.forced_tools(&resolved.wire);
-        forced.retain(|name| {
-            ctx.dispatch().tools().get(name).is_some_and(|tool| tool.is_ephemeral())
-        });
-        if forced.is_empty() {
-            return Ok(());
-        }
-        let message = format!(
-            "`tool_choice` names `{}`, which lives only for this dispatch",
-            forced.join("`, `")
-        );
-        if resolved.control.strict_tool_choice {
-            return Err(self.state.schema.refuse(message).into());
-        }
-        ctx.dispatch().emit_with(|| EventKind::Warning {
-            source: dialect.name().into(),
-            topic: "tool-choice-forged-artifact".into(),
-            message: message.into(),
-            payload: Some(json!({ "toolNames": forced }).into()),
-        });
-        Ok(())
-    }
 }
 
-impl<D: Dialect> ProviderState<D> {
+impl ProviderState {
     /// Whether requests go to the service whose API the dialect implements, and not to another one with a compatible
     /// API.
     fn is_own_service(&self) -> bool {
@@ -387,7 +356,7 @@ impl<D: Dialect> ProviderState<D> {
     }
 }
 
-impl<D: Dialect> DispatchExecutor for Provider<D> {
+impl DispatchExecutor for Provider {
     fn step(&self, ctx: StepContext) -> BoxFuture<'_, Result<Step, StepError>> {
         Box::pin(async move {
             let cancelled = ctx.dispatch().cancellation().cancelled();
@@ -425,18 +394,8 @@ impl<D: Dialect> DispatchExecutor for Provider<D> {
     }
 }
 
-impl<D: Dialect> Clone for Provider<D> {
-    fn clone(&self) -> Self {
-        Self {
-            state: Arc::clone(&self.state),
-            overrides: self.overrides.clone(),
-            resolved: Arc::clone(&self.resolved),
-        }
-    }
-}
-
 /// Prints neither key nor headers.
-impl<D: Dialect> fmt::Debug for Provider<D> {
+impl fmt::Debug for Provider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Provider")
             .field("dialect", &self.state.dialect.name())

@@ -1,182 +1,134 @@
-//! Reasoning that models write into their text, between tags.
-//!
-//! Most servers return reasoning in a separate field. Gateways that do not know the template of a model leave it in the
-//! text. [`ReasoningFormat::split`] removes it from a whole text, and [`ReasoningFilter`] separates it while the text
-//! arrives.
-//!
-//! ```
-//! use haft_providers::internals::ReasoningFormat;
-//!
-//! let split = ReasoningFormat::Auto.split("<think>It is a capital.</think>\n\nParis.");
-//! assert_eq!(split.reasoning.as_deref(), Some("It is a capital."));
-//! assert_eq!(split.text, "Paris.");
-//! ```
-//!
-//! Tokens that mark the turns of a conversation do not belong in a response; [`strip_special_tokens`] removes those
-//! that a server passed on. Call it first.
-
-mod filter;
-mod special_tokens;
-mod tags;
+//! Reasoning that models write into their text, between `<think>` and `</think>`.
 
 #[cfg(test)]
 mod tests;
 
-use haft_core::invariant::OrReport as _;
-use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
-pub use self::filter::{ReasoningFilter, ReasoningPiece};
-pub use self::special_tokens::strip_special_tokens;
-use self::tags::{ALL, GEMMA, HARMONY, THINK, Tag, TagPair, next_tag};
-use crate::text_calls::CollapsedText;
+use crate::text_calls::partial_marker_len;
 
-/// How a model marks its reasoning.
+/// Separates reasoning from text while both arrive. Only text that could be the beginning of a tag is held back.
 ///
-/// The names in configuration are `auto`, `think_tag`, `harmony_analysis` and `gemma_channel`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum ReasoningFormat {
-    /// The first of the others that finds something, in their order here.
-    #[default]
-    Auto,
-    /// `<think>` to `</think>`, and `<thinking>` to `</thinking>`.
-    ThinkTag,
-    /// `<|channel|>analysis<|message|>` to `<|end|>`.
-    HarmonyAnalysis,
-    /// `<|channel>thought` to `<channel|>`.
-    GemmaChannel,
-}
-
-/// What to do with a tag whose other half is missing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum UnpairedTags {
-    /// Text before a closing tag, back to the previous tag or to the beginning, is reasoning, and so is all text after
-    /// an opening tag. Templates often put the opening tag into the prompt, and outputs are sometimes truncated.
-    #[default]
-    Recover,
-    /// It is text: only pairs count.
-    Keep,
-}
-
-/// Reasoning and visible text.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ReasoningSplit {
-    /// All reasoning, its parts trimmed and separated by empty lines, or `None` if there was none.
-    pub reasoning: Option<String>,
-    /// The remaining text: unchanged if there were no tags, otherwise trimmed, with at most two line breaks where
-    /// something was removed.
-    pub text: String,
-}
-
-impl ReasoningFormat {
-    /// Removes the reasoning from a whole text, with [`UnpairedTags::Recover`].
-    #[must_use]
-    pub fn split(self, text: &str) -> ReasoningSplit {
-        self.split_with(text, UnpairedTags::Recover)
-    }
-
-    /// Removes the reasoning from a whole text.
-    #[must_use]
-    pub fn split_with(self, text: &str, unpaired: UnpairedTags) -> ReasoningSplit {
-        let split = match self {
-            Self::Auto => {
-                [THINK, HARMONY, GEMMA].into_iter().find_map(|it| split_by(text, it, unpaired))
-            }
-            _ => split_by(text, self.pairs(), unpaired),
-        };
-        split.unwrap_or_else(|| ReasoningSplit { reasoning: None, text: text.to_owned() })
-    }
-
-    fn pairs(self) -> &'static [TagPair] {
-        match self {
-            Self::Auto => ALL,
-            Self::ThinkTag => THINK,
-            Self::HarmonyAnalysis => HARMONY,
-            Self::GemmaChannel => GEMMA,
-        }
-    }
-}
-
-/// Returns `None` if there is nothing to remove.
-fn split_by(text: &str, pairs: &[TagPair], unpaired: UnpairedTags) -> Option<ReasoningSplit> {
-    let mut parts = SplitParts { text, ..SplitParts::default() };
-    // Pairs whose closing tag does not occur any more.
-    let mut endless: Vec<&str> = Vec::new();
-    let mut at = 0;
-    while let Some((start, tag)) = next_tag(text, at, pairs) {
-        at = start + tag.text().len();
-        match tag {
-            Tag::Open(pair) => {
-                let rest = text.get(at..).or_report_default(ORDERED_TAGS);
-                let is_endless = endless.contains(&pair.close);
-                let end = if is_endless { None } else { rest.find(pair.close) };
-                match end.map(|it| at + it) {
-                    Some(end) => {
-                        parts.take(start, at, end);
-                        at = end + pair.close.len();
-                        parts.pass(at);
-                    }
-                    None if unpaired == UnpairedTags::Recover => {
-                        parts.take(start, at, text.len());
-                        parts.pass(text.len());
-                        break;
-                    }
-                    None if is_endless => {}
-                    None => endless.push(pair.close),
-                }
-            }
-            Tag::Close(pair) => {
-                let before = parts.text.get(parts.since..start).or_report_default(ORDERED_TAGS);
-                if unpaired == UnpairedTags::Recover && !pair.is_other(before) {
-                    parts.take(parts.since, parts.since, start);
-                    parts.pass(at);
-                }
-                parts.since = at;
-            }
-        }
-    }
-    parts.finish()
-}
-
-#[derive(Default)]
-struct SplitParts<'t> {
-    text: &'t str,
-    collapsed: CollapsedText,
-    /// Text before has been kept or taken.
+/// Most servers return reasoning in a separate field. Those that do not know the template of a model leave it in the text,
+/// between `<think>` and `</think>` or `<thinking>` and `</thinking>`.
+///
+/// - All text after an opening tag is reasoning, even if no closing tag follows.
+/// - A closing tag without an opening one is dropped, and the text before it stays text: it was shown already.
+/// - White space is passed on unchanged.
+///
+/// ```
+/// use haft_providers::internals::{ReasoningFilter, ReasoningPiece};
+///
+/// let mut filter = ReasoningFilter::new();
+/// assert_eq!(filter.feed("<think>so</th"), [ReasoningPiece::Reasoning("so")]);
+/// assert_eq!(filter.feed("ink>Yes, 1 <"), [ReasoningPiece::Text("Yes, 1 ")]);
+/// assert_eq!(filter.feed(" 2"), [ReasoningPiece::Text("< 2")]);
+/// assert_eq!(filter.finish(), None);
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct ReasoningFilter {
+    /// The closing tag that ends the reasoning, if this is reasoning.
+    inside: Option<&'static str>,
+    buf: String,
+    /// How much of `buf` has been handed out.
     done: usize,
-    /// Behind the closing tag before, or the beginning.
-    since: usize,
-    reasoning: Vec<&'t str>,
-    has_changed: bool,
 }
 
-impl<'t> SplitParts<'t> {
-    /// Keeps the text up to `start`, and takes the reasoning from `from` to `to`.
-    fn take(&mut self, start: usize, from: usize, to: usize) {
-        self.collapsed.push(self.text.get(self.done..start).or_report_default(ORDERED_TAGS));
-        self.collapsed.cut();
-        self.reasoning.push(self.text.get(from..to).or_report_default(ORDERED_TAGS).trim());
-        self.has_changed = true;
+/// A part of an output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ReasoningPiece<'a> {
+    /// A part of the visible text.
+    Text(&'a str),
+    /// A part of the reasoning.
+    Reasoning(&'a str),
+}
+
+/// A tag around reasoning.
+#[derive(Clone, Copy)]
+enum Tag {
+    /// The tag that opens, and the one that closes.
+    Open(&'static str, &'static str),
+    Close(&'static str),
+}
+
+impl ReasoningFilter {
+    /// A filter for one output.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
     }
 
-    fn pass(&mut self, to: usize) {
-        (self.done, self.since) = (to, to);
-    }
-
-    fn finish(mut self) -> Option<ReasoningSplit> {
-        if !self.has_changed {
-            return None;
+    /// Takes the next piece of the output and gives what is known of it, in order.
+    pub fn feed(&mut self, delta: &str) -> Vec<ReasoningPiece<'_>> {
+        self.buf.drain(..self.done);
+        self.buf.push_str(delta);
+        self.done = 0;
+        let mut found = Vec::new();
+        while let Some((at, tag)) = self.next_tag() {
+            found.push((self.inside.is_some(), self.done..at));
+            self.done = at + tag.text().len();
+            self.inside = match tag {
+                Tag::Open(_, close) => Some(close),
+                Tag::Close(_) => None,
+            };
         }
-        self.collapsed.push(self.text.get(self.done..).or_report_default(ORDERED_TAGS));
-        self.reasoning.retain(|it| !it.is_empty());
-        let reasoning = (!self.reasoning.is_empty()).then(|| self.reasoning.join("\n\n"));
-        Some(ReasoningSplit { reasoning, text: self.collapsed.text().trim().to_owned() })
+        let end = self.buf.len() - self.held_back();
+        found.push((self.inside.is_some(), self.done..end));
+        self.done = end;
+        found.into_iter().filter_map(|(inside, range)| self.piece(inside, range)).collect()
+    }
+
+    /// Ends the output: what was held back, because it could have become a tag.
+    #[must_use]
+    pub fn finish(&mut self) -> Option<ReasoningPiece<'_>> {
+        let start = std::mem::replace(&mut self.done, self.buf.len());
+        self.piece(self.inside.is_some(), start..self.buf.len())
+    }
+
+    fn piece(&self, is_reasoning: bool, range: Range<usize>) -> Option<ReasoningPiece<'_>> {
+        let text = self.buf.get(range).filter(|it| !it.is_empty())?;
+        Some(if is_reasoning {
+            ReasoningPiece::Reasoning(text)
+        } else {
+            ReasoningPiece::Text(text)
+        })
+    }
+
+    /// The next tag that counts here.
+    fn next_tag(&self) -> Option<(usize, Tag)> {
+        let rest = self.buf.get(self.done..)?;
+        let (at, tag) = match self.inside {
+            Some(close) => (rest.find(close)?, Tag::Close(close)),
+            None => memchr::memchr_iter(b'<', rest.as_bytes()).find_map(|at| {
+                let here = rest.get(at..)?;
+                Some((at, tags().find(|tag| here.starts_with(tag.text()))?))
+            })?,
+        };
+        Some((self.done + at, tag))
+    }
+
+    /// How many bytes at the end could be the beginning of a tag that counts here.
+    fn held_back(&self) -> usize {
+        let held = |tag: &str| partial_marker_len(&self.buf, self.done, tag);
+        match self.inside {
+            Some(close) => held(close),
+            None => tags().map(|tag| held(tag.text())).max().unwrap_or(0),
+        }
     }
 }
 
-/// Tags are ASCII, and the search for the next one begins after the previous one.
-const ORDERED_TAGS: &str = "tags begin and end at boundaries of characters, in order";
+impl Tag {
+    const fn text(self) -> &'static str {
+        match self {
+            Self::Open(text, _) | Self::Close(text) => text,
+        }
+    }
+}
+
+/// The tags that count in the visible text.
+fn tags() -> impl Iterator<Item = Tag> {
+    PAIRS.into_iter().flat_map(|(open, close)| [Tag::Open(open, close), Tag::Close(close)])
+}
+
+const PAIRS: [(&str, &str); 2] = [("<think>", "</think>"), ("<thinking>", "</thinking>")];

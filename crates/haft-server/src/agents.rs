@@ -1,14 +1,11 @@
 //! The agents that a server knows: where runners for turns come from.
 
-use haft::executors::{StepError, StepRequest};
-use haft::{BoxFuture, Step};
-use std::fmt;
 use std::sync::Arc;
 
 use axum::http::StatusCode;
-use haft::executors::{DispatchExecutor, ExecutorDescription, StepContext};
+use haft::executors::{DispatchExecutor, ExecutorDescription};
 use haft::stores::StoredTurn;
-use haft::{Tool, TurnInput, TurnRunner};
+use haft::{BoxFuture, Tool, TurnInput, TurnRunner};
 
 use crate::error::ApiError;
 
@@ -68,7 +65,7 @@ pub trait HostedAgent: Send + Sync {
     /// The runner was refused.
     fn build_runner(
         &self,
-        executor: SharedExecutor,
+        executor: Arc<dyn DispatchExecutor>,
         tools: Vec<Tool>,
     ) -> Result<TurnRunner, AgentError>;
 }
@@ -114,40 +111,5 @@ impl From<AgentError> for ApiError {
         let AgentError { message, hint } = error;
         let error = Self::new(StatusCode::CONFLICT, "E_API_AGENT_NOT_AVAILABLE", message);
         Self { hint, ..error }
-    }
-}
-
-/// An executor that several runners share.
-#[derive(Clone)]
-pub struct SharedExecutor(Arc<dyn DispatchExecutor>);
-
-impl SharedExecutor {
-    /// Shares an executor.
-    #[must_use]
-    pub fn new(executor: Arc<dyn DispatchExecutor>) -> Self {
-        Self(executor)
-    }
-}
-
-impl DispatchExecutor for SharedExecutor {
-    fn step(&self, ctx: StepContext) -> BoxFuture<'_, Result<Step, StepError>> {
-        self.0.step(ctx)
-    }
-
-    fn description(&self) -> ExecutorDescription {
-        self.0.description()
-    }
-
-    fn render_request(
-        &self,
-        ctx: StepContext,
-    ) -> BoxFuture<'_, Result<Option<StepRequest>, StepError>> {
-        self.0.render_request(ctx)
-    }
-}
-
-impl fmt::Debug for SharedExecutor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("SharedExecutor").field(&self.0.description().to_string()).finish()
     }
 }

@@ -41,7 +41,7 @@ mod turn_follower;
 mod turn_list;
 mod wire;
 
-pub use self::agents::{AgentError, AgentSource, ExecutorPurpose, HostedAgent, SharedExecutor};
+pub use self::agents::{AgentError, AgentSource, ExecutorPurpose, HostedAgent};
 pub use self::api::{Api, ApiBuilder};
 pub use self::guard::{Guard, NoRandomNumbers};
 #[cfg(feature = "service")]

@@ -9,8 +9,8 @@ use haft::events::Usage;
 use haft::media::MediaKind;
 use haft::providers::conformance::{self, DialectSample};
 use haft::providers::dialect::{
-    DecodeError, Delivery, Dialect, DialectCodes, EncodeError, EncodedRequest, Framing,
-    ModelRequest, ResponseDecoder, StreamEvent,
+    DecodeError, Delivery, Dialect, EncodeError, EncodedRequest, Framing, ModelRequest,
+    ResponseDecoder, StreamEvent,
 };
 use haft::providers::generation::{FinishReason, GenerationEvent};
 use haft::providers::prompt::{
@@ -23,24 +23,6 @@ use haft::turn::{TurnInput, TurnRunner};
 use haft::{Tool, ToolArgs, ToolFailure};
 use serde_json::{Map, Value, json};
 
-/// The error codes of the dialect.
-mod codes {
-    haft::error_codes! {
-        /// The options were refused.
-        INVALID_LINE_CHAT_OPTIONS: 529, permanent;
-        /// The prompt does not fit into the context window.
-        LINE_CHAT_CONTEXT_OVERFLOW: 529, permanent;
-        /// The request failed.
-        LINE_CHAT_HTTP_ERROR: 502, retryable;
-        /// The response cannot be decoded, or reports an error.
-        LINE_CHAT_STREAM_ERROR: 502, retryable;
-        /// The response stalled.
-        LINE_CHAT_STREAM_STALLED: 504, retryable;
-        /// The response did not begin in time.
-        LINE_CHAT_REQUEST_TIMEOUT: 504, retryable;
-    }
-}
-
 /// The dialect of `POST /chat`.
 #[derive(Debug)]
 struct LineChat;
@@ -48,10 +30,6 @@ struct LineChat;
 impl Dialect for LineChat {
     fn name(&self) -> &'static str {
         "line-chat"
-    }
-
-    fn stash_key(&self) -> &'static str {
-        "lineChat"
     }
 
     fn base_url(&self) -> &'static str {
@@ -64,17 +42,6 @@ impl Dialect for LineChat {
 
     fn framing(&self) -> Framing {
         Framing::Ndjson
-    }
-
-    fn codes(&self) -> DialectCodes {
-        DialectCodes {
-            options: codes::INVALID_LINE_CHAT_OPTIONS,
-            overflow: codes::LINE_CHAT_CONTEXT_OVERFLOW,
-            http: codes::LINE_CHAT_HTTP_ERROR,
-            stream: codes::LINE_CHAT_STREAM_ERROR,
-            stalled: codes::LINE_CHAT_STREAM_STALLED,
-            timeout: codes::LINE_CHAT_REQUEST_TIMEOUT,
-        }
     }
 
     fn auth_headers(&self, key: &str) -> Vec<(&'static str, String)> {

@@ -13,8 +13,8 @@ use uuid::Uuid;
 use super::conversations::read_messages;
 use super::elide;
 use super::run::{
-    ModelExecutor, TurnSession, build_runner, build_turn_input, new_user_message,
-    resume_when_released, session_options,
+    TurnSession, build_runner, build_turn_input, new_user_message, resume_when_released,
+    select_executor, session_options,
 };
 use crate::agent::Agent;
 use crate::args::{ChatArgs, RunOptions};
@@ -107,7 +107,7 @@ fn end_after(report: &TurnReport) -> Option<ExitCode> {
 
 /// Whether a model took the steps of a turn, and the script of the agent takes those of the next one.
 fn is_asked_no_more(turn: &TurnSummary, agent: &Agent, options: &RunOptions) -> Result<bool> {
-    let executor = ModelExecutor::select(agent, options)?;
+    let executor = select_executor(agent, options)?;
     Ok(turn.model.is_some() && matches!(executor.description(), ExecutorDescription::Script { .. }))
 }
 

@@ -12,7 +12,7 @@ use serde_json::Map;
 
 use super::count_noun;
 use super::mcp::{server_costs, suspicious_descriptions};
-use super::run::{ExecutorUse, ModelExecutor};
+use super::run::{ExecutorUse, executor_of_name, select_executor_for};
 use super::tools::UNTRUSTED_SERVERS;
 use crate::agent::{Agent, AgentInspection, ScriptErrors};
 use crate::args::CheckArgs;
@@ -130,7 +130,7 @@ fn check_executor(agent: &Agent, model: Option<&str>, findings: &mut Findings) {
         findings.warnings.extend(findings.errors.is_empty().then_some(error));
         return;
     }
-    match ModelExecutor::select_for(agent, model, ExecutorUse::Show) {
+    match select_executor_for(agent, model, ExecutorUse::Show) {
         Ok(executor) => {
             let limits = agent.limits_with(&executor.description());
             limits.err().into_iter().for_each(|error| findings.add_error(error));
@@ -145,7 +145,7 @@ fn check_executor(agent: &Agent, model: Option<&str>, findings: &mut Findings) {
         }
     }
     let purpose = ExecutorUse::Run { plain_http: false };
-    if let Err(error) = ModelExecutor::select_for(agent, model, purpose)
+    if let Err(error) = select_executor_for(agent, model, purpose)
         && let Ok(error) = locate(error).downcast()
     {
         findings.warnings.push(error);
@@ -164,8 +164,7 @@ fn with_advice(error: UserError, other: &anyhow::Error) -> UserError {
 /// used without options either.
 fn find_wrong_options(agent: &Agent, model: &str) -> Vec<UserError> {
     let Ok(config) = UserConfig::read() else { return Vec::new() };
-    let try_with =
-        |options| ModelExecutor::of_name(model, options, &config, ExecutorUse::Show).map(drop);
+    let try_with = |options| executor_of_name(model, options, &config, ExecutorUse::Show).map(drop);
     if try_with(Map::new()).is_err() {
         return Vec::new();
     }

@@ -1,16 +1,18 @@
 //! `haft doctor`
 
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
+use haft::executors::DispatchExecutor;
 use haft::stores::TurnQuery;
 use haft::turn::{Clock as _, Limits, SystemClock, TurnOutcome};
 use haft::{Tool, TurnInput, TurnReport, TurnRunner, schema};
 use serde_json::Map;
 
 use super::models::fetch_models;
-use super::run::{ExecutorUse, ModelExecutor, new_user_message};
+use super::run::{ExecutorUse, executor_of_name, new_user_message};
 use super::{count_noun, format_duration};
 use crate::args::{DoctorArgs, StoreArg};
 use crate::config::{UserConfig, config_path};
@@ -142,9 +144,9 @@ async fn check_model(
     list: &mut Checklist<'_>,
 ) -> Result<()> {
     let purpose = ExecutorUse::Run { plain_http };
-    let new_executor = || ModelExecutor::of_name(name, Map::new(), config, purpose);
+    let new_executor = || executor_of_name(name, Map::new(), config, purpose);
     let described = new_executor().map(|it| {
-        let description = haft::DispatchExecutor::description(&it);
+        let description = DispatchExecutor::description(&it);
         ((), description.to_string())
     });
     if list.report_result("model", described)?.is_none() {
@@ -159,7 +161,7 @@ async fn check_model(
     list.report("key", CheckStatus::Ok, &key)?;
     if let Some(models) = check_reachability(&spec, plain_http, list).await?
         // Azure lists models, and `model` is a deployment.
-        && spec.azure.is_none()
+        && !spec.is_azure
         && !models.iter().any(|it| it == model)
     {
         list.report("offered", CheckStatus::Skipped, &format!("`{model}` is not in the list"))?;
@@ -175,7 +177,11 @@ async fn check_model(
 /// How long a model may take for one check.
 const MODEL_TIME: Duration = Duration::from_secs(90);
 
-async fn run_prompt(executor: ModelExecutor, tools: Vec<Tool>, prompt: &str) -> Result<TurnReport> {
+async fn run_prompt(
+    executor: Arc<dyn DispatchExecutor>,
+    tools: Vec<Tool>,
+    prompt: &str,
+) -> Result<TurnReport> {
     let mut limits = Limits::new();
     (limits.iterations, limits.wall_time) = (3, MODEL_TIME);
     let runner = TurnRunner::builder(executor).tools(tools).limits(limits).build()?;
@@ -188,7 +194,7 @@ async fn run_prompt(executor: ModelExecutor, tools: Vec<Tool>, prompt: &str) -> 
     }
 }
 
-async fn check_answer(executor: ModelExecutor) -> Result<String> {
+async fn check_answer(executor: Arc<dyn DispatchExecutor>) -> Result<String> {
     let report = run_prompt(executor, Vec::new(), "Reply with the word: ok").await?;
     let text = report.text().trim();
     if report.outcome != TurnOutcome::Completed || text.is_empty() {
@@ -199,7 +205,7 @@ async fn check_answer(executor: ModelExecutor) -> Result<String> {
     Ok(format!("{text:?} in {}, {tokens}", format_duration(report.duration)))
 }
 
-async fn check_call(executor: ModelExecutor) -> Result<String> {
+async fn check_call(executor: Arc<dyn DispatchExecutor>) -> Result<String> {
     let input = schema::object().field("number", schema::integer().required());
     let tool = Tool::builder("report_number")
         .description("Reports a number.")

@@ -46,7 +46,7 @@ pub(super) async fn list_models(args: &ModelsArgs, terminal: &Terminal) -> Resul
         return Ok(FailureCode::NotFound.into());
     }
     super::print_text(&text)?;
-    if spec.azure.is_some() && !args.json {
+    if spec.is_azure && !args.json {
         print_line(format_args!(
             "Azure lists models, and requests name deployments: {}:DEPLOYMENT",
             sanitize(&spec.name)
@@ -114,7 +114,6 @@ pub(super) async fn fetch_models(spec: &ProviderSpec, plain_http: bool) -> Resul
         DialectName::ChatCompletions | DialectName::Responses => "/models",
     };
     spec.require_url()?;
-    let path = spec.azure.as_ref().map_or_else(|| path.to_owned(), |azure| azure.path(path));
     let url = format!("{}{path}", spec.url());
     let mut request = Request::get(url).body(Bytes::new()).context("the base URL is not a URL")?;
     let dialect = spec.new_dialect();

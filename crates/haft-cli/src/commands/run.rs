@@ -12,11 +12,12 @@ mod typed_answer;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
 use haft::error::codes;
-use haft::executors::{DispatchExecutor as _, ExecutorDescription, StepContext, StepError};
+use haft::executors::{DispatchExecutor, ExecutorDescription, StepContext, StepError};
 use haft::records::CallError;
 use haft::stores::OpenStores;
 use haft::stores::{StoreError, TurnId};
@@ -29,7 +30,10 @@ use haft::turn::{
 use self::attachments::Attachments;
 pub(super) use self::gate_reply::{DEFAULT_GRANT_TIME, expects_approval};
 use self::model_executor::{CHANGE_EXECUTOR, check_model_option};
-pub(super) use self::model_executor::{ExecutorUse, ModelExecutor, split_model_name};
+pub(super) use self::model_executor::{
+    ExecutorUse, executor_of_name, executor_of_turn, select_executor, select_executor_for,
+    split_model_name,
+};
 use self::recording_file::RecordingFile;
 use self::recording_file::replay_recording;
 pub(super) use self::recording_file::replay_text;
@@ -73,7 +77,7 @@ pub(super) async fn run_turn(
     agent.prepare(args.options.trust, terminal).await?;
     let recording = match (&args.record, &args.replay) {
         (Some(file), None) => {
-            Some(RecordingFile::open(file, ModelExecutor::select(&agent, &args.options)?)?)
+            Some(RecordingFile::open(file, select_executor(&agent, &args.options)?)?)
         }
         _ => None,
     };
@@ -148,8 +152,7 @@ async fn show_first_request(
     message: UserInput,
     terminal: &Terminal,
 ) -> Result<ExitCode> {
-    let executor =
-        ModelExecutor::select_for(agent, args.options.model.as_deref(), ExecutorUse::Show)?;
+    let executor = select_executor_for(agent, args.options.model.as_deref(), ExecutorUse::Show)?;
     let address = agent.store_address(&args.options.store);
     // A dry run creates no store, and needs one only for memories.
     let stores = match address.local_dir().is_none_or(Path::is_dir) {
@@ -191,11 +194,14 @@ pub(super) fn session_options(options: &RunOptions, terminal: &Terminal) -> Sess
 
 /// Builds a runner with the agent's model and tools.
 pub(super) fn build_runner(agent: &Agent, options: &RunOptions) -> Result<TurnRunnerBuilder> {
-    Ok(runner_builder(agent, ModelExecutor::select(agent, options)?))
+    Ok(runner_builder(agent, select_executor(agent, options)?))
 }
 
 /// Builds a runner with an executor and the agent's tools.
-pub(super) fn runner_builder(agent: &Agent, executor: ModelExecutor) -> TurnRunnerBuilder {
+pub(super) fn runner_builder(
+    agent: &Agent,
+    executor: Arc<dyn DispatchExecutor>,
+) -> TurnRunnerBuilder {
     TurnRunner::builder(executor).tools(agent.tools.iter().cloned())
 }
 
@@ -284,16 +290,16 @@ async fn select_for_resume(
     args: &ResumeArgs,
     stores: &OpenStores,
     id: &TurnId,
-) -> Result<ModelExecutor> {
+) -> Result<Arc<dyn DispatchExecutor>> {
     let stored = stores.turns().load(id.clone()).await?;
     let executor = stored.map(|turn| TurnHistory::read(&turn)).transpose()?;
     match executor.and_then(|history| history.executor) {
         Some(stored) if !args.change_executor => {
             check_model_option(&args.options, &stored)?;
             let purpose = ExecutorUse::Run { plain_http: args.options.plain_http };
-            ModelExecutor::of_turn(agent, &stored, purpose)
+            executor_of_turn(agent, &stored, purpose)
         }
-        _ => ModelExecutor::select(agent, &args.options),
+        _ => select_executor(agent, &args.options),
     }
 }
 

@@ -6,7 +6,8 @@ use anyhow::Result;
 use haft::stores::TurnStatus;
 
 use super::run::{
-    ExecutorUse, ModelExecutor, build_turn_input, new_user_message, read_prompt, runner_builder,
+    ExecutorUse, build_turn_input, new_user_message, read_prompt, runner_builder,
+    select_executor_for,
 };
 use crate::agent::Agent;
 use crate::args::SubmitArgs;
@@ -18,7 +19,7 @@ pub(super) async fn submit_turn(args: &SubmitArgs) -> Result<ExitCode> {
     let own = args.store.own_paths();
     let agent = Agent::load_protected(&args.agent.agent, &own)?;
     let prompt = read_prompt(args.prompt.as_deref(), &agent, "haft submit")?;
-    let executor = ModelExecutor::select_for(&agent, args.model.as_deref(), ExecutorUse::Show)?;
+    let executor = select_executor_for(&agent, args.model.as_deref(), ExecutorUse::Show)?;
     let stores = open_or_create_store(&agent.store_address(&args.store)).await?;
     let mut input = build_turn_input(&agent, &args.agent.agent)?.priority(args.priority);
     if let Some(conversation) = &args.conversation {

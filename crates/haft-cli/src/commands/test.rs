@@ -7,6 +7,7 @@ mod junit;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -21,8 +22,8 @@ use self::case::PromptCase;
 use self::junit::write_junit;
 use super::format_duration;
 use super::run::{
-    ExecutorUse, ModelExecutor, build_turn_input, expects_approval, new_user_message, replay_text,
-    runner_builder,
+    ExecutorUse, build_turn_input, expects_approval, new_user_message, replay_text, runner_builder,
+    select_executor_for,
 };
 use crate::agent::Agent;
 use crate::args::TestArgs;
@@ -194,14 +195,14 @@ async fn run_test(test: &AgentTest, agent: &Agent, args: &TestArgs) -> Result<Tu
     let builder = match &test.kind {
         TestKind::Script(file) => {
             let text = read_regular_text(file, MAX_TEXT_BYTES)?;
-            runner_builder(agent, ModelExecutor::Script(ScriptExecutor::parse(&text)?))
+            runner_builder(agent, Arc::new(ScriptExecutor::parse(&text)?))
         }
         TestKind::Recording(file) => {
             replay_text(agent, file, &read_regular_text(file, MAX_RECORDING_BYTES)?)?
         }
         TestKind::Prompt { model, .. } => {
             let purpose = ExecutorUse::Run { plain_http: false };
-            runner_builder(agent, ModelExecutor::select_for(agent, Some(model), purpose)?)
+            runner_builder(agent, select_executor_for(agent, Some(model), purpose)?)
         }
     };
     let prompt = match &test.kind {

@@ -11,7 +11,6 @@ use haft_core::trust::{
 };
 
 use super::{AssembleError, Funnel, UnsupportedMedia};
-use crate::dialect::{NoteTopic, RequestNote};
 use crate::prompt::{ContentPart, MediaPosition, NativeMedia};
 
 /// Where a media item goes.
@@ -29,7 +28,6 @@ impl Funnel<'_> {
         (origin, part): (PartOrigin<'_>, u32),
         media: &Media,
         position: MediaPosition,
-        notes: &mut Vec<RequestNote>,
     ) -> Result<MediaPlacement, AssembleError> {
         // The marker shows the short form of the id, which is what the model copies.
         let shown_id = self.ctx.turn().shown_media_id(media).map(MediaId::new);
@@ -39,7 +37,7 @@ impl Funnel<'_> {
         let can = |position| (self.supports_media)(media.kind(), mime_type, position);
         if !can(position) {
             if position == MediaPosition::User || !can(MediaPosition::User) {
-                return self.fallback(origin, part, media, notes).map(MediaPlacement::Inline);
+                return self.fallback(origin, part, media).map(MediaPlacement::Inline);
             }
             let native = self.encode_native(origin, part, media).await?;
             // Another part than the media item itself, so that no two envelopes share a name.
@@ -88,25 +86,18 @@ impl Funnel<'_> {
         origin: PartOrigin<'_>,
         part: u32,
         media: &Media,
-        notes: &mut Vec<RequestNote>,
     ) -> Result<ContentPart, AssembleError> {
-        let keys: Vec<&str> = match &self.options.unsupported_media {
-            UnsupportedMedia::Throw => {
-                return Err(AssembleError::UnsupportedMedia {
-                    kind: media.kind(),
-                    mime_type: sanitized_mime_type(media.mime_type()).into(),
-                    filename: sanitized_file_name(media.filename()),
-                });
+        match self.options.unsupported_media {
+            UnsupportedMedia::Throw => Err(AssembleError::UnsupportedMedia {
+                kind: media.kind(),
+                mime_type: sanitized_mime_type(media.mime_type()).into(),
+                filename: sanitized_file_name(media.filename()),
+            }),
+            UnsupportedMedia::SyntheticDescription => {
+                let keys = Media::TEXT_KEYS;
+                Ok(ContentPart::Text(self.renderer.media_fallback(origin, part, media, keys)))
             }
-            UnsupportedMedia::FallbackStash(keys) => keys.iter().map(String::as_str).collect(),
-            UnsupportedMedia::SyntheticDescription => Vec::new(),
-        };
-        if !keys.is_empty() && media.text(&keys).is_none() {
-            let name = sanitized_file_name(media.filename());
-            let message = format!("no text stands for `{name}`; only its file is described");
-            notes.push(RequestNote::new(NoteTopic::MediaWithoutText, message));
         }
-        Ok(ContentPart::Text(self.renderer.media_fallback(origin, part, media, &keys)))
     }
 }
 

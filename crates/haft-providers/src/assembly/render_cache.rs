@@ -15,7 +15,7 @@ use crate::prompt::{AssistantThought, CallArgs, ContentPart, PromptSection};
 /// The rendered parts of prompts, cached from one iteration of a turn to the next. Clones share their entries.
 ///
 /// A part is found by its record itself and not by the id of the record: a record that was replaced is rendered again.
-/// It is found only for the turn, the key of envelopes and the name of the agent for which it was rendered, and a handle
+/// It is found only for the turn and the key of envelopes for which it was rendered, and a handle
 /// only for the same query tools, because its text follows from these and from the record. Media are not in it; see
 /// [`MediaCache`](super::MediaCache).
 ///
@@ -45,27 +45,19 @@ struct CachedTurns {
     by_use: BTreeMap<u64, Arc<str>>,
 }
 
-/// What the text of a rendered part depends on, apart from its record.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct RenderScope {
-    /// The fingerprint of the renderer.
-    pub(super) renderer: String,
-    pub(super) self_identity: Arc<str>,
-}
-
 /// The query tools that handles name, by their names on the wire.
 pub(super) type QueryDefinitions = Vec<(Arc<str>, Digest)>;
 
 /// The rendered parts of one turn. An assembly takes them out of the cache and puts them back.
 #[derive(Default)]
 pub(super) struct RenderedParts {
-    scope: RenderScope,
+    /// The fingerprint of the renderer.
+    renderer: String,
     /// What the handles of calls and retrieved records name.
     queries: QueryDefinitions,
     /// The texts of messages, for those that have one.
     pub(super) messages: PartMap<Message, Option<PromptText>>,
     pub(super) thoughts: PartMap<Thought, AssistantThought>,
-    pub(super) peer_thoughts: PartMap<Thought, PromptText>,
     pub(super) calls: PartMap<ToolCall, RenderedCall>,
     /// Calls whose results were left out.
     pub(super) omitted: PartMap<ToolCall, RenderedCall>,
@@ -131,12 +123,12 @@ impl RenderCache {
     pub(super) fn take(
         &self,
         turn: &str,
-        scope: RenderScope,
+        renderer: String,
         queries: QueryDefinitions,
     ) -> RenderedParts {
         let cached = self.lock().and_then(|mut turns| turns.take(turn));
         match cached {
-            Some(mut parts) if parts.scope == scope => {
+            Some(mut parts) if parts.renderer == renderer => {
                 parts.begin_round();
                 if parts.queries != queries {
                     parts.forget_handles();
@@ -144,7 +136,7 @@ impl RenderCache {
                 }
                 parts
             }
-            _ => RenderedParts { scope, queries, ..RenderedParts::default() },
+            _ => RenderedParts { renderer, queries, ..RenderedParts::default() },
         }
     }
 
@@ -207,25 +199,20 @@ impl RenderedParts {
     pub(super) fn rendered(&self) -> usize {
         let timeline = self.messages.rendered
             + self.thoughts.rendered
-            + self.peer_thoughts.rendered
             + self.calls.rendered
             + self.omitted.rendered;
         timeline + self.memories.rendered + self.retrievables.rendered
     }
 
     fn bytes(&self) -> u64 {
-        let timeline = self.messages.bytes
-            + self.thoughts.bytes
-            + self.peer_thoughts.bytes
-            + self.calls.bytes
-            + self.omitted.bytes;
+        let timeline =
+            self.messages.bytes + self.thoughts.bytes + self.calls.bytes + self.omitted.bytes;
         timeline + self.memories.bytes() + self.retrievables.bytes()
     }
 
     fn begin_round(&mut self) {
         self.messages.begin_round();
         self.thoughts.begin_round();
-        self.peer_thoughts.begin_round();
         self.calls.begin_round();
         self.omitted.begin_round();
         (self.memories.rendered, self.retrievables.rendered) = (0, 0);
@@ -240,7 +227,6 @@ impl RenderedParts {
     fn forget_unused(&mut self) {
         self.messages.forget_unused();
         self.thoughts.forget_unused();
-        self.peer_thoughts.forget_unused();
         self.calls.forget_unused();
         self.omitted.forget_unused();
     }

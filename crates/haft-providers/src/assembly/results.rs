@@ -85,7 +85,7 @@ impl Funnel<'_> {
             Some(ToolResults::Artifacts(all)) => {
                 self.show_artifacts(call, (all, handles), &mut shown, notes).await?;
             }
-            Some(ToolResults::Media(all)) => self.show_media(call, all, &mut shown, notes).await?,
+            Some(ToolResults::Media(all)) => self.show_media(call, all, &mut shown).await?,
             _ => {}
         }
         if let Some(edited) = call.edited.as_ref().filter(|_| !shown.content.is_empty()) {
@@ -138,13 +138,11 @@ impl Funnel<'_> {
         call: &ToolCall,
         all: &[Media],
         shown: &mut ShownResult,
-        notes: &mut Vec<RequestNote>,
     ) -> Result<(), AssembleError> {
         shown.may_change = true;
         let origin = PartOrigin::Call(call);
         for (part, media) in (0..).zip(all) {
-            let placement =
-                self.place_media((origin, part), media, MediaPosition::ToolResult, notes);
+            let placement = self.place_media((origin, part), media, MediaPosition::ToolResult);
             match placement.await? {
                 MediaPlacement::Inline(content) => shown.content.push(content),
                 MediaPlacement::Below(stub, content) => {

@@ -21,30 +21,22 @@ impl Funnel<'_> {
         part(PromptSection::SystemPrompt, text).into_iter().collect()
     }
 
-    /// The sections of this list, without those that are empty. Of memories and retrieved records those with these numbers
-    /// are in them; instructions are not late.
+    /// The sections around the timeline, without those that are empty. Of memories and retrieved records those with these
+    /// numbers are in them; instructions are not late.
     pub(super) async fn sections(
         &self,
-        sections: &[PromptSection],
         numbers: Range<u64>,
         rendered: &mut RenderedParts,
         notes: &mut Vec<RequestNote>,
     ) -> Result<Vec<SystemPart>, AssembleError> {
         let mut parts = Vec::new();
-        for section in sections {
-            let text = match section {
-                PromptSection::StandingInstructions if numbers.start == 0 => {
-                    self.render_instructions()
-                }
-                PromptSection::StandingInstructions => continue,
-                PromptSection::Memories => self.render_memories(&numbers, rendered),
-                PromptSection::Retrievables => self.retrievables(&numbers, rendered, notes).await?,
-                PromptSection::SystemPrompt | PromptSection::Timeline | PromptSection::Tools => {
-                    continue;
-                }
-            };
-            parts.extend(part(*section, text));
+        if numbers.start == 0 {
+            parts.extend(part(PromptSection::StandingInstructions, self.render_instructions()));
         }
+        let memories = self.render_memories(&numbers, rendered);
+        parts.extend(part(PromptSection::Memories, memories));
+        let retrieved = self.retrievables(&numbers, rendered, notes).await?;
+        parts.extend(part(PromptSection::Retrievables, retrieved));
         Ok(parts)
     }
 

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use haft_core::call::{ToolCall, ToolResults};
-use haft_core::record::{Identifier, Identity, Message, MessageRole, Thought};
+use haft_core::record::{Identifier, Message, MessageRole, Thought};
 use haft_core::trust::{PartOrigin, PromptText};
 
 use super::media::MediaPlacement;
 use super::render_cache::{RenderedCall, RenderedParts};
-use super::{AssembleError, Funnel, ThoughtSurfacing};
+use super::{AssembleError, Funnel, is_own_identity};
 use crate::dialect::{NoteTopic, RequestNote};
 use crate::prompt::{
     AssistantCall, AssistantEntry, AssistantThought, CallArgs, CallResult, ContentPart,
@@ -89,7 +89,7 @@ impl<'a, 'f> TimelineBuilder<'a, 'f> {
         for (number, item) in items {
             match item {
                 TimelineItem::Thought(thought) => self.add_thought(number, &thought),
-                TimelineItem::Message(message) => self.add_message(number, &message, notes).await?,
+                TimelineItem::Message(message) => self.add_message(number, &message).await?,
                 TimelineItem::Call(call) => self.add_call(number, &call, notes).await?,
             }
         }
@@ -111,57 +111,30 @@ impl<'a, 'f> TimelineBuilder<'a, 'f> {
         (self.entries, self.numbers)
     }
 
-    /// The thoughts that are shown.
+    /// The thoughts that are shown: those of this agent that the provider can read.
     fn shown_thoughts(&self) -> Vec<(u64, Arc<Thought>)> {
-        let options = self.funnel.options;
+        let omissions = &self.funnel.options.omissions;
         let is_shown = |number: u64, thought: &Thought| {
-            let is_included =
-                options.thoughts == ThoughtSurfacing::All || self.is_self(thought.identity());
-            let is_recent =
-                thought.payload().is_some() || number >= options.omissions.thoughts_before;
-            is_included
+            let is_recent = thought.payload().is_some() || number >= omissions.thoughts_before;
+            is_own_identity(thought.identity())
                 && is_recent
                 && match (thought.replay_compatibility(), thought.payload()) {
                     (None, _) => true,
                     (Some(PLAIN_TEXT), None) => true,
-                    (Some(tag), payload) if self.funnel.replay_tags.contains(&tag) => {
-                        payload.is_none() || number >= options.omissions.replays_before
-                    }
-                    (Some(tag), _) => {
-                        let is_listed = options.replay_compatibility.iter().any(|it| it == tag);
-                        is_listed && !thought.content().is_empty()
+                    (Some(tag), payload) => {
+                        self.funnel.replay_tags.contains(&tag)
+                            && (payload.is_none() || number >= omissions.replays_before)
                     }
                 }
         };
         let mut all = self.funnel.ctx.turn().thoughts().numbered();
         all.retain(|(number, thought)| is_shown(*number, thought));
-        if options.thoughts == ThoughtSurfacing::LatestSelf {
-            let latest = all.pop();
-            all = latest.into_iter().collect();
-        }
         all
     }
 
     fn add_thought(&mut self, number: u64, thought: &Arc<Thought>) {
-        if !self.is_self(thought.identity()) {
-            if !thought.content().as_str().is_empty() {
-                let name = Some(author_name(thought.identity().representation()));
-                let content = vec![ContentPart::Text(self.peer_thought(thought))];
-                self.push_user_entry(number, UserEntry { name, content });
-            }
-            return;
-        }
         let shown = self.own_thought(thought);
         self.generation_at(number, GenerationStage::Thinking).entry.thoughts.push(shown);
-    }
-
-    fn peer_thought(&mut self, thought: &Arc<Thought>) -> PromptText {
-        if let Some(known) = self.rendered.peer_thoughts.get(thought) {
-            return known.clone();
-        }
-        let text = self.funnel.renderer.peer_thought(thought);
-        self.rendered.peer_thoughts.insert(thought, Some((&text, text.len())));
-        text
     }
 
     fn own_thought(&mut self, thought: &Arc<Thought>) -> AssistantThought {
@@ -191,16 +164,16 @@ impl<'a, 'f> TimelineBuilder<'a, 'f> {
         &mut self,
         number: u64,
         message: &Arc<Message>,
-        notes: &mut Vec<RequestNote>,
     ) -> Result<(), AssembleError> {
-        let is_own = message.role() == MessageRole::Assistant && self.is_self(message.identity());
+        let is_own =
+            message.role() == MessageRole::Assistant && is_own_identity(message.identity());
         let position = if is_own { MediaPosition::Assistant } else { MediaPosition::User };
         let mut content: Vec<ContentPart> =
             self.message_text(message).map(ContentPart::Text).into_iter().collect();
         let mut below = Vec::new();
         let origin = PartOrigin::Message(message);
         for (part, media) in (0..).zip(message.attachments()) {
-            match self.funnel.place_media((origin, part), media, position, notes).await? {
+            match self.funnel.place_media((origin, part), media, position).await? {
                 MediaPlacement::Inline(shown) => content.push(shown),
                 MediaPlacement::Below(stub, shown) => {
                     content.push(ContentPart::Text(stub));
@@ -235,7 +208,7 @@ impl<'a, 'f> TimelineBuilder<'a, 'f> {
         let text = message.content()?;
         let is_known_by_role = match message.role() {
             MessageRole::User => is_unnamed(message),
-            MessageRole::Assistant => self.is_self(message.identity()),
+            MessageRole::Assistant => is_own_identity(message.identity()),
         };
         let renderer = self.funnel.renderer;
         Some(if is_known_by_role {
@@ -350,16 +323,6 @@ impl<'a, 'f> TimelineBuilder<'a, 'f> {
             self.numbers.push(u64::MAX);
         }
     }
-
-    /// Whether it is this agent, by its identifier or by the name of an assistant without one.
-    fn is_self(&self, identity: &Identity) -> bool {
-        match identity.identifier() {
-            Identifier::Text(text) => {
-                **text == *self.funnel.options.self_identity || **text == *ASSISTANT
-            }
-            _ => identity.identifier().to_string() == *self.funnel.options.self_identity,
-        }
-    }
 }
 
 impl OpenGeneration {
@@ -384,8 +347,6 @@ fn is_unnamed(message: &Message) -> bool {
     let word = message.role().as_str();
     matches!(message.identity().identifier(), Identifier::Text(text) if **text == *word)
 }
-
-const ASSISTANT: &str = "assistant";
 
 /// What the payload of a provider is taken to need in memory.
 const PAYLOAD_BYTES: usize = 256;

@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 
 use super::{ContractViolation, DialectSample, dialect};
 use crate::dialect::{
-    DecodeError, Delivery, Dialect, DialectCodes, EncodeError, EncodedRequest, ModelRequest,
-    ResponseDecoder, StreamEvent,
+    DecodeError, Delivery, Dialect, EncodeError, EncodedRequest, ModelRequest, ResponseDecoder,
+    StreamEvent,
 };
 use crate::dialects::anthropic_messages::AnthropicMessages;
 use crate::dialects::chat_completions::ChatCompletions;
@@ -177,8 +177,6 @@ enum Fault {
     Repeats,
     /// It takes the end of a stream for the end of the response.
     TrustsTheEnd,
-    /// It has the codes of the core.
-    BorrowsCodes,
     /// It accepts every option.
     AcceptsAll,
 }
@@ -192,24 +190,12 @@ impl Dialect for Broken {
         "broken"
     }
 
-    fn stash_key(&self) -> &'static str {
-        "broken"
-    }
-
     fn base_url(&self) -> &'static str {
         self.1.base_url()
     }
 
     fn path(&self, model: &str, delivery: Delivery) -> String {
         self.1.path(model, delivery)
-    }
-
-    fn codes(&self) -> DialectCodes {
-        let mut codes = self.1.codes();
-        if self.0 == Fault::BorrowsCodes {
-            codes.http = haft_core::error::codes::LLM_EXECUTION_EXECUTOR_ERROR;
-        }
-        codes
     }
 
     fn auth_headers(&self, key: &str) -> Vec<(&'static str, String)> {
@@ -284,7 +270,6 @@ fn every_fault_is_found() {
     check(Fault::Forgets, "an entry is encoded, or a note says that it is not");
     check(Fault::Repeats, "no text leaves its envelope");
     check(Fault::TrustsTheEnd, "an incomplete stream is a truncation or an error");
-    check(Fault::BorrowsCodes, "a dialect has codes of its own");
     check(Fault::AcceptsAll, "an unknown option is refused");
 }
 

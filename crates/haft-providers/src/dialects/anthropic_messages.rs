@@ -42,10 +42,8 @@ mod tests;
 use haft_core::media::MediaKind;
 use serde_json::{Map, Value, json};
 
-use crate::codes;
 use crate::dialect::{
-    AnswerRequest, Delivery, Dialect, DialectCodes, EncodeError, EncodedRequest, ModelRequest,
-    ResponseDecoder,
+    AnswerRequest, Delivery, Dialect, EncodeError, EncodedRequest, ModelRequest, ResponseDecoder,
 };
 use crate::prompt::MediaPosition;
 use crate::tool_schema::lower_answer;
@@ -104,27 +102,12 @@ impl Dialect for AnthropicMessages {
         "anthropic-messages"
     }
 
-    fn stash_key(&self) -> &'static str {
-        "anthropicMessages"
-    }
-
     fn base_url(&self) -> &'static str {
         "https://api.anthropic.com/v1"
     }
 
     fn path(&self, _model: &str, _delivery: Delivery) -> String {
         "/messages".to_owned()
-    }
-
-    fn codes(&self) -> DialectCodes {
-        DialectCodes {
-            options: codes::INVALID_ANTHROPIC_MESSAGES_OPTIONS,
-            overflow: codes::ANTHROPIC_MESSAGES_CONTEXT_OVERFLOW,
-            http: codes::ANTHROPIC_MESSAGES_HTTP_ERROR,
-            stream: codes::ANTHROPIC_MESSAGES_STREAM_ERROR,
-            stalled: codes::ANTHROPIC_MESSAGES_STREAM_STALLED,
-            timeout: codes::ANTHROPIC_MESSAGES_REQUEST_TIMEOUT,
-        }
     }
 
     fn auth_headers(&self, key: &str) -> Vec<(&'static str, String)> {
@@ -144,11 +127,6 @@ impl Dialect for AnthropicMessages {
 
     fn check_options(&self, options: &Map<String, Value>) -> Vec<(String, String)> {
         options::check(options)
-    }
-
-    fn forced_tools(&self, options: &Map<String, Value>) -> Vec<String> {
-        let name = options.get("tool_choice").and_then(|it| it.get("name")).and_then(Value::as_str);
-        name.map(str::to_owned).into_iter().collect()
     }
 
     fn add_answer_options(&self, options: &mut Map<String, Value>, answer: &AnswerRequest<'_>) {

@@ -23,11 +23,9 @@ use std::sync::Arc;
 use haft_core::media::MediaKind;
 use serde_json::{Map, Value, json};
 
-use super::azure::{self, AzureOpenAi};
-use crate::codes;
+use super::openai_service::{KeyHeader, is_own_host};
 use crate::dialect::{
-    AnswerRequest, Delivery, Dialect, DialectCodes, EncodeError, EncodedRequest, ModelRequest,
-    ResponseDecoder,
+    AnswerRequest, Delivery, Dialect, EncodeError, EncodedRequest, ModelRequest, ResponseDecoder,
 };
 use crate::prompt::MediaPosition;
 use crate::tool_schema::lower_answer;
@@ -51,7 +49,7 @@ use crate::tool_schema::lower_answer;
 #[derive(Clone, Debug)]
 pub struct ChatCompletions {
     reasoning_fields: Arc<[ReasoningField]>,
-    azure: Option<AzureOpenAi>,
+    key_header: KeyHeader,
 }
 
 /// A field of a response that contains reasoning.
@@ -81,7 +79,7 @@ impl ChatCompletions {
     #[must_use]
     pub fn new() -> Self {
         let fields = [ReasoningField::Reasoning, ReasoningField::ReasoningContent];
-        Self { reasoning_fields: fields.into(), azure: None }
+        Self { reasoning_fields: fields.into(), key_header: KeyHeader::Bearer }
     }
 
     /// Sets the fields of a response that contain reasoning. If two have the same text, the first one counts.
@@ -91,10 +89,11 @@ impl ChatCompletions {
         self
     }
 
-    /// Uses Azure OpenAI. The base URL is the endpoint of a resource, and the model is a deployment.
+    /// Sends the key in the header `api-key`, as Azure OpenAI expects it; a token of Microsoft Entra ID is sent without this.
+    /// The base URL is `https://RESOURCE.openai.azure.com/openai/v1`, and the model is a deployment.
     #[must_use]
-    pub fn azure(mut self, azure: AzureOpenAi) -> Self {
-        self.azure = Some(azure);
+    pub const fn azure_key(mut self) -> Self {
+        self.key_header = KeyHeader::Azure;
         self
     }
 }
@@ -110,38 +109,20 @@ impl Dialect for ChatCompletions {
         "openai-chat-completions"
     }
 
-    fn stash_key(&self) -> &'static str {
-        "openaiChatCompletions"
-    }
-
     fn base_url(&self) -> &'static str {
-        azure::base_url(self.azure.as_ref())
+        self.key_header.base_url()
     }
 
     fn is_own_service(&self, host: &str) -> bool {
-        azure::is_own_service(self.azure.as_ref(), host)
+        is_own_host(host)
     }
 
-    fn path(&self, model: &str, _delivery: Delivery) -> String {
-        match &self.azure {
-            Some(azure) => azure.deployment_path(model, "/chat/completions"),
-            None => "/chat/completions".to_owned(),
-        }
-    }
-
-    fn codes(&self) -> DialectCodes {
-        DialectCodes {
-            options: codes::INVALID_OPENAI_CHAT_COMPLETIONS_OPTIONS,
-            overflow: codes::OPENAI_CHAT_COMPLETIONS_CONTEXT_OVERFLOW,
-            http: codes::OPENAI_CHAT_COMPLETIONS_HTTP_ERROR,
-            stream: codes::OPENAI_CHAT_COMPLETIONS_STREAM_ERROR,
-            stalled: codes::OPENAI_CHAT_COMPLETIONS_STREAM_STALLED,
-            timeout: codes::OPENAI_CHAT_COMPLETIONS_REQUEST_TIMEOUT,
-        }
+    fn path(&self, _model: &str, _delivery: Delivery) -> String {
+        "/chat/completions".to_owned()
     }
 
     fn auth_headers(&self, key: &str) -> Vec<(&'static str, String)> {
-        azure::auth_headers(self.azure.as_ref(), key)
+        self.key_header.headers(key)
     }
 
     fn options_schema(&self) -> Value {
@@ -150,10 +131,6 @@ impl Dialect for ChatCompletions {
 
     fn check_options(&self, options: &Map<String, Value>) -> Vec<(String, String)> {
         options::check(options)
-    }
-
-    fn forced_tools(&self, options: &Map<String, Value>) -> Vec<String> {
-        options::forced_tools(options)
     }
 
     fn add_answer_options(&self, options: &mut Map<String, Value>, answer: &AnswerRequest<'_>) {

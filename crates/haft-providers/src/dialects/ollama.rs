@@ -25,10 +25,9 @@ mod tests;
 use haft_core::media::MediaKind;
 use serde_json::{Map, Value};
 
-use crate::codes;
 use crate::dialect::{
-    AnswerRequest, Delivery, Dialect, DialectCodes, EncodeError, EncodedRequest, Framing,
-    ModelRequest, ResponseDecoder,
+    AnswerRequest, Delivery, Dialect, EncodeError, EncodedRequest, Framing, ModelRequest,
+    ResponseDecoder,
 };
 use crate::prompt::MediaPosition;
 
@@ -69,10 +68,6 @@ impl Dialect for Ollama {
         "ollama"
     }
 
-    fn stash_key(&self) -> &'static str {
-        "ollama"
-    }
-
     fn base_url(&self) -> &'static str {
         "http://localhost:11434"
     }
@@ -83,17 +78,6 @@ impl Dialect for Ollama {
 
     fn framing(&self) -> Framing {
         Framing::Ndjson
-    }
-
-    fn codes(&self) -> DialectCodes {
-        DialectCodes {
-            options: codes::INVALID_OLLAMA_OPTIONS,
-            overflow: codes::OLLAMA_CONTEXT_OVERFLOW,
-            http: codes::OLLAMA_HTTP_ERROR,
-            stream: codes::OLLAMA_STREAM_ERROR,
-            stalled: codes::OLLAMA_STREAM_STALLED,
-            timeout: codes::OLLAMA_REQUEST_TIMEOUT,
-        }
     }
 
     fn auth_headers(&self, key: &str) -> Vec<(&'static str, String)> {

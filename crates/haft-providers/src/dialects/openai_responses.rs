@@ -38,11 +38,9 @@ mod tests;
 use haft_core::media::MediaKind;
 use serde_json::{Map, Value, json};
 
-use super::azure::{self, AzureOpenAi};
-use crate::codes;
+use super::openai_service::{KeyHeader, is_own_host};
 use crate::dialect::{
-    AnswerRequest, Delivery, Dialect, DialectCodes, EncodeError, EncodedRequest, ModelRequest,
-    ResponseDecoder,
+    AnswerRequest, Delivery, Dialect, EncodeError, EncodedRequest, ModelRequest, ResponseDecoder,
 };
 use crate::prompt::MediaPosition;
 use crate::tool_schema::lower_answer;
@@ -63,20 +61,21 @@ const TAG: &str = "openai-responses-reasoning-v1";
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OpenAiResponses {
-    azure: Option<AzureOpenAi>,
+    key_header: KeyHeader,
 }
 
 impl OpenAiResponses {
     /// The dialect.
     #[must_use]
     pub const fn new() -> Self {
-        Self { azure: None }
+        Self { key_header: KeyHeader::Bearer }
     }
 
-    /// Uses Azure OpenAI. The base URL is the endpoint of a resource, and the model is a deployment.
+    /// Sends the key in the header `api-key`, as Azure OpenAI expects it; a token of Microsoft Entra ID is sent without this.
+    /// The base URL is `https://RESOURCE.openai.azure.com/openai/v1`, and the model is a deployment.
     #[must_use]
-    pub fn azure(mut self, azure: AzureOpenAi) -> Self {
-        self.azure = Some(azure);
+    pub const fn azure_key(mut self) -> Self {
+        self.key_header = KeyHeader::Azure;
         self
     }
 }
@@ -86,46 +85,24 @@ impl Dialect for OpenAiResponses {
         "openai-responses"
     }
 
-    fn stash_key(&self) -> &'static str {
-        "openaiResponses"
-    }
-
     fn base_url(&self) -> &'static str {
-        azure::base_url(self.azure.as_ref())
+        self.key_header.base_url()
     }
 
     fn is_own_service(&self, host: &str) -> bool {
-        azure::is_own_service(self.azure.as_ref(), host)
+        is_own_host(host)
     }
 
     fn path(&self, _model: &str, _delivery: Delivery) -> String {
-        match &self.azure {
-            Some(azure) => azure.path("/responses"),
-            None => "/responses".to_owned(),
-        }
-    }
-
-    fn codes(&self) -> DialectCodes {
-        DialectCodes {
-            options: codes::INVALID_OPENAI_RESPONSES_OPTIONS,
-            overflow: codes::OPENAI_RESPONSES_CONTEXT_OVERFLOW,
-            http: codes::OPENAI_RESPONSES_HTTP_ERROR,
-            stream: codes::OPENAI_RESPONSES_STREAM_ERROR,
-            stalled: codes::OPENAI_RESPONSES_STREAM_STALLED,
-            timeout: codes::OPENAI_RESPONSES_REQUEST_TIMEOUT,
-        }
+        "/responses".to_owned()
     }
 
     fn auth_headers(&self, key: &str) -> Vec<(&'static str, String)> {
-        azure::auth_headers(self.azure.as_ref(), key)
+        self.key_header.headers(key)
     }
 
     fn options_schema(&self) -> Value {
         options::schema()
-    }
-
-    fn forced_tools(&self, options: &Map<String, Value>) -> Vec<String> {
-        options::forced_tools(options)
     }
 
     fn add_answer_options(&self, options: &mut Map<String, Value>, answer: &AnswerRequest<'_>) {

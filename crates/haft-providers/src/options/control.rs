@@ -1,19 +1,14 @@
 //! Control options: those that are never sent.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
-use haft_core::media::Media;
 use haft_core::tokens::Estimators;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::assembly::{AssemblyOptions, ThoughtSurfacing, UnsupportedMedia};
+use crate::assembly::{AssemblyOptions, UnsupportedMedia};
 use crate::dialect::Delivery;
-use crate::prompt::PromptSection;
-use crate::reasoning::ReasoningFormat;
-use crate::text_calls::TextCallFormat;
 
 /// The control options of a provider. None of them is ever sent.
 #[derive(Clone, Debug)]
@@ -40,15 +35,10 @@ pub(crate) struct ControlOptions {
     pub(crate) token_encoding: Option<String>,
     /// Whether a prompt that does not fit is made smaller instead of being refused.
     pub(crate) context_shedding: bool,
-    /// Whether forcing a tool that lives only for the dispatch is an error.
-    pub(crate) strict_tool_choice: bool,
-    /// Whether a response without calls ends the dispatch; it does by default. Output middleware can withhold the end. If
-    /// not, output middleware has to end the dispatch, or the model is asked again.
-    pub(crate) auto_ack: bool,
-    /// The format of calls that the model writes as text.
-    pub(crate) text_calls: Option<TextCallFormat>,
-    /// The format of reasoning that the model writes as text.
-    pub(crate) reasoning: Option<ReasoningFormat>,
+    /// Whether calls are read that the model writes as text.
+    pub(crate) parse_text_calls: bool,
+    /// Whether reasoning is read that the model writes between `<think>` and `</think>`.
+    pub(crate) parse_think_tags: bool,
     /// Whether control tokens of chat templates in content are made inert; by dialect and address by default.
     pub(crate) neutralize_control_tokens: Option<bool>,
     /// How the format of an answer is requested; by default it depends on the address.
@@ -78,12 +68,6 @@ pub(crate) struct RetryOptions {
     pub(crate) base_delay_ms: Option<u64>,
     /// How long to wait at most, in milliseconds.
     pub(crate) max_delay_ms: Option<u64>,
-    /// How long after the first attempt the last one may begin, in milliseconds.
-    pub(crate) budget_ms: Option<u64>,
-    /// The statuses that are retried.
-    pub(crate) retriable_statuses: Option<Vec<u16>>,
-    /// Whether the hints of the provider about retries are honored.
-    pub(crate) honor_retry_after: Option<bool>,
 }
 
 /// The options as they are input; their schema has accepted them.
@@ -96,53 +80,15 @@ struct ControlInput {
     stream_idle_timeout_ms: Option<u64>,
     request_timeout_ms: u64,
     retry: RetryOptions,
-    bucket_order: Option<Vec<SectionName>>,
     context_window: Option<u64>,
     output_reserve: Option<u64>,
     token_encoding: Option<String>,
     context_shedding: bool,
-    self_identity: Option<Arc<str>>,
-    thought_surfacing: ThoughtSurfacing,
-    replay_compatibility: Vec<String>,
-    strict_tool_choice: bool,
-    auto_ack: Option<bool>,
-    unsupported_media_policy: Option<MediaPolicyInput>,
-    local_tool_call_parser: Option<ParserInput<TextCallFormat>>,
-    reasoning_parser: Option<ParserInput<ReasoningFormat>>,
+    unsupported_media_policy: UnsupportedMedia,
+    parse_text_calls: bool,
+    parse_think_tags: bool,
     neutralize_control_tokens: Option<bool>,
     structured_output: Option<StructuredOutput>,
-}
-
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "camelCase")]
-enum SectionName {
-    StandingInstructions,
-    Memories,
-    Retrievables,
-    Timeline,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum MediaPolicyInput {
-    Word(String),
-    Keys {
-        #[serde(rename = "stashKeys")]
-        stash_keys: Vec<String>,
-    },
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum ParserInput<T> {
-    Format(T),
-    Off(ParserOff),
-}
-
-#[derive(Deserialize)]
-enum ParserOff {
-    #[serde(rename = "none")]
-    None,
 }
 
 impl ControlOptions {
@@ -156,19 +102,9 @@ impl ControlOptions {
         if !problems.is_empty() {
             return Err(problems);
         }
-        let default = AssemblyOptions::default();
-        let order =
-            input.bucket_order.map(|all| all.into_iter().map(SectionName::section).collect());
         let assembly = AssemblyOptions {
-            section_order: order.unwrap_or(default.section_order),
-            self_identity: input.self_identity.unwrap_or(default.self_identity),
-            thoughts: input.thought_surfacing,
-            replay_compatibility: input.replay_compatibility,
-            unsupported_media: input
-                .unsupported_media_policy
-                .map(MediaPolicyInput::meaning)
-                .unwrap_or_default(),
-            ..default
+            unsupported_media: input.unsupported_media_policy,
+            ..AssemblyOptions::default()
         };
         let time = |ms| (ms > 0).then(|| Duration::from_millis(ms));
         Ok(Self {
@@ -188,10 +124,8 @@ impl ControlOptions {
             output_reserve: input.output_reserve,
             token_encoding: input.token_encoding,
             context_shedding: input.context_shedding,
-            strict_tool_choice: input.strict_tool_choice,
-            auto_ack: input.auto_ack.unwrap_or(true),
-            text_calls: input.local_tool_call_parser.and_then(ParserInput::format),
-            reasoning: input.reasoning_parser.and_then(ParserInput::format),
+            parse_text_calls: input.parse_text_calls,
+            parse_think_tags: input.parse_think_tags,
             neutralize_control_tokens: input.neutralize_control_tokens,
             structured_output: input.structured_output,
         })
@@ -216,41 +150,5 @@ impl ControlInput {
                 .push(format!("`tokenEncoding`: no encoding `{encoding}`; known are `{known}`"));
         }
         problems
-    }
-}
-
-impl SectionName {
-    const fn section(self) -> PromptSection {
-        match self {
-            Self::StandingInstructions => PromptSection::StandingInstructions,
-            Self::Memories => PromptSection::Memories,
-            Self::Retrievables => PromptSection::Retrievables,
-            Self::Timeline => PromptSection::Timeline,
-        }
-    }
-}
-
-impl MediaPolicyInput {
-    fn meaning(self) -> UnsupportedMedia {
-        match self {
-            Self::Keys { stash_keys } => UnsupportedMedia::FallbackStash(stash_keys),
-            Self::Word(word) => match word.as_str() {
-                "fallback-stash" => {
-                    let keys = Media::TEXT_KEYS.iter().map(|key| (*key).to_owned());
-                    UnsupportedMedia::FallbackStash(keys.collect())
-                }
-                "synthetic-description" => UnsupportedMedia::SyntheticDescription,
-                _ => UnsupportedMedia::Throw,
-            },
-        }
-    }
-}
-
-impl<T> ParserInput<T> {
-    fn format(self) -> Option<T> {
-        match self {
-            Self::Format(format) => Some(format),
-            Self::Off(_) => None,
-        }
     }
 }

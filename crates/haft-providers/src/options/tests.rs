@@ -5,10 +5,8 @@ use haft_core::tokens::Estimators;
 use serde_json::{Value, json};
 
 use super::{InvalidOptions, OptionSchema, Options, ResolvedOptions};
-use crate::assembly::{ThoughtSurfacing, UnsupportedMedia};
+use crate::assembly::UnsupportedMedia;
 use crate::dialects::chat_completions::ChatCompletions;
-use crate::prompt::PromptSection;
-use crate::text_calls::TextCallFormat;
 
 fn resolve(layers: &[Value]) -> Result<ResolvedOptions, InvalidOptions> {
     let layers: Vec<Options> = layers.iter().cloned().map(Options::from).collect();
@@ -20,7 +18,7 @@ fn resolve(layers: &[Value]) -> Result<ResolvedOptions, InvalidOptions> {
 #[track_caller]
 fn refused(option: Value) -> Vec<String> {
     let error = resolve(&[json!({ "model": "m" }), option]).unwrap_err();
-    assert_eq!(error.code(), "E_INVALID_OPENAI_CHAT_COMPLETIONS_OPTIONS");
+    assert_eq!(error.code(), "E_INVALID_PROVIDER_OPTIONS");
     error.problems
 }
 
@@ -85,41 +83,32 @@ fn options_of_the_core_have_defaults() {
     let control = resolve(&[json!({ "model": "m" })]).unwrap().control;
     assert!(
         control.delivery.is_streamed()
-            && control.auto_ack
-            && !control.strict_tool_choice
             && !control.context_shedding
+            && !control.parse_text_calls
+            && !control.parse_think_tags
     );
-    assert_eq!(control.assembly.section_order.len(), 4);
-    assert_eq!(&*control.assembly.self_identity, "assistant");
-    assert_eq!(control.assembly.thoughts, ThoughtSurfacing::AllSelf);
     assert_eq!(control.assembly.unsupported_media, UnsupportedMedia::Throw);
     let idle = Some(Duration::from_secs(300));
     assert_eq!((control.request_timeout, control.stream_idle_timeout), (None, idle));
-    assert_eq!((control.text_calls, control.token_encoding), (None, None));
+    assert_eq!(control.token_encoding, None);
 }
 
 #[test]
 fn options_of_the_core_are_read() {
     let control = resolve(&[json!({
-        "model": "m", "stream": false, "autoAck": false, "requestTimeoutMs": 5, "streamIdleTimeoutMs": 0,
-        "bucketOrder": ["timeline", "memories"], "contextWindow": 100, "tokenEncoding": "claude",
-        "selfIdentity": "planner", "thoughtSurfacing": "latest-self", "replayCompatibility": ["v/1"],
-        "unsupportedMediaPolicy": { "mode": "fallback-stash", "stashKeys": ["text:x"] },
-        "localToolCallParser": "gpt_oss", "reasoningParser": "none",
+        "model": "m", "stream": false, "requestTimeoutMs": 5, "streamIdleTimeoutMs": 0,
+        "contextWindow": 100, "tokenEncoding": "claude", "unsupportedMediaPolicy": "synthetic-description",
+        "parseTextCalls": true, "parseThinkTags": true,
     })])
     .unwrap()
     .control;
-    assert!(!control.delivery.is_streamed() && !control.auto_ack);
+    assert!(!control.delivery.is_streamed());
     assert_eq!(
         (control.request_timeout, control.stream_idle_timeout),
         (Some(Duration::from_millis(5)), None)
     );
-    assert_eq!(control.assembly.section_order, [PromptSection::Timeline, PromptSection::Memories]);
-    assert_eq!(
-        control.assembly.unsupported_media,
-        UnsupportedMedia::FallbackStash(vec!["text:x".to_owned()])
-    );
-    assert_eq!((control.text_calls, control.reasoning), (Some(TextCallFormat::GptOss), None));
+    assert_eq!(control.assembly.unsupported_media, UnsupportedMedia::SyntheticDescription);
+    assert!(control.parse_text_calls && control.parse_think_tags);
     assert_eq!(control.token_encoding.as_deref(), Some("claude"));
     let off = resolve(&[
         json!({ "model": "m", "contextWindow": 1, "tokenEncoding": "claude" }),
@@ -131,18 +120,12 @@ fn options_of_the_core_are_read() {
 #[test]
 fn options_of_the_core_are_refused() {
     for bad in [
-        json!({ "bucketOrder": ["timeline", "timeline"] }),
-        json!({ "bucketOrder": ["systemPrompt"] }),
         json!({ "contextWindow": 0 }),
-        json!({ "selfIdentity": "" }),
-        json!({ "thoughtSurfacing": "none" }),
         json!({ "retry": { "maxAttempts": 0 } }),
-        json!({ "retry": { "retriableStatuses": [99] } }),
+        json!({ "retry": { "budgetMs": 99 } }),
         json!({ "requestTimeoutMs": -1 }),
-        json!({ "replayCompatibility": [""] }),
-        json!({ "autoAck": "no" }),
         json!({ "unsupportedMediaPolicy": "drop" }),
-        json!({ "localToolCallParser": "xml" }),
+        json!({ "parseTextCalls": "xml" }),
         json!({ "headers": { "a": 1 } }),
         json!({ "tokenEncoding": "claude" }),
         json!({ "tokenEncoding": "nobody", "contextWindow": 5 }),

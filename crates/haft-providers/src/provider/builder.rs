@@ -19,9 +19,9 @@ use crate::transport::{Secret, Transport, TransportError};
 
 /// Configures a [`Provider`].
 #[must_use = "a builder does nothing until `build` is called"]
-pub struct ProviderBuilder<D> {
+pub struct ProviderBuilder {
     name: Option<String>,
-    dialect: D,
+    dialect: Arc<dyn Dialect>,
     model: String,
     options: Options,
     base_url: Option<String>,
@@ -37,12 +37,14 @@ pub struct ProviderBuilder<D> {
     render_cache_bytes: u64,
 }
 
-impl<D: Dialect> ProviderBuilder<D> {
-    pub(super) fn new(dialect: D, model: String) -> Self {
+impl ProviderBuilder {
+    /// Configures a provider with a dialect that is chosen when the program runs; see
+    /// [`Provider::builder`](crate::Provider::builder) otherwise.
+    pub fn new(dialect: Arc<dyn Dialect>, model: impl Into<String>) -> Self {
         Self {
             name: None,
             dialect,
-            model,
+            model: model.into(),
             options: Options::new(),
             base_url: None,
             key: None,
@@ -181,13 +183,13 @@ impl<D: Dialect> ProviderBuilder<D> {
     ///
     /// All problems of the options; no transport can be made; the operating system has no random bytes for the envelope
     /// secret; or the key would go over plain http to another machine.
-    pub fn build(self) -> Result<Provider<D>, ProviderError> {
-        let schema = OptionSchema::for_dialect(&self.dialect);
+    pub fn build(self) -> Result<Provider, ProviderError> {
+        let schema = OptionSchema::for_dialect(&*self.dialect);
         let options = match self.options.get("model") {
             Some(_) => self.options,
             None => self.options.with("model", self.model),
         };
-        let resolved = schema.resolve(&self.dialect, &[&options], &self.estimators)?;
+        let resolved = schema.resolve(&*self.dialect, &[&options], &self.estimators)?;
         let transport = match self.transport {
             Some(transport) => transport,
             None => default_transport().map_err(|source| ProviderError::NoTransport { source })?,
@@ -220,7 +222,7 @@ impl<D: Dialect> ProviderBuilder<D> {
     }
 }
 
-impl<D: Dialect> fmt::Debug for ProviderBuilder<D> {
+impl fmt::Debug for ProviderBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ProviderBuilder")
             .field("dialect", &self.dialect.name())

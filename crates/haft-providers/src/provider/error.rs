@@ -3,17 +3,16 @@
 use std::io;
 use std::time::Duration;
 
-use haft_core::error::{Coded, ErrorCode, codes};
+use haft_core::error::{Coded, ErrorCode, codes as core_codes};
 use haft_core::record::InvalidRecord;
 use haft_core::step::StepError;
 use haft_core::tokens::TokenError;
 
 use super::excerpt::ResponseExcerpt;
 use crate::assembly::AssembleError;
+use crate::codes;
 use crate::context_window::PromptSize;
 use crate::dialect::{DecodeError, EncodeError};
-use crate::framing::FrameTooLarge;
-use crate::generation::ResponseTooLarge;
 use crate::options::InvalidOptions;
 use crate::retry::SendError;
 use crate::summary::SummaryError;
@@ -58,49 +57,36 @@ pub enum ProviderError {
     /// The prompt does not fit into the context window.
     #[error("the prompt does not fit: {what}")]
     Overflow {
-        /// The code of the dialect.
-        code: ErrorCode,
         /// The size of the prompt, and the limit.
         what: String,
     },
     /// The provider responded with an error status, or not at all.
     #[error("{source}")]
     Request {
-        /// The code of the dialect.
-        code: ErrorCode,
         /// What happened.
         source: Box<SendError>,
     },
     /// The response was interrupted, or stalled.
     #[error("{source}")]
     Body {
-        /// The code of the dialect.
-        code: ErrorCode,
         /// What happened.
         source: TransportError,
     },
     /// The response cannot be decoded, or reports an error.
     #[error("{source}")]
     Response {
-        /// The code of the dialect.
-        code: ErrorCode,
         /// What happened.
         source: DecodeError,
     },
     /// The response ended before its end was reported.
     #[error("the answer broke off before its end; none of its calls was made")]
-    Incomplete {
-        /// The code of the dialect.
-        code: ErrorCode,
-    },
+    Incomplete,
     /// Nothing of the response is in a format of the dialect: the address is that of another service, or what came is
     /// the page of a proxy or a login page.
     #[error(
         "{response}, which is no response of the dialect `{dialect}`; check the base URL and the dialect"
     )]
     NoModelResponse {
-        /// The code of the dialect.
-        code: ErrorCode,
         /// The name of the dialect.
         dialect: &'static str,
         /// What came.
@@ -111,8 +97,6 @@ pub enum ProviderError {
     /// The response exceeds the size limit.
     #[error("{what}")]
     TooLarge {
-        /// The code of the dialect.
-        code: ErrorCode,
         /// What is too large.
         what: String,
     },
@@ -133,12 +117,12 @@ impl ProviderError {
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
-            Self::Request { source, .. } => source.as_status()?.retry_after,
+            Self::Request { source } => source.as_status()?.retry_after,
             _ => None,
         }
     }
 
-    pub(super) fn overflow(code: ErrorCode, size: &PromptSize, limit: u64, encoding: &str) -> Self {
+    pub(super) fn overflow(size: &PromptSize, limit: u64, encoding: &str) -> Self {
         let total = size.total;
         let parts: Vec<String> = size
             .per_section
@@ -149,15 +133,7 @@ impl ProviderError {
             "{total} tokens by `{encoding}`, and {limit} are allowed ({})",
             parts.join(", ")
         );
-        Self::Overflow { code, what }
-    }
-
-    pub(super) fn response_too_large(code: ErrorCode, error: ResponseTooLarge) -> Self {
-        Self::TooLarge { code, what: error.to_string() }
-    }
-
-    pub(super) fn frame_too_large(code: ErrorCode, error: FrameTooLarge) -> Self {
-        Self::TooLarge { code, what: error.to_string() }
+        Self::Overflow { what }
     }
 }
 
@@ -168,16 +144,22 @@ impl Coded for ProviderError {
             Self::NoTransport { .. }
             | Self::NoRandomBytes { .. }
             | Self::PlainHttp { .. }
-            | Self::Encode(_) => codes::LLM_EXECUTION_EXECUTOR_ERROR,
+            | Self::Encode(_) => core_codes::LLM_EXECUTION_EXECUTOR_ERROR,
             Self::Assemble(error) => error.code(),
             Self::Tokens(error) => error.code(),
-            Self::Overflow { code, .. }
-            | Self::Request { code, .. }
-            | Self::Body { code, .. }
-            | Self::Response { code, .. }
-            | Self::Incomplete { code }
-            | Self::NoModelResponse { code, .. }
-            | Self::TooLarge { code, .. } => code.clone(),
+            Self::Overflow { .. } => codes::PROVIDER_CONTEXT_OVERFLOW,
+            Self::Request { source } => match &**source {
+                SendError::Transport { source: TransportError::Timeout { .. }, .. } => {
+                    codes::PROVIDER_REQUEST_TIMEOUT
+                }
+                _ => codes::PROVIDER_HTTP_ERROR,
+            },
+            Self::NoModelResponse { .. } => codes::PROVIDER_HTTP_ERROR,
+            Self::Body { source: TransportError::Timeout { .. } } => codes::PROVIDER_STREAM_STALLED,
+            Self::Body { .. }
+            | Self::Response { .. }
+            | Self::Incomplete
+            | Self::TooLarge { .. } => codes::PROVIDER_STREAM_ERROR,
             Self::Summary { source } => source.code(),
             Self::Record(error) => error.code(),
         }
@@ -185,14 +167,12 @@ impl Coded for ProviderError {
 
     fn retryable(&self) -> bool {
         match self {
-            Self::Request { source, .. } => source.retryable(),
-            Self::Body { source, .. } => source.retryable(),
+            Self::Request { source } => source.retryable(),
+            Self::Body { source } => source.retryable(),
             Self::Summary { source } => source.retryable(),
-            Self::Response { source: DecodeError::Provider { retryable, .. }, .. }
+            Self::Response { source: DecodeError::Provider { retryable, .. } }
             | Self::NoModelResponse { retryable, .. } => *retryable,
-            Self::Response { source: DecodeError::Malformed(_), .. } | Self::Incomplete { .. } => {
-                true
-            }
+            Self::Response { source: DecodeError::Malformed(_) } | Self::Incomplete => true,
             Self::Assemble(AssembleError::Media(error)) => error.retryable(),
             Self::Assemble(AssembleError::Spool(error)) => error.retryable(),
             _ => false,

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::excerpt::RequestOrigin;
 use super::response::{FinishedResponse, ResponseReader};
 use super::{ProviderError, ProviderState};
-use crate::dialect::{Dialect, EncodedRequest, ModelRequest};
+use crate::dialect::{EncodedRequest, ModelRequest};
 use crate::options::ControlOptions;
 use crate::retry::{RetryNotice, RetryProgress, RetryReason};
 use crate::transport::TransportError;
@@ -23,7 +23,7 @@ pub(super) struct Exchange<'r> {
     pub(super) is_observed: bool,
 }
 
-impl<D: Dialect> ProviderState<D> {
+impl ProviderState {
     /// Sends a request, and reads the response to its end. A response that breaks off, stalls or cannot be read is
     /// requested again within the retry policy: none of its calls was made.
     pub(super) async fn request_response(
@@ -36,7 +36,7 @@ impl<D: Dialect> ProviderState<D> {
         let cancellation = ctx.dispatch().cancellation();
         let observe = |notice| log_retry(ctx, &notice);
         loop {
-            let reader = ResponseReader::new(ctx, control, &self.dialect, request);
+            let reader = ResponseReader::new(ctx, control, &*self.dialect, request);
             let reader = if is_observed { reader } else { reader.unobserved() };
             let sent = self.build_request(control, &encoded);
             let sent = sent.map_err(|source| self.malformed_request(source))?;

@@ -1,12 +1,9 @@
 //! Assembles a prompt that fits: summarizes old exchanges, leaves out rejected reasoning, sheds content.
 
-use std::sync::Arc;
-
 use haft_core::BoxFuture;
 use haft_core::context::DispatchContext;
 use haft_core::error::Coded as _;
 use haft_core::event::{EventKind, LogLevel};
-use haft_core::record::{Identifier, Identity};
 use haft_core::step::StepContext;
 use haft_core::tokens::TokenError;
 use haft_core::trust::PromptRenderer;
@@ -17,7 +14,7 @@ use super::exchange::Exchange;
 use super::{PromptPurpose, Provider, ProviderError};
 use crate::assembly::{AssembledPrompt, AssemblyOptions, assemble_prompt};
 use crate::context_window::{ContextShedder, PromptSize, StoredOmissions, TokenCounter};
-use crate::dialect::{Dialect, ModelRequest};
+use crate::dialect::ModelRequest;
 use crate::generation::GenerationOutcome;
 use crate::options::{ControlOptions, ResolvedOptions};
 use crate::prompt::{ContentPart, Prompt, PromptEntry, PromptSection, SystemPart, UserEntry};
@@ -37,7 +34,7 @@ const OMISSIONS_KEY: &str = "haftOmissions";
 /// would be there at every request.
 const SHEDDING_MARGIN: u64 = 4;
 
-impl<D: Dialect> Provider<D> {
+impl Provider {
     /// Assembles a prompt that fits into the context window. Returns the usage of summaries with it.
     pub(super) async fn fit_to_window(
         &self,
@@ -58,7 +55,8 @@ impl<D: Dialect> Provider<D> {
                     apply_stored_summary(ctx, &renderer, &mut options);
                 }
                 let dispatch = ctx.dispatch();
-                let prompt = assemble_prompt(dispatch, &state.dialect, &renderer, &options).await?;
+                let prompt =
+                    assemble_prompt(dispatch, &*state.dialect, &renderer, &options).await?;
                 (prompt, Usage::default())
             }
         };
@@ -115,10 +113,7 @@ impl<D: Dialect> Provider<D> {
                 self.note_shedding(dispatch, window, shedder.as_ref(), &options);
                 return Ok(assembled);
             }
-            let overflow = || {
-                let code = state.dialect.codes().overflow;
-                ProviderError::overflow(code, &size, window.limit, encoding)
-            };
+            let overflow = || ProviderError::overflow(&size, window.limit, encoding);
             if !window.sheds {
                 return Err(overflow());
             }
@@ -136,7 +131,7 @@ impl<D: Dialect> Provider<D> {
             }
             shedder = Some(next);
             let rendered_before = assembled.rendered_parts;
-            assembled = assemble_prompt(dispatch, &state.dialect, renderer, &options).await?;
+            assembled = assemble_prompt(dispatch, &*state.dialect, renderer, &options).await?;
             assembled.rendered_parts += rendered_before;
         }
     }
@@ -167,7 +162,8 @@ impl<D: Dialect> Provider<D> {
         renderer: &PromptRenderer,
         options: &mut AssemblyOptions,
     ) -> Result<(AssembledPrompt, Usage), ProviderError> {
-        let (dispatch, dialect) = (ctx.dispatch(), &self.state.dialect);
+        let dispatch = ctx.dispatch();
+        let dialect = &*self.state.dialect;
         let Some(summary) = &self.state.rolling_summary else {
             let assembled = assemble_prompt(dispatch, dialect, renderer, options).await?;
             return Ok((assembled, Usage::default()));
@@ -182,13 +178,8 @@ impl<D: Dialect> Provider<D> {
                 None => Ok(text.len() as u64 / 4),
             }
         };
-        let name = Arc::clone(&options.self_identity);
-        let is_self = move |identity: &Identity| match identity.identifier() {
-            Identifier::Text(text) => **text == *name || &**text == "assistant",
-            other => other.to_string() == *name,
-        };
-        let (count, is_self) = (&count, &is_self);
-        let context = SummaryContext { ctx, source: dialect.name(), renderer, count, is_self };
+        let count = &count;
+        let context = SummaryContext { ctx, source: dialect.name(), renderer, count };
         match summary.update_summary(&context, &assembled).await? {
             None => Ok((assembled, Usage::default())),
             Some(usage) => {
@@ -242,7 +233,7 @@ impl<D: Dialect> Provider<D> {
 
     /// Whether the provider rejected reasoning that was sent back.
     pub(super) fn is_replay_rejected(&self, error: &ProviderError) -> bool {
-        let ProviderError::Request { source, .. } = error else { return false };
+        let ProviderError::Request { source } = error else { return false };
         let SendError::Status(response) = &**source else { return false };
         self.state.dialect.is_replay_rejected(response.status, &response.body)
     }
@@ -273,15 +264,15 @@ impl<D: Dialect> Provider<D> {
     }
 
     fn omissions_key(&self) -> String {
-        format!("{OMISSIONS_KEY}.{}", self.state.dialect.stash_key())
+        format!("{OMISSIONS_KEY}.{}", self.state.dialect.name())
     }
 
     fn rejected_replay_key(&self) -> String {
-        format!("{REJECTED_REPLAY_KEY}.{}", self.state.dialect.stash_key())
+        format!("{REJECTED_REPLAY_KEY}.{}", self.state.dialect.name())
     }
 }
 
-impl<D: Dialect> Summarizer for Provider<D> {
+impl Summarizer for Provider {
     fn summarize<'a>(
         &'a self,
         ctx: &'a StepContext,

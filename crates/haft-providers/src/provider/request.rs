@@ -14,13 +14,13 @@ use http::{HeaderName, HeaderValue, Request};
 use tokio::time::timeout;
 
 use super::{KeyExposure, ProviderError, ProviderState};
-use crate::dialect::{Dialect, EncodedRequest, Framing, ModelRequest};
+use crate::dialect::{EncodedRequest, Framing, ModelRequest};
 use crate::options::{ControlOptions, RetryOptions};
-use crate::retry::{RetryClient, RetryHints, RetryPolicy, SendError};
+use crate::retry::{RetryClient, RetryPolicy, SendError};
 use crate::transport::{Body, Response};
 use crate::transport::{HttpPhase, Secret, Transport, TransportError, post};
 
-impl<D: Dialect> ProviderState<D> {
+impl ProviderState {
     /// The request of an encoded body, with all headers.
     pub(super) fn build_request(
         &self,
@@ -80,17 +80,14 @@ impl<D: Dialect> ProviderState<D> {
     }
 
     pub(super) fn send_error(&self, error: SendError) -> ProviderError {
-        let codes = self.dialect.codes();
-        let code = match &error {
+        match &error {
             SendError::Status(status)
                 if self.dialect.is_context_overflow(status.status, &status.body) =>
             {
-                return ProviderError::Overflow { code: codes.overflow, what: error.to_string() };
+                ProviderError::Overflow { what: error.to_string() }
             }
-            SendError::Transport { source: TransportError::Timeout { .. }, .. } => codes.timeout,
-            _ => codes.http,
-        };
-        ProviderError::Request { code, source: Box::new(error) }
+            _ => ProviderError::Request { source: Box::new(error) },
+        }
     }
 }
 
@@ -114,20 +111,11 @@ fn sensitive_header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue)
 }
 
 fn apply_options(mut policy: RetryPolicy, options: &RetryOptions) -> RetryPolicy {
-    let RetryOptions { max_attempts, base_delay_ms, max_delay_ms, budget_ms, .. } = options;
+    let RetryOptions { max_attempts, base_delay_ms, max_delay_ms } = options;
     policy.max_attempts = max_attempts.unwrap_or(policy.max_attempts);
     let time = |ms: &Option<u64>, default| ms.map_or(default, Duration::from_millis);
     policy.base_delay = time(base_delay_ms, policy.base_delay);
     policy.max_delay = time(max_delay_ms, policy.max_delay);
-    policy.budget = time(budget_ms, policy.budget);
-    if let Some(statuses) = &options.retriable_statuses {
-        policy.statuses.clone_from(statuses);
-    }
-    policy.hints = match options.honor_retry_after {
-        Some(true) => RetryHints::Honor,
-        Some(false) => RetryHints::Ignore,
-        None => policy.hints,
-    };
     policy
 }
 

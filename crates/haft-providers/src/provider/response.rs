@@ -16,7 +16,6 @@ use crate::generation::{
     Generation, GenerationAssembler, GenerationEvent, GenerationOutcome, ResponseTooLarge,
 };
 use crate::options::ControlOptions;
-use crate::prompt::Prompt;
 use crate::reasoning::{ReasoningFilter, ReasoningPiece};
 use crate::text_calls::TextCallFilter;
 use crate::transport::{Body, HttpPhase, TransportError};
@@ -24,7 +23,7 @@ use crate::transport::{Body, HttpPhase, TransportError};
 /// The maximum number of bytes of a response that is delivered as a whole.
 const MAX_WHOLE: usize = 64 * 1024 * 1024;
 
-impl<D: Dialect> ProviderState<D> {
+impl ProviderState {
     /// Reads a response to its end.
     pub(super) async fn read_response(
         &self,
@@ -34,7 +33,7 @@ impl<D: Dialect> ProviderState<D> {
     ) -> Result<FinishedResponse, ProviderError> {
         // It is there already: a response without it is sent again.
         let first = response.body_mut().await_first_chunk().await;
-        first.map_err(|source| self.body_error(source))?;
+        first.map_err(|source| ProviderError::Body { source })?;
         let head = ResponseHead::of(&response, origin);
         let body = response.into_body();
         if head.is_page() {
@@ -43,7 +42,8 @@ impl<D: Dialect> ProviderState<D> {
         if control.delivery.is_streamed() && !head.is_whole(self.dialect.framing()) {
             return self.read_stream((&head, body), control.stream_idle_timeout, reader).await;
         }
-        let all = body.read_all(MAX_WHOLE).await.map_err(|source| self.body_error(source))?;
+        let all =
+            body.read_all(MAX_WHOLE).await.map_err(|source| ProviderError::Body { source })?;
         if let Err(source) = reader.read_whole(&all) {
             let is_cut = is_cut_json(&all);
             return Err(self.unreadable_response(source, &head, is_cut || reader.has_parts()));
@@ -57,7 +57,6 @@ impl<D: Dialect> ProviderState<D> {
         idle: Option<Duration>,
         mut reader: ResponseReader<'_>,
     ) -> Result<FinishedResponse, ProviderError> {
-        let code = self.dialect.codes().stream;
         let mut frames = FrameDecoder::new(self.dialect.framing());
         let mut progress = StreamProgress::start(idle);
         while !reader.sink.is_over() {
@@ -66,19 +65,19 @@ impl<D: Dialect> ProviderState<D> {
                 Ok(None) => break,
                 // The connection may break when the response is complete.
                 Err(_) if reader.sink.is_complete() => break,
-                Err(source) => return Err(self.body_error(source)),
+                Err(source) => return Err(ProviderError::Body { source }),
             }
             loop {
                 let frame = frames.next_frame();
                 let frame =
-                    frame.map_err(|error| ProviderError::frame_too_large(code.clone(), error))?;
+                    frame.map_err(|error| ProviderError::TooLarge { what: error.to_string() })?;
                 let Some(frame) = frame else { break };
                 if let Err(source) = reader.read_frame(&frame) {
                     let is_stream = head.is_stream() || reader.has_parts();
                     return Err(self.unreadable_response(source, head, is_stream));
                 }
                 if let Some(error) = reader.sink.error() {
-                    return Err(ProviderError::response_too_large(code, error));
+                    return Err(ProviderError::TooLarge { what: error.to_string() });
                 }
             }
         }
@@ -89,12 +88,12 @@ impl<D: Dialect> ProviderState<D> {
         {
             is_cut = is_cut_json(frame.data());
             if let Err(source @ DecodeError::Provider { .. }) = reader.read_frame(&frame) {
-                return Err(self.decode_error(source));
+                return Err(ProviderError::Response { source });
             }
         }
         if !reader.sink.is_complete() && reader.sink.error().is_none() {
             return Err(match is_cut || reader.has_parts() {
-                true => ProviderError::Incomplete { code },
+                true => ProviderError::Incomplete,
                 false => self.no_model_response(head),
             });
         }
@@ -110,13 +109,12 @@ impl<D: Dialect> ProviderState<D> {
     ) -> ProviderError {
         match source {
             DecodeError::Malformed(_) if !is_model => self.no_model_response(head),
-            source => self.decode_error(source),
+            source => ProviderError::Response { source },
         }
     }
 
     fn no_model_response(&self, head: &ResponseHead<'_>) -> ProviderError {
         ProviderError::NoModelResponse {
-            code: self.dialect.codes().http,
             dialect: self.dialect.name(),
             response: Box::new(head.excerpt()),
             retryable: head.is_stream(),
@@ -128,21 +126,9 @@ impl<D: Dialect> ProviderState<D> {
         reader: ResponseReader<'_>,
     ) -> Result<FinishedResponse, ProviderError> {
         match reader.sink.error() {
-            Some(error) => {
-                Err(ProviderError::response_too_large(self.dialect.codes().stream, error))
-            }
+            Some(error) => Err(ProviderError::TooLarge { what: error.to_string() }),
             None => Ok(reader.sink.finish()),
         }
-    }
-
-    fn body_error(&self, source: TransportError) -> ProviderError {
-        let codes = self.dialect.codes();
-        let stalled = matches!(source, TransportError::Timeout { .. });
-        ProviderError::Body { code: if stalled { codes.stalled } else { codes.stream }, source }
-    }
-
-    fn decode_error(&self, source: DecodeError) -> ProviderError {
-        ProviderError::Response { code: self.dialect.codes().stream, source }
     }
 }
 
@@ -187,11 +173,11 @@ impl<'c> ResponseReader<'c> {
     pub(super) fn new(
         ctx: &'c StepContext,
         control: &ControlOptions,
-        dialect: &impl Dialect,
+        dialect: &dyn Dialect,
         request: &ModelRequest<'_>,
     ) -> Self {
         let decoder = dialect.response_decoder(request);
-        Self { decoder, sink: GenerationSink::new(ctx, control, request.prompt) }
+        Self { decoder, sink: GenerationSink::new(ctx, control) }
     }
 
     /// Emits nothing as it arrives.
@@ -245,13 +231,12 @@ struct GenerationSink<'c> {
 }
 
 impl<'c> GenerationSink<'c> {
-    fn new(ctx: &'c StepContext, control: &ControlOptions, prompt: &Prompt) -> Self {
-        let offered: Vec<&str> = prompt.tools.iter().map(|tool| &*tool.wire_name).collect();
+    fn new(ctx: &'c StepContext, control: &ControlOptions) -> Self {
         Self {
             ctx,
             assembler: GenerationAssembler::new(),
-            reasoning: control.reasoning.map(ReasoningFilter::new),
-            text_calls: control.text_calls.map(|format| TextCallFilter::new(format, &offered)),
+            reasoning: control.parse_think_tags.then(ReasoningFilter::new),
+            text_calls: control.parse_text_calls.then(TextCallFilter::new),
             message_id: ctx.next_id("message"),
             thought: None,
             error: None,

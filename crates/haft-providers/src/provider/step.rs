@@ -1,16 +1,14 @@
 //! Builds the step of a generation.
 
-use std::sync::Arc;
-
 use haft_core::args::RawArgs;
-use haft_core::error::codes;
+use haft_core::error::codes as core_codes;
 use haft_core::event::{ErrorReport, EventKind, GenerationStats};
-use haft_core::record::{Identity, Message, MessageRole, Thought};
+use haft_core::record::{Message, MessageRole, Thought};
 use haft_core::step::{NextAction, ProposedCall, Step, StepContext};
 
 use super::ProviderError;
 use super::response::FinishedResponse;
-use crate::dialect::Dialect;
+use crate::codes;
 use crate::generation::{
     FinishReason, GeneratedCall, GeneratedReasoning, Generation, GenerationOutcome,
 };
@@ -18,30 +16,29 @@ use crate::options::ControlOptions;
 use crate::wire_names::WireNames;
 
 /// Builds the step of a response: thoughts, then the message, then the calls.
-pub(super) fn build_step<D: Dialect>(
+pub(super) fn build_step(
     ctx: &StepContext,
-    dialect: &D,
+    dialect: &'static str,
     control: &ControlOptions,
     names: &WireNames,
     response: FinishedResponse,
 ) -> Result<Step, ProviderError> {
     let FinishedResponse { generation, outcome, message_id, thought: shown } = response;
-    emit_generation_events(ctx, dialect.name(), control, &generation, outcome);
+    emit_generation_events(ctx, dialect, control, &generation, outcome);
     if outcome == GenerationOutcome::ContextOverflow {
         let what = "the provider stopped because the context window is full".to_owned();
-        return Err(ProviderError::Overflow { code: dialect.codes().overflow, what });
+        return Err(ProviderError::Overflow { what });
     }
-    let author = RecordAuthor { ctx, control };
     let mut step = Step::new().usage(generation.usage);
     for reasoning in generation.reasoning {
         let id = match &shown {
             Some((channel, id)) if *channel == reasoning.channel => id.clone(),
             _ => ctx.next_id("thought"),
         };
-        step = step.think(author.thought(id, reasoning)?);
+        step = step.think(thought(ctx, id, reasoning)?);
     }
     if !generation.text.trim().is_empty() {
-        step = step.say(author.message(message_id, &generation.text)?);
+        step = step.say(message(ctx, message_id, &generation.text)?);
     }
     if outcome == GenerationOutcome::ToolCalls {
         for call in generation.calls {
@@ -49,38 +46,36 @@ pub(super) fn build_step<D: Dialect>(
         }
     }
     step.then = match outcome {
-        GenerationOutcome::Completed
-            if control.auto_ack && generation.finish != Some(FinishReason::Paused) =>
-        {
+        GenerationOutcome::Completed if generation.finish != Some(FinishReason::Paused) => {
             NextAction::Done
         }
         GenerationOutcome::Completed | GenerationOutcome::ToolCalls => NextAction::Continue,
-        outcome => NextAction::failed(generation_error(outcome, generation.finish, dialect)),
+        outcome => NextAction::failed(generation_error(outcome, generation.finish)),
     };
     Ok(step)
 }
 
 /// The error of a generation that is no response: a program can tell what would help by its code.
-fn generation_error<D: Dialect>(
-    outcome: GenerationOutcome,
-    finish: Option<FinishReason>,
-    dialect: &D,
-) -> ErrorReport {
+fn generation_error(outcome: GenerationOutcome, finish: Option<FinishReason>) -> ErrorReport {
     let (code, message) = match outcome {
         GenerationOutcome::Truncated if finish == Some(FinishReason::Length) => (
-            codes::LLM_RESPONSE_TOO_LONG,
+            core_codes::LLM_RESPONSE_TOO_LONG,
             "the answer is longer than allowed; it was cut off, and none of its calls was made",
         ),
-        GenerationOutcome::Refused => (codes::LLM_RESPONSE_REFUSED, "the model refused to answer"),
-        GenerationOutcome::Filtered => {
-            (codes::LLM_RESPONSE_FILTERED, "the provider filtered the answer")
+        GenerationOutcome::Refused => {
+            (core_codes::LLM_RESPONSE_REFUSED, "the model refused to answer")
         }
-        GenerationOutcome::Empty => (codes::LLM_RESPONSE_EMPTY, "the model answered with nothing"),
+        GenerationOutcome::Filtered => {
+            (core_codes::LLM_RESPONSE_FILTERED, "the provider filtered the answer")
+        }
+        GenerationOutcome::Empty => {
+            (core_codes::LLM_RESPONSE_EMPTY, "the model answered with nothing")
+        }
         GenerationOutcome::ContextOverflow => {
-            (dialect.codes().overflow, "the context window is full")
+            (codes::PROVIDER_CONTEXT_OVERFLOW, "the context window is full")
         }
         _ => (
-            codes::LLM_RESPONSE_TRUNCATED,
+            core_codes::LLM_RESPONSE_TRUNCATED,
             "the answer broke off before its end; none of its calls was made",
         ),
     };
@@ -115,40 +110,22 @@ fn emit_generation_events(
     }
 }
 
-struct RecordAuthor<'s> {
-    ctx: &'s StepContext,
-    control: &'s ControlOptions,
+fn thought(
+    ctx: &StepContext,
+    id: String,
+    reasoning: GeneratedReasoning,
+) -> Result<Thought, ProviderError> {
+    let thought = Thought::builder(id, ctx.dispatch().clock().now()).content(reasoning.text);
+    let thought = match reasoning.opaque {
+        Some((payload, tag)) => thought.payload(payload).replay_compatibility(tag),
+        None => thought,
+    };
+    Ok(thought.build()?)
 }
 
-impl RecordAuthor<'_> {
-    /// The identity of the agent, if it is not the default of records.
-    fn identity(&self) -> Result<Option<Identity>, ProviderError> {
-        let name = &self.control.assembly.self_identity;
-        let is_usual = **name == *MessageRole::Assistant.as_str();
-        Ok(if is_usual { None } else { Some(Identity::named(Arc::clone(name))?) })
-    }
-
-    fn thought(&self, id: String, reasoning: GeneratedReasoning) -> Result<Thought, ProviderError> {
-        let mut thought =
-            Thought::builder(id, self.ctx.dispatch().clock().now()).content(reasoning.text);
-        if let Some((payload, tag)) = reasoning.opaque {
-            thought = thought.payload(payload).replay_compatibility(tag);
-        }
-        if let Some(identity) = self.identity()? {
-            thought = thought.identity(identity);
-        }
-        Ok(thought.build()?)
-    }
-
-    fn message(&self, id: String, text: &str) -> Result<Message, ProviderError> {
-        let message =
-            Message::builder(id, MessageRole::Assistant, self.ctx.dispatch().clock().now())
-                .content(text);
-        Ok(match self.identity()? {
-            Some(identity) => message.identity(identity).build()?,
-            None => message.build()?,
-        })
-    }
+fn message(ctx: &StepContext, id: String, text: &str) -> Result<Message, ProviderError> {
+    let now = ctx.dispatch().clock().now();
+    Ok(Message::builder(id, MessageRole::Assistant, now).content(text).build()?)
 }
 
 /// The proposal of a call, with the name of the tool in the registry.

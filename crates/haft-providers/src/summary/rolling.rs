@@ -1,7 +1,6 @@
 //! Summarizes exchanges that have become old.
 
 use haft_core::event::{EventKind, LogLevel};
-use haft_core::record::Identity;
 use haft_core::step::StepContext;
 use haft_core::tokens::TokenError;
 use haft_core::trust::{DeveloperText, PromptRenderer, PromptText};
@@ -22,7 +21,6 @@ pub(crate) struct SummaryContext<'r> {
     pub(crate) source: &'static str,
     pub(crate) renderer: &'r PromptRenderer,
     pub(crate) count: &'r (dyn Fn(&str) -> Result<u64, TokenError> + Sync),
-    pub(crate) is_self: &'r (dyn Fn(&Identity) -> bool + Sync),
 }
 
 /// An exchange that has become old.
@@ -68,7 +66,7 @@ impl RollingSummary {
                 break;
             }
             let trust = known.as_ref().map(|it| it.trust);
-            let trust = covered_trust(dispatch, summary.is_self, &(covers..number), trust);
+            let trust = covered_trust(dispatch, &(covers..number), trust);
             let next = StoredSummary { text, trust, until };
             let stored = next.store(dispatch);
             stored.map_err(|it| SummaryError::new("it cannot be kept").with_source(it))?;

@@ -5,11 +5,12 @@ use std::ops::Range;
 use haft_core::call::{ToolCall, ToolResults};
 use haft_core::context::DispatchContext;
 use haft_core::media::Media;
-use haft_core::record::{Identity, Message, MessageRole, Thought};
+use haft_core::record::{Message, MessageRole, Thought};
 use haft_core::stash::StashError;
 use haft_core::trust::{PromptRenderer, PromptText, TrustTier};
 use serde::{Deserialize, Serialize};
 
+use crate::assembly::is_own_identity;
 use crate::record_lookup::record_number;
 
 /// The key of the stash under which the summary of a turn is stored: an object with the text, its trust label, and the
@@ -50,7 +51,6 @@ impl StoredSummary {
 /// its words may repeat them.
 pub(super) fn covered_trust(
     ctx: &DispatchContext,
-    is_self: &dyn Fn(&Identity) -> bool,
     numbers: &Range<u64>,
     before: Option<TrustTier>,
 ) -> TrustTier {
@@ -58,9 +58,9 @@ pub(super) fn covered_trust(
     let (messages, thoughts) = (ctx.turn().messages().numbered(), ctx.turn().thoughts().numbered());
     let calls = ctx.turn().tool_calls().numbered();
     let messages = messages.iter().filter(|it| numbers.contains(&it.0));
-    let messages = messages.map(|it| message_trust(ctx, &it.1, is_self));
+    let messages = messages.map(|it| message_trust(ctx, &it.1));
     let thought_trust = |it: &Thought| {
-        let is_known = is_self(it.identity()) && is_of_turn(ctx, it.id().as_str());
+        let is_known = is_own_identity(it.identity()) && is_of_turn(ctx, it.id().as_str());
         if is_known { ours } else { TrustTier::UNTRUSTED }
     };
     let thoughts = thoughts.iter().filter(|it| numbers.contains(&it.0));
@@ -87,13 +87,9 @@ fn surrounding_trust(ctx: &DispatchContext) -> impl Iterator<Item = TrustTier> {
 /// Messages of users are first-party, and so are those that the agent wrote in this turn: what it read then is covered as
 /// well. What it read when it wrote a message of an earlier turn is unknown, and so is all that another agent read: those
 /// are untrusted. Attachments have labels of their own.
-fn message_trust(
-    ctx: &DispatchContext,
-    message: &Message,
-    is_self: &dyn Fn(&Identity) -> bool,
-) -> TrustTier {
+fn message_trust(ctx: &DispatchContext, message: &Message) -> TrustTier {
     let is_unknown = message.role() == MessageRole::Assistant
-        && !(is_self(message.identity()) && is_of_turn(ctx, message.id().as_str()));
+        && !(is_own_identity(message.identity()) && is_of_turn(ctx, message.id().as_str()));
     let said = if is_unknown { TrustTier::UNTRUSTED } else { message.role().trust_tier() };
     message.attachments().iter().map(Media::trust_tier).fold(said, TrustTier::floor)
 }

@@ -2,7 +2,7 @@
 
 use haft_core::invariant::OrReport as _;
 
-use super::json_call::end_of_json;
+use super::json_call::end_of_object;
 
 /// Why reading stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,17 +41,9 @@ impl<'t> Cursor<'t> {
         self.text_since(start)
     }
 
-    pub(super) fn peek(&self) -> Option<char> {
-        self.rest().chars().next()
-    }
-
     /// The next character.
     pub(super) fn peek_required(&self) -> Result<char, ParseStop> {
-        self.peek().ok_or(ParseStop::Incomplete)
-    }
-
-    pub(super) fn bump(&mut self, it: char) {
-        self.at += it.len_utf8();
+        self.rest().chars().next().ok_or(ParseStop::Incomplete)
     }
 
     pub(super) fn skip_space(&mut self) {
@@ -94,25 +86,15 @@ impl<'t> Cursor<'t> {
         Ok(self.take(len))
     }
 
-    /// The name of a tool: letters, digits, `_`, `-` and `.`, not empty.
-    pub(super) fn read_name(&mut self) -> Result<&'t str, ParseStop> {
-        let name = self.read_while(is_name_part)?;
-        if name.is_empty() { Err(ParseStop::Mismatch) } else { Ok(name) }
-    }
-
-    /// The text of a JSON value that begins with `open`, which is `{` or `[`.
-    pub(super) fn read_json(&mut self, open: char) -> Result<&'t str, ParseStop> {
-        if self.peek_required()? != open {
+    /// The text of a JSON object.
+    pub(super) fn read_object(&mut self) -> Result<&'t str, ParseStop> {
+        if self.peek_required()? != '{' {
             return Err(ParseStop::Mismatch);
         }
         let start = self.at;
-        self.at = end_of_json(self.text, start)?;
+        self.at = end_of_object(self.text, start)?;
         Ok(self.text_since(start))
     }
-}
-
-pub(super) fn is_name_part(it: char) -> bool {
-    it.is_alphanumeric() || matches!(it, '_' | '-' | '.')
 }
 
 /// A cursor passes whole characters that it has seen.

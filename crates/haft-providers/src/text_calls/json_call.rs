@@ -8,22 +8,12 @@ use super::TextCall;
 use super::cursor::ParseStop;
 
 /// The call that the text of an object stands for.
-pub(super) fn call_of(text: &str, keys: &[&str]) -> Option<TextCall> {
+pub(super) fn call_of(text: &str) -> Option<TextCall> {
     let (document, _) = Document::parse_lenient(text).ok()?;
-    call_in(document.root(), keys)
-}
-
-/// The calls of a list, or `None` if one of its elements is not a call. Running only some of the proposed calls would
-/// be worse than running none.
-pub(super) fn calls_of(text: &str, keys: &[&str]) -> Option<Vec<TextCall>> {
-    let (document, _) = Document::parse_lenient(text).ok()?;
-    document.root().elements().map(|it| call_in(it, keys)).collect()
-}
-
-fn call_in(object: ValueRef<'_>, keys: &[&str]) -> Option<TextCall> {
+    let object = document.root();
     let name = only(object, "name")?.as_str().filter(|it| !it.trim().is_empty())?;
-    let arguments = match keys.iter().find(|key| object.get(key).is_some()) {
-        Some(key) => arguments_of(only(object, key)?),
+    let arguments = match object.get("arguments") {
+        Some(_) => arguments_of(only(object, "arguments")?),
         None => RawArgs::none(),
     };
     Some(TextCall::new(name.trim(), arguments))
@@ -55,13 +45,13 @@ pub(super) fn arguments_from(text: &str) -> Option<RawArgs> {
     Some(RawArgs::text(&document.root().to_string()))
 }
 
-/// The end of the object or list that begins at `start`.
+/// The end of the object that begins at `start`.
 ///
 /// This follows the grammar and does not only count brackets. A candidate that goes wrong is therefore
 /// left at the first sign of it: of all candidates in a text, three at the most can be alive at the same
 /// place (outside of strings, in a string of one kind of quotes, and of the other), because a marker
 /// outside of a string is no JSON. That is what keeps the search linear.
-pub(super) fn end_of_json(text: &str, start: usize) -> Result<usize, ParseStop> {
+pub(super) fn end_of_object(text: &str, start: usize) -> Result<usize, ParseStop> {
     let bytes = text.as_bytes();
     let mut at = start;
     let mut open = OpenBrackets::default();
@@ -178,9 +168,3 @@ fn end_of_scalar(text: &str, at: usize) -> Result<usize, ParseStop> {
         _ => Err(ParseStop::Mismatch),
     }
 }
-
-/// The key under which arguments stand.
-pub(super) const ARGUMENTS: &[&str] = &["arguments"];
-
-/// The keys under which arguments may stand; the first one that is there counts.
-pub(super) const ARGUMENTS_OR_PARAMETERS: &[&str] = &["arguments", "parameters"];

@@ -1,21 +1,12 @@
 mod bounds;
-mod gemma;
-mod isolation;
-mod json_formats;
-mod other_formats;
+mod hermes;
 mod streaming;
 mod suite;
+mod tagged_forms;
 
 use serde_json::{Value, json};
 
-use super::{ParsedText, TextCallFormat};
-
-/// The tools that every test offers.
-const OFFERED: &[&str] = &["weather", "list_files", "search.web"];
-
-fn parse(format: TextCallFormat, text: &str) -> ParsedText {
-    format.parse(text, OFFERED)
-}
+use super::ParsedText;
 
 /// Calls as values: `[["weather", {"city": "Paris"}]]`.
 fn calls(parsed: &ParsedText) -> Value {
@@ -24,35 +15,44 @@ fn calls(parsed: &ParsedText) -> Value {
 
 /// The calls and the text that is left.
 #[track_caller]
-fn check(format: TextCallFormat, text: &str, expect: Value, rest: &str) {
-    let parsed = parse(format, text);
+fn check(text: &str, expect: Value, rest: &str) {
+    let parsed = ParsedText::of(text);
     assert_eq!((calls(&parsed), parsed.text.as_str()), (expect, rest), "{text}");
 }
 
 /// The text is no call and comes back as it is.
 #[track_caller]
-fn declines(format: TextCallFormat, text: &str) {
-    check(format, text, json!([]), text);
+fn declines(text: &str) {
+    check(text, json!([]), text);
+}
+
+/// The same call in every form.
+const EXAMPLES: [&str; 4] = [
+    r#"<tool_call>{"name":"weather","arguments":{"city":"Paris"}}</tool_call>"#,
+    "<tool_call>\n<function=weather>\n<parameter=city>\nParis\n</parameter>\n</function>\n</tool_call>",
+    r#"<|tool_calls_section_begin|><|tool_call_begin|>functions.weather:0<|tool_call_argument_begin|>{"city":"Paris"}<|tool_call_end|><|tool_calls_section_end|>"#,
+    r#"<｜DSML｜function_calls><｜DSML｜invoke name="weather"><｜DSML｜parameter name="city" string="true">Paris</｜DSML｜parameter></｜DSML｜invoke></｜DSML｜function_calls>"#,
+];
+
+#[test]
+fn every_form_is_read_alone_and_with_others() {
+    for text in EXAMPLES {
+        check(text, json!([["weather", { "city": "Paris" }]]), "");
+    }
+    let one = ["weather".into(), json!({ "city": "Paris" })];
+    check(&EXAMPLES.join("\nand\n"), json!([one, one, one, one]), "and\n\nand\n\nand");
+    declines("");
+    declines(" \n\n\n\n ");
+    declines("Just an answer.\n\n\n\nWith [links](x), {braces} and <tags>.\n");
 }
 
 #[test]
-fn formats_have_the_names_of_configuration() {
-    let names = json!([
-        "auto",
-        "hermes",
-        "gemma",
-        "gpt_oss",
-        "pythonic",
-        "bare_pythonic",
-        "loose_keyed",
-        "llama3_json",
-        "mistral",
-        "qwen3_coder",
-        "phi"
-    ]);
-    assert_eq!(serde_json::to_value(TextCallFormat::ALL).unwrap(), names);
-    let read: Vec<TextCallFormat> = serde_json::from_value(names).unwrap();
-    assert_eq!(read, TextCallFormat::ALL);
+fn every_prefix_of_an_example_is_no_call() {
+    for text in EXAMPLES {
+        for (at, _) in text.char_indices() {
+            declines(text.get(..at).unwrap());
+        }
+    }
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn line_breaks_that_meet_are_two_at_the_most() {
     const CALL: &str = r#"<tool_call>{"name":"f"}</tool_call>"#;
     #[track_caller]
     fn joined(text: &str, rest: &str) {
-        let parsed = parse(TextCallFormat::Hermes, &text.replace('@', CALL));
+        let parsed = ParsedText::of(&text.replace('@', CALL));
         assert_eq!(parsed.text, rest, "{text:?}");
         assert!(!parsed.calls.is_empty());
     }
@@ -76,11 +76,11 @@ fn line_breaks_that_meet_are_two_at_the_most() {
 }
 
 #[test]
-fn fenced_code_has_no_calls_unless_it_is_the_whole_output() {
+fn fenced_code_has_no_calls() {
     const CALL: &str = r#"<tool_call>{"name":"f"}</tool_call>"#;
     #[track_caller]
     fn fenced(text: &str, n_calls: usize, rest: &str) {
-        let parsed = parse(TextCallFormat::Hermes, &text.replace('@', CALL));
+        let parsed = ParsedText::of(&text.replace('@', CALL));
         assert_eq!((parsed.calls.len(), parsed.text.as_str()), (n_calls, rest), "{text:?}");
     }
     let kept = |text: &str| fenced(text, 0, &text.replace('@', CALL));
@@ -88,10 +88,8 @@ fn fenced_code_has_no_calls_unless_it_is_the_whole_output() {
     kept("Write:\n~~~xml\n@\n```\n~~~");
     kept("```\n@\n```\nThat is how.");
     kept("```\n@");
+    kept("```\n@\n```");
     kept("  ````\n@\n```\n````\nx");
-    fenced("```\n@\n```", 1, "");
-    fenced("\n \n  ~~~~json\n@\n~~~~\n\n", 1, "");
-    fenced("```\nhello\n@\n```", 1, "```\nhello\n\n```");
     fenced("Write:\n```\n@\n```\n@", 1, &format!("Write:\n```\n{CALL}\n```"));
     // These are no fences.
     fenced("    ```\n@", 1, "```");
@@ -100,21 +98,4 @@ fn fenced_code_has_no_calls_unless_it_is_the_whole_output() {
     // A fence inside a call is a part of it.
     let text = "<tool_call>{\"name\":\"f\",\"arguments\":{\"x\":\"\n```\n\"}}</tool_call>@";
     fenced(text, 2, "");
-}
-
-#[test]
-fn auto_takes_the_first_that_finds_a_call() {
-    use TextCallFormat::Auto;
-    let hermes = r#"<tool_call>{"name":"h"}</tool_call>"#;
-    check(Auto, &format!("call:g{{a:1}}\n{hermes}"), json!([["h", {}]]), "call:g{a:1}");
-    check(Auto, "call:g{a:1} weather(city='x')", json!([["g", { "a": 1 }]]), "weather(city='x')");
-    check(
-        Auto,
-        r#"weather(days=1) [TOOL_CALLS][{"name":"m"}]"#,
-        json!([["weather", { "days": 1 }]]),
-        r#"[TOOL_CALLS][{"name":"m"}]"#,
-    );
-    declines(Auto, "");
-    declines(Auto, " \n\n\n\n ");
-    declines(Auto, "Just an answer.\n\n\n\nWith [links](x), {braces} and <tags>.\n");
 }

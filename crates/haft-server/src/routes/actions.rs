@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 
 use super::agents::load_agent;
 use super::{Shared, parse_turn};
-use crate::agents::{ExecutorPurpose, HostedAgent, SharedExecutor};
+use crate::agents::{ExecutorPurpose, HostedAgent};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{JsonBody, PathParams};
 use crate::shared::{Access, Actor, ApiShared};
@@ -100,7 +100,7 @@ async fn runner_of_turn(shared: &ApiShared, stored: &StoredTurn) -> Result<TurnR
     let agent = agents.load_agent(&name).await?;
     let begun_by = TurnHistory::read(stored)?.executor;
     let executor = agent.executor(begun_by.as_ref(), ExecutorPurpose::Run)?;
-    Ok(agent.build_runner(SharedExecutor::new(executor), agent.tools())?)
+    Ok(agent.build_runner(executor, agent.tools())?)
 }
 
 /// Starts a new turn that repeats the steps of another one up to a step.
@@ -144,7 +144,7 @@ pub(super) async fn fork_turn(
     let inner = agent.executor(begun_by.as_ref(), ExecutorPurpose::Run)?;
     let input = fork.add_messages(agent.turn_input()?);
     let executor = fork.executor(inner, agent.tools());
-    let runner = agent.build_runner(SharedExecutor::new(Arc::new(executor)), agent.tools())?;
+    let runner = agent.build_runner(Arc::new(executor), agent.tools())?;
     Ok(Json(start_turn(&shared, runner, input).await?))
 }
 
@@ -161,7 +161,7 @@ pub(super) async fn replay_recording(
         .replay(agent.tools())
         .map_err(|error| ApiError::unavailable(error.to_string()))?;
     let tools = replay.tools();
-    let runner = agent.build_runner(SharedExecutor::new(Arc::new(replay)), tools)?;
+    let runner = agent.build_runner(Arc::new(replay), tools)?;
     let message = request.message.unwrap_or_else(|| "Replay of a recording".to_owned());
     Ok(Json(start_turn(&shared, runner, agent.turn_input()?.user(message)).await?))
 }

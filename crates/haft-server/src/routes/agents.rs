@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::Shared;
 use super::actions::start_turn;
-use crate::agents::{ExecutorPurpose, HostedAgent, SharedExecutor};
+use crate::agents::{ExecutorPurpose, HostedAgent};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{JsonBody, PathParams};
 use crate::shared::ApiShared;
@@ -109,7 +109,7 @@ pub(super) async fn call_tool(
         let is_first = ctx.dispatch().iteration() == 0;
         async move { Ok(if is_first { Step::new().call(call) } else { Step::done() }) }
     };
-    let runner = agent.build_runner(SharedExecutor::new(Arc::new(executor)), agent.tools())?;
+    let runner = agent.build_runner(Arc::new(executor), agent.tools())?;
     let input = agent.turn_input()?.user(title);
     Ok(Json(start_turn(&shared, runner, input).await?))
 }

@@ -9,7 +9,7 @@ use haft::turn::{RenderedRequest, TurnError};
 use serde_json::Value;
 
 use super::{Shared, parse_turn};
-use crate::agents::{ExecutorPurpose, SharedExecutor};
+use crate::agents::ExecutorPurpose;
 use crate::error::{ApiError, ApiResult};
 use crate::extract::PathParams;
 use crate::request_parts::{BodyPart, body_parts, compare_parts};
@@ -87,7 +87,7 @@ async fn runner_of_step(
     let taken = history.steps.iter().find(|it| it.iteration == iteration);
     let begun_by = taken.map_or(&history.executor, |step| &step.executor).as_ref();
     let executor = agent.executor(begun_by, ExecutorPurpose::Render)?;
-    Ok(agent.build_runner(SharedExecutor::new(executor), agent.tools())?)
+    Ok(agent.build_runner(executor, agent.tools())?)
 }
 
 pub(super) async fn show_response(

@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::Shared;
 use super::agents::load_agent;
-use crate::agents::{ExecutorPurpose, SharedExecutor};
+use crate::agents::ExecutorPurpose;
 use crate::error::{ApiError, ApiResult};
 use crate::extract::JsonBody;
 use crate::shared::ApiShared;
@@ -39,7 +39,7 @@ pub(super) async fn submit_turn(
     }
     // No step is taken here, so that no API key is needed.
     let executor = agent.executor(None, ExecutorPurpose::Render)?;
-    let runner = agent.build_runner(SharedExecutor::new(executor), agent.tools())?;
+    let runner = agent.build_runner(executor, agent.tools())?;
     let turn = match key {
         Some(key) => submit_once(&shared, &runner, input, key).await?,
         None => enqueue(&shared, &runner, input).await?,

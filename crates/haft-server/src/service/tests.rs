@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use super::{NewToken, ServiceLimits, TenantScope, TenantService};
-use crate::agents::{AgentError, AgentSource, ExecutorPurpose, HostedAgent, SharedExecutor};
+use crate::agents::{AgentError, AgentSource, ExecutorPurpose, HostedAgent};
 use crate::{Access, Api, ApiBuilder};
 
 /// The only agent.
@@ -117,7 +117,7 @@ impl TestService {
     async fn try_run_next(&self, tenant: &str) -> bool {
         let agent = TestAgent::new(tenant, self.stores.for_tenant(tenant));
         let executor = agent.executor(None, ExecutorPurpose::Run).unwrap();
-        let runner = agent.build_runner(SharedExecutor::new(executor), agent.tools()).unwrap();
+        let runner = agent.build_runner(executor, agent.tools()).unwrap();
         let report = runner.run_next(ClaimFilter::default(), Cancellation::new()).await;
         report.unwrap().is_some()
     }
@@ -147,10 +147,7 @@ fn marker(tenant: &str) -> String {
 
 fn build_api(scope: &TenantScope, access: Access) -> Result<ApiBuilder, AgentError> {
     let agent = TestAgent::new(scope.tenant(), scope.stores().clone());
-    let runner = agent.build_runner(
-        SharedExecutor::new(agent.executor(None, ExecutorPurpose::Run)?),
-        agent.tools(),
-    )?;
+    let runner = agent.build_runner(agent.executor(None, ExecutorPurpose::Run)?, agent.tools())?;
     let hub = agent.hub.clone();
     Ok(Api::builder(runner).hub(hub).agents(Arc::new(agent)).access(access))
 }
@@ -220,7 +217,7 @@ impl HostedAgent for TestAgent {
 
     fn build_runner(
         &self,
-        executor: SharedExecutor,
+        executor: Arc<dyn DispatchExecutor>,
         tools: Vec<Tool>,
     ) -> Result<TurnRunner, AgentError> {
         let builder = TurnRunner::builder(executor).stores(&self.stores).tools(tools);

@@ -1,65 +1,17 @@
 //! Selects the executor of a turn: a model of a provider, or the agent's script.
 
+use std::sync::Arc;
+
 use anyhow::Result;
-use haft::executors::{DispatchExecutor, ExecutorDescription, StepContext};
-use haft::executors::{ScriptExecutor, StepError, StepRequest};
-use haft::providers::dialects::anthropic_messages::AnthropicMessages;
-use haft::providers::dialects::chat_completions::ChatCompletions;
-use haft::providers::dialects::ollama::Ollama;
-use haft::providers::dialects::openai_responses::OpenAiResponses;
-use haft::providers::{Dialect, Options, Provider, ProviderError};
-use haft::{BoxFuture, Step};
+use haft::executors::{DispatchExecutor, ExecutorDescription};
+use haft::providers::{Options, ProviderBuilder, ProviderError};
 use serde_json::{Map, Value};
 
 use crate::agent::Agent;
 use crate::args::RunOptions;
-use crate::config::{DialectName, UserConfig};
+use crate::config::UserConfig;
 use crate::model_providers::ProviderSpec;
 use crate::user_error::UserError;
-
-/// The executor of an agent's turns.
-pub(crate) enum ModelExecutor {
-    Script(ScriptExecutor),
-    ChatCompletions(Provider<ChatCompletions>),
-    Responses(Provider<OpenAiResponses>),
-    Anthropic(Provider<AnthropicMessages>),
-    Ollama(Provider<Ollama>),
-}
-
-impl DispatchExecutor for ModelExecutor {
-    fn step(&self, ctx: StepContext) -> BoxFuture<'_, Result<Step, StepError>> {
-        match self {
-            Self::Script(it) => it.step(ctx),
-            Self::ChatCompletions(it) => it.step(ctx),
-            Self::Responses(it) => it.step(ctx),
-            Self::Anthropic(it) => it.step(ctx),
-            Self::Ollama(it) => it.step(ctx),
-        }
-    }
-
-    fn description(&self) -> ExecutorDescription {
-        match self {
-            Self::Script(it) => it.description(),
-            Self::ChatCompletions(it) => it.description(),
-            Self::Responses(it) => it.description(),
-            Self::Anthropic(it) => it.description(),
-            Self::Ollama(it) => it.description(),
-        }
-    }
-
-    fn render_request(
-        &self,
-        ctx: StepContext,
-    ) -> BoxFuture<'_, Result<Option<StepRequest>, StepError>> {
-        match self {
-            Self::Script(it) => it.render_request(ctx),
-            Self::ChatCompletions(it) => it.render_request(ctx),
-            Self::Responses(it) => it.render_request(ctx),
-            Self::Anthropic(it) => it.render_request(ctx),
-            Self::Ollama(it) => it.render_request(ctx),
-        }
-    }
-}
 
 /// Splits a name of the form `PROVIDER:MODEL`.
 pub(crate) fn split_model_name(name: &str) -> Result<(&str, &str), UserError> {
@@ -109,83 +61,84 @@ const SCRIPT: &str = "script";
 /// The value of `--model` that selects the default model of the user's configuration.
 const DEFAULT: &str = "default";
 
-impl ModelExecutor {
-    /// Selects the model of `--model`, else the one of the agent file, else the agent's script. The API key and the
-    /// base URL of a provider are read from the environment.
-    pub(crate) fn select(agent: &Agent, options: &RunOptions) -> Result<Self> {
-        let purpose = ExecutorUse::Run { plain_http: options.plain_http };
-        Self::select_for(agent, options.model.as_deref(), purpose)
-    }
+/// Selects the model of `--model`, else the one of the agent file, else the agent's script. The API key and the
+/// base URL of a provider are read from the environment.
+pub(crate) fn select_executor(
+    agent: &Agent,
+    options: &RunOptions,
+) -> Result<Arc<dyn DispatchExecutor>> {
+    let purpose = ExecutorUse::Run { plain_http: options.plain_http };
+    select_executor_for(agent, options.model.as_deref(), purpose)
+}
 
-    /// Selects a model or the agent's script, as [`select`](Self::select) does. An agent that names neither has the
-    /// default model of the user's configuration.
-    pub(crate) fn select_for(
-        agent: &Agent,
-        model: Option<&str>,
-        purpose: ExecutorUse,
-    ) -> Result<Self> {
-        let config = UserConfig::read()?;
-        let default = config.model.as_deref().filter(|_| agent.file.script.is_none());
-        match model.or(agent.file.model.as_deref()).or(default) {
-            Some(SCRIPT) | None => Self::load_script(agent),
-            Some(name) => Self::of_name(name, agent.file.options.clone(), &config, purpose)
-                .map_err(|error| offer_script(error, agent)),
+/// Selects a model or the agent's script, as [`select_executor`] does. An agent that names neither has the
+/// default model of the user's configuration.
+pub(crate) fn select_executor_for(
+    agent: &Agent,
+    model: Option<&str>,
+    purpose: ExecutorUse,
+) -> Result<Arc<dyn DispatchExecutor>> {
+    let config = UserConfig::read()?;
+    let default = config.model.as_deref().filter(|_| agent.file.script.is_none());
+    match model.or(agent.file.model.as_deref()).or(default) {
+        Some(SCRIPT) | None => load_script(agent),
+        Some(name) => executor_of_name(name, agent.file.options.clone(), &config, purpose)
+            .map_err(|error| offer_script(error, agent)),
+    }
+}
+
+/// The model with a name of the form `PROVIDER:MODEL`, or `default` for the one of the user's configuration.
+pub(crate) fn executor_of_name(
+    name: &str,
+    options: Map<String, Value>,
+    config: &UserConfig,
+    purpose: ExecutorUse,
+) -> Result<Arc<dyn DispatchExecutor>> {
+    let name = match (name, config.model.as_deref()) {
+        (DEFAULT, Some(model)) => model,
+        (DEFAULT, None) => {
+            let error = UserError::new("the configuration has no default model");
+            return Err(error.hint("haft config set model openai:gpt-5-mini").into());
+        }
+        (name, _) => name,
+    };
+    let (provider, model) = split_model_name(name)?;
+    let spec = ProviderSpec::find(provider, config)?;
+    let options = spec.merge_options(options);
+    ProviderConfig { model, options, purpose }.build_executor(&spec)
+}
+
+/// The executor that took the steps of a stored turn. The provider, the model and the options are those of the turn;
+/// the headers come from the agent file and the configuration, and the API key and the base URL from the environment.
+pub(crate) fn executor_of_turn(
+    agent: &Agent,
+    stored: &ExecutorDescription,
+    purpose: ExecutorUse,
+) -> Result<Arc<dyn DispatchExecutor>> {
+    match stored {
+        ExecutorDescription::Model { provider, model, options, .. } => {
+            let mut options = options.clone();
+            if let Some(headers) = agent.file.options.get("headers") {
+                options.insert("headers".to_owned(), headers.clone());
+            }
+            let spec = ProviderSpec::find(provider, &UserConfig::read()?)?;
+            let options = spec.add_headers(options);
+            ProviderConfig { model, options, purpose }.build_executor(&spec)
+        }
+        ExecutorDescription::Script { .. } => load_script(agent),
+        other => {
+            let error = UserError::new(format!("the turn was begun by {other}"));
+            Err(error.hint(CHANGE_EXECUTOR).into())
         }
     }
+}
 
-    /// The model with a name of the form `PROVIDER:MODEL`, or `default` for the one of the user's configuration.
-    pub(crate) fn of_name(
-        name: &str,
-        options: Map<String, Value>,
-        config: &UserConfig,
-        purpose: ExecutorUse,
-    ) -> Result<Self> {
-        let name = match (name, config.model.as_deref()) {
-            (DEFAULT, Some(model)) => model,
-            (DEFAULT, None) => {
-                let error = UserError::new("the configuration has no default model");
-                return Err(error.hint("haft config set model openai:gpt-5-mini").into());
-            }
-            (name, _) => name,
-        };
-        let (provider, model) = split_model_name(name)?;
-        let spec = ProviderSpec::find(provider, config)?;
-        let options = spec.merge_options(options);
-        ProviderConfig { model, options, purpose }.build_executor(&spec)
-    }
-
-    /// The executor that took the steps of a stored turn. The provider, the model and the options are those of the turn;
-    /// the headers come from the agent file and the configuration, and the API key and the base URL from the environment.
-    pub(crate) fn of_turn(
-        agent: &Agent,
-        stored: &ExecutorDescription,
-        purpose: ExecutorUse,
-    ) -> Result<Self> {
-        match stored {
-            ExecutorDescription::Model { provider, model, options, .. } => {
-                let mut options = options.clone();
-                if let Some(headers) = agent.file.options.get("headers") {
-                    options.insert("headers".to_owned(), headers.clone());
-                }
-                let spec = ProviderSpec::find(provider, &UserConfig::read()?)?;
-                let options = spec.add_headers(options);
-                ProviderConfig { model, options, purpose }.build_executor(&spec)
-            }
-            ExecutorDescription::Script { .. } => Self::load_script(agent),
-            other => {
-                let error = UserError::new(format!("the turn was begun by {other}"));
-                Err(error.hint(CHANGE_EXECUTOR).into())
-            }
-        }
-    }
-
-    fn load_script(agent: &Agent) -> Result<Self> {
-        let script = agent.load_script()?.ok_or_else(|| {
-            let error = UserError::new(format!("`{}` has no model and no script", agent.name()));
-            error.hint("select a model: --model openai:gpt-5-mini")
-        })?;
-        Ok(Self::Script(script))
-    }
+fn load_script(agent: &Agent) -> Result<Arc<dyn DispatchExecutor>> {
+    let script = agent.load_script()?.ok_or_else(|| {
+        let error = UserError::new(format!("`{}` has no model and no script", agent.name()));
+        error.hint("select a model: --model openai:gpt-5-mini")
+    })?;
+    Ok(Arc::new(script))
 }
 
 /// The hint for a turn that this executor may not resume.
@@ -218,26 +171,11 @@ struct ProviderConfig<'a> {
 }
 
 impl ProviderConfig<'_> {
-    fn build_executor(self, spec: &ProviderSpec) -> Result<ModelExecutor> {
-        match spec.dialect {
-            DialectName::ChatCompletions => {
-                self.build(spec.chat_completions(), spec).map(ModelExecutor::ChatCompletions)
-            }
-            DialectName::Responses => {
-                self.build(spec.responses(), spec).map(ModelExecutor::Responses)
-            }
-            DialectName::Anthropic => {
-                self.build(spec.anthropic(), spec).map(ModelExecutor::Anthropic)
-            }
-            DialectName::Ollama => self.build(Ollama::new(), spec).map(ModelExecutor::Ollama),
-        }
-    }
-
     /// Builds a provider. To show requests needs no API key.
-    fn build<D: Dialect>(self, dialect: D, spec: &ProviderSpec) -> Result<Provider<D>> {
+    fn build_executor(self, spec: &ProviderSpec) -> Result<Arc<dyn DispatchExecutor>> {
         let options = Options::from(Value::Object(self.options));
-        let mut builder =
-            Provider::builder(dialect, self.model).name(spec.name.as_str()).options(options);
+        let builder = ProviderBuilder::new(spec.new_dialect(), self.model);
+        let mut builder = builder.name(spec.name.as_str()).options(options);
         if let Some(url) = &spec.base_url {
             builder = builder.base_url(url.as_str());
         }
@@ -255,13 +193,14 @@ impl ProviderConfig<'_> {
                 builder = builder.transport(transport);
             }
         }
-        builder.build().map_err(|error| match error {
-            ProviderError::PlainHttp { host } => {
+        match builder.build() {
+            Ok(provider) => Ok(Arc::new(provider)),
+            Err(ProviderError::PlainHttp { host }) => {
                 let message = format!("the API key is not sent to `{host}` over unencrypted HTTP");
                 let hint = "use https, or --plain-http if you trust the network";
-                UserError::new(message).hint(hint).into()
+                Err(UserError::new(message).hint(hint).into())
             }
-            other => other.into(),
-        })
+            Err(other) => Err(other.into()),
+        }
     }
 }

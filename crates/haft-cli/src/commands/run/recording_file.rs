@@ -4,12 +4,12 @@ use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use haft::executors::{Recording, RecordingExecutor};
+use haft::executors::{DispatchExecutor, Recording, RecordingExecutor};
 use haft::turn::{TurnReport, TurnRunner, TurnRunnerBuilder};
 
-use super::ModelExecutor;
 use crate::agent::Agent;
 use crate::commands::read_text_argument;
 
@@ -23,7 +23,7 @@ pub(super) struct RecordingFile {
 impl RecordingFile {
     /// Opens the file before the turn starts, so that no turn runs for a file that cannot be written. The previous
     /// content stays until the new recording is complete. A new file can be read by its owner only.
-    pub(super) fn open(path: &Path, executor: ModelExecutor) -> Result<Self> {
+    pub(super) fn open(path: &Path, executor: Arc<dyn DispatchExecutor>) -> Result<Self> {
         let file =
             OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path);
         let file = file.with_context(|| format!("cannot write `{}`", path.display()))?;

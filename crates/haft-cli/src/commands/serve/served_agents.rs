@@ -8,10 +8,10 @@ use haft::executors::{DispatchExecutor, ExecutorDescription};
 use haft::stores::{OpenStores, StoredTurn};
 use haft::turn::{GatePolicy, TurnInput};
 use haft::{BoxFuture, Tool, TurnRunner};
-use haft_server::{AgentError, AgentSource, ExecutorPurpose, HostedAgent, SharedExecutor};
+use haft_server::{AgentError, AgentSource, ExecutorPurpose, HostedAgent};
 
 use crate::agent::Agent;
-use crate::commands::run::{ExecutorUse, ModelExecutor, build_turn_input};
+use crate::commands::run::{ExecutorUse, build_turn_input, executor_of_turn, select_executor_for};
 use crate::commands::worker::AgentRunners;
 use crate::user_error::UserError;
 
@@ -78,15 +78,15 @@ impl HostedAgent for ServedAgent {
     ) -> Result<Arc<dyn DispatchExecutor>, AgentError> {
         // Workers run the turns; what is built here renders requests and describes the model of new turns.
         let executor = match begun_by {
-            Some(stored) => ModelExecutor::of_turn(&self.agent, stored, ExecutorUse::Show),
-            None => ModelExecutor::select_for(&self.agent, None, ExecutorUse::Show),
+            Some(stored) => executor_of_turn(&self.agent, stored, ExecutorUse::Show),
+            None => select_executor_for(&self.agent, None, ExecutorUse::Show),
         };
-        Ok(Arc::new(executor.map_err(to_agent_error)?))
+        executor.map_err(to_agent_error)
     }
 
     fn build_runner(
         &self,
-        executor: SharedExecutor,
+        executor: Arc<dyn DispatchExecutor>,
         tools: Vec<Tool>,
     ) -> Result<TurnRunner, AgentError> {
         let builder = TurnRunner::builder(executor)

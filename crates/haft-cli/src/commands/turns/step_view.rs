@@ -15,7 +15,8 @@ use super::record_view::{CallFacts, RecordView};
 use crate::agent::Agent;
 use crate::args::ShowArgs;
 use crate::commands::run::{
-    ExecutorUse, ModelExecutor, ShownRequest, StoredFacts, load_agent_path, runner_builder,
+    ExecutorUse, ShownRequest, StoredFacts, executor_of_turn, load_agent_path, runner_builder,
+    select_executor_for,
 };
 use crate::commands::{format_count, print_text};
 use crate::output::{PrintedResponse, to_line};
@@ -44,8 +45,8 @@ pub(super) async fn show_request(
         return Err(error.hint(no_request_hint(step)).code(FailureCode::NotFound).into());
     }
     let executor = match stored {
-        Some(stored) => ModelExecutor::of_turn(&agent, stored, ExecutorUse::Show)?,
-        None => ModelExecutor::select_for(&agent, None, ExecutorUse::Show)?,
+        Some(stored) => executor_of_turn(&agent, stored, ExecutorUse::Show)?,
+        None => select_executor_for(&agent, None, ExecutorUse::Show)?,
     };
     let description = haft::DispatchExecutor::description(&executor);
     let runner = runner_builder(&agent, executor).stores(stores).build()?;

@@ -11,11 +11,13 @@ use haft::middleware::hydrate_conversation;
 use haft::stores::{OpenStores, StoredTurn};
 use haft::turn::{Deadlines, TurnInput};
 use haft::{BoxFuture, Tool, TurnRunner};
-use haft_server::{AgentError, AgentSource, ExecutorPurpose, HostedAgent, SharedExecutor};
+use haft_server::{AgentError, AgentSource, ExecutorPurpose, HostedAgent};
 
 use crate::agent::Agent;
 use crate::args::WebArgs;
-use crate::commands::run::{ExecutorUse, LEASE, ModelExecutor, build_turn_input, origin_agent};
+use crate::commands::run::{
+    ExecutorUse, LEASE, build_turn_input, executor_of_turn, origin_agent, select_executor_for,
+};
 use crate::commands::serve::to_agent_error;
 use crate::own_paths::OwnPaths;
 
@@ -123,19 +125,19 @@ impl HostedAgent for DirectoryAgent {
             false => ExecutorUse::Show,
         };
         let executor = match begun_by {
-            Some(stored) => ModelExecutor::of_turn(&self.agent, stored, purpose),
-            None => ModelExecutor::select_for(&self.agent, None, purpose),
+            Some(stored) => executor_of_turn(&self.agent, stored, purpose),
+            None => select_executor_for(&self.agent, None, purpose),
         };
         let executor = executor.map_err(to_agent_error)?;
         if runs {
             self.agent.limits_with(&executor.description()).map_err(to_agent_error)?;
         }
-        Ok(Arc::new(executor))
+        Ok(executor)
     }
 
     fn build_runner(
         &self,
-        executor: SharedExecutor,
+        executor: Arc<dyn DispatchExecutor>,
         tools: Vec<Tool>,
     ) -> Result<TurnRunner, AgentError> {
         // An executor whose limits are not known was refused if it is to run turns.

@@ -17,7 +17,9 @@ use haft::worker::RunnerSource;
 use tokio::sync::OnceCell;
 
 use crate::agent::Agent;
-use crate::commands::run::{ExecutorUse, ModelExecutor, agent_name, origin_agent, runner_builder};
+use crate::commands::run::{
+    ExecutorUse, agent_name, executor_of_turn, origin_agent, runner_builder, select_executor_for,
+};
 use crate::own_paths::OwnPaths;
 use crate::terminal::Terminal;
 use crate::user_error::UserError;
@@ -146,8 +148,8 @@ impl AgentRunners {
     ) -> Result<TurnRunner> {
         let purpose = ExecutorUse::Run { plain_http: self.settings.plain_http };
         let executor = match executor {
-            Some(stored) => ModelExecutor::of_turn(agent, stored, purpose)?,
-            None => ModelExecutor::select_for(agent, None, purpose)?,
+            Some(stored) => executor_of_turn(agent, stored, purpose)?,
+            None => select_executor_for(agent, None, purpose)?,
         };
         let limits = agent.limits_with(&executor.description())?;
         let observer = Arc::clone(&self.settings.observer);

@@ -8,7 +8,7 @@ use haft::executors::{
 };
 use haft::stores::StoredTurn;
 use haft::{BoxFuture, Tool, TurnInput, TurnRunner};
-use haft_server::{AgentError, AgentSource, ExecutorPurpose, HostedAgent, SharedExecutor};
+use haft_server::{AgentError, AgentSource, ExecutorPurpose, HostedAgent};
 
 use super::{Example, model, named_input, tools};
 
@@ -69,7 +69,7 @@ impl HostedAgent for ExampleAgent {
 
     fn build_runner(
         &self,
-        executor: SharedExecutor,
+        executor: Arc<dyn DispatchExecutor>,
         tools: Vec<Tool>,
     ) -> Result<TurnRunner, AgentError> {
         let runner = self.example.configure(TurnRunner::builder(executor), tools);
@@ -90,7 +90,7 @@ pub(super) fn input(agent: &str) -> TurnInput {
 }
 
 /// The executor and the tools of an agent.
-pub(super) fn parts(example: &Example, agent: &str) -> (SharedExecutor, Vec<Tool>) {
+pub(super) fn parts(example: &Example, agent: &str) -> (Arc<dyn DispatchExecutor>, Vec<Tool>) {
     let executor: Arc<dyn DispatchExecutor> = match agent {
         "log detective" => Arc::new(model::provider(example, model::LOG_DETECTIVE)),
         "approval flow" => Arc::new(model::provider(example, model::APPROVAL_FLOW)),
@@ -110,7 +110,7 @@ pub(super) fn parts(example: &Example, agent: &str) -> (SharedExecutor, Vec<Tool
             ))
         }),
     };
-    (SharedExecutor::new(executor), tools::all(example, agent))
+    (executor, tools::all(example, agent))
 }
 
 /// Calls every tool once, and then says something.

@@ -92,7 +92,7 @@ pub(super) const GARDENER: &[Answer] = &[(
 )];
 
 /// A provider whose model is a list.
-pub(super) fn provider(example: &Example, answers: &'static [Answer]) -> Provider<ChatCompletions> {
+pub(super) fn provider(example: &Example, answers: &'static [Answer]) -> Provider {
     let transport = Arc::new(ListedModel { example: example.clone(), answers });
     let builder = Provider::builder(ChatCompletions::new(), "stand-in").name("openai");
     builder.base_url("http://127.0.0.1:9").transport(transport).build().unwrap()

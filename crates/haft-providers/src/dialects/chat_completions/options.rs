@@ -27,17 +27,6 @@ pub(super) fn check(options: &Map<String, Value>) -> Vec<(String, String)> {
     problems
 }
 
-/// The tools that `tool_choice` names.
-pub(super) fn forced_tools(options: &Map<String, Value>) -> Vec<String> {
-    let Some(choice) = options.get("tool_choice") else { return Vec::new() };
-    let name = |it: &Value| {
-        let of = ["/function/name", "/custom/name"].map(|path| it.pointer(path));
-        of.into_iter().flatten().find_map(|name| name.as_str().map(str::to_owned))
-    };
-    let allowed = choice.pointer("/allowed_tools/tools").and_then(Value::as_array);
-    name(choice).into_iter().chain(allowed.into_iter().flatten().filter_map(name)).collect()
-}
-
 /// Returns the choice with the names of tools on the wire.
 pub(super) fn rename_tool_choice(choice: &Value, wire: &dyn Fn(&str) -> Option<String>) -> Value {
     let mut choice = choice.clone();

@@ -60,14 +60,6 @@ pub(super) fn include(options: &Map<String, Value>) -> Vec<&str> {
     include
 }
 
-/// The tools that `tool_choice` names.
-pub(super) fn forced_tools(options: &Map<String, Value>) -> Vec<String> {
-    let Some(choice) = options.get("tool_choice") else { return Vec::new() };
-    let listed = choice.get("tools").and_then(Value::as_array).into_iter().flatten();
-    let names = std::iter::once(choice).chain(listed).filter_map(|it| it.get("name")?.as_str());
-    names.map(str::to_owned).collect()
-}
-
 /// The JSON Schema of the options.
 pub(super) fn schema() -> Value {
     // It is part of the program, and a test reads it.

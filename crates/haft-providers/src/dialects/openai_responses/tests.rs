@@ -70,21 +70,6 @@ fn options_are_those_of_the_api() {
 }
 
 #[test]
-fn forced_tools_are_found_in_every_form() {
-    let forced = |choice: Value| {
-        OpenAiResponses::new().forced_tools(json!({ "tool_choice": choice }).as_object().unwrap())
-    };
-    assert!(forced(json!("required")).is_empty());
-    assert_eq!(forced(json!({ "type": "function", "name": "a" })), ["a"]);
-    let tools =
-        [json!({ "type": "function", "name": "a" }), json!({ "type": "function", "name": "b" })];
-    assert_eq!(
-        forced(json!({ "type": "allowed_tools", "mode": "auto", "tools": tools })),
-        ["a", "b"]
-    );
-}
-
-#[test]
 fn overflow_is_recognised() {
     let body = r#"{"error":{"code":"context_length_exceeded"}}"#;
     assert!(OpenAiResponses::new().is_context_overflow(400, body));

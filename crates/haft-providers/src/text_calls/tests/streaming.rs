@@ -2,84 +2,55 @@
 
 use proptest::prelude::*;
 
-use super::{OFFERED, TextCallFormat};
-use crate::text_calls::{ParsedText, TextCallFilter};
+use super::ParsedText;
+use crate::text_calls::TextCallFilter;
 
 /// What is shown piece by piece, and what the end adds.
-fn stream<'a>(
-    format: TextCallFormat,
-    pieces: impl IntoIterator<Item = &'a str>,
-) -> (Vec<String>, ParsedText) {
-    let mut filter = TextCallFilter::new(format, OFFERED);
+fn stream<'a>(pieces: impl IntoIterator<Item = &'a str>) -> (Vec<String>, ParsedText) {
+    let mut filter = TextCallFilter::new();
     let shown = pieces.into_iter().map(|it| filter.feed(it).to_owned()).collect();
     (shown, filter.finish())
 }
 
 #[track_caller]
-fn agrees(format: TextCallFormat, pieces: &[&str]) {
+fn agrees(pieces: &[&str]) {
     let text = pieces.concat();
-    let whole = format.parse(&text, OFFERED);
-    let (shown, end) = stream(format, pieces.iter().copied());
-    assert_eq!(end.calls, whole.calls, "{format:?} {pieces:?}");
+    let whole = ParsedText::of(&text);
+    let (shown, end) = stream(pieces.iter().copied());
+    assert_eq!(end.calls, whole.calls, "{pieces:?}");
     let all = shown.concat() + &end.text;
     if whole.calls.is_empty() {
-        assert_eq!(all, whole.text, "{format:?} {pieces:?}");
+        assert_eq!(all, whole.text, "{pieces:?}");
     } else {
-        assert_eq!(all.trim_start(), whole.text, "{format:?} {pieces:?}");
+        assert_eq!(all.trim_start(), whole.text, "{pieces:?}");
     }
 }
 
 #[test]
 fn only_what_may_be_a_call_waits() {
     #[track_caller]
-    fn shows(format: TextCallFormat, steps: &[(&str, &str)], end: &str, n_calls: usize) {
-        let (shown, last) = stream(format, steps.iter().map(|it| it.0));
+    fn shows(steps: &[(&str, &str)], end: &str, n_calls: usize) {
+        let (shown, last) = stream(steps.iter().map(|it| it.0));
         let expect: Vec<&str> = steps.iter().map(|it| it.1).collect();
         assert_eq!(shown, expect);
         assert_eq!((last.text.as_str(), last.calls.len()), (end, n_calls));
     }
-    use TextCallFormat::*;
     let hermes = r#"<tool_call>{"name":"a"}</tool_call>"#;
-    shows(Hermes, &[("Hello", "Hello"), (" you", " you")], "", 0);
-    shows(Hermes, &[("a <", "a"), ("b> <tool_call", " <b>"), ("s>", " <tool_calls>")], "", 0);
-    shows(
-        Hermes,
-        &[("a\n", "a"), ("\n", ""), (hermes, ""), ("\n\nb", "\n\nb"), (" c", " c")],
-        "",
-        1,
-    );
-    shows(
-        Hermes,
-        &[
-            ("<tool_call>{\"name\"", ""),
-            (":1}</tool_call> b", "<tool_call>{\"name\":1}</tool_call> b"),
-        ],
-        "",
-        0,
-    );
-    shows(Hermes, &[("<tool_call>{\"name\":\"a\"", "")], "<tool_call>{\"name\":\"a\"", 0);
-    // In a fence nothing waits, unless the fence may be the whole.
-    shows(Hermes, &[("See:\n```\n", "See:\n```"), ("<tool_call>{", "\n<tool_call>{")], "", 0);
-    shows(Hermes, &[("```\n", ""), ("let", "```\nlet"), (" x;", " x;")], "", 0);
-    shows(Hermes, &[("```\n", ""), (hermes, ""), ("\n```", "")], "", 1);
-    let kept = format!("```\n{hermes}\n```\nso");
-    shows(Hermes, &[("```\n", ""), (hermes, ""), ("\n```\n", ""), ("so", kept.as_str())], "", 0);
-    shows(Pythonic, &[("So", "So"), (" [f()]", " [f()]")], "", 0);
-    shows(Pythonic, &[(" [", ""), ("f(a=", ""), ("1)]", "")], "", 1);
-    shows(Pythonic, &[("[", ""), ("link](x)", "[link](x)")], "", 0);
-    shows(Llama3Json, &[("{\"name\":\"a\",", ""), ("\"x\":1}", "{\"name\":\"a\",\"x\":1}")], "", 0);
-    shows(BarePythonic, &[("the wea", "the"), ("k one", " weak one")], "", 0);
-    shows(BarePythonic, &[("the weather", "the"), ("(3) is", " weather(3) is")], "", 0);
-    shows(BarePythonic, &[("weather(days=1)", ""), (" ok", "ok")], "", 1);
-    shows(LooseKeyed, &[("wea", ""), ("ther\n", ""), ("is nice", "weather\nis nice")], "", 0);
-    shows(LooseKeyed, &[("wea", ""), ("ther\n", ""), ("city: x", "")], "", 1);
-    shows(Gemma, &[("we ca", "we"), ("ll it", " call it")], "", 0);
-    shows(Auto, &[("Paris is", "Paris is"), (" nice", " nice"), (".\n", ".")], "\n", 0);
-    shows(Auto, &[("So ", "So"), ("call:f{x:1}", ""), (" ok", "")], "  ok", 1);
-    shows(Auto, &[("So ", "So"), (hermes, ""), (" ok", "  ok")], "", 1);
+    shows(&[("Hello", "Hello"), (" you", " you")], "", 0);
+    shows(&[("Paris is", "Paris is"), (" nice", " nice"), (".\n", ".")], "\n", 0);
+    shows(&[("a <", "a"), ("b> <tool_call", " <b>"), ("s>", " <tool_calls>")], "", 0);
+    shows(&[("a <｜DS", "a"), ("ML> <|tool_", " <｜DSML>"), ("s|>", " <|tool_s|>")], "", 0);
+    shows(&[("a\n", "a"), ("\n", ""), (hermes, ""), ("\n\nb", "\n\nb"), (" c", " c")], "", 1);
+    shows(&[("So ", "So"), (hermes, ""), (" ok", "  ok")], "", 1);
+    let broken = "<tool_call>{\"name\":1}</tool_call> b";
+    shows(&[("<tool_call>{\"name\"", ""), (":1}</tool_call> b", broken)], "", 0);
+    shows(&[("<tool_call>{\"name\":\"a\"", "")], "<tool_call>{\"name\":\"a\"", 0);
+    // In a fence nothing waits.
+    shows(&[("See:\n```\n", "See:\n```"), ("<tool_call>{", "\n<tool_call>{")], "", 0);
+    shows(&[("```\n", "```"), ("let", "\nlet"), (" x;", " x;")], "", 0);
 }
 
-/// Parts of calls of all formats, so that random texts have many candidates.
+/// Parts of calls of all forms, so that random texts have many candidates.
 const PARTS: &[&str] = &[
     "<tool_call>",
     "</tool_call>",
@@ -89,38 +60,30 @@ const PARTS: &[&str] = &[
     "</function>",
     "<parameter=city>",
     "</parameter>",
-    "<|tool_call>",
-    "call:",
-    "weather",
-    "{city:x}",
-    "{city:<|\"|>x<|\"|>}",
-    "<tool_call|>",
-    "<|\"|>",
-    "<|channel|>commentary",
-    " to=functions.weather",
-    "<|message|>",
+    "<|tool_calls_section_begin|>",
+    "<|tool_call_begin|>",
+    "functions.weather:0",
+    "<|tool_call_argument_begin|>",
     "{\"a\":1}",
-    "<|call|>",
-    "<|start|>assistant",
-    "[TOOL_CALLS]",
-    "functools",
+    "<|tool_call_end|>",
+    "<|tool_calls_section_end|>",
+    "<｜DSML｜function_calls>",
+    "<｜DSML｜tool_calls>",
+    "<｜DSML｜invoke name=\"weather\">",
+    "<｜DSML｜parameter name=\"city\" string=\"true\">",
+    "<｜DSML｜parameter name=\"days\" string=\"false\">",
+    "</｜DSML｜parameter>",
+    "</｜DSML｜invoke>",
+    "</｜DSML｜function_calls>",
+    "</｜DSML｜tool_calls>",
     "[",
     "]",
     "{",
     "}",
-    "(city='x')",
-    "(",
-    ")",
-    "[weather(city='x')]",
-    "city: x\n",
-    "weather\n",
-    "city: ",
-    "=",
     ":",
     ",",
     "\"",
     "'",
-    "“",
     "\\",
     "\n",
     "\n\n",
@@ -134,9 +97,6 @@ const PARTS: &[&str] = &[
     "é",
     "1",
     "true",
-    "a:1,",
-    ";",
-    "{\"name\":\"f\",\"parameters\":{}}",
 ];
 
 fn part() -> impl Strategy<Value = String> {
@@ -170,10 +130,8 @@ proptest! {
         let pieces = pieces_of(&text, &cuts);
         let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
         let single: Vec<&str> = text.split_inclusive(|_| true).collect();
-        for format in TextCallFormat::ALL {
-            agrees(format, &pieces);
-            agrees(format, &single);
-        }
+        agrees(&pieces);
+        agrees(&single);
     }
 
     #[test]
@@ -181,22 +139,18 @@ proptest! {
         parts in prop::collection::vec(part(), 0..12),
     ) {
         let text = parts.concat();
-        for format in TextCallFormat::ALL {
-            let parsed = format.parse(&text, OFFERED);
-            if parsed.calls.is_empty() {
-                prop_assert_eq!(&parsed.text, &text);
-            }
-            for call in &parsed.calls {
-                prop_assert!(!call.name.is_empty());
-                prop_assert!(call.arguments.to_value().is_object(), "{:?} {}", call, text);
-            }
+        let parsed = ParsedText::of(&text);
+        if parsed.calls.is_empty() {
+            prop_assert_eq!(&parsed.text, &text);
+        }
+        for call in &parsed.calls {
+            prop_assert!(!call.name.is_empty());
+            prop_assert!(call.arguments.to_value().is_object(), "{:?} {}", call, text);
         }
     }
 
     #[test]
     fn any_text_is_read(text in any::<String>()) {
-        for format in TextCallFormat::ALL {
-            agrees(format, &[text.as_str()]);
-        }
+        agrees(&[text.as_str()]);
     }
 }

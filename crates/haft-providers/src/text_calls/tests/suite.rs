@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{OFFERED, TextCallFormat, calls};
+use super::{ParsedText, calls, declines};
 
 #[test]
 fn naughty_strings_are_values_like_any_other() {
@@ -11,40 +11,26 @@ fn naughty_strings_are_values_like_any_other() {
         serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
     assert!(strings.len() > 400);
     for text in &strings {
-        for format in TextCallFormat::ALL {
-            let parsed = format.parse(text, OFFERED);
-            assert_eq!(
-                (parsed.calls.len(), parsed.text.as_str()),
-                (0, text.as_str()),
-                "{format:?}"
-            );
-        }
+        declines(text);
         let quoted = serde_json::to_string(text).unwrap();
         let expect = json!([["weather", { "city": text }]]);
-        let object = format!("{{\"name\":\"weather\",\"arguments\":{{\"city\":{quoted}}}}}");
-        for (format, text) in [
-            (TextCallFormat::Hermes, format!("<tool_call>{object}</tool_call>")),
-            (TextCallFormat::Mistral, format!("[TOOL_CALLS][{object}]")),
-            (TextCallFormat::Phi, format!("functools[{object}]")),
-            (TextCallFormat::Llama3Json, object.clone()),
-            (
-                TextCallFormat::GptOss,
-                format!(
-                    "<|channel|>commentary to=functions.weather<|message|>{{\"city\":{quoted}}}<|call|>"
-                ),
+        for written in [
+            format!(
+                "<tool_call>{{\"name\":\"weather\",\"arguments\":{{\"city\":{quoted}}}}}</tool_call>"
+            ),
+            format!(
+                "<|tool_calls_section_begin|><|tool_call_begin|>functions.weather:0<|tool_call_argument_begin|>{{\"city\":{quoted}}}<|tool_call_end|><|tool_calls_section_end|>"
+            ),
+            format!(
+                "<｜DSML｜tool_calls><｜DSML｜invoke name=\"weather\"><｜DSML｜parameter name=\"city\" string=\"true\">{text}</｜DSML｜parameter></｜DSML｜invoke></｜DSML｜tool_calls>"
             ),
         ] {
-            assert_eq!(calls(&format.parse(&text, OFFERED)), expect, "{format:?} {text}");
+            assert_eq!(calls(&ParsedText::of(&written)), expect, "{written}");
         }
         let expect = json!([["weather", { "city": text.trim() }]]);
         let qwen = format!(
             "<tool_call><function=weather><parameter=city>{text}</parameter></function></tool_call>"
         );
-        assert_eq!(calls(&TextCallFormat::Qwen3Coder.parse(&qwen, OFFERED)), expect);
-        if !text.contains("<|\"|>") && !text.is_empty() {
-            let gemma = format!("<|tool_call>call:weather{{city:<|\"|>{text}<|\"|>}}<tool_call|>");
-            let found = calls(&TextCallFormat::Gemma.parse(&gemma, OFFERED));
-            assert!(found.pointer("/0/1/city").is_some(), "{gemma}");
-        }
+        assert_eq!(calls(&ParsedText::of(&qwen)), expect);
     }
 }

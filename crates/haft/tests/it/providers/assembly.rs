@@ -6,9 +6,7 @@ use haft::DispatchContext;
 use haft::error::Coded as _;
 use haft::media::MediaKind;
 use haft::providers::dialects::chat_completions::ChatCompletions;
-use haft::providers::internals::{
-    AssembleError, ThoughtSurfacing, UnsupportedMedia, assemble_prompt,
-};
+use haft::providers::internals::{AssembleError, UnsupportedMedia, assemble_prompt};
 use haft::providers::prompt::{AssistantThought, ContentPart, PromptEntry, PromptSection};
 use haft::records::Thought;
 use serde_json::json;
@@ -20,38 +18,13 @@ fn dialect() -> ChatCompletions {
 }
 
 #[tokio::test]
-async fn buckets_stand_where_they_are_wanted() {
-    use PromptSection::{Memories, Retrievables, StandingInstructions, SystemPrompt, Timeline};
-    type Case<'a> = (&'a [PromptSection], &'a [PromptSection], &'a [PromptSection], usize);
-    let orders: [Case<'_>; 6] = [
-        (
-            &[StandingInstructions, Memories, Retrievables, Timeline],
-            &[SystemPrompt, StandingInstructions, Memories, Retrievables],
-            &[],
-            1,
-        ),
-        (&[Timeline], &[SystemPrompt], &[], 1),
-        (&[Memories, Timeline, Retrievables], &[SystemPrompt, Memories], &[Retrievables], 1),
-        (
-            &[Timeline, StandingInstructions, Memories],
-            &[SystemPrompt],
-            &[StandingInstructions, Memories],
-            1,
-        ),
-        (&[Retrievables, Memories], &[SystemPrompt, Retrievables, Memories], &[], 0),
-        (&[], &[SystemPrompt], &[], 0),
-    ];
-    for (order, leading, trailing, entries) in orders {
-        let mut turn = transcripts::buckets().await;
-        turn.options.section_order = order.to_vec();
-        let prompt = turn.assembled(&dialect()).await.prompt;
-        let buckets = |parts: &[haft::providers::prompt::SystemPart]| -> Vec<PromptSection> {
-            parts.iter().map(|part| part.section).collect()
-        };
-        assert_eq!(buckets(&prompt.system), leading, "{order:?}");
-        assert_eq!(buckets(&prompt.trailing), trailing, "{order:?}");
-        assert_eq!(prompt.timeline.len(), entries, "{order:?}");
-    }
+async fn buckets_stand_before_the_timeline() {
+    use PromptSection::{Memories, Retrievables, StandingInstructions, SystemPrompt};
+    let prompt = transcripts::buckets().await.assembled(&dialect()).await.prompt;
+    let sections: Vec<PromptSection> = prompt.system.iter().map(|part| part.section).collect();
+    assert_eq!(sections, [SystemPrompt, StandingInstructions, Memories, Retrievables]);
+    assert!(prompt.trailing.is_empty());
+    assert_eq!(prompt.timeline.len(), 1);
 }
 
 #[tokio::test]
@@ -94,8 +67,8 @@ async fn a_turn_in_which_the_model_spoke_last_is_told_to_go_on() {
 
 #[tokio::test]
 async fn thoughts_are_filtered_by_whose_they_are_and_by_their_tag() {
-    async fn shown(surfacing: ThoughtSurfacing, compatible: &[&str]) -> Vec<String> {
-        let mut turn = Turn::new();
+    async fn shown() -> Vec<String> {
+        let turn = Turn::new();
         let planner = haft::records::Identity::named("planner").unwrap();
         let thought = |id: &str| Thought::builder(id, AT).content(id);
         for thought in [
@@ -108,9 +81,6 @@ async fn thoughts_are_filtered_by_whose_they_are_and_by_their_tag() {
             turn.ctx.turn().store_thought(thought.build().unwrap()).await.unwrap();
         }
         turn.user("m-1", "Hi").await;
-        turn.options.thoughts = surfacing;
-        turn.options.replay_compatibility =
-            compatible.iter().map(|tag| (*tag).to_owned()).collect();
         let prompt = turn.assembled(&dialect()).await.prompt;
         let mut all = Vec::new();
         for entry in &prompt.timeline {
@@ -132,11 +102,7 @@ async fn thoughts_are_filtered_by_whose_they_are_and_by_their_tag() {
         }
         all
     }
-    use ThoughtSurfacing::{All, AllSelf, LatestSelf};
-    assert_eq!(shown(AllSelf, &[]).await, ["plain", "untagged"]);
-    assert_eq!(shown(LatestSelf, &[]).await, ["untagged"]);
-    assert_eq!(shown(All, &["vendor/1"]).await, ["plain", "peer", "untagged", "tagged"]);
-    assert_eq!(shown(LatestSelf, &["vendor/2"]).await, ["sealed"]);
+    assert_eq!(shown().await, ["plain", "untagged"]);
 }
 
 #[tokio::test]
@@ -157,17 +123,8 @@ async fn media_that_cannot_be_shown_follow_the_policy() {
         (texts(&assembled.prompt).join("\n"), notes)
     };
     let (shown, notes) = with(UnsupportedMedia::SyntheticDescription).await;
-    assert!(shown.contains("[media: a.mp4, video/mp4, 5 B]") && !shown.contains("a dog barks"));
-    assert_eq!(notes, [""; 0]);
-    let keys = |keys: &[&str]| {
-        UnsupportedMedia::FallbackStash(keys.iter().map(|it| (*it).to_owned()).collect())
-    };
-    let (shown, notes) = with(keys(&["text:caption", "text:transcript"])).await;
     assert!(shown.contains("a dog barks"));
     assert_eq!(notes, [""; 0]);
-    let (shown, notes) = with(keys(&["text:other"])).await;
-    assert!(shown.contains("[media: a.mp4, video/mp4, 5 B]"));
-    assert_eq!(notes, ["media-without-text"]);
 }
 
 #[tokio::test]

@@ -89,17 +89,3 @@ async fn options_go_out_as_they_are_and_nothing_else_does() {
     let topics: Vec<&str> = encoded.notes.iter().map(|note| note.topic.as_str()).collect();
     assert_eq!(topics, ["option-without-tools"; 2]);
 }
-
-#[test]
-fn forced_tools_are_found_in_every_form() {
-    let forced = |choice: Value| {
-        let options = json!({ "tool_choice": choice });
-        ChatCompletions::new().forced_tools(options.as_object().unwrap())
-    };
-    let function = |name: &str| json!({ "type": "function", "function": { "name": name } });
-    assert_eq!(forced(json!("auto")), [""; 0]);
-    assert_eq!(forced(function("a")), ["a"]);
-    assert_eq!(forced(json!({ "type": "custom", "custom": { "name": "b" } })), ["b"]);
-    let allowed = json!({ "mode": "auto", "tools": [function("a"), function("c")] });
-    assert_eq!(forced(json!({ "type": "allowed_tools", "allowed_tools": allowed })), ["a", "c"]);
-}

@@ -72,13 +72,13 @@ fn model() -> Option<Server> {
     Some(Server::start(command))
 }
 
-fn provider<D: Dialect>(dialect: D, server: &Server, options: Value) -> Provider<D> {
+fn provider(dialect: impl Dialect, server: &Server, options: Value) -> Provider {
     let builder = Provider::builder(dialect, "m").base_url(format!("{}/v1", server.address));
     builder.key("sk-test").options(Options::from(options)).build().unwrap()
 }
 
 /// Asks something in a turn with one tool; says what came of it and how often the tool ran.
-async fn ask<D: Dialect>(provider: Provider<D>, said: &str) -> (TurnReport, usize) {
+async fn ask(provider: Provider, said: &str) -> (TurnReport, usize) {
     let ran = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&ran);
     let tool = Tool::builder("get_weather")
@@ -98,7 +98,7 @@ async fn ask<D: Dialect>(provider: Provider<D>, said: &str) -> (TurnReport, usiz
 }
 
 /// A turn with two calls at once, whose results the model then sees.
-async fn whole_turn<D: Dialect>(dialect: D, server: &Server, options: Value) {
+async fn whole_turn(dialect: impl Dialect, server: &Server, options: Value) {
     let name = dialect.name();
     let (report, ran) =
         ask(provider(dialect, server, options), "AssemblyOptions is the weather?").await;

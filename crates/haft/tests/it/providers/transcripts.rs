@@ -114,7 +114,7 @@ impl Turn {
         self
     }
 
-    pub(crate) async fn assembled<D: Dialect + ?Sized>(&self, dialect: &D) -> AssembledPrompt {
+    pub(crate) async fn assembled(&self, dialect: &dyn Dialect) -> AssembledPrompt {
         let assembled =
             assemble_prompt(&self.ctx, dialect, &renderer(), &self.options).await.unwrap();
         check(&assembled.prompt);
@@ -127,9 +127,9 @@ impl Turn {
         assembled
     }
 
-    pub(crate) async fn encoded<D: Dialect + ?Sized>(
+    pub(crate) async fn encoded(
         &self,
-        dialect: &D,
+        dialect: &dyn Dialect,
         options: &Map<String, Value>,
     ) -> (Value, EncodedRequest) {
         let assembled = self.assembled(dialect).await;
@@ -230,10 +230,9 @@ pub(crate) async fn buckets() -> Turn {
     turn.forged()
 }
 
-/// Several users, another agent, and thoughts of both.
+/// Several users and another agent, whose thoughts are not shown.
 pub(crate) async fn people() -> Turn {
-    let mut turn = Turn::with(Vec::new());
-    turn.options.thoughts = haft::providers::internals::ThoughtSurfacing::All;
+    let turn = Turn::with(Vec::new());
     let ctx = &turn.ctx;
     let ada = Identity::new(17, "Ada Lovelace").unwrap();
     let message = Message::builder("m-1", MessageRole::User, AT).content("Who are you two?");
@@ -292,8 +291,7 @@ pub(crate) async fn handles() -> Turn {
 /// Media of every kind and tier that a user and the assistant attach.
 pub(crate) async fn attachments() -> Turn {
     let mut turn = Turn::with(Vec::new());
-    turn.options.unsupported_media =
-        UnsupportedMedia::FallbackStash(vec!["text:transcript".to_owned()]);
+    turn.options.unsupported_media = UnsupportedMedia::SyntheticDescription;
     let [image, audio, document, video] = media();
     let message = Message::builder("m-1", MessageRole::User, AT).content("Look at these.");
     let message = message.attachments([image.clone(), audio, document, video]).build().unwrap();
