@@ -29,6 +29,8 @@ mod store;
 mod store_address;
 mod store_problems;
 mod supervisor;
+#[cfg(feature = "cluster")]
+mod telemetry;
 mod terminal;
 mod text_file;
 mod text_width;
@@ -39,6 +41,7 @@ use std::process::ExitCode;
 use tokio::task::JoinSet;
 
 use crate::args::{Cli, Command};
+use crate::logging::Logging;
 use crate::stop_signals::StopSignals;
 use crate::terminal::{Terminal, TerminalMode, Verbosity};
 
@@ -52,9 +55,10 @@ fn main() -> ExitCode {
     };
     let verbosity = Verbosity::of(cli.verbose, cli.quiet);
     let terminal = Terminal::detect(cli.color, verbosity);
-    if let Err(error) = logging::install() {
-        return error_printer::print_error(&terminal, &error);
-    }
+    let logging = match Logging::install() {
+        Ok(logging) => logging,
+        Err(error) => return error_printer::print_error(&terminal, &error),
+    };
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return error_printer::print_error(&terminal, &error.into()),
@@ -64,6 +68,7 @@ fn main() -> ExitCode {
     let code = standard_output::finish_command(result, &terminal);
     mode.restore();
     runtime.block_on(store::close_stores());
+    logging.finish();
     // Tasks that still run, such as an abandoned tool call, must not delay the exit.
     runtime.shutdown_background();
     code

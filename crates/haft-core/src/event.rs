@@ -9,7 +9,6 @@
 mod bound;
 mod kind;
 mod report;
-mod scope;
 mod wire;
 
 #[cfg(test)]
@@ -26,7 +25,6 @@ pub use self::report::{
     DispatchStatus, ErrorReport, GateResult, GenerationStats, LogLevel, ResultKind, ResultSummary,
     StreamDelta, StreamState, ToolCallReport,
 };
-pub use self::scope::{ScopeGuard, ScopedFuture, WorkScope, WorkScopes};
 use crate::clock::Timestamp;
 
 /// One thing that happened, with everything needed to tell whose it is and when.
@@ -80,14 +78,6 @@ pub trait Observer: Send + Sync {
     /// even made, and no sequence number is spent on it.
     fn is_idle(&self) -> bool {
         false
-    }
-
-    /// The scope of the work that begins with this event: the turn for `turnStart`, the step of the executor for
-    /// `iterationStart`, the handler for `toolExecutionStart`. It is asked for after [`observe`](Self::observe), and the
-    /// work runs inside of it, on every task that it is moved to. This is how handlers run in the span of their call.
-    fn scope(&self, event: &Event) -> Option<Arc<dyn WorkScope>> {
-        let _ = event;
-        None
     }
 }
 

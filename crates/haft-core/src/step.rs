@@ -28,7 +28,7 @@ use serde_json::Value;
 
 use crate::BoxFuture;
 use crate::error::{Coded, ErrorCode, codes};
-use crate::event::{ErrorReport, StreamState};
+use crate::event::{ErrorReport, EventKind, GenerationStats, StreamState};
 use crate::pipeline::BoxError;
 use crate::record::{InvalidRecord, Message, Text, Thought};
 use crate::schema::args::RawArgs;
@@ -124,6 +124,8 @@ struct StepOutputs {
     ids: AtomicU32,
     /// `None` until the executor reports text while it is written. Boxed, because most steps report nothing.
     streams: Mutex<Option<Box<StreamTracker>>>,
+    /// What the last generation was, if the executor has said so.
+    generation: Mutex<Option<Box<GenerationStats>>>,
 }
 
 impl StepContext {
@@ -205,6 +207,31 @@ impl StepContext {
     /// The text is empty.
     pub fn thought(&self, text: impl Into<Text>) -> Result<Thought, InvalidRecord> {
         Thought::builder(self.next_id("thought"), self.ctx.clock().now()).content(text).build()
+    }
+
+    /// Says what a generation was, to observers and to the span of the step. Of several, the span has the last one.
+    ///
+    /// ```
+    /// use haft_core::DispatchContext;
+    /// use haft_core::event::GenerationStats;
+    /// use haft_core::step::StepContext;
+    /// use haft_core::usage::Usage;
+    ///
+    /// let ctx = StepContext::new(DispatchContext::builder("turn-1").build());
+    /// ctx.report_generation(GenerationStats::new(Usage::new(100, 20)).model("small-1"));
+    /// assert_eq!(ctx.generation().map(|it| it.usage.total), Some(120));
+    /// ```
+    pub fn report_generation(&self, stats: GenerationStats) {
+        self.ctx.emit_with(|| EventKind::GenerationStats(stats.clone()));
+        *self.said.generation.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some(Box::new(stats));
+    }
+
+    /// What the last generation of the step was, if the executor has said so.
+    #[must_use]
+    pub fn generation(&self) -> Option<GenerationStats> {
+        let generation = self.said.generation.lock().unwrap_or_else(PoisonError::into_inner);
+        generation.as_deref().cloned()
     }
 
     /// Shows observers a piece of a message while the model writes it. The id is that of the message in the step; if

@@ -34,6 +34,9 @@ pub struct Usage {
     /// Those of the prompt that were read from a cache.
     #[serde(rename = "cachedTokens", skip_serializing_if = "is_zero")]
     pub cached: u64,
+    /// Those of the prompt that were written to a cache.
+    #[serde(rename = "cacheCreationTokens", skip_serializing_if = "is_zero")]
+    pub cache_creation: u64,
 }
 
 impl Usage {
@@ -41,7 +44,7 @@ impl Usage {
     #[must_use]
     pub const fn new(prompt: u64, completion: u64) -> Self {
         let total = prompt.saturating_add(completion);
-        Self { prompt, completion, total, reasoning: 0, cached: 0 }
+        Self { prompt, completion, total, reasoning: 0, cached: 0, cache_creation: 0 }
     }
 
     /// The total as the provider says it, where that is not the sum.
@@ -65,6 +68,13 @@ impl Usage {
         self
     }
 
+    /// How many of the tokens that were read were written to a cache, for later requests.
+    #[must_use]
+    pub const fn with_cache_creation(mut self, written: u64) -> Self {
+        self.cache_creation = written;
+        self
+    }
+
     /// Whether nothing was spent, or nothing was reported.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -82,6 +92,7 @@ impl Add for Usage {
             total: self.total.saturating_add(other.total),
             reasoning: self.reasoning.saturating_add(other.reasoning),
             cached: self.cached.saturating_add(other.cached),
+            cache_creation: self.cache_creation.saturating_add(other.cache_creation),
         }
     }
 }

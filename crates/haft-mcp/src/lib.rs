@@ -31,6 +31,8 @@ pub mod client;
 pub mod proxy;
 #[cfg(feature = "server")]
 mod query_tools;
+#[cfg(any(feature = "client", feature = "server"))]
+mod request_span;
 #[cfg(feature = "server")]
 pub mod server;
 #[cfg(feature = "client")]

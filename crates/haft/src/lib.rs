@@ -97,7 +97,7 @@
 //! | `postgres` | no | `stores::PostgresStore`: turns in a database server that processes on many machines share |
 //! | `object-store` | no | `stores::ObjectSpoolStore`: large results in S3 and compatible services |
 //! | `azure`, `gcp` | no | `object-store`, also for addresses of Azure Blob Storage and Google Cloud Storage |
-//! | `otlp` | no | `telemetry`: turns as OpenTelemetry spans, sent to a collector |
+//! | `opentelemetry` | no | `traceparent` for models, MCP servers and workers, so that traces continue there |
 //! | `tokens` | no | `tokens::ExactCounter` and `tokens::StreamCounter`: exact token counts |
 //! | `http` | no | `providers::transport::HttpTransport`: models behind HTTP; `readers::HttpReader`: media from the network |
 //! | `tokio-util` | no | `CancellationToken` to cancel turns, and for handlers |

@@ -31,6 +31,7 @@ mod report;
 mod runner;
 mod seed;
 mod shared_turn;
+mod spans;
 mod stopped;
 mod stored_turns;
 mod task;

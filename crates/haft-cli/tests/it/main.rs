@@ -73,6 +73,9 @@ mod stores;
 mod support;
 #[cfg(test)]
 mod sweeps;
+#[cfg(feature = "cluster")]
+#[cfg(test)]
+mod telemetry;
 #[cfg(test)]
 mod terminal;
 #[cfg(test)]

@@ -256,6 +256,9 @@ pub struct GenerationStats {
     /// The provider that answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<BoundedText>,
+    /// The provider's id of the response.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response_id: Option<BoundedText>,
     /// What else the provider reported.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raw: Option<BoundedValue>,
@@ -279,6 +282,13 @@ impl GenerationStats {
     #[must_use]
     pub fn provider(mut self, name: impl Into<BoundedText>) -> Self {
         self.provider = Some(name.into());
+        self
+    }
+
+    /// The provider's id of the response.
+    #[must_use]
+    pub fn response_id(mut self, id: impl Into<BoundedText>) -> Self {
+        self.response_id = Some(id.into());
         self
     }
 

@@ -31,7 +31,7 @@ pub use turn::{GateContext, Gates, RecordError, RecordWriter, ToolSource, TurnCo
 use crate::call::{CallId, IdempotencyKey, RecordId};
 use crate::cancel::Cancellation;
 use crate::clock::Clock;
-use crate::event::{DispatchStatus, ErrorReport, EventKind, LogLevel, WorkScopes};
+use crate::event::{DispatchStatus, ErrorReport, EventKind, LogLevel};
 use crate::gate::{GateError, GateRequest};
 use crate::media::Media;
 use crate::pipeline::{Next, PipelineContext};
@@ -251,11 +251,6 @@ impl DispatchContext {
     /// Emits an event that is made only if there is an observer.
     pub fn emit_with(&self, kind: impl FnOnce() -> EventKind) {
         self.turn.emit_in(&self.dispatch.id, self.dispatch.iteration, kind);
-    }
-
-    /// Emits the event that begins work, and returns the scopes that the work runs in.
-    pub fn emit_start(&self, kind: impl FnOnce() -> EventKind) -> WorkScopes {
-        self.turn.emit_start_in(&self.dispatch.id, self.dispatch.iteration, kind)
     }
 
     /// Acknowledges the dispatch. Only executors and middleware can: see [`StepContext::ack`] and [`Next::ack`].

@@ -1,14 +1,13 @@
 //! The only caller of handlers.
 
 use std::future::Future;
-use std::pin::pin;
 use std::time::Duration;
 
 use super::{Tool, ToolError, ToolOutput};
 use crate::call::{CallId, RecordId};
 use crate::clock::Timestamp;
 use crate::error::Coded;
-use crate::event::{EventKind, LogLevel, WorkScopes, listed_changes, listed_problems};
+use crate::event::{EventKind, LogLevel, listed_changes, listed_problems};
 use crate::failure::PanicError;
 use crate::json::Document;
 use crate::schema::args::{Args, RawArgs};
@@ -184,7 +183,7 @@ impl AcceptedCall {
         let ToolExecutor { tool, ctx, .. } = &self.executor;
         let call_id = self.call_id;
         let began = ctx.clock().read();
-        let scopes = ctx.emit_start(|| {
+        ctx.emit_with(|| {
             let (changes, changes_left_out) = listed_changes(&self.accepted.changes);
             EventKind::ToolExecutionStart {
                 tool_name: tool.name().clone(),
@@ -195,7 +194,7 @@ impl AcceptedCall {
                 started_at: began.wall,
             }
         });
-        let outcome = self.run_handler(scopes).await;
+        let outcome = self.run_handler().await;
         let duration = ctx.clock().monotonic().saturating_sub(began.monotonic);
         ctx.emit_with(|| {
             let error = outcome.as_ref().err();
@@ -223,15 +222,14 @@ impl AcceptedCall {
         }
     }
 
-    async fn run_handler(&self, scopes: WorkScopes) -> Result<ToolOutput, ToolError> {
+    async fn run_handler(&self) -> Result<ToolOutput, ToolError> {
         let tool = &self.executor.tool;
         let name = || tool.name().to_string();
         if let Some(reason) = self.executor.ctx.cancellation().reason() {
             return Err(ToolError::Cancelled { tool: name(), reason });
         }
-        // The handler is called inside of the guard and of the scopes: one that is not async does its work then.
-        let handling = pin!(async { tool.0.handler.run(self).await });
-        match PanicError::catch(scopes.wrap(handling)).await {
+        // The handler is called inside of the guard: one that is not async does its work then.
+        match PanicError::catch(async { tool.0.handler.run(self).await }).await {
             Ok(Ok(output)) => Ok(output),
             Ok(Err(failure)) => Err(ToolError::Downstream { tool: name(), failure }),
             Err(panic) => Err(ToolError::Panicked { tool: name(), panic }),

@@ -7,10 +7,11 @@ use haft_core::{Args, DispatchContext};
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CallToolResult, CancelledNotificationParam,
     ClientRequest, ErrorCode, InputRequest, InputRequiredResult, InputResponses, RequestId,
-    ServerResult,
+    RequestMetaObject, ServerResult,
 };
 use rmcp::service::{Peer, PeerRequestOptions, RoleClient, ServiceError};
 use tokio::time::{Instant, sleep_until};
+use tracing::Instrument as _;
 
 use super::arguments;
 use super::connection::{Connection, LiveConnection, challenge_of, error_text};
@@ -18,6 +19,7 @@ use super::elicitation::{Asker, answer_elicitation, input_response};
 use super::error::McpClientError;
 use super::handler::{RunningCall, RunningCalls};
 use super::results::ResultReader;
+use crate::request_span::{client_span, record_failure};
 use crate::transport::SpooledParts;
 
 /// What is needed to call a tool of a server.
@@ -117,8 +119,34 @@ impl Connection {
         params: CallToolRequestParams,
         ctx: &DispatchContext,
     ) -> Result<(ServerResult, Arc<RunningCall>), CallFailure> {
+        let span = client_span("tools/call", Some(&params.name), &self.server);
+        let result = self.exchange_call(live, params, ctx).instrument(span.clone()).await;
+        match &result {
+            // The conventions say that a result which is an error has this type.
+            Ok((ServerResult::CallToolResult(it), _)) if it.is_error == Some(true) => {
+                record_failure(&span, "tool_error");
+            }
+            Ok(_) => {}
+            Err(_) => record_failure(&span, "_OTHER"),
+        }
+        result
+    }
+
+    /// Sends a call in its span, and waits for what the server responds.
+    async fn exchange_call(
+        &self,
+        live: &Arc<LiveConnection>,
+        params: CallToolRequestParams,
+        ctx: &DispatchContext,
+    ) -> Result<(ServerResult, Arc<RunningCall>), CallFailure> {
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-        let sent = live.peer.send_request_with_option(request, PeerRequestOptions::default()).await;
+        let mut options = PeerRequestOptions::default();
+        if let Some(traceparent) = ctx.turn().traceparent() {
+            let mut meta = RequestMetaObject::default();
+            meta.set_traceparent(traceparent);
+            options.meta = Some(meta);
+        }
+        let sent = live.peer.send_request_with_option(request, options).await;
         let handle = sent.map_err(CallFailure::Lost)?;
         let call = live.calls.insert(handle.id.clone(), handle.progress_token.clone(), ctx.clone());
         let mut guard = CallGuard {

@@ -13,11 +13,13 @@ use rmcp::service::{
 };
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep_until, timeout};
+use tracing::Instrument as _;
 
 use super::error::McpClientError;
 use super::handler::{ConnectionHandler, RunningCalls};
 use super::options::{McpOptions, ProtocolChoice};
 use super::server::{EndpointKind, McpEndpoint};
+use crate::request_span::{client_span, record_failure};
 use crate::transport::{SpooledParts, StreamTransport};
 
 /// A server, and the connection to it while there is one.
@@ -236,8 +238,12 @@ impl Connection {
         let mut cursor = None;
         for _ in 0..=self.options.max_tools {
             let params = PaginatedRequestParams::default().with_cursor(cursor);
-            let page = live.peer.list_tools(Some(params)).await;
-            let page = page.map_err(|error| self.service_error(&error))?;
+            let span = client_span("tools/list", None, &self.server);
+            let page = live.peer.list_tools(Some(params)).instrument(span.clone()).await;
+            let page = page.map_err(|error| {
+                record_failure(&span, "_OTHER");
+                self.service_error(&error)
+            })?;
             tools.extend(page.tools);
             cursor = page.next_cursor;
             if tools.len() > self.options.max_tools || cursor.is_none() {

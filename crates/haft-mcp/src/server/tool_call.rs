@@ -18,6 +18,7 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::value::RawValue;
+use tracing::Instrument as _;
 
 use super::artifacts::StoredResults;
 use super::events::CallObserver;
@@ -26,6 +27,7 @@ use super::gates::input_request;
 use super::pending::{PendingCall, QuestionChannel};
 use super::{McpServer, ServerShared};
 use crate::query_tools::{LIST_TOOL, handle_of};
+use crate::request_span::{record_failure, server_span};
 
 /// How many rounds of questions a call may have.
 const MAX_ROUNDS: u32 = 100;
@@ -71,7 +73,17 @@ impl McpServer {
         let shared = Arc::clone(&self.shared);
         let level = self.log_level.load(std::sync::atomic::Ordering::Relaxed);
         let observer = CallObserver::new(&context, level);
-        Box::pin(shared.run_call(call, pending, observer, context)).await
+        let span = server_span("tools/call", Some(&params.name), context.meta.get_traceparent());
+        let work = Box::pin(shared.run_call(call, pending, observer, context));
+        let answer = work.instrument(span.clone()).await;
+        match &answer {
+            Ok(CallToolResponse::Complete(it)) if it.is_error == Some(true) => {
+                record_failure(&span, "tool_error");
+            }
+            Ok(_) => {}
+            Err(_) => record_failure(&span, "_OTHER"),
+        }
+        answer
     }
 
     /// Answers a query about a stored result. Clients that may not list results can ask about those they can name.

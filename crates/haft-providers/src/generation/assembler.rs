@@ -222,6 +222,7 @@ fn merge_usage(known: Usage, said: Usage) -> Usage {
     Usage::new(prompt, completion)
         .with_total(total)
         .with_cached(later(known.cached, said.cached))
+        .with_cache_creation(later(known.cache_creation, said.cache_creation))
         .with_reasoning(later(known.reasoning, said.reasoning))
 }
 

@@ -3,6 +3,7 @@
 use haft_core::error::Coded as _;
 use haft_core::event::LogLevel;
 use haft_core::step::StepContext;
+use http::header::{HeaderMap, HeaderValue};
 use serde_json::json;
 
 use super::excerpt::RequestOrigin;
@@ -39,7 +40,8 @@ impl ProviderState {
             let reader = ResponseReader::new(ctx, control, &*self.dialect, request);
             let reader = if is_observed { reader } else { reader.unobserved() };
             let sent = self.build_request(control, &encoded);
-            let sent = sent.map_err(|source| self.malformed_request(source))?;
+            let mut sent = sent.map_err(|source| self.malformed_request(source))?;
+            add_trace(ctx, sent.headers_mut());
             let origin = RequestOrigin::of(&sent);
             let response = client.send_attempts(sent, &mut progress, cancellation, &observe).await;
             let response = response.map_err(|error| self.send_error(error))?;
@@ -55,6 +57,14 @@ impl ProviderState {
             }
             ctx.supersede_reports();
         }
+    }
+}
+
+/// Sends the span of the step along, so that a gateway continues its trace. A header of the options takes precedence.
+fn add_trace(ctx: &StepContext, headers: &mut HeaderMap) {
+    let traceparent = ctx.dispatch().turn().traceparent();
+    if let Some(traceparent) = traceparent.and_then(|it| HeaderValue::try_from(it).ok()) {
+        headers.entry("traceparent").or_insert(traceparent);
     }
 }
 

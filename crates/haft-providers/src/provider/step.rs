@@ -90,14 +90,11 @@ fn emit_generation_events(
     generation: &Generation,
     outcome: GenerationOutcome,
 ) {
-    ctx.dispatch().emit_with(|| {
-        let model = generation.model.as_deref().unwrap_or(&control.model);
-        let stats = GenerationStats::new(generation.usage).provider(dialect).model(model);
-        EventKind::GenerationStats(match generation.finish_reason.as_deref() {
-            Some(reason) => stats.finish_reason(reason),
-            None => stats,
-        })
-    });
+    let model = generation.model.as_deref().unwrap_or(&control.model);
+    let mut stats = GenerationStats::new(generation.usage).provider(dialect).model(model);
+    stats.finish_reason = generation.finish_reason.as_deref().map(Into::into);
+    stats.response_id = generation.id.as_deref().map(Into::into);
+    ctx.report_generation(stats);
     if !matches!(outcome, GenerationOutcome::Completed | GenerationOutcome::ToolCalls) {
         let calls = generation.calls.len();
         ctx.dispatch().emit_with(|| EventKind::Warning {

@@ -19,6 +19,7 @@ use haft_core::tool::{
 use tokio::sync::Semaphore;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, timeout_at};
+use tracing::Instrument as _;
 
 use self::concurrency::{CallQueue, ConcurrencyClass};
 use super::deadline::{Stopwatch, WaitError, with_deadline};
@@ -26,7 +27,9 @@ use super::gates::{Approval, RunningCall};
 use super::recorder::MaybeStoreFailure as _;
 use super::runner::RunnerShared;
 use super::shared_turn::SharedTurn;
+use super::spans::{call_span, record_call_end};
 use super::task::{Task, in_current_trace};
+use crate::events::TracedContent;
 
 /// How often a call is asked for again because the grant behind its approval was revoked or changed. Each attempt needs
 /// a grant that was valid when the attempt began, so more of them are no accident.
@@ -188,22 +191,28 @@ impl CallRunner {
         drop(waiting);
 
         let (calls, requested, blocks) = (self.clone(), ToolCall::clone(&call), tool.blocks());
+        let shows_content = self.runner.traced_content == TracedContent::Shown;
+        let span = call_span(&ctx, &call, shows_content.then(|| accepted.args()));
+        let in_span = span.clone();
         let work = async move {
+            let run = accepted.run().instrument(in_span);
             let done = if blocks {
                 // Only the handler has the thread: what follows may need another one.
-                Task::spawn_blocking(accepted.run()).await?
+                Task::spawn_blocking(run).await?
             } else {
-                accepted.run().await
+                run.await
             };
             Ok(calls.complete_call(requested, done).await)
         };
         let ended = self.run_timed(work, &tool, watch).await;
-        Ok(ended.unwrap_or_else(|error| {
+        let ended = ended.unwrap_or_else(|error| {
             if matches!(error, WaitError::Deadline) {
                 ctx.cancellation().cancel(CancelReason::Deadline);
             }
             self.end_without_result(&call, &tool, error, tool.effect())
-        }))
+        });
+        record_call_end(&span, &ended, shows_content);
+        Ok(ended)
     }
 
     /// Validates the arguments: those that the handler will get, or the record of the call that ended without them.
@@ -218,7 +227,12 @@ impl CallRunner {
         let work = async move { Ok(executor.accept(raw).await) };
         match self.run_timed(work, tool, watch).await {
             Ok(Ok(accepted)) => Ok(accepted),
-            Ok(Err(refused)) => Err(self.complete_call(call.clone(), *refused).await),
+            Ok(Err(refused)) => {
+                let refused = self.complete_call(call.clone(), *refused).await;
+                let shows_content = self.runner.traced_content == TracedContent::Shown;
+                record_call_end(&call_span(&self.ctx, call, None), &refused, shows_content);
+                Err(refused)
+            }
             // Validators have no effects.
             Err(error) => Err(self.end_without_result(call, tool, error, ToolEffect::ReadOnly)),
         }

@@ -17,10 +17,10 @@ use haft_core::call::OccurrenceCounter;
 use haft_core::cancel::Cancellation;
 use haft_core::clock::Timestamp;
 use haft_core::context::{DispatchContext, DispatchContextBuilder};
-use haft_core::event::WorkScopes;
 use haft_core::store::{Lease, MemoryScope, TurnId};
 use haft_core::tool::PanicError;
 use haft_core::usage::Usage;
+use tracing::Span;
 
 pub(super) use self::create::{PreparedTurn, create_turn, enqueue_turn, prepare_turn};
 pub(super) use self::resume::{
@@ -34,6 +34,7 @@ use super::recorder::LeasedRecorder;
 use super::runner::RunnerShared;
 use super::seed::TurnSeed;
 use super::shared_turn::{ReleaseGuard, SharedTurn};
+use super::spans::turn_span;
 
 /// A turn that runs in this process.
 struct TurnDriver {
@@ -54,8 +55,8 @@ struct TurnDriver {
     requests: Option<Box<RequestHistory>>,
     /// How long the turn took, once it has ended.
     duration: Duration,
-    /// The scopes of observers, entered while the turn runs.
-    scopes: WorkScopes,
+    /// The span of this attempt to run the turn.
+    span: Span,
     /// Gives the lease back when the turn is dropped before its end.
     _release: ReleaseGuard,
 }
@@ -73,8 +74,6 @@ struct IterationScope {
     start: StartTime,
     /// What the turn had spent when the iteration began.
     usage: Usage,
-    /// The scopes of observers, entered while the step of the iteration runs.
-    scopes: WorkScopes,
     /// Whether output middleware has looked at the results of its calls, if there is any.
     is_checked: AtomicBool,
     /// Whether it has begun and not ended.
@@ -107,6 +106,7 @@ impl TurnDriver {
         seed: TurnSeed,
         cancellation: Cancellation,
     ) -> Box<Self> {
+        let span = turn_span(&seed);
         let spooler = runner.spooler.clone().for_epoch(lease.epoch);
         let lease = runner.leases.acquire(lease, cancellation.clone());
         let tools = runner.tools.clone();
@@ -138,7 +138,6 @@ impl TurnDriver {
                 ctx: ctx.clone(),
                 start: not_started,
                 usage: Usage::default(),
-                scopes: WorkScopes::default(),
                 is_checked: AtomicBool::new(runner.dispatch_output.is_empty()),
                 is_open: false,
             },
@@ -150,7 +149,7 @@ impl TurnDriver {
             dispatch: not_started,
             requests,
             duration: Duration::ZERO,
-            scopes: WorkScopes::default(),
+            span,
         })
     }
 

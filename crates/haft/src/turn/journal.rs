@@ -45,6 +45,9 @@ pub(super) enum JournalEntry {
         /// What the memories of the turn belong to.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         memory_scope: Option<MemoryScope>,
+        /// The span in which it was created, as W3C Trace Context writes it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        traceparent: Option<String>,
     },
     /// Another process resumed it, which may be a newer program than the one that created it.
     Resumed {

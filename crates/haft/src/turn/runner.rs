@@ -34,6 +34,7 @@ use super::limits::{Deadlines, Limits};
 use super::rendering::RenderedRequest;
 use super::timed::TimedStore;
 use super::{TurnError, TurnInput, TurnReport, TypedReport, driver, rendering};
+use crate::events::TracedContent;
 
 pub use self::builder::{InvalidRunner, TurnRunnerBuilder};
 
@@ -86,6 +87,7 @@ pub(super) struct RunnerShared {
     pub(super) grants: Option<Arc<dyn GrantStore>>,
     pub(super) agent: Option<Arc<str>>,
     pub(super) observers: Arc<[Arc<dyn Observer>]>,
+    pub(super) traced_content: TracedContent,
     pub(super) name: Arc<str>,
     pub(super) leases: Arc<LeaseRenewer>,
     /// The fingerprint of the secret, which all processes that share the store must have.

@@ -12,6 +12,7 @@ use haft_core::tool::ToolChanges;
 use super::envelopes::{NonceOrigin, derive_envelope_key};
 use super::log::{StoredLog, TurnLog};
 use super::runner::RunnerShared;
+use crate::events::current_traceparent;
 
 /// What a turn starts with, whether it runs or is only shown.
 #[derive(Debug)]
@@ -20,6 +21,10 @@ pub(super) struct TurnSeed {
     /// Where it stands.
     pub(super) log: TurnLog,
     pub(super) conversation: Option<String>,
+    /// The agent that it belongs to.
+    pub(super) agent: Option<String>,
+    /// The span in which it was created, as other processes know it.
+    pub(super) traceparent: Option<String>,
     /// From what the names of its envelopes are derived.
     pub(super) nonce: Option<NonceOrigin>,
     /// What its memories belong to.
@@ -53,6 +58,8 @@ impl TurnSeed {
             id,
             log: stored.log,
             conversation: turn.summary.conversation.clone(),
+            agent: turn.summary.agent.clone(),
+            traceparent: stored.traceparent,
             nonce: stored.nonce,
             memory_scope: stored.memory_scope,
             system_prompt: Text::from(stored.system_prompt),
@@ -75,7 +82,8 @@ impl RunnerShared {
             .dispatch([id.as_str(), "/dispatch"].concat())
             .clock(Arc::clone(&self.clock))
             .system_prompt(seed.system_prompt.clone())
-            .stash(seed.stash.clone());
+            .stash(seed.stash.clone())
+            .traceparent(current_traceparent);
         let builder = match conversation {
             Some(conversation) => builder.conversation(conversation),
             None => builder,

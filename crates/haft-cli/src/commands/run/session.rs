@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use haft::events::{Event, EventKind, GateResult};
-use haft::events::{EventFilter, EventHub, TracingObserver};
+use haft::events::{EventFilter, EventHub};
 use haft::middleware::hydrate_conversation;
 use haft::stores::{GateId, OpenStores, StoreUrl, TurnId};
 use haft::turn::Cancellation;
@@ -124,10 +124,6 @@ impl TurnSession {
         let hub = EventHub::new();
         let limits = agent.limits_with(&builder.executor_description())?;
         let builder = builder.stores(&stores).observer(hub.clone()).limits(limits);
-        let builder = match crate::logging::is_enabled() {
-            true => builder.observer(TracingObserver::new().agent(agent.name())),
-            false => builder,
-        };
         let builder = builder.turn_input("history", hydrate_conversation());
         let builder = builder.agent(agent.identity()?);
         let builder = options.gates.apply(builder);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use haft::BoxFuture;
-use haft::events::{Event, EventHub, TracingObserver};
+use haft::events::{Event, EventHub};
 use haft::executors::{DispatchExecutor as _, ExecutorDescription};
 use haft::middleware::hydrate_conversation;
 use haft::stores::{OpenStores, StoredTurn, TurnSummary};
@@ -165,10 +165,6 @@ impl AgentRunners {
         let builder = match &self.settings.hubs {
             Some(hubs) => builder.observer(hubs.of(tenant)),
             None => builder,
-        };
-        let builder = match crate::logging::is_enabled() {
-            true => builder.observer(TracingObserver::new().agent(agent.name())),
-            false => builder,
         };
         Ok(builder.build()?)
     }

@@ -42,6 +42,7 @@ pub struct DispatchContextBuilder {
     tool_source: Option<Arc<dyn ToolSource>>,
     history: Option<Arc<dyn HistoryReader>>,
     memory_scope: Option<MemoryScope>,
+    traceparent: Option<fn() -> Option<String>>,
     dispatch: Option<Arc<str>>,
     iteration: u32,
 }
@@ -67,6 +68,7 @@ impl DispatchContextBuilder {
             tool_source: None,
             history: None,
             memory_scope: None,
+            traceparent: None,
             dispatch: None,
             iteration: 0,
         }
@@ -144,6 +146,12 @@ impl DispatchContextBuilder {
         self
     }
 
+    /// What reads the `traceparent` of the span that is current; by default there is none.
+    pub fn traceparent(mut self, current: fn() -> Option<String>) -> Self {
+        self.traceparent = Some(current);
+        self
+    }
+
     /// The artifacts of the turn.
     pub fn artifacts(mut self, artifacts: Arc<ArtifactSet>) -> Self {
         self.artifacts = Some(artifacts);
@@ -218,6 +226,7 @@ impl DispatchContextBuilder {
             tool_source: self.tool_source,
             history: self.history,
             memory_scope: self.memory_scope,
+            traceparent: self.traceparent,
         };
         let dispatch = Dispatch {
             id: self.dispatch.unwrap_or_else(|| Arc::clone(&turn.id)),

@@ -15,7 +15,7 @@ use crate::call::RecordId;
 use crate::cancel::Cancellation;
 use crate::clock::{Clock, Timestamp};
 use crate::error::{Coded, ErrorCode};
-use crate::event::{Event, EventKind, LogLevel, Observer, WorkScopes};
+use crate::event::{Event, EventKind, LogLevel, Observer};
 use crate::gate::{GateError, GateRequest};
 use crate::pipeline::{BoxError, PipelineContext};
 use crate::record::{NotStorable, Record, Text};
@@ -56,6 +56,7 @@ pub(super) struct Turn {
     pub(super) tool_source: Option<Arc<dyn ToolSource>>,
     pub(super) history: Option<Arc<dyn HistoryReader>>,
     pub(super) memory_scope: Option<MemoryScope>,
+    pub(super) traceparent: Option<fn() -> Option<String>>,
 }
 
 impl Turn {
@@ -216,6 +217,13 @@ impl TurnContext {
         self.turn.memory_scope.as_ref()
     }
 
+    /// The `traceparent` of the span that is current, as W3C Trace Context defines it: a service to which it is sent
+    /// continues the trace. `None` without OpenTelemetry.
+    #[must_use]
+    pub fn traceparent(&self) -> Option<String> {
+        self.turn.traceparent.and_then(|current| current())
+    }
+
     /// Whether this process resumes a turn that an earlier one began.
     #[must_use]
     pub fn is_resumed(&self) -> bool {
@@ -339,28 +347,6 @@ impl TurnContext {
     #[must_use]
     pub fn is_observed(&self) -> bool {
         self.turn.observers().iter().any(|observer| !observer.is_idle())
-    }
-
-    /// Emits the event that begins work, and returns the scopes that the work runs in.
-    pub fn emit_start(&self, kind: impl FnOnce() -> EventKind) -> WorkScopes {
-        self.emit_start_in(&self.turn.id, 0, kind)
-    }
-
-    pub(super) fn emit_start_in(
-        &self,
-        dispatch: &Arc<str>,
-        iteration: u32,
-        kind: impl FnOnce() -> EventKind,
-    ) -> WorkScopes {
-        if !self.is_observed() {
-            return WorkScopes::default();
-        }
-        let mut event = self.new_event(dispatch, iteration, kind());
-        self.deliver(&mut event);
-        let scope = |observer: &Arc<dyn Observer>| {
-            catch_unwind(AssertUnwindSafe(|| observer.scope(&event))).ok().flatten()
-        };
-        self.turn.observers().iter().filter_map(scope).collect()
     }
 
     pub(super) fn emit_in(

@@ -1,5 +1,6 @@
 use std::num::NonZeroU32;
 
+use haft_core::DispatchContext;
 use haft_core::artifact::{ArtifactKind, SpooledArtifact};
 use haft_core::call::ToolResults;
 use haft_core::media::{Media, MediaKind};
@@ -8,8 +9,8 @@ use haft_core::trust::TrustTier;
 use serde_json::json;
 
 use super::scripted_server::{
-    Reply, ScriptedServer, call, connect, connect_with, error_of, find, options, store, text,
-    text_of, tool,
+    Reply, ScriptedServer, call, call_in, connect, connect_with, error_of, find, options, store,
+    text, text_of, tool,
 };
 use crate::client::{ApprovalRule, McpEndpoint, McpOptions, McpTools, PrefixPolicy, ToolRules};
 
@@ -228,4 +229,16 @@ async fn a_server_of_2026_is_used_without_a_handshake() {
     assert_eq!(text_of(call(&tools, "now", "{}").await), "noon");
     assert!(!server.methods().contains(&"initialize".to_owned()));
     assert_eq!(tools.server_description().await.unwrap(), "protocol 2026-07-28");
+}
+
+#[tokio::test]
+async fn the_trace_of_a_call_goes_to_the_server() {
+    const TRACEPARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01";
+    let server = ScriptedServer::new(json!([tool("now")]), |_, message| {
+        text(message["params"]["_meta"]["traceparent"].as_str().unwrap_or("none"))
+    });
+    let tools = connect(&server).await.unwrap();
+    assert_eq!(text_of(call(&tools, "now", "{}").await), "none");
+    let traced = DispatchContext::builder("turn-1").traceparent(|| Some(TRACEPARENT.to_owned()));
+    assert_eq!(text_of(call_in(&tools, "now", "{}", &traced.build()).await), TRACEPARENT);
 }

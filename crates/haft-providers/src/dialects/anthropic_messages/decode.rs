@@ -276,7 +276,8 @@ impl MessagesDecoder {
         }
         let TokenCounts { input, read, written, output } = *counts;
         let prompt = input.saturating_add(read).saturating_add(written);
-        report(GenerationEvent::Usage(Usage::new(prompt, output).with_cached(read)));
+        let usage = Usage::new(prompt, output).with_cached(read).with_cache_creation(written);
+        report(GenerationEvent::Usage(usage));
     }
 }
 

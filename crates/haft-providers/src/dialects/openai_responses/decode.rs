@@ -417,6 +417,9 @@ fn usage(usage: Option<ValueRef<'_>>, report: Report<'_, '_>) {
     let detail = |of, key| usage.get(of).and_then(|it| it.get(key)).and_then(ValueRef::as_u64);
     let told = Usage::new(count("input_tokens"), count("output_tokens"))
         .with_cached(detail("input_tokens_details", "cached_tokens").unwrap_or_default())
+        .with_cache_creation(
+            detail("input_tokens_details", "cache_write_tokens").unwrap_or_default(),
+        )
         .with_reasoning(detail("output_tokens_details", "reasoning_tokens").unwrap_or_default());
     let total = Some(count("total_tokens")).filter(|it| *it > 0);
     report(GenerationEvent::Usage(told.with_total(total.unwrap_or(told.total))));

@@ -17,6 +17,7 @@ use super::super::runner::RunnerShared;
 use super::super::seed::TurnSeed;
 use super::super::{TurnError, TurnInput, TurnReport};
 use super::TurnDriver;
+use crate::events::current_traceparent;
 
 /// Creates a turn and runs it to its end. The token cancels this turn and nothing else.
 pub(in crate::turn) fn create_turn(
@@ -125,10 +126,11 @@ pub(in crate::turn) fn prepare_turn(
     }
     new.first_words = records.first_words();
     new.conversation = conversation.clone();
-    new.agent = parts.agent;
+    new.agent = parts.agent.clone();
     new.tenant = parts.tenant;
     new.priority = parts.priority;
     new.start_after = parts.start_after;
+    let traceparent = current_traceparent();
     let started = Arc::new(JournalEntry::Started {
         version: JournalEntry::required_version(conversation.as_deref(), memory_scope.as_ref()),
         system_prompt: stored_prompt,
@@ -137,6 +139,7 @@ pub(in crate::turn) fn prepare_turn(
         executor: Some(Box::new(executor)),
         nonce: nonce.clone(),
         memory_scope: memory_scope.clone(),
+        traceparent: traceparent.clone(),
     });
     let mut log = TurnLog::new();
     log.advance(&started).map_err(|error| TurnError::invalid("turn", error))?;
@@ -146,6 +149,8 @@ pub(in crate::turn) fn prepare_turn(
         id,
         log,
         conversation,
+        agent: parts.agent,
+        traceparent,
         nonce,
         memory_scope,
         system_prompt: parts.system_prompt,

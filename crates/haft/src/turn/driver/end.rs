@@ -9,6 +9,7 @@ use haft_core::error::codes;
 use haft_core::event::{ErrorReport, EventKind, LogLevel};
 use haft_core::record::{Message, MessageRole, RecordName};
 use haft_core::store::{StoreWrite, TurnStatus};
+use tracing::Instrument as _;
 
 use super::super::TurnReport;
 use super::super::journal::JournalEntry;
@@ -19,9 +20,9 @@ use super::TurnDriver;
 impl TurnDriver {
     /// Ends the turn, or only this attempt to run it if another one may get further. Returns how it ended.
     pub(super) async fn end(&mut self, conclusion: Conclusion) -> Conclusion {
+        let span = self.span.clone();
         // Boxed, so that turns which wait need no room for it.
-        let scopes = self.scopes.clone();
-        let conclusion = scopes.wrap(Box::pin(self.end_in_store(conclusion))).await;
+        let conclusion = Box::pin(self.end_in_store(conclusion)).instrument(span).await;
         self.announce_end(&conclusion);
         conclusion
     }

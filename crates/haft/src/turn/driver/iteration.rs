@@ -5,19 +5,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use haft_core::call::ToolCall;
 use haft_core::context::{Signal, SignalError};
-use haft_core::event::{ErrorReport, EventKind, LogLevel, WorkScopes};
+use haft_core::event::{ErrorReport, EventKind, LogLevel};
 use haft_core::step::StepContext;
 use haft_core::usage::Usage;
+use tracing::Span;
 
 use super::super::journal::JournalEntry;
 use super::super::log::{Position, TurnTotals};
 use super::super::report::{Conclusion, FailurePoint, LogTopic};
+use super::super::spans::record_turn_end;
 use super::{IterationScope, StartTime, TurnDriver};
 
 impl TurnDriver {
     pub(super) fn announce_turn(&mut self) {
         self.started_at = self.runner.clock.now();
-        self.scopes = self.ctx.turn().emit_start(|| EventKind::TurnStart {});
+        self.ctx.turn().emit_with(|| EventKind::TurnStart {});
     }
 
     pub(super) fn announce_dispatch(&mut self) {
@@ -55,9 +57,9 @@ impl TurnDriver {
         }
         let ctx = self.ctx.at_iteration(iteration);
         let start = self.record_start();
-        let scopes = ctx.emit_start(|| EventKind::IterationStart {});
+        ctx.emit_with(|| EventKind::IterationStart {});
         let is_checked = AtomicBool::new(self.runner.dispatch_output.is_empty());
-        self.iteration = IterationScope { ctx, start, usage, scopes, is_checked, is_open: true };
+        self.iteration = IterationScope { ctx, start, usage, is_checked, is_open: true };
         Ok(())
     }
 
@@ -177,8 +179,10 @@ impl TurnDriver {
 
     pub(super) fn announce_end(&mut self, conclusion: &Conclusion) {
         self.duration = self.shared.watch.elapsed();
-        self.scopes = WorkScopes::default();
         let TurnTotals { iterations, usage } = *self.log.totals();
+        record_turn_end(&self.span, usage, conclusion.error.as_deref());
+        // The span ends here, and not with the driver.
+        self.span = Span::none();
         let (started_at, duration) = (self.started_at, self.duration);
         self.ctx.turn().emit_with(|| EventKind::TurnEnd {
             status: conclusion.outcome.status(),

@@ -10,6 +10,7 @@ use haft_core::context::Signal;
 use haft_core::event::ErrorReport;
 use haft_core::pipeline::Stage;
 use haft_core::step::NextAction;
+use tracing::Instrument as _;
 
 use super::super::TurnReport;
 use super::super::gates::GatePolicy;
@@ -30,7 +31,7 @@ impl TurnDriver {
     /// Ends the turn as failed. Nothing of it is run.
     pub(super) async fn refuse(mut self: Box<Self>, error: ErrorReport) -> TurnReport {
         self.announce_turn();
-        let conclusion = self.report_error(Conclusion::failed(error));
+        let conclusion = self.span.in_scope(|| self.report_error(Conclusion::failed(error)));
         let conclusion = self.end(conclusion).await;
         self.report(conclusion)
     }
@@ -47,10 +48,9 @@ impl TurnDriver {
                 false => std::future::pending().await,
             }
         };
-        let scopes = self.scopes.clone();
+        let span = self.span.clone();
         let worked = {
-            let work = pin!(self.work());
-            let mut work = scopes.wrap(work);
+            let mut work = pin!(self.work().instrument(span));
             tokio::select! {
                 biased;
                 conclusion = &mut work => Ok(conclusion),
@@ -70,7 +70,10 @@ impl TurnDriver {
         match worked {
             Ok(conclusion) => conclusion,
             // What waited is dropped, as if the process had ended here.
-            Err(gates) => self.leave_waiting(Conclusion::waiting(gates)),
+            Err(gates) => {
+                let span = self.span.clone();
+                span.in_scope(|| self.leave_waiting(Conclusion::waiting(gates)))
+            }
         }
     }
 

@@ -1,19 +1,19 @@
 //! One step of the executor, and its calls.
 
 use std::num::NonZeroU32;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use haft_core::call::{CallError, CallState, ToolCall};
 use haft_core::context::{DispatchContext, Signal};
 use haft_core::error::codes;
-use haft_core::event::{ErrorReport, EventKind, ToolCallReport, WorkScopes};
+use haft_core::event::{ErrorReport, EventKind, ToolCallReport};
 use haft_core::record::{Message, Thought};
 use haft_core::step::{NextAction, ProposedCall, Step, StepContext, StepError, StepRequest};
 use haft_core::store::{StoreWrite, SummaryUpdate};
 use haft_core::tool::OfferPoint;
 use haft_core::usage::Usage;
+use tracing::{Instrument as _, Span};
 
 use super::super::answers::check_answer;
 use super::super::calls::CallRunner;
@@ -23,6 +23,7 @@ use super::super::journal::{JournalEntry, StepEntry};
 use super::super::limits::Limit;
 use super::super::log::TurnTotals;
 use super::super::report::{Conclusion, FailurePoint};
+use super::super::spans::ChatSpan;
 use super::TurnDriver;
 
 /// The executor could not take the step, and may later. Nothing of the step is stored, so that only this attempt ends:
@@ -77,25 +78,30 @@ fn executor_report(error: &StepError) -> ErrorReport {
 impl TurnDriver {
     /// Lets the executor take the step of the iteration.
     pub(super) async fn ask_executor(&mut self) -> Result<ProposedStep, Conclusion> {
-        let scopes = std::mem::take(&mut self.iteration.scopes);
+        let step_ctx = StepContext::new(self.iteration.ctx.clone());
+        let chat = ChatSpan::begin(step_ctx.dispatch(), || self.runner.executor.description());
         let began_at = self.runner.clock.now();
-        let step = self.take_step(scopes).await?;
+        let taken = self.take_step(&step_ctx, &chat.span).await;
         let duration = self.runner.clock.now().duration_since(began_at);
-        Ok(self.propose_step(step, duration))
+        let error = match &taken {
+            Ok(Step { then: NextAction::Fail(error), .. }) => Some(&**error),
+            Ok(_) => None,
+            Err(conclusion) => conclusion.error.as_deref(),
+        };
+        chat.end(step_ctx.generation(), error, duration);
+        Ok(self.propose_step(taken?, duration))
     }
 
-    /// Takes the step inside the scopes of observers, which end with it.
-    async fn take_step(&self, scopes: WorkScopes) -> Result<Step, Conclusion> {
+    async fn take_step(&self, step_ctx: &StepContext, span: &Span) -> Result<Step, Conclusion> {
         let ctx = &self.iteration.ctx;
         let limit = self.runner.deadlines.step;
-        let step_ctx = StepContext::new(ctx.clone());
         // From here on the model may have seen these tools.
         if ctx.tools().has_new_tools() {
             ctx.tools().offer_tools(offer_point(ctx));
         }
         self.shared.enter(GateScope::Step);
-        let stepping = pin!(async { self.runner.executor.step(step_ctx.clone()).await });
-        let taken = self.within(limit, scopes.wrap(stepping)).await;
+        let stepping = async { self.runner.executor.step(step_ctx.clone()).await };
+        let taken = self.within(limit, stepping.instrument(span.clone())).await;
         step_ctx.end_reports(taken.as_ref().ok().and_then(|step| step.as_ref().ok()));
         let error = match taken {
             Ok(Ok(step)) => return Ok(check_answer(ctx, step)),

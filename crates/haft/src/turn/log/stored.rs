@@ -32,6 +32,8 @@ pub(in crate::turn) struct StoredLog {
     /// The tools that its requests have offered.
     pub(in crate::turn) offered: HashSet<String>,
     pub(in crate::turn) memory_scope: Option<MemoryScope>,
+    /// The span in which the turn was created, as other processes know it.
+    pub(in crate::turn) traceparent: Option<String>,
     /// What it shows of earlier turns.
     pub(in crate::turn) hydrations: Vec<Hydration>,
     /// How its tools have changed, in order.
@@ -78,6 +80,7 @@ impl StoredLog {
             unchecked: HashSet::new(),
             offered: HashSet::new(),
             memory_scope: None,
+            traceparent: None,
             hydrations: Vec::new(),
             tools: Vec::new(),
         }
@@ -92,12 +95,19 @@ impl StoredLog {
     ) -> Result<(), StoreError> {
         match entry {
             JournalEntry::Started {
-                system_prompt, stash, executor, nonce, memory_scope, ..
+                system_prompt,
+                stash,
+                executor,
+                nonce,
+                memory_scope,
+                traceparent,
+                ..
             } => {
                 self.system_prompt = system_prompt;
                 self.executor = executor;
                 self.nonce = nonce;
                 self.memory_scope = memory_scope;
+                self.traceparent = traceparent;
                 stash_so_far.replace(stash);
             }
             JournalEntry::Resumed { version, .. } if version > VERSION => {

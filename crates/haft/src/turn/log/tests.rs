@@ -23,6 +23,7 @@ fn started() -> JournalEntry {
         executor: None,
         nonce: None,
         memory_scope: None,
+        traceparent: None,
     }
 }
 

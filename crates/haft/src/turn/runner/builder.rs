@@ -30,6 +30,7 @@ use super::super::prices::CostLimit;
 use super::super::query_tools::register_query_tools;
 use super::super::timed::TimedStore;
 use super::{RunnerShared, TurnRunner};
+use crate::events::{TraceObserver, TracedContent};
 use crate::secret::random_secret;
 
 /// Builds a [`TurnRunner`].
@@ -74,6 +75,7 @@ pub struct TurnRunnerBuilder {
     pub(super) grants: Option<Arc<dyn GrantStore>>,
     pub(super) agent: Option<Arc<str>>,
     pub(super) observers: Vec<Arc<dyn Observer>>,
+    pub(super) traced_content: TracedContent,
     pub(super) name: Option<String>,
 }
 
@@ -118,7 +120,8 @@ impl TurnRunnerBuilder {
             ledger: None,
             grants: None,
             agent: None,
-            observers: Vec::new(),
+            observers: vec![Arc::new(TraceObserver)],
+            traced_content: TracedContent::Hidden,
             name: None,
         }
     }
@@ -408,6 +411,23 @@ impl TurnRunnerBuilder {
         self
     }
 
+    /// Whether the [spans](crate::events#traces) of turns contain the arguments of calls (default: they do not).
+    ///
+    /// ```
+    /// use haft::TurnRunner;
+    /// use haft::events::TracedContent;
+    /// use haft::executors::ScriptExecutor;
+    ///
+    /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
+    /// let runner = TurnRunner::builder(script).traced_content(TracedContent::Shown).build()?;
+    /// # let _ = runner;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn traced_content(mut self, content: TracedContent) -> Self {
+        self.traced_content = content;
+        self
+    }
+
     /// The name of the runner in leases (default: the number of the process).
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
@@ -515,6 +535,7 @@ impl TurnRunnerBuilder {
             grants: self.grants,
             agent: self.agent,
             observers: self.observers.into(),
+            traced_content: self.traced_content,
             name: self.name.unwrap_or_else(|| format!("process {}", std::process::id())).into(),
             leases,
             fingerprint: secret_fingerprint(&secret),

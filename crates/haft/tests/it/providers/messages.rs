@@ -370,7 +370,7 @@ fn a_stream_becomes_a_generation() {
     let (generation, outcome) = streamed(&DIALECT, &interleaved()).unwrap();
     assert_eq!(outcome, GenerationOutcome::ToolCalls);
     assert_eq!(generation.text, "I will look: é🌎.\n\nAnd there. Now.");
-    assert_eq!(generation.usage, Usage::new(18, 42).with_cached(5));
+    assert_eq!(generation.usage, Usage::new(18, 42).with_cached(5).with_cache_creation(3));
     assert_eq!(
         (generation.id.as_deref(), generation.model.as_deref()),
         (Some("msg_1"), Some("test-model-20260101"))

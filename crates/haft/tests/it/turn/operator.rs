@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use haft::error::codes;
-use haft::events::{EventKind, TracingObserver};
+use haft::events::EventKind;
 use haft::executors::{ProposedCall, Step, StepContext, StepError};
 use haft::middleware::Next;
 use haft::records::Record as _;
@@ -138,68 +138,63 @@ impl<S: Subscriber + for<'s> LookupSpan<'s>> Layer<S> for Ancestors {
 /// Handlers, middleware and executors run in the trace of the caller, also on tasks and threads of their own.
 #[tokio::test]
 async fn user_code_runs_in_the_trace_of_the_caller() {
-    for observed in [true, false] {
-        let ancestors = Ancestors::default();
-        let subscriber = tracing_subscriber::registry().with(ancestors.clone());
-        let waits = tool("waits").handler(async |_: Args| {
-            tokio::task::yield_now().await;
-            tracing::info!("waits");
-            "done"
-        });
-        let blocks = tool("blocks").handler(|_: Args, _: &DispatchContext| {
-            tracing::info!("blocks");
-            "done"
-        });
-        let executor = async |ctx: StepContext| -> Result<Step, StepError> {
-            tokio::task::yield_now().await;
-            tracing::info!("executor");
-            match ctx.dispatch().iteration() {
-                0 => Ok(Step::new()
-                    .call(ProposedCall::new("waits", "{}"))
-                    .call(ProposedCall::new("blocks", "{}"))),
-                1 => Ok(Step::new().call(ProposedCall::new("waits", "{}"))),
-                _ => Ok(Step::done().say(ctx.message("done")?)),
-            }
-        };
-        let middleware = async |_: TurnContext, next: Next<TurnContext>| {
-            tokio::task::yield_now().await;
-            tracing::info!("middleware");
-            next.run().await
-        };
-        let mut built = runner(executor)
-            .tool(waits.build().unwrap())
-            .tool(blocks.build().unwrap())
-            .turn_input("middleware", middleware);
-        if observed {
-            built = built.observer(TracingObserver::new());
+    let ancestors = Ancestors::default();
+    let subscriber = tracing_subscriber::registry().with(ancestors.clone());
+    let waits = tool("waits").handler(async |_: Args| {
+        tokio::task::yield_now().await;
+        tracing::info!("waits");
+        "done"
+    });
+    let blocks = tool("blocks").handler(|_: Args, _: &DispatchContext| {
+        tracing::info!("blocks");
+        "done"
+    });
+    let executor = async |ctx: StepContext| -> Result<Step, StepError> {
+        tokio::task::yield_now().await;
+        tracing::info!("executor");
+        match ctx.dispatch().iteration() {
+            0 => Ok(Step::new()
+                .call(ProposedCall::new("waits", "{}"))
+                .call(ProposedCall::new("blocks", "{}"))),
+            1 => Ok(Step::new().call(ProposedCall::new("waits", "{}"))),
+            _ => Ok(Step::done().say(ctx.message("done")?)),
         }
-        let turn = built.build().unwrap().run(input());
-        let request = async {
-            tracing::info!("before");
-            let span = tracing::info_span!("http_request");
-            turn.instrument(span).await.unwrap()
-        };
-        request.with_subscriber(subscriber).await;
-        let seen = ancestors.0.lock().unwrap().clone();
-        let expected = |inner: &'static str| match observed {
-            true if inner.is_empty() => vec!["invoke_agent", "http_request"],
-            true => vec![inner, "invoke_agent", "http_request"],
-            false => vec!["http_request"],
-        };
-        for (message, spans) in &seen {
-            match message.as_str() {
-                "before" => assert!(spans.is_empty()),
-                "middleware" => assert_eq!(*spans, expected("")),
-                "executor" => assert_eq!(*spans, expected("chat")),
-                _ => assert_eq!(*spans, expected("execute_tool"), "{message}"),
-            }
+    };
+    let middleware = async |_: TurnContext, next: Next<TurnContext>| {
+        tokio::task::yield_now().await;
+        tracing::info!("middleware");
+        next.run().await
+    };
+    let built = runner(executor)
+        .tool(waits.build().unwrap())
+        .tool(blocks.build().unwrap())
+        .turn_input("middleware", middleware);
+    let turn = built.build().unwrap().run(input());
+    let request = async {
+        tracing::info!("before");
+        let span = tracing::info_span!("http_request");
+        turn.instrument(span).await.unwrap()
+    };
+    request.with_subscriber(subscriber).await;
+    let seen = ancestors.0.lock().unwrap().clone();
+    let expected = |inner: &'static str| match inner {
+        "" => vec!["invoke_agent", "http_request"],
+        _ => vec![inner, "invoke_agent", "http_request"],
+    };
+    for (message, spans) in &seen {
+        match message.as_str() {
+            "a request to a model" => {}
+            "before" => assert!(spans.is_empty()),
+            "middleware" => assert_eq!(*spans, expected("")),
+            "executor" => assert_eq!(*spans, expected("chat")),
+            _ => assert_eq!(*spans, expected("execute_tool"), "{message}"),
         }
-        let count = |name: &str| seen.iter().filter(|(message, _)| message == name).count();
-        assert_eq!(
-            (count("waits"), count("blocks"), count("executor"), count("middleware")),
-            (2, 1, 3, 1)
-        );
     }
+    let count = |name: &str| seen.iter().filter(|(message, _)| message == name).count();
+    assert_eq!(
+        (count("waits"), count("blocks"), count("executor"), count("middleware")),
+        (2, 1, 3, 1)
+    );
 }
 
 #[cfg(feature = "tokio-util")]
