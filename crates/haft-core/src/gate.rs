@@ -6,9 +6,9 @@
 //! (turn, call, accepted arguments, question) and the answer, so that an answer cannot be forged, edited, reused, moved
 //! to another call, or given by the model to itself.
 
+mod approvals;
 mod grant;
 mod key;
-mod ledger;
 
 #[cfg(test)]
 mod tests;
@@ -21,6 +21,7 @@ use serde_json::Value;
 
 use crate::clock::Timestamp;
 use crate::error::{Coded, ErrorCode};
+use crate::event::GateResult;
 use crate::id::{CallId, Digest, RecordId};
 use crate::json::canonical_text;
 use crate::preview::CallPreview;
@@ -28,12 +29,9 @@ use crate::schema::args::Args;
 use crate::schema::{ForeignSchemaError, Problems, ValueSchema};
 use crate::store::{GateId, StoreError, TurnId};
 
-pub use self::grant::{
-    ApprovalScope, Grant, GrantId, GrantRefusal, GrantRow, GrantScope, GrantStore, GrantSubject,
-    StandingApproval,
-};
+pub use self::approvals::{ApprovalStore, GrantRow, Spending};
+pub use self::grant::{Grant, GrantId, GrantRefusal, GrantScope, GrantSubject, StandingApproval};
 pub use self::key::{GateKey, GateSignature, InvalidSignature};
-pub use self::ledger::{ApprovalLedger, Spending};
 
 /// A request for a decision from outside the turn.
 ///
@@ -128,24 +126,21 @@ pub struct BoundCall {
     pub tool: String,
     /// The accepted arguments, as canonical JSON text: every digit counts.
     pub accepted: String,
-    /// The definition of the tool when the gate was opened. Gates of version 0.1 have none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub definition: Option<Digest>,
+    /// The definition of the tool when the gate was opened.
+    pub definition: Digest,
 }
 
 impl BoundCall {
-    /// A call with the arguments that were accepted for it.
+    /// A call with the arguments that were accepted for it, of a tool with this definition.
     #[must_use]
-    pub fn new(record: RecordId, tool: impl Into<String>, accepted: &Args) -> Self {
+    pub fn new(
+        record: RecordId,
+        tool: impl Into<String>,
+        accepted: &Args,
+        definition: Digest,
+    ) -> Self {
         let accepted = canonical_text(accepted.root());
-        Self { record, tool: tool.into(), accepted, definition: None }
-    }
-
-    /// Binds the gate to the definition that the tool has now.
-    #[must_use]
-    pub fn with_definition(mut self, definition: Digest) -> Self {
-        self.definition = Some(definition);
-        self
+        Self { record, tool: tool.into(), accepted, definition }
     }
 
     /// Content key of the call.
@@ -322,7 +317,18 @@ pub enum GateDecision {
 }
 
 impl GateDecision {
-    /// Its name in events.
+    /// What observers see of it.
+    #[must_use]
+    pub const fn result(&self) -> GateResult {
+        match self {
+            Self::Resolved { .. } => GateResult::Resolved,
+            Self::Rejected { .. } => GateResult::Rejected,
+            Self::Aborted => GateResult::Aborted,
+            Self::Timeout => GateResult::Timeout,
+        }
+    }
+
+    /// Its name in messages.
     #[must_use]
     pub const fn as_str(&self) -> &'static str {
         match self {

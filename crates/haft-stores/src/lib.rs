@@ -7,8 +7,8 @@
 //! | [`TurnStore`](haft_core::store::TurnStore): turns, records, journals, gates | `SqliteStore` (feature `sqlite`), `PostgresStore` (feature `postgres`) | [`MemoryStore`] |
 //! | [`SpoolStore`](haft_core::spool::SpoolStore): content of any size | [`DirSpoolStore`], `ObjectSpoolStore` (feature `object-store`) | [`MemorySpoolStore`] |
 //!
-//! `TurnDir` (feature `sqlite`) is one directory with both persistent stores, the ledger, and the key that signs
-//! decisions on gates. The ledger, a [`DirLedger`] or `PostgresLedger`, records which approvals were used. `OpenStores`
+//! `TurnDir` (feature `sqlite`) is one directory with both persistent stores, the approvals, and the key that signs
+//! decisions on gates. [`DirApprovals`] and `PostgresApprovals` remember which approvals were used, and the standing ones. `OpenStores`
 //! (feature `sqlite`) opens the stores that a [`StoreUrl`] and a [`SpoolUrl`] name. [`FileSpoolReader`] reads any file
 //! as if a store had written it.
 //!
@@ -46,10 +46,8 @@
 //! This crate depends on [`haft_core`] and on no other crate of the workspace.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod approvals;
 mod blocking;
-mod grant_limits;
-mod grants;
-mod ledger;
 #[cfg(feature = "sqlite")]
 mod open_stores;
 mod private_file;
@@ -69,8 +67,7 @@ mod turns;
 #[cfg(feature = "object-store")]
 pub use object_store;
 
-pub use self::grants::DirGrants;
-pub use self::ledger::DirLedger;
+pub use self::approvals::DirApprovals;
 #[cfg(feature = "sqlite")]
 pub use self::open_stores::{OpenStores, StoreOptions};
 #[cfg(feature = "sqlite")]
@@ -83,6 +80,6 @@ pub use self::store_url::{InvalidStoreUrl, SpoolUrl, StoreUrl};
 pub use self::turn_dir::TurnDir;
 pub use self::turns::MemoryStore;
 #[cfg(feature = "postgres")]
-pub use self::turns::{PostgresGrants, PostgresLedger, PostgresOptions, PostgresStore};
+pub use self::turns::{PostgresApprovals, PostgresOptions, PostgresStore};
 #[cfg(feature = "sqlite")]
 pub use self::turns::{SqliteOptions, SqliteStore, Synchronous};

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use haft_core::gate::{ApprovalLedger, GrantStore};
+use haft_core::gate::ApprovalStore;
 use haft_core::spool::SpoolError;
 use haft_core::store::{StoreError, TurnStore};
 use sha2::{Digest as _, Sha256};
@@ -12,13 +12,13 @@ use sha2::{Digest as _, Sha256};
 use crate::secret::{load_or_create_secret, random_secret};
 use crate::tenants::{TenantSpools, TenantStore};
 use crate::{
-    AnySpoolStore, DirGrants, DirLedger, DirSpoolStore, MemorySpoolStore, MemoryStore, SpoolUrl,
+    AnySpoolStore, DirApprovals, DirSpoolStore, MemorySpoolStore, MemoryStore, SpoolUrl,
     SqliteStore, StoreUrl, TurnDir,
 };
 #[cfg(feature = "object-store")]
 use crate::{ObjectOptions, ObjectSpoolStore};
 #[cfg(feature = "postgres")]
-use crate::{PostgresGrants, PostgresLedger, PostgresOptions, PostgresStore};
+use crate::{PostgresApprovals, PostgresOptions, PostgresStore};
 
 /// How stores are opened.
 ///
@@ -106,8 +106,7 @@ pub struct OpenStores {
     dir: Option<PathBuf>,
     turns: Arc<dyn TurnStore>,
     spools: Arc<AnySpoolStore>,
-    ledger: Option<Arc<dyn ApprovalLedger>>,
-    grants: Option<Arc<dyn GrantStore>>,
+    approvals: Option<Arc<dyn ApprovalStore>>,
     secret: [u8; 32],
     envelope_secret: Option<[u8; 32]>,
     closing: Closing,
@@ -119,7 +118,7 @@ enum Closing {
     Nothing,
     Sqlite(Arc<SqliteStore>),
     #[cfg(feature = "postgres")]
-    Postgres(Arc<PostgresStore>, PostgresLedger),
+    Postgres(Arc<PostgresStore>, PostgresApprovals),
 }
 
 impl StoreUrl {
@@ -148,7 +147,7 @@ impl StoreUrl {
                 let dir = paths.first().and_then(|file| file.parent()).map(Path::to_owned);
                 let dir = dir.unwrap_or_default();
                 let files = [TurnDir::KEY_FILE, TurnDir::ENVELOPE_FILE];
-                let dirs = [TurnDir::SPOOLS_DIR, TurnDir::LEDGER_DIR, DirGrants::DIR];
+                let dirs = [TurnDir::SPOOLS_DIR].into_iter().chain(DirApprovals::DIRS);
                 paths.extend(files.into_iter().chain(dirs).map(|name| dir.join(name)));
                 paths
             }
@@ -201,8 +200,7 @@ impl OpenStores {
             dir: Some(dir.path().to_owned()),
             turns: Arc::clone(dir.store()) as _,
             spools: Arc::new(AnySpoolStore::of_dir(Arc::clone(dir.spools()))),
-            ledger: Some(Arc::clone(dir.ledger()) as _),
-            grants: Some(Arc::new(DirGrants::of_dir(dir))),
+            approvals: Some(Arc::clone(dir.approvals()) as _),
             secret: dir.secret(),
             envelope_secret: dir.envelope_secret(),
             closing: Closing::Sqlite(Arc::clone(dir.store())),
@@ -225,8 +223,7 @@ impl OpenStores {
             url: StoreUrl::Sqlite(path.to_owned()),
             turns: Arc::clone(&store) as _,
             spools: Arc::new(spools),
-            ledger: Some(Arc::new(DirLedger::new(dir.join(TurnDir::LEDGER_DIR)))),
-            grants: Some(Arc::new(DirGrants::new(dir.join(DirGrants::DIR)))),
+            approvals: Some(Arc::new(DirApprovals::new(&dir))),
             secret,
             envelope_secret: Some(envelope_secret),
             closing: Closing::Sqlite(store),
@@ -245,8 +242,7 @@ impl OpenStores {
             dir: None,
             turns: Arc::new(MemoryStore::new()),
             spools: Arc::new(spools),
-            ledger: None,
-            grants: None,
+            approvals: None,
             secret,
             envelope_secret: Some(derive_envelope_secret(&secret)),
             closing: Closing::Nothing,
@@ -268,18 +264,17 @@ impl OpenStores {
             Some(schema) => PostgresOptions::default().schema(schema),
             None => PostgresOptions::default(),
         };
-        let ledger = open_ledger(options.ledger.as_ref(), &server, &postgres).await?;
+        let approvals = open_approvals(options.ledger.as_ref(), &server, &postgres).await?;
         let store = Arc::new(PostgresStore::connect_with(&server, postgres).await?);
         Ok(Self {
             url: StoreUrl::Postgres(url.to_owned()),
             dir: None,
             turns: Arc::clone(&store) as _,
             spools: Arc::new(spools),
-            ledger: Some(Arc::new(ledger.clone())),
-            grants: Some(Arc::new(PostgresGrants::of_ledger(&ledger, ""))),
+            approvals: Some(Arc::new(approvals.clone())),
             secret,
             envelope_secret: Some(derive_envelope_secret(&secret)),
-            closing: Closing::Postgres(store, ledger),
+            closing: Closing::Postgres(store, approvals),
         })
     }
 
@@ -296,7 +291,7 @@ impl OpenStores {
         &self.url
     }
 
-    /// The directory with the keys, the ledger and the standing approvals, if the store has one.
+    /// The directory with the keys and the approvals, if the store has one.
     #[must_use]
     pub fn dir(&self) -> Option<&Path> {
         self.dir.as_deref()
@@ -314,16 +309,10 @@ impl OpenStores {
         &self.spools
     }
 
-    /// The ledger of spent approvals, if the store has one.
+    /// The approvals that were used and the standing ones, if the store remembers them.
     #[must_use]
-    pub fn ledger(&self) -> Option<&Arc<dyn ApprovalLedger>> {
-        self.ledger.as_ref()
-    }
-
-    /// The standing approvals, if the store has them.
-    #[must_use]
-    pub fn grants(&self) -> Option<&Arc<dyn GrantStore>> {
-        self.grants.as_ref()
+    pub fn approvals(&self) -> Option<&Arc<dyn ApprovalStore>> {
+        self.approvals.as_ref()
     }
 
     /// The stores as one tenant sees them. Turns, gates, conversations, memories, large results and standing approvals of
@@ -353,9 +342,12 @@ impl OpenStores {
             url: self.url.clone(),
             turns: Arc::new(turns),
             spools: Arc::new(AnySpoolStore::new(Arc::new(spools))),
-            ledger: self.ledger.clone(),
             dir: self.dir.clone(),
-            grants: if is_unnamed { self.grants.clone() } else { self.tenant_grants(tenant) },
+            approvals: if is_unnamed {
+                self.approvals.clone()
+            } else {
+                self.tenant_approvals(tenant)
+            },
             secret: self.secret,
             // Conversations of two tenants can have the same name, and the names of envelopes follow from it: a tenant that
             // sees those of its own prompts must not know those of another tenant.
@@ -367,15 +359,14 @@ impl OpenStores {
         }
     }
 
-    /// The standing approvals of a tenant, if the store has them.
-    fn tenant_grants(&self, tenant: &str) -> Option<Arc<dyn GrantStore>> {
+    /// The approvals as one tenant sees them, if the store remembers them.
+    fn tenant_approvals(&self, tenant: &str) -> Option<Arc<dyn ApprovalStore>> {
         #[cfg(feature = "postgres")]
-        if let Closing::Postgres(_, ledger) = &self.closing {
-            return Some(Arc::new(PostgresGrants::of_ledger(ledger, tenant)));
+        if let Closing::Postgres(_, approvals) = &self.closing {
+            return Some(Arc::new(approvals.for_tenant(tenant)));
         }
-        let name = hex::encode(Sha256::digest(tenant));
-        let dir = self.dir.as_ref()?.join(TENANT_GRANTS_DIR).join(name);
-        Some(Arc::new(DirGrants::new(dir)))
+        let approvals = DirApprovals::new(self.dir.as_ref()?);
+        Some(Arc::new(approvals.for_tenant(tenant)))
     }
 
     /// The secret of gates. Every holder of the secret can approve calls.
@@ -396,9 +387,9 @@ impl OpenStores {
             Closing::Nothing => {}
             Closing::Sqlite(store) => store.close().await,
             #[cfg(feature = "postgres")]
-            Closing::Postgres(store, ledger) => {
+            Closing::Postgres(store, approvals) => {
                 store.close();
-                ledger.close();
+                approvals.close();
             }
         }
     }
@@ -447,29 +438,26 @@ fn derive_tenant_secret(secret: &[u8; 32], tenant: &str) -> [u8; 32] {
     hash.chain_update(secret).chain_update(tenant).finalize().into()
 }
 
-/// The directory with the standing approvals of each tenant.
-const TENANT_GRANTS_DIR: &str = "tenant-grants";
-
-/// Opens the ledger of a server: the configured one, or a schema next to that of the turns.
+/// Opens the approvals of a server: the configured one, or a schema next to that of the turns.
 #[cfg(feature = "postgres")]
-async fn open_ledger(
+async fn open_approvals(
     ledger: Option<&StoreUrl>,
     server: &str,
     turns: &PostgresOptions,
-) -> Result<PostgresLedger, StoreError> {
+) -> Result<PostgresApprovals, StoreError> {
     let beside = |options: &PostgresOptions| {
-        let schema = PostgresLedger::schema_beside(&options.schema);
+        let schema = PostgresApprovals::schema_beside(&options.schema);
         PostgresOptions::default().schema(schema).connections(LEDGER_CONNECTIONS)
     };
     match ledger {
-        None => PostgresLedger::connect(server, beside(turns)).await,
+        None => PostgresApprovals::connect(server, beside(turns)).await,
         Some(StoreUrl::Postgres(url)) => {
             let (server, schema) = split_schema(url);
             let options = schema.map_or_else(
                 || beside(turns),
                 |it| PostgresOptions::default().schema(it).connections(LEDGER_CONNECTIONS),
             );
-            PostgresLedger::connect(&server, options).await
+            PostgresApprovals::connect(&server, options).await
         }
         Some(_) => {
             let reason = "a shared store needs one that all processes share: postgres://…";

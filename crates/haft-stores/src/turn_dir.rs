@@ -11,10 +11,10 @@ use haft_core::store::StoreError;
 
 use crate::private_file::create_private_dir;
 use crate::secret::{load_or_create_secret, random_secret, read_secret_file};
-use crate::{DirLedger, DirSpoolStore, SqliteStore};
+use crate::{DirApprovals, DirSpoolStore, SqliteStore};
 
 /// A directory with the database of turns, the content of their large results, the key that signs decisions on gates,
-/// the ledger of the approvals that were used, and the secret behind the envelopes of prompts.
+/// the approvals that were used, the standing ones, and the secret behind the envelopes of prompts.
 ///
 /// Every process that opens the directory can resume its turns and decide on their gates. The key grants the right
 /// to approve calls, so only the owner of the file can read it. A new directory gets the mode 0700, and its files get
@@ -37,7 +37,7 @@ pub struct TurnDir {
     path: PathBuf,
     store: Arc<SqliteStore>,
     spools: Arc<DirSpoolStore>,
-    ledger: Arc<DirLedger>,
+    approvals: Arc<DirApprovals>,
     secret: [u8; 32],
     envelope_secret: Option<[u8; 32]>,
 }
@@ -51,7 +51,6 @@ impl TurnDir {
     pub(crate) const ENVELOPE_FILE: &str = "envelope.key";
 
     pub(crate) const SPOOLS_DIR: &str = "spools";
-    pub(crate) const LEDGER_DIR: &str = "spent-approvals";
 
     /// Opens a directory. It is created if it does not exist.
     ///
@@ -81,13 +80,13 @@ impl TurnDir {
         let spools = DirSpoolStore::open(path.join(Self::SPOOLS_DIR));
         let spools = spools.map_err(|error| StoreError::backend("open the spools", error))?;
         let spools = Arc::new(spools);
-        let ledger = Arc::new(DirLedger::new(path.join(Self::LEDGER_DIR)));
+        let approvals = Arc::new(DirApprovals::new(&path));
         let envelope_secret = Some(envelope_secret);
-        Ok(Self { path, store, spools, ledger, secret, envelope_secret })
+        Ok(Self { path, store, spools, approvals, secret, envelope_secret })
     }
 
     /// Opens a directory whose turns are only read, also on a file system that cannot be written. Nothing is created or
-    /// migrated, and every write fails: to the store and the ledger with [`StoreError::ReadOnly`], to the spools with
+    /// migrated, and every write fails: to the store and the approvals with [`StoreError::ReadOnly`], to the spools with
     /// [`SpoolError::ReadOnly`](haft_core::spool::SpoolError::ReadOnly).
     ///
     /// Decisions on gates cannot be stored through it. If the directory has no key, [`TurnDir::secret`] is a random one.
@@ -119,8 +118,8 @@ impl TurnDir {
         let envelope_secret = read_secret_file(&path.join(Self::ENVELOPE_FILE))?;
         let store = Arc::new(SqliteStore::open_read_only(&path)?);
         let spools = Arc::new(DirSpoolStore::read_only(path.join(Self::SPOOLS_DIR)));
-        let ledger = Arc::new(DirLedger::read_only(path.join(Self::LEDGER_DIR)));
-        Ok(Self { path, store, spools, ledger, secret, envelope_secret })
+        let approvals = Arc::new(DirApprovals::read_only(&path));
+        Ok(Self { path, store, spools, approvals, secret, envelope_secret })
     }
 
     /// Closes the database, as [`SqliteStore::close`] does: afterwards its file contains everything, so that it can be
@@ -147,10 +146,10 @@ impl TurnDir {
         &self.spools
     }
 
-    /// The ledger of spent approvals.
+    /// The approvals that were used, and the standing ones.
     #[must_use]
-    pub const fn ledger(&self) -> &Arc<DirLedger> {
-        &self.ledger
+    pub const fn approvals(&self) -> &Arc<DirApprovals> {
+        &self.approvals
     }
 
     /// The secret that the key of gates is derived from. Every holder of the secret can approve calls.

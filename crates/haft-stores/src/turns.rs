@@ -9,7 +9,7 @@ mod sqlite;
 
 pub use self::memory::MemoryStore;
 #[cfg(feature = "postgres")]
-pub use self::postgres::{PostgresGrants, PostgresLedger, PostgresOptions, PostgresStore};
+pub use self::postgres::{PostgresApprovals, PostgresOptions, PostgresStore};
 #[cfg(feature = "sqlite")]
 pub use self::sqlite::{SqliteOptions, SqliteStore, Synchronous};
 

@@ -19,7 +19,7 @@ pub use haft_core::store::{
 pub use haft_stores::{AnySpoolStore, OpenStores, StoreOptions};
 #[doc(inline)]
 pub use haft_stores::{
-    DirGrants, DirLedger, DirSpoolStore, FileSpoolReader, MemorySpoolStore, MemoryStore,
+    DirApprovals, DirSpoolStore, FileSpoolReader, MemorySpoolStore, MemoryStore,
 };
 #[doc(inline)]
 pub use haft_stores::{InvalidStoreUrl, SpoolUrl, StoreUrl};
@@ -28,7 +28,7 @@ pub use haft_stores::{InvalidStoreUrl, SpoolUrl, StoreUrl};
 pub use haft_stores::{ObjectOptions, ObjectSpoolStore, object_store};
 #[cfg(feature = "postgres")]
 #[doc(inline)]
-pub use haft_stores::{PostgresGrants, PostgresLedger, PostgresOptions, PostgresStore};
+pub use haft_stores::{PostgresApprovals, PostgresOptions, PostgresStore};
 #[cfg(feature = "sqlite")]
 #[doc(inline)]
 pub use haft_stores::{SqliteOptions, SqliteStore, Synchronous, TurnDir};

@@ -47,16 +47,15 @@ pub use haft_core::clock::{
 };
 #[doc(inline)]
 pub use haft_core::context::{
-    AckSubscription, DispatchContext, DispatchContextBuilder, EarlierRecord, EarlierTurn,
-    GateContext, Gates, HistoryError, HistoryReader, HydratedRange, HydratedTurn, Hydration,
-    Instruction, RecordError, RecordWriter, RemovedRecord, Signal, SignalError, ToolSource,
-    TurnContext, UnknownMedia,
+    AckSubscription, DispatchContext, DispatchContextBuilder, EarlierRecord, EarlierTurn, Gates,
+    HistoryError, HistoryReader, HydratedRange, HydratedTurn, Hydration, Instruction, RecordError,
+    RecordWriter, RemovedRecord, Signal, SignalError, ToolSource, TurnContext, UnknownMedia,
 };
 #[doc(inline)]
 pub use haft_core::gate::{
-    ApprovalLedger, ApprovalScope, BoundCall, Gate, GateDecision, GateError, GateKey, GateRequest,
-    GateSettlement, GateSignature, Grant, GrantId, GrantRefusal, GrantRow, GrantScope, GrantStore,
-    GrantSubject, InvalidEdit, InvalidGate, InvalidSignature, Spending, StandingApproval,
+    ApprovalStore, BoundCall, Gate, GateDecision, GateError, GateKey, GateRequest, GateSettlement,
+    GateSignature, Grant, GrantId, GrantRefusal, GrantRow, GrantScope, GrantSubject, InvalidEdit,
+    InvalidGate, InvalidSignature, Spending, StandingApproval,
 };
 #[doc(inline)]
 pub use haft_core::stash::{Stash, StashError, StashPath};

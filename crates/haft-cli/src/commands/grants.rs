@@ -54,16 +54,12 @@ async fn list_grants(args: &GrantsArgs, terminal: &Terminal) -> Result<ExitCode>
 
 fn grant_line(listed: &ListedGrant) -> GrantLine<'_> {
     let grant = listed.grant.as_ref();
-    let (turn, agent) = match grant.map(|it| &it.scope) {
-        Some(GrantScope::Turn(turn)) => (Some(turn.as_str()), None),
-        Some(GrantScope::Agent(agent)) => (None, Some(agent.as_str())),
-        _ => (None, None),
-    };
+    let holder = |scope| grant.filter(|it| it.scope == scope).map(|it| it.holder.as_str());
     GrantLine {
         grant: listed.id,
         tool: grant.map(|it| it.tool.as_str()),
-        turn,
-        agent,
+        turn: holder(GrantScope::Turn),
+        agent: holder(GrantScope::Agent),
         arguments: grant.and_then(|it| it.arguments.as_deref()).map(parse_arguments),
         definition: grant.map(|it| it.definition.to_string()),
         by: grant.map(|it| it.by.as_str()),
@@ -97,9 +93,9 @@ fn describe_grant(grant: &Grant) -> String {
         Some(arguments) => format!("`{}` with {arguments}", grant.tool),
         None => format!("every call of `{}`", grant.tool),
     };
-    let scope = match &grant.scope {
-        GrantScope::Turn(turn) => format!("in turn {turn}"),
-        GrantScope::Agent(agent) => format!("by agent {agent}"),
+    let scope = match grant.scope {
+        GrantScope::Turn => format!("in turn {}", grant.holder),
+        GrantScope::Agent => format!("by agent {}", grant.holder),
         _ => "elsewhere".to_owned(),
     };
     let end = grant.expires_at.map(|it| format!(", until {}", format_time(it)));

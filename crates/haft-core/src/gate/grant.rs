@@ -7,10 +7,9 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::{BoundCall, GateSignature};
-use crate::BoxFuture;
 use crate::clock::Timestamp;
 use crate::id::{Digest, InvalidName};
-use crate::store::{GateId, StoreError, TurnId};
+use crate::store::{GateId, TurnId};
 
 /// The part of a decision that also approves later calls of the tool.
 ///
@@ -31,7 +30,7 @@ use crate::store::{GateId, StoreError, TurnId};
 #[non_exhaustive]
 pub struct StandingApproval {
     /// Where it holds.
-    pub scope: ApprovalScope,
+    pub scope: GrantScope,
     /// Whether it covers calls with any arguments.
     pub any_arguments: bool,
     /// When it ends.
@@ -39,11 +38,11 @@ pub struct StandingApproval {
     pub expires_at: Option<Timestamp>,
 }
 
-/// Where a standing approval holds.
+/// Where a standing approval and the grant that it becomes hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
-pub enum ApprovalScope {
+pub enum GrantScope {
     /// In the turn that asked.
     Turn,
     /// In every turn of the agent that asked.
@@ -53,12 +52,12 @@ pub enum ApprovalScope {
 impl StandingApproval {
     /// Approves calls of the turn that asked.
     pub const fn in_turn() -> Self {
-        Self { scope: ApprovalScope::Turn, any_arguments: false, expires_at: None }
+        Self { scope: GrantScope::Turn, any_arguments: false, expires_at: None }
     }
 
     /// Approves calls in every turn of the agent that asked.
     pub const fn for_agent() -> Self {
-        Self { scope: ApprovalScope::Agent, any_arguments: false, expires_at: None }
+        Self { scope: GrantScope::Agent, any_arguments: false, expires_at: None }
     }
 
     /// Approves calls of the tool with any arguments.
@@ -147,6 +146,8 @@ pub struct Grant {
     pub id: GrantId,
     /// Where it holds.
     pub scope: GrantScope,
+    /// The turn or the agent that it holds for. Agents have the names that the application gives them.
+    pub holder: String,
     /// The tool.
     pub tool: String,
     /// The definition of the tool when the grant was given.
@@ -166,17 +167,6 @@ pub struct Grant {
     pub signature: Option<GateSignature>,
 }
 
-/// The turn or the agent that a grant holds for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum GrantScope {
-    /// One turn.
-    Turn(TurnId),
-    /// Every turn of one agent, by the name that the application gives it.
-    Agent(String),
-}
-
 /// The call that a grant is checked against, with the turn, the agent and the time.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::exhaustive_structs, reason = "it is all that a grant can depend on")]
@@ -191,9 +181,19 @@ pub struct GrantSubject<'c> {
     pub at: Timestamp,
 }
 
+impl<'c> GrantSubject<'c> {
+    /// The turn or the agent, if the runner knows it.
+    fn holder(&self, scope: GrantScope) -> Option<&'c str> {
+        match scope {
+            GrantScope::Turn => Some(self.turn.as_str()),
+            GrantScope::Agent => self.agent,
+        }
+    }
+}
+
 impl Grant {
     /// Makes the grant that a decision at a gate gives, without its signature. `None` if it needs an agent and there is
-    /// none, or the tool has no definition.
+    /// none.
     #[must_use]
     pub fn new(
         gate: &GateId,
@@ -201,15 +201,12 @@ impl Grant {
         subject: &GrantSubject<'_>,
         by: impl Into<String>,
     ) -> Option<Self> {
-        let scope = match approval.scope {
-            ApprovalScope::Turn => GrantScope::Turn(subject.turn.clone()),
-            ApprovalScope::Agent => GrantScope::Agent(subject.agent?.to_owned()),
-        };
         Some(Self {
             id: GrantId::of(gate),
-            scope,
+            scope: approval.scope,
+            holder: subject.holder(approval.scope)?.to_owned(),
             tool: subject.call.tool.clone(),
-            definition: subject.call.definition?,
+            definition: subject.call.definition,
             arguments: (!approval.any_arguments).then(|| subject.call.accepted.clone()),
             by: by.into(),
             at: subject.at,
@@ -225,17 +222,14 @@ impl Grant {
     /// The first reason why it does not cover the call.
     pub fn check(&self, subject: &GrantSubject<'_>) -> Result<(), GrantRefusal> {
         let call = subject.call;
-        let in_scope = match &self.scope {
-            GrantScope::Turn(turn) => turn == subject.turn,
-            GrantScope::Agent(agent) => Some(agent.as_str()) == subject.agent,
-        };
+        let in_scope = subject.holder(self.scope) == Some(self.holder.as_str());
         if self.tool != call.tool {
             Err(GrantRefusal::OtherTool)
         } else if !in_scope {
             Err(GrantRefusal::OtherScope)
         } else if self.arguments.as_ref().is_some_and(|it| *it != call.accepted) {
             Err(GrantRefusal::OtherArguments)
-        } else if Some(self.definition) != call.definition {
+        } else if self.definition != call.definition {
             Err(GrantRefusal::OtherDefinition)
         } else if self.is_expired(subject.at) {
             Err(GrantRefusal::Expired)
@@ -276,40 +270,4 @@ pub enum GrantRefusal {
     /// It cannot be read, or it was not signed with the key of the runner.
     #[error("its signature is not valid")]
     Forged,
-}
-
-/// Stores grants.
-///
-/// Grants belong where the writers of the store of turns cannot change them, next to the ledger of spent approvals. The
-/// signature keeps a grant from being edited; this store must ensure that a revoked grant stays revoked, even if a copy
-/// of the grant is restored.
-pub trait GrantStore: fmt::Debug + Send + Sync {
-    /// Stores a grant durably. A grant of the same name that exists, or was revoked, stays as it is.
-    fn insert(&self, id: GrantId, json: String) -> BoxFuture<'_, Result<(), StoreError>>;
-
-    /// Loads all grants, in the order of their names.
-    fn load(&self) -> BoxFuture<'_, Result<Vec<GrantRow>, StoreError>>;
-
-    /// Revokes a grant durably and permanently. Returns whether it existed and was valid until now.
-    fn revoke(&self, id: GrantId) -> BoxFuture<'_, Result<bool, StoreError>>;
-}
-
-/// A grant as a store returns it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct GrantRow {
-    /// Its name.
-    pub id: GrantId,
-    /// Its JSON text, which the reader verifies.
-    pub json: String,
-    /// Whether it was revoked.
-    pub is_revoked: bool,
-}
-
-impl GrantRow {
-    /// A grant with its text.
-    #[must_use]
-    pub const fn new(id: GrantId, json: String, is_revoked: bool) -> Self {
-        Self { id, json, is_revoked }
-    }
 }

@@ -12,8 +12,12 @@ fn gate(id: &str, tool: &str, accepted: &str) -> Gate {
     let request = GateRequest::new("may I?").schema(json!({"type": "boolean"}));
     Gate::open(id.parse().unwrap(), "turn".parse().unwrap(), request, Timestamp::MIN)
         .unwrap()
-        .bound_to(BoundCall::new(record, tool, &args(accepted)))
+        .bound_to(BoundCall::new(record, tool, &args(accepted), definition()))
         .requiring_approval()
+}
+
+fn definition() -> Digest {
+    "a".repeat(64).parse().unwrap()
 }
 
 fn key() -> GateKey {
@@ -122,7 +126,7 @@ fn at(micros: i64) -> Timestamp {
 
 fn granted() -> (Gate, Grant) {
     let mut gate = gate("g-1", "wipe", r#"{"b": 1, "a": 2}"#);
-    let call = gate.call.take().unwrap().with_definition("a".repeat(64).parse().unwrap());
+    let call = gate.call.take().unwrap();
     let always = StandingApproval::for_agent().until(at(10));
     let subject = GrantSubject { turn: &gate.turn, agent: Some("shop"), call: &call, at: at(0) };
     let grant = Grant::new(&gate.id, &always, &subject, "ada").unwrap();
@@ -147,18 +151,16 @@ fn a_grant_covers_what_it_was_given_for() {
     assert_eq!(check(&grant, Some("shop"), &other, 9), Err(GrantRefusal::OtherArguments));
     let any = Grant { arguments: None, ..grant.clone() };
     assert_eq!(check(&any, Some("shop"), &other, 9), Ok(()));
-    for definition in [None, Some("b".repeat(64).parse().unwrap())] {
-        let other = BoundCall { definition, ..call.clone() };
-        assert_eq!(check(&grant, Some("shop"), &other, 9), Err(GrantRefusal::OtherDefinition));
-    }
+    let other = BoundCall { definition: "b".repeat(64).parse().unwrap(), ..call.clone() };
+    assert_eq!(check(&grant, Some("shop"), &other, 9), Err(GrantRefusal::OtherDefinition));
     let of_turn =
-        |turn: &str| Grant { scope: GrantScope::Turn(turn.parse().unwrap()), ..grant.clone() };
+        |turn: &str| Grant { scope: GrantScope::Turn, holder: turn.to_owned(), ..grant.clone() };
     assert_eq!(check(&of_turn("turn"), None, &call, 9), Ok(()));
     assert_eq!(check(&of_turn("other"), None, &call, 9), Err(GrantRefusal::OtherScope));
 }
 
 #[test]
-fn a_grant_needs_an_agent_and_a_definition() {
+fn a_grant_for_an_agent_needs_an_agent() {
     let (gate, _) = granted();
     let (call, at) = (gate.call.clone().unwrap(), at(0));
     let give = |agent, call: &BoundCall, always: &StandingApproval| {
@@ -166,8 +168,6 @@ fn a_grant_needs_an_agent_and_a_definition() {
     };
     assert!(give(None, &call, &StandingApproval::for_agent()).is_none());
     assert!(give(None, &call, &StandingApproval::in_turn()).is_some());
-    let undefined = BoundCall { definition: None, ..call.clone() };
-    assert!(give(Some("shop"), &undefined, &StandingApproval::for_agent()).is_none());
     let any = give(Some("shop"), &call, &StandingApproval::for_agent().any_arguments()).unwrap();
     assert_eq!((any.arguments, any.expires_at), (None, None));
 }
@@ -184,7 +184,8 @@ fn a_grant_is_signed_as_it_is() {
     let json = serde_json::to_value(&signed).unwrap();
     let edits = [
         ("id", json!("0123456789abcdef")),
-        ("scope", json!({ "agent": "other" })),
+        ("scope", json!("turn")),
+        ("holder", json!("other")),
         ("tool", json!("read")),
         ("definition", json!("b".repeat(64))),
         ("arguments", Value::Null),

@@ -26,7 +26,7 @@ pub use history::{
 pub use instruction::Instruction;
 pub use media::UnknownMedia;
 pub use signal::{AckSubscription, Signal, SignalError};
-pub use turn::{GateContext, Gates, RecordError, RecordWriter, ToolSource, TurnContext};
+pub use turn::{Gates, RecordError, RecordWriter, ToolSource, TurnContext};
 
 use crate::call::{CallId, IdempotencyKey, RecordId};
 use crate::cancel::Cancellation;
@@ -185,6 +185,18 @@ impl DispatchContext {
         Self { turn: self.turn.clone(), dispatch: Arc::new(dispatch), call: None }
     }
 
+    /// The turn as a whole: what runs before and after its dispatches.
+    pub(super) fn outside_of_dispatches(turn: TurnContext) -> Self {
+        let dispatch = Dispatch {
+            id: Arc::clone(&turn.turn.id),
+            iteration: 0,
+            ordinal: AtomicU32::new(0),
+            cancellation: turn.cancellation().clone(),
+            signals: Signals::default(),
+        };
+        Self { turn, dispatch: Arc::new(dispatch), call: None }
+    }
+
     /// The same iteration under another token, which should be a child of this one's.
     #[must_use]
     pub fn with_cancellation(&self, cancellation: Cancellation) -> Self {
@@ -240,7 +252,10 @@ impl DispatchContext {
     ///
     /// The request was refused, no decision arrived in time, the turn was cancelled, or there are no gates here.
     pub async fn wait_for(&self, request: GateRequest) -> Result<Value, GateError> {
-        GateContext::Dispatch(self).wait_for(request).await
+        match self.turn.gates() {
+            Some(gates) => gates.wait_for(self, request).await,
+            None => Err(GateError::NotSupported),
+        }
     }
 
     /// Emits a log event. Costs nothing if there are no observers.

@@ -171,17 +171,13 @@ pub(super) async fn revoke_grant(
 
 fn grant_row(listed: &ListedGrant) -> GrantRow {
     let grant = listed.grant.as_ref();
-    let (turn, agent) = match grant.map(|it| &it.scope) {
-        Some(GrantScope::Turn(turn)) => (Some(turn.to_string()), None),
-        Some(GrantScope::Agent(agent)) => (None, Some(agent.clone())),
-        _ => (None, None),
-    };
+    let holder = |scope| grant.filter(|it| it.scope == scope).map(|it| it.holder.clone());
     let arguments = grant.and_then(|it| it.arguments.as_deref());
     GrantRow {
         id: listed.id.to_string(),
         tool: grant.map(|it| it.tool.clone()),
-        turn,
-        agent,
+        turn: holder(GrantScope::Turn),
+        agent: holder(GrantScope::Agent),
         arguments: arguments.and_then(|text| serde_json::from_str(text).ok()),
         by: grant.map(|it| it.by.clone()),
         given_at: grant.map(|it| it.at.to_string()),

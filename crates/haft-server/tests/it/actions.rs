@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use haft::executors::{ProposedCall, Step, StepContext, StepError};
-use haft::stores::{DirGrants, MemoryStore};
+use haft::stores::{DirApprovals, MemoryStore};
 use haft::turn::{Deadlines, GatePolicy, TurnOutcome};
 use haft::{Tool, TurnInput, TurnRunner};
 use haft_server::{Access, Api};
@@ -58,7 +58,7 @@ async fn a_standing_approval_is_given_listed_and_revoked() {
     let runner = TurnRunner::builder(executor)
         .tool(deploy())
         .store(Arc::clone(&store) as _)
-        .grants(Arc::new(DirGrants::new(dir.path().join("grants"))))
+        .approvals(Arc::new(DirApprovals::new(dir.path())))
         .agent("/agents/shop")
         .secret([7; 32])
         .gate_policy(GatePolicy::Suspend)

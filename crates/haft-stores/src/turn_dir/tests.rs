@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use haft_core::error::Coded as _;
-use haft_core::gate::ApprovalLedger as _;
+use haft_core::gate::ApprovalStore as _;
 use haft_core::spool::{LineIndex, SpoolError, SpoolStore as _};
 #[cfg(unix)]
 use haft_core::store::{LeaseRequest, NewTurn, TurnQuery};
@@ -122,7 +122,7 @@ async fn a_directory_that_is_opened_to_be_read_is_not_written() {
     refused(dir.spools().write("new".into(), "content".into()).await.unwrap_err());
     refused(dir.spools().delete("s".into()).await.unwrap_err());
     refused(dir.spools().remove_orphans().await.unwrap_err());
-    let spent = dir.ledger().spend("gate".parse().unwrap()).await;
+    let spent = dir.approvals().spend("gate".parse().unwrap()).await;
     assert!(matches!(spent, Err(StoreError::ReadOnly { .. })), "{spent:?}");
     let removed = dir.store().remove("t".parse().unwrap()).await;
     assert!(matches!(removed, Err(StoreError::ReadOnly { .. })), "{removed:?}");

@@ -1,9 +1,8 @@
 //! Stores turns in a PostgreSQL server.
 
+mod approvals;
 mod connection;
 mod error;
-mod grants;
-mod ledger;
 mod listener;
 mod queries;
 mod schedule;
@@ -24,10 +23,9 @@ use haft_core::store::{
 };
 use tokio_postgres::IsolationLevel;
 
+pub use self::approvals::PostgresApprovals;
 use self::connection::Database;
 use self::error::PostgresError;
-pub use self::grants::PostgresGrants;
-pub use self::ledger::PostgresLedger;
 use self::listener::{ListenTask, ServerListener, change_text};
 use self::schedule::ClaimAttempt;
 use self::updates::Update;

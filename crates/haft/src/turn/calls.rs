@@ -35,7 +35,7 @@ use crate::events::TracedContent;
 /// a grant that was valid when the attempt began, so more of them are no accident.
 const MAX_APPROVAL_ATTEMPTS: u32 = 100;
 
-/// What the ledger does, as its deadline says it.
+/// What the store of approvals does, as its deadline says it.
 const SPENDING: &str = "mark an approval as spent";
 
 /// Executes the tool calls of one step.
@@ -271,7 +271,8 @@ impl CallRunner {
     ) -> Result<Approval, GateError> {
         let _waiting = watch.pause();
         for attempt in 0..=MAX_APPROVAL_ATTEMPTS {
-            let bound = BoundCall::new(call.id(), call.tool(), accepted.args());
+            let definition = tool.definition_digest();
+            let bound = BoundCall::new(call.id(), call.tool(), accepted.args(), definition);
             let opening =
                 self.shared.open_approval_gate(&self.ctx, (tool, question), bound, attempt);
             // Boxed, so that the wait, which may take days, holds nothing of what opened the gate.
@@ -299,7 +300,7 @@ impl CallRunner {
             None => Spending::First,
         };
         let confirmed = self.shared.recorder.confirm_lease().await;
-        if confirmed.is_err() && (approval.is_none() || self.runner.ledger.is_none()) {
+        if confirmed.is_err() && (approval.is_none() || self.runner.approvals.is_none()) {
             // It has not started after all. If another process has the turn, the store refuses this.
             let _ = self.ctx.turn().store_tool_call(Arc::clone(call)).await;
         }
@@ -327,8 +328,8 @@ impl CallRunner {
         gate: &GateId,
         call: &Arc<ToolCall>,
     ) -> Result<Spending, RecordError> {
-        let Some(ledger) = &self.runner.ledger else { return Ok(Spending::First) };
-        let spent = self.runner.store.with_deadline(SPENDING, ledger.spend(gate.clone())).await;
+        let Some(approvals) = &self.runner.approvals else { return Ok(Spending::First) };
+        let spent = self.runner.store.with_deadline(SPENDING, approvals.spend(gate.clone())).await;
         if spent.is_err() {
             self.ctx.turn().store_tool_call(Arc::clone(call)).await?;
         }

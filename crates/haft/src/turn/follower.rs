@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use haft_core::call::RecordId;
 use haft_core::clock::Timestamp;
-use haft_core::event::{Event, EventKind, GateResult, ToolCallReport};
-use haft_core::gate::GateDecision;
+use haft_core::event::{Event, EventKind, ToolCallReport};
 use haft_core::store::{
     ChangeListener, GateId, GateRow, StoreError, TurnId, TurnStatus, TurnStore as _,
 };
@@ -205,12 +204,7 @@ impl TurnFollower {
         let Some(settlement) = &row.settlement else { return Ok(()) };
         if self.told.closed.insert(row.id.clone()) {
             let settlement = read_settlement(&row.id, settlement)?;
-            let result = match settlement.decision {
-                GateDecision::Resolved { .. } => GateResult::Resolved,
-                GateDecision::Rejected { .. } => GateResult::Rejected,
-                GateDecision::Timeout => GateResult::Timeout,
-                _ => GateResult::Aborted,
-            };
+            let result = settlement.decision.result();
             let gate_id = row.id.as_str().into();
             let grant = settlement.grant;
             self.push(None, at, EventKind::TurnGateClosed { gate_id, result, grant });

@@ -14,7 +14,7 @@ use std::sync::{MutexGuard, PoisonError};
 use haft_core::BoxFuture;
 use haft_core::cancel::Cancellation;
 use haft_core::clock::{Clock, Timestamp};
-use haft_core::context::{DispatchContext, GateContext, Gates};
+use haft_core::context::{DispatchContext, Gates};
 use haft_core::event::{EventKind, GateResult, LogLevel};
 use haft_core::gate::{
     BoundCall, Gate, GateDecision, GateError, GateRequest, GateSettlement, GrantId,
@@ -67,9 +67,7 @@ impl SharedTurn {
         call: BoundCall,
         attempt: u32,
     ) -> Result<OpenGate, GateError> {
-        let definition = tool.definition_digest();
-        let id = self.approval_gate_id(call.record, definition, attempt);
-        let call = call.with_definition(definition);
+        let id = self.approval_gate_id(call.record, call.definition, attempt);
         self.close_outdated_gates(ctx, &id, &call).await?;
         let shown = serde_json::json!({
             "tool": &call.tool,
@@ -91,7 +89,7 @@ impl SharedTurn {
             // The gate is announced afterwards, so that no person is asked about a call that a grant covers.
             Box::pin(self.settle_by_grant(ctx, &gate)).await?;
         }
-        Ok(announce_gate(GateContext::Dispatch(ctx), gate, digest))
+        Ok(announce_gate(ctx, gate, digest))
     }
 
     /// Closes gates that asked for approval of the same call while its tool had another definition, and says that the
@@ -172,7 +170,7 @@ impl SharedTurn {
         ctx: &DispatchContext,
         gate: &OpenGate,
     ) -> Result<Option<Approval>, GateError> {
-        let decision = self.await_settlement(GateContext::Dispatch(ctx), gate).await?;
+        let decision = self.await_settlement(ctx, gate).await?;
         // Boxed, so that a call that waits takes no room for what comes after.
         Box::pin(self.use_decision(ctx, decision)).await
     }
@@ -199,8 +197,7 @@ impl SharedTurn {
         }
         self.store_grant(ctx, &gate, &settlement).await;
         let call = gate.call.ok_or_else(GateError::forged)?;
-        let definition = call.definition.ok_or_else(GateError::forged)?;
-        let ledger_id = self.approval_gate_id(call.record, definition, 0);
+        let ledger_id = self.approval_gate_id(call.record, call.definition, 0);
         Ok(Some(Approval { ledger_id, edited: settlement.edited, grant: settlement.grant }))
     }
 
@@ -208,7 +205,7 @@ impl SharedTurn {
     /// store.
     async fn await_decision(
         &self,
-        ctx: GateContext<'_>,
+        ctx: &DispatchContext,
         gate: &OpenGate,
     ) -> Result<Value, GateError> {
         self.await_settlement(ctx, gate).await.map(|decision| decision.value)
@@ -217,7 +214,7 @@ impl SharedTurn {
     /// Awaits the settlement of a gate, and verifies it.
     async fn await_settlement(
         &self,
-        ctx: GateContext<'_>,
+        ctx: &DispatchContext,
         gate: &OpenGate,
     ) -> Result<VerifiedDecision, GateError> {
         let settled = {
@@ -239,7 +236,7 @@ impl SharedTurn {
     /// store is asked before.
     async fn await_with_approver(
         &self,
-        ctx: GateContext<'_>,
+        ctx: &DispatchContext,
         gate: &OpenGate,
         polled: impl Future<Output = Result<GateRow, GateError>>,
     ) -> Result<GateRow, GateError> {
@@ -259,14 +256,15 @@ impl SharedTurn {
     /// Opens a gate for a request of a handler, a middleware or the executor.
     async fn open_requested_gate(
         &self,
-        ctx: GateContext<'_>,
+        ctx: &DispatchContext,
         request: GateRequest,
     ) -> Result<OpenGate, GateError> {
         let scope = || self.scope.lock().unwrap_or_else(PoisonError::into_inner).as_str();
-        let place = match (ctx, ctx.record_id()) {
-            (_, Some(record)) => record.to_string(),
-            (GateContext::Dispatch(ctx), None) => format!("{}/{}", ctx.iteration(), scope()),
-            _ => format!("turn/{}", scope()),
+        let is_of_turn = ctx.dispatch_id() == ctx.turn_id();
+        let place = match ctx.record_id() {
+            Some(record) => record.to_string(),
+            None if is_of_turn => format!("turn/{}", scope()),
+            None => format!("{}/{}", ctx.iteration(), scope()),
         };
         let number = {
             let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
@@ -280,7 +278,7 @@ impl SharedTurn {
     }
 
     /// Stores a gate, and tells observers that it is open.
-    async fn open_gate(&self, ctx: GateContext<'_>, gate: Gate) -> Result<OpenGate, GateError> {
+    async fn open_gate(&self, ctx: &DispatchContext, gate: Gate) -> Result<OpenGate, GateError> {
         let (gate, digest) = self.store_gate(gate).await?;
         Ok(announce_gate(ctx, gate, digest))
     }
@@ -299,7 +297,7 @@ impl SharedTurn {
     /// Verifies that a settlement is signed and settles the gate that was opened.
     fn verify_decision(
         &self,
-        ctx: GateContext<'_>,
+        ctx: &DispatchContext,
         opened: &OpenGate,
         row: &GateRow,
     ) -> Result<VerifiedDecision, GateError> {
@@ -313,12 +311,9 @@ impl SharedTurn {
             Some(gate) => self.runner.key.verify(gate, &settlement).map_err(GateError::from),
             None => Err(GateError::forged()),
         };
-        let result = match settlement.decision {
-            _ if verified.is_err() => GateResult::Rejected,
-            GateDecision::Resolved { .. } => GateResult::Resolved,
-            GateDecision::Timeout => GateResult::Timeout,
-            GateDecision::Aborted => GateResult::Aborted,
-            _ => GateResult::Rejected,
+        let result = match verified {
+            Ok(()) => settlement.decision.result(),
+            Err(_) => GateResult::Rejected,
         };
         let grant = settlement.grant.filter(|_| result == GateResult::Resolved);
         let gate_id = row.id.as_str().into();
@@ -425,7 +420,7 @@ impl SharedTurn {
 impl Gates for SharedTurn {
     fn wait_for<'a>(
         &'a self,
-        ctx: GateContext<'a>,
+        ctx: &'a DispatchContext,
         request: GateRequest,
     ) -> BoxFuture<'a, Result<Value, GateError>> {
         let opening = Box::pin(self.open_requested_gate(ctx, request));
@@ -456,7 +451,7 @@ pub(super) struct Approval {
 }
 
 /// Tells observers that a gate is open.
-fn announce_gate(ctx: GateContext<'_>, gate: Gate, digest: [u8; 32]) -> OpenGate {
+fn announce_gate(ctx: &DispatchContext, gate: Gate, digest: [u8; 32]) -> OpenGate {
     ctx.emit_with(|| gate_open_event(&gate));
     let call = ctx.record_id().or(gate.call.map(|call| call.record));
     OpenGate { id: gate.id, call, expires_at: gate.expires_at, digest }

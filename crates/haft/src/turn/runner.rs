@@ -16,7 +16,7 @@ use haft_core::clock::Clock;
 use haft_core::context::{DispatchContext, ToolSource, TurnContext};
 use haft_core::event::Observer;
 use haft_core::forge::Formats;
-use haft_core::gate::{ApprovalLedger, GateKey, GrantStore};
+use haft_core::gate::{ApprovalStore, GateKey};
 use haft_core::media::Media;
 use haft_core::pipeline::Pipeline;
 use haft_core::record::RecordLoader;
@@ -83,8 +83,7 @@ pub(super) struct RunnerShared {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) key: GateKey,
     pub(super) envelope_secret: Option<EnvelopeSecret>,
-    pub(super) ledger: Option<Arc<dyn ApprovalLedger>>,
-    pub(super) grants: Option<Arc<dyn GrantStore>>,
+    pub(super) approvals: Option<Arc<dyn ApprovalStore>>,
     pub(super) agent: Option<Arc<str>>,
     pub(super) observers: Arc<[Arc<dyn Observer>]>,
     pub(super) traced_content: TracedContent,
@@ -434,11 +433,11 @@ impl TurnRunner {
     /// ```
     #[must_use]
     pub fn gates(&self) -> Gatekeeper {
-        let RunnerShared { store, key, clock, gate_notifier, grants, .. } = &*self.shared;
+        let RunnerShared { store, key, clock, gate_notifier, approvals, .. } = &*self.shared;
         let gates = Gatekeeper::new(Arc::clone(store) as _, key.clone(), Arc::clone(clock))
             .notifying(Arc::clone(gate_notifier));
-        match grants {
-            Some(grants) => gates.with_grants(Arc::clone(grants)),
+        match approvals {
+            Some(approvals) => gates.with_approvals(Arc::clone(approvals)),
             None => gates,
         }
     }

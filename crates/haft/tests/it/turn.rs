@@ -1,5 +1,31 @@
 //! Turns as an application runs them.
 
+/// The methods of a store of approvals that has no standing ones.
+macro_rules! no_grants {
+    () => {
+        fn insert_grant(
+            &self,
+            _: haft::turn::GrantId,
+            _: String,
+        ) -> haft::BoxFuture<'_, Result<(), haft::stores::StoreError>> {
+            Box::pin(async { Ok(()) })
+        }
+
+        fn load_grants(
+            &self,
+        ) -> haft::BoxFuture<'_, Result<Vec<haft::turn::GrantRow>, haft::stores::StoreError>> {
+            Box::pin(async { Ok(Vec::new()) })
+        }
+
+        fn revoke_grant(
+            &self,
+            _: haft::turn::GrantId,
+        ) -> haft::BoxFuture<'_, Result<bool, haft::stores::StoreError>> {
+            Box::pin(async { Ok(false) })
+        }
+    };
+}
+
 mod always_resume;
 mod approvals;
 #[cfg(feature = "sqlite")]

@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::DispatchContext;
 use super::event_order::EventOrder;
 use super::history::{HistoryReader, Hydration};
 use super::records::Records;
 use crate::BoxFuture;
-use crate::call::RecordId;
 use crate::cancel::Cancellation;
 use crate::clock::{Clock, Timestamp};
 use crate::error::{Coded, ErrorCode};
@@ -86,62 +86,13 @@ pub trait RecordWriter: Send + Sync {
 
 /// Opens gates and waits at them.
 pub trait Gates: Send + Sync {
-    /// Opens a gate, for the call that is being handled if there is one, and waits for the answer.
+    /// Opens a gate, for the call that is being handled if there is one, and waits for the answer. The turn as a whole
+    /// has a context whose dispatch is named like the turn.
     fn wait_for<'a>(
         &'a self,
-        ctx: GateContext<'a>,
+        ctx: &'a DispatchContext,
         request: GateRequest,
     ) -> BoxFuture<'a, Result<Value, GateError>>;
-}
-
-/// Who waits at a gate.
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub enum GateContext<'a> {
-    /// The turn as a whole: its input or output middleware.
-    Turn(&'a TurnContext),
-    /// A dispatch: its middleware, its executor, or a handler.
-    Dispatch(&'a super::DispatchContext),
-}
-
-impl GateContext<'_> {
-    /// Opens a gate and waits for its decision.
-    pub(super) async fn wait_for(self, request: GateRequest) -> Result<Value, GateError> {
-        let turn = match self {
-            Self::Turn(ctx) => ctx,
-            Self::Dispatch(ctx) => ctx.turn(),
-        };
-        match turn.gates() {
-            Some(gates) => gates.wait_for(self, request).await,
-            None => Err(GateError::NotSupported),
-        }
-    }
-
-    /// Emits an event that is made only if there is an observer.
-    pub fn emit_with(self, kind: impl FnOnce() -> EventKind) {
-        match self {
-            Self::Turn(ctx) => ctx.emit_with(kind),
-            Self::Dispatch(ctx) => ctx.emit_with(kind),
-        }
-    }
-
-    /// What cancels the wait.
-    #[must_use]
-    pub fn cancellation(&self) -> &Cancellation {
-        match self {
-            Self::Turn(ctx) => ctx.cancellation(),
-            Self::Dispatch(ctx) => ctx.cancellation(),
-        }
-    }
-
-    /// The record of the call that is being handled.
-    #[must_use]
-    pub fn record_id(self) -> Option<RecordId> {
-        match self {
-            Self::Turn(_) => None,
-            Self::Dispatch(ctx) => ctx.record_id(),
-        }
-    }
 }
 
 /// Finds tools for a turn, in a database or on a server, for example. Nothing calls it but
@@ -330,7 +281,7 @@ impl TurnContext {
     ///
     /// [`DispatchContext::wait_for`]: super::DispatchContext::wait_for
     pub async fn wait_for(&self, request: GateRequest) -> Result<Value, GateError> {
-        GateContext::Turn(self).wait_for(request).await
+        DispatchContext::outside_of_dispatches(self.clone()).wait_for(request).await
     }
 
     /// Emits a log event for the turn as a whole. Costs nothing if there are no observers.

@@ -1,6 +1,6 @@
 use std::sync::{Arc, Mutex};
 
-use haft_core::context::{GateContext, Gates};
+use haft_core::context::Gates;
 use haft_core::gate::{GateError, GateRequest};
 use haft_core::{BoxFuture, DispatchContext};
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ struct Decision {
 impl Gates for Decision {
     fn wait_for<'c>(
         &'c self,
-        _: GateContext<'c>,
+        _: &'c DispatchContext,
         request: GateRequest,
     ) -> BoxFuture<'c, Result<Value, GateError>> {
         self.asked.lock().unwrap().push(format!("{request:?}"));

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use haft_core::BoxFuture;
 use haft_core::call::RecordId;
 use haft_core::cancel::Cancellation;
-use haft_core::context::GateContext;
+use haft_core::context::DispatchContext;
 use haft_core::event::{ErrorReport, EventKind, LogLevel};
 use haft_core::gate::{Gate, GateDecision, GateError};
 use haft_core::store::{GateId, StoreError};
@@ -336,7 +336,7 @@ impl SharedTurn {
     /// if the store fails: the waiting call finds the settlement in the store.
     pub(super) async fn consult_approver(
         &self,
-        ctx: GateContext<'_>,
+        ctx: &DispatchContext,
         gate: &OpenGate,
     ) -> Result<Infallible, GateError> {
         let is_settled = match self.ask_approver(ctx, gate).await {
@@ -362,7 +362,7 @@ impl SharedTurn {
     /// Asks the approver, and stores its decision. Returns whether there is one.
     async fn ask_approver(
         &self,
-        ctx: GateContext<'_>,
+        ctx: &DispatchContext,
         gate: &OpenGate,
     ) -> Result<bool, SettleError> {
         let Some(approver) = &self.runner.approver else { return Ok(false) };
@@ -371,11 +371,7 @@ impl SharedTurn {
         let deciding = async { approver.decide(gate.clone()).await };
         let decision = PanicError::catch(deciding).await.unwrap_or_else(|panic| {
             let text = format!("the approver {panic}");
-            match ctx {
-                GateContext::Turn(ctx) => ctx.log(LogLevel::Error, APPROVER, &text, None),
-                GateContext::Dispatch(ctx) => ctx.log(LogLevel::Error, APPROVER, &text, None),
-                _ => {}
-            }
+            ctx.log(LogLevel::Error, APPROVER, &text, None);
             None
         });
         let Some(decision) = decision else { return Ok(false) };
@@ -398,12 +394,8 @@ impl SharedTurn {
 }
 
 /// Whether a handler waits whose effect must happen once.
-fn is_once(ctx: GateContext<'_>) -> bool {
-    let effect = match ctx {
-        GateContext::Dispatch(ctx) => ctx.tool().map(Tool::effect),
-        _ => None,
-    };
-    effect == Some(ToolEffect::Once)
+fn is_once(ctx: &DispatchContext) -> bool {
+    ctx.tool().map(Tool::effect) == Some(ToolEffect::Once)
 }
 
 /// The name in settlements of the approver of a runner.

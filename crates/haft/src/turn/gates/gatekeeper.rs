@@ -6,7 +6,7 @@ use std::sync::Arc;
 use haft_core::clock::{Clock, Timestamp};
 use haft_core::error::{Coded, ErrorCode, codes};
 use haft_core::gate::{
-    Gate, GateDecision, GateKey, GateSettlement, GrantId, GrantRefusal, GrantStore, InvalidEdit,
+    ApprovalStore, Gate, GateDecision, GateKey, GateSettlement, GrantId, GrantRefusal, InvalidEdit,
     StandingApproval,
 };
 use haft_core::schema::Problems;
@@ -41,7 +41,7 @@ pub struct Gatekeeper {
     key: GateKey,
     clock: Arc<dyn Clock>,
     notifier: Option<Arc<GateNotifier>>,
-    grants: Option<Arc<dyn GrantStore>>,
+    approvals: Option<Arc<dyn ApprovalStore>>,
 }
 
 /// A gate was not settled.
@@ -96,7 +96,7 @@ impl Gatekeeper {
     /// Settles gates that stand in a store.
     #[must_use]
     pub fn new(store: Arc<dyn TurnStore>, key: GateKey, clock: Arc<dyn Clock>) -> Self {
-        Self { store, key, clock, notifier: None, grants: None }
+        Self { store, key, clock, notifier: None, approvals: None }
     }
 
     /// Settles the gates of the turns in a directory.
@@ -105,7 +105,7 @@ impl Gatekeeper {
     pub fn of_dir(dir: &haft_stores::TurnDir) -> Self {
         let (store, key) = (Arc::clone(dir.store()) as _, GateKey::from_bytes(dir.secret()));
         let clock = Arc::new(haft_core::clock::SystemClock::new());
-        Self::new(store, key, clock).with_grants(Arc::new(haft_stores::DirGrants::of_dir(dir)))
+        Self::new(store, key, clock).with_approvals(Arc::clone(dir.approvals()) as _)
     }
 
     /// Settles the gates of the turns in stores that were opened by their addresses.
@@ -114,16 +114,16 @@ impl Gatekeeper {
     pub fn of_stores(stores: &haft_stores::OpenStores) -> Self {
         let (store, key) = (Arc::clone(stores.turns()), GateKey::from_bytes(stores.secret()));
         let this = Self::new(store, key, Arc::new(haft_core::clock::SystemClock::new()));
-        match stores.grants() {
-            Some(grants) => this.with_grants(Arc::clone(grants)),
+        match stores.approvals() {
+            Some(approvals) => this.with_approvals(Arc::clone(approvals)),
             None => this,
         }
     }
 
     /// Also lists and revokes the standing approvals in a store.
     #[must_use]
-    pub fn with_grants(mut self, grants: Arc<dyn GrantStore>) -> Self {
-        self.grants = Some(grants);
+    pub fn with_approvals(mut self, approvals: Arc<dyn ApprovalStore>) -> Self {
+        self.approvals = Some(approvals);
         self
     }
 
@@ -216,8 +216,8 @@ impl Gatekeeper {
     ///
     /// The store of grants failed.
     pub async fn grants(&self) -> Result<Vec<ListedGrant>, StoreError> {
-        let Some(grants) = &self.grants else { return Ok(Vec::new()) };
-        let (rows, now) = (grants.load().await?, self.clock.now());
+        let Some(grants) = &self.approvals else { return Ok(Vec::new()) };
+        let (rows, now) = (grants.load_grants().await?, self.clock.now());
         let listed = rows.iter().map(|row| {
             let mut listed = ListedGrant::of(row, &self.key);
             if listed.refusal.is_none()
@@ -236,8 +236,8 @@ impl Gatekeeper {
     ///
     /// The store of grants failed.
     pub async fn revoke_grant(&self, id: GrantId) -> Result<bool, StoreError> {
-        match &self.grants {
-            Some(grants) => grants.revoke(id).await,
+        match &self.approvals {
+            Some(grants) => grants.revoke_grant(id).await,
             None => Ok(false),
         }
     }

@@ -5,7 +5,8 @@ use haft_core::clock::Clock as _;
 use haft_core::context::DispatchContext;
 use haft_core::event::LogLevel;
 use haft_core::gate::{
-    Gate, GateKey, GateSettlement, Grant, GrantId, GrantRefusal, GrantRow, GrantStore, GrantSubject,
+    ApprovalStore, Gate, GateKey, GateSettlement, Grant, GrantId, GrantRefusal, GrantRow,
+    GrantSubject,
 };
 use haft_core::store::{GateId, StoreError};
 use haft_core::tool::Digest;
@@ -109,9 +110,11 @@ impl SharedTurn {
     }
 
     async fn load_grants(&self) -> Result<Vec<GrantRow>, StoreError> {
-        match &self.runner.grants {
+        match &self.runner.approvals {
             None => Ok(Vec::new()),
-            Some(grants) => self.runner.store.with_deadline(LOADING, grants.load()).await,
+            Some(approvals) => {
+                self.runner.store.with_deadline(LOADING, approvals.load_grants()).await
+            }
         }
     }
 
@@ -126,11 +129,11 @@ impl SharedTurn {
         let agent = self.runner.agent.as_deref();
         let subject = GrantSubject { turn: &self.turn, agent, call, at: settlement.at };
         let grant = Grant::new(&gate.id, always, &subject, settlement.by.as_str());
-        let stored = match (&self.runner.grants, grant) {
+        let stored = match (&self.runner.approvals, grant) {
             (None, _) => Err("the runner has no store for them".to_owned()),
             (_, None) => Err("the runner does not know which agent it runs".to_owned()),
-            (Some(grants), Some(grant)) => {
-                self.insert_grant(&**grants, grant).await.map_err(|error| error.to_string())
+            (Some(approvals), Some(grant)) => {
+                self.insert_grant(&**approvals, grant).await.map_err(|error| error.to_string())
             }
         };
         if let Err(reason) = stored {
@@ -142,9 +145,13 @@ impl SharedTurn {
         }
     }
 
-    async fn insert_grant(&self, grants: &dyn GrantStore, grant: Grant) -> Result<(), StoreError> {
+    async fn insert_grant(
+        &self,
+        approvals: &dyn ApprovalStore,
+        grant: Grant,
+    ) -> Result<(), StoreError> {
         let grant = self.runner.key.sign_grant(grant);
-        let inserted = grants.insert(grant.id, to_json(&grant)?);
+        let inserted = approvals.insert_grant(grant.id, to_json(&grant)?);
         self.runner.store.with_deadline(STORING, inserted).await
     }
 
@@ -167,6 +174,6 @@ impl SharedTurn {
     }
 }
 
-/// What the store of grants does, as its deadline says it.
+/// What the store of approvals does, as its deadline says it.
 const LOADING: &str = "load the standing approvals";
 const STORING: &str = "store a standing approval";

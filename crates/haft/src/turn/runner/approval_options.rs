@@ -2,22 +2,16 @@
 
 use std::sync::Arc;
 
-use haft_core::gate::{ApprovalLedger, GrantStore};
+use haft_core::gate::ApprovalStore;
 
 use super::TurnRunnerBuilder;
 
 impl TurnRunnerBuilder {
-    /// Records which approvals were used (default: nothing does). Without a ledger, an approval counts again if the
-    /// store is rolled back to a state before the call started.
-    pub fn approval_ledger(mut self, ledger: Arc<dyn ApprovalLedger>) -> Self {
-        self.ledger = Some(ledger);
-        self
-    }
-
-    /// Stores standing approvals (default: nothing does, and every call is asked for). See
-    /// [`Gatekeeper::approve_always`](crate::turn::Gatekeeper::approve_always).
-    pub fn grants(mut self, grants: Arc<dyn GrantStore>) -> Self {
-        self.grants = Some(grants);
+    /// Remembers approvals (default: nothing does). Without it an approval counts again if the store is rolled back to a
+    /// state before the call started, and every call is asked for: nobody can give standing approvals
+    /// ([`Gatekeeper::approve_always`](crate::turn::Gatekeeper::approve_always)).
+    pub fn approvals(mut self, approvals: Arc<dyn ApprovalStore>) -> Self {
+        self.approvals = Some(approvals);
         self
     }
 
@@ -27,7 +21,7 @@ impl TurnRunnerBuilder {
     /// ```
     /// use std::sync::Arc;
     /// use haft::executors::ScriptExecutor;
-    /// use haft::stores::DirGrants;
+    /// use haft::stores::DirApprovals;
     /// use haft::turn::{StandingApproval, TurnOutcome};
     /// use haft::{Tool, TurnInput, TurnRunner};
     ///
@@ -38,7 +32,7 @@ impl TurnRunnerBuilder {
     /// let script = r#"{"steps": [{"call": {"deploy": {}}}, {"say": "{{ last.deploy }}"}]}"#;
     /// let runner = TurnRunner::builder(ScriptExecutor::parse(script)?)
     ///     .tool(deploy.handler(|| "done").build()?)
-    ///     .grants(Arc::new(DirGrants::new(dir.path().join("grants"))))
+    ///     .approvals(Arc::new(DirApprovals::new(dir.path())))
     ///     .agent("/agents/shop")
     ///     .build()?;
     /// let turn = tokio::spawn(runner.run(TurnInput::new("You deploy.").user("Go!")));

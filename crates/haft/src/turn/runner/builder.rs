@@ -10,7 +10,7 @@ use haft_core::context::{DispatchContext, ToolSource, TurnContext};
 use haft_core::error::{Coded, ErrorCode, codes};
 use haft_core::event::Observer;
 use haft_core::forge::Formats;
-use haft_core::gate::{ApprovalLedger, GateKey, GrantStore};
+use haft_core::gate::{ApprovalStore, GateKey};
 use haft_core::pipeline::{Middleware, Pipeline, Stage};
 use haft_core::record::{RecordLoader, SpoolResolver};
 use haft_core::registry::ToolRegistry;
@@ -71,8 +71,7 @@ pub struct TurnRunnerBuilder {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) secret: Option<[u8; 32]>,
     pub(super) envelope_secret: Option<[u8; 32]>,
-    pub(super) ledger: Option<Arc<dyn ApprovalLedger>>,
-    pub(super) grants: Option<Arc<dyn GrantStore>>,
+    pub(super) approvals: Option<Arc<dyn ApprovalStore>>,
     pub(super) agent: Option<Arc<str>>,
     pub(super) observers: Vec<Arc<dyn Observer>>,
     pub(super) traced_content: TracedContent,
@@ -117,8 +116,7 @@ impl TurnRunnerBuilder {
             clock: Arc::new(SystemClock::new()),
             secret: None,
             envelope_secret: None,
-            ledger: None,
-            grants: None,
+            approvals: None,
             agent: None,
             observers: vec![Arc::new(TraceObserver)],
             traced_content: TracedContent::Hidden,
@@ -126,14 +124,12 @@ impl TurnRunnerBuilder {
         }
     }
 
-    /// Stores turns, their large results, the key for gates, the ledger of approvals, the standing approvals and the secret
-    /// of envelopes in a directory, so that another process can resume a turn, settle its gates and render the same
+    /// Stores turns, their large results, the key for gates, the approvals and the secret of envelopes in a directory, so that another process can resume a turn, settle its gates and render the same
     /// prompts.
     #[cfg(feature = "sqlite")]
     pub fn dir(self, dir: &haft_stores::TurnDir) -> Self {
         let this = self.store(Arc::clone(dir.store()) as _).spools(Arc::clone(dir.spools()));
-        let this = this.secret(dir.secret()).approval_ledger(Arc::clone(dir.ledger()) as _);
-        let this = this.grants(Arc::new(haft_stores::DirGrants::of_dir(dir)));
+        let this = this.secret(dir.secret()).approvals(Arc::clone(dir.approvals()) as _);
         match dir.envelope_secret() {
             Some(secret) => this.envelope_secret(secret),
             None => this,
@@ -160,11 +156,8 @@ impl TurnRunnerBuilder {
     pub fn stores(self, stores: &haft_stores::OpenStores) -> Self {
         let this = self.store(Arc::clone(stores.turns())).spools(Arc::clone(stores.spools()));
         let mut this = this.secret(stores.secret());
-        if let Some(ledger) = stores.ledger() {
-            this = this.approval_ledger(Arc::clone(ledger));
-        }
-        if let Some(grants) = stores.grants() {
-            this = this.grants(Arc::clone(grants));
+        if let Some(approvals) = stores.approvals() {
+            this = this.approvals(Arc::clone(approvals));
         }
         match stores.envelope_secret() {
             Some(secret) => this.envelope_secret(secret),
@@ -531,8 +524,7 @@ impl TurnRunnerBuilder {
             clock: self.clock,
             key: GateKey::from_bytes(secret),
             envelope_secret: self.envelope_secret.map(EnvelopeSecret::from_bytes),
-            ledger: self.ledger,
-            grants: self.grants,
+            approvals: self.approvals,
             agent: self.agent,
             observers: self.observers.into(),
             traced_content: self.traced_content,

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use haft::executors::{ScriptExecutor, Step, StepContext, StepError};
 use haft::stores::{
-    CancelRequest, ClaimFilter, GateId, NewTurn, OpenStores, PostgresLedger, PostgresOptions,
+    CancelRequest, ClaimFilter, GateId, NewTurn, OpenStores, PostgresApprovals, PostgresOptions,
     PostgresStore, StoreError, StoreOptions, StoreWrite, TurnQuery, TurnStatus, TurnStore,
 };
 use haft::testing::conformance;
 use haft::tools::ToolEffect;
 use haft::turn::{
-    ApprovalLedger as _, Cancellation, GatePolicy, Gatekeeper, GrantRefusal, Spending,
+    ApprovalStore as _, Cancellation, GatePolicy, Gatekeeper, GrantRefusal, Spending,
     StandingApproval,
 };
 use haft::{Tool, TurnInput, TurnRunner};
@@ -101,13 +101,13 @@ fn spent_approvals_are_in_a_table_to_which_workers_only_add() {
     let Some(server) = PostgresServer::start() else { return };
     block_on(async {
         let options = || PostgresOptions::default().schema("approvals_ledger");
-        let owner = PostgresLedger::connect(&server.url(), options()).await.unwrap();
+        let owner = PostgresApprovals::connect(&server.url(), options()).await.unwrap();
         assert_eq!(owner.spend("gate-1".parse().unwrap()).await.unwrap(), Spending::First);
         let _ = server.run_sql(
             "CREATE ROLE adder LOGIN; GRANT USAGE ON SCHEMA approvals_ledger TO adder;
              GRANT INSERT ON approvals_ledger.approvals_spent TO adder;",
         );
-        let adder = PostgresLedger::connect(&server.url_of("adder"), options()).await.unwrap();
+        let adder = PostgresApprovals::connect(&server.url_of("adder"), options()).await.unwrap();
         assert_eq!(adder.spend("gate-1".parse().unwrap()).await.unwrap(), Spending::Repeated);
         let gate: GateId = "gate-2".parse().unwrap();
         let (one, two) = tokio::join!(adder.spend(gate.clone()), owner.spend(gate));

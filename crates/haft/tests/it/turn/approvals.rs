@@ -8,8 +8,8 @@ use haft::error::Coded as _;
 use haft::executors::Step;
 use haft::records::CallState;
 use haft::stores::{
-    DirLedger, GateRow, LeaseRequest, MemoryStore, NewTurn, Row, RowKind, StoreWrite, StoredText,
-    StoredTurn, TurnId, TurnStore,
+    DirApprovals, GateRow, LeaseRequest, MemoryStore, NewTurn, Row, RowKind, StoreWrite,
+    StoredText, StoredTurn, TurnId, TurnStore,
 };
 use haft::tools::ToolEffect;
 use haft::turn::{GateKey, Gatekeeper, SystemClock, TurnReport, TurnRunner};
@@ -42,14 +42,14 @@ fn wipe(effect: ToolEffect, program: &str) -> (Tool, Arc<AtomicU32>) {
 struct Attacked {
     program: &'static str,
     store: Arc<MemoryStore>,
-    ledger: Arc<DirLedger>,
+    ledger: Arc<DirApprovals>,
     _dir: tempfile::TempDir,
 }
 
 impl Attacked {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let ledger = Arc::new(DirLedger::new(dir.path().join("spent")));
+        let ledger = Arc::new(DirApprovals::new(dir.path()));
         Self { program: "wipe", store: Arc::new(MemoryStore::new()), ledger, _dir: dir }
     }
 
@@ -57,7 +57,7 @@ impl Attacked {
         let (tool, ran) = wipe(effect, self.program);
         let built = runner(steps([|_| Ok(Step::new().call(call("wipe", "{\"id\":7}"))), done]));
         let built = built.tool(tool).store(Arc::clone(&self.store) as _).secret(SECRET);
-        (built.approval_ledger(Arc::clone(&self.ledger) as _).build().unwrap(), ran)
+        (built.approvals(Arc::clone(&self.ledger) as _).build().unwrap(), ran)
     }
 
     /// A turn whose process died while it waited at its gate.

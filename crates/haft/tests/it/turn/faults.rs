@@ -49,7 +49,7 @@ impl World {
         let ledger = GuardedLedger { spent, judge: Arc::clone(&judge) };
         let spools = Guarded::new(Arc::clone(&self.spools), judge);
         let runner = self.errand.runner(store, spools, Arc::clone(&self.clock) as _);
-        let runner = runner.approval_ledger(Arc::new(ledger));
+        let runner = runner.approvals(Arc::new(ledger));
         errand::run(&runner.observer(observer).build().unwrap(), doors).await
     }
 

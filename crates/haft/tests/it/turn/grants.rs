@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use haft::executors::{Step, StepContext, StepError};
 use haft::records::CallState;
-use haft::stores::{DirGrants, DirLedger, MemoryStore, RowKind, TurnStore};
+use haft::stores::{DirApprovals, MemoryStore, RowKind, TurnStore};
 use haft::tools::ToolEffect;
 use haft::turn::{
-    ApprovalScope, Clock as _, GateKey, GrantRefusal, GrantScope, ManualClock, StandingApproval,
-    Timestamp, TurnReport, TurnRunner,
+    Clock as _, GateKey, GrantRefusal, GrantScope, ManualClock, StandingApproval, Timestamp,
+    TurnReport, TurnRunner,
 };
 use haft::{Args, Tool};
 use serde_json::{Value, json};
@@ -80,13 +80,12 @@ impl Bench {
         };
         let built = runner(executor).tool(self.tool()).store(store);
         let built = built.secret(self.secret).clock(Arc::clone(&self.clock) as _);
-        let built = built.approval_ledger(Arc::new(DirLedger::new(self.dir.path().join("spent"))));
-        let built = built.grants(Arc::new(self.grants())).agent(self.agent);
+        let built = built.approvals(Arc::new(self.approvals())).agent(self.agent);
         built.observer(self.seen.observer()).build().unwrap()
     }
 
-    fn grants(&self) -> DirGrants {
-        DirGrants::new(self.dir.path().join("grants"))
+    fn approvals(&self) -> DirApprovals {
+        DirApprovals::new(self.dir.path())
     }
 
     /// Runs a turn until it ends or waits. Returns its report if it ended, and how often the tool ran.
@@ -153,7 +152,7 @@ async fn a_grant_approves_later_calls_of_its_agent() {
     let report = report.unwrap();
     let grant = bench.runner(&[]).gates().grants().await.unwrap().remove(0).grant.unwrap();
     assert_eq!((grant.by.as_str(), grant.tool.as_str()), ("ada", "wipe"));
-    assert_eq!(grant.scope, GrantScope::Agent("/agents/shop".to_owned()));
+    assert_eq!((grant.scope, grant.holder.as_str()), (GrantScope::Agent, "/agents/shop"));
     assert_eq!(grant.arguments.as_deref(), Some("{\"id\":7}"));
     // The record, its stored form and the events say which grant it was.
     assert!(report.calls.iter().all(|call| call.grant == Some(grant.id)));
@@ -180,7 +179,7 @@ async fn a_grant_for_any_arguments_of_a_turn_ends_with_the_turn() {
     let (report, ran) = bench.run("first", &[7, 8, 9]).await;
     assert_eq!((report.is_none(), ran), (true, 0));
     let always = StandingApproval::in_turn().any_arguments();
-    assert_eq!(always.scope, ApprovalScope::Turn);
+    assert_eq!(always.scope, GrantScope::Turn);
     bench.approve_always(always).await;
     let (report, ran) = bench.resume("first", &[7, 8, 9]).await;
     let grants: Vec<bool> = report.unwrap().calls.iter().map(|it| it.grant.is_some()).collect();
@@ -196,7 +195,7 @@ struct Attack {
     logged: Option<GrantRefusal>,
 }
 
-const ATTACKS: [Attack; 12] = [
+const ATTACKS: [Attack; 13] = [
     Attack {
         name: "forged without a signature",
         apply: |bench, file| bench.edit(file, |it| *it.get_mut("signature").unwrap() = Value::Null),
@@ -225,6 +224,14 @@ const ATTACKS: [Attack; 12] = [
     Attack {
         name: "edited to last longer",
         apply: |bench, file| bench.edit(file, |it| it["expiresAt"] = Value::Null),
+        logged: Some(GrantRefusal::Forged),
+    },
+    Attack {
+        name: "edited to hold for another agent",
+        apply: |bench, file| {
+            bench.agent = "/agents/other";
+            bench.edit(file, |it| it["holder"] = "/agents/other".into());
+        },
         logged: Some(GrantRefusal::Forged),
     },
     Attack {
@@ -417,18 +424,19 @@ async fn a_call_that_a_grant_approved_runs_once() {
 #[tokio::test(start_paused = true)]
 async fn a_runner_without_an_agent_or_without_grants_approves_one_call() {
     let bench = Bench::new();
-    let build = |with_grants: bool| {
+    let build = |with_approvals: bool| {
         let executor = |ctx: StepContext| async move {
             let is_first = ctx.dispatch().iteration() == 0;
             let step = Step::new().call(call("wipe", "{\"id\":7}"));
             Ok::<_, StepError>(if is_first { step } else { Step::done() })
         };
         let built = runner(executor).tool(bench.tool()).observer(bench.seen.observer());
-        let built = if with_grants { built.grants(Arc::new(bench.grants())) } else { built };
+        let built =
+            if with_approvals { built.approvals(Arc::new(bench.approvals())) } else { built };
         built.build().unwrap()
     };
-    for (with_grants, reason) in [(true, "which agent it runs"), (false, "no store for them")] {
-        let runner = build(with_grants);
+    for (with_approvals, reason) in [(true, "which agent it runs"), (false, "no store for them")] {
+        let runner = build(with_approvals);
         let decide = async {
             pass(WAIT).await;
             let gate = runner.gates().open_gates(None).await.unwrap().remove(0);

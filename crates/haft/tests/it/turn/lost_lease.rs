@@ -8,7 +8,7 @@ use haft::executors::Step;
 use haft::records::CallState;
 use haft::stores::{GateId, LeaseRequest, MemoryStore, StoreError, TurnId, TurnStore};
 use haft::tools::ToolEffect;
-use haft::turn::{ApprovalLedger, Deadlines, Gate, ManualClock, Spending, Timestamp};
+use haft::turn::{ApprovalStore, Deadlines, Gate, ManualClock, Spending, Timestamp};
 use haft::{Args, BoxFuture, DispatchContext, Tool};
 
 use super::gates::{SECRET, done};
@@ -29,7 +29,7 @@ struct StoppingLedger {
     is_taken_over: bool,
 }
 
-impl ApprovalLedger for StoppingLedger {
+impl ApprovalStore for StoppingLedger {
     fn spend(&self, _: GateId) -> BoxFuture<'_, Result<Spending, StoreError>> {
         Box::pin(async {
             self.clock.advance(LEASE * 2);
@@ -42,6 +42,8 @@ impl ApprovalLedger for StoppingLedger {
             Ok(Spending::First)
         })
     }
+
+    no_grants!();
 }
 
 /// Runs a turn with a call that must not be repeated. Returns how often its handler ran, and its stored state.
@@ -69,7 +71,7 @@ async fn run_stopped_call(is_taken_over: bool) -> (u32, CallState) {
         .secret(SECRET)
         .approver(async |_: Gate| true)
         .deadlines(Deadlines::new().lease(LEASE));
-    let built = built.approval_ledger(Arc::new(ledger)).build().unwrap();
+    let built = built.approvals(Arc::new(ledger)).build().unwrap();
     let report = built.run(input().id("t")).await.unwrap();
     assert_eq!(report.is_resumable, is_taken_over, "{:?}", report.error);
     let state = report.calls.first().map_or(CallState::Running, |call| call.state());

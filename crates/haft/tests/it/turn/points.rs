@@ -17,7 +17,7 @@ use haft::stores::{
 };
 use haft::stores::{ReaderDescriptor, SpoolError, SpoolKey, SpoolPayload, SpoolReader, SpoolStore};
 use haft::tools::ByteStream;
-use haft::turn::{ApprovalLedger, Spending};
+use haft::turn::{ApprovalStore, Spending};
 use haft::{BoxFuture, ToolFailure};
 
 use super::pass;
@@ -222,7 +222,7 @@ impl fmt::Debug for GuardedLedger {
     }
 }
 
-impl ApprovalLedger for GuardedLedger {
+impl ApprovalStore for GuardedLedger {
     fn spend(&self, gate: GateId) -> BoxFuture<'_, Result<Spending, StoreError>> {
         let meet = |side| match (self.judge)(Moment { what: "spend", writes: true, side }) {
             Fate::Pass => Ok(()),
@@ -235,4 +235,6 @@ impl ApprovalLedger for GuardedLedger {
             Ok(if is_first { Spending::First } else { Spending::Repeated })
         })
     }
+
+    no_grants!();
 }

@@ -83,7 +83,7 @@ async fn a_store_that_fails_does_not_use_up_an_approval() {
             |_| Ok(Step::new().call(call("deploy", "{}"))),
             |ctx| Ok(Step::done().say(ctx.message("done")?)),
         ]));
-        let built = built.tool(tool.build().unwrap()).approval_ledger(Arc::new(ledger));
+        let built = built.tool(tool.build().unwrap()).approvals(Arc::new(ledger));
         let built = built.store(Guarded::new(Arc::clone(&store), judge));
         let built = built.approver(async |_: Gate| true).build().unwrap();
         let run = match built.run(input().id("t")).await {

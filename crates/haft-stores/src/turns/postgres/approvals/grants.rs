@@ -1,39 +1,15 @@
-//! Standing approvals in tables next to the ledger.
+//! Standing approvals in tables.
 
-use std::fmt;
-use std::sync::Arc;
-
-use haft_core::BoxFuture;
-use haft_core::gate::{GrantId, GrantRow, GrantStore};
+use haft_core::gate::{GrantId, GrantRow};
 use haft_core::store::StoreError;
 use tokio_postgres::types::ToSql;
 
-use super::PostgresLedger;
-use super::connection::Database;
-use super::error::PostgresError;
-use crate::grant_limits::{MAX_GRANT_BYTES, MAX_GRANTS};
+use super::super::error::PostgresError;
+use super::PostgresApprovals;
+use crate::approvals::limits::{MAX_GRANT_BYTES, MAX_GRANTS};
 
-/// Stores standing approvals in a PostgreSQL server, in the schema of the ledger of spent approvals: the role that writes
-/// turns need not have rights there.
-///
-/// The tables are created when the first grant is stored or revoked. A role that loads grants needs the right to select from
-/// `grants` and `grants_revoked`, one whose turns give grants the right to insert into `grants`, and one that revokes them
-/// the right to insert into `grants_revoked`. A mark of revocation is never removed, so that a row of `grants` that is put
-/// back approves nothing.
-#[derive(Clone)]
-pub struct PostgresGrants {
-    database: Arc<Database>,
-    tenant: Arc<str>,
-}
-
-impl PostgresGrants {
-    /// The grants of one tenant, next to a ledger; the empty name is that of programs without tenants.
-    #[must_use]
-    pub fn of_ledger(ledger: &PostgresLedger, tenant: impl Into<Arc<str>>) -> Self {
-        Self { database: Arc::clone(ledger.database()), tenant: tenant.into() }
-    }
-
-    async fn has_tables(&self) -> Result<bool, PostgresError> {
+impl PostgresApprovals {
+    async fn has_grant_tables(&self) -> Result<bool, PostgresError> {
         let client = self.database.acquire_client().await?;
         let find = "SELECT to_regclass($1) IS NOT NULL AND to_regclass($2) IS NOT NULL";
         let tables =
@@ -42,9 +18,9 @@ impl PostgresGrants {
         Ok(client.query_one(find, &[grants, revoked]).await?.try_get(0)?)
     }
 
-    async fn create_tables(&self) -> Result<(), PostgresError> {
+    async fn create_grant_tables(&self) -> Result<(), PostgresError> {
         // A role that may only use the tables must not try to create anything.
-        if self.has_tables().await? {
+        if self.has_grant_tables().await? {
             return Ok(());
         }
         let create = "BEGIN;
@@ -72,8 +48,12 @@ impl PostgresGrants {
         Ok(created?)
     }
 
-    async fn insert_grant(&self, id: GrantId, json: &str) -> Result<(), PostgresError> {
-        self.create_tables().await?;
+    pub(super) async fn insert_grant_row(
+        &self,
+        id: GrantId,
+        json: &str,
+    ) -> Result<(), PostgresError> {
+        self.create_grant_tables().await?;
         let client = self.database.acquire_client().await?;
         let (tenant, id) = (&*self.tenant, id.to_string());
         let count =
@@ -91,8 +71,8 @@ impl PostgresGrants {
         Ok(())
     }
 
-    async fn load_grants(&self) -> Result<Vec<GrantRow>, PostgresError> {
-        if !self.has_tables().await? {
+    pub(super) async fn load_grant_rows(&self) -> Result<Vec<GrantRow>, PostgresError> {
+        if !self.has_grant_tables().await? {
             return Ok(Vec::new());
         }
         let client = self.database.acquire_client().await?;
@@ -115,8 +95,8 @@ impl PostgresGrants {
         Ok(grants)
     }
 
-    async fn revoke_grant(&self, id: GrantId) -> Result<bool, PostgresError> {
-        self.create_tables().await?;
+    pub(super) async fn revoke_grant_row(&self, id: GrantId) -> Result<bool, PostgresError> {
+        self.create_grant_tables().await?;
         let mut client = self.database.acquire_client().await?;
         let (tenant, id) = (&*self.tenant, id.to_string());
         let parameters: [&(dyn ToSql + Sync); 2] = [&tenant, &id];
@@ -131,41 +111,5 @@ impl PostgresGrants {
         let delete = "DELETE FROM {s}.grants WHERE tenant = $1 AND id = $2";
         let _ = client.execute(&self.database.qualify_tables(delete), &parameters).await;
         Ok(found.try_get::<_, bool>(0)? && marked == 1)
-    }
-}
-
-impl GrantStore for PostgresGrants {
-    fn insert(&self, id: GrantId, json: String) -> BoxFuture<'_, Result<(), StoreError>> {
-        Box::pin(async move {
-            if json.len() > MAX_GRANT_BYTES {
-                let reason = "it has more than 262144 bytes";
-                return Err(StoreError::Invalid { what: "a standing approval", reason });
-            }
-            let inserted = self.insert_grant(id, &json).await;
-            inserted.map_err(|error| error.into_store_error("store a standing approval"))
-        })
-    }
-
-    fn load(&self) -> BoxFuture<'_, Result<Vec<GrantRow>, StoreError>> {
-        Box::pin(async move {
-            let loaded = self.load_grants().await;
-            loaded.map_err(|error| error.into_store_error("load the standing approvals"))
-        })
-    }
-
-    fn revoke(&self, id: GrantId) -> BoxFuture<'_, Result<bool, StoreError>> {
-        Box::pin(async move {
-            let revoked = self.revoke_grant(id).await;
-            revoked.map_err(|error| error.into_store_error("revoke a standing approval"))
-        })
-    }
-}
-
-impl fmt::Debug for PostgresGrants {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PostgresGrants")
-            .field("schema", &self.database.schema)
-            .field("tenant", &self.tenant)
-            .finish_non_exhaustive()
     }
 }

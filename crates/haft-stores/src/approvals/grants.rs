@@ -1,4 +1,6 @@
-//! Standing approvals as files.
+//! Standing approvals as files: one file per grant, and one empty file per revoked one.
+//!
+//! A mark of revocation is never removed, so a restored copy of a revoked grant approves nothing.
 
 #[cfg(test)]
 mod tests;
@@ -7,82 +9,10 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use haft_core::BoxFuture;
-use haft_core::gate::{GrantId, GrantRow, GrantStore};
-use haft_core::store::StoreError;
+use haft_core::gate::{GrantId, GrantRow};
 
-use crate::blocking::run_blocking;
-use crate::grant_limits::{MAX_GRANT_BYTES, MAX_GRANTS};
+use super::limits::{MAX_GRANT_BYTES, MAX_GRANTS};
 use crate::private_file::{create_private_dir, private_file_options};
-
-/// A directory with one file per standing approval, and one empty file per revoked one. A mark of revocation is never
-/// removed, so a restored copy of a revoked grant approves nothing.
-///
-/// ```
-/// use haft_core::gate::{GrantId, GrantStore};
-/// use haft_stores::DirGrants;
-///
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let parent = tempfile::tempdir()?;
-/// let grants = DirGrants::new(parent.path().join("grants"));
-/// let id = GrantId::of(&"gate-1".parse()?);
-/// grants.insert(id, "{}".to_owned()).await?;
-/// assert_eq!(grants.load().await?.len(), 1);
-/// assert!(grants.revoke(id).await?);
-/// assert!(grants.load().await?.is_empty());
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Clone, Debug)]
-pub struct DirGrants {
-    dir: PathBuf,
-}
-
-impl DirGrants {
-    /// The name of the directory in a directory of turns.
-    #[cfg(feature = "sqlite")]
-    pub(crate) const DIR: &str = "grants";
-
-    /// Uses a directory, which is created when the first grant is stored.
-    #[must_use]
-    pub fn new(dir: impl Into<PathBuf>) -> Self {
-        Self { dir: dir.into() }
-    }
-
-    /// The grants of a directory of turns.
-    #[cfg(feature = "sqlite")]
-    #[must_use]
-    pub fn of_dir(dir: &crate::TurnDir) -> Self {
-        Self::new(dir.path().join(Self::DIR))
-    }
-}
-
-impl GrantStore for DirGrants {
-    fn insert(&self, id: GrantId, json: String) -> BoxFuture<'_, Result<(), StoreError>> {
-        let dir = self.dir.clone();
-        Box::pin(async move {
-            let inserted = run_blocking(move || insert_grant(&dir, id, &json)).await;
-            inserted.map_err(|error| StoreError::backend("store a standing approval", error))
-        })
-    }
-
-    fn load(&self) -> BoxFuture<'_, Result<Vec<GrantRow>, StoreError>> {
-        let dir = self.dir.clone();
-        Box::pin(async move {
-            let loaded = run_blocking(move || load_grants(&dir)).await;
-            loaded.map_err(|error| StoreError::backend("load the standing approvals", error))
-        })
-    }
-
-    fn revoke(&self, id: GrantId) -> BoxFuture<'_, Result<bool, StoreError>> {
-        let dir = self.dir.clone();
-        Box::pin(async move {
-            let revoked = run_blocking(move || revoke_grant(&dir, id)).await;
-            revoked.map_err(|error| StoreError::backend("revoke a standing approval", error))
-        })
-    }
-}
 
 fn grant_file(dir: &Path, id: GrantId) -> PathBuf {
     dir.join(format!("{id}.json"))
@@ -92,7 +22,7 @@ fn revocation_file(dir: &Path, id: GrantId) -> PathBuf {
     dir.join("revoked").join(id.to_string())
 }
 
-fn insert_grant(dir: &Path, id: GrantId, json: &str) -> io::Result<()> {
+pub(super) fn insert_grant(dir: &Path, id: GrantId, json: &str) -> io::Result<()> {
     if json.len() > MAX_GRANT_BYTES {
         return Err(io::Error::other(format!("it has more than {MAX_GRANT_BYTES} bytes")));
     }
@@ -122,7 +52,7 @@ fn insert_grant(dir: &Path, id: GrantId, json: &str) -> io::Result<()> {
     }
 }
 
-fn load_grants(dir: &Path) -> io::Result<Vec<GrantRow>> {
+pub(super) fn load_grants(dir: &Path) -> io::Result<Vec<GrantRow>> {
     let mut rows = Vec::new();
     for id in grant_ids(dir)? {
         let is_revoked = revocation_file(dir, id).try_exists()?;
@@ -163,7 +93,7 @@ fn read_grant_file(path: &Path) -> String {
     }
 }
 
-fn revoke_grant(dir: &Path, id: GrantId) -> io::Result<bool> {
+pub(super) fn revoke_grant(dir: &Path, id: GrantId) -> io::Result<bool> {
     let file = grant_file(dir, id);
     let exists = fs::symlink_metadata(&file).is_ok();
     create_private_dir(dir)?;
