@@ -24,7 +24,7 @@ use tracing::Instrument as _;
 use self::concurrency::{CallQueue, ConcurrencyClass};
 use super::deadline::{Stopwatch, WaitError, with_deadline};
 use super::gates::{Approval, RunningCall};
-use super::recorder::MaybeStoreFailure as _;
+use super::recorder::is_store_failure;
 use super::runner::RunnerShared;
 use super::shared_turn::SharedTurn;
 use super::spans::{call_span, record_call_end};
@@ -158,7 +158,7 @@ impl CallRunner {
             let given = match self.approve_call(&call, (&tool, question), &accepted, watch).await {
                 Ok(given) => given,
                 // The approval was not refused: its gate is still open when the store is back.
-                Err(GateError::Store(error)) if error.is_store_failure() => {
+                Err(GateError::Store(error)) if is_store_failure(&error) => {
                     return Err(error.into());
                 }
                 Err(error) => return Ok(self.end_refused_call(&call, &error)),

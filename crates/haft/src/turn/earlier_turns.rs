@@ -148,18 +148,18 @@ impl HistoryReader for StoredHistory {
 /// knows the runner and the recorder of the turn.
 impl HistoryReader for SharedTurn {
     fn list_turns(&self, query: TurnQuery) -> BoxFuture<'_, Result<Vec<TurnSummary>, StoreError>> {
-        Box::pin(self.recorder.run_counting_failures(self.runner.earlier_turns.list_turns(query)))
+        Box::pin(self.recorder.watch(self.runner.earlier_turns.list_turns(query)))
     }
 
     fn load_turn(&self, turn: TurnId) -> BoxFuture<'_, Result<Option<EarlierTurn>, HistoryError>> {
-        Box::pin(self.recorder.run_counting_failures(self.runner.earlier_turns.load(turn)))
+        Box::pin(self.recorder.watch(self.runner.earlier_turns.load(turn)))
     }
 
     fn load_memories(
         &self,
         scope: MemoryScope,
     ) -> BoxFuture<'_, Result<Vec<Memory>, HistoryError>> {
-        Box::pin(self.recorder.run_counting_failures(self.runner.earlier_turns.load_scope(scope)))
+        Box::pin(self.recorder.watch(self.runner.earlier_turns.load_scope(scope)))
     }
 }
 

@@ -147,9 +147,9 @@ impl SharedTurn {
         self.unsettled.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Loads a gate, and counts for the turn if the store fails.
+    /// Loads a gate. If the store fails, the turn remembers it.
     async fn load_gate(&self, id: &GateId) -> Result<Option<GateRow>, StoreError> {
-        self.recorder.run_counting_failures(self.runner.store.gate(id.clone())).await
+        self.recorder.watch(self.runner.store.gate(id.clone())).await
     }
 
     /// Fails if the call was rejected at a gate that is outdated: a rejection stays valid when the tool changes.

@@ -1,7 +1,8 @@
 //! Writing the records of a turn under its lease.
 
+use std::error::Error;
 use std::future::Future;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -28,8 +29,8 @@ pub(super) struct LeasedRecorder {
     order: RwLock<()>,
     /// How many commits wait for others.
     waiting: AtomicU32,
-    /// How often the store failed this turn.
-    failures: AtomicU64,
+    /// Whether the store failed since that was asked last.
+    has_failed: AtomicBool,
 }
 
 /// Writes that can wait for the next commit.
@@ -55,8 +56,14 @@ impl LeasedRecorder {
             pending: (0, None),
             delay: None,
         });
-        let (waiting, failures) = (AtomicU32::new(0), AtomicU64::new(0));
-        Self { store, lease, deferred, order: RwLock::new(()), waiting, failures }
+        Self {
+            store,
+            lease,
+            deferred,
+            order: RwLock::new(()),
+            waiting: AtomicU32::new(0),
+            has_failed: AtomicBool::new(false),
+        }
     }
 
     /// Commits a write together with the next commit.
@@ -107,29 +114,29 @@ impl LeasedRecorder {
         !self.lock().writes.is_empty()
     }
 
-    /// How often the store failed this turn so far: an error of its backend, a lost lease, or an operation that was
-    /// given up before it ended.
-    pub(super) fn failures(&self) -> u64 {
-        self.failures.load(Ordering::Acquire)
+    /// Whether the store failed this turn since this was asked last: an error of its backend, a lost lease, or an
+    /// operation that was given up before it ended.
+    pub(super) fn take_failure(&self) -> bool {
+        self.has_failed.swap(false, Ordering::AcqRel)
     }
 
-    /// Performs an operation of the store, and counts it if the store fails.
-    pub(super) async fn run_counting_failures<T, E: MaybeStoreFailure>(
+    /// Performs an operation of the store, and remembers if the store fails.
+    pub(super) async fn watch<T, E: Error + 'static>(
         &self,
         operation: impl Future<Output = Result<T, E>>,
     ) -> Result<T, E> {
-        let unfinished = UnfinishedOperation { failures: &self.failures, has_failed: true };
+        let mut watched = WatchedOperation { has_failed: &self.has_failed, fails: true };
         let done = operation.await;
-        unfinished.end(done.as_ref().is_err_and(MaybeStoreFailure::is_store_failure));
+        watched.fails = done.as_ref().is_err_and(|error| is_store_failure(error));
         done
     }
 
     /// Commits writes behind those that were deferred.
     pub(super) async fn commit(&self, writes: Vec<StoreWrite>) -> Result<(), StoreError> {
-        // As `run_counting_failures` does, which would make the future twice as large.
-        let unfinished = UnfinishedOperation { failures: &self.failures, has_failed: true };
+        // As `watch` does, which would make the future twice as large.
+        let mut watched = WatchedOperation { has_failed: &self.has_failed, fails: true };
         let done = self.commit_in_order(writes).await;
-        unfinished.end(done.as_ref().is_err_and(MaybeStoreFailure::is_store_failure));
+        watched.fails = done.as_ref().is_err_and(|error| is_store_failure(error));
         done
     }
 
@@ -193,7 +200,7 @@ impl LeasedRecorder {
             return Ok(());
         }
         let renewing = self.store.with_deadline("renew the lease", Box::pin(self.lease.renew()));
-        self.run_counting_failures(Box::pin(renewing)).await
+        self.watch(Box::pin(renewing)).await
     }
 
     /// The time of the last grant of the lease by the clock of the store, which is at most a third of the lease ago.
@@ -293,55 +300,37 @@ impl Drop for WaitingCommit<'_> {
     }
 }
 
-/// An operation of the store. If it is dropped before it ends, it counts as failed.
-struct UnfinishedOperation<'r> {
-    failures: &'r AtomicU64,
-    has_failed: bool,
+/// An operation of the store. One that is dropped before it ends has failed.
+struct WatchedOperation<'r> {
+    has_failed: &'r AtomicBool,
+    fails: bool,
 }
 
-impl UnfinishedOperation<'_> {
-    fn end(mut self, has_failed: bool) {
-        self.has_failed = has_failed;
-    }
-}
-
-impl Drop for UnfinishedOperation<'_> {
+impl Drop for WatchedOperation<'_> {
     fn drop(&mut self) {
-        if self.has_failed {
-            self.failures.fetch_add(1, Ordering::AcqRel);
+        if self.fails {
+            self.has_failed.store(true, Ordering::Release);
         }
     }
 }
 
-/// An error that may say that the store failed. Another attempt may succeed then.
-pub(super) trait MaybeStoreFailure {
-    fn is_store_failure(&self) -> bool;
-}
-
-impl MaybeStoreFailure for StoreError {
-    fn is_store_failure(&self) -> bool {
-        matches!(self, Self::Backend { .. } | Self::LeaseLost { .. })
-    }
-}
-
-impl MaybeStoreFailure for HistoryError {
-    fn is_store_failure(&self) -> bool {
-        matches!(self, Self::Store(error) if error.is_store_failure())
-    }
-}
-
-impl MaybeStoreFailure for SpoolError {
-    fn is_store_failure(&self) -> bool {
-        matches!(self, Self::Io { .. } | Self::Store { .. })
-    }
-}
-
-impl MaybeStoreFailure for RecordError {
-    fn is_store_failure(&self) -> bool {
-        match self {
-            Self::Store(error) => error.is_store_failure(),
-            Self::Spool(error) => error.is_store_failure(),
-            _ => false,
-        }
-    }
+/// Whether an error or one of its causes says that a store failed. Another attempt may succeed then.
+pub(super) fn is_store_failure(error: &(dyn Error + 'static)) -> bool {
+    let is_of_turns =
+        |it: &StoreError| matches!(it, StoreError::Backend { .. } | StoreError::LeaseLost { .. });
+    let is_of_content =
+        |it: &SpoolError| matches!(it, SpoolError::Io { .. } | SpoolError::Store { .. });
+    std::iter::successors(Some(error), |&error| error.source()).any(|cause| {
+        // The last two stand for the error that they contain, which is not one of their causes.
+        cause.downcast_ref::<StoreError>().is_some_and(is_of_turns)
+            || cause.downcast_ref::<SpoolError>().is_some_and(is_of_content)
+            || cause.downcast_ref::<RecordError>().is_some_and(|it| match it {
+                RecordError::Store(error) => is_of_turns(error),
+                RecordError::Spool(error) => is_of_content(error),
+                _ => false,
+            })
+            || cause
+                .downcast_ref::<HistoryError>()
+                .is_some_and(|it| matches!(it, HistoryError::Store(error) if is_of_turns(error)))
+    })
 }

@@ -18,7 +18,7 @@ use haft_core::usage::Usage;
 use serde::{Deserialize, Serialize};
 
 use super::limits::Limit;
-use super::recorder::MaybeStoreFailure as _;
+use super::recorder::is_store_failure;
 use super::stopped::{TurnStopped, write_stop};
 
 /// How a turn ended, and its results.
@@ -243,7 +243,7 @@ impl Conclusion {
     /// The attempt to run a turn for which something could not be stored. A backend that fails ends the attempt and not
     /// the turn.
     pub(super) fn not_stored(error: &RecordError) -> Self {
-        let is_final = !error.is_store_failure();
+        let is_final = !is_store_failure(error);
         let error = ErrorReport::of(error).at(FailurePoint::Store.as_str());
         Self { is_final, ..Self::failed(error) }
     }

@@ -1,18 +1,14 @@
 //! Storing the input, and running pipelines.
 
-use std::error::Error;
 use std::sync::atomic::Ordering;
 
-use haft_core::context::{HistoryError, RecordError};
 use haft_core::error::codes;
 use haft_core::event::ErrorReport;
 use haft_core::pipeline::{Pipeline, PipelineContext, PipelineError, Stage};
-use haft_core::spool::SpoolError;
-use haft_core::store::StoreError;
 
 use super::super::deadline::WaitError;
 use super::super::gates::GateScope;
-use super::super::recorder::MaybeStoreFailure as _;
+use super::super::recorder::is_store_failure;
 use super::super::report::{Conclusion, FailurePoint};
 use super::TurnDriver;
 
@@ -21,17 +17,6 @@ struct StageFailure {
     error: ErrorReport,
     /// Whether a store failed, according to the error.
     is_of_store: bool,
-}
-
-/// Whether an error or one of its causes says that a store failed.
-fn is_caused_by_store(error: &(dyn Error + 'static)) -> bool {
-    let mut causes = std::iter::successors(Some(error), |&error| error.source());
-    causes.any(|cause| {
-        cause.downcast_ref::<StoreError>().is_some_and(StoreError::is_store_failure)
-            || cause.downcast_ref::<SpoolError>().is_some_and(SpoolError::is_store_failure)
-            || cause.downcast_ref::<RecordError>().is_some_and(RecordError::is_store_failure)
-            || cause.downcast_ref::<HistoryError>().is_some_and(HistoryError::is_store_failure)
-    })
 }
 
 impl TurnDriver {
@@ -94,13 +79,14 @@ impl TurnDriver {
         if pipeline.is_empty() || self.ctx.cancellation().is_cancelled() {
             return Ok(());
         }
-        let failures = self.shared.recorder.failures();
+        // What failed before is no concern of this stage.
+        let _ = self.shared.recorder.take_failure();
         // Boxed, so that turns which wait elsewhere need no room for it.
         match Box::pin(self.run_members(pipeline, ctx)).await {
             Err(failure) if !self.ctx.cancellation().is_cancelled() => {
                 let conclusion = Conclusion::failed(failure.error);
                 // If the store failed, it was not the fault of the middleware.
-                let has_store_failed = self.shared.recorder.failures() > failures;
+                let has_store_failed = self.shared.recorder.take_failure();
                 Err(match failure.is_of_store || has_store_failed {
                     true => conclusion.resumable(),
                     false => conclusion,
@@ -128,7 +114,7 @@ impl TurnDriver {
             Ok(Ok(is_complete)) => return Ok(is_complete),
             Err(WaitError::Cancelled(_)) => return Ok(false),
             Ok(Err(error)) => {
-                is_of_store = is_caused_by_store(&error);
+                is_of_store = is_store_failure(&error);
                 ErrorReport::of(&error)
             }
             Err(WaitError::Deadline) => {

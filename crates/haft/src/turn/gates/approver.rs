@@ -381,7 +381,7 @@ impl SharedTurn {
         let now = self.runner.clock.now();
         let settlement = to_json(&self.runner.key.sign(&gate, decision, APPROVER, now))?;
         let settling = self.runner.store.settle(gate.id.clone(), settlement);
-        self.recorder.run_counting_failures(settling).await?;
+        self.recorder.watch(settling).await?;
         Ok(true)
     }
 

@@ -64,7 +64,7 @@ impl SharedTurn {
         let settlement = self.runner.key.sign_granted(gate, &grant, self.runner.clock.now());
         // A decision that came first counts.
         let settling = self.runner.store.settle(gate.id.clone(), to_json(&settlement)?);
-        self.recorder.run_counting_failures(settling).await?;
+        self.recorder.watch(settling).await?;
         Ok(())
     }
 
