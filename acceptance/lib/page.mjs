@@ -100,11 +100,12 @@ async function openPage(browser, address, options = {}) {
     globalThis.liveStreams = [];
     globalThis.violations = [];
     document.addEventListener("securitypolicyviolation", (event) => globalThis.violations.push(event.violatedDirective));
-    globalThis.EventSource = class extends EventSource {
-      constructor(...parts) {
-        super(...parts);
-        globalThis.liveStreams.push(this);
-      }
+    const plain = globalThis.fetch;
+    globalThis.fetch = async (...parts) => {
+      const response = await plain(...parts);
+      const isStream = response.headers.get("content-type")?.startsWith("text/event-stream");
+      if (isStream) globalThis.liveStreams.push({ url: response.url, signal: parts[1]?.signal });
+      return response;
     };
   });
   await page.goto(address);

@@ -4,9 +4,6 @@ import assert from "node:assert/strict";
 import fs from "node:fs";
 import { scenario, start, startWeb, texts, until, writeAgent } from "./lib/page.mjs";
 
-/** The states of a stream of events. */
-const [OPEN, CLOSED] = [1, 2];
-
 const WAIT = `[tools.command.wait]
 description = "Waits for a file."
 argv = ["sh", "-c", "until [ -e go ]; do sleep 0.02; done"]
@@ -29,9 +26,9 @@ await scenario(process.env.BROWSER_URL, async (open) => {
   await run.ended;
   // The server has said that this was the end. The stream of the turn is closed by the page, so that the browser does not
   // open it again.
-  const streams = () => page.evaluate(() => globalThis.liveStreams.filter((it) => /turns\/[^/]+\/events/.test(it.url)).map((it) => it.readyState));
-  await until(async () => (await streams()).every((state) => state !== OPEN), "the stream of the ended turn is over");
-  assert.deepEqual([...new Set(await streams())], [CLOSED]);
+  const streams = () => page.evaluate(() => globalThis.liveStreams.filter((it) => /turns\/[^/]+\/events/.test(it.url)).map((it) => it.signal.aborted));
+  await until(async () => (await streams()).every((isClosed) => isClosed), "the stream of the ended turn is closed");
+  assert.equal(ofTurn.size, 1, "it was opened once");
   assert.deepEqual(await texts(page, ".connection"), ["Connected"]);
   const head = (await texts(page, ".turn-head")).join();
   assert.ok(!/Not live|reconnect/i.test(head), head);

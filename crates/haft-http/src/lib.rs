@@ -11,6 +11,7 @@
 //! - `fetch` (feature `fetch`): fetches URLs that an untrusted source may have chosen, within a policy on hosts and
 //!   addresses.
 //! - [`uri`]: checks of an address before a request is sent.
+//! - [`address`]: checks of whom a request was sent to, for servers.
 //!
 //! Requests and responses have the types of the [`http`] crate.
 //!
@@ -45,6 +46,7 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+pub mod address;
 #[cfg(feature = "client")]
 mod body;
 #[cfg(feature = "client")]

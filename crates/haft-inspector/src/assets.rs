@@ -39,6 +39,7 @@ assets!(
     "route.js",
     "rows.js",
     "server.js",
+    "stream.js",
     "text.js",
     "timeline.js",
     "turn.js",

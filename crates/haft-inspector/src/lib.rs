@@ -13,7 +13,7 @@
 //!
 //! // People may look. Their requests were authenticated by the application before they get here.
 //! let api = Api::builder(runner()?).build();
-//! let guard = Guard::behind_own_authentication(["agents.example.com"]);
+//! let guard = Guard::behind_own_authentication(["agents.example.com"])?;
 //! let app: axum::Router = axum::Router::new().nest("/inspector", Inspector::new(&api, &guard).router());
 //! # let _ = app;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -64,11 +64,15 @@ use axum::extract::{OriginalUri, Path};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
-use haft_server::{Api, Guard};
+use haft_server::{Api, Guard, serve_connections};
 
-/// What the page may do: run its own modules, use its own style sheet, show pictures of its own server and talk to it.
+/// How many connections of pages and programs are open at a time.
+const MAX_CONNECTIONS: usize = 1024;
+
+/// What the page may do: run its own modules, use its own style sheet, talk to its own server and show pictures that it has
+/// read there. A picture that an element reads by its address would come without the token of the page.
 /// Trusted types without a policy make it impossible for a script to turn text into markup.
-const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
+const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; \
      connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
      require-trusted-types-for 'script'; trusted-types 'none'";
 
@@ -99,8 +103,7 @@ impl Inspector {
     ///
     /// The listener cannot be used.
     pub async fn serve(self, listener: std::net::TcpListener) -> std::io::Result<()> {
-        listener.set_nonblocking(true)?;
-        axum::serve(tokio::net::TcpListener::from_std(listener)?, self.router).await
+        serve_connections(listener, self.router, MAX_CONNECTIONS, std::future::pending()).await
     }
 }
 

@@ -1,7 +1,7 @@
 // The shell: top bar, rail, and the view that the address names.
 
 import { View, append, define, effect, h, scope, signal } from "./view.js";
-import { beginSession, connection, follow, home, read } from "./server.js";
+import { beginSession, connection, follow, home, joinSession, read } from "./server.js";
 import { go, link, refreshRoute, route } from "./route.js";
 import { button, errorCard, icon, pageTitle, say, spokenRegion } from "./parts.js";
 import { keyDialog, keys } from "./keys.js";
@@ -30,9 +30,12 @@ class App extends View {
     const isReady = signal(false);
     const start = async () => {
       try {
-        await beginSession();
+        beginSession();
         refreshRoute();
-        server.set(await read([]));
+        server.set(await read([]).catch(async (error) => {
+          if (error.status !== 401 || !(await joinSession())) throw error;
+          return read([]);
+        }));
         isReady.set(true);
       } catch (error) {
         failure.set(error);

@@ -1,7 +1,7 @@
 // Lines of content of any size: at most a few hundred nodes, whatever the number of lines.
 
 import { View, define, effect, h, onEnd, signal, svg } from "./view.js";
-import { address, read } from "./server.js";
+import { read, stream } from "./server.js";
 import { bytes, icon, iconButton } from "./parts.js";
 import { keys } from "./keys.js";
 import { count, duration, foreign, plural } from "./text.js";
@@ -242,10 +242,10 @@ function createSearch(words) {
     isRunning: signal(false),
     isFresh: false,
     known: new Set(),
-    source: null,
+    close: null,
     stop() {
-      search.source?.close();
-      search.source = null;
+      search.close?.();
+      search.close = null;
       search.isRunning.set(false);
     },
     start(pattern) {
@@ -258,19 +258,19 @@ function createSearch(words) {
       if (!pattern) return;
       search.isFresh = true;
       search.isRunning.set(true);
-      const source = new EventSource(address([...words, "search"], { pattern }));
-      search.source = source;
-      source.addEventListener("matches", (event) => {
-        const page = JSON.parse(event.data);
-        for (const hit of page.hits) search.known.add(hit.line);
-        search.progress.set(page.nextLine / Math.max(1, page.totalLines));
-        if (page.hits.length) search.hits.update((hits) => hits.concat(page.hits.map((hit) => hit.line)));
+      search.close = stream([...words, "search"], { pattern }, {
+        matches(page) {
+          for (const hit of page.hits) search.known.add(hit.line);
+          search.progress.set(page.nextLine / Math.max(1, page.totalLines));
+          if (page.hits.length) search.hits.update((hits) => hits.concat(page.hits.map((hit) => hit.line)));
+        },
+        end(value) {
+          search.end.set(value);
+          search.stop();
+        },
+        lost: () => search.stop(),
+        refused: () => search.stop(),
       });
-      source.addEventListener("end", (event) => {
-        search.end.set(JSON.parse(event.data));
-        search.stop();
-      });
-      source.addEventListener("error", () => search.isRunning.peek() && search.stop());
     },
     isHit: (line) => search.known.has(line),
     /** The same pattern for the browser, to mark matches; nothing if it is written differently here. */

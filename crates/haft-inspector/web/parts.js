@@ -1,7 +1,7 @@
 // Small parts that views share: icons, badges, tiers, ids, times and states.
 
 import { effect, h, onEnd, signal, svg } from "./view.js";
-import { address } from "./server.js";
+import { load, readBlob } from "./server.js";
 import { ago, bytes, cost, count, foreign, lineDiff, plural, shortId, unifiedDiff } from "./text.js";
 
 const PATHS = {
@@ -230,13 +230,22 @@ export function codeBox(text, label) {
 /** A medium: a picture, or its name. A picture of others is shown when it is asked for. */
 export function mediaView(turn, media) {
   const isShown = signal(media.tier === "first-party");
-  const source = () => address(["turns", turn, "media", media.id]).href;
   return h("figure", { class: `media tier-edge tier-${media.tier}` },
     media.previewable
-      ? () => (isShown() ? h("img", { src: source(), alt: media.filename, loading: "lazy" }) : button("Show this picture", { onclick: () => isShown.set(true) }))
+      ? () => (isShown() ? picture(turn, media) : button("Show this picture", { onclick: () => isShown.set(true) }))
       : null,
     h("figcaption", {}, tierBadge(media.tier), " ", foreign(media.filename), " ", h("span", { class: "muted" }, media.mimeType),
       media.previewable ? null : h("span", { class: "muted" }, " · not shown")));
+}
+
+/** A picture, which is read with the token of the page: an element that reads its address itself would come without it. */
+function picture(turn, media) {
+  const source = load(async (abort) => {
+    const url = URL.createObjectURL(await readBlob(["turns", turn, "media", media.id], abort));
+    abort.addEventListener("abort", () => URL.revokeObjectURL(url));
+    return url;
+  });
+  return h("img", { src: () => source().value ?? null, alt: media.filename });
 }
 
 /** Runs a function four times a second while the current scope lives. */

@@ -1,5 +1,6 @@
 // Talks to the API: requests, live streams and the session.
 
+import { openStream } from "./stream.js";
 import { onEnd, signal } from "./view.js";
 
 /** Where the page is mounted: its script is in `web` below it. */
@@ -29,56 +30,106 @@ export function address(words, query) {
   return url;
 }
 
+/** The token of the server. One that is mounted in an application has none: the application knows its users. */
+let token = null;
+
+/** What is sent with every request. A browser does not send it by itself. */
+const session = () => (token ? { authorization: `Bearer ${token}` } : {});
+
 async function request(url, options) {
   let response;
   try {
-    response = await fetch(url, { credentials: "same-origin", ...options });
+    response = await fetch(url, { credentials: "same-origin", ...options, headers: { ...session(), ...options.headers } });
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new ApiError(0, { message: "The server cannot be reached.", hint: "Is `haft web` still running?" });
   }
-  if (response.status === 204) return null;
-  const body = await response.json().catch(() => ({}));
-  if (!response.ok) throw new ApiError(response.status, body);
-  return body;
+  if (!response.ok) throw new ApiError(response.status, await response.json().catch(() => ({})));
+  return response;
+}
+
+async function requestJson(url, options) {
+  return (await request(url, options)).json().catch(() => ({}));
 }
 
 /** Reads a resource. */
 export function read(words, query, signal) {
-  return request(address(words, query), { signal });
+  return requestJson(address(words, query), { signal });
+}
+
+/** Reads bytes, such as those of a picture. */
+export async function readBlob(words, signal) {
+  return (await request(address(words), { signal })).blob();
 }
 
 /** Performs an action. */
 export function act(words, body, signal) {
   const headers = { "content-type": "application/json", "x-haft-action": "1" };
-  return request(address(words), { method: "POST", headers, body: JSON.stringify(body ?? {}), signal });
+  return requestJson(address(words), { method: "POST", headers, body: JSON.stringify(body ?? {}), signal });
 }
 
-/** Exchanges the token in the fragment for a session, and removes it from the address. */
-export async function beginSession() {
+/** Where the token of a tab is, until the tab is closed. Storage belongs to one port, other than cookies. */
+const TOKEN = "haft-token";
+/** How tabs of the page ask each other for the token: a link that is opened in a new tab has none. */
+let tabs = null;
+/** How long to wait for another tab. */
+const PATIENCE = 300;
+
+/** Takes the token from the fragment, from which it is removed, or from this tab. */
+export function beginSession() {
   const match = /^#token=([0-9a-f]+)/.exec(location.hash);
-  if (!match) return;
-  history.replaceState(null, "", `${location.pathname}#/turns`);
-  await act(["session"], { token: match[1] });
+  if (match) {
+    history.replaceState(null, "", `${location.pathname}#/turns`);
+    sessionStorage.setItem(TOKEN, match[1]);
+  }
+  token = sessionStorage.getItem(TOKEN);
+  tabs = new BroadcastChannel(TOKEN);
+  tabs.onmessage = ({ data }) => {
+    if (data === "ask" && token) tabs.postMessage({ token });
+  };
 }
 
-/** Follows a live stream until the current scope ends. The browser reconnects and sends the last id. */
+/** Asks the other tabs of the page for their token, and returns whether one has another one than this tab. */
+export async function joinSession() {
+  const before = token;
+  const found = await new Promise((resolve) => {
+    const heard = ({ data }) => data.token && resolve(data.token);
+    tabs.addEventListener("message", heard);
+    tabs.postMessage("ask");
+    setTimeout(() => resolve(null), PATIENCE);
+  });
+  if (!found || found === before) return false;
+  sessionStorage.setItem(TOKEN, found);
+  token = found;
+  return true;
+}
+
+/** Opens a live stream, with a handler for each kind of event. Returns a function that closes it. */
+export function stream(words, query, handlers) {
+  return openStream(address(words, query), session(), handlers);
+}
+
+/** Follows a live stream until its `end` or the end of the current scope. */
 export function follow(words, query, handlers) {
-  const source = new EventSource(address(words, query));
-  for (const [name, handler] of Object.entries(handlers)) {
-    if (name === "lost" || name === "open") continue;
-    source.addEventListener(name, (event) => handler(JSON.parse(event.data)));
-  }
-  source.addEventListener("open", () => {
-    connection.set("connected");
-    handlers.open?.();
+  const close = stream(words, query, {
+    ...handlers,
+    end(value) {
+      close();
+      handlers.end?.(value);
+    },
+    open() {
+      connection.set("connected");
+      handlers.open?.();
+    },
+    lost() {
+      connection.set("lost");
+      handlers.lost?.();
+    },
+    refused() {
+      connection.set("closed");
+      handlers.lost?.();
+    },
   });
-  source.addEventListener("error", () => {
-    if (source.readyState === EventSource.CLOSED) connection.set("closed");
-    else connection.set("lost");
-    handlers.lost?.();
-  });
-  const close = () => source.close();
   onEnd(close);
   return close;
 }

@@ -21,6 +21,7 @@
 
 mod agents;
 mod api;
+mod connections;
 mod error;
 mod extract;
 mod feed;
@@ -43,6 +44,7 @@ mod wire;
 
 pub use self::agents::{AgentError, AgentSource, ExecutorPurpose, HostedAgent};
 pub use self::api::{Api, ApiBuilder};
+pub use self::connections::{admit_connection, serve_connections};
 pub use self::guard::{Guard, NoRandomNumbers};
 #[cfg(feature = "service")]
 pub use self::service::{
@@ -52,3 +54,5 @@ pub use self::service::{
 pub use self::shared::Access;
 #[doc(inline)]
 pub use haft::turn::TokenPrices;
+#[doc(inline)]
+pub use haft_http::address::InvalidAddress;

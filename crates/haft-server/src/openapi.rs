@@ -28,8 +28,6 @@ enum Body {
     Events(&'static [(&'static str, Type)]),
     /// Bytes.
     Bytes,
-    /// Nothing.
-    Empty,
 }
 
 fn of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Value {
@@ -57,7 +55,7 @@ impl Operation {
 }
 
 /// Every operation.
-pub(crate) const OPERATIONS: [Operation; 38] = [
+pub(crate) const OPERATIONS: [Operation; 37] = [
     get("/", "Describes the server.", Body::Json(of::<wire::ServerInfo>)),
     get("/openapi.json", "Returns this document.", Body::Json(of::<Value>)),
     get(
@@ -204,7 +202,6 @@ pub(crate) const OPERATIONS: [Operation; 38] = [
         of::<wire::ReplayRequest>,
         Body::Json(of::<wire::StartedTurn>),
     ),
-    post(SESSION, "Exchanges a token for a cookie.", of::<wire::SessionRequest>, Body::Empty),
 ];
 
 /// Which lines or rows.
@@ -230,7 +227,7 @@ struct SearchQuery {
     start: Option<u64>,
 }
 
-/// The document of a service for tenants: without sessions, below a prefix, and with tokens.
+/// The document of a service for tenants: below a prefix, and with tokens.
 #[cfg(feature = "service")]
 pub(crate) fn service_document() -> Value {
     let mut document = document();
@@ -239,9 +236,6 @@ pub(crate) fn service_document() -> Value {
         // The document is also served above the prefix.
         parts.insert("servers".to_owned(), json!([{ "url": "/v1" }]));
         parts.insert("security".to_owned(), json!([{ "token": [] }]));
-        if let Some(paths) = parts.get_mut("paths").and_then(Value::as_object_mut) {
-            paths.remove(SESSION);
-        }
         if let Some(components) = parts.get_mut("components").and_then(Value::as_object_mut) {
             let schemes = json!({ "token": { "type": "http", "scheme": "bearer" } });
             components.insert("securitySchemes".to_owned(), schemes);
@@ -249,9 +243,6 @@ pub(crate) fn service_document() -> Value {
     }
     document
 }
-
-/// The path at which a browser begins a session.
-pub(crate) const SESSION: &str = "/session";
 
 /// The document.
 pub(crate) fn document() -> Value {
@@ -296,15 +287,13 @@ impl Operation {
                 "description": "The bytes.",
                 "content": content("application/octet-stream", &json!({"type": "string", "format": "binary"})),
             }),
-            Body::Empty => json!({ "description": "Done." }),
         };
-        let status = if matches!(self.response, Body::Empty) { "204" } else { "200" };
         let mut described = json!({
             "summary": self.summary,
             "operationId": self.id(),
             "parameters": self.parameters(generator),
             "responses": {
-                status: ok,
+                "200": ok,
                 "default": { "description": "Why it failed.", "content": content("application/json", problem) },
             },
         });

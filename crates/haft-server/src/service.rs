@@ -31,10 +31,11 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tower_service::Service as _;
 
 use self::failures::FailureListener;
-use self::limits::{CountedBody, LimitedListener};
+use self::limits::CountedBody;
 use self::tokens::TokenCheck;
 use crate::agents::AgentError;
 use crate::api::{Api, ApiBuilder};
+use crate::connections::{admit, serve_connections};
 use crate::error::{ApiError, list_causes};
 use crate::openapi;
 use crate::shared::TokenActor;
@@ -162,15 +163,13 @@ impl TenantService {
         listener: std::net::TcpListener,
         until: impl Future<Output = ()> + Send + 'static,
     ) -> io::Result<()> {
-        listener.set_nonblocking(true)?;
-        let listener = tokio::net::TcpListener::from_std(listener)?;
-        let listener = LimitedListener::new(listener, self.shared.limits.connections);
         let (stopping, stopped) = oneshot::channel::<()>();
         let until = async move {
             until.await;
             let _ = stopping.send(());
         };
-        let server = axum::serve(listener, self.router()).with_graceful_shutdown(until);
+        let connections = self.shared.limits.connections;
+        let server = serve_connections(listener, self.router(), connections, until);
         let grace = async move {
             let _ = stopped.await;
             tokio::time::sleep_until(tokio::time::Instant::now() + STOP_GRACE).await;
@@ -281,6 +280,9 @@ async fn serve_tenant(State(service): SharedService, mut request: Request) -> Re
             return service.failures.hide_cause(error.into_response(), "");
         }
     };
+    if let Err(error) = admit(&request) {
+        return error.into_response();
+    }
     let mut entry = match service.entry(&token.tenant) {
         Ok(entry) => entry,
         Err(error) => return service.failures.hide_cause(error.into_response(), &token.tenant),

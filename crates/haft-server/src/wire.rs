@@ -94,11 +94,3 @@ pub(crate) struct ReasonRequest {
     /// The reason.
     pub(crate) reason: Option<String>,
 }
-
-/// The token of a session.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct SessionRequest {
-    /// The token.
-    pub(crate) token: String,
-}

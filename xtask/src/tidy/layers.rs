@@ -35,7 +35,7 @@ const MAY_USE: [(&str, &[&str]); 13] = [
     ),
     ("haft-mcp", &["haft", "haft-core", "haft-http"]),
     ("haft-restate", &["haft"]),
-    ("haft-server", &["haft", "haft-core"]),
+    ("haft-server", &["haft", "haft-core", "haft-http"]),
     ("haft-inspector", &["haft-server"]),
     ("haft-cli", &["haft", "haft-core", "haft-inspector", "haft-mcp", "haft-server"]),
 ];

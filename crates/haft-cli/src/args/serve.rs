@@ -50,7 +50,7 @@ pub(crate) struct LimitArgs {
     /// Event streams of a tenant that are open at a time
     #[arg(long, value_name = "N", default_value_t = 32)]
     pub(crate) max_streams: usize,
-    /// Connections that are open at a time, of all clients
+    /// Connections of clients with a token that are open at a time
     #[arg(long, value_name = "N", default_value_t = 1024)]
     pub(crate) max_connections: usize,
     /// Longest body of a request, in bytes

@@ -2,10 +2,11 @@
 
 mod hosted_agents;
 
-use std::io::{IsTerminal as _, stdout};
+use std::io::{self, IsTerminal as _, Write as _, stdout};
 use std::net::{SocketAddr, TcpListener};
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use haft::events::EventHub;
@@ -13,6 +14,8 @@ use haft::executors::{Step, StepContext, StepError};
 use haft::turn::TurnRunner;
 use haft_inspector::Inspector;
 use haft_server::{Access, Api, Guard};
+use tempfile::NamedTempFile;
+use tokio::time::{Instant, sleep_until};
 
 use self::hosted_agents::AgentDirectories;
 use crate::args::WebArgs;
@@ -55,19 +58,41 @@ pub(super) async fn serve_inspector(args: &WebArgs, terminal: &Terminal) -> Resu
         terminal.style_stderr(TextRole::Success, "serving the inspector"),
         sanitize(&store_name)
     ));
-    if !args.no_open && stdout().is_terminal() {
-        open_browser(&url);
+    // Without a browser the address on the terminal is enough.
+    let page = match !args.no_open && stdout().is_terminal() {
+        true => open_browser(&url).ok(),
+        false => None,
+    };
+    let remove_page = async move {
+        sleep_until(Instant::now() + BROWSER_START_TIME).await;
+        drop(page);
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        served = Inspector::new(&api, &guard).serve(listener) => served?,
+        () = remove_page => {}
     }
-    Inspector::new(&api, &guard).serve(listener).await?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Opens the page. Without a browser the address on the terminal is enough.
-fn open_browser(url: &str) {
+/// How long a browser may take to read the file that leads to the page.
+const BROWSER_START_TIME: Duration = Duration::from_secs(60);
+
+/// Opens the page by a file that leads to it and that only this user can read: the arguments of a program are shown to every
+/// user of the machine, and the address has the token. The file is removed with the returned value.
+fn open_browser(url: &str) -> io::Result<NamedTempFile> {
+    let mut file = tempfile::Builder::new().prefix("haft-").suffix(".html").tempfile()?;
+    write!(
+        file,
+        "<!doctype html>\n<meta charset=\"utf-8\">\n<title>Haft</title>\n\
+         <meta http-equiv=\"refresh\" content=\"0; url={url}\">\n<a href=\"{url}\">Open the inspector</a>\n"
+    )?;
+    file.flush()?;
     let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
     let mut command = Command::new(program);
-    command.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let _ = command.spawn();
+    command.arg(file.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn()?;
+    Ok(file)
 }
 
 /// The name of the person at the page.

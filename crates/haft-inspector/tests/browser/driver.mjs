@@ -45,13 +45,13 @@ export async function openPage(browser, url, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, reducedMotion: "reduce", colorScheme: "light", ...options });
   const page = await context.newPage();
   pages.push(page);
-  const host = new URL(url).host;
+  const { origin } = new URL(url);
   page.on("console", (message) => {
     const expected = options.expectedErrors?.some((it) => message.text().includes(it));
     if (["error", "warning"].includes(message.type()) && !expected) fail(`console: ${message.text()}`);
   });
   page.on("pageerror", (error) => fail(`page error: ${error.stack}`));
-  page.on("request", (request) => check(new URL(request.url()).host === host, `request to another host: ${request.url()}`));
+  page.on("request", (request) => check(new URL(request.url()).origin === origin, `request to another host: ${request.url()}`));
   page.on("dialog", (dialog) => { fail(`a dialog opened: ${dialog.message()}`); dialog.dismiss(); });
   await page.addInitScript(() => {
     globalThis.violations = [];

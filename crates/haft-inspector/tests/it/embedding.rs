@@ -35,7 +35,7 @@ async fn start_application(access: Access) -> Application {
     example.create_turns().await;
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    let guard = Guard::behind_own_authentication([address.clone()]);
+    let guard = Guard::behind_own_authentication([&address]).unwrap();
     let inspector = Inspector::new(&api(&example, access), &guard).router();
     let sign_in = async || ([("set-cookie", "user=ada; Path=/; HttpOnly")], "welcome");
     let app = Router::new()

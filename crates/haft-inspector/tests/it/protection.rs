@@ -50,39 +50,54 @@ fn check_requests(url: &str) {
         )),
         403
     );
-    // The token opens a session.
-    let post = |more: &str, body: &str| {
-        let head = format!(
-            "POST /api/session HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json{more}"
-        );
-        send(address, &head, body)
-    };
-    let right = format!("{{\"token\":\"{token}\"}}");
-    assert_eq!(status(&post("\r\nx-haft-action: 1", "{\"token\":\"00\"}")), 403);
-    assert_eq!(status(&post("", &right)), 403, "a form of another site cannot set the header");
-    assert_eq!(
-        status(&post("\r\nx-haft-action: 1\r\nOrigin: http://attacker.example", &right)),
-        403
-    );
-    let opened = post("\r\nx-haft-action: 1", &right);
-    assert_eq!(status(&opened), 204);
-    let cookie = opened.lines().find_map(|it| it.strip_prefix("set-cookie: ")).unwrap();
-    assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"), "{cookie}");
-    let session = format!("\r\nCookie: {}", cookie.split(';').next().unwrap());
-    let turns = get("/api/turns", address, &session);
+    // What says twice whom it is for is for nobody.
+    let bearer = format!("\r\nAuthorization: Bearer {token}");
+    assert_eq!(status(&get("/api/turns", address, &format!("{bearer}\r\nHost: {address}"))), 400);
+    assert_eq!(status(&get(&format!("http://{address}/api/turns"), address, &bearer)), 400);
+    assert_eq!(status(&get("http://attacker.example/api/turns", address, &bearer)), 400);
+    for origin in [format!("evil://{address}"), format!("https://{address}"), "null".to_owned()] {
+        let foreign = format!("{bearer}\r\nOrigin: {origin}");
+        assert_eq!(status(&get("/api/turns", address, &foreign)), 403, "{origin}");
+    }
+    let turns = get("/api/turns", address, &bearer);
     assert_eq!(status(&turns), 200);
     assert!(turns.contains("0199-log-detective"));
-    // Other sites cannot use the session of the browser.
+    // Nothing that a browser sends by itself opens it, and no response asks a browser to send something.
+    for response in [&page, &turns] {
+        assert!(!response.to_lowercase().contains("set-cookie"), "{response}");
+    }
+    let port = address.rsplit(':').next().unwrap();
+    for sent in [
+        format!("Cookie: haft_session_{port}={token}"),
+        format!("Cookie: haft-token={token}; token={token}"),
+        format!("Referer: http://{address}/#token={token}"),
+        format!("Authorization: Basic {token}"),
+    ] {
+        let more = format!("\r\n{sent}\r\nSec-Fetch-Site: same-origin");
+        assert_eq!(status(&get("/api/turns", address, &more)), 401, "{sent}");
+    }
+    assert_eq!(status(&get(&format!("/api/turns?token={token}"), address, "")), 401);
+    // An action has a header that a form of another site cannot set.
+    let post = |more: &str| {
+        let path = "/api/turns/0199-approval-flow/cancel";
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json{bearer}{more}"
+        );
+        send(address, &head, "{}")
+    };
+    assert_eq!(status(&post("")), 403, "a form of another site cannot set the header");
+    assert_eq!(status(&post("\r\nx-haft-action: 1\r\nOrigin: http://attacker.example")), 403);
+    // Other sites are refused, whatever they know.
     assert_eq!(
         status(&get(
             "/api/turns",
             address,
-            &format!("{session}\r\nOrigin: http://attacker.example")
+            &format!("{bearer}\r\nOrigin: http://attacker.example")
         )),
         403
     );
     assert_eq!(
-        status(&get("/api/turns", address, &format!("{session}\r\nSec-Fetch-Site: cross-site"))),
+        status(&get("/api/turns", address, &format!("{bearer}\r\nSec-Fetch-Site: cross-site"))),
         403
     );
 }

@@ -15,6 +15,7 @@ import { controlFor, countChanges } from "../../web/form.js";
 import { findResults } from "../../web/find.js";
 import { foundWords } from "../../web/finder.js";
 import { matchCalls } from "../../web/fork.js";
+import { eventReader } from "../../web/stream.js";
 import { parseValues } from "../../web/json.js";
 
 /** Compares what a function writes for each number. */
@@ -32,6 +33,20 @@ test("counts and sizes have their units", () => {
   assert.equal(plural(2, "query", "queries"), "2 queries");
   assert.equal(shortId("01a1e40e-7d5c-bd60"), "01a1e40e…bd60");
   assert.equal(shortId("0199-live"), "0199-live");
+});
+
+test("events are read however their stream is cut", () => {
+  const text = ":comment\n\nevent: change\nid: 7\ndata: {\"a\":\ndata: 1}\n\ndata:plain\r\n\r\nevent: nothing\n\nid: 8\nevent: end\ndata: {}\n\ndata: unfinished";
+  for (let size = 1; size <= text.length; size += 1) {
+    const events = [];
+    const read = eventReader((event) => events.push(event));
+    for (let at = 0; at < text.length; at += size) read(text.slice(at, at + size));
+    assert.deepEqual(events, [
+      { name: "change", id: "7", data: '{"a":\n1}' },
+      { name: "message", data: "plain" },
+      { name: "end", id: "8", data: "{}" },
+    ], `in pieces of ${size}`);
+  }
 });
 
 test("durations have the unit of their size", () => {

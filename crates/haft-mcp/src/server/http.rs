@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use haft_core::BoxFuture;
+use haft_http::address::{AddressPolicy, AddressRefusal, InvalidAddress};
 use http::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
 use http::{HeaderMap, Request, Response, StatusCode};
 use http_body::Body;
@@ -23,15 +24,21 @@ const SESSION_HEADER: &str = "mcp-session-id";
 
 /// Who may use a server over HTTP.
 ///
-/// By default only programs on this machine: the `Host` of a request must be a loop-back name, and so must be the
-/// `Origin`, which requests of web pages have.
-#[derive(Clone, Default)]
+/// By default only programs on this machine: the `Host` of a request must be a loop-back name, and the `Origin`, which
+/// requests of web pages have, must be the server itself.
+#[derive(Clone)]
 #[must_use = "options do nothing until they are passed to `http_service`"]
 pub struct HttpOptions {
     token: Option<[u8; 32]>,
-    hosts: Vec<String>,
-    origins: Vec<String>,
-    max_sessions: Option<usize>,
+    policy: AddressPolicy,
+    max_sessions: usize,
+}
+
+impl Default for HttpOptions {
+    fn default() -> Self {
+        let policy = AddressPolicy::loopback(None);
+        Self { token: None, policy, max_sessions: DEFAULT_SESSIONS }
+    }
 }
 
 impl HttpOptions {
@@ -46,21 +53,29 @@ impl HttpOptions {
         self
     }
 
-    /// Also accepts requests to this host name, with or without a port.
-    pub fn allow_host(mut self, host: impl Into<String>) -> Self {
-        self.hosts.push(host.into());
-        self
+    /// Also accepts requests to this host: at every port, unless it is written with one.
+    ///
+    /// # Errors
+    ///
+    /// It is no host.
+    pub fn allow_host(mut self, host: &str) -> Result<Self, InvalidAddress> {
+        self.policy = self.policy.allow_host(host.parse()?);
+        Ok(self)
     }
 
-    /// Accepts requests of web pages of this origin, such as `https://app.example.com:443`.
-    pub fn allow_origin(mut self, origin: impl Into<String>) -> Self {
-        self.origins.push(origin.into());
-        self
+    /// Accepts requests of web pages of this origin, such as `https://app.example.com`.
+    ///
+    /// # Errors
+    ///
+    /// It is no origin.
+    pub fn allow_origin(mut self, origin: &str) -> Result<Self, InvalidAddress> {
+        self.policy = self.policy.allow_origin(origin.parse()?);
+        Ok(self)
     }
 
     /// How many sessions of clients before 2026-07-28 may be open; the default is 256.
     pub fn max_sessions(mut self, sessions: usize) -> Self {
-        self.max_sessions = Some(sessions);
+        self.max_sessions = sessions;
         self
     }
 }
@@ -69,8 +84,7 @@ impl fmt::Debug for HttpOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HttpOptions")
             .field("has_token", &self.token.is_some())
-            .field("hosts", &self.hosts)
-            .field("origins", &self.origins)
+            .field("policy", &self.policy)
             .finish_non_exhaustive()
     }
 }
@@ -92,8 +106,7 @@ impl fmt::Debug for HttpOptions {
 pub struct McpHttpService<H: rmcp::ServerHandler = McpServer> {
     service: StreamableHttpService<H, LocalSessionManager>,
     sessions: Arc<LocalSessionManager>,
-    token: Option<[u8; 32]>,
-    max_sessions: usize,
+    options: HttpOptions,
 }
 
 impl<H: rmcp::ServerHandler> Clone for McpHttpService<H> {
@@ -101,8 +114,7 @@ impl<H: rmcp::ServerHandler> Clone for McpHttpService<H> {
         Self {
             service: self.service.clone(),
             sessions: Arc::clone(&self.sessions),
-            token: self.token,
-            max_sessions: self.max_sessions,
+            options: self.options.clone(),
         }
     }
 }
@@ -125,23 +137,17 @@ impl<H: rmcp::ServerHandler> McpHttpService<H> {
     /// for every session, and for every request without a session.
     pub fn new(handler: impl Fn() -> H + Send + Sync + 'static, options: &HttpOptions) -> Self {
         let sessions = Arc::new(LocalSessionManager::default());
+        // Hosts and origins are checked here, by the rules that every server of Haft has.
         let config = StreamableHttpServerConfig::default();
-        let hosts = config.allowed_hosts.iter().chain(&options.hosts).cloned().collect::<Vec<_>>();
-        let origins = LOOPBACK_ORIGINS.into_iter().map(str::to_owned);
-        let origins: Vec<String> = origins.chain(options.origins.iter().cloned()).collect();
-        let config = config
-            .with_allowed_hosts(hosts)
-            .with_allowed_origins(origins)
-            .enforce_origin_validation();
+        let config = config.disable_allowed_hosts().disable_allowed_origins();
         let service =
             StreamableHttpService::new(move || Ok(handler()), Arc::clone(&sessions), config);
-        let max_sessions = options.max_sessions.unwrap_or(DEFAULT_SESSIONS);
-        Self { service, sessions, token: options.token, max_sessions }
+        Self { service, sessions, options: options.clone() }
     }
 
     /// Whether a request may be served.
     async fn check(&self, headers: &HeaderMap) -> Result<(), Refusal> {
-        if let Some(token) = &self.token
+        if let Some(token) = &self.options.token
             && !has_token(headers, token)
         {
             return Err(Refusal::Unauthorized);
@@ -150,12 +156,13 @@ impl<H: rmcp::ServerHandler> McpHttpService<H> {
             return Ok(());
         }
         let open = self.sessions.sessions.read().await.len();
-        if open < self.max_sessions { Ok(()) } else { Err(Refusal::TooManySessions) }
+        if open < self.options.max_sessions { Ok(()) } else { Err(Refusal::TooManySessions) }
     }
 }
 
 /// Why a request is refused before it is read.
 enum Refusal {
+    Address(AddressRefusal),
     Unauthorized,
     TooManySessions,
 }
@@ -163,12 +170,21 @@ enum Refusal {
 impl Refusal {
     fn into_response(self) -> Response<BoxBody<Bytes, Infallible>> {
         let (status, text) = match self {
-            Self::Unauthorized => (StatusCode::UNAUTHORIZED, "a bearer token is required"),
+            Self::Address(refusal) => {
+                let status = match refusal {
+                    AddressRefusal::Host | AddressRefusal::Origin => StatusCode::FORBIDDEN,
+                    _ => StatusCode::BAD_REQUEST,
+                };
+                (status, refusal.to_string())
+            }
+            Self::Unauthorized => {
+                (StatusCode::UNAUTHORIZED, "a bearer token is required".to_owned())
+            }
             Self::TooManySessions => {
-                (StatusCode::SERVICE_UNAVAILABLE, "too many sessions are open")
+                (StatusCode::SERVICE_UNAVAILABLE, "too many sessions are open".to_owned())
             }
         };
-        let mut response = Response::new(Full::new(Bytes::from_static(text.as_bytes())).boxed());
+        let mut response = Response::new(Full::new(Bytes::from(text)).boxed());
         *response.status_mut() = status;
         if status == StatusCode::UNAUTHORIZED {
             response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
@@ -205,8 +221,13 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let this = self.clone();
+        let address = this.options.policy.check(&request).map_err(Refusal::Address);
         Box::pin(async move {
-            Ok(match this.check(request.headers()).await {
+            let checked = match address {
+                Ok(()) => this.check(request.headers()).await,
+                Err(refusal) => Err(refusal),
+            };
+            Ok(match checked {
                 Ok(()) => this.service.handle(request).await,
                 Err(refusal) => refusal.into_response(),
             })
@@ -216,21 +237,9 @@ where
 
 impl<H: rmcp::ServerHandler> fmt::Debug for McpHttpService<H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("McpHttpService")
-            .field("has_token", &self.token.is_some())
-            .finish_non_exhaustive()
+        f.debug_struct("McpHttpService").field("options", &self.options).finish_non_exhaustive()
     }
 }
 
 /// How many sessions may be open.
 const DEFAULT_SESSIONS: usize = 256;
-
-/// Origins of pages that a program on this machine serves, which the protocol wants to be accepted.
-const LOOPBACK_ORIGINS: [&str; 6] = [
-    "http://localhost:*",
-    "http://127.0.0.1:*",
-    "http://[::1]:*",
-    "https://localhost:*",
-    "https://127.0.0.1:*",
-    "https://[::1]:*",
-];

@@ -63,14 +63,26 @@ async fn a_web_page_cannot_use_a_local_server() {
     let port = serve(server().http_service(&HttpOptions::new())).await;
     let (status, text) = post(port, &with(&[]), &discover()).await;
     assert!(status == 200 && text.contains("2026-07-28"), "{text}");
-    for foreign in
-        [("Origin", "https://evil.example"), ("Origin", "null"), ("Host", "evil.example")]
-    {
-        let (status, text) = post(port, &with(&[foreign]), &discover()).await;
-        assert_eq!(status, 403, "{foreign:?}: {text}");
+    let own = format!("http://127.0.0.1:{port}");
+    assert_eq!(post(port, &with(&[("Origin", &own)]), &discover()).await.0, 200);
+    for (name, value) in [
+        ("Origin", "https://evil.example".to_owned()),
+        ("Origin", "null".to_owned()),
+        ("Origin", format!("https://127.0.0.1:{port}")),
+        ("Origin", format!("http://127.0.0.1:{port}.evil.example")),
+        ("Origin", format!("http://evil@127.0.0.1:{port}")),
+        ("Origin", "http://127.0.0.1:1".to_owned()),
+        ("Host", "evil.example".to_owned()),
+        ("Host", format!("127.0.0.1:{port}.evil.example")),
+        ("Host", format!("evil@127.0.0.1:{port}")),
+    ] {
+        let (status, text) = post(port, &with(&[(name, &value)]), &discover()).await;
+        assert_eq!(status, 403, "{name}: {value}: {text}");
     }
-    let options =
-        HttpOptions::new().allow_origin("https://app.example:443").allow_host("mcp.example");
+    let twice = [("Host", "127.0.0.1"), ("Host", "127.0.0.1")];
+    assert_eq!(post(port, &with(&twice), &discover()).await.0, 400);
+    let options = HttpOptions::new().allow_origin("https://app.example:443").unwrap();
+    let options = options.allow_host("mcp.example").unwrap();
     let port = serve(server().http_service(&options)).await;
     let allowed = [("Origin", "https://app.example"), ("Host", "mcp.example")];
     assert_eq!(post(port, &with(&allowed), &discover()).await.0, 200);

@@ -1,20 +1,12 @@
-//! What a tenant, a client and a connection may use.
+//! What a tenant may use.
 
-use std::io;
-use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use axum::body::{Body, HttpBody};
-use axum::serve::Listener;
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Instant, Sleep, sleep_until};
+use tokio::sync::OwnedSemaphorePermit;
 
 /// The limits of a service. Those of a tenant hold for all of its tokens together, in one process.
 ///
@@ -35,7 +27,8 @@ pub struct ServiceLimits {
     pub streams: usize,
     /// How many turns of a tenant are unfinished before no more can be submitted (default: 256).
     pub unfinished_turns: usize,
-    /// How many connections are open at a time, of all clients (default: 1024).
+    /// How many connections of clients with a token are open at a time (default: 1024). Those without one have places of their
+    /// own, so that probes are answered.
     pub connections: usize,
 }
 
@@ -119,141 +112,3 @@ impl HttpBody for CountedBody {
         self.body.size_hint()
     }
 }
-
-/// How long a connection can be without a byte in either direction. Streams of events send something more often.
-const MAX_IDLE: Duration = Duration::from_secs(120);
-/// How long the client of a connection can take for a request: from its first byte to the first byte of the response, as far
-/// as bytes of it still arrive. One that sends a byte now and then would hold its connection for ever.
-const MAX_REQUEST_TIME: Duration = Duration::from_secs(120);
-/// How long to wait after an error of the listener, such as too many open files.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
-
-/// Accepts a limited number of connections at a time.
-pub(super) struct LimitedListener {
-    listener: TcpListener,
-    connections: Arc<Semaphore>,
-}
-
-impl LimitedListener {
-    pub(super) fn new(listener: TcpListener, connections: usize) -> Self {
-        let connections = Semaphore::new(connections.clamp(1, Semaphore::MAX_PERMITS));
-        Self { listener, connections: Arc::new(connections) }
-    }
-}
-
-impl Listener for LimitedListener {
-    type Io = CountedStream;
-    type Addr = SocketAddr;
-
-    async fn accept(&mut self) -> (Self::Io, Self::Addr) {
-        loop {
-            // The semaphore is never closed.
-            let Ok(permit) = Arc::clone(&self.connections).acquire_owned().await else {
-                sleep_until(Instant::now() + ACCEPT_PAUSE).await;
-                continue;
-            };
-            match self.listener.accept().await {
-                Ok((stream, address)) => return (CountedStream::new(stream, permit), address),
-                Err(_) => sleep_until(Instant::now() + ACCEPT_PAUSE).await,
-            }
-        }
-    }
-
-    fn local_addr(&self) -> io::Result<Self::Addr> {
-        self.listener.local_addr()
-    }
-}
-
-/// A connection that counts until it is closed, and that is closed when nothing happens on it, or too little.
-pub(super) struct CountedStream {
-    stream: TcpStream,
-    idle: Pin<Box<Sleep>>,
-    request: RequestTime,
-    _permit: OwnedSemaphorePermit,
-}
-
-/// How long a request takes to arrive.
-#[derive(Default)]
-struct RequestTime {
-    /// When the first byte arrived after the last one that was sent.
-    began: Option<Instant>,
-}
-
-impl RequestTime {
-    /// Notes that bytes of a request arrived, or fails if they have done so for too long.
-    fn note_read(&mut self, now: Instant) -> io::Result<()> {
-        let began = *self.began.get_or_insert(now);
-        match now.saturating_duration_since(began) > MAX_REQUEST_TIME {
-            true => Err(io::ErrorKind::TimedOut.into()),
-            false => Ok(()),
-        }
-    }
-
-    /// Notes that bytes of a response were sent.
-    const fn note_written(&mut self) {
-        self.began = None;
-    }
-}
-
-impl CountedStream {
-    fn new(stream: TcpStream, permit: OwnedSemaphorePermit) -> Self {
-        let idle = Box::pin(sleep_until(Instant::now() + MAX_IDLE));
-        Self { stream, idle, request: RequestTime::default(), _permit: permit }
-    }
-
-    /// Notes that something happened, or fails if nothing has for too long.
-    fn check_idle<T>(
-        &mut self,
-        cx: &mut Context<'_>,
-        polled: Poll<io::Result<T>>,
-    ) -> Poll<io::Result<T>> {
-        if polled.is_ready() {
-            self.idle.as_mut().reset(Instant::now() + MAX_IDLE);
-            return polled;
-        }
-        match self.idle.as_mut().poll(cx) {
-            Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
-            Poll::Pending => Poll::Pending,
-        }
-    }
-}
-
-impl AsyncRead for CountedStream {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let before = buffer.filled().len();
-        let polled = Pin::new(&mut self.stream).poll_read(cx, buffer);
-        if buffer.filled().len() > before {
-            self.request.note_read(Instant::now())?;
-        }
-        self.check_idle(cx, polled)
-    }
-}
-
-impl AsyncWrite for CountedStream {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        let polled = Pin::new(&mut self.stream).poll_write(cx, buffer);
-        if polled.is_ready() {
-            self.request.note_written();
-        }
-        self.check_idle(cx, polled)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
-    }
-}
-
-#[cfg(test)]
-mod tests;

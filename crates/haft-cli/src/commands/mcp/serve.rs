@@ -1,6 +1,6 @@
 //! `haft mcp serve`
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -9,6 +9,7 @@ use haft::stores::OpenStores;
 use haft::turn::Deadlines;
 use haft_mcp::McpServer;
 use haft_mcp::server::HttpOptions;
+use haft_server::{admit_connection, serve_connections};
 use sha2::{Digest as _, Sha256};
 
 use crate::agent::Agent;
@@ -80,13 +81,19 @@ fn http_options(args: &McpServeArgs, address: SocketAddr) -> Result<HttpOptions>
         options = options.bearer_token(token);
     }
     if !address.ip().is_loopback() && !address.ip().is_unspecified() {
-        options = options.allow_host(address.ip().to_string());
+        let host = match address.ip() {
+            IpAddr::V6(address) => format!("[{address}]"),
+            IpAddr::V4(address) => address.to_string(),
+        };
+        options = options.allow_host(&host)?;
     }
     for host in &args.allow_host {
-        options = options.allow_host(host);
+        let allowed = options.allow_host(host);
+        options = allowed.with_context(|| format!("--allow-host {host}"))?;
     }
     for origin in &args.allow_origin {
-        options = options.allow_origin(origin);
+        let allowed = options.allow_origin(origin);
+        options = allowed.with_context(|| format!("--allow-origin {origin}"))?;
     }
     Ok(options)
 }
@@ -111,11 +118,16 @@ fn read_token(file: Option<&Path>) -> Result<Option<String>> {
 const MIN_TOKEN: usize = 16;
 
 async fn serve_http(server: &McpServer, address: SocketAddr, options: &HttpOptions) -> Result<()> {
-    let listener = tokio::net::TcpListener::bind(address).await;
+    let listener = std::net::TcpListener::bind(address);
     let listener = listener.with_context(|| format!("cannot listen on {address}"))?;
     let address = listener.local_addr()?;
     print_line(format_args!("serving http://{address}/mcp"));
-    let service = axum::Router::new().route_service("/mcp", server.http_service(options));
-    axum::serve(listener, service).await?;
+    let service = axum::Router::new()
+        .route_service("/mcp", server.http_service(options))
+        .layer(axum::middleware::from_fn(admit_connection));
+    serve_connections(listener, service, MAX_CONNECTIONS, std::future::pending()).await?;
     Ok(())
 }
+
+/// How many connections of clients are open at a time.
+const MAX_CONNECTIONS: usize = 1024;

@@ -12,7 +12,7 @@ use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::get;
 use haft::worker::{LatencyCounts, Worker, WorkerStats};
-use tokio::net::TcpListener;
+use haft_server::serve_connections;
 use tokio::task::JoinSet;
 
 /// Serves the status until it is dropped. It shows numbers only, so that it needs no token.
@@ -33,7 +33,7 @@ impl StatusServer {
         worker: Worker,
         concurrency: NonZeroUsize,
     ) -> Result<Self> {
-        let listener = TcpListener::bind(address).await;
+        let listener = std::net::TcpListener::bind(address);
         let listener = listener.with_context(|| format!("cannot listen on {address}"))?;
         let address = listener.local_addr()?;
         let routes = Router::new()
@@ -44,7 +44,7 @@ impl StatusServer {
         let mut task = JoinSet::new();
         task.spawn(async move {
             // Without the page the worker goes on.
-            let _ = axum::serve(listener, routes).await;
+            let _ = serve_connections(listener, routes, 1, std::future::pending()).await;
         });
         Ok(Self { address, _task: task })
     }

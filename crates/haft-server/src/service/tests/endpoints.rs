@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{AGENT, TestService, marker, pause};
 use crate::Access;
-use crate::openapi::{OPERATIONS, SESSION};
+use crate::openapi::OPERATIONS;
 use crate::service::ServiceLimits;
 
 /// The ids of one turn and what belongs to it.
@@ -186,7 +186,7 @@ async fn stored(service: &TestService, turn: &str) -> StoredTurn {
 /// The operations of a service. Actions that end the turn come last.
 fn operations() -> Vec<(Method, &'static str)> {
     let last = ["/gates/{gate}/decision", "/turns/{turn}/cancel"];
-    let mut all: Vec<_> = OPERATIONS.iter().filter(|it| it.path != SESSION).collect();
+    let mut all: Vec<_> = OPERATIONS.iter().collect();
     all.sort_by_key(|it| last.iter().position(|path| *path == it.path).map_or(0, |at| at + 1));
     let upper = |method: &str| Method::from_bytes(method.to_uppercase().as_bytes()).unwrap();
     all.into_iter().map(|it| (upper(it.method), it.path)).collect()

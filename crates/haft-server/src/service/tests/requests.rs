@@ -177,13 +177,12 @@ async fn requests_of_a_tenant_at_the_same_time_are_limited() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_document_says_how_to_authenticate_and_has_no_sessions() {
+async fn the_document_says_how_to_authenticate() {
     let service = TestService::start(Access::Submit, ServiceLimits::default()).await;
     let url = format!("{}/openapi.json", service.url);
     let document: Value = service.client.get(url).send().await.unwrap().json().await.unwrap();
     assert_eq!(document["components"]["securitySchemes"]["token"]["scheme"], "bearer");
     assert_eq!(document["servers"][0]["url"], "/v1");
-    assert!(document["paths"]["/session"].is_null());
     assert!(!document["paths"]["/turns"]["post"]["requestBody"].is_null());
     service.stop().await;
 }
