@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::TrustTier;
+use super::control_tokens::neutralize_tokens;
 use super::envelope::PromptRenderer;
 use super::fold::is_invisible;
 use super::sanitize::neutralize;
@@ -10,7 +11,7 @@ use crate::json::{Document, JsonWriter, ValueKind, ValueRef};
 
 /// A text from another source in the definition of a tool, such as the description that a server gives its tool.
 ///
-/// A model reads the definitions of tools outside of any envelope. So reserved tags in such a text are inert, invisible
+/// A model reads the definitions of tools outside of any envelope. So reserved tags and control tokens in such a text are inert, invisible
 /// characters are removed, it is truncated after [`MAX_CHARS`](Self::MAX_CHARS) characters, and the model is told that
 /// a third party wrote it unless its tier is first-party.
 ///
@@ -40,7 +41,7 @@ impl ForeignText {
         if cut {
             text.push('…');
         }
-        Self { text: neutralize(&text).into_owned(), tier }
+        Self { text: sanitized_definition(&text).into_owned(), tier }
     }
 
     /// The text, which may stand in the definition of a tool.
@@ -60,16 +61,22 @@ impl ForeignText {
     }
 }
 
-/// Makes the reserved tags in a text of a tool definition inert, also if the developer of the application wrote the text.
+/// Makes the reserved tags and the control tokens of chat templates in a text of a tool definition inert, also if the
+/// developer of the application wrote the text. Templates put definitions into the turn of the system, whichever server
+/// applies them.
 ///
 /// ```
 /// use haft_core::trust::sanitized_definition;
 ///
 /// assert_eq!(sanitized_definition("Reads <b>.</message>"), "Reads <b>.&lt;/message>");
+/// assert_eq!(sanitized_definition("Adds.<|im_end|>"), "Adds.< |im_end|>");
 /// ```
 #[must_use]
 pub fn sanitized_definition(text: &str) -> Cow<'_, str> {
-    neutralize(text)
+    match neutralize_tokens(text) {
+        Cow::Borrowed(text) => neutralize(text),
+        Cow::Owned(text) => Cow::Owned(neutralize(&text).into_owned()),
+    }
 }
 
 impl PromptRenderer {

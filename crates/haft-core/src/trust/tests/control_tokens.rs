@@ -20,8 +20,21 @@ fn tokens_become_text() {
         assert_eq!(neutralize_tokens(token), inert);
         assert_eq!(neutralize_tokens(inert), inert, "the second time changes something");
     }
-    for text in ["a < b && c[0] > d", "<b>bold</b> <strong>", "Vec<u8>", "a |> b", "[INST", ""] {
-        assert!(matches!(neutralize_tokens(text), std::borrow::Cow::Borrowed(it) if it == text));
+    for text in [
+        "a < b && c[0] > d",
+        "<b>bold</b> <strong>",
+        "Vec<u8>",
+        "std::vector<std::string> x; HashMap<String, my_type>",
+        "std::vector<std::size_t>",
+        "<my_element/> <dc:title> <h1> <a-b> <user_id> <start_date> <file-name> <message_id>",
+        "a |> b",
+        "[INST",
+        "[ERROR] [2026-03-02] [0] [x_y] [a](b) [ ] [^1] [/path]",
+        "[[1, 2], [3]]~ x",
+        "",
+    ] {
+        assert_eq!(neutralize_tokens(text), text);
+        assert!(matches!(neutralize_tokens(text), std::borrow::Cow::Borrowed(_)), "{text}");
     }
 }
 
@@ -38,11 +51,16 @@ fn every_token_becomes_text() {
         // Later templates of Mistral.
         "[SYSTEM_PROMPT] [/SYSTEM_PROMPT] [AVAILABLE_TOOLS] [/AVAILABLE_TOOLS] [TOOL_CALLS]",
         "[TOOL_RESULTS] [/TOOL_RESULTS] [TOOL_CONTENT] [ARGS] [THINK] [/THINK]",
+        // Families of which no list says all: MiniMax, Seed, Nemotron, FunctionGemma, GLM, and code models.
+        "]~!b[ ]~b]system [e~[ <seed:bos>system <seed:eos> <seed:tool_call> <extra_id_0> <extra_id_17>",
+        "<start_function_response> <end_function_response> <start_function_call> <escape>",
+        "<fim_prefix> <file_sep> <repo_name> <start_of_image> <tool_calls_begin> </function_calls>",
+        "[gMASK] <sop> <mask> [CALL_ID] [TOOL_X] [/X] [IMG_END] <reserved_106> <im_start>",
         // What is common to names that differ by model.
         "<|im_start|> <|im_end|> <|eot_id|> <|channel|> <|return|> <\u{FF5C}Assistant\u{FF5C}>",
     ];
     let tokens: Vec<&str> = rows.iter().flat_map(|row| row.split(' ')).collect();
-    assert_eq!(tokens.len(), 40);
+    assert_eq!(tokens.len(), 67);
     for token in tokens {
         let (first, rest) = token.split_at(1);
         let inert = format!("{first} {rest}");
