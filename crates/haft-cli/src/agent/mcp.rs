@@ -7,6 +7,7 @@ mod process;
 mod token_file;
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +30,7 @@ use self::process::ServerProcess;
 use self::token_file::TokenFile;
 use super::command::{INSTALL_HINT, find_program_problem, program_path, resolve_program};
 use super::source::AgentFileError;
-use super::tool_keys::{EffectKey, deserialize_variable_names, parse_timeout};
+use super::tool_keys::{EffectKey, parse_timeout};
 
 /// An MCP server whose tools the agent uses: a program (`argv`) or an address (`url`).
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -40,9 +41,10 @@ pub(crate) struct McpServerTable {
     argv: Option<Vec<String>>,
     /// Working directory of the program; default: the agent's directory.
     dir: Option<PathBuf>,
-    /// Environment variables that the program receives in addition to `PATH`.
-    #[serde(default, deserialize_with = "deserialize_variable_names")]
-    env: Vec<String>,
+    /// Environment variables that the program receives in addition to `PATH`: a list of names, whose values come from the
+    /// environment of `haft`, or a table of names and values.
+    #[serde(default)]
+    env: ServerEnvironment,
     /// Address of a server that speaks streamable HTTP, such as `https://example.com/mcp`.
     url: Option<String>,
     /// Environment variable with the bearer token for `url`.
@@ -117,6 +119,44 @@ enum PrefixKey {
     Always,
     /// Never; a tool whose name is taken is left out.
     Never,
+}
+
+/// The environment of a server.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(
+    untagged,
+    expecting = "expected a list of names, such as [\"API_KEY\"], whose values come from the environment of `haft`, \
+                 or a table of names and values, such as { MODE = \"fast\" }"
+)]
+enum ServerEnvironment {
+    /// Variables of this process.
+    Inherited(Vec<String>),
+    /// Variables with their values.
+    Written(BTreeMap<String, String>),
+}
+
+impl Default for ServerEnvironment {
+    fn default() -> Self {
+        Self::Inherited(Vec::new())
+    }
+}
+
+impl ServerEnvironment {
+    fn inherited(&self) -> impl Iterator<Item = &String> {
+        let names = match self {
+            Self::Inherited(names) => names.as_slice(),
+            Self::Written(_) => &[],
+        };
+        names.iter()
+    }
+
+    fn written(&self) -> impl Iterator<Item = (String, OsString)> {
+        let values = match self {
+            Self::Inherited(_) => None,
+            Self::Written(values) => Some(values),
+        };
+        values.into_iter().flatten().map(|(name, value)| (name.clone(), value.into()))
+    }
 }
 
 /// The origin of what a server returns.
@@ -267,7 +307,7 @@ impl McpServerTable {
 
     /// Finds an environment variable that the server needs and that is not set.
     pub(super) fn find_unset_variable(&self) -> Option<AgentFileError> {
-        let names = self.env.iter().map(|name| ("env", name));
+        let names = self.env.inherited().map(|name| ("env", name));
         let names = names.chain(self.token_env.iter().map(|name| ("token_env", name)));
         let secret = self.oauth.as_ref().and_then(OAuthTable::secret_variable);
         let names = names.chain(secret.map(|name| ("oauth", name)));
@@ -341,8 +381,9 @@ impl McpServerTable {
         }
         let mut words = self.argv.iter().flatten();
         let program = words.next().map(String::as_str).unwrap_or_default();
-        let names = self.env.iter().map(String::as_str).chain(["PATH"]);
-        let env = names.filter_map(|name| Some((name.to_owned(), std::env::var_os(name)?)));
+        let names = self.env.inherited().map(String::as_str).chain(["PATH"]);
+        let inherited = names.filter_map(|name| Some((name.to_owned(), std::env::var_os(name)?)));
+        let env = inherited.chain(self.env.written());
         let dir = match &self.dir {
             Some(dir) => agent_dir.join(dir),
             None => agent_dir.to_owned(),
@@ -353,6 +394,9 @@ impl McpServerTable {
             dir,
             env.collect(),
         );
+        // As it is written: where programs are found and what variables contain differ from process to process.
+        let identity = format!("{:?} {:?} {:?}", self.argv, self.dir, self.env);
+        let process = process.identified_by(identity);
         Ok((McpEndpoint::streams(process.clone()), Some(process)))
     }
 }

@@ -1,15 +1,12 @@
 //! Keys that `tools.command` and `tools.http` share.
 
-use std::fmt;
 use std::time::Duration;
 
 use haft::artifacts::ArtifactKind;
 use haft::schema::{self, FaultLocation, SchemaFault};
 use haft::tools::{InvalidTool, ToolEffect};
 use schemars::JsonSchema;
-use serde::de::value::SeqAccessDeserializer;
-use serde::de::{SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 
 use super::arguments::Arguments;
 use super::source::{AgentFileError, ErrorList};
@@ -35,30 +32,6 @@ impl From<EffectKey> for ToolEffect {
             EffectKey::Once => Self::Once,
         }
     }
-}
-
-/// Reads the names of environment variables. Other programs have a table of names and values in this place, so that the
-/// error says what is meant here.
-pub(super) fn deserialize_variable_names<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Vec<String>, D::Error> {
-    struct Names;
-
-    impl<'de> Visitor<'de> for Names {
-        type Value = Vec<String>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str(
-                "a list of names, such as [\"API_KEY\"]: the values come from the environment of `haft`",
-            )
-        }
-
-        fn visit_seq<A: SeqAccess<'de>>(self, names: A) -> Result<Vec<String>, A::Error> {
-            Vec::deserialize(SeqAccessDeserializer::new(names))
-        }
-    }
-
-    deserializer.deserialize_seq(Names)
 }
 
 /// The input schema of the arguments.

@@ -308,10 +308,7 @@ fn servers_that_cannot_be_used_are_reported() {
         ("argv = []", "`argv` is empty"),
         ("url = \"ftp://x\"", "neither http nor https"),
         ("url = \"http://example.com/mcp\"\ntoken_env = \"PATH\"", "unencrypted"),
-        (
-            "argv = [\"a\"]\nenv = { API_KEY = \"secret\" }",
-            "expected a list of names, such as [\"API_KEY\"]",
-        ),
+        ("argv = [\"a\"]\nenv = { MODE = 1 }", "expected a list of names, such as [\"API_KEY\"]"),
     ] {
         let said = run(table);
         assert!(said.starts_with("exit 1") && said.contains(message), "{table}: {said}");

@@ -25,6 +25,8 @@ use crate::transport::{SpooledParts, StreamTransport};
 /// A server, and the connection to it while there is one.
 pub(super) struct Connection {
     pub(super) server: Arc<str>,
+    /// Which server it is.
+    pub(super) identity: String,
     endpoint: EndpointKind,
     pub(super) options: McpOptions,
     spools: Arc<dyn SpoolStore>,
@@ -66,6 +68,7 @@ impl Connection {
     ) -> Self {
         Self {
             server,
+            identity: at.identity(),
             endpoint: at.0,
             options,
             spools,

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use haft_core::trust::{ForeignText, is_invisible, sanitized_definition};
+use serde_json::Value;
 
 /// Something suspicious in the description of a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,7 +14,7 @@ pub enum DescriptionFinding {
         /// How many.
         count: usize,
     },
-    /// It has tags that Haft reserves for envelopes.
+    /// It has tags that Haft reserves for envelopes, or control tokens of chat templates.
     ReservedTags,
     /// It has a phrase that is addressed to a model rather than about the tool.
     Instruction {
@@ -31,7 +32,9 @@ impl fmt::Display for DescriptionFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Invisible { count } => write!(f, "it has {count} invisible characters"),
-            Self::ReservedTags => f.write_str("it has tags that are reserved for envelopes"),
+            Self::ReservedTags => {
+                f.write_str("it has tags that are reserved for envelopes or chat templates")
+            }
             Self::Instruction { phrase } => write!(f, "it says “{phrase}”"),
             Self::Long { characters } => {
                 write!(
@@ -65,6 +68,43 @@ pub fn inspect_description(text: &str) -> Vec<DescriptionFinding> {
     }
     findings
 }
+
+/// Where a definition has a tag or a control token that cannot be made inert, because it is part of what the server
+/// understands: the name of the tool or of a property, or a value such as that of `enum`.
+pub(super) fn find_active_token(name: &str, schema: &Value) -> Option<String> {
+    let is_active = |text: &str| sanitized_definition(text) != text;
+    if is_active(name) {
+        return Some("its name".to_owned());
+    }
+    let mut rest = vec![(schema, false)];
+    while let Some((value, holds_names)) = rest.pop() {
+        match value {
+            Value::String(text) if is_active(text) => {
+                return Some("a value of its schema".to_owned());
+            }
+            Value::Array(list) => rest.extend(list.iter().map(|it| (it, false))),
+            Value::Object(members) => {
+                for (key, member) in members {
+                    if is_active(key) {
+                        return Some("the name of a property".to_owned());
+                    }
+                    let is_text = !holds_names && ANNOTATIONS.contains(&key.as_str());
+                    if !(is_text && member.is_string()) {
+                        rest.push((member, NAMED.contains(&key.as_str()) && !holds_names));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Keywords of schemas whose texts are made inert where they are shown.
+const ANNOTATIONS: [&str; 3] = ["description", "title", "$comment"];
+/// Keywords whose members have names that are no keywords.
+const NAMED: [&str; 5] =
+    ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
 
 /// What descriptions say that try to take control, in lower case.
 const PHRASES: [&str; 18] = [

@@ -36,8 +36,8 @@ pub struct McpOptions {
     pub rules: ToolRules,
     /// What holds for single tools, by the names that the server gives them.
     pub tool_rules: BTreeMap<String, ToolRules>,
-    /// The definitions that were accepted, by the names that the server gives them. A tool with another definition is
-    /// left out; a tool without an entry is offered.
+    /// The definitions that were accepted, by the names that the server gives them. A tool with another definition is left
+    /// out, and so is a tool without an entry, unless there is no entry at all.
     pub pins: BTreeMap<String, Digest>,
 }
 

@@ -35,6 +35,15 @@ impl McpEndpoint {
     pub fn http(server: HttpServer) -> Self {
         Self(EndpointKind::Http(Arc::new(server)))
     }
+
+    /// Which server it is: another program or another address is another server.
+    pub(super) fn identity(&self) -> String {
+        match &self.0 {
+            EndpointKind::Streams(streams) => streams.identity(),
+            #[cfg(feature = "http")]
+            EndpointKind::Http(server) => server.url.clone(),
+        }
+    }
 }
 
 impl fmt::Debug for McpEndpoint {
@@ -50,6 +59,10 @@ impl fmt::Debug for McpEndpoint {
 /// Opens the streams of a server, once for each connection. A program that starts servers in a way of its own implements
 /// it.
 pub trait ServerStreams: Send + Sync {
+    /// Which server it is, such as a program with its arguments: approvals and accepted definitions do not hold for another
+    /// one. It has no secrets, and is the same in every process.
+    fn identity(&self) -> String;
+
     /// Starts the server and returns its streams.
     fn open(&self) -> BoxFuture<'_, io::Result<StreamPair>>;
 }
@@ -121,6 +134,12 @@ impl ServerCommand {
 }
 
 impl ServerStreams for ServerCommand {
+    /// The program, its arguments and directory, and the names of its variables.
+    fn identity(&self) -> String {
+        let names: Vec<_> = self.env.iter().map(|(name, _)| name).collect();
+        format!("{:?} {:?} {:?} {names:?}", self.program, self.args, self.dir)
+    }
+
     fn open(&self) -> BoxFuture<'_, io::Result<StreamPair>> {
         Box::pin(async {
             let mut command = Command::new(&self.program);

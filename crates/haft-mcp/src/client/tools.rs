@@ -17,7 +17,7 @@ use super::call::RemoteTool;
 use super::connection::Connection;
 use super::definition::definition_digest;
 use super::error::McpClientError;
-use super::inspection::{DescriptionFinding, inspect_description};
+use super::inspection::{DescriptionFinding, find_active_token, inspect_description};
 use super::options::{ApprovalRule, McpOptions, PrefixPolicy};
 use super::server::McpEndpoint;
 
@@ -54,20 +54,53 @@ pub struct OfferedTool {
     /// What is suspicious about the description.
     pub findings: Vec<DescriptionFinding>,
     definition: Arc<rmcp::model::Tool>,
-    /// Whether the definition differs from the accepted one.
-    is_changed: bool,
+    /// Why it cannot be called: its definition is not one that was accepted.
+    standing: Standing,
+}
+
+/// What the accepted definitions of a server say about one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    Accepted,
+    /// Another definition of the tool was accepted, or that of another server.
+    Changed,
+    /// The tools of the server were accepted without it.
+    New,
+}
+
+impl Standing {
+    /// Nothing is accepted yet if no tool of the server is.
+    fn of(pins: &BTreeMap<String, Digest>, name: &str, digest: Digest) -> Self {
+        match pins.get(name) {
+            Some(pin) if *pin == digest => Self::Accepted,
+            Some(_) => Self::Changed,
+            None if pins.is_empty() => Self::Accepted,
+            None => Self::New,
+        }
+    }
+
+    /// Why a tool is left out.
+    const fn problem(self) -> Option<&'static str> {
+        match self {
+            Self::Accepted => None,
+            Self::Changed => {
+                Some("its definition, or its server, has changed since it was accepted")
+            }
+            Self::New => Some("it is new since the tools of its server were accepted"),
+        }
+    }
 }
 
 impl OfferedTool {
-    fn new(tool: rmcp::model::Tool) -> Self {
+    fn new(server: &str, tool: rmcp::model::Tool) -> Self {
         let description = tool.description.as_deref().unwrap_or_default().to_owned();
         Self {
             name: tool.name.to_string(),
-            digest: definition_digest(&tool),
+            digest: definition_digest(server, &tool),
             findings: inspect_description(&description),
             description,
             definition: Arc::new(tool),
-            is_changed: false,
+            standing: Standing::Accepted,
         }
     }
 
@@ -77,10 +110,10 @@ impl OfferedTool {
         Value::Object(self.definition.input_schema.as_ref().clone())
     }
 
-    /// Whether the definition differs from the one that was accepted, so that the tool cannot be called.
+    /// Whether the definition is one that was accepted. Another one cannot be called.
     #[must_use]
-    pub const fn is_changed(&self) -> bool {
-        self.is_changed
+    pub fn is_accepted(&self) -> bool {
+        self.standing == Standing::Accepted
     }
 }
 
@@ -183,7 +216,7 @@ impl McpTools {
         let mut seen = BTreeSet::new();
         let mut added = 0;
         for tool in listed {
-            let mut tool = OfferedTool::new(tool);
+            let mut tool = OfferedTool::new(&connection.identity, tool);
             if !connection.options.selects(&tool.name) {
                 continue;
             }
@@ -193,10 +226,10 @@ impl McpTools {
             }
             match state.offered.iter_mut().find(|it| it.name == tool.name) {
                 Some(known) if known.digest == tool.digest => {}
-                Some(known) => known.is_changed = true,
+                Some(known) => known.standing = Standing::Changed,
                 None => {
-                    let pin = connection.options.pins.get(&tool.name);
-                    tool.is_changed = pin.is_some_and(|pin| *pin != tool.digest);
+                    let pins = &connection.options.pins;
+                    tool.standing = Standing::of(pins, &tool.name, tool.digest);
                     state.offered.push(tool);
                     added += 1;
                 }
@@ -208,8 +241,7 @@ impl McpTools {
     fn build_tools(&self, offered: &[OfferedTool], is_taken: impl Fn(&str) -> bool) -> Vec<Tool> {
         let mut built: Vec<Tool> = Vec::with_capacity(offered.len());
         for tool in offered {
-            if tool.is_changed {
-                let reason = "its definition has changed since it was accepted";
+            if let Some(reason) = tool.standing.problem() {
                 self.state().add_problem(&tool.name, reason);
                 continue;
             }
@@ -242,6 +274,9 @@ impl McpTools {
     }
 
     fn build_tool(&self, name: &str, tool: &OfferedTool) -> Result<Tool, String> {
+        if let Some(place) = find_active_token(&tool.name, &tool.input_schema()) {
+            return Err(format!("{place} has a tag or a control token that models act on"));
+        }
         let options = &self.0.connection.options;
         let rules = options.rules_of(&tool.name);
         let effect = rules.effect.unwrap_or(ToolEffect::Once);
@@ -292,7 +327,7 @@ impl McpTools {
         self.0.connection.live().await.map_err(McpClientError::into_failure)?;
         self.update(ctx).await?;
         let state = self.state().offered.iter().find(|it| *it.name == *remote.name).cloned();
-        if state.is_none_or(|tool| tool.is_changed) {
+        if state.is_none_or(|tool| !tool.is_accepted()) {
             return Err(ToolFailure::new(format!(
                 "the MCP server `{}` has changed the definition of `{}`; the operator has to accept it first",
                 self.name(),

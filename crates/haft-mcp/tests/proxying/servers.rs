@@ -22,6 +22,10 @@ const PYTHON: &str = "python/mcp/__init__.py";
 struct Proxied(Vec<(&'static str, String)>);
 
 impl ServerStreams for Proxied {
+    fn identity(&self) -> String {
+        format!("{:?}", self.0)
+    }
+
     fn open(&self) -> BoxFuture<'_, io::Result<StreamPair>> {
         Box::pin(async {
             let mut builder = McpProxy::builder(Arc::new(MemorySpoolStore::new()));

@@ -117,7 +117,7 @@ fn new_spool_dir() -> io::Result<TempDir> {
 /// A tool of an MCP server that is left out, for the user.
 pub(crate) fn describe_problem(server: &str, problem: &ToolProblem) -> String {
     let ToolProblem { tool, reason, .. } = problem;
-    let hint = match reason.contains("has changed") {
+    let hint = match reason.contains("accepted") {
         true => "; `haft mcp pin AGENT` accepts it",
         false => "",
     };

@@ -74,14 +74,15 @@ impl PinFile {
         self.servers.get(server).cloned().unwrap_or_default()
     }
 
-    /// Adds the definitions that have no entry yet, and returns how many there were.
+    /// Accepts the definitions of a server of which none is accepted yet, and returns how many there are. What it offers
+    /// later waits for the user.
     pub(in crate::agent) fn add_new(&mut self, server: &McpTools) -> usize {
         let known = self.servers.entry(server.name().to_owned()).or_default();
-        let before = known.len();
-        for (tool, digest) in server.pins() {
-            known.entry(tool).or_insert(digest);
+        if !known.is_empty() {
+            return 0;
         }
-        known.len() - before
+        known.extend(server.pins());
+        known.len()
     }
 
     /// Accepts all definitions that a server has now, and forgets those that it has no more. Returns the tools whose

@@ -26,6 +26,8 @@ pub(super) struct ServerProcess {
     args: Vec<String>,
     dir: PathBuf,
     env: Vec<(String, OsString)>,
+    /// What the agent file says about it.
+    identity: String,
     stderr: Arc<Mutex<VecDeque<u8>>>,
 }
 
@@ -36,7 +38,12 @@ impl ServerProcess {
         dir: PathBuf,
         env: Vec<(String, OsString)>,
     ) -> Self {
-        Self { path, args, dir, env, stderr: Arc::default() }
+        Self { path, args, dir, env, identity: String::new(), stderr: Arc::default() }
+    }
+
+    /// Which server it is. Approvals and accepted definitions hold for this one only.
+    pub(super) fn identified_by(self, identity: String) -> Self {
+        Self { identity, ..self }
     }
 
     /// The end of what the program wrote to standard error.
@@ -80,6 +87,10 @@ impl ServerProcess {
 }
 
 impl ServerStreams for ServerProcess {
+    fn identity(&self) -> String {
+        self.identity.clone()
+    }
+
     fn open(&self) -> BoxFuture<'_, io::Result<StreamPair>> {
         Box::pin(self.spawn())
     }

@@ -95,7 +95,7 @@ impl ListedTool {
             agent.tools.iter().find(is_it).cloned()
         };
         let tools = server.offered().into_iter().map(|offered| {
-            let tool = find(&offered).filter(|_| !offered.is_changed());
+            let tool = find(&offered).filter(|_| offered.is_accepted());
             let tokens = count_tokens(&offered);
             Self { offered, tool, tokens }
         });
@@ -119,7 +119,7 @@ impl<'s> ServerListing<'s> {
             tool: it.tool.as_ref().map(|tool| tool.name().as_str()),
             tokens: it.tokens,
             hash: it.offered.digest.to_string(),
-            changed: it.offered.is_changed(),
+            changed: !it.offered.is_accepted(),
             findings: it.offered.findings.iter().map(ToString::to_string).collect(),
         });
         let problems = self.server.problems().into_iter();

@@ -33,6 +33,7 @@ type Script = dyn Fn(&str, &Value) -> Reply + Send + Sync;
 /// A server that responds as a function says. Every connection starts it anew.
 #[derive(Clone)]
 pub(super) struct ScriptedServer {
+    identity: String,
     script: Arc<Script>,
     pub(super) starts: Arc<AtomicUsize>,
     /// What the server has read, in order.
@@ -48,12 +49,19 @@ impl ScriptedServer {
         script: impl Fn(&str, &Value) -> Reply + Send + Sync + 'static,
     ) -> Self {
         Self {
+            identity: "scripted".to_owned(),
             script: Arc::new(script),
             starts: Arc::default(),
             received: Arc::default(),
             tools: Arc::new(Mutex::new(tools)),
             is_list_scripted: false,
         }
+    }
+
+    /// The same server at another place.
+    pub(super) fn at(mut self, identity: &str) -> Self {
+        identity.clone_into(&mut self.identity);
+        self
     }
 
     /// Lets the script respond to `tools/list` as well.
@@ -121,6 +129,10 @@ impl ScriptedServer {
 }
 
 impl ServerStreams for ScriptedServer {
+    fn identity(&self) -> String {
+        self.identity.clone()
+    }
+
     fn open(&self) -> BoxFuture<'_, io::Result<StreamPair>> {
         Box::pin(async {
             self.starts.fetch_add(1, Ordering::SeqCst);
