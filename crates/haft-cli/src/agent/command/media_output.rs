@@ -51,6 +51,7 @@ impl MediaOutput {
             }
         }
         let file = MediaFile::new(self.filename.as_str(), self.media_type.as_str(), bytes);
-        Ok(ToolOutput::Media(vec![Media::tool_generated(self.kind, file)]))
+        // As little trusted as the text of a command: who wrote what a program prints is not known.
+        Ok(ToolOutput::Media(vec![Media::retrieved_public(self.kind, file)]))
     }
 }
