@@ -54,7 +54,7 @@ steps:
     say: Wait.
     call: {kinds: {text: abc, count: 2, names: [x, y]}, fails: {}, rows: {}}
   - call: {pay: {}}
-  - call: {artifact_json_get: {callId: "{{ handle.rows }}", path: "$[0]"}}
+  - call: {artifact_query: {callId: "{{ handle.rows }}", query: "$[0]"}}
   - say: Done.
 """
 

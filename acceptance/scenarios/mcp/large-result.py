@@ -56,7 +56,7 @@ async def ask(session):
     found = text(await session.call_tool("artifact_grep", {"callId": log, "pattern": " 500$"}))
     assert "043210 GET /orders/" in found and found.count(" GET ") == 1, found
     orders = handle_of(text(await session.call_tool("orders", {})))
-    last = text(await session.call_tool("artifact_json_get", {"callId": orders, "path": "$.orders[19999]"}))
+    last = text(await session.call_tool("artifact_query", {"callId": orders, "query": "$.orders[19999]"}))
     assert '"id":19999' in last.replace(" ", ""), last
 
     unknown = await session.call_tool("artifact_grep", {"callId": "0" * 32, "pattern": "x"})
@@ -66,7 +66,7 @@ async def ask(session):
 
 
 async def ask_again(session, log):
-    tail = text(await session.call_tool("artifact_tail", {"callId": log}))
+    tail = text(await session.call_tool("artifact_read", {"callId": log, "start": -10}))
     assert f"{LINES - 1:06} GET" in tail, tail
 
 

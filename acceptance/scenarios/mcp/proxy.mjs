@@ -38,12 +38,12 @@ assert.deepEqual(tools.slice(0, own.length), own.map(withoutOutput));
 
 // The tools of the proxy: every argument is in the schema, and the list of results needs none.
 const queries = tools.slice(own.length);
-assert.ok(queries.length > 10 && queries.every((tool) => tool.name.startsWith("artifact_")));
+assert.ok(queries.length === 4 && queries.every((tool) => tool.name.startsWith("artifact_")));
 for (const { name, inputSchema, annotations } of queries) {
   assert.equal(inputSchema.type, "object", name);
   const required = inputSchema.required ?? [];
   for (const argument of required) assert.ok(inputSchema.properties[argument].type, `${name}: ${argument}`);
-  assert.equal(required.includes("callId"), name !== "artifact_list", `${name}: ${required}`);
+  assert.equal(required.includes("callId"), name !== "artifact_info", `${name}: ${required}`);
   assert.deepEqual(annotations, { readOnlyHint: true, destructiveHint: false, openWorldHint: false }, name);
 }
 

@@ -133,7 +133,7 @@ with Server("haft", "serve", agent, "--store", "state", "--port", "0") as server
         server.ask("get", "/turns/{turn}/artifacts/{handle}/content", **of)
         server.ask("get", "/turns/{turn}/artifacts/{handle}/lines", query="?start=0&count=3", **of)
         server.events("/turns/{turn}/artifacts/{handle}/search", ended, query="?pattern=row", **of)
-        query = {"tool": "artifact_json_get", "arguments": {"path": "$[1]"}}
+        query = {"tool": "artifact_query", "arguments": {"query": "$[1]"}}
         server.ask("post", "/turns/{turn}/artifacts/{handle}/query", query, **of)
     server.ask("get", "/turns")
     server.ask("get", "/conversations")

@@ -264,16 +264,16 @@ async fn handler(source: &Path, folder: &Path) -> Result<(f64, String), String> 
 }
 
 const QUESTIONS: [(&str, &str); 10] = [
-    ("artifact_line_count", ""),
-    ("artifact_byte_length", ""),
-    ("artifact_head", r#","n":10"#),
-    ("artifact_tail", r#","n":10"#),
-    ("artifact_cat", r#","start":1000000,"end":1000100"#),
+    ("artifact_info", ""),
+    ("artifact_read", r#","end":1"#),
+    ("artifact_read", r#","end":10"#),
+    ("artifact_read", r#","start":-10"#),
+    ("artifact_read", r#","start":1000000,"end":1000100"#),
     ("artifact_grep", r#","pattern":"needle""#),
     ("artifact_grep", r#","pattern":"retry=[0-8]of9$","context":1"#),
-    ("artifact_grep", r#","pattern":"NEEDLE","flags":"i","limit":5"#),
+    ("artifact_grep", r#","pattern":"NEEDLE","ignoreCase":true,"limit":5"#),
     ("artifact_grep", r#","pattern":"status=5[0-9]{2} user","start":500000"#),
-    ("artifact_cat", r#","start":5,"end":6,"offset":10"#),
+    ("artifact_read", r#","start":5,"end":6,"offset":10"#),
 ];
 
 async fn view(spool: &Path) -> Result<TextView, String> {

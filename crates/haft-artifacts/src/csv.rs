@@ -19,17 +19,13 @@
 
 mod columns;
 mod error;
-mod filter;
-mod group;
-mod queries;
+mod format;
 mod rows;
 mod scan;
 pub(crate) mod sniff;
-mod stats;
 mod view;
 
 pub use self::error::CsvError;
-pub use self::filter::CsvFilter;
-pub use self::queries::CsvFormat;
+pub use self::format::CsvFormat;
 pub use self::sniff::sniff_delimiter;
 pub use self::view::{CsvHeader, CsvView};

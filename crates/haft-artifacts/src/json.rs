@@ -13,8 +13,8 @@
 //!
 //! assert_eq!(view.detect_notation().await?.name(), "jsonl");
 //! assert_eq!(view.get("$.role", 0).await?.as_str(), "user\nadmin");
-//! let admins = view.filter("$[?@.role == 'admin']", 0).await?;
-//! assert_eq!(admins.as_str(), "[\n  {\n    \"id\": 2,\n    \"role\": \"admin\"\n  }\n]");
+//! assert_eq!(view.get("$[?@.role == 'admin'].id", 0).await?.as_str(), "[\n  2\n]");
+//! assert_eq!(view.sql("SELECT max(id) FROM data", 0).await?.as_str(), "max(id)\n2");
 //! # Ok(())
 //! # }
 //! ```
@@ -43,11 +43,11 @@ mod children;
 mod container;
 mod cursor;
 mod error;
+mod format;
 mod json_lines;
 mod notation;
 mod operations;
 mod path_eval;
-mod queries;
 mod scan;
 mod skip;
 mod validate;
@@ -58,6 +58,6 @@ mod tests;
 
 pub use self::cache::JsonCache;
 pub use self::error::{InvalidJson, JsonError};
+pub use self::format::JsonFormat;
 pub use self::notation::JsonNotation;
-pub use self::queries::JsonFormat;
 pub use self::view::{JsonLength, JsonView};

@@ -49,7 +49,7 @@ pub use locate::{LocatedIter, PathIter};
 pub use selection::{Selection, SelectionLimits, Truncation};
 pub use walk::{VisitBudget, VisitsExhausted};
 
-use ast::{Segment, Selector};
+use ast::{Segment, SegmentReach, Selector};
 use haft_core::invariant::OrReport as _;
 use haft_core::json::ValueRef;
 
@@ -248,6 +248,22 @@ impl JsonPath {
     #[must_use]
     pub fn is_singular(&self) -> bool {
         self.segments().iter().all(|it| it.only_child().is_some_and(Selector::is_singular))
+    }
+
+    /// Whether the path begins with positions, filters or `*`, and not with names.
+    pub(crate) fn selects_elements(&self) -> bool {
+        let is_name = |it: &Selector| matches!(it, Selector::Step(PathStep::Name(_)));
+        let first = self.segments().first();
+        first.is_some_and(|it| {
+            it.reach == SegmentReach::Children && !it.selectors.iter().any(is_name)
+        })
+    }
+
+    /// Whether a filter compares something with a number that stands in the path.
+    #[cfg(feature = "formats")]
+    pub(crate) fn compares_with_number(&self) -> bool {
+        let mut selectors = self.segments().iter().flat_map(|segment| &segment.selectors);
+        selectors.any(|it| matches!(it, Selector::Filter(filter) if filter.compares_with_number()))
     }
 
     /// The path without its first `count` segments; `$` if there are no more.

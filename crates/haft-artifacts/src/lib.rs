@@ -44,9 +44,8 @@
 //!
 //! ```
 //! use haft_artifacts::text::TextView;
-//! use haft_core::Args;
 //! use haft_core::artifact::{ArtifactKind, QueryOutput};
-//! use haft_core::forge::{ArtifactFormat, Query, QueryContext};
+//! use haft_core::forge::{ArtifactFormat, QueryAnswer, QueryContext, Question};
 //!
 //! #[derive(Debug)]
 //! struct Diff;
@@ -60,13 +59,15 @@
 //!         *kind == Self::KIND
 //!     }
 //!
-//!     fn queries(&self) -> Vec<Query> {
-//!         let files = async |_: Args, asked: QueryContext| {
-//!             let view = TextView::new(asked.artifact.reader().clone()).budget(asked.budget);
-//!             let page = view.grep("^\\+\\+\\+ ", Default::default()).await?;
-//!             Ok(QueryOutput::text(page.text(), asked.budget))
-//!         };
-//!         vec![Query::new("artifact_diff_files", "Lists the files that a diff changes.", files)]
+//!     fn answer(&self, question: &Question, ctx: &QueryContext) -> Option<QueryAnswer> {
+//!         // Lines and searches are left to the format of text.
+//!         let Question::Info { .. } = question else { return None };
+//!         let ctx = ctx.clone();
+//!         Some(Box::pin(async move {
+//!             let view = TextView::new(ctx.artifact.reader().clone()).budget(ctx.budget);
+//!             let files = view.grep("^\\+\\+\\+ ", Default::default()).await?;
+//!             Ok(QueryOutput::text(files.text(), ctx.budget))
+//!         }))
 //!     }
 //! }
 //!
@@ -89,13 +90,16 @@ pub mod json;
 pub mod jsonpath;
 #[cfg(feature = "formats")]
 pub mod markdown;
-mod query_args;
+mod question;
 mod ranges;
-mod record_condition;
 mod scan;
+pub mod table;
 pub mod text;
 #[cfg(feature = "tokens")]
 pub mod tokens;
+#[cfg(feature = "formats")]
+mod tree;
+mod tree_record;
 #[cfg(feature = "formats")]
 pub mod xml;
 #[cfg(feature = "formats")]

@@ -23,20 +23,22 @@
 
 mod artifact_queries;
 mod error;
+mod format;
 mod grep;
 mod line;
 mod line_part;
 mod page;
 mod pattern;
-mod queries;
 mod scan;
 mod view;
 
 pub use self::artifact_queries::TextQueries;
 pub use self::error::TextError;
+pub use self::format::TextFormat;
+#[cfg(feature = "formats")]
+pub(crate) use self::format::page_answer;
 pub use self::grep::GrepOptions;
 pub use self::line_part::{LinePart, NextLinePart};
 pub use self::page::{NextPage, PageLimit, TextLine, TextPage};
 pub use self::pattern::check_pattern;
-pub use self::queries::TextFormat;
 pub use self::view::TextView;

@@ -28,15 +28,14 @@
 
 mod character_data;
 mod error;
+mod format;
 mod outline;
 mod projection;
-mod queries;
 mod scan;
-mod select;
 mod tags;
 mod text_run;
 mod view;
 
 pub use self::error::XmlError;
-pub use self::queries::XmlFormat;
+pub use self::format::XmlFormat;
 pub use self::view::XmlView;

@@ -27,8 +27,8 @@
 
 mod document_splitter;
 mod error;
+mod format;
 mod parse;
-mod queries;
 mod records;
 mod scalar;
 mod scan;
@@ -36,6 +36,6 @@ mod to_json;
 mod view;
 
 pub use self::error::YamlError;
+pub use self::format::YamlFormat;
 pub use self::parse::{YamlLimits, YamlParseError, parse_document};
-pub use self::queries::YamlFormat;
 pub use self::view::{YamlStreamKind, YamlView};

@@ -22,9 +22,7 @@ use std::path::PathBuf;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 
-pub(crate) use self::artifact::{
-    ArtifactArgs, ArtifactCommand, CsvCommand, GrepArgs, JsonCommand, MarkdownCommand, PathCommand,
-};
+pub(crate) use self::artifact::{ArtifactArgs, ArtifactCommand, GrepArgs};
 pub(crate) use self::cleanup::{CancelArgs, GcArgs, RmArgs};
 pub(crate) use self::conversations::{ConversationsArgs, ConversationsCommand, ExportFormat};
 pub(crate) use self::gates::{ApproveArgs, DecisionArgs, DenyArgs, GatesArgs};
@@ -55,7 +53,7 @@ Examples:
   haft chat hello                                       start a conversation with it
   haft id get_weather '{\"city\": \"Paris\"}'               print the id of a tool call
   haft artifact grep app.log 'ERROR|WARN' --limit 20    search a log of any size
-  haft artifact json get data.json '$.items[0].name'    query JSON of any size
+  haft artifact query data.json '$.items[0].name'       query JSON of any size
   haft turns --store state                              list the turns in a store
   haft approve GATE --store state                       approve a tool call
 

@@ -16,9 +16,9 @@ use serde::Serialize;
 
 pub(crate) use self::agents::{
     CallRecord, CheckReport, Finding, ServerLine, ServerProblem, ServerTool, ServerToolCount,
-    TestLine, ToolLine,
+    TestLine, ToolLine, ToolTokens,
 };
-pub(crate) use self::content::{ArtifactLine, HeadingLine, LinkLine, MatchLine, MediaLine};
+pub(crate) use self::content::{ArtifactLine, MatchLine, MediaLine};
 pub(crate) use self::models::{
     CheckStatus, DoctorLine, ModelLine, PrintedPrices, ProviderLine, TokenLine,
 };

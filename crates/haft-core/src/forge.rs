@@ -1,11 +1,13 @@
 //! The forge turns artifacts into tools that query them.
 //!
-//! An [`ArtifactFormat`] defines the queries of a kind of artifact. [`Formats`] collects the formats and makes the
-//! tools for the artifacts of a turn.
+//! Every artifact has the same four tools, which ask a [`Question`]. An [`ArtifactFormat`] answers for a kind of
+//! artifact. [`Formats`] collects the formats and makes the tools for the artifacts of a turn.
 
+mod facts;
 mod format;
 mod formats;
-mod list_tool;
+mod question;
 
-pub use self::format::{ArtifactFormat, Query, QueryContext};
+pub use self::format::{ArtifactFormat, Query, QueryAnswer, QueryContext};
 pub use self::formats::{Formats, InvalidFormat};
+pub use self::question::Question;

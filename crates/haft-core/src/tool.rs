@@ -225,8 +225,8 @@ impl Tool {
         &self.0.role
     }
 
-    /// The kinds of artifacts that the tool declares as its results. If a tool declares one, the tools that query it
-    /// are offered from the first request on.
+    /// The kinds of artifacts that its large results have; none if it has no large results. The tools that query them are
+    /// offered from the first request on.
     #[must_use]
     pub fn declared_kinds(&self) -> &[ArtifactKind] {
         &self.0.kinds

@@ -55,7 +55,7 @@ function queryList(made) {
 
 /** The ranges of lines that the model read, counted from 0. */
 function readRanges(calls) {
-  return calls.filter((call) => call.tool === "artifact_cat" && !call.error).map((call) => {
+  return calls.filter((call) => call.tool === "artifact_read" && !call.error).map((call) => {
     try {
       const { start = 1, end } = JSON.parse(call.arguments);
       return [Number(start) - 1, Number(end ?? start) - 1];
@@ -157,7 +157,7 @@ function queryForm(turnId, row, query) {
         h("h4", {}, value.failed ? "Refused" : "Result"), codeBox(value.text, "Result"),
         h("p", { class: "muted" }, `ran in ${duration(value.durationMs)}`),
         query.tool === "artifact_grep" && !value.failed ? button("Search for this in the lines", { icon: "search", onclick: () => openSearch(value.args.pattern) }) : null,
-        query.tool === "artifact_cat" ? button("Show these lines", { onclick: () => setQuery({ run: null, as: "lines", line: value.args.start ?? 1 }) }) : null,
+        query.tool === "artifact_read" ? button("Show these lines", { onclick: () => setQuery({ run: null, as: "lines", line: value.args.start ?? 1 }) }) : null,
       ];
     },
   ];

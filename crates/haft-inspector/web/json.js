@@ -17,11 +17,12 @@ class Json extends View {
     const run = async (text) => {
       path.set(text);
       result.set({ state: "loading" });
-      const query = text.trim()
-        ? { tool: "artifact_json_get", arguments: { path: text.trim() } }
-        : { tool: "artifact_json_slice", arguments: { start: 0, end: SHOWN } };
+      const ask = (query) => act(words, { tool: "artifact_query", arguments: { query } });
       try {
-        result.set({ state: "ready", ...(await act(words, query)) });
+        let found = await ask(text.trim() || `$[0:${SHOWN}]`);
+        // A value that is no list has no first elements.
+        if (!text.trim() && found.text === "(empty list)") found = await ask("$");
+        result.set({ state: "ready", ...found });
       } catch (error) {
         result.set({ state: "ready", failed: true, text: error.message });
       }

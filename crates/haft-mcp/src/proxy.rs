@@ -3,7 +3,7 @@
 //! [`McpProxy`] passes messages on unchanged, byte for byte, in every revision of the protocol that client and server
 //! agree on. It changes two things:
 //!
-//! - **`tools/list`** has the tools of the server, then the query tools and `artifact_list`. The list is the same
+//! - **`tools/list`** has the tools of the server, then the four query tools. The list is the same
 //!   whatever results there are. A tool has no `outputSchema`: clients hold structured results to it, and a stored result
 //!   has none. A tool with the name of a query tool, or of a tool of another server, gets the name of its server in front.
 //! - **Results** that fit the client pass unchanged, with their `structuredContent`. Of a larger one every large text is

@@ -13,8 +13,8 @@ use tokio::time::timeout;
 
 use crate::answer_limits::AnswerLimits;
 
-/// The name of the tool that lists stored results.
-pub(crate) const LIST_TOOL: &str = "artifact_list";
+/// The name of the tool that describes a stored result, and lists all of them if it names none.
+pub(crate) const INFO_TOOL: &str = "artifact_info";
 
 /// The argument that names a stored result.
 const CALL_ID: &str = "callId";
@@ -64,7 +64,7 @@ impl QueryTools {
 
     /// The names of the tools that can be asked about a result.
     pub(crate) fn names_for(&self, artifact: &SpooledArtifact) -> Vec<&str> {
-        self.formats.queries_of(artifact).map(haft_core::forge::Query::name).collect()
+        self.formats.tools_for(artifact.kind())
     }
 
     /// Runs a query on the results that the caller may see.
@@ -104,6 +104,11 @@ impl QueryTools {
     pub(crate) fn refuse(&self, why: &str) -> QueryAnswer {
         QueryAnswer { text: self.limits.cut_error(why), is_error: true }
     }
+}
+
+/// Whether a call lists stored results.
+pub(crate) fn is_list(tool: &Tool, args: &RawArgs) -> bool {
+    tool.name().as_str() == INFO_TOOL && handle_of(args).is_none()
 }
 
 /// The handle that the arguments of a query name.

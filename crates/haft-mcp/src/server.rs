@@ -120,8 +120,8 @@ impl McpServer {
         }
     }
 
-    /// Hides `artifact_list`, for clients that must not see the results of others. They can query a result whose handle
-    /// they know.
+    /// Refuses to list results, for clients that must not see those of others. They can query a result whose handle they
+    /// know.
     #[must_use]
     pub fn without_artifact_list(mut self) -> Self {
         self.lists_artifacts = false;

@@ -1,10 +1,10 @@
-//! A format of your own: results of a tool get queries that nobody else has.
+//! A format of your own: it says what its content consists of, and brings a query that nobody else has.
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
 use std::sync::Arc;
 
 use haft::artifacts::text::TextView;
-use haft::artifacts::{ArtifactFormat, Query, QueryContext};
+use haft::artifacts::{ArtifactFormat, Query, QueryAnswer, QueryContext, Question};
 use haft::artifacts::{ArtifactKind, QueryOutput};
 use haft::executors::ScriptExecutor;
 use haft::turn::{TurnInput, TurnRunner};
@@ -31,16 +31,20 @@ impl ArtifactFormat for Ini {
         *kind == Self::KIND
     }
 
-    fn queries(&self) -> Vec<Query> {
-        vec![
-            Query::new("artifact_ini_sections", "Lists the sections of an INI file.", sections)
-                .input(haft::schema::object()),
-            Query::new("artifact_ini_get", "Returns one setting of an INI file.", get),
-        ]
+    fn answer(&self, question: &Question, ctx: &QueryContext) -> Option<QueryAnswer> {
+        match question {
+            Question::Info { .. } => Some(Box::pin(sections(ctx.clone()))),
+            // Lines and searches are left to the format of text.
+            _ => None,
+        }
+    }
+
+    fn tools(&self) -> Vec<Query> {
+        vec![Query::new("artifact_ini_get", "Returns one setting of an INI file.", get)]
     }
 }
 
-async fn sections(_: haft::Args, asked: QueryContext) -> Result<QueryOutput, ToolFailure> {
+async fn sections(asked: QueryContext) -> Result<QueryOutput, ToolFailure> {
     let view = TextView::new(Arc::clone(asked.artifact.reader())).budget(asked.budget);
     let page = view.grep(r"^\[.*\]$", Default::default()).await?;
     Ok(QueryOutput::text(page.text(), asked.budget))
@@ -79,7 +83,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 steps:
   - call: {get_config: {}}
   - call:
-      - artifact_ini_sections: {callId: "{{ handle.get_config }}"}
+      - artifact_info: {callId: "{{ handle.get_config }}"}
       - artifact_ini_get: {callId: "{{ handle.get_config }}", section: sever, key: port}
       - artifact_ini_get: {callId: "{{ handle.get_config }}", section: server, key: port}
   - say: "The port is {{ last.artifact_ini_get }}."

@@ -11,7 +11,7 @@ pub use haft_artifacts::{
 };
 #[doc(inline)]
 pub use haft_artifacts::{
-    JsonFormat, TextFormat, TextQueries, json, jsonpath, standard_formats, text,
+    JsonFormat, TextFormat, TextQueries, json, jsonpath, standard_formats, table, text,
 };
 #[doc(inline)]
 pub use haft_core::artifact::{
@@ -19,4 +19,6 @@ pub use haft_core::artifact::{
     QueryOutput, SpooledArtifact,
 };
 #[doc(inline)]
-pub use haft_core::forge::{ArtifactFormat, Formats, InvalidFormat, Query, QueryContext};
+pub use haft_core::forge::{
+    ArtifactFormat, Formats, InvalidFormat, Query, QueryAnswer, QueryContext, Question,
+};

@@ -51,11 +51,16 @@ impl Columns {
 
     /// The index of a column.
     pub(super) fn find(&self, name: &str) -> Result<usize, CsvError> {
-        self.names.iter().position(|it| **it == *name).ok_or_else(|| CsvError::NoColumn {
+        self.names.iter().position(|it| **it == *name).ok_or_else(|| self.unknown(name))
+    }
+
+    /// The error for a column that does not exist.
+    pub(super) fn unknown(&self, name: &str) -> CsvError {
+        CsvError::NoColumn {
             name: name.chars().take(80).collect::<String>().into(),
             columns: self.names.iter().take(LISTED).cloned().collect(),
             more: self.names.len().saturating_sub(LISTED),
-        })
+        }
     }
 
     /// A row as a JSON object, with only the columns at these indices if any are given.

@@ -3,6 +3,7 @@
 use haft_core::error::{Coded, ErrorCode, codes};
 
 use crate::error::{ContentError, impl_from_spool_error};
+use crate::table::InvalidSql;
 
 /// A query of CSV failed. Lines are counted from 1.
 #[derive(Debug, thiserror::Error)]
@@ -18,22 +19,9 @@ pub enum CsvError {
         /// How many more columns there are.
         more: usize,
     },
-    /// The filter has no condition.
-    #[error(
-        "the filter says nothing about the column `{column}`; give `equals`, `contains`, `above` or `below`"
-    )]
-    NoCondition {
-        /// The column.
-        column: Box<str>,
-    },
-    /// The rows have too many different fields to group them.
-    #[error(
-        "there are more than {limit} groups; group by a column with fewer different fields, or filter first"
-    )]
-    TooManyGroups {
-        /// The most groups that are held.
-        limit: usize,
-    },
+    /// The SQL is not valid, or its result cannot be held.
+    #[error(transparent)]
+    Sql(#[from] InvalidSql),
     /// One row is too large for memory.
     #[error(
         "the row that begins at line {line}, column 1 has more than {limit} {what}, the most that is \
@@ -66,9 +54,7 @@ impl_from_spool_error!(CsvError);
 impl Coded for CsvError {
     fn code(&self) -> ErrorCode {
         match self {
-            Self::NoColumn { .. } | Self::NoCondition { .. } | Self::TooManyGroups { .. } => {
-                codes::INVALID_TOOL_ARGS
-            }
+            Self::NoColumn { .. } | Self::Sql(_) => codes::INVALID_TOOL_ARGS,
             Self::RowTooLarge { .. } => codes::TOOL_DOWNSTREAM_ERROR,
             Self::Content(error) => error.code(),
         }

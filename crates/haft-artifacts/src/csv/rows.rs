@@ -1,13 +1,14 @@
 //! The visitors of rows: one type per query.
 
+use std::borrow::Cow;
 use std::ops::{ControlFlow, Range};
 
 use haft_core::artifact::QueryListBuilder;
-use haft_core::json::JsonWriter;
 
 use super::columns::Columns;
 use super::error::CsvError;
 use super::scan::{CsvRecord, RowVisitor};
+use crate::table::{TableRecord, TableRun, UnknownColumn};
 
 /// The names of the columns.
 #[derive(Debug, Default)]
@@ -19,8 +20,8 @@ impl RowVisitor for ColumnNames {
         Ok(ControlFlow::Break(()))
     }
 
-    fn visit_row(&mut self, _: &Columns, _: CsvRecord<'_>) -> ControlFlow<()> {
-        ControlFlow::Break(())
+    fn visit_row(&mut self, _: &Columns, _: CsvRecord<'_>) -> Result<ControlFlow<()>, CsvError> {
+        Ok(ControlFlow::Break(()))
     }
 }
 
@@ -33,9 +34,9 @@ impl RowVisitor for CountRows {
         Ok(ControlFlow::Continue(()))
     }
 
-    fn visit_row(&mut self, _: &Columns, _: CsvRecord<'_>) -> ControlFlow<()> {
+    fn visit_row(&mut self, _: &Columns, _: CsvRecord<'_>) -> Result<ControlFlow<()>, CsvError> {
         self.0 += 1;
-        ControlFlow::Continue(())
+        Ok(ControlFlow::Continue(()))
     }
 }
 
@@ -55,40 +56,41 @@ impl RowVisitor for ReadRows {
         Ok(ControlFlow::Continue(()))
     }
 
-    fn visit_row(&mut self, columns: &Columns, row: CsvRecord<'_>) -> ControlFlow<()> {
+    fn visit_row(
+        &mut self,
+        columns: &Columns,
+        row: CsvRecord<'_>,
+    ) -> Result<ControlFlow<()>, CsvError> {
         let at = self.at;
         self.at += 1;
         if at >= self.range.end {
-            return ControlFlow::Break(());
+            return Ok(ControlFlow::Break(()));
         }
         if at < self.range.start {
-            return ControlFlow::Continue(());
+            return Ok(ControlFlow::Continue(()));
         }
-        self.listing.push(columns.row_object(row, &self.places).root())
+        Ok(self.listing.push(columns.row_object(row, &self.places).root()))
     }
 }
 
-/// The fields of one column.
-#[derive(Debug)]
-pub(super) struct PluckColumn {
-    pub(super) column: String,
-    pub(super) place: usize,
-    pub(super) listing: QueryListBuilder,
-}
-
-impl RowVisitor for PluckColumn {
+/// SQL over the rows.
+impl RowVisitor for TableRun {
     fn visit_columns(&mut self, columns: &Columns) -> Result<ControlFlow<()>, CsvError> {
-        self.place = columns.find(&self.column)?;
+        self.bind(columns.names()).map_err(|UnknownColumn(name)| columns.unknown(&name))?;
         Ok(ControlFlow::Continue(()))
     }
 
-    fn visit_row(&mut self, _: &Columns, row: CsvRecord<'_>) -> ControlFlow<()> {
-        let mut out = JsonWriter::new();
-        match row.field(self.place) {
-            Some(field) => out.string(&String::from_utf8_lossy(field)),
-            // Values correspond to rows.
-            None => out.null(),
-        };
-        self.listing.push(out.finish().root())
+    fn visit_row(&mut self, _: &Columns, row: CsvRecord<'_>) -> Result<ControlFlow<()>, CsvError> {
+        Ok(self.push(&row)?)
+    }
+}
+
+impl TableRecord for CsvRecord<'_> {
+    fn cell(&self, _: &[String], place: Option<usize>) -> Option<Cow<'_, str>> {
+        self.field(place?).map(String::from_utf8_lossy)
+    }
+
+    fn names(&self) -> Vec<Cow<'_, str>> {
+        Vec::new()
     }
 }

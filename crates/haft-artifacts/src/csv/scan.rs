@@ -18,7 +18,11 @@ pub(super) trait RowVisitor: Send + 'static {
     fn visit_columns(&mut self, columns: &Columns) -> Result<ControlFlow<()>, CsvError>;
 
     /// Visits the next row; `Break` ends the scan.
-    fn visit_row(&mut self, columns: &Columns, row: CsvRecord<'_>) -> ControlFlow<()>;
+    fn visit_row(
+        &mut self,
+        columns: &Columns,
+        row: CsvRecord<'_>,
+    ) -> Result<ControlFlow<()>, CsvError>;
 }
 
 /// The fields of a row.
@@ -196,7 +200,7 @@ impl<V: RowVisitor> CsvScan<V> {
                 columns
             }
         };
-        self.stopped = self.visitor.visit_row(columns, record).is_break();
+        self.stopped = self.visitor.visit_row(columns, record)?.is_break();
         Ok(())
     }
 

@@ -25,6 +25,16 @@ pub(crate) fn sniff_start(sample: &[u8], whole: bool) -> Option<SniffedStart> {
     Some(SniffedStart { mark, delimiter: best.unwrap_or(b',') })
 }
 
+/// Whether a text begins as a table does: with several rows of as many fields.
+pub(crate) fn is_table(start: &[u8]) -> bool {
+    let fits = |delimiter: &u8| {
+        let counts = count_fields(start, *delimiter, false);
+        counts.len() > 2
+            && counts.first().is_some_and(|first| *first > 1 && counts.iter().all(|it| it == first))
+    };
+    !byte_order_mark::is_utf16(start) && CANDIDATES.iter().any(fits)
+}
+
 /// How well a delimiter fits: how many of a thousand rows have as many fields as the first, and the
 /// number of those fields; `None` if it separates no fields.
 fn delimiter_fit(table: &[u8], delimiter: u8, whole: bool) -> Option<(usize, usize)> {

@@ -8,15 +8,14 @@ use haft_core::json::JsonWriter;
 use haft_core::spool::SpoolReader;
 
 use super::error::CsvError;
-use super::filter::{CsvFilter, FilterRows};
-use super::group::GroupRows;
-use super::rows::{ColumnNames, CountRows, PluckColumn, ReadRows};
+use super::rows::{ColumnNames, CountRows, ReadRows};
 use super::scan::{CsvScan, CsvScanOptions, RowVisitor, TableIrregularities};
 use super::sniff::{self, SAMPLE};
-use super::stats::ColumnStats;
 use crate::content_view::{ContentView, content_view_options};
 use crate::error::ContentError;
+use crate::question::with_names;
 use crate::ranges::range_of;
+use crate::table::TableRun;
 
 /// Queries of a stored table.
 ///
@@ -25,7 +24,7 @@ use crate::ranges::range_of;
 /// future is dropped.
 ///
 /// ```
-/// use haft_artifacts::csv::{CsvFilter, CsvView};
+/// use haft_artifacts::csv::CsvView;
 /// use haft_core::spool::SpoolStore;
 /// use haft_stores::MemorySpoolStore;
 ///
@@ -36,12 +35,8 @@ use crate::ranges::range_of;
 /// let view = CsvView::new(store.write("call-1".into(), text.into()).await?);
 ///
 /// assert_eq!(view.list_columns(0).await?.as_str(), "name\nprice\n[2 columns, parted by `;`]");
-/// assert_eq!(view.pluck("name", 0).await?.as_str(), "bread\ncheese; old");
-/// let dear = view.filter(CsvFilter::new("price").above(10.0), 0).await?;
-/// assert_eq!(
-///     dear.as_str(),
-///     "[\n  {\n    \"name\": \"cheese; old\",\n    \"price\": \"12\"\n  }\n]",
-/// );
+/// let dear = view.sql("SELECT name FROM data WHERE price > 10", 0).await?;
+/// assert_eq!(dear.as_str(), "name\ncheese; old");
 /// # Ok(())
 /// # }
 /// ```
@@ -63,7 +58,7 @@ pub struct CsvView {
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let reader = MemorySpoolStore::new().write("k".into(), "1,2\n3,4\n".into()).await?;
 /// let view = CsvView::new(reader).header(CsvHeader::Absent);
-/// assert_eq!(view.pluck("column_2", 0).await?.as_str(), "2\n4");
+/// assert_eq!(view.sql("SELECT sum(column_2) AS sum FROM t", 0).await?.as_str(), "sum\n6");
 /// assert_eq!(view.count_rows().await?.as_str(), "2");
 /// # Ok(())
 /// # }
@@ -186,68 +181,7 @@ impl CsvView {
         Ok(irregularities.note(rows.listing.finish()))
     }
 
-    /// The rows that a filter keeps.
-    ///
-    /// # Errors
-    ///
-    /// [`CsvError::NoCondition`] when the filter has no condition, else as [`CsvView::read_rows`].
-    pub async fn filter(&self, filter: CsvFilter, skip: u64) -> Result<QueryOutput, CsvError> {
-        if filter.is_empty() {
-            return Err(CsvError::NoCondition { column: filter.column.into() });
-        }
-        let filter = FilterRows::new(filter, QueryListBuilder::new(self.content.budget, skip));
-        let (filter, irregularities) = self.scan(filter).await?;
-        let mut answer = filter.listing.finish();
-        if filter.no_numbers > 0 {
-            let count = filter.no_numbers;
-            answer = answer.noted(format_args!(
-                "{count} fields of the column are not numbers and were passed over"
-            ));
-        }
-        Ok(irregularities.note(answer))
-    }
-
-    /// The fields of one column, from top to bottom. A row that is too short has `null`.
-    ///
-    /// # Errors
-    ///
-    /// As [`CsvView::read_rows`].
-    pub async fn pluck(&self, column: &str, skip: u64) -> Result<QueryOutput, CsvError> {
-        let listing = QueryListBuilder::new(self.content.budget, skip);
-        let pluck = PluckColumn { column: column.to_owned(), place: 0, listing };
-        let (pluck, irregularities) = self.scan(pluck).await?;
-        Ok(irregularities.note(pluck.listing.finish()))
-    }
-
-    /// Statistics of a column: the number of rows, of empty fields and of distinct values; the count,
-    /// minimum, maximum, sum and mean of its numbers; the count and, in byte order, the first and last of
-    /// its other texts. The sum is exact if no number has more than nine decimals or an exponent.
-    ///
-    /// ```
-    /// # use haft_artifacts::csv::CsvView;
-    /// # use haft_core::spool::SpoolStore;
-    /// # use haft_stores::MemorySpoolStore;
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let table = "name,price\nbread,2.50\ncheese,12\n";
-    /// let view = CsvView::new(MemorySpoolStore::new().write("k".into(), table.into()).await?);
-    /// let summary = view.summarize_column("price").await?;
-    /// assert!(summary.as_str().contains("14.5"), "{}", summary.as_str());
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// As [`CsvView::read_rows`].
-    pub async fn summarize_column(&self, column: &str) -> Result<QueryOutput, CsvError> {
-        let (stats, irregularities) = self.scan(ColumnStats::new(column.to_owned())).await?;
-        Ok(irregularities.note(QueryOutput::value(stats.document().root(), self.content.budget)))
-    }
-
-    /// The groups of rows whose fields in the columns `by` are equal, each with the number of its rows. With a column,
-    /// each group also has the count, minimum, maximum, sum and mean of the numbers in that column, and the group with
-    /// the greatest sum comes first; without one, the group with the most rows comes first.
+    /// The result of an SQL query, as CSV without the first `skip` rows.
     ///
     /// ```
     /// # use haft_artifacts::csv::CsvView;
@@ -257,26 +191,28 @@ impl CsvView {
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let table = "region,sold\nnorth,2\nsouth,5\nnorth,4\n";
     /// let view = CsvView::new(MemorySpoolStore::new().write("k".into(), table.into()).await?);
-    /// let groups = view.group_rows(&["region".to_owned()], Some("sold"), 0).await?;
-    /// let groups: serde_json::Value = serde_json::from_str(groups.as_str())?;
-    /// assert_eq!(groups[0]["group"]["region"], "north");
-    /// assert_eq!(groups[0]["numbers"]["sum"], 6);
+    /// let sums = "SELECT region, sum(sold) FROM data GROUP BY region ORDER BY sum(sold) DESC";
+    /// assert_eq!(view.sql(sums, 0).await?.as_str(), "region,sum(sold)\nnorth,6\nsouth,5");
     /// # Ok(())
     /// # }
     /// ```
     ///
     /// # Errors
     ///
-    /// [`CsvError::TooManyGroups`] when there are more than 10 000 groups, else as [`CsvView::read_rows`].
-    pub async fn group_rows(
-        &self,
-        by: &[String],
-        column: Option<&str>,
-        skip: u64,
-    ) -> Result<QueryOutput, CsvError> {
-        let (groups, irregularities) = self.scan(GroupRows::new(by, column)).await?;
-        let listing = groups.list_groups(QueryListBuilder::new(self.content.budget, skip))?;
-        Ok(irregularities.note(listing.finish()))
+    /// [`CsvError::Sql`] when the query is not valid or its result cannot be held, [`CsvError::NoColumn`] when there is
+    /// no such column, else as [`CsvView::count_rows`].
+    pub async fn sql(&self, query: &str, skip: u64) -> Result<QueryOutput, CsvError> {
+        let run = TableRun::new(query, self.content.budget, skip)?;
+        let (run, irregularities) = self.scan(run).await?;
+        Ok(irregularities.note(run.finish()?))
+    }
+
+    /// The columns without the first `skip`, the separator, and the number of rows.
+    pub(super) async fn describe(&self, skip: u64) -> Result<QueryOutput, CsvError> {
+        let (CountRows(rows), irregularities) = self.scan(CountRows::default()).await?;
+        let columns = self.list_columns(skip).await?;
+        let described = with_names(&format!("{rows} rows and a header"), "columns", &columns);
+        Ok(irregularities.note(described))
     }
 
     async fn options(&self) -> Result<CsvScanOptions, CsvError> {

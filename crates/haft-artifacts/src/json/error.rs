@@ -9,6 +9,7 @@ use haft_core::json::ParseErrorKind;
 use haft_core::spool::SpoolError;
 
 use super::JsonNotation;
+use crate::table::InvalidSql;
 
 /// A query of JSON failed. The text of every variant tells a model what to do.
 #[derive(Debug, thiserror::Error)]
@@ -17,6 +18,9 @@ pub enum JsonError {
     /// The path is not valid.
     #[error(transparent)]
     Path(#[from] PathError),
+    /// The SQL is not valid, or its result cannot be held.
+    #[error(transparent)]
+    Sql(#[from] InvalidSql),
     /// The content is not JSON in its notation.
     #[error(transparent)]
     Content(#[from] InvalidJson),
@@ -39,7 +43,9 @@ pub enum JsonError {
 impl Coded for JsonError {
     fn code(&self) -> ErrorCode {
         match self {
-            Self::Path(_) | Self::TooLarge { .. } | Self::TooMuchWork => codes::INVALID_TOOL_ARGS,
+            Self::Path(_) | Self::Sql(_) | Self::TooLarge { .. } | Self::TooMuchWork => {
+                codes::INVALID_TOOL_ARGS
+            }
             Self::Content(_) => codes::TOOL_DOWNSTREAM_ERROR,
             Self::Spool(error) => error.code(),
         }
@@ -147,6 +153,12 @@ impl From<SpoolError> for ScanError {
 impl From<JsonError> for ScanError {
     fn from(error: JsonError) -> Self {
         Self::Query(error)
+    }
+}
+
+impl From<InvalidSql> for ScanError {
+    fn from(error: InvalidSql) -> Self {
+        Self::Query(error.into())
     }
 }
 

@@ -16,8 +16,8 @@ use super::path_eval::{self, SelectionSink};
 use super::scan::JsonScan;
 use super::validate;
 use super::view::JsonLength;
-use crate::record_condition::RecordCondition;
-use crate::scan::saturating_len;
+use crate::question::with_names;
+use crate::table::TableRun;
 
 /// The sequence of records in the content.
 enum RecordSequence {
@@ -62,133 +62,92 @@ pub(super) fn select_values(
     let mut sink = SelectionSink::Listing(&mut listing, budget.bytes.saturating_add(8));
     let _ = match scan.root() {
         Ok(start) => path_eval::select(scan, path, (start, 0), &mut sink)?,
-        Err(records) => scan.for_each_child(&records, 0, &mut |scan, record| match record {
-            Child::Tree(view) => sink.select(path, view, &mut scan.visits),
-            Child::Large(start, depth) => path_eval::select(scan, path, (start, depth), &mut sink),
-        })?,
+        Err(records) => path_eval::select_in_records(scan, path, &records, &mut sink)?,
     };
     Ok(listing.finish())
 }
 
-pub(super) fn filter_records(
+/// Runs an SQL query over the records, or over those that a path leads to.
+pub(super) fn run_table(
     scan: &mut JsonScan,
-    path: &JsonPath,
+    source: Option<&JsonPath>,
+    mut table: TableRun,
+) -> Result<QueryOutput, ScanError> {
+    let mut sink = SelectionSink::Table(&mut table);
+    let _ = match (source, read_sequence(scan)?) {
+        (None, RecordSequence::Children(container)) => sink.push_children(scan, &container)?,
+        (None, RecordSequence::Tree(doc)) => sink.push_records(doc.root())?,
+        (None, RecordSequence::Large(start)) => sink.push_large(scan, start, 0)?,
+        (Some(path), _) => match scan.root() {
+            Ok(start) => path_eval::select(scan, path, (start, 0), &mut sink)?,
+            Err(records) => path_eval::select_in_records(scan, path, &records, &mut sink)?,
+        },
+    };
+    Ok(table.finish()?)
+}
+
+pub(super) fn describe(
+    scan: &mut JsonScan,
     (budget, skip): (Budget, u64),
 ) -> Result<QueryOutput, ScanError> {
-    let mut listing = QueryListBuilder::new(budget, skip);
-    let condition = RecordCondition::new(path.clone());
-    let shown = budget.bytes.saturating_add(8);
-    let mut keep = |scan: &mut JsonScan, record: Child<'_>| match record {
-        Child::Tree(view) if condition.holds(view, &mut scan.visits)? => Ok(listing.push(view)),
-        Child::Tree(_) => CONTINUE,
-        Child::Large(start, depth) if holds_for_large(&condition, scan, (start, depth))? => {
-            SelectionSink::Listing(&mut listing, shown).push_large(scan, start, depth)
+    let (line, first) = match read_sequence(scan)? {
+        RecordSequence::Children(container) if container.kind == ContainerKind::Lines => {
+            let keys = list_keys(scan, (budget, skip))?;
+            let line = format!("{} records, one per line", container.count);
+            return Ok(with_names(&line, "keys", &keys));
         }
-        Child::Large(..) => CONTINUE,
-    };
-    let _ = match read_sequence(scan)? {
-        RecordSequence::Children(container) => scan.for_each_child(&container, 0, &mut keep)?,
-        RecordSequence::Tree(doc) => {
-            for_each_record(doc.root(), &mut |view| keep(scan, Child::Tree(view)))?
-        }
-        RecordSequence::Large(start) => keep(scan, Child::Large(start, 0))?,
-    };
-    Ok(listing.finish())
-}
-
-/// The elements of a list, or else the value itself.
-fn for_each_record(
-    root: ValueRef<'_>,
-    take: &mut dyn FnMut(ValueRef<'_>) -> ChildFlow,
-) -> ChildFlow {
-    if root.kind() != ValueKind::Array {
-        return take(root);
-    }
-    for element in root.elements() {
-        let flow = take(element)?;
-        if flow.is_break() {
-            return Ok(flow);
-        }
-    }
-    CONTINUE
-}
-
-/// Whether a record is kept that does not fit into a tree.
-fn holds_for_large(
-    condition: &RecordCondition,
-    scan: &mut JsonScan,
-    (start, depth): (u64, usize),
-) -> Result<bool, ScanError> {
-    if condition.tests_record() {
-        return Err(path_eval::too_large_for_filter(scan, start));
-    }
-    let mut found = false;
-    let mut sink = SelectionSink::Any(&mut found);
-    let _ = path_eval::select(scan, condition.path(), (start, depth), &mut sink)?;
-    Ok(found)
-}
-
-pub(super) fn slice_records(
-    scan: &mut JsonScan,
-    (start, end): (Option<i64>, Option<i64>),
-    (budget, skip): (Budget, u64),
-) -> Result<QueryOutput, ScanError> {
-    let mut listing = QueryListBuilder::new(budget, skip);
-    let shown = budget.bytes.saturating_add(8);
-    let container = match read_sequence(scan)? {
-        RecordSequence::Children(container) => container,
-        RecordSequence::Tree(doc) => return Ok(slice_tree(doc.root(), (start, end), listing)),
-        RecordSequence::Large(place) => {
-            let _ = SelectionSink::Listing(&mut listing, shown).push_large(scan, place, 0)?;
-            return Ok(listing.finish());
-        }
-    };
-    let (from, until) = slice_bounds(start, end, container.count);
-    let mut at = from;
-    while at < until && listing.skips_next() {
-        let _ = listing.push_start_of("", 0);
-        at += 1;
-    }
-    if at < until {
-        let _ = scan.for_each_child(&container, at, &mut |scan, child| {
-            let flow = match child {
-                Child::Tree(view) => listing.push(view),
-                Child::Large(start, depth) => {
-                    SelectionSink::Listing(&mut listing, shown).push_large(scan, start, depth)?
+        RecordSequence::Children(list) => {
+            let mut first = None;
+            let _ = scan.for_each_child(&list, 0, &mut |_, child| {
+                if let Child::Tree(view) = child {
+                    first = Some(view.to_document());
                 }
-            };
-            at += 1;
-            Ok(if at >= until { ControlFlow::Break(()) } else { flow })
-        })?;
-    }
-    Ok(listing.finish_of(until - from))
-}
-
-/// The slice of a list that fits into a tree, or the root if it is not a list.
-fn slice_tree(
-    root: ValueRef<'_>,
-    (start, end): (Option<i64>, Option<i64>),
-    mut listing: QueryListBuilder,
-) -> QueryOutput {
-    if root.kind() != ValueKind::Array {
-        let _ = listing.push(root);
-        return listing.finish();
-    }
-    let (from, until) = slice_bounds(start, end, root.len() as u64);
-    let mut elements =
-        root.elements().skip(saturating_len(from)).take(saturating_len(until - from));
-    let _ = elements.try_for_each(|it| listing.push(it));
-    listing.finish_of(until - from)
-}
-
-/// Positions as ECMAScript's `slice` has them: negative ones count from the end.
-fn slice_bounds(start: Option<i64>, end: Option<i64>, count: u64) -> (u64, u64) {
-    let absolute = |it: i64| match u64::try_from(it) {
-        Ok(at) => at.min(count),
-        Err(_) => count.saturating_sub(it.unsigned_abs()),
+                Ok(ControlFlow::Break(()))
+            })?;
+            (format!("a list of {} elements", list.count), first)
+        }
+        RecordSequence::Tree(doc) if doc.root().kind() == ValueKind::Array => {
+            let first = doc.root().item(0).map(ValueRef::to_document);
+            (format!("a list of {} elements", doc.root().len()), first)
+        }
+        RecordSequence::Tree(doc) => return Ok(describe_value(doc.root(), (budget, skip))),
+        RecordSequence::Large(_) => {
+            let keys = list_keys(scan, (budget, skip))?;
+            return Ok(with_names("one value", "keys", &keys));
+        }
     };
-    let from = start.map_or(0, absolute);
-    (from, end.map_or(count, absolute).max(from))
+    let keys = first.as_ref().map(|it| names_of(it.root(), (budget, skip)));
+    Ok(with_names(&line, "keys of the first", &keys.unwrap_or_else(QueryOutput::undefined)))
+}
+
+/// A value that is no list: its members with their kinds and sizes.
+fn describe_value(root: ValueRef<'_>, (budget, skip): (Budget, u64)) -> QueryOutput {
+    if root.kind() != ValueKind::Object {
+        return QueryOutput::whole("one value without members");
+    }
+    let mut list = JsonWriter::new();
+    list.array(|out| {
+        for (name, value) in root.members() {
+            let size = match value.kind() {
+                ValueKind::Array => format!("{name} (list of {})", value.len()),
+                ValueKind::Object => format!("{name} (object)"),
+                _ => name.to_owned(),
+            };
+            out.string(&size);
+        }
+    });
+    let names = QueryOutput::list(list.finish().root().elements(), budget, skip);
+    with_names("one object", "keys", &names)
+}
+
+fn names_of(value: ValueRef<'_>, (budget, skip): (Budget, u64)) -> QueryOutput {
+    let mut list = JsonWriter::new();
+    list.array(|out| {
+        for (name, _) in value.members() {
+            out.string(name);
+        }
+    });
+    QueryOutput::list(list.finish().root().elements(), budget, skip)
 }
 
 pub(super) fn list_keys(

@@ -5,18 +5,20 @@ use std::ops::ControlFlow;
 use crate::jsonpath::ast::{FilterExpr, SegmentReach, Selector};
 use crate::jsonpath::{JsonPath, PathStep, VisitBudget};
 use haft_core::artifact::QueryListBuilder;
-use haft_core::json::ValueRef;
+use haft_core::json::{ValueKind, ValueRef};
 
 use super::children::{CONTINUE, Child, ChildFlow};
 use super::container::{Container, ContainerKind};
 use super::error::{JsonError, ScanError};
 use super::scan::JsonScan;
+use crate::table::TableRun;
+use crate::tree_record::TreeRecord;
 
 /// What takes the values that a path selects.
 pub(super) enum SelectionSink<'l> {
     Listing(&'l mut QueryListBuilder, usize),
-    /// Checks whether there is one.
-    Any(&'l mut bool),
+    /// Records of an SQL query; of a list, its elements.
+    Table(&'l mut TableRun),
 }
 
 impl SelectionSink<'_> {
@@ -27,21 +29,58 @@ impl SelectionSink<'_> {
         view: ValueRef<'_>,
         visits: &mut VisitBudget,
     ) -> ChildFlow {
-        match self {
-            Self::Any(found) => {
-                **found = path.matches_within(view, visits)?;
-                Ok(if **found { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
-            }
-            Self::Listing(listing, _) if path.segments().is_empty() => Ok(listing.push(view)),
-            Self::Listing(listing, _) => {
-                let found = path.select_within(view, visits);
-                let flow = found.iter().try_for_each(|it| listing.push(it));
-                if flow.is_continue() && found.truncated().is_some() {
-                    return Err(JsonError::TooMuchWork.into());
-                }
-                Ok(flow)
+        if path.segments().is_empty() {
+            return self.push(view);
+        }
+        let found = path.select_within(view, visits);
+        for value in &found {
+            let flow = self.push(value)?;
+            if flow.is_break() {
+                return Ok(flow);
             }
         }
+        if found.truncated().is_some() {
+            return Err(JsonError::TooMuchWork.into());
+        }
+        CONTINUE
+    }
+
+    fn push(&mut self, view: ValueRef<'_>) -> ChildFlow {
+        match self {
+            Self::Listing(listing, _) => Ok(listing.push(view)),
+            Self::Table(_) => self.push_records(view),
+        }
+    }
+
+    /// Offers the elements of a list as records, or any other value as one.
+    pub(super) fn push_records(&mut self, view: ValueRef<'_>) -> ChildFlow {
+        let Self::Table(table) = self else { return self.push(view) };
+        if view.kind() != ValueKind::Array {
+            return Ok(table.push(&TreeRecord(view))?);
+        }
+        for element in view.elements() {
+            let flow = table.push(&TreeRecord(element))?;
+            if flow.is_break() {
+                return Ok(flow);
+            }
+        }
+        CONTINUE
+    }
+
+    /// Offers the children of a large list as records.
+    pub(super) fn push_children(
+        &mut self,
+        scan: &mut JsonScan,
+        container: &Container,
+    ) -> ChildFlow {
+        scan.for_each_child(container, 0, &mut |scan, child| match (child, &mut *self) {
+            (Child::Tree(view), Self::Table(table)) => Ok(table.push(&TreeRecord(view))?),
+            (Child::Tree(view), Self::Listing(listing, _)) => Ok(listing.push(view)),
+            (Child::Large(start, depth), sink) => match sink {
+                Self::Table(_) => Err(too_large_for_filter(scan, start)),
+                Self::Listing(..) => sink.push_large(scan, start, depth),
+            },
+        })
     }
 
     /// Offers a value that is too large for a tree.
@@ -52,10 +91,10 @@ impl SelectionSink<'_> {
         depth: usize,
     ) -> ChildFlow {
         match self {
-            Self::Any(found) => {
-                **found = true;
-                Ok(ControlFlow::Break(()))
-            }
+            Self::Table(_) => match scan.find_container(start, depth)? {
+                Some(list) if list.kind == ContainerKind::Array => self.push_children(scan, &list),
+                _ => Err(too_large_for_filter(scan, start)),
+            },
             Self::Listing(listing, _) if listing.skips_next() => Ok(listing.push_start_of("", 0)),
             Self::Listing(listing, shown) => {
                 let bytes = scan.find_end(start, depth)? - start;
@@ -68,9 +107,33 @@ impl SelectionSink<'_> {
     fn skips_next(&self) -> bool {
         match self {
             Self::Listing(listing, _) => listing.skips_next(),
-            Self::Any(_) => false,
+            Self::Table(_) => false,
         }
     }
+}
+
+/// Selects from records, one per line. They are a list for a path that begins with positions, filters or `*`; any other
+/// path is evaluated in each of them.
+pub(super) fn select_in_records(
+    scan: &mut JsonScan,
+    path: &JsonPath,
+    records: &Container,
+    sink: &mut SelectionSink<'_>,
+) -> ChildFlow {
+    let Some(first) = path.segments().first().filter(|_| path.selects_elements()) else {
+        return scan.for_each_child(records, 0, &mut |scan, record| match record {
+            Child::Tree(view) => sink.select(path, view, &mut scan.visits),
+            Child::Large(start, depth) => select(scan, path, (start, depth), sink),
+        });
+    };
+    let rest = path.without_first(1);
+    for selector in &first.selectors {
+        let flow = apply(scan, selector, &rest, records, sink)?;
+        if flow.is_break() {
+            return Ok(flow);
+        }
+    }
+    CONTINUE
 }
 
 /// Selects from a value, which is nested in `depth` others, and is the path's `$`.
@@ -146,7 +209,7 @@ fn apply(
     container: &Container,
     sink: &mut SelectionSink<'_>,
 ) -> ChildFlow {
-    let list = container.kind == ContainerKind::Array;
+    let list = container.kind != ContainerKind::Object;
     let at = match selector {
         Selector::Step(PathStep::Name(name)) => {
             if list {
@@ -190,6 +253,17 @@ fn apply_at(
     if rest.segments().is_empty() && sink.skips_next() {
         return sink.push_large(scan, 0, 0);
     }
+    if list.kind == ContainerKind::Lines {
+        let mut flow = ControlFlow::Continue(());
+        let _ = scan.for_each_child(list, at, &mut |scan, child| {
+            flow = match child {
+                Child::Tree(view) => sink.select(rest, view, &mut scan.visits)?,
+                Child::Large(start, depth) => select_large(scan, rest, (start, depth), sink)?,
+            };
+            Ok(ControlFlow::Break(()))
+        })?;
+        return Ok(flow);
+    }
     let place = scan.find_child(list, at)?;
     select_from(scan, rest, (place, list.depth), sink)
 }
@@ -201,7 +275,7 @@ fn apply_to_all(
     sink: &mut SelectionSink<'_>,
 ) -> ChildFlow {
     let mut from = 0;
-    if rest.segments().is_empty() && container.kind == ContainerKind::Array {
+    if rest.segments().is_empty() && container.kind != ContainerKind::Object {
         while from < container.count && sink.skips_next() {
             let _ = sink.push_large(scan, 0, 0)?;
             from += 1;
@@ -229,8 +303,8 @@ fn apply_filter(
     })
 }
 
-/// Filters look at trees.
-pub(super) fn too_large_for_filter(scan: &JsonScan, start: u64) -> ScanError {
+/// Filters and SQL look at trees.
+fn too_large_for_filter(scan: &JsonScan, start: u64) -> ScanError {
     let most = scan.value_bytes();
     JsonError::TooLarge {
         what: format!(

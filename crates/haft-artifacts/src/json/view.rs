@@ -1,6 +1,5 @@
 //! Queries of JSON.
 
-use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
 use crate::jsonpath::JsonPath;
@@ -14,6 +13,7 @@ use super::notation::JsonNotation;
 use super::operations;
 use super::scan::{JsonLimits, JsonScan};
 use crate::content_view::{ContentView, content_view_options};
+use crate::table::TableRun;
 
 /// Queries of stored JSON.
 ///
@@ -55,31 +55,6 @@ pub struct JsonLength {
     pub records: u64,
     /// How many elements the root has, if there is one value and it is a list.
     pub root_array: Option<u64>,
-}
-
-impl JsonLength {
-    /// The number of records, with a note about the elements of a list.
-    ///
-    /// ```
-    /// # use haft_artifacts::json::JsonView;
-    /// # use haft_core::spool::SpoolStore;
-    /// # use haft_stores::MemorySpoolStore;
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let view = JsonView::new(MemorySpoolStore::new().write("k".into(), "[1, 2]".into()).await?);
-    /// let answer = view.count_records().await?.to_answer();
-    /// assert_eq!(answer.as_str(), "1\n[the root is a list of 2 elements]");
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn to_answer(self) -> QueryOutput {
-        let answer = QueryOutput::number(self.records);
-        match self.root_array {
-            None => answer,
-            Some(1) => answer.noted("the root is a list of 1 element"),
-            Some(count) => answer.noted(format_args!("the root is a list of {count} elements")),
-        }
-    }
 }
 
 impl JsonView {
@@ -182,7 +157,10 @@ impl JsonView {
         self.run(operations::count_records).await
     }
 
-    /// The values that a path selects in the root, or in each record, without the first `skip`.
+    /// The values that a path selects, without the first `skip`.
+    ///
+    /// Records are a list: `$[0]`, `$[-2:]`, `$[*]` and `$[?@.role == "admin"]` select some of them. A path that begins
+    /// with a name, such as `$.role`, is evaluated in every record.
     ///
     /// # Errors
     ///
@@ -193,13 +171,8 @@ impl JsonView {
         self.run(move |scan| operations::select_values(scan, &path, (budget, skip))).await
     }
 
-    /// The records that a path matches, without the first `skip`. Records are lines, the elements of a list,
-    /// or else the root.
-    ///
-    /// A filter at the start of the path tests the record itself: `$[?@.role == "admin"]` keeps the
-    /// records with that role, and `$[?@ > 3]` the numbers above three. Any other path is evaluated inside
-    /// the record, and matches if it selects something: `$.role` keeps the records that have a role. In both
-    /// cases `$` in a filter is the record.
+    /// The result of an SQL query over the records, as CSV without the first `skip` rows. Records are lines or the elements
+    /// of a list; any other content is one record. `FROM $.items` takes them from a path.
     ///
     /// ```
     /// # use haft_artifacts::json::JsonView;
@@ -209,46 +182,25 @@ impl JsonView {
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let users = r#"[{"name": "Ada", "age": 36}, {"name": "Bob", "age": 7}]"#;
     /// let view = JsonView::new(MemorySpoolStore::new().write("k".into(), users.into()).await?);
-    /// let adults = view.filter("$[?@.age > 17]", 0).await?;
-    /// assert!(adults.as_str().contains("Ada") && !adults.as_str().contains("Bob"));
+    /// let adults = view.sql("SELECT name FROM data WHERE age > 17", 0).await?;
+    /// assert_eq!(adults.as_str(), "name\nAda");
     /// # Ok(())
     /// # }
     /// ```
     ///
     /// # Errors
     ///
-    /// As [`JsonView::get`].
-    pub async fn filter(&self, path: &str, skip: u64) -> Result<QueryOutput, JsonError> {
-        let (path, budget) = (JsonPath::parse(path)?, self.content.budget);
-        self.run(move |scan| operations::filter_records(scan, &path, (budget, skip))).await
+    /// When the query is not valid, and as [`JsonView::get`].
+    pub async fn sql(&self, query: &str, skip: u64) -> Result<QueryOutput, JsonError> {
+        let table = TableRun::new(query, self.content.budget, skip)?;
+        let source = table.source().map(JsonPath::parse).transpose()?;
+        self.run(move |scan| operations::run_table(scan, source.as_ref(), table)).await
     }
 
-    /// The records of a range, without the first `skip`. Negative positions count from the end. Records are
-    /// lines or the elements of a list. Any other content is one record that every range contains.
-    ///
-    /// ```
-    /// # use haft_artifacts::json::JsonView;
-    /// # use haft_core::spool::SpoolStore;
-    /// # use haft_stores::MemorySpoolStore;
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let names = r#"["Ada", "Bob", "Cy"]"#;
-    /// let view = JsonView::new(MemorySpoolStore::new().write("k".into(), names.into()).await?);
-    /// assert_eq!(view.slice(-2.., 0).await?.as_str(), "Bob\nCy");
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// As [`JsonView::detect_notation`].
-    pub async fn slice(
-        &self,
-        records: impl RangeBounds<i64> + Send,
-        skip: u64,
-    ) -> Result<QueryOutput, JsonError> {
-        let (range, budget) = (slice_bounds(&records), self.content.budget);
-        self.run(move |scan| operations::slice_records(scan, range, (budget, skip))).await
+    /// What the content is: its notation, how many records it has, and the keys of its objects without the first `skip`.
+    pub(super) async fn describe(&self, skip: u64) -> Result<QueryOutput, JsonError> {
+        let budget = self.content.budget;
+        self.run(move |scan| operations::describe(scan, (budget, skip))).await
     }
 
     async fn run<T: Send + 'static>(
@@ -263,20 +215,4 @@ impl JsonView {
         })
         .await?
     }
-}
-
-/// The first position and the one before which to stop, where they are given.
-fn slice_bounds(records: &impl RangeBounds<i64>) -> (Option<i64>, Option<i64>) {
-    let start = match records.start_bound() {
-        Bound::Included(start) => Some(*start),
-        Bound::Excluded(start) => start.checked_add(1),
-        Bound::Unbounded => None,
-    };
-    let end = match records.end_bound() {
-        // The last record, after which there is no position.
-        Bound::Included(-1) | Bound::Unbounded => None,
-        Bound::Included(end) => end.checked_add(1),
-        Bound::Excluded(end) => Some(*end),
-    };
-    (start, end)
 }

@@ -194,6 +194,17 @@ impl Slice {
 }
 
 impl FilterExpr {
+    /// Whether it compares something with a number that stands in the path.
+    #[cfg(feature = "formats")]
+    pub(super) fn compares_with_number(&self) -> bool {
+        match self {
+            Self::Or(parts) | Self::And(parts) => parts.iter().any(Self::compares_with_number),
+            Self::Not(inner) => inner.compares_with_number(),
+            Self::Compare(it) => it.left.is_number() || it.right.is_number(),
+            Self::Exists(_) | Self::Matches(_) => false,
+        }
+    }
+
     fn looks_at_root(&self) -> bool {
         match self {
             Self::Or(parts) | Self::And(parts) => parts.iter().any(Self::looks_at_root),
@@ -212,6 +223,11 @@ impl FilterExpr {
 }
 
 impl Operand {
+    #[cfg(feature = "formats")]
+    fn is_number(&self) -> bool {
+        matches!(self, Self::Literal(literal) if literal.root().as_number().is_some())
+    }
+
     fn looks_at_root(&self) -> bool {
         match self {
             Self::Literal(_) => false,

@@ -4,6 +4,7 @@ use crate::jsonpath::PathError;
 use haft_core::error::{Coded, ErrorCode, codes};
 
 use crate::error::{ContentError, impl_from_spool_error};
+use crate::table::InvalidSql;
 
 /// A query of XML failed. Lines and columns are counted from 1.
 #[derive(Debug, thiserror::Error)]
@@ -57,6 +58,9 @@ pub enum XmlError {
     /// The path is not valid.
     #[error(transparent)]
     Path(#[from] PathError),
+    /// The SQL is not valid, or its result cannot be held.
+    #[error(transparent)]
+    Sql(#[from] InvalidSql),
     /// The content cannot be read as text.
     #[error(transparent)]
     Content(#[from] ContentError),
@@ -67,7 +71,7 @@ impl_from_spool_error!(XmlError);
 impl Coded for XmlError {
     fn code(&self) -> ErrorCode {
         match self {
-            Self::Path(_) => codes::INVALID_TOOL_ARGS,
+            Self::Path(_) | Self::Sql(_) => codes::INVALID_TOOL_ARGS,
             Self::Content(error) => error.code(),
             Self::Syntax { .. }
             | Self::TooLarge { .. }

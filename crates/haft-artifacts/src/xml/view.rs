@@ -9,11 +9,13 @@ use haft_core::spool::{SpoolError, SpoolReader};
 
 use super::error::{Position, XmlError};
 use super::outline::{ElementCount, RootKeys, RootName, TagNames};
-use super::projection::{Projection, TooDeep};
+use super::projection::{NumericText, Projection, TooDeep};
 use super::scan::{ElementVisitor, XmlScan};
-use super::select;
 use crate::blocking::run_blocking;
 use crate::content_view::{ContentView, content_view_options};
+use crate::question::with_names;
+use crate::table::TableRun;
+use crate::tree::TreeRun;
 
 /// Queries of stored XML.
 ///
@@ -35,8 +37,9 @@ use crate::content_view::{ContentView, content_view_options};
 ///
 /// assert_eq!(view.read_root_name().await?, "list");
 /// assert_eq!(view.get("$.list.item[*]._id", 0).await?.as_str(), "007\n8");
-/// let dear = view.filter("$..[?@.price > 10]", 0).await?;
-/// assert_eq!(dear.as_str(), "[\n  {\n    \"_id\": \"8\",\n    \"price\": \"20\"\n  }\n]");
+/// assert_eq!(view.get("$..[?@.price > 10]._id", 0).await?.as_str(), "8");
+/// let sum = view.sql("SELECT sum(price) FROM $.list.item", 0).await?;
+/// assert_eq!(sum.as_str(), "sum(price)\n29.5");
 /// # Ok(())
 /// # }
 /// ```
@@ -168,45 +171,84 @@ impl XmlView {
 
     /// The values that a path selects in the projection, without the first `skip`.
     ///
-    /// All text of the projection is text. If a filter of the path compares with a number, text that is a
-    /// number is compared as a number.
+    /// All text of the projection is text. If a filter of the path compares with a number, text that is a number is
+    /// compared as a number, and shown as text.
     ///
     /// # Errors
     ///
     /// [`XmlError::Path`] when the path is not valid, [`XmlError::TooLarge`] when the projection would be
     /// larger than 16 MiB, else when the content is not XML, cannot be read, or the query was cancelled.
     pub async fn get(&self, path: &str, skip: u64) -> Result<QueryOutput, XmlError> {
-        self.select(path, skip, select::get).await
+        let path = JsonPath::parse(path)?;
+        let run = || {
+            let listing = QueryListBuilder::new(self.content.budget, skip);
+            TreeRun::path(path.clone(), listing, self.content.visit_budget(), 1)
+        };
+        let mut projection = self.project().await?;
+        if path.compares_with_number() {
+            let mut run = run();
+            let search = move |projection: &Projection| {
+                let numbers = projection.to_document(NumericText::AsNumbers)?;
+                run.visit_twin(&numbers, &projection.to_document(NumericText::AsText)?);
+                Ok(run)
+            };
+            let (found, same) = self.compute(projection, search).await?;
+            if !found.is_empty() {
+                return Ok(found.finish()?);
+            }
+            projection = same;
+        }
+        let found = self.run(run(), projection).await?;
+        let is_missing = found.is_empty() && path.to_string().contains("[?");
+        let output = found.finish()?;
+        Ok(if is_missing { output.noted(SINGLE_ELEMENT) } else { output })
     }
 
-    /// The elements that a path leads to, each once, in the order of the matches. A match that has
-    /// attributes or children is such an element itself; around any other match it is the element that
-    /// has the text or the attribute. So `$..book[?@.price > 10]` and `$..book[?@.price > 10].title` give
-    /// the same books.
+    /// The result of an SQL query over the records that a path leads to, as CSV without the first `skip` rows, such as
+    /// `SELECT sum(price) FROM $.list.item`.
     ///
     /// # Errors
     ///
-    /// As [`XmlView::get`].
-    pub async fn filter(&self, path: &str, skip: u64) -> Result<QueryOutput, XmlError> {
-        self.select(path, skip, select::filter).await
+    /// When the query is not valid, and as [`XmlView::get`].
+    pub async fn sql(&self, query: &str, skip: u64) -> Result<QueryOutput, XmlError> {
+        let table = TableRun::new(query, self.content.budget, skip)?;
+        let source = table.source().map(JsonPath::parse).transpose()?;
+        let run = TreeRun::table(table, source, self.content.visit_budget());
+        Ok(self.run(run, self.project().await?).await?.finish()?)
     }
 
-    async fn select(
+    /// The root, the names of its members without the first `skip`, and those of all elements.
+    pub(super) async fn describe(&self, skip: u64) -> Result<QueryOutput, XmlError> {
+        let (count, _) = self.scan(ElementCount::default()).await?;
+        let Some(root) = count.root else { return Ok(QueryOutput::whole("no element")) };
+        let line = format!("root element `{root}` with {} child elements", count.children);
+        let described = with_names(&line, "its members", &self.list_keys(skip).await?);
+        Ok(with_names(described.as_str(), "elements", &self.list_tags(0).await?))
+    }
+
+    /// The projection of the document.
+    async fn project(&self) -> Result<Projection, XmlError> {
+        Ok(self.scan(Projection::new(self.attributes.clone())).await?.0)
+    }
+
+    /// Runs a query on the projection.
+    async fn run(&self, mut run: TreeRun, projection: Projection) -> Result<TreeRun, XmlError> {
+        let work = move |projection: &Projection| {
+            let _ = run.visit(projection.to_document(NumericText::AsText)?, true);
+            Ok(run)
+        };
+        Ok(self.compute(projection, work).await?.0)
+    }
+
+    /// Computes something on a thread for blocking work.
+    async fn compute<T: Send + 'static>(
         &self,
-        path: &str,
-        skip: u64,
-        select: fn(&Projection, &JsonPath, QueryListBuilder) -> Result<QueryOutput, TooDeep>,
-    ) -> Result<QueryOutput, XmlError> {
-        let path = JsonPath::parse(path)?;
-        let (projection, nothing) = self.scan(Projection::new(self.attributes.clone())).await?;
-        let listing = QueryListBuilder::new(self.content.budget, skip);
-        if nothing.is_some() {
-            return Ok(listing.finish());
-        }
-        let selected = run_blocking(move || Ok(select(&projection, &path, listing)));
-        let selected =
-            selected.await.map_err(|source| SpoolError::Store { doing: "query", source })?;
-        selected.map_err(|TooDeep| XmlError::TooDeep { limit: json::MAX_DEPTH })
+        projection: Projection,
+        work: impl FnOnce(&Projection) -> Result<T, TooDeep> + Send + 'static,
+    ) -> Result<(T, Projection), XmlError> {
+        let done = run_blocking(move || Ok(work(&projection).map(|found| (found, projection))));
+        let done = done.await.map_err(|source| SpoolError::Store { doing: "query", source })?;
+        done.map_err(|TooDeep| XmlError::TooDeep { limit: json::MAX_DEPTH })
     }
 
     fn list_names<'n>(&self, names: impl Iterator<Item = &'n String>, skip: u64) -> QueryOutput {
@@ -225,3 +267,6 @@ impl XmlView {
         self.content.run_scan(scan).await?.finish()
     }
 }
+
+const SINGLE_ELEMENT: &str = "an element that stands once is an object and no list, so that `[?...]` behind its name \
+                              judges what is in it; `$..[?...]` finds it in any case";

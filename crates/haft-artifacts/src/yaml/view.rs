@@ -1,7 +1,6 @@
 //! Queries of YAML.
 
 use std::fmt;
-use std::ops::RangeBounds;
 use std::sync::Arc;
 
 use crate::jsonpath::JsonPath;
@@ -9,12 +8,12 @@ use haft_core::artifact::{QueryListBuilder, QueryOutput};
 use haft_core::spool::SpoolReader;
 
 use super::error::YamlError;
-use super::records::{
-    CollectKeys, CountDocuments, FilterRecords, Records, SelectValues, SliceRecords,
-};
+use super::records::{CollectKeys, CountDocuments};
 use super::scan::{DocumentVisitor, YamlScan, YamlScanOptions};
 use crate::content_view::{ContentView, content_view_options};
-use crate::ranges::range_of;
+use crate::question::with_names;
+use crate::table::TableRun;
+use crate::tree::{TreeRun, counts_documents};
 
 /// Queries of stored YAML.
 ///
@@ -22,8 +21,7 @@ use crate::ranges::range_of;
 /// omitted. Each query is one pass over the content on a thread for blocking work, and stops when its
 /// future is dropped.
 ///
-/// The *records* of [`YamlView::filter`] and [`YamlView::slice`] are the documents. If there is only one
-/// and it is a list, they are its elements.
+/// The *records* of [`YamlView::sql`] are the documents. If there is only one and it is a list, they are its elements.
 ///
 /// ```
 /// use haft_core::spool::SpoolStore;
@@ -38,9 +36,8 @@ use crate::ranges::range_of;
 ///
 /// assert_eq!(view.list_keys(0).await?.as_str(), "name\nage");
 /// assert_eq!(view.get("$.name", 0).await?.as_str(), "Ada\nBob");
-/// // A filter at the start of a path tests the records themselves.
-/// let adults = view.filter("$[?@.age > 17]", 0).await?;
-/// assert!(adults.as_str().contains("Ada") && !adults.as_str().contains("Bob"));
+/// // A filter at the start of a path selects documents.
+/// assert_eq!(view.get("$[?@.age > 17].name", 0).await?.as_str(), "Ada");
 /// # Ok(())
 /// # }
 /// ```
@@ -107,8 +104,8 @@ impl YamlView {
 
     content_view_options!();
 
-    /// Declares what the content is, which is detected otherwise. The records of a declared stream are
-    /// always its documents. In a declared single document a second document is an error.
+    /// Declares what the content is, which is detected otherwise. In a declared single document a second document is an
+    /// error.
     #[must_use]
     pub fn stream_kind(mut self, kind: YamlStreamKind) -> Self {
         self.declared = Some(kind);
@@ -168,7 +165,10 @@ impl YamlView {
         })
     }
 
-    /// The values that a path selects in every document, as one list without the first `skip`.
+    /// The values that a path selects, as one list without the first `skip`.
+    ///
+    /// The documents of a stream are a list: `$[0]`, `$[-2:]`, `$[*]` and `$[?@.age > 17]` select some of them. A path that
+    /// begins with a name, such as `$.name`, is evaluated in every document.
     ///
     /// # Errors
     ///
@@ -176,26 +176,21 @@ impl YamlView {
     /// or the query was cancelled.
     pub async fn get(&self, path: &str, skip: u64) -> Result<QueryOutput, YamlError> {
         let path = JsonPath::parse(path)?;
+        let documents = match counts_documents(&path) {
+            true => {
+                self.scan(CountDocuments { documents: 0, at_most: u64::MAX, elements: None })
+                    .await?
+                    .documents
+            }
+            false => 0,
+        };
         let listing = QueryListBuilder::new(self.content.budget, skip);
-        let visits = self.content.visit_budget();
-        let select = SelectValues { path, listing, total: None, cut_short: false, visits };
-        Ok(self.scan(select).await?.answer())
+        let run = TreeRun::path(path, listing, self.content.visit_budget(), documents);
+        Ok(self.scan(run).await?.finish()?)
     }
 
-    /// The records in which a path selects something. A filter at the start of the path, such as
-    /// `$[?@.age > 17]`, tests each record itself.
-    ///
-    /// # Errors
-    ///
-    /// As [`YamlView::get`].
-    pub async fn filter(&self, path: &str, skip: u64) -> Result<QueryOutput, YamlError> {
-        let path = JsonPath::parse(path)?;
-        let listing = QueryListBuilder::new(self.content.budget, skip);
-        let filter = FilterRecords::new(path, listing, self.content.visit_budget());
-        Ok(self.scan(self.records(filter)).await?.each.answer())
-    }
-
-    /// The records of a range, counted from 0, without the first `skip`.
+    /// The result of an SQL query over the records, as CSV without the first `skip` rows. Records are the documents of a
+    /// stream, or the elements of a list; any other content is one record. `FROM $.items` takes them from a path.
     ///
     /// ```
     /// # use haft_artifacts::yaml::YamlView;
@@ -203,31 +198,37 @@ impl YamlView {
     /// # use haft_stores::MemorySpoolStore;
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let reader = MemorySpoolStore::new().write("k".into(), "- Ada\n- Bob\n- Cy\n".into()).await?;
-    /// assert_eq!(YamlView::new(reader).slice(1.., 0).await?.as_str(), "Bob\nCy");
+    /// let reader = MemorySpoolStore::new().write("k".into(), "- {n: 1}\n- {n: 5}\n".into()).await?;
+    /// let sum = YamlView::new(reader).sql("SELECT sum(n) AS sum FROM data", 0).await?;
+    /// assert_eq!(sum.as_str(), "sum\n6");
     /// # Ok(())
     /// # }
     /// ```
     ///
     /// # Errors
     ///
-    /// When the content is not YAML, cannot be read, or the query was cancelled.
-    pub async fn slice(
-        &self,
-        records: impl RangeBounds<u64> + Send,
-        skip: u64,
-    ) -> Result<QueryOutput, YamlError> {
-        let listing = QueryListBuilder::new(self.content.budget, skip);
-        let slice = SliceRecords { at: 0, range: range_of(&records), listing };
-        Ok(self.scan(self.records(slice)).await?.each.listing.finish())
+    /// When the query is not valid, and as [`YamlView::get`].
+    pub async fn sql(&self, query: &str, skip: u64) -> Result<QueryOutput, YamlError> {
+        let table = TableRun::new(query, self.content.budget, skip)?;
+        let source = table.source().map(JsonPath::parse).transpose()?;
+        let run = TreeRun::table(table, source, self.content.visit_budget());
+        Ok(self.scan(run).await?.finish()?)
+    }
+
+    /// How many documents there are, and their keys without the first `skip`.
+    pub(super) async fn describe(&self, skip: u64) -> Result<QueryOutput, YamlError> {
+        let count = CountDocuments { documents: 0, at_most: u64::MAX, elements: None };
+        let count = self.scan(count).await?;
+        let line = match (count.documents, count.elements) {
+            (1, Some(elements)) => format!("one document: a list of {elements} elements"),
+            (1, None) => "one document".to_owned(),
+            (documents, _) => format!("a stream of {documents} documents"),
+        };
+        Ok(with_names(&line, "keys", &self.list_keys(skip).await?))
     }
 
     fn is_declared(&self, kind: YamlStreamKind) -> bool {
         self.declared == Some(kind)
-    }
-
-    fn records<E>(&self, each: E) -> Records<E> {
-        Records::new(!self.is_declared(YamlStreamKind::MultiDocument), each)
     }
 
     async fn scan<V: DocumentVisitor>(&self, visitor: V) -> Result<V, YamlError> {

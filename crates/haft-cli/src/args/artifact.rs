@@ -1,6 +1,6 @@
 //! The command line of `haft artifact`.
 
-use std::num::{NonZeroU64, NonZeroUsize};
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
@@ -24,184 +24,53 @@ pub(crate) struct ArtifactArgs {
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
 pub(crate) enum ArtifactCommand {
-    /// Print the first lines
-    Head {
-        /// The file
-        file: PathBuf,
-        /// Number of lines
-        #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
-        lines: u64,
+    /// Describe a file, or list the artifacts of a turn
+    ///
+    /// Prints the kind, the size, the lines and what the content consists of: keys, columns or headings.
+    Info {
+        /// The file; without one, the artifacts of the turn are listed [default turn: the newest]
+        file: Option<PathBuf>,
+        /// Kind of the content: text, json, jsonl, markdown, csv, yaml or xml [default: by the file name]
+        #[arg(long)]
+        kind: Option<String>,
+        /// Count the tokens in this encoding instead: o200k_base, cl100k_base, p50k_base, p50k_edit, r50k_base or gpt2
+        #[arg(long, value_name = "ENCODING", requires = "file")]
+        tokens: Option<String>,
+        /// Print the list as one JSON object per line
+        #[arg(long, conflicts_with = "file")]
+        json: bool,
     },
-    /// Print the last lines
-    Tail {
+    /// Print lines, or a section of a Markdown file
+    Read {
         /// The file
         file: PathBuf,
-        /// Number of lines
-        #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
-        lines: u64,
-    },
-    /// Print a range of lines
-    Cat {
-        /// The file
-        file: PathBuf,
-        /// First line to print; the first line of the file is 1
-        #[arg(long, value_name = "LINE", default_value = "1")]
-        start: NonZeroU64,
+        /// First line to print; the first line of the file is 1, and -10 prints the last 10
+        #[arg(long, value_name = "LINE", allow_negative_numbers = true, default_value_t = 1)]
+        start: i64,
         /// Last line to print [default: the end of the file]
         #[arg(long, value_name = "LINE")]
         end: Option<u64>,
+        /// Text of a heading without `#`: print its section; case is ignored
+        #[arg(long, value_name = "HEADING", conflicts_with_all = ["start", "end"])]
+        section: Option<String>,
     },
-    /// Print the lines that match a pattern
+    /// Print the lines that match a regular expression
     Grep(GrepArgs),
-    /// Count the lines
-    Count {
-        /// The file
-        file: PathBuf,
-    },
-    /// Count the tokens
-    Tokens {
-        /// The file
-        file: PathBuf,
-        /// Encoding: o200k_base, cl100k_base, p50k_base, p50k_edit, r50k_base, gpt2
-        #[arg(long, default_value = "o200k_base")]
-        encoding: String,
-    },
-    /// Query JSON or JSON Lines
-    #[command(subcommand)]
-    Json(JsonCommand),
-    /// Query Markdown
-    #[command(subcommand)]
-    Md(MarkdownCommand),
-    /// Query CSV
-    #[command(subcommand)]
-    Csv(CsvCommand),
-    /// Query YAML
-    #[command(subcommand)]
-    Yaml(PathCommand),
-    /// Query XML
-    #[command(subcommand)]
-    Xml(PathCommand),
-    /// Run any query tool that a model has, such as `artifact_md_code_blocks`
+    /// Query JSON, YAML, XML, CSV or Markdown
     ///
-    /// `haft tools AGENT --all` lists them, `haft describe AGENT TOOL` shows their arguments.
+    /// Examples:
+    ///   haft artifact query orders.json '$.items[?@.price > 9].name'
+    ///   haft artifact query sales.csv 'SELECT region, sum(sold) FROM data GROUP BY region'
+    ///   haft artifact query guide.md headings
+    #[command(verbatim_doc_comment)]
     Query {
         /// The file
         file: PathBuf,
-        /// Name of the query tool
-        tool: String,
-        /// Arguments without `callId`: JSON text, `@FILE` to read a file, `-` to read standard input
-        #[arg(default_value = "{}")]
-        args: String,
-        /// Kind of the content: text, json, jsonl, markdown, csv, yaml or xml [default: by the tool and the file name]
+        /// A JSONPath, SQL, or for Markdown `headings`, `links`, `code` or `frontmatter`
+        query: String,
+        /// Kind of the content: text, json, jsonl, markdown, csv, yaml or xml [default: by the file name]
         #[arg(long)]
         kind: Option<String>,
-    },
-    /// List the artifacts of a turn
-    List {
-        /// Print one JSON object per line
-        #[arg(long)]
-        json: bool,
-    },
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum CsvCommand {
-    /// List the columns
-    Columns {
-        /// The file
-        file: PathBuf,
-    },
-    /// Count the rows
-    Length {
-        /// The file
-        file: PathBuf,
-    },
-    /// Print rows as JSON objects
-    Rows {
-        /// The file
-        file: PathBuf,
-        /// First row to print; the first row is 0
-        #[arg(long, value_name = "N", default_value_t = 0)]
-        start: u64,
-        /// Row to stop before
-        #[arg(long, value_name = "N")]
-        end: Option<u64>,
-        /// Print only these columns
-        #[arg(long, value_name = "NAME")]
-        columns: Vec<String>,
-    },
-    /// Print the rows whose column equals, contains, or is above or below a value
-    Filter {
-        /// The file
-        file: PathBuf,
-        /// Name of the column
-        column: String,
-        /// The whole field
-        #[arg(long, value_name = "TEXT")]
-        equals: Option<String>,
-        /// A part of the field
-        #[arg(long, value_name = "TEXT")]
-        contains: Option<String>,
-        /// The field is a number above this
-        #[arg(long, value_name = "N")]
-        above: Option<f64>,
-        /// The field is a number below this
-        #[arg(long, value_name = "N")]
-        below: Option<f64>,
-    },
-    /// Print the fields of one column
-    Pluck {
-        /// The file
-        file: PathBuf,
-        /// Name of the column
-        column: String,
-    },
-    /// Print the count, minimum, maximum, sum and mean of a column
-    Stats {
-        /// The file
-        file: PathBuf,
-        /// Name of the column
-        column: String,
-    },
-    /// Group the rows by columns, and sum up a column of each group
-    Group {
-        /// The file
-        file: PathBuf,
-        /// Columns whose equal fields make a group
-        #[arg(required = true, value_name = "COLUMN")]
-        by: Vec<String>,
-        /// Column to sum up
-        #[arg(long, value_name = "COLUMN")]
-        sum: Option<String>,
-    },
-}
-
-/// Queries by path, which YAML and XML share.
-#[derive(Debug, Subcommand)]
-pub(crate) enum PathCommand {
-    /// Print the values that a JSONPath selects
-    Get {
-        /// The file
-        file: PathBuf,
-        /// JSONPath, such as `$.items[0].name`
-        path: String,
-    },
-    /// Print the keys
-    Keys {
-        /// The file
-        file: PathBuf,
-    },
-    /// Print the records or elements that match a filter
-    Filter {
-        /// The file
-        file: PathBuf,
-        /// JSONPath filter, such as `$..[?@.price > 10]`
-        condition: String,
-    },
-    /// Count the documents and elements
-    Length {
-        /// The file
-        file: PathBuf,
     },
 }
 
@@ -226,59 +95,4 @@ pub(crate) struct GrepArgs {
     /// Print one JSON object per line, with `line` and `text`
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum JsonCommand {
-    /// Print the values that a JSONPath selects
-    Get {
-        /// The file
-        file: PathBuf,
-        /// JSONPath, such as `$.items[0].name`
-        path: String,
-    },
-    /// Print the keys of an object, or of all records
-    Keys {
-        /// The file
-        file: PathBuf,
-    },
-    /// Print the records that match a filter
-    Filter {
-        /// The file
-        file: PathBuf,
-        /// JSONPath filter, such as `$[?@.role == "admin"]`
-        condition: String,
-    },
-    /// Count the records
-    Length {
-        /// The file
-        file: PathBuf,
-    },
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum MarkdownCommand {
-    /// List the headings
-    Headings {
-        /// The file
-        file: PathBuf,
-        /// Print one JSON object per line
-        #[arg(long)]
-        json: bool,
-    },
-    /// Print a section by its heading
-    Section {
-        /// The file
-        file: PathBuf,
-        /// Text of the heading without `#`; case is ignored
-        title: String,
-    },
-    /// List the links
-    Links {
-        /// The file
-        file: PathBuf,
-        /// Print one JSON object per line
-        #[arg(long)]
-        json: bool,
-    },
 }

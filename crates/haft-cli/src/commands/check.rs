@@ -2,6 +2,7 @@
 
 mod providers;
 mod script;
+mod tool_block;
 
 use std::process::ExitCode;
 
@@ -18,7 +19,7 @@ use crate::agent::{Agent, AgentInspection, ScriptErrors};
 use crate::args::CheckArgs;
 use crate::config::UserConfig;
 use crate::error_printer::print_error;
-use crate::output::{CheckReport, Finding, to_line};
+use crate::output::{CheckReport, Finding, ToolTokens, to_line};
 use crate::own_paths::OwnPaths;
 use crate::terminal::{Terminal, TextRole, print_line, sanitize};
 use crate::user_error::{FailureCode, SourceLocation, UserError};
@@ -61,19 +62,23 @@ pub(super) async fn check_agent(args: &CheckArgs, terminal: &Terminal) -> Result
     let AgentInspection { mut agent, errors } =
         Agent::inspect(&args.agent.agent, &OwnPaths::default())?;
     let mut findings = Findings { errors, ..Findings::default() };
-    let mut steps = None;
+    let (mut steps, mut tools) = (None, Vec::new());
     if let Some(agent) = &mut agent {
         check_servers(agent, &mut findings, terminal).await?;
         steps = check_parts(agent, args.model.as_deref(), &mut findings).await?;
+        tools = tool_block::measure_tools(agent)?;
+        tool_block::check_tool_block(&tools, &mut findings);
     }
     findings.sort();
     let is_ok = findings.errors.is_empty();
     if args.json {
-        super::print_text(&to_line(&check_report(agent.as_ref(), steps, &findings))?)?;
+        let report =
+            CheckReport { tool_tokens: tools, ..check_report(agent.as_ref(), steps, &findings) };
+        super::print_text(&to_line(&report)?)?;
     } else {
         print_findings(findings, terminal);
         if let Some(agent) = agent.as_ref().filter(|_| is_ok) {
-            print_summary(agent, steps, terminal)?;
+            print_summary(agent, steps, &tools, terminal)?;
         }
     }
     Ok(if is_ok { ExitCode::SUCCESS } else { FailureCode::Failed.into() })
@@ -192,6 +197,7 @@ fn check_report(agent: Option<&Agent>, steps: Option<usize>, findings: &Findings
         ok: findings.errors.is_empty(),
         name: agent.map(Agent::name),
         tools: agent.map(|it| it.tools.len()),
+        tool_tokens: Vec::new(),
         mcp_servers: agent.map(server_costs).unwrap_or_default(),
         script_steps: steps,
         errors: findings.errors.iter().map(error).collect(),
@@ -217,7 +223,12 @@ fn print_findings(findings: Findings, terminal: &Terminal) {
     }
 }
 
-fn print_summary(agent: &Agent, steps: Option<usize>, terminal: &Terminal) -> Result<ExitCode> {
+fn print_summary(
+    agent: &Agent,
+    steps: Option<usize>,
+    tool_tokens: &[ToolTokens],
+    terminal: &Terminal,
+) -> Result<ExitCode> {
     let script = steps.map_or_else(
         || "no script".to_owned(),
         |steps| format!("a script of {}", count_noun(steps, "step")),
@@ -225,6 +236,13 @@ fn print_summary(agent: &Agent, steps: Option<usize>, terminal: &Terminal) -> Re
     let ok = terminal.style_stdout(TextRole::Success, "ok");
     let (name, tools) = (sanitize(&agent.name()), count_noun(agent.tools.len(), "tool"));
     let mut text = format!("{ok}: {name} has {tools} and {script}\n");
+    if !tool_tokens.is_empty() {
+        let (count, tokens) = (tool_tokens.len(), tool_block::total_tokens(tool_tokens));
+        let each = tool_tokens.iter().map(|it| format!("{} {}", sanitize(&it.name), it.tokens));
+        let each = each.collect::<Vec<_>>().join(", ");
+        let count = count_noun(count, "tool");
+        text.push_str(&format!("each request has {count}, {tokens} tokens: {each}\n"));
+    }
     for cost in server_costs(agent) {
         let (server, tools) = (sanitize(&cost.server), count_noun(cost.tools, "tool"));
         let tokens = cost.tokens;

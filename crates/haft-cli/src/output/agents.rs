@@ -54,6 +54,8 @@ pub(crate) struct CheckReport {
     pub(crate) name: Option<String>,
     /// How many tools it has.
     pub(crate) tools: Option<usize>,
+    /// The tools that each request has, those that query large results included.
+    pub(crate) tool_tokens: Vec<ToolTokens>,
     /// Its MCP servers.
     pub(crate) mcp_servers: Vec<ServerToolCount>,
     /// How many steps its script has.
@@ -62,6 +64,16 @@ pub(crate) struct CheckReport {
     pub(crate) errors: Vec<Finding>,
     /// What may be unintended.
     pub(crate) warnings: Vec<Finding>,
+}
+
+/// What the definition of a tool costs.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ToolTokens {
+    /// The name of the tool.
+    pub(crate) name: String,
+    /// How many tokens its definition takes in each request, in the encoding `o200k_base`.
+    pub(crate) tokens: u64,
 }
 
 /// The tools of an MCP server that an agent has.

@@ -2,9 +2,9 @@
 
 use haft::records::RecordId;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-/// A line of `haft artifact list`.
+/// A line of `haft artifact info`.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ArtifactLine<'a> {
@@ -29,36 +29,6 @@ pub(crate) struct MatchLine<'t> {
     /// Whether it does not match and stands near a line that does. It is left out otherwise.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) context: bool,
-}
-
-/// A line of `haft artifact md headings`.
-#[derive(Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct HeadingLine<'t> {
-    /// The line of the heading, counted from 1.
-    pub(crate) line: usize,
-    /// The last line of the heading.
-    pub(crate) end: usize,
-    /// Its level, from 1 to 6.
-    #[schemars(range(min = 1, max = 6))]
-    pub(crate) depth: u8,
-    /// Its text.
-    pub(crate) text: &'t str,
-}
-
-/// A line of `haft artifact md links`.
-#[derive(Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(crate) struct LinkLine {
-    /// The text of the link.
-    pub(crate) text: String,
-    /// Its address.
-    pub(crate) url: String,
-    /// Its title, if it has one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) title: Option<String>,
-    /// Its line, counted from 1.
-    pub(crate) line: u64,
 }
 
 /// A line of `haft media list`.

@@ -10,9 +10,8 @@ use schemars::{JsonSchema, Schema};
 use super::agents::ServerLine;
 use super::{
     ArtifactLine, CallRecord, CheckReport, ConversationExport, ConversationLine, DoctorLine,
-    EventLine, GateLine, GrantLine, HeadingLine, LinkLine, ListedTurn, MatchLine, MediaLine,
-    ModelLine, PrintedRequest, PrintedResponse, PrintedTurn, ProviderLine, SubmittedTurn, TestLine,
-    TokenLine, ToolLine,
+    EventLine, GateLine, GrantLine, ListedTurn, MatchLine, MediaLine, ModelLine, PrintedRequest,
+    PrintedResponse, PrintedTurn, ProviderLine, SubmittedTurn, TestLine, TokenLine, ToolLine,
 };
 use crate::agent::agent_file_schema;
 use crate::user_error::{FailureCode, UserError};
@@ -27,9 +26,7 @@ struct Output {
 /// Everything that has a schema, apart from the agent file and the HTTP API.
 const OUTPUTS: &[Output] = &[
     output("artifact-grep", of::<MatchLine<'_>>),
-    output("artifact-list", of::<ArtifactLine<'_>>),
-    output("artifact-md-headings", of::<HeadingLine<'_>>),
-    output("artifact-md-links", of::<LinkLine>),
+    output("artifact-info", of::<ArtifactLine<'_>>),
     output("call", of::<CallRecord<'_>>),
     output("check", of::<CheckReport>),
     output("conversations", of::<ConversationLine<'_>>),

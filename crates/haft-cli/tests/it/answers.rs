@@ -144,7 +144,7 @@ fn attachments_are_media_text_or_artifacts_by_their_content() {
     assert!(messages.contains("data:image/png;base64,"), "{messages}");
     assert!(messages.contains("Buy bread") && messages.contains("third-party-private"));
     assert!(!messages.contains("item 3999"), "a long text stays outside of the prompt");
-    assert!(shown["tools"].to_string().contains("artifact_csv_columns"), "{}", shown["tools"]);
+    assert!(shown["tools"].to_string().contains("artifact_query"), "{}", shown["tools"]);
 }
 
 #[test]

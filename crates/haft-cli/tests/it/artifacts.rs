@@ -14,23 +14,21 @@ fn lines_of_a_text() {
     let dir = tempfile::tempdir().unwrap();
     write_log(dir.path());
     let cli = |words: &[&str]| run_haft(dir.path(), words);
-    assert_eq!(cli(&["artifact", "count", "app.log"]), "exit 0\n--- out\n8");
+    let info = cli(&["artifact", "info", "app.log"]);
+    assert!(info.starts_with("exit 0\n--- out\napp.log: text, 52 bytes"), "{info}");
     assert_eq!(
-        cli(&["artifact", "head", "app.log", "-n", "2"]),
+        cli(&["artifact", "read", "app.log", "--end", "2"]),
         "exit 0\n--- out\nstart\nwarn: low"
     );
     assert_eq!(
-        cli(&["artifact", "tail", "app.log", "-n", "2"]),
+        cli(&["artifact", "read", "app.log", "--start", "-2"]),
         "exit 0\n--- out\nwarn: again\nend"
     );
-    let range = ["artifact", "cat", "app.log", "--start", "3", "--end", "4"];
+    let range = ["artifact", "read", "app.log", "--start", "3", "--end", "4"];
     assert_eq!(cli(&range), "exit 0\n--- out\nok\nERROR: full");
-    assert!(cli(&["artifact", "tokens", "app.log"]).starts_with("exit 0\n--- out\n"));
-    assert!(
-        cli(&["artifact", "tokens", "app.log", "--encoding", "nope"])
-            .contains("hint: known encodings")
-    );
-    assert!(cli(&["artifact", "cat", "app.log", "--start", "0"]).starts_with("exit 2"));
+    let tokens = |encoding| cli(&["artifact", "info", "app.log", "--tokens", encoding]);
+    assert!(tokens("o200k_base").starts_with("exit 0\n--- out\n"));
+    assert!(tokens("nope").contains("hint: known encodings"));
 }
 
 #[test]
@@ -76,30 +74,27 @@ fn json_and_markdown() {
     std::fs::write(dir.path().join("d.json"), r#"{"items": [{"name": "a"}, {"name": "b"}]}"#)
         .unwrap();
     std::fs::write(dir.path().join("d.jsonl"), "{\"n\":1}\n{\"n\":2}\n").unwrap();
-    assert_eq!(
-        cli(&["artifact", "json", "get", "d.json", "$.items[1].name"]),
-        "exit 0\n--- out\nb"
-    );
-    assert_eq!(cli(&["artifact", "json", "keys", "d.json"]), "exit 0\n--- out\nitems");
-    assert_eq!(cli(&["artifact", "json", "length", "d.jsonl"]), "exit 0\n--- out\n2");
-    let found = cli(&["artifact", "json", "filter", "d.jsonl", "$[?@.n > 1]"]);
+    let query = |file, query| cli(&["artifact", "query", file, query]);
+    assert_eq!(query("d.json", "$.items[1].name"), "exit 0\n--- out\nb");
+    assert_eq!(query("d.json", "SELECT name FROM $.items"), "exit 0\n--- out\nname\na\nb");
+    let info = cli(&["artifact", "info", "d.json"]);
+    assert!(info.contains("one object\nkeys: items (list of 2)"), "{info}");
+    assert!(cli(&["artifact", "info", "d.jsonl"]).contains("2 records, one per line"));
+    let found = query("d.jsonl", "$[?@.n > 1]");
     assert!(found.contains("\"n\": 2") && !found.contains("\"n\": 1"), "{found}");
-    assert!(cli(&["artifact", "json", "get", "d.json", "$.["]).starts_with("exit 1"));
+    assert!(query("d.json", "$.[").starts_with("exit 1"));
 
     let text = "# Title\n\nSee [one](a.md).\n\n## Part\n\nbody\n\n## Other\n";
     std::fs::write(dir.path().join("d.md"), text).unwrap();
+    assert_eq!(query("d.md", "headings"), "exit 0\n--- out\n1: # Title\n5: ## Part\n9: ## Other");
     assert_eq!(
-        cli(&["artifact", "md", "headings", "d.md"]),
-        "exit 0\n--- out\n1:# Title\n5:## Part\n9:## Other"
-    );
-    assert_eq!(
-        cli(&["artifact", "md", "section", "d.md", "part"]),
+        cli(&["artifact", "read", "d.md", "--section", "part"]),
         "exit 0\n--- out\n## Part\n\nbody"
     );
-    assert_eq!(cli(&["artifact", "md", "links", "d.md"]), "exit 0\n--- out\n3:one <a.md>");
-    let missing = cli(&["artifact", "md", "section", "d.md", "oth"]);
+    assert_eq!(query("d.md", "links"), "exit 0\n--- out\n3: [one](a.md)");
+    let missing = cli(&["artifact", "read", "d.md", "--section", "oth"]);
     assert!(
-        missing.starts_with("exit 3") && missing.contains("did you mean `Other`?"),
+        missing.starts_with("exit 1") && missing.contains("the headings are: Title; Part; Other"),
         "{missing}"
     );
 }
@@ -108,12 +103,12 @@ fn json_and_markdown() {
 #[test]
 fn a_handle_needs_its_turn() {
     let dir = tempfile::tempdir().unwrap();
-    let asked = run_haft(dir.path(), &["artifact", "head", "2124fadf"]);
+    let asked = run_haft(dir.path(), &["artifact", "read", "2124fadf"]);
     assert_eq!(
         asked,
         "exit 1\n--- err\nerror: there is no file `2124fadf`\nhint: a handle needs its turn: 2124fadf --turn last"
     );
-    let asked = run_haft(dir.path(), &["artifact", "head", "no-file"]);
+    let asked = run_haft(dir.path(), &["artifact", "read", "no-file"]);
     assert!(asked.contains("error: cannot read `no-file`"), "{asked}");
     assert!(!asked.contains("handle") && asked.contains("hint: the path is seen from"), "{asked}");
 }
@@ -131,7 +126,7 @@ fn the_stored_line_index_fits_the_file() {
     std::fs::write(&path, lines.replacen('\n', " ", 1)).unwrap();
     std::fs::File::options().write(true).open(&path).unwrap().set_modified(modified).unwrap();
     assert_eq!(last(), "exit 0\n--- out\n299999:line 300000");
-    let start = ["artifact", "cat", "long.txt", "--start", "299998"];
+    let start = ["artifact", "read", "long.txt", "--start", "299998"];
     assert_eq!(run_haft(dir.path(), &start), "exit 0\n--- out\nline 299999\nline 300000");
 }
 
@@ -141,7 +136,7 @@ fn long_lines_are_whole() {
     let long = "é".repeat(3_000_000);
     std::fs::write(dir.path().join("long.txt"), format!("{long}\nend\n")).unwrap();
     assert_eq!(
-        run_haft(dir.path(), &["artifact", "head", "long.txt", "-n", "2"]),
+        run_haft(dir.path(), &["artifact", "read", "long.txt", "--end", "2"]),
         format!("exit 0\n--- out\n{long}\nend")
     );
 }
@@ -155,15 +150,6 @@ fn text_in_utf_16_is_not_searched_in_silence() {
     let mark = "the content begins with the mark of UTF-16 or UTF-32 and is read as UTF-8";
     let found = run_haft(dir.path(), &["artifact", "grep", "app.log", "ERROR", "--count"]);
     assert!(found.starts_with("exit 0\n--- out\n0\n--- err") && found.contains(mark), "{found}");
-    for (tool, args) in [
-        ("artifact_grep", r#"{"pattern": "ERROR"}"#),
-        ("artifact_head", "{}"),
-        ("artifact_tail", "{}"),
-        ("artifact_cat", "{}"),
-    ] {
-        let said = run_haft(dir.path(), &["artifact", "query", "app.log", tool, args]);
-        assert!(said.contains(mark), "{tool}: {said}");
-    }
     std::fs::write(dir.path().join("app.log"), "\u{FEFF}ERROR one\n").unwrap();
     let found = run_haft(dir.path(), &["artifact", "grep", "app.log", "ERROR", "--count"]);
     assert_eq!(found, "exit 0\n--- out\n1");

@@ -49,7 +49,7 @@ fn what_cannot_work_is_found_without_a_model() {
     "#);
     // Arguments that are known only at run time, calls that are meant to fail, and artifact queries.
     let fine = "steps:\n  - call:\n      - list_files: {}\n      - read_file: 7\n  - expect:\n      read_file: { error: true }\n    \
-                call:\n      - read_file: { path: '{{ last.list_files }}' }\n      - artifact_list: {}\n      - artifact_grep: { callId: '{{ handle.list_files }}', pattern: x }\n  - say: over\n";
+                call:\n      - read_file: { path: '{{ last.list_files }}' }\n      - artifact_info: {}\n      - artifact_grep: { callId: '{{ handle.list_files }}', pattern: x }\n  - say: over\n";
     assert_snapshot!(check(files, fine), @r"
     exit 0
     --- out

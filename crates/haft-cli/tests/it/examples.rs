@@ -65,7 +65,7 @@ fn the_log_detective_finds_the_cause_in_200_mb() {
 #[test]
 fn the_document_reader_finds_its_sections() {
     let dir = tempfile::tempdir().unwrap();
-    let expected = ["artifact_md_headings", "only an electrician may"];
+    let expected = ["artifact_query", "only an electrician may"];
     run_example(dir.path(), "document-reader", &expected);
 }
 

@@ -45,7 +45,7 @@ const COMMANDS: &[(&[&str], Prints)] = &[
     (&["artifact", "count", "lines.txt"], Results),
     (&["artifact", "tokens", "lines.txt"], Results),
     (&["artifact", "grep", "lines.txt", "7"], Results),
-    (&["artifact", "query", "t.json", "artifact_json_keys"], Results),
+    (&["artifact", "query", "t.json", "$.*"], Results),
     (&["artifact", "csv", "columns", "t.csv"], Results),
     (&["artifact", "csv", "length", "t.csv"], Results),
     (&["artifact", "csv", "rows", "t.csv"], Results),

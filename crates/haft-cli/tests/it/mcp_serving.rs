@@ -231,7 +231,7 @@ fn a_large_text_is_queried_through_the_proxy_in_little_memory() {
     let callid = handle(&text).to_owned();
     let found = client.call("artifact_grep", json!({"callId": callid, "pattern": "needle"}));
     assert!(found.contains("the needle in the log"), "{found}");
-    let first = client.call("artifact_head", json!({"callId": callid, "n": 1}));
+    let first = client.call("artifact_read", json!({"callId": callid, "end": 1}));
     assert!(first.contains("an ordinary \"line\" of the log with an ä and an ä"), "{first}");
     assert_eq!(client.ask("tools/list", json!({}))["result"].to_string(), before.to_string());
     let peak = peak_memory(client.id());

@@ -67,7 +67,7 @@ fn a_dry_run_prints_the_first_request_and_does_nothing_else() {
     let printed = redact(&run_haft(dir.path(), &words));
     // Behind the agent's own tool come those that query its results.
     let (start, query_tools) = printed.split_once(",\n      \"type\": \"function\"").unwrap();
-    assert!(query_tools.contains("\"name\": \"artifact_list\""), "{printed}");
+    assert!(query_tools.contains("\"name\": \"artifact_info\""), "{printed}");
     assert_snapshot!(start, @r#"
     exit 0
     --- out

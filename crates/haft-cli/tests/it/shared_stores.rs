@@ -52,10 +52,10 @@ fn a_worker_stores_results_in_s3_and_memories_and_titles_in_postgres() {
                 argv = ['seq', '1', '200000']\n";
     let script = "steps:\n  \
         - call: { numbers: {} }\n  \
-        - call: { artifact_line_count: { callId: '{{ handle.numbers }}' } }\n  \
+        - call: { artifact_info: { callId: '{{ handle.numbers }}' } }\n  \
         - call: { list_memories: {} }\n  \
         - call: { store_memory: { content: 'Counted for {{ user }}.' } }\n  \
-        - say: '{{ last.artifact_line_count }} {{ last.list_memories }}'\n";
+        - say: '{{ last.artifact_info }} {{ last.list_memories }}'\n";
     write_scripted_agent(stores.path(), text, script);
     let worker = stores.start_worker();
     for (user, remembers) in [("Ada", false), ("Grace", true)] {

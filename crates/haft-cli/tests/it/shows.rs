@@ -143,21 +143,19 @@ media = "image/svg+xml"
     let ran = run_haft(dir.path(), &["run", "a"]);
     assert!(ran.starts_with("exit 0"), "{ran}");
     let cli = |words: &[&str]| run_haft(dir.path(), words);
-    let listed = cli(&["artifact", "list", "--turn", "last", "--json"]);
+    let listed = cli(&["artifact", "info", "--turn", "last", "--json"]);
     let handle = json_string(&listed, "handle").to_owned();
     assert!(listed.contains(r#""kind":"csv""#), "{listed}");
     let shown = cli(&["show", "last"]);
-    assert!(shown.contains(&format!("open an artifact: haft artifact head {handle}")), "{shown}");
-    let head = cli(&["artifact", "head", &handle, "-n", "2", "--turn", "last"]);
+    assert!(shown.contains(&format!("open an artifact: haft artifact read {handle}")), "{shown}");
+    let head = cli(&["artifact", "read", &handle, "--end", "2", "--turn", "last"]);
     assert_eq!(head, "exit 0\n--- out\nregion,sold\nsouth,0");
-    let stats = cli(&["artifact", "csv", "stats", &handle, "sold", "--turn", "last"]);
-    assert!(stats.contains("\"sum\": 7998000"), "{stats}");
-    let groups =
-        cli(&["artifact", "csv", "group", &handle, "region", "--sum", "sold", "--turn", "last"]);
+    let sql = |query| cli(&["artifact", "query", &handle, query, "--turn", "last"]);
+    let stats = sql("SELECT count(*), sum(sold) FROM data");
+    assert_eq!(stats, "exit 0\n--- out\ncount(*),sum(sold)\n4000,7998000");
+    let groups = sql("SELECT region FROM data GROUP BY region ORDER BY sum(sold) DESC");
     assert!(groups.find("north").unwrap() < groups.find("south").unwrap(), "{groups}");
-    let query = cli(&["artifact", "query", &handle, "artifact_csv_length", "--turn", "last"]);
-    assert_eq!(query, "exit 0\n--- out\n4000");
-    assert!(cli(&["artifact", "list"]).contains("needs --turn"));
+    assert!(cli(&["artifact", "info"]).contains(&handle), "the newest turn");
 
     assert_snapshot!(cli(&["media", "list", "last"]), @r"
     exit 0
@@ -211,17 +209,15 @@ fn yaml_and_xml_files_are_queried() {
     let cli = |words: &[&str]| run_haft(dir.path(), words);
     std::fs::write(dir.path().join("d.yaml"), "items:\n  - name: a\n  - name: b\n").unwrap();
     std::fs::write(dir.path().join("d.xml"), "<r><i n='1'>x</i><i n='2'>y</i></r>").unwrap();
-    assert_eq!(
-        cli(&["artifact", "yaml", "get", "d.yaml", "$.items[1].name"]),
-        "exit 0\n--- out\nb"
-    );
-    assert_eq!(cli(&["artifact", "yaml", "keys", "d.yaml"]), "exit 0\n--- out\nitems");
-    let found = cli(&["artifact", "xml", "get", "d.xml", "$.r.i[1]"]);
+    assert_eq!(cli(&["artifact", "query", "d.yaml", "$.items[1].name"]), "exit 0\n--- out\nb");
+    let info = cli(&["artifact", "info", "d.yaml"]);
+    assert!(info.contains("one document\nkeys: items"), "{info}");
+    let found = cli(&["artifact", "query", "d.xml", "$.r.i[1]"]);
     assert!(found.contains("\"#text\": \"y\""), "{found}");
     std::fs::write(dir.path().join("d.md"), "# T\n\n```rust\nlet x;\n```\n").unwrap();
-    let code = cli(&["artifact", "query", "d.md", "artifact_md_code_blocks"]);
-    assert!(code.contains("\"lang\": \"rust\""), "{code}");
-    assert!(cli(&["artifact", "query", "d.md", "artifact_nope"]).starts_with("exit 1"));
+    assert_eq!(cli(&["artifact", "query", "d.md", "code"]), "exit 0\n--- out\n3-5: rust");
+    let wrong = cli(&["artifact", "query", "d.md", "$.a"]);
+    assert!(wrong.starts_with("exit 1") && wrong.contains("takes `headings`"), "{wrong}");
 }
 
 #[test]
@@ -231,7 +227,7 @@ fn query_tools_are_listed_and_described() {
     assert!(!run_haft(dir.path(), &["tools", "hello"]).contains("artifact_grep"));
     let all = run_haft(dir.path(), &["tools", "hello", "--all"]);
     assert!(all.contains("list_files") && all.contains("artifact_grep"), "{all}");
-    let described = run_haft(dir.path(), &["describe", "hello", "artifact_csv_group"]);
+    let described = run_haft(dir.path(), &["describe", "hello", "artifact_query"]);
     assert!(described.contains("\"callId\""), "{described}");
 }
 

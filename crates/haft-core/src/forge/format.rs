@@ -4,28 +4,45 @@ use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
+use super::question::{Handles, Question};
 use crate::BoxFuture;
 use crate::artifact::{ArtifactKind, Budget, QueryOutput, SpooledArtifact};
 use crate::cancel::Cancellation;
 use crate::schema::args::{Args, FromArgs};
-use crate::schema::{
-    InputSchema, ObjectSchema, Problems, Schema, SchemaFault, object, one_of, string,
-};
+use crate::schema::{InputSchema, Problems, Schema, SchemaFault, object};
 use crate::tool::ToolFailure;
 
-/// What can be asked of content of some kinds.
+/// How content of some kinds is queried.
 ///
-/// A format is a list of queries. Each becomes a tool that the model sees while there is an artifact
-/// that the format reads.
+/// Every artifact has the same four tools: `artifact_info`, `artifact_read`, `artifact_grep` and `artifact_query`. A
+/// format answers their questions for its kinds. It may also bring tools of its own.
 pub trait ArtifactFormat: fmt::Debug + Send + Sync + 'static {
     /// Whether it reads content of this kind.
     fn reads(&self, kind: &ArtifactKind) -> bool;
 
-    /// Its queries, in the order in which the model sees them. Asked once.
-    fn queries(&self) -> Vec<Query>;
+    /// Answers a question. `None` leaves it to the formats that were added before, of which the one for text reads
+    /// every kind: it answers [`Question::Read`] for lines and [`Question::Grep`].
+    ///
+    /// A failure is words for the model: what was wrong, where, and what to ask instead.
+    fn answer(&self, question: &Question, ctx: &QueryContext) -> Option<QueryAnswer>;
+
+    /// What `artifact_query` takes for this content, with an example, as a clause such as "a JSONPath such as
+    /// `$.name`"; `None` if the format does not answer [`Question::Query`]. The model reads it in the answer of
+    /// `artifact_info`, and in refusals of `artifact_query`.
+    fn query_form(&self) -> Option<&str> {
+        None
+    }
+
+    /// Tools of its own, in the order in which the model sees them. Asked once.
+    fn tools(&self) -> Vec<Query> {
+        Vec::new()
+    }
 }
 
-/// One thing that can be asked. See [`Query::new`].
+/// The answer to a question, once it is found.
+pub type QueryAnswer = BoxFuture<'static, Result<QueryOutput, ToolFailure>>;
+
+/// A query tool that a format brings in addition to the four that every artifact has. See [`Query::new`].
 #[derive(Clone)]
 pub struct Query {
     name: String,
@@ -35,9 +52,8 @@ pub struct Query {
     run: Arc<QueryFn>,
 }
 
-type QueryFn = dyn Fn(&Args, QueryContext) -> AnswerFuture + Send + Sync;
+type QueryFn = dyn Fn(&Args, QueryContext) -> QueryAnswer + Send + Sync;
 pub(super) type Check = dyn Fn(&Args) -> Result<(), Problems> + Send + Sync;
-pub(super) type AnswerFuture = BoxFuture<'static, Result<QueryOutput, ToolFailure>>;
 
 /// The artifact that a query reads, and the bounds of its result.
 #[derive(Clone, Debug)]
@@ -107,7 +123,7 @@ impl Query {
 
     /// Asks.
     #[must_use]
-    pub fn ask(&self, args: &Args, asked: QueryContext) -> AnswerFuture {
+    pub fn ask(&self, args: &Args, asked: QueryContext) -> QueryAnswer {
         (self.run)(args, asked)
     }
 
@@ -115,44 +131,20 @@ impl Query {
         self.check.clone()
     }
 
-    /// The arguments with `callId` as the last of them.
+    /// The arguments with `callId` in front of them.
     pub(super) fn schema_for(&self, handles: &Handles) -> Result<InputSchema, Vec<SchemaFault>> {
         let own = match &self.input {
             Some(input) => input.as_ref().map_err(Vec::clone)?.tree(),
             None => None,
         };
+        let call_id = handles.field(true);
         let Some((root, definitions)) = own else {
-            return InputSchema::new(handles.add_to(object()));
+            return InputSchema::new(call_id);
         };
-        let root = handles.add_to(object().fields_of(root.clone()));
+        let root = call_id.fields_of(object().fields_of(root.clone()));
         InputSchema::with_definitions(root, definitions.clone())
     }
 }
-
-/// The handles that a schema accepts.
-pub(super) enum Handles {
-    Any,
-    Live(Vec<String>),
-}
-
-impl Handles {
-    fn add_to(&self, arguments: ObjectSchema) -> ObjectSchema {
-        match self {
-            Self::Any => arguments.field(CALL_ID, string().pattern(HANDLE_PATTERN).required()),
-            Self::Live(handles) => {
-                let handle = one_of(handles.iter().cloned());
-                let handle = handle.description("Which artifact: its callId");
-                arguments.field(CALL_ID, handle.required())
-            }
-        }
-    }
-}
-
-/// What every handle matches, and nothing that could be mistaken for text.
-const HANDLE_PATTERN: &str = "^[\\w.:#/-]+$";
-
-/// The argument that names the artifact.
-pub(super) const CALL_ID: &str = "callId";
 
 impl QueryContext {
     /// About an artifact, with the default budget.

@@ -5,14 +5,15 @@ use std::collections::HashSet;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use super::format::{AnswerFuture, CALL_ID, Handles};
-use super::list_tool::{artifact_list, live_handles};
-use super::{ArtifactFormat, Query, QueryContext};
+use super::facts::{describe_size, list_artifacts, name_artifacts};
+use super::format::QueryAnswer;
+use super::question::{BaseTool, CALL_ID, Handles};
+use super::{ArtifactFormat, Query, QueryContext, Question};
 use crate::artifact::{ArtifactKind, Budget, SpooledArtifact};
 use crate::error::{Coded, ErrorCode};
 use crate::json::ValueRef;
 use crate::schema::args::Args;
-use crate::schema::{FaultLocation, SchemaFault};
+use crate::schema::{FaultLocation, InputSchema, SchemaFault};
 use crate::tool::context::DispatchContext;
 use crate::tool::registry::ToolRegistry;
 use crate::tool::{
@@ -34,20 +35,15 @@ use crate::tool::{
 pub struct Formats {
     formats: Arc<[Known]>,
     budget: Budget,
+    /// The four tools that every artifact has, with schemas that name no artifacts, once they were asked for.
+    base: OnceLock<Vec<Tool>>,
 }
 
 #[derive(Clone)]
 struct Known {
     format: Arc<dyn ArtifactFormat>,
+    /// Its own tools.
     queries: Vec<Query>,
-    /// The tools whose schemas name no artifacts, once they were asked for.
-    tools: OnceLock<Vec<Tool>>,
-}
-
-impl Known {
-    fn new(format: Arc<dyn ArtifactFormat>, queries: Vec<Query>) -> Self {
-        Self { format, queries, tools: OnceLock::new() }
-    }
 }
 
 /// A format that cannot be used, with every reason.
@@ -71,16 +67,13 @@ impl Formats {
     /// No formats yet.
     #[must_use]
     pub fn new() -> Self {
-        Self { formats: Arc::new([]), budget: Budget::new() }
+        Self { formats: Arc::new([]), budget: Budget::new(), base: OnceLock::new() }
     }
 
     /// Sets the maximum size of every result.
     #[must_use]
-    pub fn budget(mut self, budget: Budget) -> Self {
-        self.budget = budget;
-        let anew = |it: &Known| Known::new(Arc::clone(&it.format), it.queries.clone());
-        self.formats = self.formats.iter().map(anew).collect();
-        self
+    pub fn budget(self, budget: Budget) -> Self {
+        Self { budget, base: OnceLock::new(), ..self }
     }
 
     /// The maximum size of one result.
@@ -89,22 +82,26 @@ impl Formats {
         self.budget
     }
 
-    /// Adds a format. The model sees the queries of formats in the order in which they were added.
+    /// Adds a format. Of several formats that read a kind, the one that was added last is asked first, and the model sees
+    /// their own tools in the order in which they were added.
     ///
     /// # Errors
     ///
-    /// A query is not a sound tool, or its name is taken by a query of another format.
+    /// An own tool is not sound, or its name is taken.
     pub fn with(self, format: impl ArtifactFormat) -> Result<Self, InvalidFormat> {
         let format: Arc<dyn ArtifactFormat> = Arc::new(format);
-        let queries = format.queries();
+        let queries = format.tools();
         let mut faults = Vec::new();
         for (at, query) in queries.iter().enumerate() {
-            let tool = forged(query, &Handles::Any, self.budget, &format);
-            if let Err(invalid) = tool.and_then(ToolBuilder::build) {
+            if let Err(invalid) =
+                self.own_tool(&format, query, &Handles::Any).and_then(ToolBuilder::build)
+            {
                 faults.extend(invalid.faults);
             }
-            let known = self.queries().chain(queries.iter().take(at));
-            if known.into_iter().any(|known| known.name() == query.name()) {
+            let of_others = self.formats.iter().flat_map(|known| &known.queries);
+            let mut known = of_others.chain(queries.iter().take(at)).map(Query::name);
+            let is_base = BaseTool::ALL.iter().any(|base| base.name() == query.name());
+            if is_base || known.any(|known| known == query.name()) {
                 let at = FaultLocation::Query(query.name().to_owned());
                 faults.push(SchemaFault::new(at, "there is a query of this name already"));
             }
@@ -112,171 +109,286 @@ impl Formats {
         if !faults.is_empty() {
             return Err(InvalidFormat { format: format!("{format:?}"), faults });
         }
-        Ok(self.push(Known::new(format, queries)))
+        Ok(self.push(Known { format, queries }))
     }
 
-    /// Adds a format whose queries are known to be valid, such as a built-in one, without checking them.
+    /// Adds a format whose own tools are known to be valid, such as a built-in one, without checking them.
     ///
-    /// [`Formats::forge`] fails if a query is not a valid tool after all. Of two queries with one name,
-    /// the model sees the one that was added last.
+    /// [`Formats::forge`] fails if one of them is not a valid tool after all. Of two with one name, the model sees the one
+    /// that was added last.
     #[must_use]
     pub fn with_unchecked(self, format: impl ArtifactFormat) -> Self {
-        let queries = format.queries();
-        self.push(Known::new(Arc::new(format), queries))
+        let queries = format.tools();
+        self.push(Known { format: Arc::new(format), queries })
     }
 
-    fn push(mut self, added: Known) -> Self {
-        self.formats = self.formats.iter().cloned().chain([added]).collect();
-        self
+    fn push(self, added: Known) -> Self {
+        let formats = self.formats.iter().cloned().chain([added]).collect();
+        Self { formats, base: OnceLock::new(), ..self }
     }
 
-    /// The queries that can be asked of an artifact.
-    pub fn queries_of(&self, artifact: &SpooledArtifact) -> impl Iterator<Item = &Query> {
-        let formats = self.formats.iter().filter(|known| known.format.reads(artifact.kind()));
-        formats.flat_map(|known| &known.queries)
+    /// The formats that read a kind, the one that is asked first in front.
+    fn readers(&self, kind: &ArtifactKind) -> impl Iterator<Item = &Known> {
+        self.formats.iter().rev().filter(move |known| known.format.reads(kind))
     }
 
-    /// The tools that query artifacts of these kinds, in a fixed order: `artifact_list` and one per query. Their schemas
-    /// name no artifacts, so that they are the same from the first request of a turn to the last; a handle is checked
-    /// when the call is made. They are ephemeral, replace what has their name, and are built once.
+    /// What `artifact_query` takes for content of this kind.
+    #[must_use]
+    pub fn query_form(&self, kind: &ArtifactKind) -> Option<&str> {
+        self.readers(kind).find_map(|known| known.format.query_form())
+    }
+
+    /// The names of the tools that can be asked about content of this kind.
+    #[must_use]
+    pub fn tools_for(&self, kind: &ArtifactKind) -> Vec<&str> {
+        let base = BaseTool::ALL.into_iter().filter(|base| self.has_answer(*base, kind));
+        let mut names: Vec<&str> = base.map(BaseTool::name).collect();
+        for known in self.formats.iter().filter(|known| known.format.reads(kind)) {
+            names.extend(known.queries.iter().map(Query::name));
+        }
+        names
+    }
+
+    fn has_answer(&self, base: BaseTool, kind: &ArtifactKind) -> bool {
+        base != BaseTool::Query || self.query_form(kind).is_some()
+    }
+
+    /// The tools that query artifacts of these kinds, in a fixed order: the four that every artifact has, and the own
+    /// tools of formats that read one of the kinds. Their schemas name no artifacts, so that they are the same from the
+    /// first request of a turn to the last; a handle is checked when the call is made. They are ephemeral and replace what
+    /// has their name.
     ///
     /// ```
     /// use haft_core::artifact::ArtifactKind;
     /// use haft_core::forge::Formats;
     ///
-    /// // Without formats there is nothing to ask.
-    /// assert!(Formats::new().query_tools(&[ArtifactKind::TEXT])?.is_empty());
+    /// let tools = Formats::new().query_tools(&[ArtifactKind::TEXT])?;
+    /// let names: Vec<_> = tools.iter().map(|tool| tool.name().as_str()).collect();
+    /// assert_eq!(names, ["artifact_info", "artifact_read", "artifact_grep", "artifact_query"]);
+    /// // Without artifacts there is nothing to ask.
+    /// assert!(Formats::new().query_tools(&[])?.is_empty());
     /// # Ok::<(), haft_core::tool::InvalidTool>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// A tool cannot be built. This does not happen with queries that [`Formats::with`] has accepted.
+    /// A tool cannot be built. This does not happen with formats that [`Formats::with`] has accepted.
     pub fn query_tools(&self, kinds: &[ArtifactKind]) -> Result<Vec<Tool>, InvalidTool> {
-        let mut tools = Vec::new();
+        if kinds.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut tools = self.base_tools()?.to_vec();
         for known in self.formats.iter() {
-            if !kinds.iter().any(|kind| known.format.reads(kind)) {
+            if known.queries.is_empty() || !kinds.iter().any(|kind| known.format.reads(kind)) {
                 continue;
             }
-            if tools.is_empty() {
-                tools.push(artifact_list(self.budget)?);
+            for query in &known.queries {
+                let reads = Arc::clone(&known.format);
+                let tool = self.own_tool(&known.format, query, &Handles::Any)?;
+                tools.push(tool.queried_kinds(move |kind| reads.reads(kind)).build()?);
             }
-            tools.extend_from_slice(self.stable_tools(known)?);
         }
         Ok(tools)
     }
 
-    fn stable_tools<'k>(&self, known: &'k Known) -> Result<&'k [Tool], InvalidTool> {
-        if let Some(tools) = known.tools.get() {
+    fn base_tools(&self) -> Result<&[Tool], InvalidTool> {
+        if let Some(tools) = self.base.get() {
             return Ok(tools);
         }
-        let mut tools = Vec::new();
-        for query in &known.queries {
-            let reads = Arc::clone(&known.format);
-            let tool = forged(query, &Handles::Any, self.budget, &known.format)?;
-            tools.push(tool.queried_kinds(move |kind| reads.reads(kind)).build()?);
-        }
-        Ok(known.tools.get_or_init(|| tools))
+        let tools = BaseTool::ALL.into_iter().map(|base| {
+            // Without the tools, which would hold these formats.
+            let formats = Self { base: OnceLock::new(), ..self.clone() };
+            let tool = self.base_tool(base, &Handles::Any)?;
+            tool.queried_kinds(move |kind| formats.has_answer(base, kind)).build()
+        });
+        let tools = tools.collect::<Result<Vec<_>, _>>()?;
+        Ok(self.base.get_or_init(|| tools))
     }
 
-    /// Forges the tools that query the artifacts of a turn: one for each query that applies to at least one artifact,
-    /// whose argument `callId` accepts the handles of exactly those artifacts. The tools are ephemeral and replace tools
-    /// of the same name.
+    /// Forges the tools that query the artifacts of a turn: the four that every artifact has, and the own tools of formats
+    /// that read at least one of them. Their argument `callId` accepts the handles of exactly the artifacts that the tool
+    /// reads. The tools are ephemeral and replace tools of the same name. Without artifacts there are none.
     ///
     /// # Errors
     ///
-    /// A tool cannot be built. This does not happen with queries that [`Formats::with`] has accepted.
+    /// A tool cannot be built. This does not happen with formats that [`Formats::with`] has accepted.
     pub fn forge(&self, artifacts: &ArtifactSet) -> Result<ToolRegistry, InvalidTool> {
         let live = artifacts.all();
         let registry = ToolRegistry::new();
-        for Known { format, queries, .. } in self.formats.iter() {
-            let read = live.iter().filter(|(_, artifact)| format.reads(artifact.kind()));
-            let handles: Vec<String> = read.map(|(handle, _)| handle.clone()).collect();
+        if live.is_empty() {
+            return Ok(registry);
+        }
+        let handles_of = |reads: &dyn Fn(&ArtifactKind) -> bool| -> Vec<String> {
+            let read = live.iter().filter(|(_, artifact)| reads(artifact.kind()));
+            read.map(|(handle, _)| handle.clone()).collect()
+        };
+        for base in BaseTool::ALL {
+            let tool = self.base_tool(base, &Handles::Live(handles_of(&|_| true)))?;
+            let queried: HashSet<_> =
+                handles_of(&|kind| self.has_answer(base, kind)).into_iter().collect();
+            registry.overwrite(tool.queried_handles(Arc::new(queried)).build()?);
+        }
+        for Known { format, queries } in self.formats.iter() {
+            let handles = handles_of(&|kind| format.reads(kind));
             if handles.is_empty() {
                 continue;
             }
             let queried = Arc::new(handles.iter().cloned().collect::<HashSet<_>>());
             let handles = Handles::Live(handles);
             for query in queries {
-                let tool = forged(query, &handles, self.budget, format)?;
+                let tool = self.own_tool(format, query, &handles)?;
                 registry.overwrite(tool.queried_handles(Arc::clone(&queried)).build()?);
             }
         }
         Ok(registry)
     }
 
-    /// The queries of all formats.
-    ///
-    /// ```
-    /// assert_eq!(haft_core::forge::Formats::new().queries().count(), 0);
-    /// ```
-    pub fn queries(&self) -> impl Iterator<Item = &Query> {
-        self.formats.iter().flat_map(|known| &known.queries)
+    /// The builder of one of the four tools.
+    fn base_tool(&self, base: BaseTool, handles: &Handles) -> Result<ToolBuilder, InvalidTool> {
+        let formats = Self { base: OnceLock::new(), ..self.clone() };
+        let tool = query_tool((base.name(), base.description()), base.schema(handles))?;
+        Ok(tool.handler(move |args: Args, ctx: DispatchContext| {
+            let formats = formats.clone();
+            async move { formats.answer(base, &args, &ctx).await }
+        }))
     }
-}
 
-/// The builder of the tool of a query.
-fn forged(
-    query: &Query,
-    handles: &Handles,
-    budget: Budget,
-    format: &Arc<dyn ArtifactFormat>,
-) -> Result<ToolBuilder, InvalidTool> {
-    let input = query
-        .schema_for(handles)
-        .map_err(|faults| InvalidTool { tool: query.name().to_owned(), faults })?;
-    let asked = ForgedQuery { query: query.clone(), format: Arc::clone(format), budget };
-    let mut tool = Tool::builder(query.name())
-        .description(query.description())
-        .input_schema(input)
-        .artifact_query()
-        .ephemeral()
-        .on_collision(OnCollision::Replace)
-        .effect(ToolEffect::ReadOnly)
-        .handler(move |args: Args, ctx: DispatchContext| {
-            let asked = asked.clone();
-            async move { asked.answer(&args, &ctx).await }
-        });
-    if let Some(check) = query.checker() {
-        tool = tool.validator(move |args: Args| std::future::ready(check(&args)));
-    }
-    Ok(tool)
-}
-
-/// What a forged tool runs.
-#[derive(Clone)]
-struct ForgedQuery {
-    query: Query,
-    format: Arc<dyn ArtifactFormat>,
-    budget: Budget,
-}
-
-impl ForgedQuery {
-    /// Asks the artifact that the handle names now, not the one it named when the tool was forged.
-    async fn answer(&self, args: &Args, ctx: &DispatchContext) -> Result<ToolOutput, ToolFailure> {
-        let handle = args.root().get(CALL_ID).and_then(ValueRef::as_str).unwrap_or_default();
-        let reads = |kind: &ArtifactKind| self.format.reads(kind);
-        let artifact = match ctx.artifacts().get(handle) {
-            Some(artifact) if reads(artifact.kind()) => artifact,
-            found => {
-                let shown = crate::schema::excerpt(handle);
-                let why = match found {
-                    Some(artifact) => format!(
-                        "the artifact with id `{shown}` is {}, which this tool does not read",
-                        artifact.kind()
-                    ),
-                    None => format!("there is no artifact with id `{shown}` in this turn"),
-                };
-                let live = live_handles(ctx.artifacts(), reads);
-                return Ok(ToolOutput::Text(format!("Error: {why}; {live}")));
+    /// The builder of an own tool of a format.
+    fn own_tool(
+        &self,
+        format: &Arc<dyn ArtifactFormat>,
+        query: &Query,
+        handles: &Handles,
+    ) -> Result<ToolBuilder, InvalidTool> {
+        let (asked, reader, budget) = (query.clone(), Arc::clone(format), self.budget);
+        let tool = query_tool((query.name(), query.description()), query.schema_for(handles))?;
+        let mut tool = tool.handler(move |args: Args, ctx: DispatchContext| {
+            let (query, format) = (asked.clone(), Arc::clone(&reader));
+            async move {
+                match find_artifact(&args, &ctx, |kind| format.reads(kind)) {
+                    Ok(artifact) => {
+                        finish(query.ask(&args, query_context(&artifact, budget, &ctx)), &artifact)
+                            .await
+                    }
+                    Err(refusal) => Ok(ToolOutput::Text(refusal)),
+                }
             }
-        };
-        let label = artifact.label();
-        let (budget, cancellation) = (self.budget, ctx.cancellation().clone());
-        let asked = QueryContext { artifact, budget, cancellation };
-        let asking: AnswerFuture = self.query.ask(args, asked);
-        Ok(ToolOutput::Answer { text: asking.await?.into_string(), label })
+        });
+        if let Some(check) = query.checker() {
+            tool = tool.validator(move |args: Args| std::future::ready(check(&args)));
+        }
+        Ok(tool)
     }
+
+    /// Asks the artifact that the handle names now, not the one it named when the tool was forged.
+    async fn answer(
+        &self,
+        base: BaseTool,
+        args: &Args,
+        ctx: &DispatchContext,
+    ) -> Result<ToolOutput, ToolFailure> {
+        let question = base.question(args);
+        if let Question::Info { skip } = question
+            && args.root().get(CALL_ID).is_none()
+        {
+            return Ok(list_artifacts(skip, ctx, self.budget));
+        }
+        let artifact = match find_artifact(args, ctx, |_| true) {
+            Ok(artifact) => artifact,
+            Err(refusal) => return Ok(ToolOutput::Text(refusal)),
+        };
+        let asked = query_context(&artifact, self.budget, ctx);
+        let answer = self.ask(&question, &asked);
+        if let Question::Info { skip } = question {
+            let handle = args.root().get(CALL_ID).and_then(ValueRef::as_str).unwrap_or_default();
+            let mut text = String::new();
+            if skip == 0 {
+                text = describe_size(handle, &artifact).await;
+                text.push('\n');
+            }
+            match answer {
+                Some(answer) => match answer.await {
+                    Ok(answer) => text.push_str(answer.as_str()),
+                    // The size is known although the content cannot be read in its format.
+                    Err(failure) => text.push_str(&format!("[{}]", failure.message())),
+                },
+                None => text.push_str("It is read by lines."),
+            }
+            text.push('\n');
+            text.push_str(&self.advice(artifact.kind()));
+            return Ok(ToolOutput::Answer { text, label: artifact.label() });
+        }
+        match answer {
+            Some(answer) => finish(answer, &artifact).await,
+            None => {
+                let (kind, advice) = (artifact.kind(), self.advice(artifact.kind()));
+                let name = base.name();
+                Ok(ToolOutput::Text(format!(
+                    "Error: `{name}` cannot be asked this about {kind}; {advice}"
+                )))
+            }
+        }
+    }
+
+    /// The answer of the format that understands a question.
+    fn ask(&self, question: &Question, asked: &QueryContext) -> Option<QueryAnswer> {
+        self.readers(asked.artifact.kind()).find_map(|known| known.format.answer(question, asked))
+    }
+
+    /// How content of a kind is asked.
+    fn advice(&self, kind: &ArtifactKind) -> String {
+        match self.query_form(kind) {
+            Some(form) => format!("artifact_query takes {form}"),
+            None => "artifact_grep takes a regular expression, artifact_read takes line numbers"
+                .to_owned(),
+        }
+    }
+}
+
+/// The builder of a tool that queries artifacts, without what it runs.
+fn query_tool(
+    (name, description): (&str, &str),
+    input: Result<InputSchema, Vec<SchemaFault>>,
+) -> Result<ToolBuilder, InvalidTool> {
+    let input = input.map_err(|faults| InvalidTool { tool: name.to_owned(), faults })?;
+    let tool = Tool::builder(name).description(description).input_schema(input).artifact_query();
+    Ok(tool.ephemeral().on_collision(OnCollision::Replace).effect(ToolEffect::ReadOnly))
+}
+
+/// The artifact that the arguments name, if the tool reads its kind; else a refusal.
+fn find_artifact(
+    args: &Args,
+    ctx: &DispatchContext,
+    reads: impl Fn(&ArtifactKind) -> bool,
+) -> Result<SpooledArtifact, String> {
+    let handle = args.root().get(CALL_ID).and_then(ValueRef::as_str).unwrap_or_default();
+    let shown = crate::schema::excerpt(handle);
+    let why = match ctx.artifacts().get(handle) {
+        Some(artifact) if reads(artifact.kind()) => return Ok(artifact),
+        Some(artifact) => {
+            let kind = artifact.kind();
+            format!("the artifact with id `{shown}` is {kind}, which this tool does not read")
+        }
+        None => format!("there is no artifact with id `{shown}` in this turn"),
+    };
+    Err(format!("Error: {why}; {}", name_artifacts(ctx.artifacts(), reads)))
+}
+
+fn query_context(
+    artifact: &SpooledArtifact,
+    budget: Budget,
+    ctx: &DispatchContext,
+) -> QueryContext {
+    let cancellation = ctx.cancellation().clone();
+    QueryContext { artifact: artifact.clone(), budget, cancellation }
+}
+
+/// The answer as the output of a tool, trusted as far as its artifact.
+async fn finish(
+    answer: QueryAnswer,
+    artifact: &SpooledArtifact,
+) -> Result<ToolOutput, ToolFailure> {
+    Ok(ToolOutput::Answer { text: answer.await?.into_string(), label: artifact.label() })
 }
 
 impl Default for Formats {

@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::preview::Previewer;
+use super::spooler::DEFAULT_INLINE_BELOW;
 use super::{
     Concurrency, Definition, Flags, Handler, IntoHandler, OnCollision, QueriedArtifacts,
     SharedState, Tool, ToolBuilderWithState, ToolEffect, ToolName, ToolRole,
@@ -42,6 +43,7 @@ pub struct ToolBuilder {
     artifact: Option<ArtifactKind>,
     artifact_query: bool,
     kinds: Vec<ArtifactKind>,
+    max_bytes: Option<usize>,
     queried: QueriedArtifacts,
     meta: Stash,
     strictness: Strictness,
@@ -91,6 +93,7 @@ impl ToolBuilder {
             artifact: None,
             artifact_query: false,
             kinds: Vec::new(),
+            max_bytes: None,
             queried: QueriedArtifacts::None,
             meta: Stash::new(),
             strictness: Strictness::default(),
@@ -214,15 +217,15 @@ impl ToolBuilder {
         ToolBuilderWithState::new(self, state)
     }
 
-    /// Sets the kind of artifact into which text and bytes are wrapped; the default is plain text. A tool that declares
-    /// its kind can return large results: the tools that query them are offered from the first request on.
+    /// Sets the kind of artifact into which large text and bytes are wrapped; the default is plain text.
     pub fn artifact(mut self, kind: ArtifactKind) -> Self {
         self.artifact = Some(kind);
         self
     }
 
-    /// Declares the kinds of the artifacts that the handler chooses itself, so that the tools that query them are offered
-    /// from the first request on. Without it they are added to the tools when the first artifact of a kind appears.
+    /// Declares the kinds of the artifacts that the handler chooses itself, so that the own tools of their formats are
+    /// offered from the first request on. The tools that every artifact has are offered in any case, unless
+    /// [`max_bytes`](Self::max_bytes) says that no result is large.
     ///
     /// ```
     /// use haft_core::Tool;
@@ -235,6 +238,21 @@ impl ToolBuilder {
     /// ```
     pub fn artifact_kinds(mut self, kinds: impl IntoIterator<Item = ArtifactKind>) -> Self {
         self.kinds.extend(kinds);
+        self
+    }
+
+    /// Declares that no result has more bytes. A program whose tools all declare less than 4096 offers no tools that query
+    /// large results until there is one. A larger result is stored as any other.
+    ///
+    /// ```
+    /// use haft_core::Tool;
+    ///
+    /// let roll = Tool::builder("roll").description("Rolls a die.").handler(|| "4").max_bytes(16);
+    /// assert!(roll.build()?.declared_kinds().is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn max_bytes(mut self, bytes: usize) -> Self {
+        self.max_bytes = Some(bytes);
         self
     }
 
@@ -406,12 +424,14 @@ impl ToolBuilder {
             );
         }
         let mut kinds = std::mem::take(&mut self.kinds);
-        let is_large = self.handler.as_ref().is_some_and(Handler::is_large);
-        let declared = self
-            .artifact
-            .clone()
-            .or_else(|| (is_large && kinds.is_empty()).then(ArtifactKind::default));
-        kinds.extend(declared.filter(|kind| !kinds.contains(kind) && !self.artifact_query));
+        let is_small = self.handler.as_ref().is_some_and(Handler::is_small);
+        let own = self.artifact.clone();
+        let own = own.or_else(|| (kinds.is_empty() && !is_small).then(ArtifactKind::default));
+        kinds.extend(own.filter(|kind| !kinds.contains(kind)));
+        let is_bounded = self.max_bytes.is_some_and(|bytes| bytes < DEFAULT_INLINE_BELOW);
+        if self.artifact_query || is_bounded {
+            kinds.clear();
+        }
         let role = match (self.artifact_query, self.artifact.take()) {
             (true, Some(_)) => {
                 self.add_fault(

@@ -34,8 +34,8 @@ pub struct Handler {
     input: Option<Result<InputSchema, Vec<SchemaFault>>>,
     /// Whether it does its work before it returns a future.
     blocks: bool,
-    /// Whether its results are large by their type.
-    is_large: bool,
+    /// Whether its results are never large, by their type.
+    is_small: bool,
     takes_nothing: bool,
 }
 
@@ -44,7 +44,7 @@ impl Handler {
         run: impl Fn(&AcceptedCall) -> HandlerFuture + Send + Sync + 'static,
     ) -> Self {
         let (run, input) = (Arc::new(run), A::input_schema());
-        Self { run, input, blocks: false, is_large: false, takes_nothing: false }
+        Self { run, input, blocks: false, is_small: false, takes_nothing: false }
     }
 
     /// Says that the handler takes no arguments.
@@ -65,11 +65,11 @@ impl Handler {
 
     /// Says what the handler returns.
     fn returning<R: IntoToolOutput>(self) -> Self {
-        Self { is_large: R::IS_LARGE, ..self }
+        Self { is_small: R::IS_SMALL, ..self }
     }
 
-    pub(super) fn is_large(&self) -> bool {
-        self.is_large
+    pub(super) fn is_small(&self) -> bool {
+        self.is_small
     }
 
     pub(super) fn blocks(&self) -> bool {

@@ -45,9 +45,9 @@ pub struct Json<T>(pub T);
     note = "return String, Vec<u8>, Bytes, ByteStream, Media, Vec<Media>, ArtifactDraft, SpooledArtifact, a list of these, Json<T>, or a Result of one of them with an error that converts to `ToolFailure`"
 )]
 pub trait IntoToolOutput {
-    /// Whether values of this type are meant for large content: a stream, or an artifact. The tools that query it are
-    /// offered from the first request on.
-    const IS_LARGE: bool = false;
+    /// Whether values of this type are never large text: nothing, a text of the program, media. Where a tool can return
+    /// anything else, the tools that query large results are offered from the first request on.
+    const IS_SMALL: bool = false;
 
     /// Makes the output.
     ///
@@ -64,7 +64,7 @@ impl IntoToolOutput for ToolOutput {
 }
 
 impl<T: IntoToolOutput, E: Into<ToolFailure>> IntoToolOutput for Result<T, E> {
-    const IS_LARGE: bool = T::IS_LARGE;
+    const IS_SMALL: bool = T::IS_SMALL;
 
     fn into_tool_output(self) -> Result<ToolOutput, ToolFailure> {
         self.map_err(Into::into)?.into_tool_output()
@@ -78,14 +78,14 @@ impl<T: Serialize> IntoToolOutput for Json<T> {
 }
 
 impl IntoToolOutput for Media {
+    const IS_SMALL: bool = true;
+
     fn into_tool_output(self) -> Result<ToolOutput, ToolFailure> {
         vec![self].into_tool_output()
     }
 }
 
 impl IntoToolOutput for Vec<ArtifactDraft> {
-    const IS_LARGE: bool = true;
-
     fn into_tool_output(self) -> Result<ToolOutput, ToolFailure> {
         if self.is_empty() {
             return Err(ToolFailure::new("the tool returned an empty list of artifacts"));
@@ -95,14 +95,14 @@ impl IntoToolOutput for Vec<ArtifactDraft> {
 }
 
 impl IntoToolOutput for Vec<SpooledArtifact> {
-    const IS_LARGE: bool = true;
-
     fn into_tool_output(self) -> Result<ToolOutput, ToolFailure> {
         self.into_iter().map(ArtifactDraft::from).collect::<Vec<_>>().into_tool_output()
     }
 }
 
 impl IntoToolOutput for Vec<Media> {
+    const IS_SMALL: bool = true;
+
     fn into_tool_output(self) -> Result<ToolOutput, ToolFailure> {
         if self.is_empty() {
             return Err(ToolFailure::new("the tool returned an empty list of media"));
@@ -115,9 +115,9 @@ impl IntoToolOutput for Vec<Media> {
 }
 
 macro_rules! outputs {
-    ($($type:ty, $is_large:literal => |$value:ident| $output:expr;)*) => {$(
+    ($($type:ty, $is_small:literal => |$value:ident| $output:expr;)*) => {$(
         impl IntoToolOutput for $type {
-            const IS_LARGE: bool = $is_large;
+            const IS_SMALL: bool = $is_small;
 
             fn into_tool_output(self) -> Result<ToolOutput, ToolFailure> {
                 let $value = self;
@@ -128,12 +128,12 @@ macro_rules! outputs {
 }
 
 outputs! {
-    (), false => |_nothing| ToolOutput::Text(String::new());
+    (), true => |_nothing| ToolOutput::Text(String::new());
     String, false => |text| ToolOutput::Text(text);
-    &'static str, false => |text| ToolOutput::Text(text.to_owned());
+    &'static str, true => |text| ToolOutput::Text(text.to_owned());
     Vec<u8>, false => |bytes| ToolOutput::Bytes(bytes.into());
     Bytes, false => |bytes| ToolOutput::Bytes(bytes);
-    ByteStream, true => |stream| ToolOutput::Stream(stream);
-    SpooledArtifact, true => |artifact| ToolOutput::Artifacts(vec![artifact.into()]);
-    ArtifactDraft, true => |draft| ToolOutput::Artifacts(vec![draft]);
+    ByteStream, false => |stream| ToolOutput::Stream(stream);
+    SpooledArtifact, false => |artifact| ToolOutput::Artifacts(vec![artifact.into()]);
+    ArtifactDraft, false => |draft| ToolOutput::Artifacts(vec![draft]);
 }

@@ -20,6 +20,9 @@ use crate::spool::{ContentDigest, ContentHasher, SpoolError, SpoolKey, SpoolPayl
 use crate::tool::{ByteStream, Invocation, ToolEffect, ToolOutput, ToolRole};
 use crate::trust::TrustTier;
 
+/// The number of bytes below which text stays in the record, unless a program sets another.
+pub(super) const DEFAULT_INLINE_BELOW: usize = 4 * 1024;
+
 /// Makes records of finished calls: small text stays in the record, everything else goes to the spool.
 #[derive(Clone)]
 pub struct Spooler {
@@ -40,7 +43,11 @@ impl Spooler {
     /// Stores large results in a spool store.
     #[must_use]
     pub fn new(store: Arc<dyn SpoolStore>) -> Self {
-        let options = SpoolerOptions { store, inline_below: 4 * 1024, query_budget: Budget::new() };
+        let options = SpoolerOptions {
+            store,
+            inline_below: DEFAULT_INLINE_BELOW,
+            query_budget: Budget::new(),
+        };
         Self { options: Arc::new(options), epoch: 0 }
     }
 

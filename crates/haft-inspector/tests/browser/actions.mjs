@@ -71,7 +71,7 @@ main(async (browser, url) => {
   await page.keyboard.press("Enter");
   await page.waitForFunction(() => document.querySelector(".line.current .line-number")?.textContent.replace(/\D/g, "") === "42000");
   check((await page.locator("haft-lines .line").count()) <= 200, "few nodes");
-  await page.getByRole("button", { name: /Run artifact_cat/ }).click();
+  await page.getByRole("button", { name: /Run artifact_read/ }).click();
   await page.getByText("ran in").waitFor();
 
   // JSON by path, a table of CSV, an outline.

@@ -9,8 +9,7 @@ use serde_json::{Value, json};
 
 use super::envelope::{RequestKey, response};
 use super::session::Session;
-use super::tool_list::is_list;
-use crate::query_tools::{QueryAnswer, handle_of};
+use crate::query_tools::{QueryAnswer, handle_of, is_list};
 
 /// How many results one list shows.
 const MAX_LISTED: usize = 50;
@@ -24,9 +23,10 @@ impl Session {
         args: Value,
         cancellation: Cancellation,
     ) {
-        let answer = match is_list(&tool) {
+        let raw = RawArgs::from(args.to_string());
+        let answer = match is_list(&tool, &raw) {
             true => self.list_results(&args).await,
-            false => self.run_query(&tool, args.to_string().into(), cancellation.clone()).await,
+            false => self.run_query(&tool, raw, cancellation.clone()).await,
         };
         self.end_query(&id);
         if cancellation.is_cancelled() {
@@ -51,8 +51,8 @@ impl Session {
                 Ok(None) => {
                     let shown = crate::answer_limits::start_of(&handle, 64);
                     return shared.queries.refuse(&format!(
-                        "there is no result with callId `{shown}`: it never existed, or it was removed; artifact_list \
-                         names those that there are"
+                        "there is no result with callId `{shown}`: it never existed, or it was removed; artifact_info \
+                         without callId lists those that there are"
                     ));
                 }
                 Err(error) => return shared.queries.refuse(&error.to_string()),

@@ -256,7 +256,7 @@ impl Storing<'_> {
         }
         if described.omitted > 0 && !is_resource {
             let text = format!(
-                "[{} more parts; artifact_list names those that are stored]",
+                "[{} more parts; artifact_info lists those that are stored]",
                 described.omitted
             );
             rewritten.push(json!({"type": "text", "text": text}));

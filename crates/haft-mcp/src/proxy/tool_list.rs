@@ -4,7 +4,6 @@ use haft_core::Tool;
 use serde_json::{Value, json};
 
 use super::tool_filter::ToolFilter;
-use crate::query_tools::LIST_TOOL;
 use crate::server::{DefinitionOptions, define_query};
 
 /// A tool of a server, as the client calls it.
@@ -61,9 +60,4 @@ pub(super) fn query_definitions(queries: &[Tool], options: &DefinitionOptions) -
         serde_json::to_value(define_query(tool, options)).unwrap_or_else(|_| json!({}))
     };
     queries.iter().map(define).collect()
-}
-
-/// Whether a tool lists stored results.
-pub(super) fn is_list(tool: &Tool) -> bool {
-    tool.name().as_str() == LIST_TOOL
 }

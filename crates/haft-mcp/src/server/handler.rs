@@ -20,7 +20,6 @@ use super::definitions::describe_lifetime;
 use super::events::rank;
 use super::results::ARTIFACT_URI;
 use super::tool_call::internal;
-use crate::query_tools::LIST_TOOL;
 
 /// How long a client may keep a list, in milliseconds. Lists do not change while a server runs.
 const LIST_TTL_MS: u64 = 60 * 60 * 1_000;
@@ -35,9 +34,7 @@ impl ServerHandler for McpServer {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let tools = self.shared.definitions.iter();
-        let shown = |tool: &&ToolDefinition| self.lists_artifacts || tool.name != LIST_TOOL;
-        let mut list = ListToolsResult::with_all_items(tools.filter(shown).cloned().collect());
+        let mut list = ListToolsResult::with_all_items(self.shared.definitions.to_vec());
         (list.ttl_ms, list.cache_scope) = (Some(LIST_TTL_MS), Some(CacheScope::Private));
         Ok(list)
     }

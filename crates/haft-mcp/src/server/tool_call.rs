@@ -26,7 +26,7 @@ use super::executor::RequestedCall;
 use super::gates::input_request;
 use super::pending::{PendingCall, QuestionChannel};
 use super::{McpServer, ServerShared};
-use crate::query_tools::{LIST_TOOL, handle_of};
+use crate::query_tools::{handle_of, is_list};
 use crate::request_span::{record_failure, server_span};
 
 /// How many rounds of questions a call may have.
@@ -94,9 +94,10 @@ impl McpServer {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResult, ErrorData> {
         let shared = &self.shared;
-        let lists = tool.name().as_str() == LIST_TOOL;
+        let lists = is_list(tool, &args);
         if lists && !self.lists_artifacts {
-            return Err(ErrorData::invalid_params(format!("unknown tool `{LIST_TOOL}`"), None));
+            let why = "results are not listed here; name one by its `callId`";
+            return Err(ErrorData::invalid_params(why, None));
         }
         let artifacts =
             if self.lists_artifacts { shared.results.all() } else { ArtifactSet::new() };

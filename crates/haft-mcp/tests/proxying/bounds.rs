@@ -16,7 +16,7 @@ async fn store(chain: &mut Chain, size: usize) -> String {
 }
 
 async fn is_found(chain: &mut Chain, handle: &str) -> bool {
-    !chain.query("artifact_byte_length", json!({"callId": handle})).await.1
+    !chain.query("artifact_info", json!({"callId": handle})).await.1
 }
 
 #[tokio::test]
@@ -27,7 +27,7 @@ async fn a_handle_survives_a_restart() {
     let handle = store(&mut chain, 100_000).await;
     drop(chain);
     let mut chain = Chain::new(open());
-    let (text, is_error) = chain.query("artifact_byte_length", json!({"callId": handle})).await;
+    let (text, is_error) = chain.query("artifact_info", json!({"callId": handle})).await;
     assert!(text.contains("100000") && !is_error, "{text}");
 }
 

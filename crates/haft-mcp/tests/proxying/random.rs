@@ -49,15 +49,15 @@ fn question() -> impl Strategy<Value = (&'static str, Value)> {
     let lines = (1..10_000_u64, 1..10_000_u64);
     prop_oneof![
         lines.prop_map(|(first, count)| (
-            "artifact_cat",
+            "artifact_read",
             json!({"start": first, "end": first + count})
         )),
-        (1..100_000_u64).prop_map(|count| ("artifact_head", json!({"n": count}))),
-        (1..100_000_u64).prop_map(|count| ("artifact_tail", json!({"n": count}))),
+        (1..100_000_u64).prop_map(|count| ("artifact_read", json!({"end": count}))),
+        (1..100_000_i64).prop_map(|count| ("artifact_read", json!({"start": -count}))),
         "[a-z0-9. ]{1,3}"
             .prop_map(|pattern| ("artifact_grep", json!({"pattern": pattern, "context": 50}))),
         Just(("artifact_grep", json!({"pattern": "."}))),
-        Just(("artifact_list", json!({}))),
+        Just(("artifact_info", json!({}))),
     ]
 }
 

@@ -26,13 +26,14 @@ async fn a_large_text_is_stored_and_queried() {
         let pattern = json!({"callId": handle, "pattern": "line 19999:"});
         let (found, is_error) = chain.query("artifact_grep", pattern).await;
         assert!(found.contains("line 19999: \"quoted\" \\ é 🦀") && !is_error, "{found}");
-        let (listed, _) = chain.query("artifact_list", json!({})).await;
+        let (listed, _) = chain.query("artifact_info", json!({})).await;
         assert!(listed.contains(&handle) && listed.contains("of get"), "{listed}");
         let (unknown, is_error) =
-            chain.query("artifact_head", json!({"callId": "ffffffffffff"})).await;
-        assert!(is_error && unknown.contains("artifact_list"), "{unknown}");
-        let (all, _) =
-            chain.query("artifact_cat", json!({"callId": handle, "start": 1, "end": 20_000})).await;
+            chain.query("artifact_read", json!({"callId": "ffffffffffff"})).await;
+        assert!(is_error && unknown.contains("artifact_info"), "{unknown}");
+        let (all, _) = chain
+            .query("artifact_read", json!({"callId": handle, "start": 1, "end": 20_000}))
+            .await;
         assert!(client.limits().fits(&all));
     }
 }
@@ -55,8 +56,8 @@ async fn a_structured_result_is_passed_whole_or_stored_once() {
         assert!(texts(&answer["result"]).contains("not all there is"), "{answer}");
         let handles = handles(&answer["result"]);
         assert_eq!(handles.len(), 1, "{answer}");
-        let query = json!({"callId": handles[0], "path": "$.rows[4321].name"});
-        let (found, is_error) = chain.query("artifact_json_get", query).await;
+        let query = json!({"callId": handles[0], "query": "$.rows[4321].name"});
+        let (found, is_error) = chain.query("artifact_query", query).await;
         assert!(found.contains("row 4321") && !is_error, "{found}");
     }
     // Together they are too long, though each of them fits.
@@ -86,7 +87,7 @@ async fn many_small_texts_become_one_result_and_many_large_ones_are_bounded() {
     let answer = chain.call(json!({"content": items})).await;
     assert_fits(&answer, AnswerLimits::GENERIC);
     assert!(texts(&answer["result"]).contains("more parts"), "{answer}");
-    let (listed, _) = chain.query("artifact_list", json!({})).await;
+    let (listed, _) = chain.query("artifact_info", json!({})).await;
     assert_eq!(listed.lines().count(), 41, "all of them are stored");
 }
 

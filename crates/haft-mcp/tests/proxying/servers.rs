@@ -114,7 +114,7 @@ async fn servers_over_http_are_proxied_alone_and_together() {
     let handle = large.split("callId `").nth(1).and_then(|it| it.split('`').next());
     let handle = handle.unwrap_or_else(|| panic!("{large}"));
     let args = format!(r#"{{"callId": "{handle}"}}"#);
-    assert!(call(&tools, "artifact_byte_length", &args).await.contains("20000000"));
+    assert!(call(&tools, "artifact_info", &args).await.contains("20000000"));
     tools.refresh().await.unwrap();
     assert_eq!(tools.pins(), before);
 

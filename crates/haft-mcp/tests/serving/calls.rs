@@ -83,7 +83,7 @@ async fn a_large_result_is_answered_with_a_handle_that_query_tools_know() {
         let args = json!({"callId": id, "pattern": "line 99999 "});
         let found = call(&client, "artifact_grep", args).await;
         assert!(text(&found).contains("line 99999 of the log"), "{}", text(&found));
-        let listed = call(&client, "artifact_list", none()).await;
+        let listed = call(&client, "artifact_info", none()).await;
         assert!(text(&listed).contains(&id), "{}", text(&listed));
         let uri = format!("haft://artifact/{id}?lines=3-4");
         let read = client.read_resource(ReadResourceRequestParams::new(uri)).await.unwrap();
@@ -131,13 +131,15 @@ async fn clients_without_the_list_cannot_find_results_of_others() {
     let server = builder().build().unwrap().without_artifact_list();
     let client = connect(&server, TestClient::default(), "2026-07-28").await;
     let tools = client.list_all_tools().await.unwrap();
-    assert!(tools.iter().all(|tool| tool.name != "artifact_list"));
+    assert!(tools.iter().any(|tool| tool.name == "artifact_info"));
     let id = handle(&call(&client, "logs", none()).await);
-    let wrong = call(&client, "artifact_head", json!({"callId": "nothing"})).await;
+    let wrong = call(&client, "artifact_read", json!({"callId": "nothing"})).await;
     assert!(!text(&wrong).contains(&id), "{}", text(&wrong));
-    let listed = client.call_tool(CallToolRequestParams::new("artifact_list")).await;
+    let listed = client.call_tool(CallToolRequestParams::new("artifact_info")).await;
     assert!(listed.is_err());
-    assert_eq!(call(&client, "artifact_head", json!({"callId": id})).await.is_error, Some(false));
+    let info = call(&client, "artifact_info", json!({"callId": id})).await;
+    assert!(text(&info).contains("bytes"), "{}", text(&info));
+    assert_eq!(call(&client, "artifact_read", json!({"callId": id})).await.is_error, Some(false));
 }
 
 #[tokio::test]
@@ -199,7 +201,7 @@ async fn a_cancelled_call_stops_its_handler() {
 
 #[test]
 fn a_tool_cannot_have_the_name_of_a_query_tool() {
-    let tool = Tool::builder("artifact_head").description("Mine.").handler(|| "x").build().unwrap();
+    let tool = Tool::builder("artifact_read").description("Mine.").handler(|| "x").build().unwrap();
     let refused = McpServer::builder("test").tool(tool).build().unwrap_err();
-    assert!(refused.to_string().contains("artifact_head"));
+    assert!(refused.to_string().contains("artifact_read"));
 }

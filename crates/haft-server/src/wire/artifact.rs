@@ -132,7 +132,7 @@ pub(crate) struct SearchEnd {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ArtifactQuery {
-    /// The tool, such as `artifact_json_get`.
+    /// The tool, such as `artifact_query`.
     pub(crate) tool: String,
     /// Its arguments without the handle.
     #[serde(default)]

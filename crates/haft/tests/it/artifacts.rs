@@ -6,6 +6,7 @@ mod data;
 mod forge;
 mod json;
 mod markdown;
+mod questions;
 mod spooler;
 mod text;
 mod trust;

@@ -118,13 +118,13 @@ steps:
       get: 'what `get` gave was withheld: no numbers'
       fine: ok
       bad: {error: E_TOOL_DOWNSTREAM_ERROR, contains: withheld}
-    call: {artifact_head: {callId: 'x'}}
-  - expect: {artifact_head: {contains: no artifact with id}}
+    call: {artifact_read: {callId: 'x'}}
+  - expect: {artifact_read: {contains: no artifact with id}}
     say: '{{ last.large }}'
 ";
     let check = async |call: Arc<haft::ToolCall>| {
         let bad = !matches!(&call.results, Some(ToolResults::Text(text)) if text == "ok");
-        let ours = call.tool() != "artifact_head";
+        let ours = call.tool() != "artifact_read";
         Ok(if bad && ours { Verdict::veto("no numbers") } else { Verdict::Pass })
     };
     let tools = [get, large, gives("fine", "ok"), fails("bad")];

@@ -3,19 +3,17 @@
 use std::io::{BufWriter, IsTerminal as _, Write as _, stdout};
 use std::num::NonZeroUsize;
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use anyhow::Result;
 use haft::artifacts::Budget;
-use haft::artifacts::markdown::MarkdownIndex;
 use haft::artifacts::text::{GrepOptions, PageLimit, TextLine, TextView};
 use haft::stores::SpoolReader;
 
 use crate::args::GrepArgs;
-use crate::output::{HeadingLine, MatchLine, to_line};
+use crate::output::{MatchLine, to_line};
 use crate::standard_output::StandardOutput;
 use crate::terminal::{Terminal, TextRole, print_line};
-use crate::user_error::{FailureCode, UserError};
+use crate::user_error::FailureCode;
 
 /// How much is read at once.
 fn page_budget() -> Budget {
@@ -154,16 +152,6 @@ pub(super) async fn print_matches(
     Ok(if found > 0 || args.count { ExitCode::SUCCESS } else { FailureCode::NotFound.into() })
 }
 
-/// Reads the headings of a Markdown file.
-async fn read_markdown_index(
-    reader: &dyn SpoolReader,
-    terminal: &Terminal,
-) -> Result<MarkdownIndex> {
-    let mut builder = MarkdownIndex::builder();
-    for_each_chunk(reader, "reading the headings", terminal, |bytes| builder.push(bytes)).await?;
-    Ok(builder.finish())
-}
-
 /// Passes the bytes of a file to a function, one megabyte at a time, and shows the progress.
 pub(super) async fn for_each_chunk(
     reader: &dyn SpoolReader,
@@ -182,53 +170,4 @@ pub(super) async fn for_each_chunk(
         consume(&bytes);
         progress.set_position(at);
     }
-}
-
-/// Prints the headings of a Markdown file with their line numbers.
-pub(super) async fn print_headings(
-    reader: &dyn SpoolReader,
-    as_json: bool,
-    terminal: &Terminal,
-) -> Result<ExitCode> {
-    let index = read_markdown_index(reader, terminal).await?;
-    let mut out = BufWriter::new(StandardOutput);
-    for heading in index.headings() {
-        let (line, depth) = (heading.start_line + 1, heading.depth);
-        if as_json {
-            let (end, text) = (heading.end_line + 1, &*heading.text);
-            write!(out, "{}", to_line(&HeadingLine { line, end, depth, text })?)?;
-        } else {
-            let number = terminal.style_stdout(TextRole::Success, line.to_string());
-            writeln!(
-                out,
-                "{number}:{} {}",
-                "#".repeat(usize::from(depth)),
-                terminal.sanitize_for_stdout(&heading.text)
-            )?;
-        }
-    }
-    out.flush()?;
-    Ok(ExitCode::SUCCESS)
-}
-
-/// Prints the section of a Markdown file that has this heading.
-pub(super) async fn print_section(
-    reader: Arc<dyn SpoolReader>,
-    title: &str,
-    terminal: &Terminal,
-) -> Result<ExitCode> {
-    let index = read_markdown_index(&*reader, terminal).await?;
-    let Some(section) = index.find_section(title) else {
-        let wanted = title.to_lowercase();
-        let near = index.headings().iter().find(|it| it.text.to_lowercase().contains(&wanted));
-        let error =
-            UserError::new(format!("there is no section `{title}`")).code(FailureCode::NotFound);
-        let hint = near.map_or_else(
-            || "`haft artifact md headings FILE` lists the headings".to_owned(),
-            |it| format!("did you mean `{}`?", it.text),
-        );
-        return Err(error.hint(hint).into());
-    };
-    let (start, end) = (section.heading_line as u64, section.body_end_line as u64 + 1);
-    print_lines(&TextView::new(reader), start, end, terminal).await
 }

@@ -18,6 +18,7 @@ use crate::user_error::UserError;
 
 /// The query tools of one file.
 pub(super) struct FileQueries {
+    handle: String,
     tools: ToolRegistry,
     ctx: DispatchContext,
 }
@@ -25,26 +26,28 @@ pub(super) struct FileQueries {
 /// How long a query may take, as in a turn.
 const MAX_QUERY_TIME: Duration = Duration::from_secs(120);
 
-/// The handle of the only artifact.
-const HANDLE: &str = "file";
-
 impl FileQueries {
     /// Makes the query tools for a file of this kind.
-    pub(super) fn new(reader: Arc<dyn SpoolReader>, kind: ArtifactKind) -> Result<Self> {
+    pub(super) fn new(
+        reader: Arc<dyn SpoolReader>,
+        name: &str,
+        kind: ArtifactKind,
+    ) -> Result<Self> {
         let artifacts = Arc::new(ArtifactSet::new());
         let file = SpooledArtifact::new(kind, reader, TrustTier::UNTRUSTED);
-        artifacts.put_retrieved(HANDLE, file)?;
+        artifacts.put_retrieved(name, file)?;
+        let handle = artifacts.handle_of_retrieved(name).unwrap_or_default();
         // The output goes to a person or a file, not into a prompt, so the budget is large.
         let budget = Budget::new().lines(NonZeroUsize::MAX).bytes(64 << 20).line_bytes(64 << 20);
         let tools = artifacts::standard_formats().budget(budget).forge(&artifacts)?;
         let ctx = DispatchContext::builder("artifact").artifacts(artifacts).build();
-        Ok(Self { tools, ctx })
+        Ok(Self { handle, tools, ctx })
     }
 
     /// Runs a query tool and returns its result.
     pub(super) async fn run_query(&self, tool: &str, mut args: Value) -> Result<String> {
         if let Some(args) = args.as_object_mut() {
-            args.insert("callId".to_owned(), HANDLE.into());
+            args.insert("callId".to_owned(), self.handle.as_str().into());
         }
         let (tool, ctx) = (self.tools.find(tool)?, self.ctx.clone());
         // On a task of its own: a query that does not wait for anything cannot be interrupted on this one.
@@ -56,7 +59,10 @@ impl FileQueries {
         };
         let done = done.ok_or_else(|| UserError::new("the query did not run"))??;
         match done.outcome {
-            Ok(ToolOutput::Answer { text, .. } | ToolOutput::Text(text)) => Ok(text),
+            Ok(ToolOutput::Answer { text, .. }) => Ok(text),
+            Ok(ToolOutput::Text(text)) => {
+                Err(UserError::new(text.strip_prefix("Error: ").unwrap_or(&text)).into())
+            }
             Ok(_) => Err(UserError::new("the result of the query is not text").into()),
             Err(error) => Err(UserError::new(error.to_string()).into()),
         }

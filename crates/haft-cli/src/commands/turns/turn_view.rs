@@ -130,7 +130,7 @@ impl<'t> TurnView<'t> {
         }
         if let Some(handle) = self.facts.handles.values().flatten().next() {
             let hint = format!(
-                "open an artifact: haft artifact head {handle} --turn {}{store}",
+                "open an artifact: haft artifact read {handle} --turn {}{store}",
                 summary.id
             );
             text.push_str(&format!("{}\n", terminal.style_stdout(TextRole::Muted, hint)));

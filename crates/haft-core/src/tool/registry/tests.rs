@@ -128,7 +128,7 @@ fn merge_follows_the_incoming_policy_and_then_its_own() {
 fn ephemeral_tools_go_on_ack_and_stay_on_nack() {
     let build = || {
         let tools = registry(&["a"]);
-        tools.register(ephemeral("artifact_head")).unwrap();
+        tools.register(ephemeral("artifact_read")).unwrap();
         Arc::new(tools)
     };
     let acked = build();
@@ -142,7 +142,7 @@ fn ephemeral_tools_go_on_ack_and_stay_on_nack() {
     let ctx = DispatchContext::builder("t").build();
     let _bound = nacked.bind_context(&ctx);
     ctx.nack("failed".into()).unwrap();
-    assert_eq!(names(&nacked.all()), ["a", "artifact_head"]);
+    assert_eq!(names(&nacked.all()), ["a", "artifact_read"]);
 
     let unbound = build();
     let ctx = DispatchContext::builder("t").build();

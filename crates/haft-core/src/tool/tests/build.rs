@@ -271,8 +271,14 @@ fn a_tool_whose_results_are_large_declares_their_kind() {
     let drafts = Tool::builder("fetch").description("Fetches.").handler(Vec::<ArtifactDraft>::new);
     let drafts = drafts.build().unwrap();
     assert_eq!(drafts.declared_kinds(), [ArtifactKind::default()]);
-    let text = Tool::builder("say").description("Says.").handler(String::new).build().unwrap();
-    assert!(text.declared_kinds().is_empty());
+    let say = |builder: ToolBuilder| builder.description("Says.").build().unwrap();
+    let text = say(Tool::builder("say").handler(String::new));
+    assert_eq!(text.declared_kinds(), [ArtifactKind::TEXT], "any text can be large");
+    let small = say(Tool::builder("say").handler(String::new).max_bytes(4_095));
+    assert!(small.declared_kinds().is_empty());
+    let large = say(Tool::builder("say").handler(String::new).max_bytes(4_096));
+    assert_eq!(large.declared_kinds(), [ArtifactKind::TEXT]);
+    assert!(say(Tool::builder("say").handler(|| "fixed")).declared_kinds().is_empty());
     let page = Tool::builder("page").description("Reads.").artifact_kinds([ArtifactKind::MARKDOWN]);
     let page = page.handler(Vec::<ArtifactDraft>::new).build().unwrap();
     assert_eq!(page.declared_kinds(), [ArtifactKind::MARKDOWN], "what is declared wins");

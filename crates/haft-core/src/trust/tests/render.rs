@@ -79,7 +79,7 @@ fn what_is_no_result_of_a_call_is_untrusted() {
 }
 
 const TOOLS: [(&str, &str); 3] = [
-    ("artifact_head", "first lines"),
+    ("artifact_read", "first lines"),
     ("artifact_tail", "last lines"),
     ("artifact_grep", "search"),
 ];
@@ -100,7 +100,7 @@ fn handles() {
          This result is too large to show. It is kept as an artifact:\n\
          callId: 1a2b3c4d\nkind: text\nbyteLength: 9000\nlineCount: 12\n\
          To read it, call one of these tools with this callId:\n\
-         artifact_head — first lines\nartifact_tail — last lines\nartifact_grep — search\n\
+         artifact_read — first lines\nartifact_tail — last lines\nartifact_grep — search\n\
          Query it as often as you need in this turn; it is shown nowhere else.\n\
          </untrusted_content_N1>",
     );

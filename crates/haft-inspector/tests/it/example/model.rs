@@ -30,7 +30,7 @@ pub(super) const LOG_DETECTIVE: &[Answer] = &[
         "",
         "Errors first, from the top.",
         &[
-            ("artifact_line_count", "{\"callId\":\"086ab5ee\"}"),
+            ("artifact_info", "{\"callId\":\"086ab5ee\"}"),
             (
                 "artifact_grep",
                 "{\"callId\":\"HANDLE\",\"pattern\":\"^\\\\S+ ERROR\",\"limit\":\"3\"}",
@@ -59,7 +59,7 @@ pub(super) const LOG_DETECTIVE: &[Answer] = &[
         880,
         "",
         "I read the lines before the first failure.",
-        &[("artifact_cat", "{\"callId\":\"HANDLE\",\"start\":9997,\"end\":10001}")],
+        &[("artifact_read", "{\"callId\":\"HANDLE\",\"start\":9997,\"end\":10001}")],
     ),
     (
         910,

@@ -135,7 +135,7 @@ fn row_of(method: &str, path: &str) -> Option<Row> {
         ("get", "/turns/{turn}/artifacts/{handle}/outline") => ok(),
         ("get", "/turns/{turn}/artifacts/{handle}/rows") => ok().query("?count=2"),
         ("post", "/turns/{turn}/artifacts/{handle}/query") => {
-            ok().body(json!({"tool": "artifact_head", "arguments": {"lines": 2}}))
+            ok().body(json!({"tool": "artifact_read", "arguments": {"lines": 2}}))
         }
         ("get", "/turns/{turn}/media/{name}") => ok(),
         ("get", "/grants") => ok(),

@@ -36,8 +36,7 @@ impl FormatSample {
     }
 }
 
-/// Checks that a format keeps its contract: its queries are valid tools, they return the expected results for the
-/// samples, deterministically and within the budget, and broken or hostile content leads to a result or an error
+/// Checks that a format keeps its contract: its own tools are valid, and questions are answered for the samples, deterministically and within the budget, and broken or hostile content leads to a result or an error
 /// message, never to a panic.
 ///
 /// ```
@@ -49,7 +48,7 @@ impl FormatSample {
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), conformance::ContractViolation> {
 /// let sample = FormatSample::new(ArtifactKind::TEXT, "one\ntwo\n")
-///     .ask("artifact_head", "{}")
+///     .ask("artifact_read", "{}")
 ///     .ask("artifact_grep", r#"{"pattern": "two"}"#);
 /// conformance::artifact_format(TextFormat::new(), &[sample]).await
 /// # }
@@ -63,10 +62,10 @@ pub async fn artifact_format(
     samples: &[FormatSample],
 ) -> Result<(), ContractViolation> {
     let names = |format: &dyn ArtifactFormat| -> Vec<String> {
-        format.queries().iter().map(|query| query.name().to_owned()).collect()
+        format.tools().iter().map(|query| query.name().to_owned()).collect()
     };
     let (first, again) = (names(&format), names(&format));
-    ContractViolation::ensure_equal("a format always has the same queries", &again, &first)?;
+    ContractViolation::ensure_equal("a format always has the same tools", &again, &first)?;
     for sample in samples {
         ContractViolation::ensure_equal(
             "a format reads what its samples are",
@@ -75,8 +74,8 @@ pub async fn artifact_format(
         )?;
     }
     let formats = Formats::new().with(format);
-    let formats =
-        formats.map_err(|error| ContractViolation::new("the queries are sound tools", error))?;
+    let formats = formats
+        .map_err(|error| ContractViolation::new("the tools of a format are sound", error))?;
     let small = formats.clone().budget(sample_budget());
     for sample in samples {
         let answers = ask_queries(&formats, sample, &sample.content).await?;

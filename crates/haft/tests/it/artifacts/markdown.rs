@@ -14,33 +14,29 @@ async fn ask(turn: &mut Turn, tool: &str, args: &str) -> String {
 async fn a_guide_answers_every_question() {
     let mut turn = Turn::new();
     for (tool, args, expected) in [
-        ("artifact_md_frontmatter", "{ID}", "{\n  \"title\": \"Guide\"\n}"),
+        ("artifact_query", r#"{"query":"frontmatter",ID}"#, "{\n  \"title\": \"Guide\"\n}"),
+        ("artifact_query", r#"{"query":"headings",ID}"#, "4: # Title\n8: ## Part"),
+        ("artifact_query", r#"{"query":"code rust",ID}"#, "10-12: rust"),
+        ("artifact_query", r#"{"query":"code",ID}"#, "10-12: rust\n14-16: (no language)"),
+        ("artifact_query", r#"{"query":"links",ID}"#, "6: [a link](https://example.org \"T\")"),
         (
-            "artifact_md_headings",
-            r#"{"depth":2,ID}"#,
-            "[\n  {\n    \"depth\": 2,\n    \"text\": \"Part\",\n    \"startLine\": 8,\n    \"endLine\": 18\n  }\n]",
+            "artifact_read",
+            r#"{"section":"part",ID}"#,
+            "## Part\n\n```rust\nfn a() {}\n```\n\n```\nplain\n```\n\n[l]: https://example.org \"T\"",
+        ),
+        ("artifact_read", r#"{"start":8,"end":8,ID}"#, "## Part"),
+        (
+            "artifact_read",
+            r#"{"section":"Parts",ID}"#,
+            "`artifact_read` failed: no heading is called so; the headings are: Title; Part",
         ),
         (
-            "artifact_md_sections",
-            r#"{"depth":2,ID}"#,
-            "[\n  {\n    \"depth\": 2,\n    \"heading\": \"Part\",\n    \"headingLine\": 8,\n    \"bodyStartLine\": 9,\n    \"bodyEndLine\": 18\n  }\n]",
+            "artifact_query",
+            r#"{"query":"part",ID}"#,
+            "`artifact_query` failed: a Markdown text takes `headings`, `links`, `code` (or `code rust` for one language) or `frontmatter`; \
+             artifact_read with a heading as `section` reads a section; for the section, call artifact_read with \
+             section \"Part\"",
         ),
-        (
-            "artifact_md_code_blocks",
-            r#"{"lang":"rust",ID}"#,
-            "[\n  {\n    \"lang\": \"rust\",\n    \"startLine\": 10,\n    \"endLine\": 12\n  }\n]",
-        ),
-        (
-            "artifact_md_code_blocks",
-            r#"{"lang":"",ID}"#,
-            "[\n  {\n    \"lang\": null,\n    \"startLine\": 14,\n    \"endLine\": 16\n  }\n]",
-        ),
-        (
-            "artifact_md_links",
-            "{ID}",
-            "[\n  {\n    \"text\": \"a link\",\n    \"url\": \"https://example.org\",\n    \"title\": \"T\",\n    \"line\": 6\n  }\n]",
-        ),
-        ("artifact_md_links", r#"{"startLine":7,ID}"#, "(empty list)"),
     ] {
         assert_eq!(ask(&mut turn, tool, args).await, expected, "{tool} {args}");
     }

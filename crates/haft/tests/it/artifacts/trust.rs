@@ -44,11 +44,11 @@ async fn an_answer_is_trusted_as_far_as_its_source() {
         let mut turn = Turn::new();
         let source = turn.call(&tool(trusted, tier), "{}").await;
         let id = turn.ctx.artifacts().handles_of(source.id()).remove(0);
-        let head = turn.forged().find("artifact_head").unwrap();
+        let head = turn.forged().find("artifact_read").unwrap();
         let answer = turn.call(&head, &format!(r#"{{"callId":"{id}"}}"#)).await;
         assert_eq!(answer.label(), expected, "{trusted} {tier:?}");
         // What went wrong is never trusted.
-        let refused = turn.call(&head, &format!(r#"{{"callId":"{id}","n":0}}"#)).await;
+        let refused = turn.call(&head, &format!(r#"{{"callId":"{id}","section":"x"}}"#)).await;
         assert!(!refused.label().is_trusted());
     }
 }
@@ -93,7 +93,7 @@ proptest! {
                 let step = if trusted { step.trusted() } else { step };
                 source = turn.call(&step.handler(made).build().unwrap(), "{}").await;
                 let id = turn.ctx.artifacts().handles_of(source.id()).remove(0);
-                let head = turn.forged().find("artifact_head").unwrap();
+                let head = turn.forged().find("artifact_read").unwrap();
                 let answer = turn.call(&head, &format!(r#"{{"callId":"{id}"}}"#)).await;
                 assert!(rank(answer.label()) >= lowest, "{:?} after {lowest}", answer.label());
             }

@@ -1,7 +1,7 @@
 //! Rows of CSV.
 
 use haft::artifacts::QueryOutput;
-use haft::artifacts::csv::{CsvError, CsvFilter, CsvHeader, CsvView};
+use haft::artifacts::csv::{CsvError, CsvHeader, CsvView};
 
 use super::{WINDOWS, all, compact, reader, remote, run};
 
@@ -41,13 +41,8 @@ fn length(content: impl AsRef<[u8]>, expected: &str) {
 }
 
 #[track_caller]
-fn filter(content: &str, filter: &CsvFilter, expected: &str) {
-    check(content, |view| async move { view.filter(filter.clone(), 0).await }, expected);
-}
-
-#[track_caller]
-fn stats(content: &str, column: &'static str, expected: &str) {
-    check(content, |view| async move { view.summarize_column(column).await }, expected);
+fn sql(content: &str, query: &'static str, expected: &str) {
+    check(content, |view| async move { view.sql(query, 0).await }, expected);
 }
 
 #[test]
@@ -115,11 +110,7 @@ fn rows_of_another_length_are_reported() {
         "column_2\n1,2\n",
         r#"[ { "column_2": "1", "column_2_2": "2" } ] [1 row has more or fewer than 1 fields; see line 2]"#,
     );
-    check(
-        ragged,
-        |view| async move { view.pluck("b", 0).await },
-        &format!(r#"[ "2", null, "5" ] {note}"#),
-    );
+    sql(ragged, "SELECT a, b FROM t WHERE b IS NULL", &format!("a,b 3, {note}"));
     // Columns that were asked for, in that order, where they are.
     check(
         ragged,
@@ -154,71 +145,44 @@ fn ranges_are_half_open() {
 }
 
 #[test]
-fn filters_keep_rows_by_value() {
+fn sql_keeps_rows_by_value() {
     let table = "name,price\nbread,2.50\ncheese,12\nwine,n/a\nmilk,\nbread roll, 0.5 \n";
-    let bread = r#"{ "name": "bread", "price": "2.50" }"#;
-    let cheese = r#"{ "name": "cheese", "price": "12" }"#;
-    let roll = r#"{ "name": "bread roll", "price": " 0.5 " }"#;
-    let note = "[1 fields of the column are not numbers and were passed over]";
-    filter(table, &CsvFilter::new("name").equals("bread"), &format!("[ {bread} ]"));
-    filter(table, &CsvFilter::new("name").contains("read"), &format!("[ {bread}, {roll} ]"));
-    filter(table, &CsvFilter::new("price").above(2.5), &format!("[ {cheese} ] {note}"));
-    filter(table, &CsvFilter::new("price").below(2.5), &format!("[ {roll} ] {note}"));
-    filter(
+    let bread = "name,price bread,2.50";
+    sql(table, "SELECT * FROM t WHERE name = 'bread'", bread);
+    sql(table, "SELECT name FROM t WHERE name LIKE '%read%'", "name bread bread roll");
+    sql(table, "SELECT * FROM t WHERE price > 2.5 AND price < 100", "name,price cheese,12");
+    sql(table, "SELECT name FROM t WHERE price < 2.5", "name bread roll");
+    sql(table, "SELECT * FROM t WHERE price BETWEEN 1 AND 3 AND price LIKE '%.%'", bread);
+    sql(table, "SELECT * FROM t WHERE name = 'Bread'", "(no rows)");
+    sql(table, "SELECT name FROM t WHERE price IS NULL", "name milk");
+    sql(table, "SELECT Price FROM t WHERE NAME = 'bread'", "Price 2.50");
+    sql(
         table,
-        &CsvFilter::new("price").above(1.0).below(3.0).contains("."),
-        &format!("[ {bread} ]"),
+        "SELECT * FROM t WHERE cost > 1",
+        "there is no column `cost`; the columns are `name`, `price`",
     );
-    filter(table, &CsvFilter::new("name").equals("Bread"), "(empty list)");
-    filter(
-        table,
-        &CsvFilter::new("name"),
-        "the filter says nothing about the column `name`; give `equals`, `contains`, `above` or \
-         `below`",
-    );
-    filter(
-        table,
-        &CsvFilter::new("Price").above(1.0),
-        "there is no column `Price`; the columns are `name`, `price`",
-    );
-    filter(
-        "",
-        &CsvFilter::new("a").equals(""),
-        "there is no column `a`; the table is empty and has no columns",
-    );
+    sql("", "SELECT a FROM t", "there is no column `a`; the table is empty and has no columns");
 }
 
 #[test]
-fn columns_have_statistics() {
-    stats(
-        "n\n1\n2\n2\n-3.5\n",
-        "n",
-        r#"{ "column": "n", "rows": 4, "empty": 0, "distinct": 3, "numbers": { "count": 4, "min": -3.5, "max": 2, "sum": 1.5, "mean": 0.375 } }"#,
-    );
-    stats(
-        "n,x\n0.1,\n0.2,\nlow,\n,\n.5e1,\n",
-        "n",
-        r#"{ "column": "n", "rows": 5, "empty": 1, "distinct": 4, "numbers": { "count": 3, "min": 0.1, "max": 5, "sum": 5.3, "mean": 1.7666666666666666 }, "texts": { "count": 1, "min": "low", "max": "low" } }"#,
-    );
+fn sql_has_statistics_of_columns() {
+    let all = "SELECT count(*), count(n), count(DISTINCT n), min(n), max(n), sum(n), avg(n) FROM t";
+    let head = "count(*),count(n),count(DISTINCT n),min(n),max(n),sum(n),avg(n)";
+    sql("n\n1\n2\n2\n-3.5\n", all, &format!("{head} 4,4,3,-3.5,2,1.5,0.375"));
     // Exact, as long as digits are.
-    stats(
-        "n\n0.1\n0.2\n-.000000001\n",
-        "n",
-        r#"{ "column": "n", "rows": 3, "empty": 0, "distinct": 3, "numbers": { "count": 3, "min": -1e-9, "max": 0.2, "sum": 0.299999999, "mean": 0.09999999966666667 } }"#,
-    );
-    stats(
+    sql("n\n0.1\n0.2\n-.000000001\n", "SELECT sum(n) FROM t", "sum(n) 0.299999999");
+    sql(
         "n\n9007199254740993\n100000000000000000001\n-7\n",
-        "n",
-        r#"{ "column": "n", "rows": 3, "empty": 0, "distinct": 3, "numbers": { "count": 3, "min": -7, "max": 100000000000000000001, "sum": 100009007199254740987, "mean": 33336335733084910000 } }"#,
+        "SELECT min(n), max(n), sum(n) FROM t",
+        "min(n),max(n),sum(n) -7,100000000000000000001,100009007199254740987",
     );
-    stats(
-        "n\nb\na\ninf\nnan\n1,5\n",
-        "n",
-        r#"{ "column": "n", "rows": 5, "empty": 0, "distinct": 5, "numbers": { "count": 1, "min": 1, "max": 1, "sum": 1, "mean": 1 }, "texts": { "count": 4, "min": "a", "max": "nan" } } [1 row has more or fewer than 1 fields; see line 6]"#,
+    sql(
+        "n,x\n0.1,\n0.2,\nlow,\n,\n.5e1,\n",
+        "SELECT count(n), sum(n) FROM t",
+        "count(n),sum(n) 4,5.3",
     );
     let many: String = (0..10_001).map(|it| format!("{it}\n")).collect();
     let view = CsvView::new(reader(format!("n\n{many}").as_bytes()));
-    let answer = run(view.summarize_column("n")).unwrap().into_string();
-    assert!(answer.contains("\"distinct\": \"more than 10000\""), "{answer}");
-    assert!(answer.contains("\"sum\": 50005000"), "{answer}");
+    let answer = run(view.sql("SELECT count(DISTINCT n), sum(n) FROM t", 0)).unwrap();
+    assert_eq!(answer.as_str(), "count(DISTINCT n),sum(n)\nmore than 10000,50005000");
 }

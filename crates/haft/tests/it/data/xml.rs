@@ -29,11 +29,6 @@ fn get(text: &str, path: &'static str, expected: &str) {
 }
 
 #[track_caller]
-fn filter(text: &str, path: &'static str, expected: &str) {
-    check(text, |view| async move { view.filter(path, 0).await }, expected);
-}
-
-#[track_caller]
 fn keys(text: &str, expected: &str) {
     check(text, |view| async move { view.list_keys(0).await }, expected);
 }
@@ -199,27 +194,21 @@ const HINT: &str = "[an element that stands once is an object and no list, so th
     name judges what is in it; `$..[?...]` finds it in any case]";
 
 #[test]
-fn filters_give_elements() {
+fn filters_and_sql_find_elements() {
     let b = r#"{ "_id": "2", "title": "B", "price": "15.50" }"#;
-    let c = r#"{ "_id": "3", "title": "C", "price": "9", "isbn": "007" }"#;
-    let one = |element: &str| format!("[ {element} ]");
-    filter(SHOP, "$.shop.book[?@.price > 10]", &one(b));
-    filter(SHOP, "$.shop.book[?@.price > 10].title", &one(b));
-    filter(SHOP, "$..[?@.price > 10]", &one(b));
-    filter(SHOP, "$..isbn", &one(c));
-    filter(SHOP, "$.shop.book[1:]", &format!("[ {b}, {c} ]"));
-    filter(SHOP, "$.shop.book[1:].*", &format!("[ {b}, {c} ]"));
-    filter(SHOP, "$..book[?@._id == '2']", &one(b));
-    filter(SHOP, "$..[?@ == '007']", &one(c));
-    filter(SHOP, "$.none", "(empty list)");
-    // A list of elements is its elements.
-    filter("<a><b><x>1</x></b><b><x>2</x></b></a>", "$..b", r#"[ { "x": "1" }, { "x": "2" } ]"#);
-    filter("<a><b>1</b><b>2</b></a>", "$..b", r#"[ { "b": [ "1", "2" ] } ]"#);
+    get(SHOP, "$.shop.book[?@.price > 10]", &format!("[ {b} ]"));
+    get(SHOP, "$..[?@.price > 10]", &format!("[ {b} ]"));
+    get(SHOP, "$..book[?@._id == '2']", &format!("[ {b} ]"));
     // An element that stands once.
     let one_book = "<shop><book><price>12</price></book></shop>";
-    filter(one_book, "$..[?@.price > 10]", r#"[ { "price": "12" } ]"#);
-    filter(one_book, "$.shop.book[?@.price > 10]", &format!("(empty list) {HINT}"));
-    filter("<a>5</a>", "$.a", r#"[ { "a": "5" } ]"#);
+    get(one_book, "$..[?@.price > 10]", r#"[ { "price": "12" } ]"#);
+    get(one_book, "$.shop.book[?@.price > 10]", &format!("(empty list) {HINT}"));
+    let sql = |text, query: &'static str, expected| {
+        check(text, |view| async move { view.sql(query, 0).await }, expected);
+    };
+    sql(SHOP, "SELECT title, price FROM $.shop.book WHERE price > 5", "title,price B,15.50 C,9");
+    sql(SHOP, "SELECT sum(price) FROM $..book", "sum(price) 29.5");
+    sql(one_book, "SELECT price FROM $.shop.book", "price 12");
 }
 
 #[test]

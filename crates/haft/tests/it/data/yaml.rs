@@ -29,11 +29,6 @@ fn get(text: &str, path: &'static str, expected: &str) {
 }
 
 #[track_caller]
-fn filter(text: &str, path: &'static str, expected: &str) {
-    check(text, |view| async move { view.filter(path, 0).await }, expected);
-}
-
-#[track_caller]
 fn length(text: &str, expected: &str) {
     check(text, |view| async move { view.count_documents().await }, expected);
 }
@@ -196,7 +191,7 @@ fn paths_select_in_every_document() {
     let people = "---\nname: Ada\nage: 36\n---\nname: Bob\nage: 7\n";
     get(people, "$.name", "Ada Bob");
     get(people, "name", "Ada Bob");
-    get(people, "$[?@ == 7]", "[ 7 ]");
+    get(people, "$..[?@ == 7]", "[ 7 ]");
     get(people, "$.none", "(empty list)");
     get("0\n---\n~\n", "$", "[ 0, null ]");
     get(
@@ -208,55 +203,41 @@ fn paths_select_in_every_document() {
 }
 
 #[test]
-fn filters_keep_records_by_value() {
+fn the_documents_of_a_stream_are_a_list() {
     let stream = "---\nname: Ada\nage: 36\n---\nname: Bob\nage: 7\ntags: [x]\n";
     let ada = r#"[ { "name": "Ada", "age": 36 } ]"#;
     let bob = r#"[ { "name": "Bob", "age": 7, "tags": [ "x" ] } ]"#;
-    filter(stream, "$[?@.age > 17]", ada);
-    filter(stream, "[?(@.age > 17 && @.name == 'Ada')]", ada);
-    filter(stream, "$.tags", bob);
-    filter(stream, "$.tags[?@ == 'x']", bob);
-    filter(stream, "$[?@.age > 99]", "(empty list)");
-    // The elements of a list that stands alone are records.
-    let list = "- name: Ada\n  age: 36\n- name: Bob\n  age: 7\n  tags: [x]\n";
-    filter(list, "$[?@.age > 17]", ada);
-    filter(list, "$.tags", bob);
-    filter(&format!("{list}...\n# end\n"), "$.tags", bob);
-    // One document that is no list is a record.
-    filter("age: 36\n", "$[?@.age > 17]", r#"[ { "age": 36 } ]"#);
-    filter("- 1\n- 20\n", "$[?@ > 17]", "[ 20 ]");
-    // Lists in a stream are records themselves.
-    filter("- 1\n---\n- 20\n", "$[?@[0] > 17]", "[ [ 20 ] ]");
+    get(stream, "$[?@.age > 17]", ada);
+    get(stream, "[?(@.age > 17 && @.name == 'Ada')]", ada);
+    get(stream, "$[?@.tags]", bob);
+    get(stream, "$[?@.age > 99]", "(empty list)");
+    get(stream, "$[0]", ada);
+    get(stream, "$[-1].name", "Bob");
+    get(stream, "$[*].name", "Ada Bob");
+    get("a\n---\nb\n---\nc\n", "$[1:2]", "b");
+    get("a\n---\nb\n---\nc\n", "$[-2:]", "b c");
+    get("a\n---\nb\n---\nc\n", "$[0,2]", "a c");
+    get("a\n---\nb\n---\nc\n", "$[3:]", "(empty list)");
+    // One document is what a path begins with.
+    get("- 1\n- 20\n", "$[?@ > 17]", "[ 20 ]");
+    get("- a\n- b\n- c\n...\n# end\n", "$[1:]", "b c");
+    get("- 1\n---\n- 20\n", "$[?@[0] > 17]", "[ [ 20 ] ]");
 }
 
 #[test]
-fn a_declared_stream_has_documents_for_records() {
-    let slice = |text: &str, kind| {
-        let view = declared(text, kind);
-        compact(run(view.slice(..1, 0)).unwrap().as_str())
+fn sql_asks_about_records() {
+    let sql = |text, query: &'static str, expected| {
+        check(text, |view| async move { view.sql(query, 0).await }, expected);
     };
-    assert_eq!(slice("- a\n- b\n", None), "a");
-    assert_eq!(slice("- a\n- b\n", Some(YamlStreamKind::SingleDocument)), "a");
-    assert_eq!(slice("- a\n- b\n", Some(YamlStreamKind::MultiDocument)), r#"[ [ "a", "b" ] ]"#);
-}
-
-#[test]
-fn slices_are_half_open() {
-    let slice = |text: &'static str, start: u64, end: Option<u64>, expected: &str| {
-        let records = start..end.unwrap_or(u64::MAX);
-        let read = |view: YamlView| {
-            let records = records.clone();
-            async move { view.slice(records, 0).await }
-        };
-        check(text, read, expected);
-    };
-    slice("a\n---\nb\n---\nc\n", 0, None, "a b c");
-    slice("a\n---\nb\n---\nc\n", 1, Some(2), "b");
-    slice("a\n---\nb\n---\nc\n", 2, Some(9), "c");
-    slice("a\n---\nb\n---\nc\n", 3, None, "(empty list)");
-    slice("a\n---\nb\n---\nc\n", 2, Some(1), "(empty list)");
-    slice("- a\n- b\n- c\n", 1, None, "b c");
-    slice("a: 1\n", 0, Some(1), r#"[ { "a": 1 } ]"#);
+    let stream = "---\nname: Ada\nage: 36\n---\nname: Bob\nage: 7\n";
+    sql(stream, "SELECT name FROM data WHERE age > 17", "name Ada");
+    sql("- n: 1\n- n: 2.5\n", "SELECT sum(n) FROM data", "sum(n) 3.5");
+    sql("all:\n  - n: 1\n  - n: 2\n", "SELECT max(n) FROM $.all", "max(n) 2");
+    sql(
+        "all:\n  - n: 1\n",
+        "SELECT n FROM data",
+        "n  [no record has `n`; the first one has all; the content is one record: FROM $.name takes the records from a list in it]",
+    );
 }
 
 #[test]

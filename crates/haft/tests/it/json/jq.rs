@@ -55,7 +55,9 @@ fn paths_answer_as_jq_does() {
     check(&content, "$.*", ".[]");
     check(&content, "$.a.*", ".a[]");
     check(&rows, "$.nested[0]", ".nested[0]");
-    check(&rows, "$[?@ == 5]", ".[] | select(. == 5)");
+    // The lines are a list.
+    check(&rows, "$[?@.x == 5]", "select(.x == 5)");
+    check(&rows, "$[*].id", ".id");
 }
 
 #[track_caller]

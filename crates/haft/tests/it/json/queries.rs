@@ -1,7 +1,5 @@
 //! The worked examples, and what a model is told when there is no answer.
 
-use std::ops::{Bound, RangeBounds};
-
 use haft::artifacts::json::JsonNotation;
 
 use super::{run, tiny_view_of, view_of};
@@ -16,13 +14,7 @@ enum Query {
     Keys,
     Length,
     Get(&'static str),
-    Filter(&'static str),
-    Slice((Bound<i64>, Bound<i64>)),
-}
-
-/// The records of a range.
-fn slice(records: impl RangeBounds<i64>) -> Query {
-    Query::Slice((records.start_bound().cloned(), records.end_bound().cloned()))
+    Sql(&'static str),
 }
 
 /// Asks in one tree and, where the content has lists or objects, by walking it.
@@ -35,11 +27,11 @@ fn check(content: &str, query: Query, expected: &str) {
                 Query::Shape => return view.detect_notation().await.map(|it| it.to_string()),
                 Query::Keys => view.list_keys(0).await,
                 Query::Length => {
-                    view.count_records().await.map(haft::artifacts::json::JsonLength::to_answer)
+                    let length = view.count_records().await;
+                    return length.map(|it| format!("{} {:?}", it.records, it.root_array));
                 }
                 Query::Get(path) => view.get(path, 0).await,
-                Query::Filter(path) => view.filter(path, 0).await,
-                Query::Slice(records) => view.slice(records, 0).await,
+                Query::Sql(query) => view.sql(query, 0).await,
             };
             answer.map(haft::artifacts::QueryOutput::into_string)
         })
@@ -51,38 +43,41 @@ fn check(content: &str, query: Query, expected: &str) {
 fn a_document_answers_as_the_examples_say() {
     check(PERSON, Query::Shape, "json");
     check(PERSON, Query::Keys, "name\nage\ntags");
-    check(PERSON, Query::Length, "1");
+    check(PERSON, Query::Length, "1 None");
     check(PERSON, Query::Get("$.name"), "alice");
     check(PERSON, Query::Get("$.age"), "[\n  30\n]");
     check(PERSON, Query::Get("$.tags"), "[\n  [\n    \"dev\",\n    \"admin\"\n  ]\n]");
     check(PERSON, Query::Get("$.tags[*]"), "dev\nadmin");
     check(PERSON, Query::Get("$.missing"), "(empty list)");
-    let root = "[\n  {\n    \"name\": \"alice\",\n    \"age\": 30,\n    \"tags\": [\n      \"dev\",\n      \"admin\"\n    ]\n  }\n]";
-    check(PERSON, slice(0..0), root);
-    check(PERSON, Query::Filter("$.name"), root);
-    check(PERSON, Query::Filter("$[?@.age > 18]"), root);
-    check(PERSON, Query::Filter("$[?@.age > 40]"), "(empty list)");
+    check(PERSON, Query::Sql("SELECT name FROM t WHERE age > 18"), "name\nalice");
+    check(PERSON, Query::Sql("SELECT value FROM $.tags"), "value\ndev\nadmin");
+    check(PERSON, Query::Sql("SELECT tags FROM t"), "tags\n\"[\"\"dev\"\",\"\"admin\"\"]\"");
+    check(PERSON, Query::Sql("SELECT name FROM t WHERE age > 40"), "(no rows)");
     check("{}", Query::Keys, "(empty list)");
 }
 
 #[test]
 fn records_answer_as_the_examples_say() {
     check(RECORDS, Query::Shape, "jsonl");
-    check(RECORDS, Query::Length, "3");
+    check(RECORDS, Query::Length, "3 None");
     check(RECORDS, Query::Keys, "id\nrole");
     check(RECORDS, Query::Get("$.id"), "[\n  1,\n  2,\n  3\n]");
     check(RECORDS, Query::Get("$.role"), "user\nadmin\nuser");
     let second = "[\n  {\n    \"id\": 2,\n    \"role\": \"admin\"\n  }";
     let third = ",\n  {\n    \"id\": 3,\n    \"role\": \"user\"\n  }\n]";
-    check(RECORDS, slice(1..3), &format!("{second}{third}"));
-    check(RECORDS, slice(-2..), &format!("{second}{third}"));
-    // A filter can look at the record itself, in either spelling.
-    check(RECORDS, Query::Filter(r#"$[?(@.role=="admin")]"#), &format!("{second}\n]"));
-    check(RECORDS, Query::Filter(r#"$[?@.role=="admin"]"#), &format!("{second}\n]"));
-    check(RECORDS, Query::Filter("$[?@.id == 2].role"), &format!("{second}\n]"));
-    check(RECORDS, Query::Filter("$[?@.id == 2].nothing"), "(empty list)");
-    check(RECORDS, Query::Filter("$.nothing"), "(empty list)");
-    check("{\"a\":1}\n[{\"a\":2}]\n3\n", Query::Filter("$.a"), "[\n  {\n    \"a\": 1\n  }\n]");
+    check(RECORDS, Query::Get("$[1:3]"), &format!("{second}{third}"));
+    check(RECORDS, Query::Get("$[-2:]"), &format!("{second}{third}"));
+    check(RECORDS, Query::Get("$[0].role"), "user");
+    check(RECORDS, Query::Get("$[-1].id"), "[\n  3\n]");
+    check(RECORDS, Query::Get("$[*].role"), "user\nadmin\nuser");
+    // A filter looks at the record itself, in either spelling.
+    check(RECORDS, Query::Get(r#"$[?(@.role=="admin")]"#), &format!("{second}\n]"));
+    check(RECORDS, Query::Get(r#"$[?@.role=="admin"]"#), &format!("{second}\n]"));
+    check(RECORDS, Query::Get("$[?@.id == 2].role"), "admin");
+    check(RECORDS, Query::Get("$[?@.id == 2].nothing"), "(empty list)");
+    check(RECORDS, Query::Get("$.nothing"), "(empty list)");
+    let sql = "SELECT role, count(*) AS n FROM t GROUP BY role ORDER BY n DESC";
+    check(RECORDS, Query::Sql(sql), "role,n\nuser,2\nadmin,1");
 }
 
 #[test]
@@ -90,14 +85,12 @@ fn the_elements_of_a_list_are_its_records() {
     let list = "[1,2,3,4,5]";
     check(list, Query::Shape, "json");
     check(list, Query::Keys, "(undefined)");
-    check(list, Query::Length, "1\n[the root is a list of 5 elements]");
+    check(list, Query::Length, "1 Some(5)");
     check(list, Query::Get("$[*]"), "[\n  1,\n  2,\n  3,\n  4,\n  5\n]");
     check(list, Query::Get("$[?(@ > 3)]"), "[\n  4,\n  5\n]");
-    check(list, Query::Filter("$[?(@ > 3)]"), "[\n  4,\n  5\n]");
-    check(list, Query::Filter("$[?@>3]"), "[\n  4,\n  5\n]");
-    check(list, slice(1..3), "[\n  2,\n  3\n]");
-    check(list, slice((Bound::Included(2), Bound::Included(-1))), "[\n  3,\n  4,\n  5\n]");
-    check(list, slice((Bound::Included(9), Bound::Excluded(3))), "(empty list)");
+    check(list, Query::Get("$[1:3]"), "[\n  2,\n  3\n]");
+    check(list, Query::Get("$[9:3]"), "(empty list)");
+    check(list, Query::Sql("SELECT value FROM t WHERE value > 3"), "value\n4\n5");
     check("\"text\"", Query::Keys, "(undefined)");
     check("null", Query::Get("$"), "[\n  null\n]");
 }
@@ -184,9 +177,12 @@ fn pages_go_on_where_they_stopped() {
                 answer.as_str(),
                 "[\n  50,\n  51,\n  52\n]\n[there is more; go on with skip 53]"
             );
-            let answer = view.slice(10..20, 5).await.unwrap();
-            assert_eq!(answer.as_str(), "[\n  15,\n  16,\n  17\n]\n[2 more; go on with skip 8]");
-            let answer = view.filter("$[?@ >= 98]", 0).await.unwrap();
+            let answer = view.get("$[10:20]", 5).await.unwrap();
+            assert_eq!(
+                answer.as_str(),
+                "[\n  15,\n  16,\n  17\n]\n[there is more; go on with skip 8]"
+            );
+            let answer = view.get("$[?@ >= 98]", 0).await.unwrap();
             assert_eq!(answer.as_str(), "[\n  98,\n  99\n]");
             let answer = view.get("$[*]", 100).await.unwrap();
             assert_eq!(answer.as_str(), "(empty list)\n[there are only 100]");

@@ -147,7 +147,7 @@ async fn what_is_behind_a_handle_is_nowhere_in_the_prompt() {
     let turn = turn.forged();
     let shown = texts(&turn.assembled(&dialect()).await.prompt).join("\n");
     assert!(!shown.contains(secret.trim()));
-    assert!(shown.contains("kind=\"artifact-handle\"") && shown.contains("artifact_head"));
+    assert!(shown.contains("kind=\"artifact-handle\"") && shown.contains("artifact_read"));
     assert!(!shown.contains("<trusted_content"), "a handle is untrusted, whoever made it");
 }
 

@@ -100,7 +100,7 @@ async fn results_that_were_read_become_handles() {
             let transport = Scripted::new([
                 stream(&[calls("report", "{}"), ends("tool_calls")]),
                 stream(&[calls("other", "{}"), ends("tool_calls")]),
-                stream(&[calls("artifact_head", r#"{"callId": "x"}"#), ends("tool_calls")]),
+                stream(&[calls("artifact_read", r#"{"callId": "x"}"#), ends("tool_calls")]),
                 says("Done."),
             ]);
             let provider = provider(&transport).options(Options::from(window(tokens))).build();
@@ -129,7 +129,7 @@ async fn results_that_were_read_become_handles() {
     let steps = &logged(&events, "context-shed")[0];
     assert_eq!(steps[0]["step"], "result-to-handle", "{steps}");
     // From the next iteration on it can be queried, and it stays a handle.
-    assert!(bodies[3].contains("artifact_head") && !bodies[3].contains("first report"));
+    assert!(bodies[3].contains("artifact_read") && !bodies[3].contains("first report"));
 }
 
 #[tokio::test]

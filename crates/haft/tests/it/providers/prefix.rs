@@ -374,7 +374,7 @@ async fn requests_are_rendered_before_a_turn_exists() {
     assert!(runner.load_turn(&"t".parse().unwrap()).await.unwrap().is_none());
     runner.run(turn()).await.unwrap();
     assert_eq!(shown.body, answers.sent()[0]);
-    assert_eq!(shown.tools[..2], ["produce", "artifact_list"]);
+    assert_eq!(shown.tools[..2], ["produce", "artifact_info"]);
 }
 
 #[tokio::test]

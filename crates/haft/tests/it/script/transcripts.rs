@@ -128,8 +128,8 @@ async fn two_iterations_with_tools_and_then_an_answer() {
     let script = "
 steps:
   - call: {get_log: {}}
-  - call: {artifact_head: {callId: '{{ handle.get_log }}', n: 1}}
-  - say: '{{ last.artifact_head }}'
+  - call: {artifact_read: {callId: '{{ handle.get_log }}', end: 1}}
+  - say: '{{ last.artifact_read }}'
 ";
     let log = "a line\n".repeat(1000);
     let text = played(script, vec![gives("get_log", log)]).await;
@@ -145,10 +145,10 @@ steps:
     0 log dispatch output, None
     0 iterationEnd
     1 iterationStart
-    1 toolCall c2 artifact_head complete=false
-    1 toolExecutionStart c2 {"callId":"HANDLE","n":1}
+    1 toolCall c2 artifact_read complete=false
+    1 toolExecutionStart c2 {"callId":"HANDLE","end":1}
     1 toolExecutionEnd c2 error=false
-    1 toolCall c2 artifact_head complete=true Text
+    1 toolCall c2 artifact_read complete=true Text
     1 log dispatch output, None
     1 iterationEnd
     2 iterationStart

@@ -246,7 +246,7 @@ async fn a_large_result_is_queried_in_the_next_iteration() {
     let seen = Seen::default();
     let built = runner(steps([
         |ctx| {
-            assert!(!ctx.dispatch().tools().has("artifact_grep"));
+            assert!(ctx.dispatch().tools().has("artifact_grep"));
             Ok(Step::new().call(call("fetch", "{}")))
         },
         |ctx| {

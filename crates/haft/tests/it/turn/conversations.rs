@@ -133,7 +133,7 @@ async fn a_handle_of_turn_one_answers_in_turn_two_and_keeps_its_tier() {
             assert_eq!(*handle, turn.artifacts().handle(call_of.id()).to_string());
             assert!(artifact.label().is_trusted(), "{:?}", artifact.label());
             let args = serde_json::json!({ "callId": handle }).to_string();
-            return Ok::<_, StepError>(Step::new().call(call("artifact_line_count", &args)));
+            return Ok::<_, StepError>(Step::new().call(call("artifact_info", &args)));
         }
         Ok(Step::done().say(ctx.message("Counted.")?))
     };
@@ -148,7 +148,7 @@ async fn a_handle_of_turn_one_answers_in_turn_two_and_keeps_its_tier() {
     world.run(&third, "three", "And?").await;
     let seen = world.last_seen();
     assert!(seen.starts_with("Get the log. | <get_log "), "{seen}");
-    assert!(seen.contains("| How long is it? | <artifact_line_count "), "{seen}");
+    assert!(seen.contains("| How long is it? | <artifact_info "), "{seen}");
     assert!(seen.ends_with("Counted. | And?"), "{seen}");
     assert!(original.label().is_trusted());
 }

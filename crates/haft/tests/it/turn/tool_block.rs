@@ -189,15 +189,15 @@ async fn twenty_large_results_leave_the_tools_as_they_are() {
     for (at, dialect) in DIALECTS.iter().enumerate() {
         let tools = requests.tools(at);
         assert_eq!(tools.len(), 22, "12 before the process died, 10 after");
-        assert!(tools[0].contains("artifact_list") && tools[0].contains("artifact_md_headings"));
+        assert!(tools[0].contains("artifact_info") && tools[0].contains("artifact_query"));
         for (n, later) in tools.iter().enumerate() {
             assert_eq!(later, &tools[0], "request {n} in {dialect}");
         }
     }
 }
 
-/// The size of the query tools for these kinds in each dialect, without the tool that declares them.
-async fn costs(kinds: impl IntoIterator<Item = ArtifactKind>) -> String {
+/// The size of the query tools in each dialect, without the tool that can return something large.
+async fn costs() -> String {
     let tool = Tool::builder("t").description("T.").handler(|| "x");
     let (alone, requests) = (Requests::default(), Requests::default());
     let run = async |requests: &Requests, tool: Tool| {
@@ -205,8 +205,8 @@ async fn costs(kinds: impl IntoIterator<Item = ArtifactKind>) -> String {
         runner.run(input()).await.unwrap();
     };
     run(&alone, Tool::builder("t").description("T.").handler(|| "x").build().unwrap()).await;
-    run(&requests, tool.artifact_kinds(kinds).build().unwrap()).await;
-    assert_eq!(requests.names()[0][..3], ["t", "artifact_list", "artifact_head"]);
+    run(&requests, tool.artifact_kinds([ArtifactKind::TEXT]).build().unwrap()).await;
+    assert_eq!(requests.names()[0][..3], ["t", "artifact_info", "artifact_read"]);
     let mut out = String::new();
     for (at, dialect) in DIALECTS.iter().enumerate() {
         let (alone, all) = (alone.tools(at).remove(0), requests.tools(at).remove(0));
@@ -220,29 +220,18 @@ async fn costs(kinds: impl IntoIterator<Item = ArtifactKind>) -> String {
 }
 
 #[tokio::test]
-async fn the_tools_of_text_are_small() {
-    // Below 3 KB in every dialect.
-    insta::assert_snapshot!(costs([ArtifactKind::TEXT]).await, @r"
-    chat_completions: 2964 bytes, 726 tokens
-    openai_responses: 2980 bytes, 742 tokens
-    anthropic_messages: 2732 bytes, 686 tokens
-    ollama: 2964 bytes, 726 tokens
+async fn the_query_tools_are_small() {
+    insta::assert_snapshot!(costs().await, @r"
+    chat_completions: 2217 bytes, 553 tokens
+    openai_responses: 2225 bytes, 561 tokens
+    anthropic_messages: 2101 bytes, 533 tokens
+    ollama: 2217 bytes, 553 tokens
     ");
 }
 
+/// A tool of the README's form, which declares nothing, may return something large.
 #[tokio::test]
-async fn the_tools_of_all_formats_have_this_size() {
-    let all = fetch().declared_kinds().to_vec();
-    insta::assert_snapshot!(costs(all).await, @r"
-    chat_completions: 15028 bytes, 3641 tokens
-    openai_responses: 15110 bytes, 3723 tokens
-    anthropic_messages: 13839 bytes, 3436 tokens
-    ollama: 15028 bytes, 3641 tokens
-    ");
-}
-
-#[tokio::test]
-async fn tools_that_declare_nothing_bring_queries_when_an_artifact_appears() {
+async fn tools_that_declare_nothing_bring_the_queries_with_the_first_request() {
     let requests = Requests::default();
     let text = || "a line\n".repeat(2_000);
     let tool = Tool::builder("plain").description("Plain.").handler(text).build().unwrap();
@@ -253,12 +242,29 @@ async fn tools_that_declare_nothing_bring_queries_when_an_artifact_appears() {
         })
     });
     runner(executor).tool(tool).build().unwrap().run(input()).await.unwrap();
+    let expected = ["plain", "artifact_info", "artifact_read", "artifact_grep", "artifact_query"];
+    assert!(requests.names().iter().all(|names| *names == expected), "{:?}", requests.names());
+    for dialect in 0..4 {
+        let tools = requests.tools(dialect);
+        assert!(tools.iter().all(|it| *it == tools[0]), "{tools:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_bounded_tool_brings_the_queries_only_if_it_breaks_its_bound() {
+    let requests = Requests::default();
+    let text = || "a line\n".repeat(2_000);
+    let tool = Tool::builder("plain").description("Plain.").handler(text).max_bytes(100);
+    let executor = requests.around(|ctx: StepContext| async move {
+        Ok::<_, StepError>(match ctx.dispatch().iteration() {
+            0 => Step::new().call(call("plain", "{}")),
+            _ => Step::done().say(ctx.message("done")?),
+        })
+    });
+    runner(executor).tool(tool.build().unwrap()).build().unwrap().run(input()).await.unwrap();
     let names = requests.names();
     assert_eq!(names[0], ["plain"]);
-    assert_eq!(names[1].first().unwrap(), "plain");
     assert!(names[1].contains(&"artifact_grep".to_owned()));
-    let tools = requests.tools(0);
-    assert_eq!((&tools[2], &tools[3]), (&tools[1], &tools[1]));
 }
 
 #[tokio::test]
@@ -266,8 +272,8 @@ async fn a_handle_is_checked_when_the_call_is_made() {
     let executor = super::steps([
         |_| Ok(Step::new().call(call("fetch", r#"{"n":0}"#)).call(call("fetch", r#"{"n":1}"#))),
         |_| {
-            let unknown = call("artifact_head", r#"{"callId":"cafe"}"#);
-            Ok(Step::new().call(unknown).call(call("artifact_list", "{}")))
+            let unknown = call("artifact_read", r#"{"callId":"cafe"}"#);
+            Ok(Step::new().call(unknown).call(call("artifact_info", "{}")))
         },
         |ctx| {
             let calls = ctx.dispatch().turn().tool_calls().all();
@@ -277,13 +283,13 @@ async fn a_handle_is_checked_when_the_call_is_made() {
             for (handle, _) in &handles {
                 assert!(text_of(2).contains(handle) && text_of(3).contains(handle));
             }
-            let wrong = format!(r#"{{"callId":"{}","path":"$"}}"#, handles[0].0);
-            Ok(Step::new().call(call("artifact_json_get", &wrong)))
+            let wrong = format!(r#"{{"callId":"{}","query":"$"}}"#, handles[0].0);
+            Ok(Step::new().call(call("artifact_query", &wrong)))
         },
         |ctx| {
             let calls = ctx.dispatch().turn().tool_calls().all();
-            let text = format!("{:?}", calls[4].results);
-            assert!(text.contains("which this tool does not read"), "{text}");
+            let text = format!("{:?}", calls[4].error);
+            assert!(text.contains("plain text has no structure to query; artifact_grep"), "{text}");
             Ok(Step::done().say(ctx.message("done")?))
         },
     ]);
@@ -440,8 +446,12 @@ impl haft::artifacts::ArtifactFormat for Counting {
         true
     }
 
-    fn queries(&self) -> Vec<haft::artifacts::Query> {
-        Vec::new()
+    fn answer(
+        &self,
+        _: &haft::artifacts::Question,
+        _: &haft::artifacts::QueryContext,
+    ) -> Option<haft::artifacts::QueryAnswer> {
+        None
     }
 }
 

@@ -1,42 +1,33 @@
-//! The tool that lists the artifacts of a turn.
+//! What `artifact_info` says: the facts about one artifact, or the list of all of them.
 
-use crate::artifact::{ArtifactKind, Budget};
-use crate::json::ValueRef;
-use crate::schema::args::Args;
-use crate::schema::{excerpt, integer, object};
+use crate::artifact::{ArtifactKind, Budget, SpooledArtifact};
+use crate::schema::excerpt;
 use crate::tool::context::DispatchContext;
-use crate::tool::{
-    ArtifactSet, InvalidTool, LiveArtifact, OnCollision, Tool, ToolEffect, ToolOutput,
-};
+use crate::tool::{ArtifactSet, LiveArtifact, ToolOutput};
 use crate::trust::TrustTier;
-
-/// The name of the tool that lists the artifacts.
-const NAME: &str = "artifact_list";
 
 /// How many handles a refusal names.
 const MAX_NAMED: usize = 20;
 
-/// Builds the tool that lists the artifacts of the turn.
-pub(super) fn artifact_list(budget: Budget) -> Result<Tool, InvalidTool> {
-    Tool::builder(NAME)
-        .description("Lists the artifacts: callId, kind, bytes, and the call that made each.")
-        .input(object().field("skip", integer().min(0).optional()))
-        .artifact_query()
-        .ephemeral()
-        .on_collision(OnCollision::Replace)
-        .effect(ToolEffect::ReadOnly)
-        .handler(move |args: Args, ctx: &DispatchContext| list_artifacts(&args, ctx, budget))
-        .build()
+/// The kind and the size of an artifact, in a line.
+pub(super) async fn describe_size(handle: &str, artifact: &SpooledArtifact) -> String {
+    let (kind, bytes) = (artifact.kind(), artifact.reader().byte_length());
+    let mut line = format!("{handle}: {kind}, {bytes} bytes (about {} tokens)", bytes.div_ceil(4));
+    // A line count that cannot be had is left out; other queries say why.
+    if let Ok(index) = artifact.reader().index().await {
+        line.push_str(&format!(", {} lines", index.line_count()));
+    }
+    line
 }
 
-fn list_artifacts(args: &Args, ctx: &DispatchContext, budget: Budget) -> ToolOutput {
-    let skip = args.root().get("skip").and_then(ValueRef::as_u64);
-    let skip = skip.and_then(|it| usize::try_from(it).ok()).unwrap_or(0);
+/// Lists the artifacts of the turn without the first `skip`, one a line, with the call that made each.
+pub(super) fn list_artifacts(skip: u64, ctx: &DispatchContext, budget: Budget) -> ToolOutput {
+    let skip = usize::try_from(skip).unwrap_or(usize::MAX);
     let live = ctx.artifacts().live();
     let mut text = String::new();
     let mut shown = skip;
     for artifact in live.iter().skip(skip) {
-        let line = describe(artifact, ctx);
+        let line = describe_origin(artifact, ctx);
         let is_full = shown - skip >= budget.lines.get() || text.len() + line.len() > budget.bytes;
         if is_full && shown > skip {
             break;
@@ -54,8 +45,7 @@ fn list_artifacts(args: &Args, ctx: &DispatchContext, budget: Budget) -> ToolOut
     ToolOutput::Answer { text: text.trim_end().to_owned(), label: TrustTier::UNTRUSTED }
 }
 
-/// One artifact in a line.
-fn describe(live: &LiveArtifact, ctx: &DispatchContext) -> String {
+fn describe_origin(live: &LiveArtifact, ctx: &DispatchContext) -> String {
     let LiveArtifact { handle, artifact, call, .. } = live;
     let origin = match call.and_then(|id| ctx.turn().tool_calls().get(&id)) {
         Some(call) => format!("{} {}", excerpt(call.tool()), excerpt(&call.raw().to_text())),
@@ -66,7 +56,7 @@ fn describe(live: &LiveArtifact, ctx: &DispatchContext) -> String {
 }
 
 /// The artifacts that a query can be asked about, for a refusal.
-pub(super) fn live_handles(
+pub(super) fn name_artifacts(
     artifacts: &ArtifactSet,
     reads: impl Fn(&ArtifactKind) -> bool,
 ) -> String {
@@ -82,7 +72,7 @@ pub(super) fn live_handles(
     let named: Vec<String> = named.collect();
     let rest = match live.len() - named.len() {
         0 => String::new(),
-        rest => format!(", and {rest} more that `{NAME}` lists"),
+        rest => format!(", and {rest} more that `artifact_info` lists"),
     };
     format!("this tool can be asked about {}{rest}", named.join(", "))
 }
