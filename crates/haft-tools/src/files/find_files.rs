@@ -14,17 +14,15 @@ use haft_macros::ToolArgs;
 
 #[derive(ToolArgs)]
 pub(crate) struct FindFilesArgs {
-    /// A pattern of paths: `*` is any part of a name, `**` any folders, `?` one character, `{a,b}` either;
-    /// a pattern without `/` is looked for in all folders
-    #[arg(min_len = 1, max_len = 500, example = "*.md", example = "src/**/*.{rs,toml}")]
+    /// A glob such as `*.md` or `src/**/*.{rs,toml}`
+    #[arg(min_len = 1, max_len = 500)]
     pattern: String,
-    /// The folder to look in, below the root; the root itself if not given
-    #[arg(default = ".", max_len = 4096, example = "src")]
+    /// Folder below the root
+    #[arg(default = ".", max_len = 4096)]
     path: String,
-    /// Whether to look at names that begin with a point
+    /// Names that begin with a point, too
     #[arg(default = false)]
     hidden: bool,
-    /// The most files to return
     #[arg(default = 200, min = 1, max = 2000)]
     limit: usize,
 }
@@ -38,9 +36,8 @@ struct FoundFiles {
     warning: Option<&'static str>,
 }
 
-const DESCRIPTION: &str = "Finds files by a pattern of their names or paths, in a folder and all folders in it. \
-Links are not followed.\n\
-Returns JSON: `files`, the paths below the root, sorted; `truncated`, which is true if there are more.";
+const DESCRIPTION: &str =
+    "Finds files by name in a folder and all folders in it. Returns JSON: `files`, `truncated`.";
 
 pub(super) fn find_files(options: &FilesOptions) -> Result<Tool, InvalidTool> {
     let shared = options.clone();

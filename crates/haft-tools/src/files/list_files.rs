@@ -13,19 +13,18 @@ use haft_macros::ToolArgs;
 
 #[derive(ToolArgs)]
 pub(crate) struct ListFilesArgs {
-    /// The folder, below the root; the root itself if not given
-    #[arg(default = ".", max_len = 4096, example = "notes")]
+    /// Folder below the root
+    #[arg(default = ".", max_len = 4096)]
     path: String,
-    /// How deep to look: 1 for the folder itself, 2 for the folders in it too
+    /// 2: the folders in it, too
     #[arg(default = 1, min = 1, max = 10)]
     depth: usize,
-    /// Whether to list names that begin with a point
+    /// Names that begin with a point, too
     #[arg(default = false)]
     hidden: bool,
-    /// The most entries to list
     #[arg(default = 200, min = 1, max = 2000)]
     limit: usize,
-    /// How many entries to leave out, to go on after a listing that was truncated
+    /// Entries to leave out
     #[arg(default = 0)]
     skip: usize,
 }
@@ -47,9 +46,8 @@ struct ListedEntry {
     bytes: Option<u64>,
 }
 
-const DESCRIPTION: &str = "Lists the files and folders of a folder, sorted by name.\n\
-Returns JSON: `entries`, each with `path` (for the other file tools), `kind` (file, folder, link or other) and the \
-`bytes` of files; `truncated`, which is true if there are more: go on with `skip`.";
+const DESCRIPTION: &str = "Lists a folder as JSON: `entries` with `path`, `kind` and `bytes`; if `truncated`, go on \
+with `skip`.";
 
 pub(super) fn list_files(options: &FilesOptions) -> Result<Tool, InvalidTool> {
     let shared = options.clone();

@@ -16,14 +16,13 @@ use haft_macros::ToolArgs;
 
 #[derive(ToolArgs)]
 pub(crate) struct ReadFileArgs {
-    /// The path of the file, below the root
+    /// File below the root
     #[arg(min_len = 1, max_len = 4096, example = "notes/todo.md")]
     path: String,
 }
 
-const DESCRIPTION: &str = "Reads a file. A small text is returned as it is; a large one as an artifact of its \
-format (JSON, Markdown, CSV, YAML, XML or text), which you query by its handle instead of reading it whole. \
-Pictures, sound, video and PDF are shown as such. Other files that are not text are refused.";
+const DESCRIPTION: &str =
+    "Reads a text file, picture, sound, video or PDF. A large text comes as a handle to query.";
 
 pub(super) fn read_file(options: &FilesOptions) -> Result<Tool, InvalidTool> {
     let shared = options.clone();

@@ -21,30 +21,26 @@ use haft_macros::ToolArgs;
 
 #[derive(ToolArgs)]
 pub(crate) struct SearchFilesArgs {
-    /// A regular expression that is looked for in each line; there is no look-around and there are no
-    /// back-references
-    #[arg(min_len = 1, max_len = 1000, example = r"fn \w+_files")]
+    /// A regular expression without look-around
+    #[arg(min_len = 1, max_len = 1000)]
     pattern: String,
-    /// The folder or file to look in, below the root; the root itself if not given
-    #[arg(default = ".", max_len = 4096, example = "src")]
+    /// Folder or file below the root
+    #[arg(default = ".", max_len = 4096)]
     path: String,
-    /// Only files whose names or paths fit this pattern
-    #[arg(max_len = 500, example = "*.rs")]
+    /// Only files of this glob, such as `*.rs`
+    #[arg(max_len = 500)]
     files: Option<String>,
     #[arg(default = false)]
     ignore_case: bool,
-    /// Whether to look at names that begin with a point
+    /// Names that begin with a point, too
     #[arg(default = false)]
     hidden: bool,
-    /// The most lines to return
     #[arg(default = 100, min = 1, max = 1000)]
     limit: usize,
 }
 
-const DESCRIPTION: &str = "Searches the lines of all files of a folder for a regular expression. Files that are \
-not text, and links, are passed over.\n\
-Returns a line for each match, `path:line: text`, sorted by path, and at the end in brackets how much was searched \
-and whether something was left out.";
+const DESCRIPTION: &str =
+    "Finds lines in all text files of a folder by a regular expression. Returns `path:line: text`.";
 
 pub(super) fn search_files(options: &FilesOptions) -> Result<Tool, InvalidTool> {
     let shared = options.clone();
