@@ -12,6 +12,7 @@ fn a_new_agent_runs_at_once() {
     exit 0
     --- out
     ok: hello has 2 tools and a script of 2 steps
+    each request has 6 tools, 656 tokens: current_time 40, list_files 59, artifact_info 96, artifact_read 149, artifact_grep 144, artifact_query 168
     ");
     let run = cli(&["run", "hello"]);
     assert!(run.starts_with("exit 0") && run.contains("agent.toml\nscript.yaml"), "{run}");

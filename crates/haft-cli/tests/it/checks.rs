@@ -54,6 +54,7 @@ fn what_cannot_work_is_found_without_a_model() {
     exit 0
     --- out
     ok: a has 4 tools and a script of 3 steps
+    each request has 8 tools, 1187 tokens: read_file 89, list_files 188, find_files 162, search_files 191, artifact_info 96, artifact_read 149, artifact_grep 144, artifact_query 168
     ");
     assert_snapshot!(check("model = 'openai:m'\noptions.temperatur = 1", say), @r"
     exit 1
@@ -64,6 +65,7 @@ fn what_cannot_work_is_found_without_a_model() {
     exit 0
     --- out
     ok: a has 1 tool and a script of 1 step
+    each request has 5 tools, 589 tokens: look.up 32, artifact_info 96, artifact_read 149, artifact_grep 144, artifact_query 168
     --- err
     warning: tool `look.up` is sent to models as `look_up_c2199496`: providers accept names of at most 64 letters, digits, `_` and `-`
     ");
@@ -72,6 +74,7 @@ fn what_cannot_work_is_found_without_a_model() {
     exit 0
     --- out
     ok: a has 1 tool and a script of 1 step
+    each request has 5 tools, 887 tokens: t 330, artifact_info 96, artifact_read 149, artifact_grep 144, artifact_query 168
     --- err
     warning: tool `t` has a description of 1500 characters; OpenAI accepts at most 1024
     ");
