@@ -72,7 +72,7 @@ fn the_document_reader_finds_its_sections() {
 #[test]
 fn the_data_desk_computes_with_tools() {
     let dir = tempfile::tempdir().unwrap();
-    let expected = ["read_file json", "stats_describe", "9 orders above 1400 euros"];
+    let expected = ["read_file json", "artifact_query", "9 orders above 1400 euros"];
     run_example(dir.path(), "data-desk", &expected);
 }
 
