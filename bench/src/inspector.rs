@@ -70,7 +70,7 @@ async fn measure(options: Options, modules: &Path) -> Result<Figures, String> {
     run_turn(log.build().map_err(text)?, LOG).await?;
     let no_step = |_: StepContext| async { Err::<Step, _>(StepError::new("nothing runs here")) };
     let runner = TurnRunner::builder(no_step).dir(&turns).build().map_err(text)?;
-    let api = Api::builder(runner).store_name("bench").build();
+    let api = Api::builder(runner.stored_turns().clone()).store_name("bench").build();
     let listener = TcpListener::bind("127.0.0.1:0").map_err(text)?;
     let address = listener.local_addr().map_err(text)?;
     let guard = Guard::loopback(address.port()).map_err(text)?;

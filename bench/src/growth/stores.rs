@@ -85,7 +85,7 @@ fn collect_garbage(
     };
     runtime.block_on(all)?;
     cpu_time(|| {
-        let removed = runtime.block_on(runner.collect_garbage()).map_err(text)?;
+        let removed = runtime.block_on(runner.stored_turns().collect_garbage()).map_err(text)?;
         if removed == 0 { Ok(()) } else { Err(format!("{removed} were in use")) }
     })
 }

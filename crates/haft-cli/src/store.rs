@@ -7,7 +7,7 @@ use anyhow::Result;
 use haft::error::Coded as _;
 use haft::stores::{OpenStores, StoreError, StoreUrl, TurnDir, TurnId, TurnQuery, TurnSummary};
 use haft::turn::Gate;
-use haft::turn::Gatekeeper;
+use haft::turn::StoredTurns;
 
 use crate::store_address::{StoreAddress, show_url};
 use crate::store_problems::note_store;
@@ -148,7 +148,7 @@ const MIN_SUFFIX: usize = 4;
 /// Finds the open gate with this id, or the only one that the text is short for. `last` is the only open gate of the newest
 /// turn.
 pub(crate) async fn find_open_gate(stores: &OpenStores, text: &str) -> Result<Gate> {
-    let mut open = Gatekeeper::of_stores(stores).open_gates(None).await?;
+    let mut open = StoredTurns::of_stores(stores).gates().open_gates(None).await?;
     if let Some(at) = open.iter().position(|gate| gate.id.as_str() == text) {
         return Ok(open.swap_remove(at));
     }

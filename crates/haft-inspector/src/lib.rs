@@ -12,7 +12,7 @@
 //! # }
 //!
 //! // People may look. Their requests were authenticated by the application before they get here.
-//! let api = Api::builder(runner()?).build();
+//! let api = Api::builder(runner()?.stored_turns().clone()).build();
 //! let guard = Guard::behind_own_authentication(["agents.example.com"])?;
 //! let app: axum::Router = axum::Router::new().nest("/inspector", Inspector::new(&api, &guard).router());
 //! # let _ = app;
@@ -35,7 +35,9 @@
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let hub = EventHub::new();
-//! let api = Api::builder(runner(hub.clone())?)
+//! let runner = runner(hub.clone())?;
+//! let api = Api::builder(runner.stored_turns().clone())
+//!     .runner(runner)
 //!     .access(Access::Act)
 //!     .hub(hub)
 //!     .actor("Ada")

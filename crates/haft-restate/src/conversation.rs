@@ -77,7 +77,7 @@ impl ConversationObject {
     /// Checks whether a waiting turn can continue.
     async fn look_at_gates(&self, turn: &TurnId) -> Result<GateState, HandlerError> {
         let failed = |error: StoreError| explain(error.into());
-        let stored = self.runner.load_turn(turn).await.map_err(failed)?;
+        let stored = self.runner.stored_turns().load_turn(turn).await.map_err(failed)?;
         let is_settled = stored.is_none_or(|stored| {
             stored.summary.cancel.is_some()
                 || stored.summary.runnable_at.is_some_and(|at| at <= SystemClock::new().now())
@@ -205,7 +205,11 @@ impl ConversationObject {
         let CancelTurn { turn, by, reason } = request.0;
         let id: TurnId = turn.parse().map_err(|error| refuse(400, &error))?;
         let cancel = || async {
-            let asked = self.runner.request_cancel(&id, CancelRequest::new(by, reason)).await;
+            let asked = self
+                .runner
+                .stored_turns()
+                .request_cancel(&id, CancelRequest::new(by, reason))
+                .await;
             asked.map(|_| ()).map_err(|error| match error {
                 StoreError::Unknown { .. } => refuse(404, &error),
                 error => explain(error.into()),

@@ -11,7 +11,7 @@ use crate::error::ApiError;
 
 /// Finds agents: those that a server offers, and the one that began a turn.
 ///
-/// Without a source, a server shows turns, resumes and cancels them with its own runner, and decides gates. With one, it
+/// Without a source, a server shows turns, cancels them and decides gates, and resumes them if it has a runner. With one, it
 /// also forks turns, replays recordings, shows tools and calls them.
 pub trait AgentSource: Send + Sync {
     /// The names of the agents that are offered.

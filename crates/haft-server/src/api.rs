@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use axum::Router;
 use haft::TurnRunner;
 use haft::events::EventHub;
-use haft::turn::{Clock, SystemClock, TokenPrices};
+use haft::turn::{Clock, StoredTurns, SystemClock, TokenPrices};
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
@@ -21,7 +21,7 @@ use crate::{openapi, routes};
 /// How many turns can be unfinished before no more can be submitted.
 const DEFAULT_UNFINISHED_TURNS: usize = 256;
 
-/// The HTTP API of a runner's turns. Cheap to clone.
+/// The HTTP API of stored turns. Cheap to clone.
 ///
 /// ```
 /// use haft::executors::ScriptExecutor;
@@ -30,7 +30,7 @@ const DEFAULT_UNFINISHED_TURNS: usize = 256;
 ///
 /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
 /// let runner = TurnRunner::builder(script).build()?;
-/// let api = Api::builder(runner).store_name("support").build();
+/// let api = Api::builder(runner.stored_turns().clone()).store_name("support").build();
 /// let app: axum::Router = axum::Router::new().nest("/haft", api.router());
 /// # let _ = app;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -47,10 +47,11 @@ pub struct ApiBuilder {
 }
 
 impl Api {
-    /// Starts an API on the store of a runner. By default it is read-only.
-    pub fn builder(runner: TurnRunner) -> ApiBuilder {
+    /// Starts an API on stored turns. By default it is read-only.
+    pub fn builder(turns: StoredTurns) -> ApiBuilder {
         let shared = ApiShared {
-            runner,
+            turns,
+            runner: None,
             hub: None,
             agents: None,
             access: Access::ReadOnly,
@@ -58,7 +59,7 @@ impl Api {
             actor: "the inspector".to_owned(),
             clock: Arc::new(SystemClock::new()),
             prices: PriceList::default(),
-            turns: TurnCache::default(),
+            cache: TurnCache::default(),
             feeds: Feeds::default(),
             artifacts: OpenArtifacts::default(),
             running: Mutex::default(),
@@ -102,6 +103,12 @@ impl ApiBuilder {
         self
     }
 
+    /// Resumes the turns whose agent is not known with this runner, and renders their requests. It is one on the same stores.
+    pub fn runner(mut self, runner: TurnRunner) -> Self {
+        self.shared.runner = Some(runner);
+        self
+    }
+
     /// Streams the events of this hub, which observes the runners of this process. Turns of other processes are followed by
     /// reading the store.
     pub fn hub(mut self, hub: EventHub) -> Self {
@@ -138,7 +145,7 @@ impl ApiBuilder {
     /// # let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
     /// # let runner = TurnRunner::builder(script).build()?;
     /// let prices = TokenPrices::per_million(3.0, 15.0).cached(0.3);
-    /// let api = Api::builder(runner).prices("anthropic:claude-sonnet", prices).build();
+    /// let api = Api::builder(runner.stored_turns().clone()).prices("anthropic:claude-sonnet", prices).build();
     /// # let _ = api;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

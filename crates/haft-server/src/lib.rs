@@ -1,6 +1,6 @@
 //! The HTTP API of Haft: turns, their live events, the requests that a model saw, artifacts and gates, as JSON.
 //!
-//! An [`Api`] serves the store of a [`TurnRunner`](haft::TurnRunner). Its routes can be mounted anywhere; a [`Guard`]
+//! An [`Api`] serves [stored turns](haft::turn::StoredTurns). Its routes can be mounted anywhere; a [`Guard`]
 //! protects them on loopback. [`Api::openapi`] describes the requests and responses: clients are written against that
 //! document, not against Rust types.
 //!

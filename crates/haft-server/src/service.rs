@@ -50,21 +50,15 @@ const STOP_GRACE: Duration = Duration::from_secs(5);
 /// An API for the tenants of a store, behind tokens. Cheap to clone.
 ///
 /// ```
-/// use haft::TurnRunner;
-/// use haft::executors::ScriptExecutor;
 /// use haft::stores::{OpenStores, StoreOptions};
-/// use haft_server::{AgentError, Api, NewToken, TenantScope, TenantService};
+/// use haft::turn::StoredTurns;
+/// use haft_server::{Api, NewToken, TenantScope, TenantService};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let stores = OpenStores::open(&"memory:".parse()?, StoreOptions::default()).await?;
-/// let build_api = |scope: &TenantScope| {
-///     let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#);
-///     let failed = |error: &dyn std::fmt::Display| AgentError::new(error.to_string());
-///     let script = script.map_err(|error| failed(&error))?;
-///     let runner = TurnRunner::builder(script).stores(scope.stores()).build();
-///     Ok(Api::builder(runner.map_err(|error| failed(&error))?))
-/// };
+/// let build_api =
+///     |scope: &TenantScope| Ok(Api::builder(StoredTurns::of_stores(scope.stores())));
 /// let token = NewToken::generate("shop", "checkout service")?;
 /// let service = TenantService::builder(stores, build_api).token(token).build();
 /// let app: axum::Router = service.router();

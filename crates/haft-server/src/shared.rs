@@ -1,4 +1,4 @@
-//! What the handlers share: the runner, the agents, and what is cached.
+//! What the handlers share: the stored turns, the agents, and what is cached.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,10 +9,11 @@ use axum::http::StatusCode;
 use axum::http::request::Parts;
 use haft::TurnRunner;
 use haft::events::EventHub;
+use haft::executors::ExecutorDescription;
 use haft::stores::{StoredTurn, TurnId, TurnSummary};
-use haft::turn::{Cancellation, Clock, Timestamp};
+use haft::turn::{Cancellation, Clock, StoredTurns, Timestamp};
 
-use crate::agents::AgentSource;
+use crate::agents::{AgentSource, ExecutorPurpose};
 use crate::error::ApiError;
 use crate::feed::Feeds;
 use crate::open_artifacts::{OpenArtifact, OpenArtifacts};
@@ -23,7 +24,9 @@ use crate::wire::{RowRange, TurnActions, TurnDetail, TurnState};
 
 /// What the handlers share.
 pub(crate) struct ApiShared {
-    pub(crate) runner: TurnRunner,
+    pub(crate) turns: StoredTurns,
+    /// Runs the turns whose agent is not known.
+    pub(crate) runner: Option<TurnRunner>,
     pub(crate) hub: Option<EventHub>,
     pub(crate) agents: Option<Arc<dyn AgentSource>>,
     pub(crate) access: Access,
@@ -31,7 +34,7 @@ pub(crate) struct ApiShared {
     pub(crate) actor: String,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) prices: PriceList,
-    pub(crate) turns: TurnCache,
+    pub(crate) cache: TurnCache,
     pub(crate) feeds: Feeds,
     pub(crate) artifacts: OpenArtifacts,
     pub(crate) running: Mutex<Vec<(TurnId, Cancellation)>>,
@@ -118,6 +121,23 @@ impl ApiShared {
         self.agents.as_ref().ok_or_else(error)
     }
 
+    /// The runner for the turn of an agent, with the executor that took its steps so far; without an agent that of the
+    /// server.
+    pub(crate) async fn runner_of(
+        &self,
+        agent: Option<&str>,
+        begun_by: Option<&ExecutorDescription>,
+        purpose: ExecutorPurpose,
+    ) -> Result<TurnRunner, ApiError> {
+        let (Some(agents), Some(name)) = (&self.agents, agent) else {
+            let error = || ApiError::unavailable("the agent of the turn is not known here");
+            return self.runner.clone().ok_or_else(error);
+        };
+        let agent = agents.load_agent(name).await?;
+        let executor = agent.executor(begun_by, purpose)?;
+        Ok(agent.build_runner(executor, agent.tools())?)
+    }
+
     /// Waits for a read of the store, but not for too long.
     pub(crate) async fn limit_load<T, E: Into<ApiError>>(
         &self,
@@ -129,14 +149,14 @@ impl ApiShared {
 
     /// Loads a turn.
     pub(crate) async fn load_turn(&self, id: &TurnId) -> Result<StoredTurn, ApiError> {
-        self.limit_load(self.runner.load_turn(id)).await?.ok_or_else(|| no_turn(id))
+        self.limit_load(self.turns.load_turn(id)).await?.ok_or_else(|| no_turn(id))
     }
 
     /// Loads the summary of a turn.
     pub(crate) async fn load_summary(&self, id: &TurnId) -> Result<TurnSummary, ApiError> {
-        let summary = self.limit_load(self.runner.load_summary(id)).await?;
+        let summary = self.limit_load(self.turns.load_summary(id)).await?;
         if summary.is_none() {
-            self.turns.remove(id);
+            self.cache.remove(id);
         }
         summary.ok_or_else(|| no_turn(id))
     }
@@ -144,7 +164,7 @@ impl ApiShared {
     /// Reads a turn, from the cache if nothing of it has changed.
     pub(crate) async fn read_turn(&self, id: &TurnId) -> Result<Arc<ReadTurn>, ApiError> {
         let summary = self.load_summary(id).await?;
-        match self.turns.get(&summary) {
+        match self.cache.get(&summary) {
             Some(read) => Ok(read),
             None => self.read_stored_turn(id).await,
         }
@@ -154,7 +174,7 @@ impl ApiShared {
     pub(crate) async fn read_stored_turn(&self, id: &TurnId) -> Result<Arc<ReadTurn>, ApiError> {
         let stored = self.load_turn(id).await?;
         let read = Arc::new(ReadTurn::new(&stored, self.agent_of(&stored), &self.prices)?);
-        self.turns.insert(Arc::clone(&read));
+        self.cache.insert(Arc::clone(&read));
         Ok(read)
     }
 
@@ -165,7 +185,7 @@ impl ApiShared {
         range: &RowRange,
     ) -> Result<TurnDetail, ApiError> {
         let summary = self.load_summary(id).await?;
-        let cached = self.turns.get(&summary);
+        let cached = self.cache.get(&summary);
         let is_first_view = range.partial && range.at.is_none() && range.start == 0;
         if is_first_view
             && cached.is_none()
@@ -208,7 +228,7 @@ impl ApiShared {
         if let Some(known) = self.artifacts.get(turn, handle) {
             return Ok(known);
         }
-        let opened = self.runner.open_artifact(turn, handle).await?;
+        let opened = self.turns.open_artifact(turn, handle).await?;
         let missing = || ApiError::not_found(format!("turn `{turn}` has no artifact `{handle}`"));
         Ok(self.artifacts.insert(turn, handle, opened.ok_or_else(missing)?))
     }

@@ -26,15 +26,15 @@ impl ApiShared {
         id: &TurnId,
         range: &RowRange,
     ) -> Result<Option<TurnDetail>, ApiError> {
-        let Some(outline) = self.limit_load(self.runner.read_outline(id)).await? else {
+        let Some(outline) = self.limit_load(self.turns.read_outline(id)).await? else {
             return Ok(None);
         };
         let total = outline.rows.iter().filter(|row| is_shown(row.kind)).count();
         if total < LONG_TURN {
             return Ok(None);
         }
-        let rows = self.limit_load(self.runner.read_rows(id, 0, FIRST_RECORDS)).await?;
-        let journal = self.limit_load(self.runner.read_journal(id, 0, FIRST_ENTRIES)).await?;
+        let rows = self.limit_load(self.turns.read_rows(id, 0, FIRST_RECORDS)).await?;
+        let journal = self.limit_load(self.turns.read_journal(id, 0, FIRST_ENTRIES)).await?;
         let TurnOutline { summary, gates, .. } = outline;
         let mut stored = StoredTurn::new(summary);
         stored.rows = rows.into_iter().map(|it| it.row).collect();

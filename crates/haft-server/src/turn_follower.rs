@@ -56,7 +56,7 @@ async fn follow_turn(
 ) {
     let mut follower = Follower {
         events: subscribe(&shared, &turn),
-        listener: shared.runner.listen(),
+        listener: shared.turns.listen(),
         shared,
         turn,
         journal_end: 0,
@@ -151,7 +151,7 @@ impl Follower {
 async fn find_journal_end(shared: &ApiShared, turn: &TurnId, known: u64) -> Option<u64> {
     let mut end = known;
     loop {
-        let entries = shared.runner.read_journal(turn, end, MAX_ENTRIES).await.ok()?;
+        let entries = shared.turns.read_journal(turn, end, MAX_ENTRIES).await.ok()?;
         end = entries.last().map_or(end, |entry| entry.number);
         if entries.len() < MAX_ENTRIES {
             return Some(end);

@@ -40,7 +40,7 @@ impl ApiShared {
         let per_query = if filters_summaries(filter) { MAX_PAGE } else { limit };
         query.limit = Some(per_query);
         let next = 'pages: loop {
-            let summaries = self.runner.list_turns(query.clone()).await?;
+            let summaries = self.turns.list_turns(query.clone()).await?;
             let is_last = summaries.len() < per_query;
             for summary in summaries {
                 query.before = Some(summary.id.clone());
@@ -74,7 +74,7 @@ impl ApiShared {
         let mut rows: Vec<ConversationRow> = Vec::new();
         let mut scanned = 0;
         let next = 'pages: loop {
-            let summaries = self.runner.list_turns(query.clone()).await?;
+            let summaries = self.turns.list_turns(query.clone()).await?;
             let is_last = summaries.len() < MAX_PAGE;
             for summary in summaries {
                 if rows.len() == limit || scanned == MAX_SCANNED {
@@ -113,7 +113,7 @@ impl ApiShared {
         &self,
         conversations: Vec<String>,
     ) -> Result<BTreeMap<String, String>, ApiError> {
-        self.limit_load(self.runner.load_titles(&self.tenant, conversations)).await
+        self.limit_load(self.turns.load_titles(&self.tenant, conversations)).await
     }
 
     /// The row of a summary.
@@ -131,7 +131,7 @@ impl ApiShared {
         if turns.iter().all(|turn| turn.state != TurnState::Waiting) {
             return Ok(());
         }
-        let gates = self.runner.gates().open_gates(None).await?;
+        let gates = self.turns.gates().open_gates(None).await?;
         for gate in gates.iter().rev() {
             if let Some(turn) = turns.iter_mut().find(|it| it.id == gate.turn.as_str()) {
                 turn.question = Some(one_line(&gate.reason, 200));
@@ -143,7 +143,7 @@ impl ApiShared {
     async fn find_by_id(&self, filter: &TurnFilter) -> Result<Option<TurnSummary>, ApiError> {
         let words = filter.search.as_deref().unwrap_or_default().trim();
         let (Ok(id), None) = (words.parse::<TurnId>(), &filter.before) else { return Ok(None) };
-        Ok(self.runner.load_summary(&id).await?)
+        Ok(self.turns.load_summary(&id).await?)
     }
 
     /// What the store does not filter by.

@@ -24,7 +24,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             .user(text);
         println!("> {text}\n{}", runner.run(input).await?.into_result()?);
     }
-    let turns = runner.list_turns(TurnQuery::default().conversation("support-7")).await?;
+    let turns =
+        runner.stored_turns().list_turns(TurnQuery::default().conversation("support-7")).await?;
     println!("{} turns", turns.len());
     Ok(())
 }

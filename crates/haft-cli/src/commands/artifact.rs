@@ -14,9 +14,8 @@ use haft::artifacts::ArtifactKind;
 use haft::artifacts::text::TextView;
 use haft::artifacts::tokens::Encoding;
 use haft::artifacts::tokens::StreamCounter;
-use haft::executors::{Step, StepContext, StepError};
 use haft::stores::{FileSpoolReader, SpoolReader, TurnId};
-use haft::turn::TurnRunner;
+use haft::turn::StoredTurns;
 use serde_json::{Value, json};
 
 use self::query_tools::FileQueries;
@@ -100,9 +99,9 @@ async fn list_artifacts(
     as_json: bool,
     terminal: &Terminal,
 ) -> Result<ExitCode> {
-    let ArtifactSource::Turn { runner, id, .. } = source else { return Ok(ExitCode::SUCCESS) };
+    let ArtifactSource::Turn { turns, id, .. } = source else { return Ok(ExitCode::SUCCESS) };
     let mut text = String::new();
-    for item in runner.list_artifacts(id).await? {
+    for item in turns.list_artifacts(id).await? {
         let (kind, bytes) = (item.artifact.kind(), item.artifact.reader().byte_length());
         if as_json {
             let (handle, kind, call) = (item.handle.as_str(), kind.as_str(), item.call);
@@ -126,7 +125,7 @@ enum ArtifactSource {
     Files,
     /// The artifacts of a turn, by their handles.
     Turn {
-        runner: TurnRunner,
+        turns: StoredTurns,
         id: TurnId,
         /// The option that selects the store in commands.
         store: String,
@@ -138,10 +137,8 @@ impl ArtifactSource {
         let Some(turn) = turn else { return Ok(Self::Files) };
         let stores = open_store_to_read(&store.find_address()).await?;
         let id = find_turn(&stores, turn).await?;
-        let no_step =
-            |_: StepContext| async { Err::<Step, _>(StepError::new("no turn runs here")) };
-        let runner = TurnRunner::builder(no_step).stores(&stores).build()?;
-        Ok(Self::Turn { runner, id, store: store_option(stores.url()) })
+        let turns = StoredTurns::of_stores(&stores);
+        Ok(Self::Turn { turns, id, store: store_option(stores.url()) })
     }
 
     /// Opens a file or an artifact, and returns the kind of an artifact with it.
@@ -151,9 +148,9 @@ impl ArtifactSource {
     ) -> Result<(Arc<dyn SpoolReader>, Option<ArtifactKind>)> {
         match self {
             Self::Files => Ok((Arc::new(open_file(name)?), None)),
-            Self::Turn { runner, id, store } => {
+            Self::Turn { turns, id, store } => {
                 let handle = name.to_string_lossy();
-                let Some(artifact) = runner.open_artifact(id, &handle).await? else {
+                let Some(artifact) = turns.open_artifact(id, &handle).await? else {
                     let error = UserError::new(format!("turn `{id}` has no artifact `{handle}`"));
                     let hint = format!("`haft artifact info --turn {id}{store}` lists them");
                     return Err(error.hint(hint).code(FailureCode::NotFound).into());

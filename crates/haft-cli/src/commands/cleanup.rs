@@ -3,9 +3,8 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use haft::executors::{Step, StepContext, StepError};
-use haft::stores::{CancelRequest, OpenStores, StoreError};
-use haft::turn::{Clock as _, GarbageOptions, SystemClock, TurnError, TurnOutcome, TurnRunner};
+use haft::stores::{CancelRequest, StoreError};
+use haft::turn::{Clock as _, GarbageOptions, StoredTurns, SystemClock, TurnError, TurnOutcome};
 
 use super::count_noun;
 use super::gates::read_current_user;
@@ -17,11 +16,11 @@ use crate::user_error::UserError;
 pub(super) async fn cancel_turn(args: &CancelArgs, terminal: &Terminal) -> Result<ExitCode> {
     let stores = open_store(&args.store.find_address()).await?;
     let id = find_turn(&stores, &args.turn).await?;
-    let runner = build_idle_runner(&stores)?;
-    let report = match runner.cancel_turn(&id, args.reason.as_str()).await {
+    let turns = StoredTurns::of_stores(&stores);
+    let report = match turns.cancel_turn(&id, args.reason.as_str()).await {
         Err(TurnError::Store(StoreError::Held { holder, .. })) if args.running => {
             let request = CancelRequest::new(read_current_user(), args.reason.as_str());
-            runner.request_cancel(&id, request).await?;
+            turns.request_cancel(&id, request).await?;
             let done = terminal.style_stderr(TextRole::Warning, "cancellation requested");
             print_line(format_args!("{done} {id}: {} ends it", sanitize(&holder)));
             return Ok(ExitCode::SUCCESS);
@@ -38,10 +37,10 @@ pub(super) async fn cancel_turn(args: &CancelArgs, terminal: &Terminal) -> Resul
 
 pub(super) async fn remove_turns(args: &RmArgs, terminal: &Terminal) -> Result<ExitCode> {
     let stores = open_store(&args.store.find_address()).await?;
-    let runner = build_idle_runner(&stores)?;
+    let turns = StoredTurns::of_stores(&stores);
     for turn in &args.turns {
         let id = find_turn(&stores, turn).await?;
-        runner.remove_turn(&id).await.map_err(explain_held_turn)?;
+        turns.remove_turn(&id).await.map_err(explain_held_turn)?;
         print_line(format_args!("{} {id}", terminal.style_stderr(TextRole::Warning, "removed")));
     }
     Ok(ExitCode::SUCCESS)
@@ -56,7 +55,7 @@ pub(super) async fn collect_garbage(args: &GcArgs) -> Result<ExitCode> {
     if args.force {
         options = options.unknown_turns();
     }
-    let report = build_idle_runner(&stores)?.collect_garbage_with(options).await?;
+    let report = StoredTurns::of_stores(&stores).collect_garbage_with(options).await?;
     let orphans = stores.spools().remove_orphans().await?;
     if report.unknown > 0 {
         let left = count_noun(report.unknown, "result");
@@ -70,12 +69,6 @@ pub(super) async fn collect_garbage(args: &GcArgs) -> Result<ExitCode> {
     };
     let results = count_noun(report.content + orphans, "stored result");
     super::print_text(&format!("{turns}{results} removed\n"))
-}
-
-/// Builds a runner that takes no steps.
-pub(super) fn build_idle_runner(stores: &OpenStores) -> Result<TurnRunner> {
-    let no_step = |_: StepContext| async { Err::<Step, _>(StepError::new("no turn runs here")) };
-    Ok(TurnRunner::builder(no_step).stores(stores).build()?)
 }
 
 /// Adds advice to the error of a turn that a process runs.

@@ -4,10 +4,11 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use haft::stores::{OpenStores, Row, RowKind, StoreError, StoredTurn};
+use haft::turn::StoredTurns;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::cleanup::{build_idle_runner, explain_held_turn};
+use super::cleanup::explain_held_turn;
 use super::{count_noun, format_age, print_text};
 use crate::args::{ConversationsArgs, ConversationsCommand, ExportFormat, StoreArg};
 use crate::conversations::{
@@ -60,9 +61,9 @@ async fn remove_conversation(
     terminal: &Terminal,
 ) -> Result<ExitCode> {
     let turns = list_turns_of(stores, id).await?;
-    let runner = build_idle_runner(stores)?;
+    let stored = StoredTurns::of_stores(stores);
     for turn in &turns {
-        runner.remove_turn(&turn.id).await.map_err(explain_held_turn)?;
+        stored.remove_turn(&turn.id).await.map_err(explain_held_turn)?;
     }
     let (label, turns) =
         (terminal.style_stderr(TextRole::Warning, "removed"), count_noun(turns.len(), "turn"));

@@ -6,7 +6,7 @@ use anyhow::Result;
 use haft::stores::OpenStores;
 use haft::tools::{CallPreview, PreviewKind};
 use haft::turn::Gate;
-use haft::turn::{Clock as _, Gatekeeper, SettleError, StandingApproval, SystemClock};
+use haft::turn::{Clock as _, SettleError, StandingApproval, StoredTurns, SystemClock};
 use serde_json::Value;
 
 use super::run::{DEFAULT_GRANT_TIME, expects_approval};
@@ -20,7 +20,7 @@ use crate::user_error::UserError;
 
 pub(super) async fn list_gates(args: &GatesArgs, terminal: &Terminal) -> Result<ExitCode> {
     let stores = open_store_to_read(&args.store.find_address()).await?;
-    let open = Gatekeeper::of_stores(&stores).open_gates(None).await?;
+    let open = StoredTurns::of_stores(&stores).gates().open_gates(None).await?;
     if open.is_empty() && !args.json {
         print_line(format_args!("no open gates"));
     }
@@ -115,7 +115,7 @@ pub(super) async fn approve_gate(args: &ApproveArgs, terminal: &Terminal) -> Res
     let stores = open_store(&args.decision.store.find_address()).await?;
     let gate = find_open_gate(&stores, &args.gate).await?;
     let user = read_user_name(&args.decision);
-    let gatekeeper = Gatekeeper::of_stores(&stores);
+    let gatekeeper = StoredTurns::of_stores(&stores).gates();
     let resolved = match &args.arguments {
         Some(text) => {
             let arguments = parse_json(&super::read_text_argument(text)?, "the arguments are")?;
@@ -162,7 +162,8 @@ pub(super) async fn deny_gate(args: &DenyArgs, terminal: &Terminal) -> Result<Ex
     let stores = open_store(&args.decision.store.find_address()).await?;
     let gate = find_open_gate(&stores, &args.gate).await?;
     let user = read_user_name(&args.decision);
-    let rejected = Gatekeeper::of_stores(&stores).reject(&gate.id, args.reason(), &user).await;
+    let rejected =
+        StoredTurns::of_stores(&stores).gates().reject(&gate.id, args.reason(), &user).await;
     rejected.map_err(|error| explain_decision_error(error, &gate))?;
     print_line(format_args!(
         "{} {}",

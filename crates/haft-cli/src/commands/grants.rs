@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use haft::turn::{Gatekeeper, Grant, GrantScope, ListedGrant};
+use haft::turn::{Grant, GrantScope, ListedGrant, StoredTurns};
 use serde_json::Value;
 
 use super::format_time;
@@ -17,7 +17,7 @@ pub(super) async fn run_grants(args: &GrantsArgs, terminal: &Terminal) -> Result
         None => list_grants(args, terminal).await,
         Some(GrantsCommand::Revoke { grants, store }) => {
             let stores = open_store(&store.find_address()).await?;
-            let gatekeeper = Gatekeeper::of_stores(&stores);
+            let gatekeeper = StoredTurns::of_stores(&stores).gates();
             for text in grants {
                 let mut found = gatekeeper.grants().await?;
                 found.retain(|it| is_beginning_of(&it.id.to_string(), text));
@@ -37,7 +37,7 @@ pub(super) async fn run_grants(args: &GrantsArgs, terminal: &Terminal) -> Result
 
 async fn list_grants(args: &GrantsArgs, terminal: &Terminal) -> Result<ExitCode> {
     let stores = open_store_to_read(&args.store.find_address()).await?;
-    let grants = Gatekeeper::of_stores(&stores).grants().await?;
+    let grants = StoredTurns::of_stores(&stores).gates().grants().await?;
     if grants.is_empty() && !args.json {
         print_line(format_args!("no standing approvals"));
     }

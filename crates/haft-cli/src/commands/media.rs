@@ -12,8 +12,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result};
 use futures_core::Stream as _;
 use haft::Media;
-use haft::executors::{Step, StepContext, StepError};
-use haft::turn::TurnRunner;
+use haft::turn::StoredTurns;
 
 use crate::args::{MediaArgs, MediaCommand, StoreArg};
 use crate::output::{MediaLine, to_line};
@@ -60,9 +59,7 @@ const NO_MEDIA: &str = "media are what tools return as images, audio or document
 async fn load_media(turn: &str, store: &StoreArg) -> Result<Vec<Media>> {
     let stores = open_store_to_read(&store.find_address()).await?;
     let id = find_turn(&stores, turn).await?;
-    let no_step = |_: StepContext| async { Err::<Step, _>(StepError::new("no turn runs here")) };
-    let runner = TurnRunner::builder(no_step).stores(&stores).build()?;
-    Ok(runner.list_media(&id).await?)
+    Ok(StoredTurns::of_stores(&stores).list_media(&id).await?)
 }
 
 fn print_list(media: &[Media], as_json: bool, terminal: &Terminal) -> Result<ExitCode> {

@@ -17,14 +17,14 @@ use std::time::Duration;
 
 use anyhow::Result;
 use haft::error::codes;
-use haft::executors::{DispatchExecutor, ExecutorDescription, StepContext, StepError};
+use haft::executors::{DispatchExecutor, ExecutorDescription};
 use haft::records::CallError;
 use haft::stores::OpenStores;
 use haft::stores::{StoreError, TurnId};
 use haft::turn::Cancellation;
 use haft::turn::{
-    AnswerFormat, Clock as _, SystemClock, TurnError, TurnHistory, TurnInput, TurnOutcome,
-    TurnReport, TurnRunner, TurnRunnerBuilder,
+    AnswerFormat, Clock as _, StoredTurns, SystemClock, TurnError, TurnHistory, TurnInput,
+    TurnOutcome, TurnReport, TurnRunner, TurnRunnerBuilder,
 };
 
 use self::attachments::Attachments;
@@ -253,7 +253,7 @@ pub(super) async fn resume_turn(
     let format = stored.as_ref().map(read_stored_format).transpose()?.flatten();
     let mut options = session_options(&args.options, terminal);
     options.output = options.output.of_answer(format.is_some());
-    if let Some(report) = load_ended_turn(&stores, &id).await? {
+    if let Some(report) = StoredTurns::of_stores(&stores).load_report(&id).await? {
         let executor = ExecutorDescription::default();
         TurnPrinter::new(*terminal, options.output, executor).print_ended(&report);
         set_show_recovery(id.as_str(), stores.url());
@@ -301,17 +301,6 @@ async fn select_for_resume(
         }
         _ => select_executor(agent, &args.options),
     }
-}
-
-/// Loads the report of a turn that has ended. It needs neither the agent nor its model.
-async fn load_ended_turn(stores: &OpenStores, id: &TurnId) -> Result<Option<TurnReport>> {
-    let stored = stores.turns().load(id.clone()).await?;
-    if !stored.is_some_and(|turn| turn.summary.status.is_final()) {
-        return Ok(None);
-    }
-    let unused = |_: StepContext| async { Err(StepError::new("the turn is over")) };
-    let runner = TurnRunner::builder(unused).stores(stores).build()?;
-    Ok(Some(runner.resume(id).await?))
 }
 
 /// Resumes a turn. While another process holds its lease, waits until the lease is released or expires.

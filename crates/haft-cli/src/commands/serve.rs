@@ -9,9 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use haft::executors::{Step, StepContext, StepError};
 use haft::stores::OpenStores;
-use haft::turn::{Cancellation, TurnRunner};
+use haft::turn::{Cancellation, StoredTurns};
 use haft::worker::Worker;
 use haft_server::{
     Access, AgentError, Api, ApiBuilder, NewToken, ServiceLimits, TenantScope, TenantService,
@@ -126,12 +125,9 @@ fn build_service(
     let (config, runners) = (UserConfig::read()?, Arc::clone(runners));
     let build_api = move |scope: &TenantScope| -> Result<ApiBuilder, AgentError> {
         let hub = hubs.of(scope.tenant());
-        let no_step =
-            |_: StepContext| async { Err::<Step, _>(StepError::new("no turn runs here")) };
-        let runner = TurnRunner::builder(no_step).stores(scope.stores()).build();
-        let runner = runner.map_err(|error| AgentError::new(error.to_string()))?;
+        let turns = StoredTurns::of_stores(scope.stores());
         let agents = ServedAgents::new(Arc::clone(&runners), scope.stores().clone(), hub.clone());
-        let api = config.add_prices(Api::builder(runner)).hub(hub).agents(Arc::new(agents));
+        let api = config.add_prices(Api::builder(turns)).hub(hub).agents(Arc::new(agents));
         Ok(api.access(Access::Submit).store_name(scope.tenant()))
     };
     Ok(TenantService::builder(stores.clone(), build_api))

@@ -10,8 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use haft::events::EventHub;
-use haft::executors::{Step, StepContext, StepError};
-use haft::turn::TurnRunner;
+use haft::turn::StoredTurns;
 use haft_inspector::Inspector;
 use haft_server::{Access, Api, Guard};
 use tempfile::NamedTempFile;
@@ -33,10 +32,9 @@ pub(super) async fn serve_inspector(args: &WebArgs, terminal: &Terminal) -> Resu
     };
     let store_name = show_url(&address.url);
     let hub = EventHub::new();
-    let no_step = |_: StepContext| async { Err::<Step, _>(StepError::new("no turn runs here")) };
-    let runner = TurnRunner::builder(no_step).stores(&stores).observer(hub.clone()).build()?;
+    let turns = StoredTurns::of_stores(&stores);
     let agents = AgentDirectories::new(stores, hub.clone(), args)?;
-    let api = UserConfig::read()?.add_prices(Api::builder(runner));
+    let api = UserConfig::read()?.add_prices(Api::builder(turns));
     let api = api
         .hub(hub)
         .agents(Arc::new(agents))

@@ -131,6 +131,7 @@ impl Example {
             |_: StepContext| async { Err::<Step, _>(StepError::new("nothing runs here")) };
         let runner = self.configure(TurnRunner::builder(no_step), Vec::new()).build().unwrap();
         runner
+            .stored_turns()
             .cancel_turn(&"0199-to-cancel".parse().unwrap(), "not needed any more")
             .await
             .unwrap();
@@ -165,7 +166,7 @@ pub(crate) async fn start_server(access: Access, log_bytes: u64) -> ExampleServe
 pub(crate) fn api(example: &Example, access: Access) -> Api {
     let no_step = |_: StepContext| async { Err::<Step, _>(StepError::new("nothing runs here")) };
     let runner = example.configure(TurnRunner::builder(no_step), Vec::new()).build().unwrap();
-    Api::builder(runner)
+    Api::builder(runner.stored_turns().clone())
         .hub(example.hub.clone())
         .agents(Arc::new(ExampleAgents(example.clone())))
         .access(access)

@@ -109,7 +109,9 @@ impl StoredResults {
     /// Loads the results of a turn that another process ran, or that was closed here.
     async fn load(&self, handle: &str) -> Result<Option<OpenResult>, TurnError> {
         let Ok(turn) = format!("{TURN_PREFIX}{handle}").parse::<TurnId>() else { return Ok(None) };
-        let Some(stored) = self.runner.load_turn(&turn).await? else { return Ok(None) };
+        let Some(stored) = self.runner.stored_turns().load_turn(&turn).await? else {
+            return Ok(None);
+        };
         if !stored.summary.status.is_final() {
             return Ok(None);
         }
@@ -153,7 +155,7 @@ impl StoredResults {
         let mut expired = Vec::new();
         let mut query = TurnQuery::default();
         loop {
-            let page = self.runner.list_turns(query.clone()).await?;
+            let page = self.runner.stored_turns().list_turns(query.clone()).await?;
             let Some(oldest) = page.last().map(|summary| summary.id.clone()) else { break };
             expired.extend(page.into_iter().filter(|it| self.is_own_and_expired(it)));
             query = query.before(oldest);
@@ -161,13 +163,13 @@ impl StoredResults {
         let mut turns = Vec::with_capacity(expired.len());
         for summary in expired {
             if !summary.status.is_final()
-                && self.runner.cancel_turn(&summary.id, EXPIRED).await.is_err()
+                && self.runner.stored_turns().cancel_turn(&summary.id, EXPIRED).await.is_err()
             {
                 continue;
             }
             turns.push(summary.id);
         }
-        self.runner.remove_turns(&turns).await
+        self.runner.stored_turns().remove_turns(&turns).await
     }
 
     fn is_own_and_expired(&self, turn: &TurnSummary) -> bool {

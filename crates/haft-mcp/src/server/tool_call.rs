@@ -218,7 +218,11 @@ impl ServerShared {
     ) -> Result<CallToolResponse, ErrorData> {
         if !can_ask || call.round >= MAX_ROUNDS {
             let why = "the client cannot ask its user for the input that the call needs";
-            self.runner.cancel_turn(&call.turn, why).await.map_err(|error| internal(&error))?;
+            self.runner
+                .stored_turns()
+                .cancel_turn(&call.turn, why)
+                .await
+                .map_err(|error| internal(&error))?;
             let required = ElicitationCapability::new();
             let required = ClientCapabilities::builder().enable_elicitation_with(required).build();
             return Err(ErrorData::missing_required_client_capability(required));

@@ -44,8 +44,8 @@ pub(super) async fn cancel_turn(
         return Ok(Json(StartedTurn { turn }));
     }
     let request = CancelRequest::new(&*actor, reason.as_str());
-    shared.runner.request_cancel(&id, request).await?;
-    match shared.runner.cancel_turn(&id, reason.as_str()).await {
+    shared.turns.request_cancel(&id, request).await?;
+    match shared.turns.cancel_turn(&id, reason.as_str()).await {
         // The process that runs the turn ends it when it renews its lease.
         Ok(_) | Err(TurnError::Store(StoreError::Held { .. })) => Ok(Json(StartedTurn { turn })),
         Err(error) => Err(error.into()),
@@ -94,13 +94,9 @@ pub(super) async fn resume_after_decision(shared: &Arc<ApiShared>, turn: &TurnId
 
 /// The runner of the agent of a turn with the executor that began it, else the runner of the server.
 async fn runner_of_turn(shared: &ApiShared, stored: &StoredTurn) -> Result<TurnRunner, ApiError> {
-    let (Some(agents), Some(name)) = (&shared.agents, shared.agent_of(stored)) else {
-        return Ok(shared.runner.clone());
-    };
-    let agent = agents.load_agent(&name).await?;
     let begun_by = TurnHistory::read(stored)?.executor;
-    let executor = agent.executor(begun_by.as_ref(), ExecutorPurpose::Run)?;
-    Ok(agent.build_runner(executor, agent.tools())?)
+    let agent = shared.agent_of(stored);
+    shared.runner_of(agent.as_deref(), begun_by.as_ref(), ExecutorPurpose::Run).await
 }
 
 /// Starts a new turn that repeats the steps of another one up to a step.
@@ -131,7 +127,7 @@ pub(super) async fn fork_turn(
         ForkTools::Run => LaterCalls::Run,
         ForkTools::FromRecord => LaterCalls::FromRecord,
     };
-    let fork = Fork::load(&shared.runner, &id, request.step - 1).await?.later_calls(later);
+    let fork = Fork::load(&shared.turns, &id, request.step - 1).await?.later_calls(later);
     let fork = match request.earlier_calls {
         ForkCalls::RunAgain => fork.run_earlier_calls(),
         ForkCalls::FromRecord => fork,
@@ -181,7 +177,7 @@ pub(super) async fn start_turn(
         }
     })?;
     for _ in 0..MAX_CREATE_CHECKS {
-        if shared.runner.load_summary(&turn).await?.is_some() {
+        if shared.turns.load_summary(&turn).await?.is_some() {
             break;
         }
         // Without an error the turn is about to be stored, or has been.

@@ -312,7 +312,7 @@ pub(super) async fn read_media(
     State(shared): Shared,
     PathParams((turn, name)): PathParams<(String, String)>,
 ) -> Result<Response, ApiError> {
-    let media = shared.runner.open_media(&parse_turn(&turn)?, &name).await?;
+    let media = shared.turns.open_media(&parse_turn(&turn)?, &name).await?;
     let media = media
         .ok_or_else(|| ApiError::not_found(format!("turn `{turn}` has no medium `{name}`")))?;
     let bytes =

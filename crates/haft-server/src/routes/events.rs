@@ -158,7 +158,7 @@ async fn send_list_changes(shared: &Arc<ApiShared>, sender: &EventSender) {
     let names = names.into_iter().chain([EventName::IterationEnd]);
     let filter = EventFilter::all().only(names);
     let mut events = shared.hub.as_ref().map(|hub| hub.subscribe(filter));
-    let mut listener = shared.runner.listen();
+    let mut listener = shared.turns.listen();
     let mut known = HashMap::new();
     let mut open_gates = usize::MAX;
     loop {
@@ -203,7 +203,7 @@ async fn read_list(
     shared: &Arc<ApiShared>,
     known: &mut HashMap<TurnId, (TurnSummary, TurnState)>,
 ) -> Result<(Vec<TurnRow>, usize), ApiError> {
-    let summaries = shared.runner.list_turns(TurnQuery::default().limit(FOLLOWED)).await?;
+    let summaries = shared.turns.list_turns(TurnQuery::default().limit(FOLLOWED)).await?;
     let (mut rows, mut latest) = (Vec::new(), HashMap::new());
     for summary in summaries {
         // A lease that is renewed changes no row; one that has expired changes the state.
@@ -220,5 +220,5 @@ async fn read_list(
     }
     shared.add_questions(&mut rows).await?;
     *known = latest;
-    Ok((rows, shared.runner.gates().open_gates(None).await?.len()))
+    Ok((rows, shared.turns.gates().open_gates(None).await?.len()))
 }

@@ -20,8 +20,8 @@ use crate::wire::{
 
 pub(super) async fn list_gates(State(shared): Shared) -> ApiResult<Vec<GateView>> {
     let mut views = Vec::new();
-    for gate in shared.runner.gates().open_gates(None).await? {
-        let summary = shared.runner.load_summary(&gate.turn).await?;
+    for gate in shared.turns.gates().open_gates(None).await? {
+        let summary = shared.turns.load_summary(&gate.turn).await?;
         let title = summary.and_then(|it| it.first_words);
         views.push(gate_view(&gate, None, title.as_deref()));
     }
@@ -58,7 +58,7 @@ pub(super) async fn decide_gate(
     shared.check_submit()?;
     let id = parse_gate(&gate)?;
     let settled = settle_gate(&shared, &id, &decision, &actor).await;
-    let (gate, settlement) = match (shared.runner.gates().load_gate(&id).await?, settled) {
+    let (gate, settlement) = match (shared.turns.gates().load_gate(&id).await?, settled) {
         (Some((gate, Some(settlement))), Ok(())) => (gate, settlement),
         // A client that repeats a request whose response was lost gets the response.
         (Some((gate, Some(settlement))), Err(_))
@@ -81,7 +81,7 @@ async fn settle_gate(
     by: &str,
 ) -> Result<(), ApiError> {
     find_gate(shared, id).await?;
-    let gates = shared.runner.gates();
+    let gates = shared.turns.gates();
     match decision.choice {
         GateChoice::Approve => match &decision.always {
             Some(always) => gates.approve_always(id, standing_approval(shared, always), by).await?,
@@ -153,7 +153,7 @@ fn standing_approval(shared: &ApiShared, always: &AlwaysRequest) -> StandingAppr
 
 /// The standing approvals, also those that no longer hold.
 pub(super) async fn list_grants(State(shared): Shared) -> ApiResult<Vec<GrantRow>> {
-    let listed = shared.runner.gates().grants().await?;
+    let listed = shared.turns.gates().grants().await?;
     Ok(Json(listed.iter().map(grant_row).collect()))
 }
 
@@ -162,10 +162,10 @@ pub(super) async fn revoke_grant(
     PathParams(grant): PathParams<String>,
 ) -> ApiResult<Vec<GrantRow>> {
     shared.check_submit()?;
-    let listed = shared.runner.gates().grants().await?;
+    let listed = shared.turns.gates().grants().await?;
     let missing = || ApiError::not_found(format!("there is no standing approval `{grant}`"));
     let found = listed.iter().find(|it| it.id.to_string() == grant).ok_or_else(missing)?;
-    shared.runner.gates().revoke_grant(found.id).await?;
+    shared.turns.gates().revoke_grant(found.id).await?;
     list_grants(State(shared)).await
 }
 
@@ -192,7 +192,7 @@ fn parse_gate(text: &str) -> Result<GateId, ApiError> {
 
 /// Finds a gate that is open.
 async fn find_gate(shared: &ApiShared, id: &GateId) -> Result<Gate, ApiError> {
-    match shared.runner.gates().load_gate(id).await? {
+    match shared.turns.gates().load_gate(id).await? {
         Some((gate, None)) => Ok(gate),
         _ => Err(closed_gate()),
     }

@@ -79,15 +79,10 @@ async fn runner_of_step(
     read: &ReadTurn,
     iteration: u32,
 ) -> Result<TurnRunner, ApiError> {
-    let (Some(agents), Some(name)) = (&shared.agents, &read.agent) else {
-        return Ok(shared.runner.clone());
-    };
-    let agent = agents.load_agent(name).await?;
     let history = read.history();
     let taken = history.steps.iter().find(|it| it.iteration == iteration);
     let begun_by = taken.map_or(&history.executor, |step| &step.executor).as_ref();
-    let executor = agent.executor(begun_by, ExecutorPurpose::Render)?;
-    Ok(agent.build_runner(executor, agent.tools())?)
+    shared.runner_of(read.agent.as_deref(), begun_by, ExecutorPurpose::Render).await
 }
 
 pub(super) async fn show_response(

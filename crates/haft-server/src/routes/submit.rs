@@ -85,7 +85,7 @@ async fn submit_once(
 ) -> Result<TurnId, ApiError> {
     let turn = turn_of_key(&shared.tenant, key)?;
     // A repeated request is answered also when the tenant may not submit more.
-    if shared.runner.load_summary(&turn).await?.is_some() {
+    if shared.turns.load_summary(&turn).await?.is_some() {
         return Ok(turn);
     }
     match enqueue(shared, runner, input.id(turn.as_str())).await {
@@ -130,7 +130,7 @@ async fn enqueue(
     let _permit = shared.submissions.acquire().await;
     let max = shared.max_unfinished_turns;
     let unfinished = TurnQuery::default().unfinished().limit(max.max(1));
-    let listed = shared.runner.list_turns(unfinished).await;
+    let listed = shared.turns.list_turns(unfinished).await;
     if listed.map_err(|error| SubmitError::Other(error.into()))?.len() >= max {
         let message = format!("{max} turns are unfinished; submit more when some have ended");
         let status = StatusCode::TOO_MANY_REQUESTS;

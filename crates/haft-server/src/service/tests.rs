@@ -149,7 +149,11 @@ fn build_api(scope: &TenantScope, access: Access) -> Result<ApiBuilder, AgentErr
     let agent = TestAgent::new(scope.tenant(), scope.stores().clone());
     let runner = agent.build_runner(agent.executor(None, ExecutorPurpose::Run)?, agent.tools())?;
     let hub = agent.hub.clone();
-    Ok(Api::builder(runner).hub(hub).agents(Arc::new(agent)).access(access))
+    Ok(Api::builder(runner.stored_turns().clone())
+        .runner(runner)
+        .hub(hub)
+        .agents(Arc::new(agent))
+        .access(access))
 }
 
 /// An agent whose tools tell the tenant apart.

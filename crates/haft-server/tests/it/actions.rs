@@ -64,7 +64,8 @@ async fn a_standing_approval_is_given_listed_and_revoked() {
         .gate_policy(GatePolicy::Suspend)
         .build()
         .unwrap();
-    let router = Api::builder(runner.clone()).access(Access::Act).actor("Ada").build().router();
+    let api = Api::builder(runner.stored_turns().clone()).runner(runner.clone());
+    let router = api.access(Access::Act).actor("Ada").build().router();
     let first = runner.run(TurnInput::new("You deploy.").user("Go!")).await.unwrap();
     assert_eq!(get(&router, "/turns?state=waiting").await["turns"][0]["question"], "May I?");
     let gates = get(&router, "/gates").await;
@@ -110,7 +111,8 @@ async fn a_turn_whose_gate_was_decided_elsewhere_is_resumed() {
         .build()
         .unwrap();
     let turn = runner.run(TurnInput::new("You deploy.").user("Go!")).await.unwrap().turn;
-    let router = Api::builder(runner.clone()).access(Access::Act).build().router();
+    let api = Api::builder(runner.stored_turns().clone()).runner(runner.clone());
+    let router = api.access(Access::Act).build().router();
     let path = format!("/turns/{turn}");
     assert_eq!(get(&router, &path).await["actions"]["resume"], false, "its gate is open");
     let gate = runner.gates().open_gates(None).await.unwrap().remove(0);

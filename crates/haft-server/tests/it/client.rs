@@ -27,7 +27,8 @@ pub(crate) fn runner(
 /// The routes of a server that runs nothing itself.
 pub(crate) fn server(store: &Arc<MemoryStore>, access: Access) -> Router {
     let no_step = |_: StepContext| async { Err::<Step, _>(StepError::new("nothing runs here")) };
-    Api::builder(runner(store, no_step, Vec::new())).access(access).actor("Ada").build().router()
+    let turns = runner(store, no_step, Vec::new()).stored_turns().clone();
+    Api::builder(turns).access(access).actor("Ada").build().router()
 }
 
 pub(crate) async fn get(router: &Router, path: &str) -> Value {

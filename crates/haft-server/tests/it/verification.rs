@@ -47,7 +47,7 @@ where
     let no_step = |_: StepContext| async { Err::<Step, _>(StepError::new("nothing runs here")) };
     let builder = TurnRunner::builder(no_step).secret([7; 32]);
     let runner = builder.store(store).spools(served).build().unwrap();
-    let router = Api::builder(runner).build().router();
+    let router = Api::builder(runner.stored_turns().clone()).build().router();
     let rows = get(&router, "/turns/t/artifacts").await;
     let handle = rows[0]["handle"].as_str().unwrap();
     let path = format!("/turns/t/artifacts/{handle}");

@@ -15,7 +15,7 @@ use haft_core::store::TurnId;
 use haft_core::tool::{Tool, ToolEffect, ToolFailure, ToolOutput, ToolRole};
 
 use super::recorded_tool::with_recorded_output;
-use crate::turn::{StepHistory, TurnError, TurnInput, TurnRunner};
+use crate::turn::{OpenedTurn, StepHistory, StoredTurns, TurnError, TurnInput};
 
 /// A new turn that repeats the steps of a stored turn up to an iteration, and continues differently from there. The
 /// stored turn is not changed.
@@ -38,7 +38,7 @@ use crate::turn::{StepHistory, TurnError, TurnInput, TurnRunner};
 /// let runner = TurnRunner::builder(script("It is {{ last.roll }}.")?).tool(roll.clone()).build()?;
 /// let turn = runner.run(TurnInput::new("Play.").user("Roll!")).await?.turn;
 ///
-/// let fork = Fork::load(&runner, &turn, 1).await?.message("Be brief.");
+/// let fork = Fork::load(runner.stored_turns(), &turn, 1).await?.message("Be brief.");
 /// let input = fork.add_messages(TurnInput::new("Play."));
 /// let executor = fork.executor(Arc::new(script("{{ last.roll }}!")?), [roll.clone()]);
 /// let forked = TurnRunner::builder(executor).tool(roll).build()?.run(input).await?;
@@ -88,11 +88,11 @@ impl Fork {
     ///
     /// There is no such turn or iteration, or a stored record cannot be read.
     pub async fn load(
-        runner: &TurnRunner,
+        turns: &StoredTurns,
         turn: &TurnId,
         iteration: u32,
     ) -> Result<Self, TurnError> {
-        let (history, ctx) = runner.load_records(turn).await?;
+        let OpenedTurn { history, ctx, .. } = turns.open_turn(turn).await?;
         if history.steps.iter().all(|step| step.iteration < iteration) {
             let reason = format!("the turn has {} steps", history.steps.len());
             return Err(TurnError::Invalid { field: "iteration", reason });

@@ -24,7 +24,8 @@ use tracing::Span;
 
 pub(super) use self::create::{PreparedTurn, create_turn, enqueue_turn, prepare_turn};
 pub(super) use self::resume::{
-    load_turn, restore_history, restore_records, resume_turn, run_claimed_turn, run_next_turn,
+    load_report, load_turn, restore_history, restore_records, resume_turn, run_claimed_turn,
+    run_next_turn,
 };
 use super::deadline::{WaitError, with_deadline};
 use super::journal::RequestHistory;
@@ -111,7 +112,7 @@ impl TurnDriver {
         let lease = runner.leases.acquire(lease, cancellation.clone());
         let tools = runner.tools.clone();
         seed.tools.iter().for_each(|changes| tools.restore(changes));
-        let builder = runner.context_builder(&seed);
+        let builder = runner.keyed_context_builder(&seed);
         let recorder = LeasedRecorder::new(Arc::clone(&runner.store), lease, tools.clone());
         let shared = Arc::new(SharedTurn::new(runner, recorder, seed.id.clone(), seed.gates));
         let builder = builder

@@ -10,26 +10,17 @@ use haft_core::context::{
     EarlierRecord, EarlierTurn, HistoryError, HistoryReader, HydratedRange, TurnContext,
 };
 use haft_core::record::{
-    LoadError, Memory, Message, Record as _, RecordLoader, Retrievable, RetrievableContent, Thought,
+    LoadError, Memory, Message, Record as _, Retrievable, RetrievableContent, Thought,
 };
 use haft_core::store::{MemoryScope, Row, RowKind, StoreError, TurnId, TurnQuery, TurnSummary};
 
 use super::log::StoredLog;
 use super::shared_turn::SharedTurn;
-use super::timed::TimedStore;
+use super::stored_turns::TurnStores;
 
-/// Reads earlier turns from the store of a runner.
-pub(super) struct StoredHistory {
-    store: Arc<TimedStore>,
-    loader: RecordLoader,
-}
-
-impl StoredHistory {
-    pub(super) fn new(store: Arc<TimedStore>, loader: RecordLoader) -> Self {
-        Self { store, loader }
-    }
-
-    async fn load(&self, turn: TurnId) -> Result<Option<EarlierTurn>, HistoryError> {
+impl TurnStores {
+    /// Loads a turn as later ones show it.
+    async fn load_earlier(&self, turn: TurnId) -> Result<Option<EarlierTurn>, HistoryError> {
         let Some(stored) = self.store.load(turn).await? else { return Ok(None) };
         let mut turn = EarlierTurn::new(stored.summary.id.clone(), stored.summary.status);
         turn.created_at = Some(stored.summary.created_at);
@@ -105,7 +96,7 @@ impl StoredHistory {
                     return Ok(turns);
                 }
                 let is_first = summary.id == range.first;
-                turns.extend(self.load(summary.id).await?);
+                turns.extend(self.load_earlier(summary.id).await?);
                 if is_first {
                     turns.reverse();
                     return Ok(turns);
@@ -117,7 +108,8 @@ impl StoredHistory {
         Ok(turns)
     }
 
-    async fn load_scope(&self, scope: MemoryScope) -> Result<Vec<Memory>, HistoryError> {
+    /// Loads the memories of a scope.
+    pub(super) async fn load_scope(&self, scope: MemoryScope) -> Result<Vec<Memory>, HistoryError> {
         let rows = self.store.load_memories(scope).await?;
         let mut memories = Vec::with_capacity(rows.len());
         for row in rows {
@@ -127,39 +119,22 @@ impl StoredHistory {
     }
 }
 
-impl HistoryReader for StoredHistory {
-    fn list_turns(&self, query: TurnQuery) -> BoxFuture<'_, Result<Vec<TurnSummary>, StoreError>> {
-        Box::pin(self.store.turns(query))
-    }
-
-    fn load_turn(&self, turn: TurnId) -> BoxFuture<'_, Result<Option<EarlierTurn>, HistoryError>> {
-        Box::pin(self.load(turn))
-    }
-
-    fn load_memories(
-        &self,
-        scope: MemoryScope,
-    ) -> BoxFuture<'_, Result<Vec<Memory>, HistoryError>> {
-        Box::pin(self.load_scope(scope))
-    }
-}
-
 /// Reads earlier turns for a turn, and counts for it when the store fails. The object that opens gates does it, because it
 /// knows the runner and the recorder of the turn.
 impl HistoryReader for SharedTurn {
     fn list_turns(&self, query: TurnQuery) -> BoxFuture<'_, Result<Vec<TurnSummary>, StoreError>> {
-        Box::pin(self.recorder.watch(self.runner.earlier_turns.list_turns(query)))
+        Box::pin(self.recorder.watch(self.runner.store.turns(query)))
     }
 
     fn load_turn(&self, turn: TurnId) -> BoxFuture<'_, Result<Option<EarlierTurn>, HistoryError>> {
-        Box::pin(self.recorder.watch(self.runner.earlier_turns.load(turn)))
+        Box::pin(self.recorder.watch(self.runner.load_earlier(turn)))
     }
 
     fn load_memories(
         &self,
         scope: MemoryScope,
     ) -> BoxFuture<'_, Result<Vec<Memory>, HistoryError>> {
-        Box::pin(self.recorder.watch(self.runner.earlier_turns.load_scope(scope)))
+        Box::pin(self.recorder.watch(self.runner.load_scope(scope)))
     }
 }
 

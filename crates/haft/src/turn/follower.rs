@@ -9,22 +9,22 @@ use haft_core::call::RecordId;
 use haft_core::clock::Timestamp;
 use haft_core::event::{Event, EventKind, ToolCallReport};
 use haft_core::store::{
-    ChangeListener, GateId, GateRow, StoreError, TurnId, TurnStatus, TurnStore as _,
+    ChangeListener, GateId, GateRow, StoreError, TurnId, TurnStatus,
 };
 use haft_core::stream::{StreamPart, StreamTracker};
 
 use super::gates::{gate_open_event, read_gate, read_settlement};
 use super::history::StepHistory;
 use super::log::TurnTotals;
-use super::rendering::{OpenedTurn, open_turn};
+use super::rendering::OpenedTurn;
 use super::report::Conclusion;
-use super::{TurnError, TurnReport, TurnRunner};
+use super::{StoredTurns, TurnError, TurnReport};
 use crate::sync::{Instant, sleep};
 
 /// Reports the events of a turn that any process runs, as far as they are stored: steps with their thoughts and
-/// messages, calls, gates, and the end. See [`TurnRunner::follow_turn`].
+/// messages, calls, gates, and the end. See [`StoredTurns::follow_turn`].
 pub struct TurnFollower {
-    runner: TurnRunner,
+    turns: StoredTurns,
     turn: TurnId,
     listener: Box<dyn ChangeListener>,
     /// The status and the time of the last write when the turn was last checked.
@@ -45,7 +45,7 @@ struct ToldEvents {
     sequence: u64,
 }
 
-impl TurnRunner {
+impl StoredTurns {
     /// Follows a turn that this or another process runs, from its beginning, until it has ended or waits at a gate.
     /// Events are reported when they are stored: whole messages instead of pieces, and calls when they have ended.
     ///
@@ -59,7 +59,7 @@ impl TurnRunner {
     /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
     /// let runner = TurnRunner::builder(script).build()?;
     /// let turn = runner.run(TurnInput::new("Be polite.")).await?.turn;
-    /// let mut follower = runner.follow_turn(&turn);
+    /// let mut follower = runner.stored_turns().follow_turn(&turn);
     /// let mut said = String::new();
     /// while let Some(event) = follower.next_event().await? {
     ///     if let EventKind::Message(piece) = event.kind {
@@ -74,9 +74,9 @@ impl TurnRunner {
     #[must_use]
     pub fn follow_turn(&self, turn: &TurnId) -> TurnFollower {
         TurnFollower {
-            runner: self.clone(),
+            turns: self.clone(),
             turn: turn.clone(),
-            listener: self.shared.store.listen(),
+            listener: self.listen(),
             looked_at: None,
             told: ToldEvents::default(),
             waiting: VecDeque::new(),
@@ -131,14 +131,13 @@ impl TurnFollower {
 
     /// Checks the turn, and returns whether there is something to report.
     async fn look(&mut self) -> Result<bool, TurnError> {
-        let store = &self.runner.shared.store;
-        let summary = store.summary(self.turn.clone()).await?;
+        let summary = self.turns.load_summary(&self.turn).await?;
         let summary = summary.ok_or_else(|| StoreError::unknown_turn(&self.turn))?;
         let mark = (summary.status, summary.updated_at);
         if self.looked_at == Some(mark) {
             return Ok(false);
         }
-        let opened = open_turn(&self.runner.shared, &self.turn).await?;
+        let opened = self.turns.open_turn(&self.turn).await?;
         // All events of this look are told, or none if the future is dropped before.
         self.looked_at = Some(mark);
         self.tell_changes(&opened)?;

@@ -8,9 +8,9 @@ use haft_core::spool::SpoolKey;
 use haft_core::store::{StoreError, TurnId, TurnQuery, TurnStatus};
 
 use super::TurnError;
-use super::runner::{RunnerShared, TurnRunner};
+use super::stored_turns::{StoredTurns, TurnStores};
 
-/// What [`TurnRunner::collect_garbage_with`] removes in addition to content that no record refers to.
+/// What [`StoredTurns::collect_garbage_with`] removes in addition to content that no record refers to.
 ///
 /// ```
 /// use haft::turn::{GarbageOptions, Timestamp};
@@ -50,7 +50,7 @@ impl GarbageOptions {
     }
 }
 
-/// What [`TurnRunner::collect_garbage_with`] has done.
+/// What [`StoredTurns::collect_garbage_with`] has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GarbageReport {
@@ -62,7 +62,7 @@ pub struct GarbageReport {
     pub unknown: usize,
 }
 
-impl TurnRunner {
+impl StoredTurns {
     /// Removes stored content that no record refers to, and returns how many were removed. A crash between storing a
     /// result and storing its record leaves such content. Content of turns that have not ended, content of turns that
     /// the store does not know, and content that turns did not store, is not removed.
@@ -87,14 +87,14 @@ impl TurnRunner {
         let mut report = GarbageReport::default();
         loop {
             let removed = match options.created_before {
-                Some(time) => remove_turns_before(&self.shared, time).await?,
+                Some(time) => remove_turns_before(&self.stores, time).await?,
                 None => HashSet::new(),
             };
             let turns = removed.len();
             let removable = RemovableTurns { removed, unknown: options.unknown_turns };
             let prefix = SpoolKey::PREFIX_OF_TURNS;
             let GarbageReport { content, unknown, .. } =
-                remove_content(&self.shared, &removable, prefix).await?;
+                remove_content(&self.stores, &removable, prefix).await?;
             // What is unknown stays, and the last pass counts all of it.
             report = GarbageReport {
                 turns: report.turns + turns,
@@ -119,8 +119,8 @@ impl TurnRunner {
     /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
     /// let runner = TurnRunner::builder(script).build()?;
     /// let report = runner.run(TurnInput::new("Be polite.")).await?;
-    /// assert!(runner.remove_turn(&report.turn).await?);
-    /// assert!(runner.load_turn(&report.turn).await?.is_none());
+    /// assert!(runner.stored_turns().remove_turn(&report.turn).await?);
+    /// assert!(runner.stored_turns().load_turn(&report.turn).await?.is_none());
     /// # Ok(())
     /// # }
     /// ```
@@ -129,13 +129,13 @@ impl TurnRunner {
     ///
     /// A process runs the turn ([`StoreError::Held`](haft_core::store::StoreError::Held)), or the store or the spool failed.
     pub async fn remove_turn(&self, turn: &TurnId) -> Result<bool, TurnError> {
-        if !self.shared.store.remove(turn.clone()).await? {
+        if !self.stores.store.remove(turn.clone()).await? {
             return Ok(false);
         }
         let removed = HashSet::from([turn.as_str().to_owned()]);
         let removable = RemovableTurns { removed, unknown: false };
         let prefix = SpoolKey::prefix_of_turn(turn.as_str());
-        remove_content(&self.shared, &removable, &prefix).await?;
+        remove_content(&self.stores, &removable, &prefix).await?;
         Ok(true)
     }
 
@@ -150,7 +150,7 @@ impl TurnRunner {
     /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
     /// let runner = TurnRunner::builder(script).build()?;
     /// let report = runner.run(TurnInput::new("Be polite.")).await?;
-    /// assert_eq!(runner.remove_turns(&[report.turn, "another".parse()?]).await?, 1);
+    /// assert_eq!(runner.stored_turns().remove_turns(&[report.turn, "another".parse()?]).await?, 1);
     /// # Ok(())
     /// # }
     /// ```
@@ -183,14 +183,14 @@ struct RemovableTurns {
 /// Removes turns that were created before a time and have ended, page by page, and returns their ids. More may be left if
 /// there are [`MAX_REMOVED`].
 async fn remove_turns_before(
-    runner: &RunnerShared,
+    stores: &TurnStores,
     time: Timestamp,
 ) -> Result<HashSet<String>, TurnError> {
     let mut removed = HashSet::new();
     loop {
         // A turn that a process holds for a moment to report it is left out.
         let query = TurnQuery::default().ended().created_before(time);
-        let page = runner.store.remove_turns(query).await?;
+        let page = stores.store.remove_turns(query).await?;
         let is_last = page.is_empty();
         removed.extend(page.iter().map(|id| id.as_str().to_owned()));
         if is_last || removed.len() >= MAX_REMOVED {
@@ -203,24 +203,24 @@ async fn remove_turns_before(
 /// refer to content of an earlier one, also after that was removed. Content of a turn that has not ended may not have its
 /// record yet, and content that belongs to no turn was stored by others: neither is touched.
 async fn remove_content(
-    runner: &RunnerShared,
+    stores: &TurnStores,
     removable: &RemovableTurns,
     prefix: &str,
 ) -> Result<GarbageReport, TurnError> {
     let mut report = GarbageReport::default();
-    let spools = runner.spooler.store();
+    let spools = &stores.spools;
     let mut scan = spools.scan_keys(prefix);
     while let Some(keys) = scan.next_keys().await.map_err(RecordError::from)? {
         for keys in keys.chunks(PAGE) {
             // Nearly all content is in use, which one query finds out for all turns of the page.
-            let unused = runner.store.unreferenced_keys(keys.to_vec()).await?;
+            let unused = stores.store.unreferenced_keys(keys.to_vec()).await?;
             if unused.is_empty() {
                 continue;
             }
-            let (known, unknown) = select_candidates(runner, removable, unused).await?;
+            let (known, unknown) = select_candidates(stores, removable, unused).await?;
             report.unknown += unknown.len();
             // Once more: a turn may have stored the record and ended in between.
-            for key in runner.store.unreferenced_keys(known).await? {
+            for key in stores.store.unreferenced_keys(known).await? {
                 report.content += usize::from(spools.delete(key).await.map_err(RecordError::from)?);
             }
         }
@@ -230,7 +230,7 @@ async fn remove_content(
 
 /// The keys of turns that have ended or whose content can be removed, and those of turns that the store does not know.
 async fn select_candidates(
-    runner: &RunnerShared,
+    stores: &TurnStores,
     removable: &RemovableTurns,
     keys: Vec<SpoolKey>,
 ) -> Result<(Vec<SpoolKey>, Vec<SpoolKey>), TurnError> {
@@ -241,7 +241,7 @@ async fn select_candidates(
         let status = match states.get(&turn) {
             Some(status) => *status,
             None => {
-                let status = load_status(runner, &turn).await?;
+                let status = load_status(stores, &turn).await?;
                 states.insert(turn.clone(), status);
                 status
             }
@@ -256,9 +256,9 @@ async fn select_candidates(
     Ok((known, unknown))
 }
 
-async fn load_status(runner: &RunnerShared, turn: &str) -> Result<Option<TurnStatus>, TurnError> {
+async fn load_status(stores: &TurnStores, turn: &str) -> Result<Option<TurnStatus>, TurnError> {
     match turn.parse() {
-        Ok(id) => Ok(runner.store.summary(id).await?.map(|it| it.status)),
+        Ok(id) => Ok(stores.store.summary(id).await?.map(|it| it.status)),
         Err(_) => Ok(None),
     }
 }

@@ -1,11 +1,11 @@
-//! Rendering the requests of a turn again, from what is stored.
+//! Opening a stored turn with its records, and rendering its requests again.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use haft_core::artifact::SpooledArtifact;
 use haft_core::call::{RecordId, ToolResults};
-use haft_core::context::{DispatchContext, HistoryReader as _, RecordError};
+use haft_core::context::{DispatchContext, RecordError};
 use haft_core::event::ErrorReport;
 use haft_core::media::Media;
 use haft_core::record::Memory;
@@ -20,7 +20,7 @@ use super::log::{StoredLog, TurnLog};
 use super::query_tools::QueryTools;
 use super::runner::RunnerShared;
 use super::seed::TurnSeed;
-use super::{TurnError, TurnInput, TurnRunner};
+use super::{StoredTurns, TurnError, TurnInput};
 
 /// A request that was rendered from the records of a stored turn.
 #[derive(Clone, Debug)]
@@ -56,7 +56,7 @@ pub struct TurnArtifact {
     pub artifact: SpooledArtifact,
 }
 
-impl TurnRunner {
+impl StoredTurns {
     /// Lists the artifacts of a stored turn with the handles that open them, in the order of their calls. Those of the
     /// earlier turns that it shows are among them.
     ///
@@ -70,10 +70,11 @@ impl TurnRunner {
     /// let script = ScriptExecutor::parse(r#"{"steps": [{"call": {"get_log": {}}}, {"say": "Done."}]}"#)?;
     /// let runner = TurnRunner::builder(script).tool(log).build()?;
     /// let turn = runner.run(TurnInput::new("Look.")).await?.turn;
-    /// let all = runner.list_artifacts(&turn).await?;
+    /// let turns = runner.stored_turns();
+    /// let all = turns.list_artifacts(&turn).await?;
     /// assert_eq!((all.len(), all[0].artifact.reader().byte_length()), (1, 25_000));
-    /// assert!(runner.open_artifact(&turn, &all[0].handle).await?.is_some());
-    /// assert!(runner.list_media(&turn).await?.is_empty());
+    /// assert!(turns.open_artifact(&turn, &all[0].handle).await?.is_some());
+    /// assert!(turns.list_media(&turn).await?.is_empty());
     /// # Ok(())
     /// # }
     /// ```
@@ -82,7 +83,12 @@ impl TurnRunner {
     ///
     /// There is no such turn, or a stored record cannot be read.
     pub async fn list_artifacts(&self, turn: &TurnId) -> Result<Vec<TurnArtifact>, TurnError> {
-        list_artifacts(&self.shared, turn).await
+        let ctx = self.open_turn(turn).await?.ctx;
+        let all = ctx.artifacts().all().into_iter().map(|(handle, artifact)| {
+            let call = ctx.artifacts().call_of(&handle);
+            TurnArtifact { handle, call, artifact }
+        });
+        Ok(all.collect())
     }
 
     /// Lists the media of a stored turn: those that its calls returned, and those of its messages.
@@ -91,8 +97,60 @@ impl TurnRunner {
     ///
     /// There is no such turn, or a stored record cannot be read.
     pub async fn list_media(&self, turn: &TurnId) -> Result<Vec<Media>, TurnError> {
-        list_media(&self.shared, turn).await
+        let ctx = self.open_turn(turn).await?.ctx;
+        let calls = ctx.turn().tool_calls().all();
+        let of_calls = calls.iter().flat_map(|call| match &call.results {
+            Some(ToolResults::Media(all)) => all.as_slice(),
+            _ => &[],
+        });
+        let messages = ctx.turn().messages().all();
+        let all = of_calls.chain(messages.iter().flat_map(|message| message.attachments()));
+        Ok(all.filter(|media| media.id().is_some()).cloned().collect())
     }
+
+    /// Opens an artifact of a stored turn by the handle that the model sees. Returns `None` if the turn has no such
+    /// artifact.
+    ///
+    /// # Errors
+    ///
+    /// There is no such turn, or a stored record cannot be read.
+    pub async fn open_artifact(
+        &self,
+        turn: &TurnId,
+        handle: &str,
+    ) -> Result<Option<SpooledArtifact>, TurnError> {
+        Ok(self.open_turn(turn).await?.ctx.artifacts().get(handle))
+    }
+
+    /// Opens a media item of a stored turn by its name. Returns `None` if the turn has no such item.
+    ///
+    /// # Errors
+    ///
+    /// There is no such turn, or a stored record cannot be read.
+    pub async fn open_media(&self, turn: &TurnId, name: &str) -> Result<Option<Media>, TurnError> {
+        let all = self.list_media(turn).await?;
+        Ok(all.into_iter().find(|media| media.id().is_some_and(|id| id.as_str() == name)))
+    }
+
+    /// Loads a turn with everything that it has. Changes to its context are not stored.
+    pub(crate) async fn open_turn(&self, id: &TurnId) -> Result<OpenedTurn, TurnError> {
+        let (stored, mut read) = load_turn(&self.stores, id).await?;
+        let history = TurnHistory::take_from(&mut read);
+        let log = read.log.clone();
+        let seed = TurnSeed::of_stored(&stored, read)?;
+        let ctx = self.stores.context_builder(&seed).build();
+        restore_history(ctx.turn(), &self.stores, seed.hydrations).await?;
+        restore_records(ctx.turn(), &self.stores.loader, &stored.rows, |_| ()).await?;
+        Ok(OpenedTurn { stored, history, log, ctx })
+    }
+}
+
+/// A stored turn with its records so far.
+pub(crate) struct OpenedTurn {
+    pub(super) stored: StoredTurn,
+    pub(crate) history: TurnHistory,
+    pub(super) log: TurnLog,
+    pub(crate) ctx: DispatchContext,
 }
 
 /// The rows that were stored before a step: all of them for the next step.
@@ -156,80 +214,10 @@ pub(super) async fn render_first_request(
         let spooled = spooler.spool_retrieved(seed.id.as_str(), Arc::clone(record)).await;
         *record = spooled.map_err(RecordError::from)?;
     }
-    let builder = runner.context_builder(&seed).tools(Arc::new(runner.tools.clone()));
+    let builder = runner.keyed_context_builder(&seed).tools(Arc::new(runner.tools.clone()));
     let ctx = builder.build();
     records.put(ctx.turn())?;
     render_iteration(runner, &ctx, 0).await
-}
-
-/// Opens an artifact of a stored turn by its handle.
-pub(super) async fn open_artifact(
-    runner: &RunnerShared,
-    id: &TurnId,
-    handle: &str,
-) -> Result<Option<SpooledArtifact>, TurnError> {
-    Ok(restore_context(runner, id).await?.artifacts().get(handle))
-}
-
-/// The steps of a stored turn, and a context with its records.
-pub(super) async fn load_records(
-    runner: &RunnerShared,
-    id: &TurnId,
-) -> Result<(TurnHistory, DispatchContext), TurnError> {
-    let OpenedTurn { history, ctx, .. } = open_turn(runner, id).await?;
-    Ok((history, ctx))
-}
-
-/// Lists the artifacts of a stored turn with their handles.
-pub(super) async fn list_artifacts(
-    runner: &RunnerShared,
-    id: &TurnId,
-) -> Result<Vec<TurnArtifact>, TurnError> {
-    let ctx = restore_context(runner, id).await?;
-    let all = ctx.artifacts().all().into_iter().map(|(handle, artifact)| {
-        let call = ctx.artifacts().call_of(&handle);
-        TurnArtifact { handle, call, artifact }
-    });
-    Ok(all.collect())
-}
-
-/// Lists the media of a stored turn that have a name.
-pub(super) async fn list_media(
-    runner: &RunnerShared,
-    id: &TurnId,
-) -> Result<Vec<Media>, TurnError> {
-    let ctx = restore_context(runner, id).await?;
-    let calls = ctx.turn().tool_calls().all();
-    let of_calls = calls.iter().flat_map(|call| match &call.results {
-        Some(ToolResults::Media(all)) => all.as_slice(),
-        _ => &[],
-    });
-    let messages = ctx.turn().messages().all();
-    let all = of_calls.chain(messages.iter().flat_map(|message| message.attachments()));
-    Ok(all.filter(|media| media.id().is_some()).cloned().collect())
-}
-
-/// The context of a stored turn with everything that it has.
-async fn restore_context(runner: &RunnerShared, id: &TurnId) -> Result<DispatchContext, TurnError> {
-    Ok(open_turn(runner, id).await?.ctx)
-}
-
-/// A stored turn with its records so far.
-pub(super) struct OpenedTurn {
-    pub(super) stored: StoredTurn,
-    pub(super) history: TurnHistory,
-    pub(super) log: TurnLog,
-    pub(super) ctx: DispatchContext,
-}
-
-/// Loads a turn with everything that it has.
-pub(super) async fn open_turn(runner: &RunnerShared, id: &TurnId) -> Result<OpenedTurn, TurnError> {
-    let (stored, mut read) = load_turn(runner, id).await?;
-    let history = TurnHistory::take_from(&mut read);
-    let log = read.log.clone();
-    let seed = TurnSeed::of_stored(&stored, read)?;
-    let ctx = build_context(runner, seed, Vec::new(), &stored.rows).await?;
-    Ok(OpenedTurn { stored, history, log, ctx })
 }
 
 /// Builds a read-only context: it has no observers, and changes to it are not stored.
@@ -239,7 +227,7 @@ async fn build_context(
     memories: Vec<Memory>,
     rows: &[Row],
 ) -> Result<DispatchContext, TurnError> {
-    let ctx = runner.context_builder(&seed).tools(Arc::new(runner.tools.clone())).build();
+    let ctx = runner.keyed_context_builder(&seed).tools(Arc::new(runner.tools.clone())).build();
     seed.tools.iter().for_each(|changes| ctx.tools().restore(changes));
     restore_history(ctx.turn(), runner, seed.hydrations).await?;
     for memory in memories {
@@ -258,7 +246,7 @@ async fn load_other_memories(
     let Some(scope) = scope else { return Ok(Vec::new()) };
     let own = stored.rows.iter().filter(|row| row.kind == RowKind::Memory);
     let own: HashSet<&str> = own.map(|row| row.id.as_str()).collect();
-    let mut memories = runner.earlier_turns.load_memories(scope).await?;
+    let mut memories = runner.load_scope(scope).await?;
     memories.retain(|memory| !own.contains(memory.id().as_str()));
     Ok(memories)
 }

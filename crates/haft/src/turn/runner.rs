@@ -5,34 +5,28 @@ mod builder;
 
 use std::fmt;
 use std::future::Future;
+use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use haft_core::answer::AnswerFormat;
 use haft_core::args::ToolArgs;
-use haft_core::artifact::SpooledArtifact;
 use haft_core::cancel::Cancellation;
-use haft_core::clock::Clock;
 use haft_core::context::{DispatchContext, ToolSource, TurnContext};
 use haft_core::event::Observer;
 use haft_core::forge::Formats;
-use haft_core::gate::{ApprovalStore, GateKey};
-use haft_core::media::Media;
 use haft_core::pipeline::Pipeline;
-use haft_core::record::RecordLoader;
 use haft_core::registry::ToolRegistry;
 use haft_core::step::{DispatchExecutor, ExecutorDescription, StepRequest};
-use haft_core::store::{ClaimFilter, Lease, StoreError, TurnId, TurnStore};
+use haft_core::store::{ClaimFilter, Lease, TurnId};
 use haft_core::tool::Spooler;
 use haft_core::trust::EnvelopeSecret;
 
 use super::cancel_signal::{CancelSignal, run_cancellable};
-use super::earlier_turns::StoredHistory;
-use super::gates::{Approver, GateNotifier, GatePolicy, Gatekeeper};
+use super::gates::{Approver, GatePolicy, Gatekeeper};
 use super::lease::LeaseRenewer;
 use super::limits::{Deadlines, Limits};
 use super::rendering::RenderedRequest;
-use super::timed::TimedStore;
+use super::stored_turns::{StoredTurns, TurnStores};
 use super::{TurnError, TurnInput, TurnReport, TypedReport, driver, rendering};
 use crate::events::TracedContent;
 
@@ -63,11 +57,10 @@ pub struct TurnRunner {
 
 /// What all turns of a runner share.
 pub(super) struct RunnerShared {
+    pub(super) turns: StoredTurns,
     pub(super) executor: Arc<dyn DispatchExecutor>,
     pub(super) allows_executor_change: bool,
-    pub(super) store: Arc<TimedStore>,
     pub(super) spooler: Spooler,
-    pub(super) loader: RecordLoader,
     pub(super) tools: ToolRegistry,
     pub(super) formats: Formats,
     pub(super) turn_input: Pipeline<TurnContext>,
@@ -75,37 +68,28 @@ pub(super) struct RunnerShared {
     pub(super) dispatch_input: Pipeline<DispatchContext>,
     pub(super) dispatch_output: Pipeline<DispatchContext>,
     pub(super) tool_source: Option<Arc<dyn ToolSource>>,
-    pub(super) earlier_turns: Arc<StoredHistory>,
     pub(super) approver: Option<Arc<dyn Approver>>,
     pub(super) gate_policy: GatePolicy,
     pub(super) limits: Limits,
     pub(super) deadlines: Deadlines,
-    pub(super) clock: Arc<dyn Clock>,
-    pub(super) key: GateKey,
     pub(super) envelope_secret: Option<EnvelopeSecret>,
-    pub(super) approvals: Option<Arc<dyn ApprovalStore>>,
     pub(super) agent: Option<Arc<str>>,
     pub(super) observers: Arc<[Arc<dyn Observer>]>,
     pub(super) traced_content: TracedContent,
     pub(super) name: Arc<str>,
     pub(super) leases: Arc<LeaseRenewer>,
-    /// The fingerprint of the secret, which all processes that share the store must have.
-    pub(super) fingerprint: [u8; 32],
-    /// Whether the store has accepted the fingerprint.
-    pub(super) is_verified: AtomicBool,
-    pub(super) gate_notifier: Arc<GateNotifier>,
+}
+
+/// A runner reads and writes the stores of its turns.
+impl Deref for RunnerShared {
+    type Target = TurnStores;
+
+    fn deref(&self) -> &TurnStores {
+        &self.turns.stores
+    }
 }
 
 impl RunnerShared {
-    /// Compares the secret with that of the other processes, once, if the store is shared.
-    pub(super) async fn verify_secret(&self) -> Result<(), StoreError> {
-        if self.store.is_shared() && !self.is_verified.load(Ordering::Acquire) {
-            self.store.verify_secret(self.fingerprint).await?;
-            self.is_verified.store(true, Ordering::Release);
-        }
-        Ok(())
-    }
-
     /// Whether output middleware runs after a step. Without it the last step and the end of the turn are stored by one
     /// commit.
     pub(super) fn has_output(&self) -> bool {
@@ -293,7 +277,7 @@ impl TurnRunner {
         driver::enqueue_turn(&self.shared, input).await
     }
 
-    /// Claims the next turn that can run ([`TurnStore::claim_next`]) and runs it to its end: a queued one, one whose
+    /// Claims the next turn that can run ([`TurnStore::claim_next`](haft_core::store::TurnStore::claim_next)) and runs it to its end: a queued one, one whose
     /// process died, one whose gate was settled, one that was suspended and is due, or one that is to be cancelled.
     /// Returns `None` at once if there is none.
     ///
@@ -366,20 +350,6 @@ impl TurnRunner {
         rendering::render_first_request(&self.shared, input).await
     }
 
-    /// Opens an artifact of a stored turn by the handle that the model sees. Returns `None` if the turn has no such
-    /// artifact.
-    ///
-    /// # Errors
-    ///
-    /// There is no such turn, or a stored record cannot be read.
-    pub async fn open_artifact(
-        &self,
-        turn: &TurnId,
-        handle: &str,
-    ) -> Result<Option<SpooledArtifact>, TurnError> {
-        rendering::open_artifact(&self.shared, turn, handle).await
-    }
-
     /// What takes the steps of its turns.
     ///
     /// ```
@@ -396,50 +366,16 @@ impl TurnRunner {
         self.shared.executor.description()
     }
 
-    /// Opens a media item of a stored turn by its name. Returns `None` if the turn has no such item.
-    ///
-    /// # Errors
-    ///
-    /// There is no such turn, or a stored record cannot be read.
-    pub async fn open_media(&self, turn: &TurnId, name: &str) -> Result<Option<Media>, TurnError> {
-        let all = rendering::list_media(&self.shared, turn).await?;
-        Ok(all.into_iter().find(|media| media.id().is_some_and(|id| id.as_str() == name)))
+    /// The turns in the stores of the runner, whichever runner ran them.
+    #[must_use]
+    pub fn stored_turns(&self) -> &StoredTurns {
+        &self.shared.turns
     }
 
     /// Settles the gates of the turns.
-    ///
-    /// ```
-    /// use haft::executors::ScriptExecutor;
-    /// use haft::{Tool, TurnInput, TurnRunner};
-    ///
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let deploy = Tool::builder("deploy").description("Deploys.").requires_approval("May I?");
-    /// let script = r#"{"steps": [{"call": {"deploy": {}}}, {"say": "{{ last.deploy }}"}]}"#;
-    /// let runner = TurnRunner::builder(ScriptExecutor::parse(script)?)
-    ///     .tool(deploy.handler(|| "done").build()?)
-    ///     .build()?;
-    /// let turn = tokio::spawn(runner.run(TurnInput::new("You deploy.")));
-    /// let gate = loop {
-    ///     match runner.gates().open_gates(None).await?.pop() {
-    ///         Some(gate) => break gate,
-    ///         None => tokio::task::yield_now().await,
-    ///     }
-    /// };
-    /// runner.gates().resolve(&gate.id, true.into(), "Ada").await?;
-    /// assert_eq!(turn.await??.text(), "done");
-    /// # Ok(())
-    /// # }
-    /// ```
     #[must_use]
     pub fn gates(&self) -> Gatekeeper {
-        let RunnerShared { store, key, clock, gate_notifier, approvals, .. } = &*self.shared;
-        let gates = Gatekeeper::new(Arc::clone(store) as _, key.clone(), Arc::clone(clock))
-            .notifying(Arc::clone(gate_notifier));
-        match approvals {
-            Some(approvals) => gates.with_approvals(Arc::clone(approvals)),
-            None => gates,
-        }
+        self.shared.turns.gates()
     }
 }
 

@@ -1,9 +1,8 @@
 //! What a turn starts with: made from an input, or from what is stored.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
-use haft_core::context::{DispatchContext, DispatchContextBuilder, Hydration};
+use haft_core::context::{DispatchContextBuilder, Hydration};
 use haft_core::record::Text;
 use haft_core::stash::Stash;
 use haft_core::store::{GateRow, MemoryScope, StoreError, StoredTurn, TurnId};
@@ -74,24 +73,13 @@ impl TurnSeed {
 }
 
 impl RunnerShared {
-    /// Starts the context of a turn: its ids, its system prompt, its stash and the key of its envelopes.
-    pub(super) fn context_builder(&self, seed: &TurnSeed) -> DispatchContextBuilder {
-        let TurnSeed { id, conversation, .. } = seed;
-        let conversation = conversation.as_deref();
-        let builder = DispatchContext::builder(id)
-            .dispatch([id.as_str(), "/dispatch"].concat())
-            .clock(Arc::clone(&self.clock))
-            .system_prompt(seed.system_prompt.clone())
-            .stash(seed.stash.clone())
-            .traceparent(current_traceparent);
-        let builder = match conversation {
-            Some(conversation) => builder.conversation(conversation),
-            None => builder,
-        };
+    /// Starts the context of a turn that runs, or whose requests are rendered: it has the key of its envelopes.
+    pub(super) fn keyed_context_builder(&self, seed: &TurnSeed) -> DispatchContextBuilder {
+        let builder = self.context_builder(seed).traceparent(current_traceparent);
         match &self.envelope_secret {
             Some(secret) => {
-                let nonce = seed.nonce.as_ref();
-                builder.envelope_key(derive_envelope_key(secret, nonce, id, conversation))
+                let (nonce, conversation) = (seed.nonce.as_ref(), seed.conversation.as_deref());
+                builder.envelope_key(derive_envelope_key(secret, nonce, &seed.id, conversation))
             }
             None => builder,
         }

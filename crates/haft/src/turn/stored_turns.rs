@@ -1,19 +1,132 @@
-//! Listing, loading and cancelling stored turns.
+//! The stored turns of a store: what can be done with them without running one.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use haft_core::BoxFuture;
 use haft_core::cancel::{CancelReason, Cancellation};
-use haft_core::context::DispatchContext;
+use haft_core::clock::{Clock, SystemClock};
+use haft_core::context::{DispatchContext, DispatchContextBuilder};
+use haft_core::gate::{ApprovalStore, GateKey};
+use haft_core::record::RecordLoader;
+use haft_core::spool::SpoolStore;
+use haft_core::step::{DispatchExecutor, ExecutorDescription, Step, StepContext, StepError};
 use haft_core::store::{
     CancelOutcome, CancelRequest, ChangeListener, JournalRow, NumberedRow, StoreError, StoredTurn,
     TurnId, TurnOutline, TurnQuery, TurnStore as _, TurnSummary,
 };
+use sha2::{Digest as _, Sha256};
 
-use super::history::TurnHistory;
-use super::runner::TurnRunner;
-use super::{TurnError, TurnReport, rendering};
+use super::gates::{GateNotifier, Gatekeeper};
+use super::runner::TurnRunnerBuilder;
+use super::seed::TurnSeed;
+use super::timed::TimedStore;
+use super::{Deadlines, TurnError, TurnReport, driver};
 
-impl TurnRunner {
+/// The turns of a store, for programs that show, decide, cancel or remove them. Running them needs a [`TurnRunner`](crate::TurnRunner).
+/// Cheap to clone.
+///
+/// A runner gives those of its stores ([`TurnRunner::stored_turns`](crate::TurnRunner::stored_turns)); a program without one opens its stores
+/// ([`of_stores`](Self::of_stores)).
+///
+/// ```
+/// use haft::executors::ScriptExecutor;
+/// use haft::stores::TurnQuery;
+/// use haft::{TurnInput, TurnRunner};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
+/// let runner = TurnRunner::builder(script).build()?;
+/// let turn = runner.run(TurnInput::new("Be polite.").user("Hi")).await?.turn;
+///
+/// let turns = runner.stored_turns();
+/// assert_eq!(turns.list_turns(TurnQuery::default()).await?.len(), 1);
+/// assert_eq!(turns.load_report(&turn).await?.map(|it| it.text().to_owned()).as_deref(), Some("Hello!"));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct StoredTurns {
+    pub(super) stores: Arc<TurnStores>,
+}
+
+/// The stores in which turns are, with the key of their gates.
+pub(super) struct TurnStores {
+    pub(super) store: Arc<TimedStore>,
+    pub(super) spools: Arc<dyn SpoolStore>,
+    pub(super) loader: RecordLoader,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) key: GateKey,
+    pub(super) approvals: Option<Arc<dyn ApprovalStore>>,
+    pub(super) gate_notifier: Arc<GateNotifier>,
+    /// The fingerprint of the secret, which all processes that share the store must have.
+    pub(super) fingerprint: [u8; 32],
+    /// Whether the store has accepted the fingerprint.
+    pub(super) is_verified: AtomicBool,
+}
+
+impl TurnStores {
+    /// Compares the secret with that of the other processes, once, if the store is shared.
+    pub(super) async fn verify_secret(&self) -> Result<(), StoreError> {
+        if self.store.is_shared() && !self.is_verified.load(Ordering::Acquire) {
+            self.store.verify_secret(self.fingerprint).await?;
+            self.is_verified.store(true, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    /// Starts the context of a turn: its ids, its system prompt and its stash.
+    pub(super) fn context_builder(&self, seed: &TurnSeed) -> DispatchContextBuilder {
+        let builder = DispatchContext::builder(&seed.id)
+            .dispatch([seed.id.as_str(), "/dispatch"].concat())
+            .clock(Arc::clone(&self.clock))
+            .system_prompt(seed.system_prompt.clone())
+            .stash(seed.stash.clone());
+        match seed.conversation.as_deref() {
+            Some(conversation) => builder.conversation(conversation),
+            None => builder,
+        }
+    }
+}
+
+impl StoredTurns {
+    /// The turns in stores that were opened by their addresses.
+    ///
+    /// ```
+    /// use haft::stores::{OpenStores, StoreOptions, TurnQuery};
+    /// use haft::turn::StoredTurns;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let stores = OpenStores::open(&"memory:".parse()?, StoreOptions::default()).await?;
+    /// assert!(StoredTurns::of_stores(&stores).list_turns(TurnQuery::default()).await?.is_empty());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[cfg(feature = "sqlite")]
+    #[must_use]
+    pub fn of_stores(stores: &haft_stores::OpenStores) -> Self {
+        let deadlines = Deadlines::new();
+        let store = Arc::new(TimedStore::new(Arc::clone(stores.turns()), deadlines.store));
+        let secret = stores.secret();
+        Self {
+            stores: Arc::new(TurnStores {
+                gate_notifier: GateNotifier::new(Arc::clone(&store) as _, deadlines.gate_poll),
+                store,
+                spools: Arc::clone(stores.spools()) as _,
+                loader: RecordLoader::new().spool(Arc::clone(stores.spools()) as _),
+                clock: Arc::new(SystemClock::new()),
+                key: GateKey::from_bytes(secret),
+                approvals: stores.approvals().cloned(),
+                fingerprint: secret_fingerprint(&secret),
+                is_verified: AtomicBool::new(false),
+            }),
+        }
+    }
+
     /// Lists the stored turns, newest first.
     ///
     /// ```
@@ -26,8 +139,8 @@ impl TurnRunner {
     /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
     /// let runner = TurnRunner::builder(script).build()?;
     /// runner.run(TurnInput::new("Be polite.").conversation("support-7")).await?;
-    /// assert_eq!(runner.list_turns(TurnQuery::default().conversation("support-7")).await?.len(), 1);
-    /// assert!(runner.list_turns(TurnQuery::default().unfinished()).await?.is_empty());
+    /// assert_eq!(runner.stored_turns().list_turns(TurnQuery::default().conversation("support-7")).await?.len(), 1);
+    /// assert!(runner.stored_turns().list_turns(TurnQuery::default().unfinished()).await?.is_empty());
     /// # Ok(())
     /// # }
     /// ```
@@ -36,7 +149,7 @@ impl TurnRunner {
     ///
     /// The store failed.
     pub async fn list_turns(&self, query: TurnQuery) -> Result<Vec<TurnSummary>, StoreError> {
-        self.shared.store.turns(query).await
+        self.stores.store.turns(query).await
     }
 
     /// Loads everything that is stored of a turn. Returns `None` if there is no such turn.
@@ -45,7 +158,7 @@ impl TurnRunner {
     ///
     /// The store failed.
     pub async fn load_turn(&self, turn: &TurnId) -> Result<Option<StoredTurn>, StoreError> {
-        self.shared.store.load(turn.clone()).await
+        self.stores.store.load(turn.clone()).await
     }
 
     /// Loads the summary of a turn that lists show. Returns `None` if there is no such turn.
@@ -54,7 +167,7 @@ impl TurnRunner {
     ///
     /// The store failed.
     pub async fn load_summary(&self, turn: &TurnId) -> Result<Option<TurnSummary>, StoreError> {
-        self.shared.store.summary(turn.clone()).await
+        self.stores.store.summary(turn.clone()).await
     }
 
     /// Reads the journal entries of a turn after a number, at most `limit` of them. Number 0 is before the first entry.
@@ -68,9 +181,9 @@ impl TurnRunner {
     /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
     /// let runner = TurnRunner::builder(script).build()?;
     /// let turn = runner.run(TurnInput::new("Be polite.")).await?.turn;
-    /// let entries = runner.read_journal(&turn, 0, 100).await?;
+    /// let entries = runner.stored_turns().read_journal(&turn, 0, 100).await?;
     /// let last = entries.last().ok_or("no entry")?.number;
-    /// assert!(runner.read_journal(&turn, last, 100).await?.is_empty());
+    /// assert!(runner.stored_turns().read_journal(&turn, last, 100).await?.is_empty());
     /// # Ok(())
     /// # }
     /// ```
@@ -84,7 +197,7 @@ impl TurnRunner {
         after: u64,
         limit: usize,
     ) -> Result<Vec<JournalRow>, StoreError> {
-        self.shared.store.read_journal(turn.clone(), after, limit).await
+        self.stores.store.read_journal(turn.clone(), after, limit).await
     }
 
     /// Reads what a stored turn consists of, without its texts. Returns `None` if there is no such turn.
@@ -98,9 +211,9 @@ impl TurnRunner {
     /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
     /// let runner = TurnRunner::builder(script).build()?;
     /// let turn = runner.run(TurnInput::new("Be polite.").user("Hi")).await?.turn;
-    /// let outline = runner.read_outline(&turn).await?.ok_or("no turn")?;
+    /// let outline = runner.stored_turns().read_outline(&turn).await?.ok_or("no turn")?;
     /// let first = outline.rows.first().ok_or("no row")?;
-    /// let window = runner.read_rows(&turn, first.number, 10).await?;
+    /// let window = runner.stored_turns().read_rows(&turn, first.number, 10).await?;
     /// assert_eq!(window.len(), outline.rows.len() - 1);
     /// # Ok(())
     /// # }
@@ -110,7 +223,7 @@ impl TurnRunner {
     ///
     /// The store failed.
     pub async fn read_outline(&self, turn: &TurnId) -> Result<Option<TurnOutline>, StoreError> {
-        self.shared.store.outline(turn.clone()).await
+        self.stores.store.outline(turn.clone()).await
     }
 
     /// Reads the rows of a turn after a number of its outline, at most `limit` of them. Number 0 is before the first
@@ -125,7 +238,7 @@ impl TurnRunner {
         after: u64,
         limit: usize,
     ) -> Result<Vec<NumberedRow>, StoreError> {
-        self.shared.store.read_rows(turn.clone(), after, limit).await
+        self.stores.store.read_rows(turn.clone(), after, limit).await
     }
 
     /// Loads the titles of conversations of a namespace; those without a title are left out. The default namespace is
@@ -139,21 +252,13 @@ impl TurnRunner {
         tenant: &str,
         conversations: Vec<String>,
     ) -> Result<BTreeMap<String, String>, StoreError> {
-        self.shared.store.titles(tenant.to_owned(), conversations).await
+        self.stores.store.titles(tenant.to_owned(), conversations).await
     }
 
     /// Listens to changes of stored turns, by this and by other processes, from now on.
     #[must_use]
     pub fn listen(&self) -> Box<dyn ChangeListener> {
-        self.shared.store.listen()
-    }
-
-    /// Loads the steps of a stored turn, and a context with its records, whose artifacts are opened.
-    pub(crate) async fn load_records(
-        &self,
-        turn: &TurnId,
-    ) -> Result<(TurnHistory, DispatchContext), TurnError> {
-        rendering::load_records(&self.shared, turn).await
+        self.stores.store.listen()
     }
 
     /// Asks for the end of a turn, whichever process runs it: that process sees the request when it renews its lease,
@@ -167,11 +272,11 @@ impl TurnRunner {
         turn: &TurnId,
         request: CancelRequest,
     ) -> Result<CancelOutcome, StoreError> {
-        self.shared.store.request_cancel(turn.clone(), request).await
+        self.stores.store.request_cancel(turn.clone(), request).await
     }
 
     /// Cancels a turn that no process runs: ends its calls, closes its gates and stores the reason. No step is taken,
-    /// so that the runner can have another executor than the turn. A turn that has ended is reported as it is.
+    /// so that any program can do it that has the stores. A turn that has ended is reported as it is.
     ///
     /// ```
     /// use haft::executors::ScriptExecutor;
@@ -187,9 +292,9 @@ impl TurnRunner {
     ///     .gate_policy(GatePolicy::Suspend)
     ///     .build()?;
     /// let waiting = runner.run(TurnInput::new("You deploy.")).await?;
-    /// let cancelled = runner.cancel_turn(&waiting.turn, "not needed any more").await?;
+    /// let cancelled = runner.stored_turns().cancel_turn(&waiting.turn, "not needed any more").await?;
     /// assert!(matches!(cancelled.outcome, TurnOutcome::Cancelled { .. }));
-    /// assert!(runner.gates().open_gates(None).await?.is_empty());
+    /// assert!(runner.stored_turns().gates().open_gates(None).await?.is_empty());
     /// # Ok(())
     /// # }
     /// ```
@@ -204,6 +309,78 @@ impl TurnRunner {
     ) -> Result<TurnReport, TurnError> {
         let cancellation = Cancellation::new();
         cancellation.cancel(reason);
-        self.resume_until(turn, cancellation).await
+        let runner = TurnRunnerBuilder::new(Arc::new(NoSteps)).build_idle(self.clone());
+        Box::pin(driver::resume_turn(&runner.shared, turn, cancellation)).await
+    }
+
+    /// Loads the report of a turn that has ended. Returns `None` if there is no such turn, or if it has not ended.
+    ///
+    /// # Errors
+    ///
+    /// The store failed, or a stored record cannot be read.
+    pub async fn load_report(&self, turn: &TurnId) -> Result<Option<TurnReport>, TurnError> {
+        driver::load_report(&self.stores, turn).await
+    }
+
+    /// Settles the gates of the turns.
+    ///
+    /// ```
+    /// use haft::executors::ScriptExecutor;
+    /// use haft::{Tool, TurnInput, TurnRunner};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let deploy = Tool::builder("deploy").description("Deploys.").requires_approval("May I?");
+    /// let script = r#"{"steps": [{"call": {"deploy": {}}}, {"say": "{{ last.deploy }}"}]}"#;
+    /// let runner = TurnRunner::builder(ScriptExecutor::parse(script)?)
+    ///     .tool(deploy.handler(|| "done").build()?)
+    ///     .build()?;
+    /// let turn = tokio::spawn(runner.run(TurnInput::new("You deploy.")));
+    /// let gates = runner.stored_turns().gates();
+    /// let gate = loop {
+    ///     match gates.open_gates(None).await?.pop() {
+    ///         Some(gate) => break gate,
+    ///         None => tokio::task::yield_now().await,
+    ///     }
+    /// };
+    /// gates.resolve(&gate.id, true.into(), "Ada").await?;
+    /// assert_eq!(turn.await??.text(), "done");
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn gates(&self) -> Gatekeeper {
+        let TurnStores { store, key, clock, gate_notifier, approvals, .. } = &*self.stores;
+        let gates = Gatekeeper::new(Arc::clone(store) as _, key.clone(), Arc::clone(clock))
+            .notifying(Arc::clone(gate_notifier));
+        match approvals {
+            Some(approvals) => gates.with_approvals(Arc::clone(approvals)),
+            None => gates,
+        }
+    }
+}
+
+impl fmt::Debug for StoredTurns {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StoredTurns").field("store", &self.stores.store).finish_non_exhaustive()
+    }
+}
+
+/// A hash of the secret that says nothing about it.
+pub(super) fn secret_fingerprint(secret: &[u8; 32]) -> [u8; 32] {
+    let hash = Sha256::new_with_prefix(b"haft fingerprint of the secret of gates\n");
+    hash.chain_update(secret).finalize().into()
+}
+
+/// Takes no step. A turn that is cancelled needs none, and nothing else is run with it.
+struct NoSteps;
+
+impl DispatchExecutor for NoSteps {
+    fn step(&self, _: StepContext) -> BoxFuture<'_, Result<Step, StepError>> {
+        Box::pin(async { Err(StepError::new("no turn runs here")) })
+    }
+
+    fn description(&self) -> ExecutorDescription {
+        ExecutorDescription::default()
     }
 }

@@ -162,7 +162,7 @@ async fn garbage_is_looked_for_turn_by_turn() {
             run(&runner, TurnInput::new("You help.").id(format!("turn-{turn}"))).await;
         }
         store.reset();
-        assert_eq!(runner.collect_garbage().await.unwrap(), 0);
+        assert_eq!(runner.stored_turns().collect_garbage().await.unwrap(), 0);
         *reads = store.counts().0;
     }
     assert_linear("reads", sizes, reads);
@@ -179,7 +179,7 @@ async fn garbage_is_looked_for_in_one_scan_of_the_keys() {
         let key = SpoolKey::of_turn("turn", format_args!("unused-{n}"));
         spools.inner.write(key, "".into()).await.unwrap();
     }
-    assert_eq!(runner.collect_garbage().await.unwrap(), 12_000);
+    assert_eq!(runner.stored_turns().collect_garbage().await.unwrap(), 12_000);
     assert_eq!(spools.scans.load(Ordering::SeqCst), 1);
     assert_eq!(spools.lists.load(Ordering::SeqCst), 0);
 }

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use anyhow::Result;
 use haft::events::Usage;
-use haft::executors::{ExecutorDescription, Step, StepContext, StepError};
+use haft::executors::ExecutorDescription;
 use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::providers::{Options, Provider};
 use haft::stores::{OpenStores, Row, RowKind, StoredTurn};
-use haft::turn::{Gate, StepHistory, Timestamp, TurnHistory, TurnRunner};
+use haft::turn::{Gate, StepHistory, StoredTurns, Timestamp, TurnHistory, TurnRunner};
 use serde_json::{Value, json};
 
 use super::record_view::{CallFacts, RecordView};
@@ -338,10 +338,8 @@ async fn list_handles(
     turn: &StoredTurn,
     stores: &OpenStores,
 ) -> Result<HashMap<String, Vec<String>>> {
-    let no_step = |_: StepContext| async { Err::<Step, _>(StepError::new("no turn runs here")) };
-    let runner = TurnRunner::builder(no_step).stores(stores).build()?;
     let mut handles: HashMap<String, Vec<String>> = HashMap::new();
-    for artifact in runner.list_artifacts(&turn.summary.id).await? {
+    for artifact in StoredTurns::of_stores(stores).list_artifacts(&turn.summary.id).await? {
         if let Some(call) = artifact.call {
             handles.entry(call.to_string()).or_default().push(artifact.handle);
         }

@@ -64,7 +64,7 @@ impl HostedAgent for ExampleAgent {
         _begun_by: Option<&ExecutorDescription>,
         _purpose: ExecutorPurpose,
     ) -> Result<Arc<dyn DispatchExecutor>, AgentError> {
-        Ok(Arc::new(parts(&self.example, &self.name).0))
+        Ok(parts(&self.example, &self.name).0)
     }
 
     fn build_runner(

@@ -24,6 +24,7 @@ use super::super::log::{StoredLog, TurnLog, TurnTotals};
 use super::super::report::{Conclusion, FailurePoint, LogTopic};
 use super::super::runner::RunnerShared;
 use super::super::seed::TurnSeed;
+use super::super::stored_turns::TurnStores;
 use super::super::{TurnError, TurnReport};
 use super::TurnDriver;
 use super::create::new_lease_request;
@@ -192,11 +193,12 @@ fn check_executor(
     Err(TurnError::OtherExecutor { turn, stored, given: Box::new(given), differences })
 }
 
+/// Loads a turn, and reads its journal.
 pub(in crate::turn) async fn load_turn(
-    runner: &RunnerShared,
+    stores: &TurnStores,
     id: &TurnId,
 ) -> Result<(StoredTurn, StoredLog), TurnError> {
-    let stored = runner.store.load(id.clone()).await?;
+    let stored = stores.store.load(id.clone()).await?;
     let stored = stored.ok_or_else(|| StoreError::unknown_turn(id))?;
     let read = StoredLog::read(id, &stored.journal)?;
     Ok((stored, read))
@@ -206,9 +208,22 @@ fn damaged(id: &TurnId, reason: String) -> StoreError {
     StoreError::Damaged { what: format!("turn `{id}`"), reason }
 }
 
+/// The report of a turn that has ended, if there is such a turn.
+pub(in crate::turn) async fn load_report(
+    stores: &TurnStores,
+    id: &TurnId,
+) -> Result<Option<TurnReport>, TurnError> {
+    let Some(stored) = stores.store.load(id.clone()).await? else { return Ok(None) };
+    let read = StoredLog::read(id, &stored.journal)?;
+    match read.log.end() {
+        Some(end) => report_ended(stores, &stored, &read.log, end).await.map(Some),
+        None => Ok(None),
+    }
+}
+
 /// The report of a turn that has ended.
 async fn report_ended(
-    runner: &RunnerShared,
+    stores: &TurnStores,
     stored: &StoredTurn,
     log: &TurnLog,
     end: &Conclusion,
@@ -218,13 +233,13 @@ async fn report_ended(
     for row in &stored.rows {
         match row.kind {
             RowKind::Message if said.contains(row.id.as_str()) => {
-                let message = Message::from_row(row, &runner.loader).await?;
+                let message = Message::from_row(row, &stores.loader).await?;
                 if message.role() == MessageRole::Assistant {
                     messages.push(Arc::new(message));
                 }
             }
             RowKind::ToolCall => {
-                calls.push(Arc::new(ToolCall::from_row(row, &runner.loader).await?));
+                calls.push(Arc::new(ToolCall::from_row(row, &stores.loader).await?));
             }
             _ => {}
         }
@@ -247,7 +262,7 @@ async fn report_ended(
 /// Opens again what a turn shows of earlier turns, as its journal refers to it.
 pub(in crate::turn) async fn restore_history(
     ctx: &TurnContext,
-    runner: &RunnerShared,
+    stores: &TurnStores,
     hydrations: Vec<Hydration>,
 ) -> Result<(), TurnError> {
     for hydration in hydrations {
@@ -255,7 +270,7 @@ pub(in crate::turn) async fn restore_history(
         if hydration.removed.is_empty() && !ctx.is_hydrated() {
             let turns = match &hydration.range {
                 Some(range) => {
-                    let turns = runner.earlier_turns.load_range(ctx, range).await?;
+                    let turns = stores.load_range(ctx, range).await?;
                     if turns.len() < range.count {
                         let text =
                             format!("of {} earlier turns {} are left", range.count, turns.len());

@@ -108,18 +108,6 @@ impl Gatekeeper {
         Self::new(store, key, clock).with_approvals(Arc::clone(dir.approvals()) as _)
     }
 
-    /// Settles the gates of the turns in stores that were opened by their addresses.
-    #[cfg(feature = "sqlite")]
-    #[must_use]
-    pub fn of_stores(stores: &haft_stores::OpenStores) -> Self {
-        let (store, key) = (Arc::clone(stores.turns()), GateKey::from_bytes(stores.secret()));
-        let this = Self::new(store, key, Arc::new(haft_core::clock::SystemClock::new()));
-        match stores.approvals() {
-            Some(approvals) => this.with_approvals(Arc::clone(approvals)),
-            None => this,
-        }
-    }
-
     /// Also lists and revokes the standing approvals in a store.
     #[must_use]
     pub fn with_approvals(mut self, approvals: Arc<dyn ApprovalStore>) -> Self {

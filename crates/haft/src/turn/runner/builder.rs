@@ -20,14 +20,13 @@ use haft_core::store::TurnStore;
 use haft_core::tool::Spooler;
 use haft_core::trust::EnvelopeSecret;
 use haft_stores::{MemorySpoolStore, MemoryStore};
-use sha2::{Digest as _, Sha256};
 
-use super::super::earlier_turns::StoredHistory;
 use super::super::gates::{Approver, GateNotifier, GatePolicy};
 use super::super::lease::LeaseRenewer;
 use super::super::limits::{Deadlines, Limits};
 use super::super::prices::CostLimit;
 use super::super::query_tools::register_query_tools;
+use super::super::stored_turns::{StoredTurns, TurnStores, secret_fingerprint};
 use super::super::timed::TimedStore;
 use super::{RunnerShared, TurnRunner};
 use crate::events::{TraceObserver, TracedContent};
@@ -94,7 +93,7 @@ impl Coded for InvalidRunner {
 }
 
 impl TurnRunnerBuilder {
-    pub(super) fn new(executor: Arc<dyn DispatchExecutor>) -> Self {
+    pub(in crate::turn) fn new(executor: Arc<dyn DispatchExecutor>) -> Self {
         Self {
             executor,
             allows_executor_change: false,
@@ -452,7 +451,13 @@ impl TurnRunnerBuilder {
         let (Ok(tools), Ok(secret), true) = (tools, secret, faults.is_empty()) else {
             return Err(InvalidRunner { faults });
         };
-        Ok(self.assemble(tools, formats, secret))
+        let turns = self.build_stored_turns(secret);
+        Ok(self.assemble(tools, formats, turns))
+    }
+
+    /// Builds a runner that runs no turn: it ends turns that are cancelled.
+    pub(in crate::turn) fn build_idle(self, turns: StoredTurns) -> TurnRunner {
+        self.assemble(ToolRegistry::default(), Formats::default(), turns)
     }
 
     /// What is wrong with limits, deadlines and the secret.
@@ -485,30 +490,43 @@ impl TurnRunnerBuilder {
         faults
     }
 
-    /// Makes a runner of settings that are valid.
-    fn assemble(self, tools: ToolRegistry, formats: Formats, secret: [u8; 32]) -> TurnRunner {
-        let deadlines = &self.deadlines;
-        let store = self.store.unwrap_or_else(|| Arc::new(MemoryStore::new()));
-        let store = Arc::new(TimedStore::new(store, deadlines.store));
-        let (spools, resolver) = self.spools.unwrap_or_else(|| {
+    /// The stores of the turns, which are in memory unless the program has set others.
+    fn build_stored_turns(&mut self, secret: [u8; 32]) -> StoredTurns {
+        let store = self.store.take().unwrap_or_else(|| Arc::new(MemoryStore::new()));
+        let store = Arc::new(TimedStore::new(store, self.deadlines.store));
+        let (spools, resolver) = self.spools.take().unwrap_or_else(|| {
             let spools = Arc::new(MemorySpoolStore::new());
             (Arc::clone(&spools) as _, spools)
         });
-        let spooler = Spooler::new(spools).query_budget(formats.answer_budget());
+        StoredTurns {
+            stores: Arc::new(TurnStores {
+                gate_notifier: GateNotifier::new(Arc::clone(&store) as _, self.deadlines.gate_poll),
+                store,
+                spools,
+                loader: std::mem::take(&mut self.loader).spool(resolver),
+                clock: Arc::clone(&self.clock),
+                key: GateKey::from_bytes(secret),
+                approvals: self.approvals.take(),
+                fingerprint: secret_fingerprint(&secret),
+                is_verified: AtomicBool::new(false),
+            }),
+        }
+    }
+
+    /// Makes a runner of settings that are valid.
+    fn assemble(self, tools: ToolRegistry, formats: Formats, turns: StoredTurns) -> TurnRunner {
+        let TurnStores { store, spools, .. } = &*turns.stores;
+        let spooler = Spooler::new(Arc::clone(spools)).query_budget(formats.answer_budget());
         let spooler = match self.inline_below {
             Some(bytes) => spooler.inline_below(bytes),
             None => spooler,
         };
-        let leases = LeaseRenewer::new(Arc::clone(&store) as _, deadlines.lease);
-        let gate_notifier = GateNotifier::new(Arc::clone(&store) as _, deadlines.gate_poll);
-        let loader = self.loader.spool(resolver);
-        let earlier_turns = Arc::new(StoredHistory::new(Arc::clone(&store), loader.clone()));
+        let leases = LeaseRenewer::new(Arc::clone(store) as _, self.deadlines.lease);
         let shared = RunnerShared {
+            turns,
             executor: self.executor,
             allows_executor_change: self.allows_executor_change,
-            store,
             spooler,
-            loader,
             tools,
             formats,
             turn_input: self.turn_input,
@@ -516,23 +534,16 @@ impl TurnRunnerBuilder {
             dispatch_input: self.dispatch_input,
             dispatch_output: self.dispatch_output,
             tool_source: self.tool_source,
-            earlier_turns,
             approver: self.approver,
             gate_policy: self.gate_policy,
             limits: self.limits,
             deadlines: self.deadlines,
-            clock: self.clock,
-            key: GateKey::from_bytes(secret),
             envelope_secret: self.envelope_secret.map(EnvelopeSecret::from_bytes),
-            approvals: self.approvals,
             agent: self.agent,
             observers: self.observers.into(),
             traced_content: self.traced_content,
             name: self.name.unwrap_or_else(|| format!("process {}", std::process::id())).into(),
             leases,
-            fingerprint: secret_fingerprint(&secret),
-            is_verified: AtomicBool::new(false),
-            gate_notifier,
         };
         TurnRunner { shared: Arc::new(shared) }
     }
@@ -542,12 +553,6 @@ impl fmt::Debug for TurnRunnerBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TurnRunnerBuilder").field("tools", &self.tools).finish_non_exhaustive()
     }
-}
-
-/// A hash of the secret that says nothing about it.
-fn secret_fingerprint(secret: &[u8; 32]) -> [u8; 32] {
-    let hash = Sha256::new_with_prefix(b"haft fingerprint of the secret of gates\n");
-    hash.chain_update(secret).finalize().into()
 }
 
 fn log_broken_invariant(broken: &haft_core::invariant::BrokenInvariant) {

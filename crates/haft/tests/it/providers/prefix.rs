@@ -283,7 +283,7 @@ async fn check_long_turn<D: Answering>(dialect: D) {
 
 /// Checks what the journal says about the requests, and that they are rendered again byte by byte.
 async fn check_stored_requests(runner: &TurnRunner, turn: &TurnId, sent: &[Bytes]) {
-    let stored = runner.load_turn(turn).await.unwrap().unwrap();
+    let stored = runner.stored_turns().load_turn(turn).await.unwrap().unwrap();
     let history = TurnHistory::read(&stored).unwrap();
     assert_eq!(history.steps.len(), sent.len());
     for (step, body) in history.steps.iter().zip(sent) {
@@ -371,7 +371,7 @@ async fn requests_are_rendered_before_a_turn_exists() {
     let turn = || input().id("t").message(named("m-1", "Hi."));
     let shown = runner.render_first_request(turn()).await.unwrap().unwrap();
     assert!(answers.sent().is_empty());
-    assert!(runner.load_turn(&"t".parse().unwrap()).await.unwrap().is_none());
+    assert!(runner.stored_turns().load_turn(&"t".parse().unwrap()).await.unwrap().is_none());
     runner.run(turn()).await.unwrap();
     assert_eq!(shown.body, answers.sent()[0]);
     assert_eq!(shown.tools[..2], ["produce", "artifact_info"]);
@@ -405,11 +405,14 @@ async fn artifacts_of_a_stored_turn_are_opened_by_their_handles() {
     let id = report.calls[0].id().to_string();
     let handle = id.get(..8).unwrap();
     assert!(String::from_utf8_lossy(&answers.sent()[1]).contains(handle), "the model sees it");
-    let artifact = runner.open_artifact(&report.turn, handle).await.unwrap().unwrap();
+    let artifact =
+        runner.stored_turns().open_artifact(&report.turn, handle).await.unwrap().unwrap();
     let bytes = artifact.reader().read_at(0, 7).await.unwrap();
     assert_eq!(&bytes[..], b"line 0\n");
-    assert!(runner.open_artifact(&report.turn, "nothing").await.unwrap().is_none());
-    assert!(runner.open_artifact(&"no-turn".parse().unwrap(), handle).await.is_err());
+    assert!(runner.stored_turns().open_artifact(&report.turn, "nothing").await.unwrap().is_none());
+    assert!(
+        runner.stored_turns().open_artifact(&"no-turn".parse().unwrap(), handle).await.is_err()
+    );
 }
 
 #[tokio::test]

@@ -11,8 +11,8 @@ use haft::stores::{
 use haft::testing::conformance;
 use haft::tools::ToolEffect;
 use haft::turn::{
-    ApprovalStore as _, Cancellation, GatePolicy, Gatekeeper, GrantRefusal, Spending,
-    StandingApproval,
+    ApprovalStore as _, Cancellation, GatePolicy, GrantRefusal, Spending, StandingApproval,
+    StoredTurns,
 };
 use haft::{Tool, TurnInput, TurnRunner};
 use haft_testkit::PostgresServer;
@@ -135,7 +135,11 @@ fn an_approval_in_a_shared_store_is_spent_in_its_ledger() {
         let runner = builder.build().unwrap();
         let waiting = runner.run(TurnInput::new("You deploy.")).await.unwrap();
         let gate = runner.gates().open_gates(None).await.unwrap().pop().unwrap();
-        Gatekeeper::of_stores(&stores).resolve(&gate.id, true.into(), "Ada").await.unwrap();
+        StoredTurns::of_stores(&stores)
+            .gates()
+            .resolve(&gate.id, true.into(), "Ada")
+            .await
+            .unwrap();
         assert_eq!(runner.resume(&waiting.turn).await.unwrap().text(), "done");
         let spent = server.run_sql("SELECT gate FROM shop_ledger.approvals_spent");
         assert_eq!(spent, gate.id.as_str());
@@ -166,9 +170,9 @@ fn standing_approvals_of_a_shared_store_are_signed_stored_and_revoked_for_good()
                 .build()
                 .unwrap()
         };
-        assert!(Gatekeeper::of_stores(&ours).grants().await.unwrap().is_empty());
+        assert!(StoredTurns::of_stores(&ours).gates().grants().await.unwrap().is_empty());
         let first = runner(&ours).run(TurnInput::new("You deploy.")).await.unwrap();
-        let keeper = Gatekeeper::of_stores(&theirs);
+        let keeper = StoredTurns::of_stores(&theirs).gates();
         let gate = keeper.open_gates(None).await.unwrap().pop().unwrap();
         let always = StandingApproval::for_agent();
         keeper.approve_always(&gate.id, always, "Ada").await.unwrap();
@@ -179,7 +183,7 @@ fn standing_approvals_of_a_shared_store_are_signed_stored_and_revoked_for_good()
         let second = runner(&theirs).run(TurnInput::new("You deploy.")).await.unwrap();
         assert_eq!(second.text(), "done");
         let bank = theirs.for_tenant("bank");
-        assert!(Gatekeeper::of_stores(&bank).grants().await.unwrap().is_empty());
+        assert!(StoredTurns::of_stores(&bank).gates().grants().await.unwrap().is_empty());
         let asked = runner(&bank).run(TurnInput::new("You deploy.")).await.unwrap();
         let asked = bank.turns().summary(asked.turn).await.unwrap().unwrap();
         assert_eq!(asked.status, TurnStatus::Waiting);

@@ -424,15 +424,15 @@ async fn content_that_a_later_turn_refers_to_is_not_collected() {
     };
     let second = world.builder(keep, hydrate_conversation()).build().unwrap();
     world.run(&second, "two", "Keep it.").await;
-    assert_eq!(second.collect_garbage().await.unwrap(), 0);
-    assert!(second.remove_turn(&"one".parse().unwrap()).await.unwrap());
-    assert_eq!(second.collect_garbage().await.unwrap(), 0);
+    assert_eq!(second.stored_turns().collect_garbage().await.unwrap(), 0);
+    assert!(second.stored_turns().remove_turn(&"one".parse().unwrap()).await.unwrap());
+    assert_eq!(second.stored_turns().collect_garbage().await.unwrap(), 0);
     assert_eq!(world.spools.list().await.unwrap().len(), 1);
-    assert!(second.remove_turn(&"two".parse().unwrap()).await.unwrap());
+    assert!(second.stored_turns().remove_turn(&"two".parse().unwrap()).await.unwrap());
     // The content has the key of the first turn, which the store does not know any more.
-    assert_eq!(second.collect_garbage().await.unwrap(), 0);
+    assert_eq!(second.stored_turns().collect_garbage().await.unwrap(), 0);
     let options = GarbageOptions::new().unknown_turns();
-    assert_eq!(second.collect_garbage_with(options).await.unwrap().content, 1);
+    assert_eq!(second.stored_turns().collect_garbage_with(options).await.unwrap().content, 1);
 }
 
 #[tokio::test]

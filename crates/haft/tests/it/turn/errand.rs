@@ -374,7 +374,7 @@ pub(crate) async fn check_over<S: SpoolStore + ?Sized>(
     assert_eq!(steps(&stored), expected, "every step is journaled once");
     check_messages(errand, &stored);
     check_calls(errand, &stored);
-    runner.collect_garbage().await.unwrap();
+    runner.stored_turns().collect_garbage().await.unwrap();
     let mut named: BTreeMap<String, ()> = BTreeMap::new();
     for row in &stored.rows {
         let json: Value = serde_json::from_str(&row.json).unwrap();

@@ -312,7 +312,7 @@ async fn nobody_answering_in_time_is_an_answer() {
     assert!(report.calls[0].error.as_ref().unwrap().message.contains("in time"));
     assert!(seen.names().contains("turnGateOpen turnGateClosed"));
     assert!(runner.gates().open_gates(None).await.unwrap().is_empty());
-    let turns = runner.list_turns(TurnQuery::default()).await.unwrap();
+    let turns = runner.stored_turns().list_turns(TurnQuery::default()).await.unwrap();
     assert_eq!(turns[0].status, haft::stores::TurnStatus::Completed);
 }
 
@@ -329,7 +329,7 @@ async fn cancelling_closes_the_gate() {
     assert_eq!(report.unwrap().outcome, TurnOutcome::Cancelled { reason: "stop".to_owned() });
     assert!(runner.gates().open_gates(None).await.unwrap().is_empty());
     let turn: TurnId = "t".parse().unwrap();
-    let stored = runner.load_turn(&turn).await.unwrap().unwrap();
+    let stored = runner.stored_turns().load_turn(&turn).await.unwrap().unwrap();
     assert!(stored.gates[0].settlement.as_ref().unwrap().contains("aborted"));
 }
 

@@ -176,16 +176,19 @@ async fn a_cancellation_from_elsewhere_reaches_the_process_that_runs_the_turn() 
     }
     let other = world.runner(done);
     let request = || CancelRequest::new("ada", "not needed");
-    let outcome = other.request_cancel(&turn, request()).await.unwrap();
+    let outcome = other.stored_turns().request_cancel(&turn, request()).await.unwrap();
     assert_eq!(outcome, CancelOutcome::Requested);
     assert!(world.run_next(&other).await.is_none(), "its process lives");
     let report = tasks.join_next().await.unwrap().unwrap().unwrap();
     let TurnOutcome::Cancelled { reason } = report.outcome else { panic!("{report:?}") };
     assert_eq!(reason, "not needed (asked for by ada)");
-    assert_eq!(other.request_cancel(&turn, request()).await.unwrap(), CancelOutcome::Ended);
+    assert_eq!(
+        other.stored_turns().request_cancel(&turn, request()).await.unwrap(),
+        CancelOutcome::Ended
+    );
     // A turn that no process runs is ended by the next one.
     let queued = other.enqueue(TurnInput::new("Work.")).await.unwrap();
-    other.request_cancel(&queued, request()).await.unwrap();
+    other.stored_turns().request_cancel(&queued, request()).await.unwrap();
     let report = world.run_next(&other).await.unwrap();
     assert!(matches!(report.outcome, TurnOutcome::Cancelled { .. }), "{report:?}");
     assert_eq!(world.asked.load(Ordering::SeqCst), 0);

@@ -216,7 +216,7 @@ async fn content_without_a_record_is_collected() {
     world.die().await;
     write(SpoolKey::of_turn("t", "soon")).await;
     // The database may be a wrong one, so that what it does not know stays unless the caller says otherwise.
-    let report = built.collect_garbage_with(GarbageOptions::new()).await.unwrap();
+    let report = built.stored_turns().collect_garbage_with(GarbageOptions::new()).await.unwrap();
     assert_eq!((report.turns, report.content, report.unknown), (0, 1, 1));
     kept.extend(["media/7".into(), "not-ours".into(), SpoolKey::of_turn("t", "soon")]);
     let mut with_unknown = kept.clone();
@@ -224,7 +224,7 @@ async fn content_without_a_record_is_collected() {
     with_unknown.sort();
     assert_eq!(world.spools.list().await.unwrap(), with_unknown);
     let options = GarbageOptions::new().unknown_turns();
-    let report = built.collect_garbage_with(options).await.unwrap();
+    let report = built.stored_turns().collect_garbage_with(options).await.unwrap();
     assert_eq!((report.turns, report.content, report.unknown), (0, 1, 0));
     kept.sort();
     assert_eq!(world.spools.list().await.unwrap(), kept);
@@ -348,21 +348,22 @@ async fn a_turn_is_removed_with_its_content_unless_a_process_runs_it() {
     let (live, ended): (TurnId, TurnId) = ("t".parse().unwrap(), "ended".parse().unwrap());
     let other = LeaseRequest::new("another process", Duration::from_secs(30));
     world.store.claim(live.clone(), other).await.unwrap();
-    for refused in
-        [built.remove_turn(&live).await.map(drop), built.cancel_turn(&live, "stop").await.map(drop)]
-    {
+    for refused in [
+        built.stored_turns().remove_turn(&live).await.map(drop),
+        built.stored_turns().cancel_turn(&live, "stop").await.map(drop),
+    ] {
         let held = matches!(refused, Err(TurnError::Store(StoreError::Held { .. })));
         assert!(held, "{refused:?}");
     }
     let options = GarbageOptions::new().created_before(Timestamp::MAX);
-    let report = built.collect_garbage_with(options).await.unwrap();
+    let report = built.stored_turns().collect_garbage_with(options).await.unwrap();
     assert_eq!((report.turns, report.content), (1, 1), "the turn that has ended");
-    assert!(built.load_turn(&live).await.unwrap().is_some());
-    assert!(!built.remove_turn(&ended).await.unwrap());
+    assert!(built.stored_turns().load_turn(&live).await.unwrap().is_some());
+    assert!(!built.stored_turns().remove_turn(&ended).await.unwrap());
     assert_eq!(world.spools.list().await.unwrap().len(), 0);
     world.clock.advance(Duration::from_secs(3600));
-    let report = built.cancel_turn(&live, "stop").await.unwrap();
+    let report = built.stored_turns().cancel_turn(&live, "stop").await.unwrap();
     assert!(matches!(report.outcome, TurnOutcome::Cancelled { .. }), "{:?}", report.outcome);
-    assert!(built.remove_turn(&live).await.unwrap());
-    assert!(built.list_turns(TurnQuery::default()).await.unwrap().is_empty());
+    assert!(built.stored_turns().remove_turn(&live).await.unwrap());
+    assert!(built.stored_turns().list_turns(TurnQuery::default()).await.unwrap().is_empty());
 }

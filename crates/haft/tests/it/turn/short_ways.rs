@@ -216,7 +216,7 @@ async fn a_text_of_the_user_needs_neither_id_nor_clock() {
     let built = runner(say("Hello!")).clock(clock).build().unwrap();
     let input = TurnInput::new("Be brief.").id("t-1").user("Hi").user("Are you there?");
     assert_eq!(built.run(input).await.unwrap().text(), "Hello!");
-    let stored = built.load_turn(&"t-1".parse().unwrap()).await.unwrap().unwrap();
+    let stored = built.stored_turns().load_turn(&"t-1".parse().unwrap()).await.unwrap().unwrap();
     let all = format!("{stored:?}");
     assert!(all.contains("t-1/input/message-0") && all.contains("t-1/input/message-1"), "{all}");
     let empty = built.run(TurnInput::new("Be brief.").user("")).await.unwrap_err();

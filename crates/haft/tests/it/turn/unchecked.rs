@@ -105,7 +105,7 @@ async fn a_turn_that_is_cancelled_while_it_waits_withholds_results_before_their_
     let built = built.gate_policy(GatePolicy::Suspend).build().unwrap();
     let report = built.run(message("first")).await.unwrap();
     assert!(matches!(report.outcome, TurnOutcome::Waiting { .. }), "{:?}", report.outcome);
-    built.cancel_turn(&report.turn, "not needed").await.unwrap();
+    built.stored_turns().cancel_turn(&report.turn, "not needed").await.unwrap();
     assert_withheld(&shown(&store).await);
 }
 

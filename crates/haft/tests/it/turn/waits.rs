@@ -121,7 +121,8 @@ async fn resumed(change: impl FnOnce(&str) -> String) -> (TurnReport, u32) {
         pass(POLL).await;
         let keeper = elsewhere(&store);
         // A gate that is refused is not waited at, and is never answered.
-        if !second.load_turn(&turn).await.unwrap().unwrap().summary.status.is_final() {
+        if !second.stored_turns().load_turn(&turn).await.unwrap().unwrap().summary.status.is_final()
+        {
             allow(&keeper).await;
         }
     });
