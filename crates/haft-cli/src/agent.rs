@@ -31,6 +31,7 @@ use self::file::AgentFileReading;
 pub(crate) use self::file_schema::agent_file_schema;
 pub(crate) use self::mcp::describe_problem;
 use self::mcp::{ConnectedServers, McpServerTable};
+use self::prepare::PreparedFile;
 pub(crate) use self::script_errors::ScriptErrors;
 use self::source::{AgentFileError, AgentSource};
 pub(crate) use self::tool_keys::ARTIFACT_KINDS;
@@ -185,14 +186,18 @@ impl Agent {
     /// # Errors
     ///
     /// The agent file limits the cost of a turn, and the prices of the model are not known.
-    pub(crate) fn limits_with(&self, executor: &ExecutorDescription) -> Result<Limits> {
+    pub(crate) fn limits_with(
+        &self,
+        executor: &ExecutorDescription,
+        config: &UserConfig,
+    ) -> Result<Limits> {
         let limits = self.limits();
         let Some(max) = self.file.limits.cost() else { return Ok(limits) };
         // A script costs nothing.
         let ExecutorDescription::Model { provider, model, .. } = executor else {
             return Ok(limits);
         };
-        let Some(prices) = UserConfig::read()?.prices_of(executor) else {
+        let Some(prices) = config.prices_of(executor) else {
             let text = format!("the limit `cost` needs the prices of `{provider}:{model}`");
             let error = self.error_at(&["limits", "cost"], text);
             let key = format!("haft config set 'prices.\"{provider}:{model}\"");
@@ -244,11 +249,7 @@ impl Agent {
     /// Creates the files of `prepare` that do not exist yet, and asks before it runs programs of an agent that the user has
     /// not trusted yet, servers included.
     pub(crate) async fn prepare_files(&self, is_trusted: bool, terminal: &Terminal) -> Result<()> {
-        let missing = self.file.prepare.iter().filter(|it| it.is_missing(&self.dir));
-        let missing: Vec<_> = missing.collect();
-        let mut commands: Vec<_> = missing.iter().map(|it| it.shown_command()).collect();
-        let servers = self.file.tools.servers().values();
-        commands.extend(servers.filter_map(McpServerTable::shown_command));
+        let commands = self.commands_before_turns();
         if !commands.is_empty() {
             let identity = AgentIdentity::new(&self.dir, self.source.text())?;
             if !identity.is_trusted() {
@@ -262,17 +263,43 @@ impl Agent {
                 }
             }
         }
-        for file in missing {
+        for file in self.file.prepare.iter().filter(|it| it.is_missing(&self.dir)) {
             file.create(&self.dir, terminal).await?;
         }
         Ok(())
     }
 
+    /// The commands that run before a turn: those of missing files, and the MCP servers.
+    fn commands_before_turns(&self) -> Vec<String> {
+        let missing = self.file.prepare.iter().filter(|it| it.is_missing(&self.dir));
+        let servers = self.file.tools.servers().values();
+        let servers = servers.filter_map(McpServerTable::shown_command);
+        missing.map(PreparedFile::shown_command).chain(servers).collect()
+    }
+
     /// Whether the programs of the agent run without a question.
     pub(crate) fn is_trusted(&self) -> bool {
-        let servers = self.file.tools.servers().values();
-        servers.filter_map(McpServerTable::shown_command).next().is_none()
-            || AgentIdentity::new(&self.dir, self.source.text()).is_ok_and(|it| it.is_trusted())
+        self.check_trust().is_ok()
+    }
+
+    /// Returns an error if the programs of the agent need a question first.
+    pub(crate) fn check_trust(&self) -> Result<(), UserError> {
+        let commands = self.commands_before_turns();
+        let is_trusted = || {
+            AgentIdentity::new(&self.dir, self.source.text())
+                .is_ok_and(|identity| identity.is_trusted())
+        };
+        if commands.is_empty() || is_trusted() { Ok(()) } else { Err(self.untrusted(&commands)) }
+    }
+
+    /// The error of an agent that is not trusted.
+    fn untrusted(&self, commands: &[String]) -> UserError {
+        let (shown, commands) = (self.dir.display(), commands.join("`, `"));
+        let message = format!(
+            "the agent in `{shown}` needs to run `{commands}` first, and it is not trusted yet"
+        );
+        UserError::new(message)
+            .hint("an agent directory is code: read its agent.toml, and then pass --trust")
     }
 
     /// Whether the agent uses MCP servers.
@@ -283,14 +310,8 @@ impl Agent {
     /// Asks the user whether the programs of this agent may run. Without a terminal they do not.
     async fn ask_for_trust(&self, commands: &[String], terminal: &Terminal) -> Result<()> {
         let shown = self.dir.display();
-        let refused = || {
-            let message =
-                format!("the agent in `{shown}` needs to run `{}` first", commands.join("`, `"));
-            UserError::new(format!("{message}, and it is not trusted yet"))
-                .hint("an agent directory is code: read its agent.toml, and then pass --trust")
-        };
         if !Keyboard::is_interactive() {
-            return Err(refused().into());
+            return Err(self.untrusted(commands).into());
         }
         let list: String = commands.iter().map(|it| format!("\n  {}", sanitize(it))).collect();
         let question = format!(
@@ -300,7 +321,7 @@ impl Agent {
         print_prompt(&terminal.style_stderr(TextRole::Warning, question));
         match Keyboard::spawn().read_reply().await {
             KeyboardInput::Line(reply) if is_yes(&reply) => Ok(()),
-            _ => Err(refused().into()),
+            _ => Err(self.untrusted(commands).into()),
         }
     }
 

@@ -52,7 +52,7 @@ pub(crate) async fn run_command(
         Command::Run(args) => run::run_turn(args, terminal, signals).await,
         Command::Chat(args) => chat::run_chat(args, terminal, signals).await,
         Command::Resume(args) => run::resume_turn(args, terminal, signals).await,
-        Command::Submit(args) => submit::submit_turn(&args).await,
+        Command::Submit(args) => submit::submit_turn(&args, terminal).await,
         Command::Watch(args) => watch::watch_turn(&args, terminal).await,
         Command::Worker(args) => worker::run_worker(&args, terminal, signals).await,
         Command::Serve(args) => serve::run_serve(args, terminal, signals).await,

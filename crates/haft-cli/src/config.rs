@@ -13,7 +13,7 @@ use crate::text_file::{MAX_TEXT_BYTES, read_named_text};
 use crate::user_error::{SourceLocation, UserError, suggestion};
 
 /// The configuration file of the user.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct UserConfig {
     /// Model of agents whose file names neither a model nor a script.

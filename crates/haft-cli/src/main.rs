@@ -14,6 +14,7 @@ mod commands;
 mod config;
 mod conversations;
 mod error_printer;
+mod host;
 mod keyboard;
 mod logging;
 mod markdown;

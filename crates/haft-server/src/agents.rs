@@ -17,10 +17,12 @@ pub trait AgentSource: Send + Sync {
     /// The names of the agents that are offered.
     fn list_agents(&self) -> BoxFuture<'_, Result<Vec<String>, AgentError>>;
 
-    /// Loads an agent by its name.
+    /// Loads an agent by its name. One that is to run has all its tools, those of MCP servers included; otherwise nothing is
+    /// started that the user was not asked about.
     fn load_agent<'a>(
         &'a self,
         name: &'a str,
+        purpose: AgentPurpose,
     ) -> BoxFuture<'a, Result<Arc<dyn HostedAgent>, AgentError>>;
 
     /// The name of the agent that began a turn, if that is known.
@@ -55,7 +57,7 @@ pub trait HostedAgent: Send + Sync {
     fn executor(
         &self,
         begun_by: Option<&ExecutorDescription>,
-        purpose: ExecutorPurpose,
+        purpose: AgentPurpose,
     ) -> Result<Arc<dyn DispatchExecutor>, AgentError>;
 
     /// Builds a runner with this executor and these tools, on the store of the server and with its observers.
@@ -70,14 +72,16 @@ pub trait HostedAgent: Send + Sync {
     ) -> Result<TurnRunner, AgentError>;
 }
 
-/// What an executor is used for.
+/// What an agent and its executor are used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum ExecutorPurpose {
+pub enum AgentPurpose {
+    /// It stands in a list. Nothing is started.
+    List,
+    /// It is shown, and renders requests, which needs no API key.
+    Show,
     /// It runs turns.
     Run,
-    /// It renders requests, which needs no API key.
-    Render,
 }
 
 /// Why an agent cannot be used.

@@ -42,7 +42,7 @@ mod turn_follower;
 mod turn_list;
 mod wire;
 
-pub use self::agents::{AgentError, AgentSource, ExecutorPurpose, HostedAgent};
+pub use self::agents::{AgentError, AgentPurpose, AgentSource, HostedAgent};
 pub use self::api::{Api, ApiBuilder};
 pub use self::connections::{admit_connection, serve_connections};
 pub use self::guard::{Guard, NoRandomNumbers};

@@ -13,7 +13,7 @@ use haft::executors::ExecutorDescription;
 use haft::stores::{StoredTurn, TurnId, TurnSummary};
 use haft::turn::{Cancellation, Clock, StoredTurns, Timestamp};
 
-use crate::agents::{AgentSource, ExecutorPurpose};
+use crate::agents::{AgentPurpose, AgentSource};
 use crate::error::ApiError;
 use crate::feed::Feeds;
 use crate::open_artifacts::{OpenArtifact, OpenArtifacts};
@@ -127,13 +127,13 @@ impl ApiShared {
         &self,
         agent: Option<&str>,
         begun_by: Option<&ExecutorDescription>,
-        purpose: ExecutorPurpose,
+        purpose: AgentPurpose,
     ) -> Result<TurnRunner, ApiError> {
         let (Some(agents), Some(name)) = (&self.agents, agent) else {
             let error = || ApiError::unavailable("the agent of the turn is not known here");
             return self.runner.clone().ok_or_else(error);
         };
-        let agent = agents.load_agent(name).await?;
+        let agent = agents.load_agent(name, purpose).await?;
         let executor = agent.executor(begun_by, purpose)?;
         Ok(agent.build_runner(executor, agent.tools())?)
     }

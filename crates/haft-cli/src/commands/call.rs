@@ -24,6 +24,8 @@ use super::run::{GateMode, InterruptAction, SessionOptions, TurnOutput, TurnSess
 use super::tools::find_tool;
 use crate::agent::Agent;
 use crate::args::CallArgs;
+use crate::config::UserConfig;
+use crate::host::{AgentHost, HostSettings, builder_of};
 use crate::keyboard::Keyboard;
 use crate::output::{CallRecord, to_pretty_text};
 use crate::standard_output::StandardOutput;
@@ -59,13 +61,13 @@ pub(super) async fn call_tool(
     };
     let stores = OpenStores::of_dir(&TurnDir::open(dir.path().join("store"))?);
     let name = tool.name().to_string();
-    let builder = TurnRunner::builder(move |ctx: StepContext| {
+    let builder = builder_of(&agent, move |ctx: StepContext| {
         let call = ProposedCall::new(name.as_str(), raw.as_str());
         let is_first = ctx.dispatch().iteration() == 0;
         async move { Ok(if is_first { Step::new().call(call) } else { Step::done() }) }
     });
-    let builder = builder.tools(agent.tools.iter().cloned());
-    let mut session = TurnSession::new(builder, &agent, stores, options, signals)?;
+    let host = AgentHost::new(stores, UserConfig::read()?, HostSettings::new(terminal));
+    let mut session = TurnSession::new(host, &agent, builder, options, signals)?;
     let input = TurnInput::new(agent.system.as_str());
     let work = |runner: TurnRunner, token| async move { runner.run_until(input, token).await };
     let report = session.run_turn(work).await?;

@@ -12,14 +12,15 @@ use uuid::Uuid;
 
 use super::conversations::read_messages;
 use super::elide;
-use super::run::{
-    TurnSession, build_runner, build_turn_input, new_user_message, resume_when_released,
-    select_executor, session_options,
-};
+use super::run::{TurnSession, resume_when_released, session_options};
 use crate::agent::Agent;
-use crate::args::{ChatArgs, RunOptions};
+use crate::args::ChatArgs;
+use crate::config::UserConfig;
 use crate::conversations::{CHAT, find_conversation, list_turns_of, short_conversation};
 use crate::error_printer::print_error;
+use crate::host::{
+    AgentHost, ExecutorFinder, HostSettings, build_turn_input, builder_of, new_user_message,
+};
 use crate::keyboard::{Keyboard, KeyboardInput};
 use crate::markdown::MarkdownStream;
 use crate::standard_output::has_failed;
@@ -48,18 +49,19 @@ pub(super) async fn run_chat(
         }
         None => (format!("{CHAT}{}", Uuid::new_v4()), None),
     };
-    let builder = build_runner(&agent, &args.options)?;
-    let mut session = TurnSession::new(
-        builder,
-        &agent,
-        stores,
-        session_options(&args.options, terminal),
-        signals,
-    )?;
+    let config = UserConfig::read()?;
+    let finder = ExecutorFinder { config: &config, purpose: args.options.run_use() };
+    let executor = finder.of_agent(&agent, args.options.model.as_deref())?;
+    let asks_model = matches!(executor.description(), ExecutorDescription::Model { .. });
+    let builder = builder_of(&agent, executor);
+    let host = AgentHost::new(stores, config, HostSettings::new(terminal));
+    let options = session_options(&args.options, terminal);
+    let mut session = TurnSession::new(host, &agent, builder, options, signals)?;
     print_greeting(&agent, &conversation, terminal);
     session.print_beginning(None, &[]);
     if let Some(newest) = newest {
-        if is_asked_no_more(&newest, &agent, &args.options)? && Keyboard::is_interactive() {
+        // The script of the agent takes the steps of the next turn.
+        if newest.model.is_some() && !asks_model && Keyboard::is_interactive() {
             let model = newest.model.as_deref().unwrap_or_default();
             let text = format!("the last turn asked the model `{model}`; --model asks it again");
             let text = terminal.style_stderr(TextRole::Muted, sanitize(&text));
@@ -103,12 +105,6 @@ fn end_after(report: &TurnReport) -> Option<ExitCode> {
         return Some(FailureCode::Waiting.into());
     }
     has_failed().then_some(ExitCode::SUCCESS)
-}
-
-/// Whether a model took the steps of a turn, and the script of the agent takes those of the next one.
-fn is_asked_no_more(turn: &TurnSummary, agent: &Agent, options: &RunOptions) -> Result<bool> {
-    let executor = select_executor(agent, options)?;
-    Ok(turn.model.is_some() && matches!(executor.description(), ExecutorDescription::Script { .. }))
 }
 
 /// What the user gives at the prompt.

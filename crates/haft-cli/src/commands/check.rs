@@ -13,12 +13,12 @@ use serde_json::Map;
 
 use super::count_noun;
 use super::mcp::{server_costs, suspicious_descriptions};
-use super::run::{ExecutorUse, executor_of_name, select_executor_for};
 use super::tools::UNTRUSTED_SERVERS;
 use crate::agent::{Agent, AgentInspection, ScriptErrors};
 use crate::args::CheckArgs;
 use crate::config::UserConfig;
 use crate::error_printer::print_error;
+use crate::host::{ExecutorFinder, ExecutorUse};
 use crate::output::{CheckReport, Finding, ToolTokens, to_line};
 use crate::own_paths::OwnPaths;
 use crate::terminal::{Terminal, TextRole, print_line, sanitize};
@@ -114,7 +114,8 @@ async fn check_parts(
 
 /// Selects the executor as `haft run` does. Without an API key that is still possible, and a warning says so.
 fn check_executor(agent: &Agent, model: Option<&str>, findings: &mut Findings) {
-    let default = UserConfig::read().ok().and_then(|config| config.model);
+    let read = UserConfig::read();
+    let default = read.as_ref().ok().and_then(|config| config.model.clone());
     let default = default.as_deref().filter(|_| agent.file.script.is_none());
     let name = model.or(agent.file.model.as_deref()).or(default);
     let is_model = name.is_some_and(|it| it != "script");
@@ -135,13 +136,18 @@ fn check_executor(agent: &Agent, model: Option<&str>, findings: &mut Findings) {
         findings.warnings.extend(findings.errors.is_empty().then_some(error));
         return;
     }
-    match select_executor_for(agent, model, ExecutorUse::Show) {
+    let config = match read {
+        Ok(config) => config,
+        Err(error) => return findings.add_error(locate(error)),
+    };
+    let finder = ExecutorFinder { config: &config, purpose: ExecutorUse::Show };
+    match finder.of_agent(agent, model) {
         Ok(executor) => {
-            let limits = agent.limits_with(&executor.description());
+            let limits = agent.limits_with(&executor.description(), &config);
             limits.err().into_iter().for_each(|error| findings.add_error(error));
         }
         Err(error) => {
-            let wrong = name.map(|it| find_wrong_options(agent, it)).unwrap_or_default();
+            let wrong = name.map(|it| find_wrong_options(agent, it, finder)).unwrap_or_default();
             if wrong.is_empty() {
                 findings.add_error(locate(error));
             }
@@ -150,7 +156,7 @@ fn check_executor(agent: &Agent, model: Option<&str>, findings: &mut Findings) {
         }
     }
     let purpose = ExecutorUse::Run { plain_http: false };
-    if let Err(error) = select_executor_for(agent, model, purpose)
+    if let Err(error) = (ExecutorFinder { purpose, ..finder }).of_agent(agent, model)
         && let Ok(error) = locate(error).downcast()
     {
         findings.warnings.push(error);
@@ -167,9 +173,8 @@ fn with_advice(error: UserError, other: &anyhow::Error) -> UserError {
 
 /// Finds the options of the agent file that a model refuses, each one at its line. Nothing is found if the model cannot be
 /// used without options either.
-fn find_wrong_options(agent: &Agent, model: &str) -> Vec<UserError> {
-    let Ok(config) = UserConfig::read() else { return Vec::new() };
-    let try_with = |options| executor_of_name(model, options, &config, ExecutorUse::Show).map(drop);
+fn find_wrong_options(agent: &Agent, model: &str, finder: ExecutorFinder<'_>) -> Vec<UserError> {
+    let try_with = |options| finder.of_name(model, options).map(drop);
     if try_with(Map::new()).is_err() {
         return Vec::new();
     }

@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result};
 use toml_edit::{DocumentMut, Item, Table, Value};
 
-use super::run::split_model_name;
 use crate::args::{ConfigArgs, ConfigCommand};
 use crate::config::{UserConfig, config_path};
+use crate::host::split_model_name;
 use crate::model_providers::ProviderSpec;
 use crate::state_dir::is_missing;
 use crate::terminal::{Terminal, TextRole, print_line, sanitize};

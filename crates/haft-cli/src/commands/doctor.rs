@@ -5,17 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
-use haft::executors::DispatchExecutor;
 use haft::stores::TurnQuery;
 use haft::turn::{Clock as _, Limits, SystemClock, TurnOutcome};
-use haft::{Tool, TurnInput, TurnReport, TurnRunner, schema};
+use haft::{DispatchExecutor, Tool, TurnInput, TurnReport, TurnRunner, schema};
 use serde_json::Map;
 
 use super::models::fetch_models;
-use super::run::{ExecutorUse, executor_of_name, new_user_message};
 use super::{count_noun, format_duration};
 use crate::args::{DoctorArgs, StoreArg};
 use crate::config::{UserConfig, config_path};
+use crate::host::{ExecutorFinder, ExecutorUse, new_user_message};
 use crate::model_providers::{PRESETS, ProviderSpec};
 use crate::output::{CheckStatus, DoctorLine, to_line};
 use crate::store::open_store_to_read;
@@ -144,11 +143,8 @@ async fn check_model(
     list: &mut Checklist<'_>,
 ) -> Result<()> {
     let purpose = ExecutorUse::Run { plain_http };
-    let new_executor = || executor_of_name(name, Map::new(), config, purpose);
-    let described = new_executor().map(|it| {
-        let description = DispatchExecutor::description(&it);
-        ((), description.to_string())
-    });
+    let new_executor = || ExecutorFinder { config, purpose }.of_name(name, Map::new());
+    let described = new_executor().map(|it| ((), it.description().to_string()));
     if list.report_result("model", described)?.is_none() {
         return Ok(());
     }

@@ -2,11 +2,9 @@
 
 mod attachments;
 mod gate_reply;
-mod model_executor;
 mod recording_file;
 mod request_view;
 mod session;
-mod turn_input;
 mod turn_printer;
 mod typed_answer;
 
@@ -19,8 +17,7 @@ use anyhow::Result;
 use haft::error::codes;
 use haft::executors::{DispatchExecutor, ExecutorDescription};
 use haft::records::CallError;
-use haft::stores::OpenStores;
-use haft::stores::{StoreError, TurnId};
+use haft::stores::{OpenStores, StoreError, StoreOptions, StoreUrl, StoredTurn, TurnId};
 use haft::turn::Cancellation;
 use haft::turn::{
     AnswerFormat, Clock as _, StoredTurns, SystemClock, TurnError, TurnHistory, TurnInput,
@@ -29,11 +26,6 @@ use haft::turn::{
 
 use self::attachments::Attachments;
 pub(super) use self::gate_reply::{DEFAULT_GRANT_TIME, expects_approval};
-use self::model_executor::{CHANGE_EXECUTOR, check_model_option};
-pub(super) use self::model_executor::{
-    ExecutorUse, executor_of_name, executor_of_turn, select_executor, select_executor_for,
-    split_model_name,
-};
 use self::recording_file::RecordingFile;
 use self::recording_file::replay_recording;
 pub(super) use self::recording_file::replay_text;
@@ -41,15 +33,16 @@ pub(super) use self::request_view::{ShownRequest, StoredFacts};
 pub(super) use self::session::{
     GateMode, InterruptAction, SessionOptions, TurnSession, load_cost, set_show_recovery,
 };
-use self::turn_input::load_memories;
-pub(super) use self::turn_input::{
-    agent_name, build_turn_input, load_agent_path, new_user_message, origin_agent,
-};
 pub(super) use self::turn_printer::{TurnOutput, TurnPrinter};
 use self::typed_answer::{print_answer, read_answer_format, read_stored_format};
 use super::format_duration;
 use crate::agent::Agent;
 use crate::args::{ResumeArgs, RunArgs, RunOptions};
+use crate::config::UserConfig;
+use crate::host::{
+    AgentHost, CHANGE_EXECUTOR, ExecutorFinder, ExecutorUse, HostSettings, LEASE, build_turn_input,
+    builder_of, check_model_option, find_agent_path, load_memories,
+};
 use crate::own_paths::OwnPaths;
 use crate::stop_signals::StopSignals;
 use crate::store::{find_turn, open_or_create_store, open_store, open_store_to_read};
@@ -75,18 +68,10 @@ pub(super) async fn run_turn(
         return show_first_request(&agent, &args, message, terminal).await;
     }
     agent.prepare(args.options.trust, terminal).await?;
-    let recording = match (&args.record, &args.replay) {
-        (Some(file), None) => {
-            Some(RecordingFile::open(file, select_executor(&agent, &args.options)?)?)
-        }
-        _ => None,
-    };
-    let builder = match (&recording, &args.replay) {
-        (Some(recording), _) => recording.runner_builder(&agent),
-        (None, Some(file)) => replay_recording(&agent, file)?,
-        (None, None) => build_runner(&agent, &args.options)?,
-    };
+    let config = UserConfig::read()?;
+    let (builder, recording) = select_steps(&agent, &args, &config)?;
     let stores = open_or_create_store(&agent.store_address(&args.options.store)).await?;
+    let host = AgentHost::new(stores, config, HostSettings::new(terminal));
     let input = build_turn_input(&agent, &args.agent.agent)?;
     let shown = args.prompt.is_none().then(|| message.prompt.clone());
     let format = message.format.clone();
@@ -94,7 +79,7 @@ pub(super) async fn run_turn(
     let input = message.add_to(input)?;
     let mut options = session_options(&args.options, terminal);
     options.output = options.output.of_answer(format.is_some());
-    let mut session = TurnSession::new(builder, &agent, stores, options, signals)?;
+    let mut session = TurnSession::new(host, &agent, builder, options, signals)?;
     session.print_beginning(shown.as_deref(), &attached);
     let work = |runner: TurnRunner, token| async move { runner.run_until(input, token).await };
     let report = session.run_turn(work).await?;
@@ -102,6 +87,34 @@ pub(super) async fn run_turn(
         recording.write(&report).await?;
     }
     finish_turn(&report, format.as_ref(), args.options.json)
+}
+
+/// What takes the steps of a new turn: the recording of another one, else a model or the script, recorded if the user
+/// wants that.
+fn select_steps(
+    agent: &Agent,
+    args: &RunArgs,
+    config: &UserConfig,
+) -> Result<(TurnRunnerBuilder, Option<RecordingFile>)> {
+    if let Some(file) = &args.replay {
+        return Ok((replay_recording(agent, file)?, None));
+    }
+    let finder = ExecutorFinder { config, purpose: args.options.run_use() };
+    let executor = finder.of_agent(agent, args.options.model.as_deref())?;
+    match &args.record {
+        Some(file) => {
+            let recording = RecordingFile::open(file, executor)?;
+            Ok((builder_of(agent, recording.executor()), Some(recording)))
+        }
+        None => Ok((builder_of(agent, executor), None)),
+    }
+}
+
+impl RunOptions {
+    /// How its executors are used.
+    pub(super) const fn run_use(&self) -> ExecutorUse {
+        ExecutorUse::Run { plain_http: self.plain_http }
+    }
 }
 
 /// What the user gives to a turn.
@@ -152,26 +165,25 @@ async fn show_first_request(
     message: UserInput,
     terminal: &Terminal,
 ) -> Result<ExitCode> {
-    let executor = select_executor_for(agent, args.options.model.as_deref(), ExecutorUse::Show)?;
+    let config = UserConfig::read()?;
+    let finder = ExecutorFinder { config: &config, purpose: ExecutorUse::Show };
+    let executor = finder.of_agent(agent, args.options.model.as_deref())?;
+    let description = executor.description();
     let address = agent.store_address(&args.options.store);
     // A dry run creates no store, and needs one only for memories.
     let stores = match address.local_dir().is_none_or(Path::is_dir) {
-        true => Some(open_store_to_read(&address).await?),
-        false => None,
+        true => open_store_to_read(&address).await?,
+        false => OpenStores::open(&StoreUrl::Memory, StoreOptions::default()).await?,
     };
     let mut input = build_turn_input(agent, &args.agent.agent)?;
-    if let Some(stores) = stores.as_ref().filter(|_| agent.has_memory()) {
-        for memory in load_memories(&args.agent.agent, stores).await? {
+    if agent.has_memory() {
+        for memory in load_memories(&args.agent.agent, &stores).await? {
             input = input.memory(memory);
         }
     }
     let input = message.add_to(input)?;
-    let description = executor.description();
-    let builder = runner_builder(agent, executor);
-    let runner = match &stores {
-        Some(stores) => builder.stores(stores).build()?,
-        None => builder.build()?,
-    };
+    let host = AgentHost::new(stores, config, HostSettings::new(terminal));
+    let runner = host.idle_runner(agent, executor)?.build()?;
     let Some(request) = runner.render_first_request(input).await? else {
         let error = UserError::new(format!("there is no request: {description} sends none"));
         return Err(error.hint("select a model: --model openai:gpt-5-mini").into());
@@ -190,19 +202,6 @@ pub(super) fn session_options(options: &RunOptions, terminal: &Terminal) -> Sess
         on_interrupt: InterruptAction::LeaveWaiting,
         terminal: *terminal,
     }
-}
-
-/// Builds a runner with the agent's model and tools.
-pub(super) fn build_runner(agent: &Agent, options: &RunOptions) -> Result<TurnRunnerBuilder> {
-    Ok(runner_builder(agent, select_executor(agent, options)?))
-}
-
-/// Builds a runner with an executor and the agent's tools.
-pub(super) fn runner_builder(
-    agent: &Agent,
-    executor: Arc<dyn DispatchExecutor>,
-) -> TurnRunnerBuilder {
-    TurnRunner::builder(executor).tools(agent.tools.iter().cloned())
 }
 
 pub(super) fn exit_code(report: &TurnReport) -> ExitCode {
@@ -249,11 +248,15 @@ pub(super) async fn resume_turn(
     };
     let stores = open_store(&address).await?;
     let id = find_turn(&stores, &args.turn).await?;
-    let stored = stores.turns().load(id.clone()).await?;
-    let format = stored.as_ref().map(read_stored_format).transpose()?.flatten();
+    let turns = StoredTurns::of_stores(&stores);
+    let Some(stored) = turns.load_turn(&id).await? else {
+        let error = UserError::new(format!("turn `{id}` was removed")).code(FailureCode::NotFound);
+        return Err(error.into());
+    };
+    let format = read_stored_format(&stored)?;
     let mut options = session_options(&args.options, terminal);
     options.output = options.output.of_answer(format.is_some());
-    if let Some(report) = StoredTurns::of_stores(&stores).load_report(&id).await? {
+    if let Some(report) = turns.load_report(&id).await? {
         let executor = ExecutorDescription::default();
         TurnPrinter::new(*terminal, options.output, executor).print_ended(&report);
         set_show_recovery(id.as_str(), stores.url());
@@ -262,15 +265,17 @@ pub(super) async fn resume_turn(
     let mut agent = match given {
         Some(agent) => agent,
         None => {
-            let path = load_agent_path(&stores, &id).await?;
-            Agent::load_protected(path.as_ref(), &address.own_paths())?
+            let path = find_agent_path(&stored)?;
+            Agent::load_protected(&path, &address.own_paths())?
         }
     };
-    let executor = select_for_resume(&agent, &args, &stores, &id).await?;
+    let config = UserConfig::read()?;
+    let executor = select_for_resume(&agent, &args, &stored, &config)?;
     agent.prepare(args.options.trust, terminal).await?;
-    let builder = runner_builder(&agent, executor);
+    let builder = builder_of(&agent, executor);
     let builder = if args.change_executor { builder.allow_executor_change() } else { builder };
-    let mut session = TurnSession::new(builder, &agent, stores, options, signals)?;
+    let host = AgentHost::new(stores, config, HostSettings::new(terminal));
+    let mut session = TurnSession::new(host, &agent, builder, options, signals)?;
     let work =
         |runner: TurnRunner, token| async move { resume_when_released(&runner, &id, token).await };
     let report =
@@ -285,21 +290,19 @@ pub(super) async fn resume_turn(
 
 /// Selects the executor that took the steps of a turn so far. With `--change-executor`, and for a turn of an earlier
 /// version, selects the one of `--model` or of the agent file.
-async fn select_for_resume(
+fn select_for_resume(
     agent: &Agent,
     args: &ResumeArgs,
-    stores: &OpenStores,
-    id: &TurnId,
+    stored: &StoredTurn,
+    config: &UserConfig,
 ) -> Result<Arc<dyn DispatchExecutor>> {
-    let stored = stores.turns().load(id.clone()).await?;
-    let executor = stored.map(|turn| TurnHistory::read(&turn)).transpose()?;
-    match executor.and_then(|history| history.executor) {
+    let finder = ExecutorFinder { config, purpose: args.options.run_use() };
+    match TurnHistory::read(stored)?.executor {
         Some(stored) if !args.change_executor => {
             check_model_option(&args.options, &stored)?;
-            let purpose = ExecutorUse::Run { plain_http: args.options.plain_http };
-            executor_of_turn(agent, &stored, purpose)
+            finder.of_turn(agent, &stored)
         }
-        _ => select_executor(agent, &args.options),
+        _ => finder.of_agent(agent, args.options.model.as_deref()),
     }
 }
 
@@ -337,6 +340,3 @@ pub(super) async fn resume_when_released(
 async fn sleep(time: Duration) {
     tokio::time::sleep(time).await;
 }
-
-/// How long the lease of a turn lasts. The turn of a process that died can be resumed after this time.
-pub(super) const LEASE: Duration = Duration::from_secs(5);

@@ -1,6 +1,5 @@
 //! `haft serve`
 
-mod served_agents;
 mod tokens;
 
 use std::net::{SocketAddr, TcpListener};
@@ -9,19 +8,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use haft::stores::OpenStores;
-use haft::turn::{Cancellation, StoredTurns};
+use haft::turn::{Cancellation, GatePolicy, StoredTurns};
 use haft::worker::Worker;
 use haft_server::{
     Access, AgentError, Api, ApiBuilder, NewToken, ServiceLimits, TenantScope, TenantService,
     TenantServiceBuilder, TokenFile,
 };
 
-use self::served_agents::ServedAgents;
-pub(super) use self::served_agents::to_agent_error;
-use super::worker::{AgentRunners, RunnerSettings, SharedRunners, TenantHubs};
 use crate::args::{LimitArgs, ServeArgs, ServeCommand};
 use crate::config::UserConfig;
+use crate::host::{AgentHost, AgentTrust, ApiAgents, HostSettings, OtherAgents};
 use crate::stop_signals::{StopListener, StopSignals};
 use crate::store::open_or_create_store;
 use crate::store_address::show_url;
@@ -48,19 +44,19 @@ pub(super) async fn run_serve(
     let fixed = token_of_run(&args, &file)?;
     let address = args.store.find_address();
     let stores = open_or_create_store(&address).await?;
-    let hubs = TenantHubs::default();
-    let settings = RunnerSettings {
-        name: format!("serve {}", std::process::id()),
+    let settings = HostSettings {
+        name: Some(format!("serve {}", std::process::id())),
         lease: LEASE,
         plain_http: args.plain_http,
-        trust: args.trust,
+        trust: AgentTrust::of_option(args.trust),
         own: address.own_paths(),
-        terminal: *terminal,
-        observer: Arc::new(|_| {}),
-        hubs: Some(hubs.clone()),
+        gates: GatePolicy::Suspend,
+        ..HostSettings::new(terminal)
     };
-    let runners = Arc::new(AgentRunners::load(stores.clone(), &args.agents, settings).await?);
-    let service = build_service(&stores, &runners, hubs)?.token_file(file);
+    let host = AgentHost::new(stores, UserConfig::read()?, settings);
+    let host = Arc::new(host.offer(&args.agents, OtherAgents::Excluded)?);
+    host.prepare_all().await?;
+    let service = build_service(&host).token_file(file);
     let error = terminal.style_stderr(TextRole::Error, "error:");
     let service = service.limits(service_limits(&args.limits)).on_failure(move |failure| {
         print_line(format_args!("{error} {}", sanitize(&failure.to_string())));
@@ -81,7 +77,7 @@ pub(super) async fn run_serve(
     print_line(format_args!(
         "{} {} from {}; Ctrl-C stops it",
         terminal.style_stderr(TextRole::Success, "serving"),
-        runners.names().join(", "),
+        host.names().join(", "),
         show_url(&address.url)
     ));
     if fixed.is_some() {
@@ -90,7 +86,7 @@ pub(super) async fn run_serve(
              `haft serve token create --tenant NAME` creates lasting ones"
         ));
     }
-    serve_until_stopped(&service.build(), listener, worker(&stores, runners, &args), stop).await
+    serve_until_stopped(&service.build(), listener, worker(host, &args), stop).await
 }
 
 /// The token of this run, if the file has none. Without tokens in the file, only this machine is served.
@@ -117,25 +113,22 @@ fn service_limits(args: &LimitArgs) -> ServiceLimits {
 }
 
 /// The service. What serves a tenant is built from the stores of that tenant.
-fn build_service(
-    stores: &OpenStores,
-    runners: &Arc<AgentRunners>,
-    hubs: TenantHubs,
-) -> Result<TenantServiceBuilder> {
-    let (config, runners) = (UserConfig::read()?, Arc::clone(runners));
+fn build_service(host: &Arc<AgentHost>) -> TenantServiceBuilder {
+    let stores = host.stores().clone();
+    let host = Arc::clone(host);
     let build_api = move |scope: &TenantScope| -> Result<ApiBuilder, AgentError> {
-        let hub = hubs.of(scope.tenant());
+        let hub = host.hub(scope.tenant());
         let turns = StoredTurns::of_stores(scope.stores());
-        let agents = ServedAgents::new(Arc::clone(&runners), scope.stores().clone(), hub.clone());
-        let api = config.add_prices(Api::builder(turns)).hub(hub).agents(Arc::new(agents));
+        let agents = ApiAgents::new(Arc::clone(&host), scope.stores().clone(), hub.clone());
+        let api = host.config().add_prices(Api::builder(turns)).hub(hub).agents(Arc::new(agents));
         Ok(api.access(Access::Submit).store_name(scope.tenant()))
     };
-    Ok(TenantService::builder(stores.clone(), build_api))
+    TenantService::builder(stores, build_api)
 }
 
 /// The worker of this process, if it runs turns.
-fn worker(stores: &OpenStores, runners: Arc<AgentRunners>, args: &ServeArgs) -> Option<Worker> {
-    let builder = Worker::builder(Arc::clone(stores.turns()), SharedRunners(runners));
+fn worker(host: Arc<AgentHost>, args: &ServeArgs) -> Option<Worker> {
+    let builder = Worker::builder(Arc::clone(host.stores().turns()), host);
     let builder = builder.name(format!("serve {}", std::process::id())).lease(LEASE);
     (args.run > 0).then(|| builder.concurrency(args.run).build())
 }

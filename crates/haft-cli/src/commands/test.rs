@@ -11,22 +11,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use haft::TurnReport;
 use haft::executors::ScriptExecutor;
+use haft::stores::{OpenStores, TurnDir};
 use haft::turn::{
     Clock as _, Gate, GateDecision, GatePolicy, SystemClock, TurnOutcome, TurnRunnerBuilder,
 };
-use haft::{TurnReport, stores::TurnDir};
 
 use self::agent_copy::AgentCopy;
 use self::case::PromptCase;
 use self::junit::write_junit;
 use super::format_duration;
-use super::run::{
-    ExecutorUse, build_turn_input, expects_approval, new_user_message, replay_text, runner_builder,
-    select_executor_for,
-};
+use super::run::{expects_approval, replay_text};
 use crate::agent::Agent;
 use crate::args::TestArgs;
+use crate::config::UserConfig;
+use crate::host::{
+    AgentHost, ExecutorFinder, ExecutorUse, HostSettings, build_turn_input, builder_of,
+    new_user_message,
+};
 use crate::output::{TestLine, to_line, whole_milliseconds};
 use crate::terminal::{Terminal, TextRole, print_line, sanitize};
 use crate::text_file::{MAX_TEXT_BYTES, read_regular_text};
@@ -74,10 +77,11 @@ pub(super) async fn run_tests(args: &TestArgs, terminal: &Terminal) -> Result<Ex
         true => agent.prepare(args.trust, terminal).await?,
         false => agent.prepare_files(args.trust, terminal).await?,
     }
+    let run = TestRun { args, config: UserConfig::read()?, terminal };
     let mut results = Vec::new();
     for test in &tests {
         let begun = SystemClock::new().now();
-        let failure = match run_isolated(test, &agent, args, terminal).await {
+        let failure = match run.run_isolated(test, &agent).await {
             Ok(failure) => failure,
             Err(error) => Some(format!("{error:#}")),
         };
@@ -174,44 +178,6 @@ fn prompt_tests(name: &str, file: &Path, agent: &Agent, args: &TestArgs) -> Resu
 /// Maximum size of a recording, in bytes.
 const MAX_RECORDING_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Runs a test, and returns why it failed: on a copy of the agent's directory, or on the directory itself if the user wants that.
-async fn run_isolated(
-    test: &AgentTest,
-    agent: &Agent,
-    args: &TestArgs,
-    terminal: &Terminal,
-) -> Result<Option<String>> {
-    let report = if args.in_place {
-        run_test(test, agent, args).await?
-    } else {
-        let mut copy = AgentCopy::create(agent)?;
-        copy.agent.prepare_servers(terminal).await?;
-        run_test(test, &copy.agent, args).await?
-    };
-    Ok(find_failure(test, &report))
-}
-
-async fn run_test(test: &AgentTest, agent: &Agent, args: &TestArgs) -> Result<TurnReport> {
-    let builder = match &test.kind {
-        TestKind::Script(file) => {
-            let text = read_regular_text(file, MAX_TEXT_BYTES)?;
-            runner_builder(agent, Arc::new(ScriptExecutor::parse(&text)?))
-        }
-        TestKind::Recording(file) => {
-            replay_text(agent, file, &read_regular_text(file, MAX_RECORDING_BYTES)?)?
-        }
-        TestKind::Prompt { model, .. } => {
-            let purpose = ExecutorUse::Run { plain_http: false };
-            runner_builder(agent, select_executor_for(agent, Some(model), purpose)?)
-        }
-    };
-    let prompt = match &test.kind {
-        TestKind::Prompt { case, .. } => Some(case.prompt.clone()),
-        _ => agent.file.prompt.clone(),
-    };
-    run_builder(builder, agent, prompt, args).await
-}
-
 /// Says why a test failed.
 fn find_failure(test: &AgentTest, report: &TurnReport) -> Option<String> {
     find_error(report).or_else(|| match &test.kind {
@@ -229,33 +195,84 @@ fn find_error(report: &TurnReport) -> Option<String> {
     }
 }
 
-async fn run_builder(
-    builder: TurnRunnerBuilder,
-    agent: &Agent,
-    prompt: Option<String>,
-    args: &TestArgs,
-) -> Result<TurnReport> {
-    let dir = tempfile::tempdir()?;
-    let store_dir = TurnDir::open(dir.path().join("store"))?;
-    let limits = agent.limits_with(&builder.executor_description())?;
-    let builder = builder.dir(&store_dir).limits(limits);
-    let builder = match args.yes {
-        true => builder.approver(async |gate: Gate| match expects_approval(&gate) {
-            true => GateDecision::Resolved { value: true.into() },
-            false => GateDecision::Rejected { reason: "tests reply to no questions".to_owned() },
-        }),
-        false => builder.approver(async |_: Gate| GateDecision::Rejected {
-            reason: "tests approve nothing without --yes".to_owned(),
-        }),
-    };
-    // Nobody decides a gate that the approver could not.
-    let runner = builder.gate_policy(GatePolicy::Suspend).build()?;
-    let mut input = build_turn_input(agent, &agent.dir)?;
-    if let Some(prompt) = prompt {
-        input = input.message(new_user_message("prompt", prompt)?);
+/// What the tests of a run have in common.
+struct TestRun<'r> {
+    args: &'r TestArgs,
+    config: UserConfig,
+    terminal: &'r Terminal,
+}
+
+impl TestRun<'_> {
+    /// Runs a test, and returns why it failed: on a copy of the agent's directory, or on the directory itself if the user wants that.
+    async fn run_isolated(&self, test: &AgentTest, agent: &Agent) -> Result<Option<String>> {
+        let report = if self.args.in_place {
+            self.run_test(test, agent).await?
+        } else {
+            let mut copy = AgentCopy::create(agent)?;
+            copy.agent.prepare_servers(self.terminal).await?;
+            self.run_test(test, &copy.agent).await?
+        };
+        Ok(find_failure(test, &report))
     }
-    let report = runner.run(input).await;
-    store_dir.close().await;
-    let report = report?;
-    Ok(report)
+
+    async fn run_test(&self, test: &AgentTest, agent: &Agent) -> Result<TurnReport> {
+        let builder = match &test.kind {
+            TestKind::Script(file) => {
+                let text = read_regular_text(file, MAX_TEXT_BYTES)?;
+                builder_of(agent, ScriptExecutor::parse(&text)?)
+            }
+            TestKind::Recording(file) => {
+                replay_text(agent, file, &read_regular_text(file, MAX_RECORDING_BYTES)?)?
+            }
+            TestKind::Prompt { model, .. } => {
+                let purpose = ExecutorUse::Run { plain_http: false };
+                builder_of(
+                    agent,
+                    ExecutorFinder { config: &self.config, purpose }
+                        .of_agent(agent, Some(model))?,
+                )
+            }
+        };
+        let prompt = match &test.kind {
+            TestKind::Prompt { case, .. } => Some(case.prompt.clone()),
+            _ => agent.file.prompt.clone(),
+        };
+        self.run_builder(builder, agent, prompt).await
+    }
+
+    async fn run_builder(
+        &self,
+        builder: TurnRunnerBuilder,
+        agent: &Agent,
+        prompt: Option<String>,
+    ) -> Result<TurnReport> {
+        let dir = tempfile::tempdir()?;
+        let stores = OpenStores::of_dir(&TurnDir::open(dir.path().join("store"))?);
+        let settings = HostSettings {
+            // Nobody decides a gate that the approver could not.
+            gates: GatePolicy::Suspend,
+            ..HostSettings::new(self.terminal)
+        };
+        let host = AgentHost::new(stores, self.config.clone(), settings);
+        let builder = host.runner(agent, builder)?;
+        let builder = match self.args.yes {
+            true => builder.approver(async |gate: Gate| match expects_approval(&gate) {
+                true => GateDecision::Resolved { value: true.into() },
+                false => {
+                    GateDecision::Rejected { reason: "tests reply to no questions".to_owned() }
+                }
+            }),
+            false => builder.approver(async |_: Gate| GateDecision::Rejected {
+                reason: "tests approve nothing without --yes".to_owned(),
+            }),
+        };
+        let runner = builder.build()?;
+        let mut input = build_turn_input(agent, &agent.dir)?;
+        if let Some(prompt) = prompt {
+            input = input.message(new_user_message("prompt", prompt)?);
+        }
+        let report = runner.run(input).await;
+        host.stores().close().await;
+        Ok(report?)
+    }
 }

@@ -9,6 +9,7 @@ use haft::turn::{StoredTurns, TurnOutcome};
 
 use super::run::{TurnOutput, TurnPrinter, exit_code, load_cost};
 use crate::args::WatchArgs;
+use crate::config::UserConfig;
 use crate::standard_output::has_failed;
 use crate::store::{find_turn, open_store};
 use crate::store_address::store_option;
@@ -38,7 +39,11 @@ pub(super) async fn watch_turn(args: &WatchArgs, terminal: &Terminal) -> Result<
         let gates = turns.gates().open_gates(Some(id.clone())).await?;
         gates.iter().for_each(|gate| printer.print_waiting_gate(gate, &address.url));
     }
-    let cost = load_cost(&stores, report).await;
+    let cost = match UserConfig::read() {
+        Ok(config) => load_cost(&config, &turns, report).await,
+        // The events are what the user waits for.
+        Err(_) => None,
+    };
     let command = format!("haft watch {id}{}", store_option(&address.url));
     printer.print_outcome(report, cost, &command);
     Ok(exit_code(report))

@@ -1,7 +1,5 @@
 //! `haft web`
 
-mod hosted_agents;
-
 use std::io::{self, IsTerminal as _, Write as _, stdout};
 use std::net::{SocketAddr, TcpListener};
 use std::process::{Command, ExitCode, Stdio};
@@ -9,16 +7,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use haft::events::EventHub;
 use haft::turn::StoredTurns;
 use haft_inspector::Inspector;
 use haft_server::{Access, Api, Guard};
 use tempfile::NamedTempFile;
 use tokio::time::{Instant, sleep_until};
 
-use self::hosted_agents::AgentDirectories;
 use crate::args::WebArgs;
 use crate::config::UserConfig;
+use crate::host::{AgentHost, AgentTrust, ApiAgents, HostSettings, OtherAgents};
 use crate::store::{open_or_create_store, open_store_to_read};
 use crate::store_address::show_url;
 use crate::terminal::{Terminal, TextRole, print_line, sanitize};
@@ -31,13 +28,20 @@ pub(super) async fn serve_inspector(args: &WebArgs, terminal: &Terminal) -> Resu
         false => open_or_create_store(&address).await?,
     };
     let store_name = show_url(&address.url);
-    let hub = EventHub::new();
-    let turns = StoredTurns::of_stores(&stores);
-    let agents = AgentDirectories::new(stores, hub.clone(), args)?;
-    let api = UserConfig::read()?.add_prices(Api::builder(turns));
+    let settings = HostSettings {
+        own: address.own_paths(),
+        plain_http: args.plain_http,
+        trust: if args.read_only { AgentTrust::Refused } else { AgentTrust::Remembered },
+        ..HostSettings::new(terminal)
+    };
+    let host = AgentHost::new(stores.clone(), UserConfig::read()?, settings);
+    let host = Arc::new(host.offer(&args.agents, OtherAgents::Included)?);
+    host.check_all()?;
+    let hub = host.hub("");
+    let api = host.config().add_prices(Api::builder(StoredTurns::of_stores(&stores)));
     let api = api
-        .hub(hub)
-        .agents(Arc::new(agents))
+        .hub(hub.clone())
+        .agents(Arc::new(ApiAgents::new(Arc::clone(&host), stores, hub)))
         .access(if args.read_only { Access::ReadOnly } else { Access::Act })
         .store_name(store_name.clone())
         .actor(read_actor(args))

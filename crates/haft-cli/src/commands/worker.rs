@@ -1,6 +1,5 @@
 //! `haft worker`
 
-mod agent_runners;
 mod status_server;
 
 use std::process::ExitCode;
@@ -8,13 +7,14 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use haft::events::{Event, EventKind};
-use haft::turn::Cancellation;
+use haft::turn::{Cancellation, GatePolicy};
 use haft::worker::{Worker, WorkerStats};
 
-pub(super) use self::agent_runners::{AgentRunners, RunnerSettings, SharedRunners, TenantHubs};
 use self::status_server::StatusServer;
 use super::count_noun;
 use crate::args::WorkerArgs;
+use crate::config::UserConfig;
+use crate::host::{AgentHost, AgentTrust, HostSettings, OtherAgents};
 use crate::output::EventLine;
 use crate::standard_output::write_output;
 use crate::stop_signals::{StopListener, StopSignals};
@@ -37,19 +37,22 @@ pub(super) async fn run_worker(
     let mut stop = signals.listen();
     let stores = open_or_create_store(&address).await?;
     let name = args.name.clone().unwrap_or_else(|| format!("worker {}", std::process::id()));
-    let settings = RunnerSettings {
-        name: name.clone(),
+    let settings = HostSettings {
+        name: Some(name.clone()),
         lease: args.lease,
         plain_http: args.plain_http,
-        trust: args.trust,
+        trust: AgentTrust::of_option(args.trust),
         own: address.own_paths(),
-        terminal: *terminal,
-        observer: event_printer(args.json, *terminal),
-        hubs: None,
+        gates: GatePolicy::Suspend,
+        observer: Some(event_printer(args.json, *terminal)),
+        ..HostSettings::new(terminal)
     };
-    let runners = AgentRunners::load(stores.clone(), &args.agents, settings).await?;
-    let agents = runners.names().join(", ");
-    let builder = Worker::builder(Arc::clone(stores.turns()), runners);
+    let others = if args.agents.is_empty() { OtherAgents::Included } else { OtherAgents::Excluded };
+    let host = AgentHost::new(stores.clone(), UserConfig::read()?, settings);
+    let host = host.offer(&args.agents, others)?;
+    host.prepare_all().await?;
+    let agents = host.names().join(", ");
+    let builder = Worker::builder(Arc::clone(stores.turns()), host);
     let builder = match &args.tenant {
         Some(tenant) => builder.tenant(tenant),
         None => builder,

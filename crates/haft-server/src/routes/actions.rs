@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 
 use super::agents::load_agent;
 use super::{Shared, parse_turn};
-use crate::agents::{ExecutorPurpose, HostedAgent};
+use crate::agents::{AgentPurpose, HostedAgent};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{JsonBody, PathParams};
 use crate::shared::{Access, Actor, ApiShared};
@@ -96,7 +96,7 @@ pub(super) async fn resume_after_decision(shared: &Arc<ApiShared>, turn: &TurnId
 async fn runner_of_turn(shared: &ApiShared, stored: &StoredTurn) -> Result<TurnRunner, ApiError> {
     let begun_by = TurnHistory::read(stored)?.executor;
     let agent = shared.agent_of(stored);
-    shared.runner_of(agent.as_deref(), begun_by.as_ref(), ExecutorPurpose::Run).await
+    shared.runner_of(agent.as_deref(), begun_by.as_ref(), AgentPurpose::Run).await
 }
 
 /// Starts a new turn that repeats the steps of another one up to a step.
@@ -122,7 +122,7 @@ pub(super) async fn fork_turn(
     }
     let name = shared.agent_of(&stored);
     let name = name.ok_or_else(|| ApiError::unavailable("the agent of the turn is not known"))?;
-    let agent = shared.agent_source()?.load_agent(&name).await?;
+    let agent = shared.agent_source()?.load_agent(&name, AgentPurpose::Run).await?;
     let later = match request.later_calls {
         ForkTools::Run => LaterCalls::Run,
         ForkTools::FromRecord => LaterCalls::FromRecord,
@@ -137,7 +137,7 @@ pub(super) async fn fork_turn(
         None => fork,
     };
     let begun_by: Option<ExecutorDescription> = TurnHistory::read(&stored)?.executor;
-    let inner = agent.executor(begun_by.as_ref(), ExecutorPurpose::Run)?;
+    let inner = agent.executor(begun_by.as_ref(), AgentPurpose::Run)?;
     let input = fork.add_messages(agent.turn_input()?);
     let executor = fork.executor(inner, agent.tools());
     let runner = agent.build_runner(Arc::new(executor), agent.tools())?;
@@ -150,7 +150,8 @@ pub(super) async fn replay_recording(
     JsonBody(request): JsonBody<ReplayRequest>,
 ) -> ApiResult<StartedTurn> {
     shared.check_access()?;
-    let agent: Arc<dyn HostedAgent> = load_agent(&shared, &request.agent).await?;
+    let agent: Arc<dyn HostedAgent> =
+        load_agent(&shared, &request.agent, AgentPurpose::Run).await?;
     let recording = Recording::from_json(&request.recording)
         .map_err(|error| ApiError::invalid(error.to_string()))?;
     let replay = recording

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::Shared;
 use super::actions::start_turn;
-use crate::agents::{ExecutorPurpose, HostedAgent};
+use crate::agents::{AgentPurpose, HostedAgent};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{JsonBody, PathParams};
 use crate::shared::ApiShared;
@@ -22,7 +22,7 @@ pub(super) async fn list_agents(State(shared): Shared) -> ApiResult<Vec<AgentRow
     let mut rows = Vec::new();
     for name in agents.list_agents().await? {
         // An agent whose file is broken still stands in the list; opening it says what is wrong.
-        let row = match agents.load_agent(&name).await {
+        let row = match agents.load_agent(&name, AgentPurpose::List).await {
             Ok(agent) => agent_row(name, &*agent),
             Err(error) => AgentRow { name, description: Some(error.to_string()), model: None },
         };
@@ -32,7 +32,7 @@ pub(super) async fn list_agents(State(shared): Shared) -> ApiResult<Vec<AgentRow
 }
 
 fn agent_row(name: String, agent: &dyn HostedAgent) -> AgentRow {
-    let executor = agent.executor(None, ExecutorPurpose::Render).ok();
+    let executor = agent.executor(None, AgentPurpose::Show).ok();
     let model = executor.map(|it| model_name(&it.description()));
     AgentRow { name, description: agent.description(), model }
 }
@@ -40,19 +40,20 @@ fn agent_row(name: String, agent: &dyn HostedAgent) -> AgentRow {
 pub(super) async fn load_agent(
     shared: &ApiShared,
     name: &str,
+    purpose: AgentPurpose,
 ) -> Result<Arc<dyn HostedAgent>, ApiError> {
     let agents = shared.agent_source()?;
     if !agents.list_agents().await?.iter().any(|it| it == name) {
         return Err(ApiError::not_found(format!("there is no agent `{name}`")));
     }
-    Ok(agents.load_agent(name).await?)
+    Ok(agents.load_agent(name, purpose).await?)
 }
 
 pub(super) async fn show_agent(
     State(shared): Shared,
     PathParams(name): PathParams<String>,
 ) -> ApiResult<AgentDetail> {
-    let agent = load_agent(&shared, &name).await?;
+    let agent = load_agent(&shared, &name, AgentPurpose::Show).await?;
     let tools: Vec<ToolRow> = agent.tools().iter().map(tool_row).collect();
     let system_prompt = agent.system_prompt();
     let of_tools: u64 = tools.iter().map(|it| it.estimated_tokens).sum();
@@ -98,7 +99,7 @@ pub(super) async fn call_tool(
     JsonBody(request): JsonBody<ToolCallRequest>,
 ) -> ApiResult<StartedTurn> {
     shared.check_access()?;
-    let agent = load_agent(&shared, &name).await?;
+    let agent = load_agent(&shared, &name, AgentPurpose::Run).await?;
     if !agent.tools().iter().any(|it| it.name().as_str() == tool) {
         return Err(ApiError::not_found(format!("agent `{name}` has no tool `{tool}`")));
     }

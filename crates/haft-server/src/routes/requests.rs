@@ -9,7 +9,7 @@ use haft::turn::{RenderedRequest, TurnError};
 use serde_json::Value;
 
 use super::{Shared, parse_turn};
-use crate::agents::ExecutorPurpose;
+use crate::agents::AgentPurpose;
 use crate::error::{ApiError, ApiResult};
 use crate::extract::PathParams;
 use crate::request_parts::{BodyPart, body_parts, compare_parts};
@@ -82,7 +82,7 @@ async fn runner_of_step(
     let history = read.history();
     let taken = history.steps.iter().find(|it| it.iteration == iteration);
     let begun_by = taken.map_or(&history.executor, |step| &step.executor).as_ref();
-    shared.runner_of(read.agent.as_deref(), begun_by, ExecutorPurpose::Render).await
+    shared.runner_of(read.agent.as_deref(), begun_by, AgentPurpose::Show).await
 }
 
 pub(super) async fn show_response(

@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::Shared;
 use super::agents::load_agent;
-use crate::agents::ExecutorPurpose;
+use crate::agents::AgentPurpose;
 use crate::error::{ApiError, ApiResult};
 use crate::extract::JsonBody;
 use crate::shared::ApiShared;
@@ -30,7 +30,7 @@ pub(super) async fn submit_turn(
     shared.check_submit()?;
     request.check()?;
     let key = idempotency_key(&headers)?;
-    let agent = load_agent(&shared, &request.agent).await?;
+    let agent = load_agent(&shared, &request.agent, AgentPurpose::Show).await?;
     let mut input = agent.turn_input()?.user(request.message).agent(request.agent);
     input = input.priority(request.priority);
     input = input.start_after(Duration::from_secs(request.delay_seconds.into()));
@@ -38,7 +38,7 @@ pub(super) async fn submit_turn(
         input = input.conversation(conversation);
     }
     // No step is taken here, so that no API key is needed.
-    let executor = agent.executor(None, ExecutorPurpose::Render)?;
+    let executor = agent.executor(None, AgentPurpose::Show)?;
     let runner = agent.build_runner(executor, agent.tools())?;
     let turn = match key {
         Some(key) => submit_once(&shared, &runner, input, key).await?,

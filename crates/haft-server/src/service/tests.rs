@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use super::{NewToken, ServiceLimits, TenantScope, TenantService};
-use crate::agents::{AgentError, AgentSource, ExecutorPurpose, HostedAgent};
+use crate::agents::{AgentError, AgentPurpose, AgentSource, HostedAgent};
 use crate::{Access, Api, ApiBuilder};
 
 /// The only agent.
@@ -116,7 +116,7 @@ impl TestService {
     /// Runs a turn if there is one that can run.
     async fn try_run_next(&self, tenant: &str) -> bool {
         let agent = TestAgent::new(tenant, self.stores.for_tenant(tenant));
-        let executor = agent.executor(None, ExecutorPurpose::Run).unwrap();
+        let executor = agent.executor(None, AgentPurpose::Run).unwrap();
         let runner = agent.build_runner(executor, agent.tools()).unwrap();
         let report = runner.run_next(ClaimFilter::default(), Cancellation::new()).await;
         report.unwrap().is_some()
@@ -147,7 +147,7 @@ fn marker(tenant: &str) -> String {
 
 fn build_api(scope: &TenantScope, access: Access) -> Result<ApiBuilder, AgentError> {
     let agent = TestAgent::new(scope.tenant(), scope.stores().clone());
-    let runner = agent.build_runner(agent.executor(None, ExecutorPurpose::Run)?, agent.tools())?;
+    let runner = agent.build_runner(agent.executor(None, AgentPurpose::Run)?, agent.tools())?;
     let hub = agent.hub.clone();
     Ok(Api::builder(runner.stored_turns().clone())
         .runner(runner)
@@ -178,6 +178,7 @@ impl AgentSource for TestAgent {
     fn load_agent<'a>(
         &'a self,
         _: &'a str,
+        _: AgentPurpose,
     ) -> BoxFuture<'a, Result<Arc<dyn HostedAgent>, AgentError>> {
         Box::pin(async { Ok(Arc::new(self.clone()) as Arc<dyn HostedAgent>) })
     }
@@ -214,7 +215,7 @@ impl HostedAgent for TestAgent {
     fn executor(
         &self,
         _: Option<&ExecutorDescription>,
-        _: ExecutorPurpose,
+        _: AgentPurpose,
     ) -> Result<Arc<dyn DispatchExecutor>, AgentError> {
         Ok(Arc::new(ScriptExecutor::parse(SCRIPT).unwrap()))
     }

@@ -1,8 +1,12 @@
-//! What the journal of a stored turn says about its steps.
+//! What the journal of a stored turn says.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use haft_core::call::RecordId;
+use haft_core::clock::Timestamp;
+use haft_core::context::HydratedRange;
+use haft_core::event::ErrorReport;
 use haft_core::record::RecordName;
 use haft_core::step::{ExecutorDescription, NextAction};
 use haft_core::store::{RowKind, StoreError, StoredTurn};
@@ -10,10 +14,11 @@ use haft_core::usage::Usage;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::TurnOutcome;
 use super::journal::StepEntry;
 use super::log::StoredLog;
 
-/// The steps of a stored turn, and what took them.
+/// A stored turn as its journal has it: what it began with, its steps, and its end.
 ///
 /// ```
 /// use haft::executors::ScriptExecutor;
@@ -29,16 +34,37 @@ use super::log::StoredLog;
 /// assert_eq!(history.executor.map(|it| it.to_string()).as_deref(), Some("script `greeting`"));
 /// assert_eq!((history.steps.len(), history.steps[0].messages.len()), (1, 1));
 /// assert!(history.steps[0].request.is_none(), "a script sends no requests");
+/// assert_eq!((&*history.system_prompt, history.end.is_some()), ("Be polite.", true));
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct TurnHistory {
+    /// Its system prompt.
+    pub system_prompt: Arc<str>,
+    /// The stash with which it began.
+    pub stash: Value,
     /// What took its steps last, or `None` for a turn of an earlier version.
     pub executor: Option<ExecutorDescription>,
+    /// The earlier turns of its conversation that it shows.
+    pub earlier_turns: Option<HydratedRange>,
     /// Its steps, in order.
     pub steps: Vec<StepHistory>,
+    /// How it ended, or `None` if it has not.
+    pub end: Option<TurnEnd>,
+}
+
+/// The end of a stored turn.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct TurnEnd {
+    /// When it was stored.
+    pub at: Timestamp,
+    /// How the turn ended.
+    pub outcome: TurnOutcome,
+    /// What went wrong.
+    pub error: Option<ErrorReport>,
 }
 
 /// A step of a stored turn.
@@ -100,10 +126,21 @@ impl TurnHistory {
         Ok(Self::take_from(&mut read))
     }
 
-    /// Takes the steps out of a journal that was read.
+    /// Takes what it has out of a journal that was read.
     pub(super) fn take_from(read: &mut StoredLog) -> Self {
-        let executor = read.executor.as_deref().cloned();
-        Self { executor, steps: std::mem::take(&mut read.steps) }
+        let end = read.log.end().zip(read.ended_at).map(|(end, at)| TurnEnd {
+            at,
+            outcome: end.outcome.clone(),
+            error: end.error.as_deref().cloned(),
+        });
+        Self {
+            system_prompt: Arc::clone(&read.system_prompt),
+            stash: std::mem::take(&mut read.first_stash),
+            executor: read.executor.as_deref().cloned(),
+            earlier_turns: read.hydrations.first().and_then(|it| it.range.clone()),
+            steps: std::mem::take(&mut read.steps),
+            end,
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasher;
+use std::sync::Arc;
 
 use haft_core::BoxFuture;
 use haft_core::store::TurnSummary;
@@ -61,6 +62,17 @@ impl<S: BuildHasher + Send + Sync> RunnerSource for HashMap<String, TurnRunner, 
     fn find_runner(&self, turn: TurnSummary) -> BoxFuture<'_, Result<TurnRunner, TurnError>> {
         let found = turn.agent.as_ref().and_then(|it| self.get(it)).cloned();
         Box::pin(async move { found.ok_or_else(|| unknown_agent(&turn)) })
+    }
+}
+
+/// A source that a worker and others share.
+impl<T: RunnerSource + ?Sized> RunnerSource for Arc<T> {
+    fn agents(&self) -> Vec<String> {
+        (**self).agents()
+    }
+
+    fn find_runner(&self, turn: TurnSummary) -> BoxFuture<'_, Result<TurnRunner, TurnError>> {
+        (**self).find_runner(turn)
     }
 }
 

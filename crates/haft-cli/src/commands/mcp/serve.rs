@@ -5,8 +5,6 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
-use haft::stores::OpenStores;
-use haft::turn::Deadlines;
 use haft_mcp::McpServer;
 use haft_mcp::server::HttpOptions;
 use haft_server::{admit_connection, serve_connections};
@@ -14,6 +12,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::agent::Agent;
 use crate::args::McpServeArgs;
+use crate::config::UserConfig;
+use crate::host::{AgentHost, HostSettings};
 use crate::store::open_or_create_store;
 use crate::terminal::{Terminal, print_line};
 use crate::text_file::{MAX_TEXT_BYTES, read_named_text};
@@ -29,7 +29,8 @@ pub(super) async fn serve_agent(args: McpServeArgs, terminal: &Terminal) -> Resu
     let options = args.http.map(|address| http_options(&args, address)).transpose()?;
     agent.prepare(args.trust, terminal).await?;
     let store = open_or_create_store(&agent.server_store_address(&args.store)).await?;
-    let server = build_server(&args, &agent, store)?;
+    let host = AgentHost::new(store, UserConfig::read()?, HostSettings::new(terminal));
+    let server = build_server(&args, &agent, &host)?;
     match args.http.zip(options) {
         Some((address, options)) => serve_http(&server, address, &options).await?,
         None => server.serve_stdio().await?,
@@ -37,15 +38,14 @@ pub(super) async fn serve_agent(args: McpServeArgs, terminal: &Terminal) -> Resu
     Ok(ExitCode::SUCCESS)
 }
 
-fn build_server(args: &McpServeArgs, agent: &Agent, store: OpenStores) -> Result<McpServer> {
+fn build_server(args: &McpServeArgs, agent: &Agent, host: &AgentHost) -> Result<McpServer> {
     let tools = agent.tools.iter().map(|tool| match args.yes {
         true => tool.without_approval(),
         false => tool.clone(),
     });
-    let limits = agent.limits();
     let secret: [u8; 32] = Sha256::new()
         .chain_update(b"haft mcp serve")
-        .chain_update(store.secret())
+        .chain_update(host.stores().secret())
         .finalize()
         .into();
     let server = McpServer::builder(agent.name())
@@ -55,12 +55,7 @@ fn build_server(args: &McpServeArgs, agent: &Agent, store: OpenStores) -> Result
         .lifetime(args.lifetime)
         .resource_links(args.resource_links)
         .secret(secret)
-        .runner(move |runner| {
-            runner
-                .stores(&store)
-                .limits(limits)
-                .deadlines(Deadlines::new().lease(super::super::run::LEASE))
-        });
+        .runner(host.server_runner(agent)?);
     Ok(server.build()?)
 }
 

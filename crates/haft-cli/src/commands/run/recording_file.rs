@@ -30,9 +30,9 @@ impl RecordingFile {
         Ok(Self { recorder: RecordingExecutor::new(executor), path: path.to_owned(), file })
     }
 
-    /// A runner with the agent's tools whose steps are recorded.
-    pub(super) fn runner_builder(&self, agent: &Agent) -> TurnRunnerBuilder {
-        TurnRunner::builder(self.recorder.clone()).tools(agent.tools.iter().cloned())
+    /// What takes the steps that are recorded.
+    pub(super) fn executor(&self) -> RecordingExecutor {
+        self.recorder.clone()
     }
 
     /// Writes the recording of an ended turn.

@@ -6,20 +6,19 @@ use std::sync::Arc;
 use anyhow::Result;
 use haft::events::{Event, EventKind, GateResult};
 use haft::events::{EventFilter, EventHub};
-use haft::middleware::hydrate_conversation;
-use haft::stores::{GateId, OpenStores, StoreUrl, TurnId};
+use haft::stores::{GateId, StoreUrl, TurnId};
 use haft::turn::Cancellation;
 use haft::turn::{
-    Deadlines, Gate, GateDecision, GatePolicy, SettleError, TurnError, TurnHistory, TurnOutcome,
+    Gate, GateDecision, GatePolicy, SettleError, StoredTurns, TurnError, TurnHistory, TurnOutcome,
     TurnReport, TurnRunner, TurnRunnerBuilder,
 };
 
-use super::LEASE;
 use super::gate_reply::{CHOICES, GateReply, expects_approval, parse_reply};
 use super::turn_printer::{TurnOutput, TurnPrinter};
 use crate::agent::Agent;
 use crate::args::GateAction;
 use crate::config::UserConfig;
+use crate::host::AgentHost;
 use crate::keyboard::{Keyboard, KeyboardInput};
 use crate::prices::TurnCost;
 use crate::standard_output::set_recovery;
@@ -98,7 +97,7 @@ pub(crate) enum InterruptAction {
 
 /// A runner together with the printer and the keyboard of the user.
 pub(crate) struct TurnSession {
-    stores: OpenStores,
+    host: AgentHost,
     runner: TurnRunner,
     hub: EventHub,
     printer: TurnPrinter,
@@ -115,22 +114,18 @@ pub(crate) struct TurnSession {
 impl TurnSession {
     /// Starts a session with a runner whose executor and tools are already set.
     pub(crate) fn new(
-        builder: TurnRunnerBuilder,
+        host: AgentHost,
         agent: &Agent,
-        stores: OpenStores,
+        builder: TurnRunnerBuilder,
         options: SessionOptions,
         signals: &StopSignals,
     ) -> Result<Self> {
         let hub = EventHub::new();
-        let limits = agent.limits_with(&builder.executor_description())?;
-        let builder = builder.stores(&stores).observer(hub.clone()).limits(limits);
-        let builder = builder.turn_input("history", hydrate_conversation());
-        let builder = builder.agent(agent.identity()?);
-        let builder = options.gates.apply(builder);
-        let runner = builder.deadlines(Deadlines::new().lease(LEASE)).build()?;
+        let builder = host.runner(agent, builder)?.observer(hub.clone());
+        let runner = options.gates.apply(builder).build()?;
         let executor = runner.executor_description();
         Ok(Self {
-            stores,
+            host,
             runner,
             hub,
             printer: TurnPrinter::new(options.terminal, options.output, executor),
@@ -217,12 +212,12 @@ impl TurnSession {
         }
         let report = result?;
         if self.printer.stores_turns() {
-            set_show_recovery(report.turn.as_str(), self.stores.url());
+            set_show_recovery(report.turn.as_str(), self.host.stores().url());
             if matches!(report.outcome, TurnOutcome::Waiting { .. }) {
                 self.print_parked_gates(&report.turn).await?;
             }
         }
-        let cost = load_cost(&self.stores, &report).await;
+        let cost = load_cost(self.host.config(), self.runner.stored_turns(), &report).await;
         self.printer.print_outcome(&report, cost, &self.resume_command(report.turn.as_str()));
         Ok(report)
     }
@@ -299,7 +294,7 @@ impl TurnSession {
     /// Prints the gates at which a turn was left, and how to decide them.
     async fn print_parked_gates(&mut self, turn: &TurnId) -> Result<()> {
         for gate in self.runner.gates().open_gates(Some(turn.clone())).await? {
-            self.printer.print_waiting_gate(&gate, self.stores.url());
+            self.printer.print_waiting_gate(&gate, self.host.stores().url());
         }
         Ok(())
     }
@@ -310,7 +305,7 @@ impl TurnSession {
             // The runner decides, or leaves the turn waiting.
             GateMode::Deny | GateMode::Park => {}
             GateMode::Approve if expects_approval(&gate) || !Keyboard::is_interactive() => {}
-            GateMode::Wait => self.printer.print_waiting_gate(&gate, self.stores.url()),
+            GateMode::Wait => self.printer.print_waiting_gate(&gate, self.host.stores().url()),
             GateMode::Ask | GateMode::Approve => {
                 self.pending_gates.push_back(gate);
                 if self.pending_gates.len() == 1 {
@@ -392,17 +387,20 @@ impl TurnSession {
 
     /// The command that resumes a turn, from the current directory.
     fn resume_command(&self, turn: &str) -> String {
-        format!("haft resume {turn}{}", store_option(self.stores.url()))
+        format!("haft resume {turn}{}", store_option(self.host.stores().url()))
     }
 }
 
 /// Loads what the steps of a turn cost, if they used tokens.
-pub(crate) async fn load_cost(stores: &OpenStores, report: &TurnReport) -> Option<TurnCost> {
+pub(crate) async fn load_cost(
+    config: &UserConfig,
+    turns: &StoredTurns,
+    report: &TurnReport,
+) -> Option<TurnCost> {
     if report.usage.total == 0 {
         return None;
     }
-    let config = UserConfig::read().ok()?;
-    let stored = stores.turns().load(report.turn.clone()).await.ok()??;
+    let stored = turns.load_turn(&report.turn).await.ok()??;
     Some(config.cost_of(&TurnHistory::read(&stored).ok()?))
 }
 

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use haft::executors::{ExecutorDescription, NextAction};
+use haft::executors::{DispatchExecutor as _, ExecutorDescription, NextAction};
 use haft::stores::{OpenStores, Row, RowKind, StoredTurn};
 use haft::turn::{StepHistory, TurnHistory};
 use serde_json::Value;
@@ -14,11 +14,10 @@ use super::parse_json_or_text;
 use super::record_view::{CallFacts, RecordView};
 use crate::agent::Agent;
 use crate::args::ShowArgs;
-use crate::commands::run::{
-    ExecutorUse, ShownRequest, StoredFacts, executor_of_turn, load_agent_path, runner_builder,
-    select_executor_for,
-};
+use crate::commands::run::{ShownRequest, StoredFacts};
 use crate::commands::{format_count, print_text};
+use crate::config::UserConfig;
+use crate::host::{AgentHost, ExecutorFinder, ExecutorUse, HostSettings, find_agent_path};
 use crate::output::{PrintedResponse, to_line};
 use crate::terminal::{Terminal, TextRole, sanitize};
 use crate::user_error::{FailureCode, UserError, describe_report};
@@ -35,7 +34,7 @@ pub(super) async fn show_request(
     let history = TurnHistory::read(turn)?;
     let agent = match &args.agent {
         Some(path) => Agent::load(path)?,
-        None => Agent::load(load_agent_path(stores, id).await?.as_ref())?,
+        None => Agent::load(&find_agent_path(turn)?)?,
     };
     let iteration = step.get() - 1;
     let taken = history.steps.iter().find(|it| it.iteration == iteration);
@@ -44,12 +43,15 @@ pub(super) async fn show_request(
         let error = UserError::new(format!("step {step} has no request: a {stored} sends none"));
         return Err(error.hint(no_request_hint(step)).code(FailureCode::NotFound).into());
     }
+    let config = UserConfig::read()?;
+    let finder = ExecutorFinder { config: &config, purpose: ExecutorUse::Show };
     let executor = match stored {
-        Some(stored) => executor_of_turn(&agent, stored, ExecutorUse::Show)?,
-        None => select_executor_for(&agent, None, ExecutorUse::Show)?,
+        Some(stored) => finder.of_turn(&agent, stored)?,
+        None => finder.of_agent(&agent, None)?,
     };
-    let description = haft::DispatchExecutor::description(&executor);
-    let runner = runner_builder(&agent, executor).stores(stores).build()?;
+    let description = executor.description();
+    let host = AgentHost::new(stores.clone(), config, HostSettings::new(terminal));
+    let runner = host.idle_runner(&agent, executor)?.build()?;
     if taken.is_none() {
         check_step_number(turn, &history, step)?;
     }

@@ -11,9 +11,9 @@ use serde_json::Value;
 
 use super::{parse_json_or_text, status_role, status_word};
 use crate::args::TurnsArgs;
-use crate::commands::run::origin_agent;
 use crate::commands::{format_age, format_count, print_text, report_nothing};
 use crate::conversations::{find_conversation, short_conversation};
+use crate::host::origin_agent;
 use crate::output::{self, ListedTurn};
 use crate::store::{open_store_to_read, short_id};
 use crate::terminal::{Terminal, TextRole, print_line, sanitize};

@@ -8,7 +8,7 @@ use haft::executors::{
 };
 use haft::stores::StoredTurn;
 use haft::{BoxFuture, Tool, TurnInput, TurnRunner};
-use haft_server::{AgentError, AgentSource, ExecutorPurpose, HostedAgent};
+use haft_server::{AgentError, AgentPurpose, AgentSource, HostedAgent};
 
 use super::{Example, model, named_input, tools};
 
@@ -31,6 +31,7 @@ impl AgentSource for ExampleAgents {
     fn load_agent<'a>(
         &'a self,
         name: &'a str,
+        _: AgentPurpose,
     ) -> BoxFuture<'a, Result<Arc<dyn HostedAgent>, AgentError>> {
         let agent = ExampleAgent { example: self.0.clone(), name: name.to_owned() };
         Box::pin(async move { Ok(Arc::new(agent) as Arc<dyn HostedAgent>) })
@@ -62,7 +63,7 @@ impl HostedAgent for ExampleAgent {
     fn executor(
         &self,
         _begun_by: Option<&ExecutorDescription>,
-        _purpose: ExecutorPurpose,
+        _purpose: AgentPurpose,
     ) -> Result<Arc<dyn DispatchExecutor>, AgentError> {
         Ok(parts(&self.example, &self.name).0)
     }

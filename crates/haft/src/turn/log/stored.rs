@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use haft_core::clock::Timestamp;
 use haft_core::context::Hydration;
 use haft_core::step::ExecutorDescription;
 use haft_core::store::{MemoryScope, StoreError, StoredText, TurnId};
@@ -20,6 +21,8 @@ pub(in crate::turn) struct StoredLog {
     /// Where it stands.
     pub(in crate::turn) log: TurnLog,
     pub(in crate::turn) system_prompt: Arc<str>,
+    /// The stash with which it began.
+    pub(in crate::turn) first_stash: Value,
     /// The stash as it was last stored.
     pub(in crate::turn) stash: Value,
     /// What took its steps last.
@@ -27,6 +30,7 @@ pub(in crate::turn) struct StoredLog {
     pub(in crate::turn) nonce: Option<NonceOrigin>,
     /// The steps that were taken.
     pub(in crate::turn) steps: Vec<StepHistory>,
+    pub(in crate::turn) ended_at: Option<Timestamp>,
     /// The iterations with results that output middleware did not look at.
     pub(in crate::turn) unchecked: HashSet<u32>,
     /// The tools that its requests have offered.
@@ -73,10 +77,12 @@ impl StoredLog {
         Self {
             log: TurnLog::new(),
             system_prompt: Arc::default(),
+            first_stash: Value::Null,
             stash: Value::Null,
             executor: None,
             nonce: None,
             steps: Vec::new(),
+            ended_at: None,
             unchecked: HashSet::new(),
             offered: HashSet::new(),
             memory_scope: None,
@@ -108,6 +114,7 @@ impl StoredLog {
                 self.nonce = nonce;
                 self.memory_scope = memory_scope;
                 self.traceparent = traceparent;
+                self.first_stash = stash.clone();
                 stash_so_far.replace(stash);
             }
             JournalEntry::Resumed { version, .. } if version > VERSION => {
@@ -130,9 +137,8 @@ impl StoredLog {
             JournalEntry::StashDelta(delta) => stash_so_far.add(delta),
             JournalEntry::Hydrated(hydration) => self.hydrations.push(hydration),
             JournalEntry::Tools(changes) => self.tools.push(changes),
-            JournalEntry::Iterated { .. }
-            | JournalEntry::Pending { .. }
-            | JournalEntry::Ended { .. } => {}
+            JournalEntry::Ended { at, .. } => self.ended_at = Some(at),
+            JournalEntry::Iterated { .. } | JournalEntry::Pending { .. } => {}
         }
         Ok(())
     }

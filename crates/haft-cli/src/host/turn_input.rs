@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use haft::records::{Memory, Message, Record as _, RecordLoader};
 use haft::stores::OpenStores;
-use haft::stores::{MemoryScope, StoredText, StoredTurn, TurnId};
+use haft::stores::{MemoryScope, StoredText, StoredTurn};
 use haft::turn::Instruction;
 use haft::turn::TurnInput;
 use haft::turn::{Clock as _, SystemClock};
@@ -44,7 +44,7 @@ pub(crate) fn agent_name(path: &Path) -> Option<String> {
 }
 
 /// Loads the memories that a turn of an agent starts with.
-pub(super) async fn load_memories(path: &Path, stores: &OpenStores) -> Result<Vec<Memory>> {
+pub(crate) async fn load_memories(path: &Path, stores: &OpenStores) -> Result<Vec<Memory>> {
     let scope = memory_scope(&canonical_path(path)?);
     let mut memories = Vec::new();
     for row in stores.turns().load_memories(scope).await? {
@@ -66,14 +66,12 @@ pub(crate) fn new_user_message(id: impl Into<String>, text: String) -> Result<Me
     Ok(Message::user_at(id, text, SystemClock::new().now())?)
 }
 
-/// Loads the path of the agent that started a turn.
-pub(crate) async fn load_agent_path(stores: &OpenStores, id: &TurnId) -> Result<String> {
-    let stored = stores.turns().load(id.clone()).await?;
-    let agent = stored.as_ref().and_then(origin_agent).ok_or_else(|| {
-        UserError::new(format!("turn `{id}` was not started by `haft run`"))
+/// Finds the path of the agent that started a turn.
+pub(crate) fn find_agent_path(turn: &StoredTurn) -> Result<PathBuf, UserError> {
+    origin_agent(turn).map(PathBuf::from).ok_or_else(|| {
+        UserError::new(format!("turn `{}` was not started by `haft run`", turn.summary.id))
             .hint("name its agent: haft resume TURN --agent AGENT")
-    })?;
-    Ok(agent)
+    })
 }
 
 /// The path of the agent that the first journal entry of a turn contains.

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::agent::Agent;
 use crate::args::RunOptions;
-use crate::config::UserConfig;
+use crate::config::{DialectName, UserConfig};
 use crate::model_providers::ProviderSpec;
 use crate::user_error::UserError;
 
@@ -61,74 +61,73 @@ const SCRIPT: &str = "script";
 /// The value of `--model` that selects the default model of the user's configuration.
 const DEFAULT: &str = "default";
 
-/// Selects the model of `--model`, else the one of the agent file, else the agent's script. The API key and the
-/// base URL of a provider are read from the environment.
-pub(crate) fn select_executor(
-    agent: &Agent,
-    options: &RunOptions,
-) -> Result<Arc<dyn DispatchExecutor>> {
-    let purpose = ExecutorUse::Run { plain_http: options.plain_http };
-    select_executor_for(agent, options.model.as_deref(), purpose)
+/// Finds what takes the steps of turns, with the user's configuration.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ExecutorFinder<'c> {
+    pub(crate) config: &'c UserConfig,
+    pub(crate) purpose: ExecutorUse,
 }
 
-/// Selects a model or the agent's script, as [`select_executor`] does. An agent that names neither has the
-/// default model of the user's configuration.
-pub(crate) fn select_executor_for(
-    agent: &Agent,
-    model: Option<&str>,
-    purpose: ExecutorUse,
-) -> Result<Arc<dyn DispatchExecutor>> {
-    let config = UserConfig::read()?;
-    let default = config.model.as_deref().filter(|_| agent.file.script.is_none());
-    match model.or(agent.file.model.as_deref()).or(default) {
-        Some(SCRIPT) | None => load_script(agent),
-        Some(name) => executor_of_name(name, agent.file.options.clone(), &config, purpose)
-            .map_err(|error| offer_script(error, agent)),
+impl ExecutorFinder<'_> {
+    /// The model of `--model`, else the one of the agent file, else the agent's script. An agent that names neither has the
+    /// default model of the user's configuration. The API key and the base URL of a provider are read from the
+    /// environment.
+    pub(crate) fn of_agent(
+        &self,
+        agent: &Agent,
+        model: Option<&str>,
+    ) -> Result<Arc<dyn DispatchExecutor>> {
+        let default = self.config.model.as_deref().filter(|_| agent.file.script.is_none());
+        match model.or(agent.file.model.as_deref()).or(default) {
+            Some(SCRIPT) | None => load_script(agent),
+            Some(name) => self
+                .of_name(name, agent.file.options.clone())
+                .map_err(|error| offer_script(error, agent)),
+        }
     }
-}
 
-/// The model with a name of the form `PROVIDER:MODEL`, or `default` for the one of the user's configuration.
-pub(crate) fn executor_of_name(
-    name: &str,
-    options: Map<String, Value>,
-    config: &UserConfig,
-    purpose: ExecutorUse,
-) -> Result<Arc<dyn DispatchExecutor>> {
-    let name = match (name, config.model.as_deref()) {
-        (DEFAULT, Some(model)) => model,
-        (DEFAULT, None) => {
-            let error = UserError::new("the configuration has no default model");
-            return Err(error.hint("haft config set model openai:gpt-5-mini").into());
-        }
-        (name, _) => name,
-    };
-    let (provider, model) = split_model_name(name)?;
-    let spec = ProviderSpec::find(provider, config)?;
-    let options = spec.merge_options(options);
-    ProviderConfig { model, options, purpose }.build_executor(&spec)
-}
-
-/// The executor that took the steps of a stored turn. The provider, the model and the options are those of the turn;
-/// the headers come from the agent file and the configuration, and the API key and the base URL from the environment.
-pub(crate) fn executor_of_turn(
-    agent: &Agent,
-    stored: &ExecutorDescription,
-    purpose: ExecutorUse,
-) -> Result<Arc<dyn DispatchExecutor>> {
-    match stored {
-        ExecutorDescription::Model { provider, model, options, .. } => {
-            let mut options = options.clone();
-            if let Some(headers) = agent.file.options.get("headers") {
-                options.insert("headers".to_owned(), headers.clone());
+    /// The model with a name of the form `PROVIDER:MODEL`, or `default` for the one of the user's configuration.
+    pub(crate) fn of_name(
+        &self,
+        name: &str,
+        options: Map<String, Value>,
+    ) -> Result<Arc<dyn DispatchExecutor>> {
+        let name = match (name, self.config.model.as_deref()) {
+            (DEFAULT, Some(model)) => model,
+            (DEFAULT, None) => {
+                let error = UserError::new("the configuration has no default model");
+                return Err(error.hint("haft config set model openai:gpt-5-mini").into());
             }
-            let spec = ProviderSpec::find(provider, &UserConfig::read()?)?;
-            let options = spec.add_headers(options);
-            ProviderConfig { model, options, purpose }.build_executor(&spec)
-        }
-        ExecutorDescription::Script { .. } => load_script(agent),
-        other => {
-            let error = UserError::new(format!("the turn was begun by {other}"));
-            Err(error.hint(CHANGE_EXECUTOR).into())
+            (name, _) => name,
+        };
+        let (provider, model) = split_model_name(name)?;
+        let spec = ProviderSpec::find(provider, self.config)?;
+        let options = spec.merge_options(options);
+        ProviderConfig { model, options, purpose: self.purpose }.build_executor(&spec)
+    }
+
+    /// The executor that took the steps of a stored turn. The provider, the model and the options are those of the turn;
+    /// the headers come from the agent file and the configuration, and the API key and the base URL from the environment.
+    pub(crate) fn of_turn(
+        &self,
+        agent: &Agent,
+        stored: &ExecutorDescription,
+    ) -> Result<Arc<dyn DispatchExecutor>> {
+        match stored {
+            ExecutorDescription::Model { provider, model, options, .. } => {
+                let mut options = options.clone();
+                if let Some(headers) = agent.file.options.get("headers") {
+                    options.insert("headers".to_owned(), headers.clone());
+                }
+                let spec = ProviderSpec::find(provider, self.config)?;
+                let options = spec.add_headers(options);
+                ProviderConfig { model, options, purpose: self.purpose }.build_executor(&spec)
+            }
+            ExecutorDescription::Script { .. } => load_script(agent),
+            other => {
+                let error = UserError::new(format!("the turn was begun by {other}"));
+                Err(error.hint(CHANGE_EXECUTOR).into())
+            }
         }
     }
 }
@@ -142,11 +141,11 @@ fn load_script(agent: &Agent) -> Result<Arc<dyn DispatchExecutor>> {
 }
 
 /// The hint for a turn that this executor may not resume.
-pub(super) const CHANGE_EXECUTOR: &str = "`haft resume TURN --change-executor` continues it with the model of --model or of the agent file";
+pub(crate) const CHANGE_EXECUTOR: &str = "`haft resume TURN --change-executor` continues it with the model of --model or of the agent file";
 
 /// Returns an error if `--model` names another executor than the one that took the steps of a turn. A value of the
 /// environment variable HAFT_MODEL is for new turns and is not compared.
-pub(super) fn check_model_option(options: &RunOptions, stored: &ExecutorDescription) -> Result<()> {
+pub(crate) fn check_model_option(options: &RunOptions, stored: &ExecutorDescription) -> Result<()> {
     let Some(given) = options.model.as_deref() else { return Ok(()) };
     let is_default = std::env::var_os("HAFT_MODEL").is_some_and(|it| it == given);
     let is_stored = match stored {
