@@ -15,7 +15,7 @@ use haft::BoxFuture;
 use haft::events::{Event, EventHub};
 use haft::executors::{DispatchExecutor, ExecutorDescription};
 use haft::middleware::hydrate_conversation;
-use haft::stores::{OpenStores, StoredTurn, TurnSummary};
+use haft::stores::{OpenStores, TurnSummary};
 use haft::turn::{
     Deadlines, GatePolicy, Limits, TurnError, TurnHistory, TurnRunner, TurnRunnerBuilder,
 };
@@ -252,8 +252,9 @@ impl AgentHost {
     async fn find_runner_of(&self, turn: &TurnSummary) -> Result<TurnRunner> {
         let stored = self.stores.turns().load(turn.id.clone()).await?;
         let stored = stored.context("the turn was removed")?;
-        let path = self.agent_path(&stored)?;
-        let executor = TurnHistory::read(&stored)?.executor;
+        let history = TurnHistory::read(&stored)?;
+        let path = self.agent_path(turn, &history)?;
+        let executor = history.executor;
         let key = (turn.tenant.clone(), path.clone(), serde_json::to_string(&executor)?);
         let known = lock(&self.runners).get(&key).cloned();
         if let Some(runner) = known {
@@ -277,13 +278,13 @@ impl AgentHost {
     }
 
     /// The path of the agent of a turn.
-    fn agent_path(&self, turn: &StoredTurn) -> Result<PathBuf, UserError> {
+    fn agent_path(&self, turn: &TurnSummary, history: &TurnHistory) -> Result<PathBuf, UserError> {
         if self.known.includes_others() {
-            let path = origin_agent(turn);
+            let path = origin_agent(history);
             let unknown = || UserError::new("the turn does not say which agent it has");
             return path.map(PathBuf::from).ok_or_else(unknown);
         }
-        let name = turn.summary.agent.as_deref().unwrap_or_default();
+        let name = turn.agent.as_deref().unwrap_or_default();
         let unknown = || UserError::new(format!("this worker has no agent `{name}`"));
         self.known.path_of(name).ok_or_else(unknown)
     }

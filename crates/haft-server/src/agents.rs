@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use haft::executors::{DispatchExecutor, ExecutorDescription};
-use haft::stores::StoredTurn;
+use haft::stores::TurnSummary;
+use haft::turn::TurnHistory;
 use haft::{BoxFuture, Tool, TurnInput, TurnRunner};
 
 use crate::error::ApiError;
@@ -26,7 +27,7 @@ pub trait AgentSource: Send + Sync {
     ) -> BoxFuture<'a, Result<Arc<dyn HostedAgent>, AgentError>>;
 
     /// The name of the agent that began a turn, if that is known.
-    fn agent_of_turn(&self, turn: &StoredTurn) -> Option<String>;
+    fn agent_of_turn(&self, turn: &TurnSummary, history: &TurnHistory) -> Option<String>;
 }
 
 /// An agent with everything that a turn of it needs.

@@ -11,7 +11,7 @@ use haft::TurnRunner;
 use haft::events::EventHub;
 use haft::executors::ExecutorDescription;
 use haft::stores::{StoredTurn, TurnId, TurnSummary};
-use haft::turn::{Cancellation, Clock, StoredTurns, Timestamp};
+use haft::turn::{Cancellation, Clock, StoredTurns, Timestamp, TurnHistory};
 
 use crate::agents::{AgentPurpose, AgentSource};
 use crate::error::ApiError;
@@ -88,8 +88,8 @@ impl ApiShared {
     }
 
     /// The agent that began a turn.
-    pub(crate) fn agent_of(&self, turn: &StoredTurn) -> Option<String> {
-        self.agents.as_ref().and_then(|agents| agents.agent_of_turn(turn))
+    pub(crate) fn agent_of(&self, turn: &TurnSummary, history: &TurnHistory) -> Option<String> {
+        self.agents.as_ref().and_then(|agents| agents.agent_of_turn(turn, history))
     }
 
     /// Refuses an action of a client that may only look.
@@ -173,9 +173,17 @@ impl ApiShared {
     /// Reads a turn from the store.
     pub(crate) async fn read_stored_turn(&self, id: &TurnId) -> Result<Arc<ReadTurn>, ApiError> {
         let stored = self.load_turn(id).await?;
-        let read = Arc::new(ReadTurn::new(&stored, self.agent_of(&stored), &self.prices)?);
+        let read = Arc::new(self.view_turn(&stored).await?);
         self.cache.insert(Arc::clone(&read));
         Ok(read)
+    }
+
+    /// Reads the journal, the records and the gates of a turn that was loaded.
+    pub(crate) async fn view_turn(&self, stored: &StoredTurn) -> Result<ReadTurn, ApiError> {
+        let history = TurnHistory::read(stored)?;
+        let agent = self.agent_of(&stored.summary, &history);
+        let read = ReadTurn::load(&self.turns, stored, history, agent).await;
+        Ok(read.with_prices(&self.prices))
     }
 
     /// Loads a turn with a window of its timeline.

@@ -1,130 +1,39 @@
-//! Reads the records of stored turns: the one place that knows their stored form.
+//! What views say about the records of stored turns.
 
 use std::collections::HashMap;
 
-use haft::records::{HandleTable, RecordId};
+use haft::Media;
+use haft::events::ErrorReport;
+use haft::records::{HandleTable, RecordId, ToolCall, ToolResults};
 use haft::schema::{Change, ChangeKind};
-use haft::stores::{Row, RowKind, StoredTurn};
-use haft::turn::{Timestamp, TurnOutcome};
-use serde::Deserialize;
-use serde_json::Value;
+use haft::stores::{RowKind, StoredTurn};
+use haft::trust::TrustTier;
+use haft::turn::{StoredTurns, TurnEnd, TurnOutcome, TurnRecord};
 
 use crate::wire::{CoercionRow, ErrorView, MediaRow, SourceTier, TokenUsage};
 
-/// A call as its row has it.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct StoredCall {
+/// A record that the timeline of a turn shows.
+pub(crate) struct ShownRecord {
+    pub(crate) kind: RowKind,
     pub(crate) id: String,
-    pub(crate) tool: String,
-    pub(crate) raw: String,
-    #[serde(default)]
-    pub(crate) accepted: Option<String>,
-    #[serde(default)]
-    pub(crate) edited: Option<String>,
-    #[serde(default)]
-    pub(crate) changes: Vec<Change>,
-    pub(crate) state: String,
-    #[serde(default)]
-    pub(crate) results: Option<StoredResults>,
-    #[serde(default)]
-    pub(crate) error: Option<StoredCallError>,
-    #[serde(default)]
-    pub(crate) cause: Option<String>,
-    pub(crate) label: String,
-    #[serde(default)]
-    pub(crate) from_artifact_tool: bool,
-    #[serde(default)]
-    pub(crate) inline: bool,
-    pub(crate) iteration: u32,
-    pub(crate) ordinal: u32,
-    #[serde(default)]
-    pub(crate) provider_id: Option<String>,
-    pub(crate) created_at: Timestamp,
-    #[serde(default)]
-    pub(crate) completed_at: Option<Timestamp>,
+    pub(crate) record: TurnRecord,
 }
 
-impl StoredCall {
-    /// The content key: what the ids of repeated calls share.
-    pub(crate) fn key(&self) -> &str {
-        self.id.split('#').next().unwrap_or_default()
-    }
-}
-
-/// What a call returned.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) enum StoredResults {
-    Text(String),
-    Artifacts(Vec<StoredArtifact>),
-    Media(Vec<StoredMedia>),
-}
-
-#[derive(Debug, Deserialize)]
-pub(crate) struct StoredArtifact {
-    pub(crate) kind: String,
-    pub(crate) label: String,
-    #[serde(default)]
-    pub(crate) content: Option<StoredDigest>,
-}
-
-#[derive(Debug, Deserialize)]
-pub(crate) struct StoredDigest {
-    pub(crate) bytes: u64,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct StoredMedia {
-    #[serde(default)]
-    id: Option<String>,
-    mime_type: String,
-    filename: String,
-    trust_tier: String,
-}
-
-#[derive(Debug, Deserialize)]
-pub(crate) struct StoredCallError {
-    pub(crate) code: String,
-    pub(crate) message: String,
-    #[serde(default)]
-    pub(crate) retryable: bool,
-}
-
-/// A message or a thought as its row has it.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct StoredText {
-    #[serde(default)]
-    pub(crate) role: Option<String>,
-    #[serde(default)]
-    pub(crate) content: Option<String>,
-    #[serde(default)]
-    pub(crate) attachments: Vec<StoredMedia>,
-    pub(crate) created_at: Timestamp,
-}
-
-/// A record of a turn.
-#[derive(Debug)]
-pub(crate) enum StoredRecord {
-    Message(StoredText),
-    Thought(StoredText),
-    Call(Box<StoredCall>),
-}
-
-impl StoredRecord {
-    /// Reads the records of a turn that its timeline shows, with their kinds and ids. A record that cannot be read is
-    /// left out, because a page about the rest is better than none, and `unreadable` says so.
-    pub(crate) fn read_all(
+impl ShownRecord {
+    /// Reads the records of a turn that its timeline shows. A record that cannot be read is left out, because a page about
+    /// the rest is better than none, and `unreadable` says so.
+    pub(crate) async fn read_all(
+        turns: &StoredTurns,
         turn: &StoredTurn,
         unreadable: &mut Vec<String>,
-    ) -> Vec<(RowKind, String, Self)> {
+    ) -> Vec<Self> {
         let mut read = Vec::new();
         for row in &turn.rows {
-            match Self::read(row) {
-                Ok(Some(record)) => read.push((row.kind, row.id.clone(), record)),
-                Ok(None) => {}
+            if !matches!(row.kind, RowKind::Message | RowKind::Thought | RowKind::ToolCall) {
+                continue;
+            }
+            match turns.read_record(row).await {
+                Ok(record) => read.push(Self { kind: row.kind, id: row.id.clone(), record }),
                 Err(error) => {
                     unreadable.push(format!("{} `{}`: {error}", row.kind.as_str(), row.id));
                 }
@@ -133,15 +42,21 @@ impl StoredRecord {
         read
     }
 
-    /// Reads a record. Returns `None` if it does not stand in the timeline.
-    fn read(row: &Row) -> serde_json::Result<Option<Self>> {
-        let text: &str = &row.json;
-        Ok(Some(match row.kind {
-            RowKind::Message => Self::Message(serde_json::from_str(text)?),
-            RowKind::Thought => Self::Thought(serde_json::from_str(text)?),
-            RowKind::ToolCall => Self::Call(Box::new(serde_json::from_str(text)?)),
-            _ => return Ok(None),
-        }))
+    /// The call, if it is one.
+    pub(crate) fn as_call(&self) -> Option<&ToolCall> {
+        match &self.record {
+            TurnRecord::ToolCall(call) => Some(call),
+            _ => None,
+        }
+    }
+
+    /// What was said or thought.
+    pub(crate) fn text(&self) -> Option<&str> {
+        match &self.record {
+            TurnRecord::Message(message) => message.content().map(|it| it.as_str()),
+            TurnRecord::Thought(thought) => Some(thought.content().as_str()),
+            _ => None,
+        }
     }
 }
 
@@ -160,94 +75,46 @@ pub(crate) fn add_unreadable(error: Option<ErrorView>, unreadable: &[String]) ->
     })
 }
 
-/// Reads the system prompt from the first entry of a journal.
-pub(crate) fn read_system_prompt(turn: &StoredTurn) -> String {
-    #[derive(Deserialize)]
-    struct Started {
-        system_prompt: String,
-    }
-    let first = turn.journal.first().and_then(|text| serde_json::from_str::<Started>(text).ok());
-    first.map(|it| it.system_prompt).unwrap_or_default()
-}
-
-/// Reads how a turn ended: when, and with which error. The reason of a cancellation, or the limit that was reached,
-/// counts as an error.
-pub(crate) fn read_end(turn: &StoredTurn) -> Option<(Timestamp, Option<ErrorView>)> {
-    #[derive(Deserialize)]
-    struct Ended {
-        entry: String,
-        at: Timestamp,
-        #[serde(default)]
-        error: Option<StoredError>,
-        #[serde(default)]
-        outcome: Option<TurnOutcome>,
-    }
-    #[derive(Deserialize)]
-    struct StoredError {
-        #[serde(default)]
-        code: Option<String>,
-        message: String,
-        #[serde(default)]
-        stage: Option<String>,
-        #[serde(default)]
-        retryable: bool,
-        #[serde(default)]
-        cause: Option<String>,
-    }
-    let ended: Ended = serde_json::from_str(turn.journal.last()?).ok()?;
-    if ended.entry != "ended" {
-        return None;
-    }
-    let error = ended.error.map(|it| ErrorView {
-        code: it.code,
-        message: it.message,
-        cause: it.cause,
-        stage: it.stage,
-        retryable: it.retryable,
-    });
-    let outcome = match ended.outcome {
-        Some(TurnOutcome::Cancelled { reason }) => Some(reason),
-        Some(TurnOutcome::LimitReached { limit }) => {
-            Some(format!("the turn reached its limit of {limit}"))
+/// How a turn went wrong. The reason of a cancellation, or the limit that was reached, counts as an error.
+pub(crate) fn end_error(end: &TurnEnd) -> Option<ErrorView> {
+    let message = match (&end.error, &end.outcome) {
+        (Some(error), _) => return Some(error_view(error)),
+        (None, TurnOutcome::Cancelled { reason }) => reason.clone(),
+        (None, TurnOutcome::LimitReached { limit }) => {
+            format!("the turn reached its limit of {limit}")
         }
-        _ => None,
+        _ => return None,
     };
-    let outcome = outcome.map(|message| ErrorView {
-        code: None,
-        message,
-        cause: None,
-        stage: None,
-        retryable: false,
-    });
-    Some((ended.at, error.or(outcome)))
+    Some(ErrorView { code: None, message, cause: None, stage: None, retryable: false })
 }
 
-/// How many earlier turns the model saw.
-pub(crate) fn count_earlier_turns(turn: &StoredTurn) -> u64 {
-    let mut hydrated = turn.journal.iter().filter(|text| text.contains("\"hydrated\""));
-    let entry = hydrated.find_map(|text| serde_json::from_str::<Value>(text).ok());
-    let count = entry.as_ref().and_then(|entry| entry.pointer("/range/count"));
-    count.and_then(Value::as_u64).unwrap_or(0)
+fn error_view(error: &ErrorReport) -> ErrorView {
+    ErrorView {
+        code: error.code.as_ref().map(ToString::to_string),
+        message: error.message.to_string(),
+        cause: error.cause.as_ref().map(ToString::to_string),
+        stage: error.stage.as_ref().map(ToString::to_string),
+        retryable: error.retryable,
+    }
 }
 
 /// The handles of the calls of a turn, by their records.
 #[derive(Debug, Default)]
-pub(crate) struct CallHandles(HashMap<String, Vec<String>>);
+pub(crate) struct CallHandles(HashMap<RecordId, Vec<String>>);
 
 impl CallHandles {
-    pub(crate) fn of(calls: &[&StoredCall]) -> Self {
+    pub(crate) fn of(calls: &[&ToolCall]) -> Self {
         let mut table = HandleTable::default();
         let mut handles = HashMap::new();
         // A handle is as long as it takes to tell its call from all others, which costs time for every call. A turn
         // without artifacts needs none.
-        if !calls.iter().any(|call| matches!(call.results, Some(StoredResults::Artifacts(_)))) {
+        if !calls.iter().any(|call| matches!(call.results, Some(ToolResults::Artifacts(_)))) {
             return Self(handles);
         }
         for call in calls {
-            let Ok(record) = call.id.parse::<RecordId>() else { continue };
-            let handle = table.insert(record);
+            let handle = table.insert(call.id());
             let count = match &call.results {
-                Some(StoredResults::Artifacts(all)) if !call.from_artifact_tool && !call.inline => {
+                Some(ToolResults::Artifacts(all)) if !call.from_artifact_tool && !call.inline => {
                     all.len()
                 }
                 _ => 0,
@@ -257,22 +124,22 @@ impl CallHandles {
                 1 => vec![handle.to_string()],
                 _ => (0..count).map(|part| format!("{handle}.{part}")).collect(),
             };
-            handles.insert(call.id.clone(), each);
+            handles.insert(call.id(), each);
         }
         Self(handles)
     }
 
-    pub(crate) fn of_record(&self, record: &str) -> &[String] {
-        self.0.get(record).map_or(&[], Vec::as_slice)
+    pub(crate) fn of_record(&self, record: RecordId) -> &[String] {
+        self.0.get(&record).map_or(&[], Vec::as_slice)
     }
 }
 
-/// The tier with a stored name. An unknown name is the least trusted tier.
-pub(crate) fn tier_of(word: &str) -> SourceTier {
-    match word {
-        "first-party" => SourceTier::FirstParty,
-        "third-party-private" => SourceTier::ThirdPartyPrivate,
-        _ => SourceTier::ThirdPartyPublic,
+/// A tier on the wire.
+pub(crate) const fn tier_view(tier: TrustTier) -> SourceTier {
+    match tier {
+        TrustTier::FirstParty => SourceTier::FirstParty,
+        TrustTier::ThirdPartyPrivate => SourceTier::ThirdPartyPrivate,
+        TrustTier::ThirdPartyPublic => SourceTier::ThirdPartyPublic,
     }
 }
 
@@ -284,15 +151,15 @@ pub(crate) fn is_previewable(mime_type: &str) -> bool {
     PICTURES.contains(&mime_type)
 }
 
-impl StoredMedia {
-    pub(crate) fn to_row(&self) -> MediaRow {
-        MediaRow {
-            id: self.id.clone(),
-            filename: self.filename.clone(),
-            mime_type: self.mime_type.clone(),
-            tier: tier_of(&self.trust_tier),
-            previewable: self.id.is_some() && is_previewable(&self.mime_type),
-        }
+/// A medium on the wire.
+pub(crate) fn media_row(media: &Media) -> MediaRow {
+    let id = media.id().map(|it| it.as_str().to_owned());
+    MediaRow {
+        previewable: id.is_some() && is_previewable(media.mime_type()),
+        id,
+        filename: media.filename().to_owned(),
+        mime_type: media.mime_type().to_owned(),
+        tier: tier_view(media.trust_tier()),
     }
 }
 
@@ -376,29 +243,28 @@ pub(crate) fn one_line(text: &str, limit: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use haft::TurnRunner;
+    use haft::executors::ScriptExecutor;
     use haft::stores::{Row, RowKind, StoredTurn, TurnSummary};
     use haft::turn::Timestamp;
 
-    use super::{StoredRecord, add_unreadable};
+    use super::{ShownRecord, add_unreadable};
 
-    #[test]
-    fn a_record_that_cannot_be_read_is_reported() {
+    #[tokio::test]
+    async fn a_record_that_cannot_be_read_is_reported() {
         let summary = TurnSummary::new("t".parse().unwrap(), Timestamp::EPOCH);
         let mut turn = StoredTurn::new(summary);
-        let text =
-            r#"{"role": "user", "content": "hi", "createdAt": "1970-01-01T00:00:00.000000Z"}"#;
-        turn.rows = vec![
-            Row::new(RowKind::Message, "m1", text),
-            Row::new(RowKind::Message, "m2", "{"),
-            Row::new(RowKind::Memory, "m3", "{"),
-        ];
+        turn.rows =
+            vec![Row::new(RowKind::Message, "m2", "{"), Row::new(RowKind::Memory, "m3", "{")];
+        let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#).unwrap();
+        let runner = TurnRunner::builder(script).build().unwrap();
         let mut unreadable = Vec::new();
-        assert_eq!(StoredRecord::read_all(&turn, &mut unreadable).len(), 1);
-        assert_eq!(unreadable.len(), 1);
+        let read = ShownRecord::read_all(runner.stored_turns(), &turn, &mut unreadable).await;
+        assert_eq!((read.len(), unreadable.len()), (0, 1));
         let error = add_unreadable(None, &unreadable).unwrap();
-        assert!(error.message.starts_with("the store is damaged: message `m2`: EOF"), "{error:?}");
+        assert!(error.message.starts_with("the store is damaged: message `m2`: "), "{error:?}");
         let both = add_unreadable(Some(error), &unreadable).unwrap();
-        assert_eq!(both.message.matches("m2").count(), 2);
+        assert_eq!(both.message.matches("`m2`").count(), 2);
         assert_eq!(add_unreadable(None, &[]), None);
     }
 }

@@ -9,14 +9,14 @@ mod rows;
 use std::collections::HashMap;
 
 use haft::executors::ExecutorDescription;
-use haft::stores::{RowKind, StoreError, StoredTurn, TurnStatus, TurnSummary};
-use haft::turn::{Gate, GateSettlement, StepHistory, Timestamp, TurnHistory};
+use haft::records::{CallId, MessageRole, RecordId, ToolCall};
+use haft::stores::{StoredTurn, TurnStatus, TurnSummary};
+use haft::turn::{
+    Gate, GateSettlement, StepHistory, StoredTurns, Timestamp, TurnHistory, TurnRecord,
+};
 
 use crate::prices::PriceList;
-use crate::stored::{
-    CallHandles, StoredCall, StoredRecord, add_unreadable, count_earlier_turns, one_line, read_end,
-    read_system_prompt,
-};
+use crate::stored::{CallHandles, ShownRecord, add_unreadable, end_error, one_line};
 use crate::wire::{
     ErrorView, RowPage, StepRow, TimelineItem, TimelineRow, TurnActions, TurnDetail, TurnFacts,
     TurnRow, TurnState,
@@ -32,7 +32,7 @@ pub(crate) struct ReadTurn {
     /// The agent that began it, by its name on the server.
     pub(crate) agent: Option<String>,
     history: TurnHistory,
-    records: Vec<(RowKind, String, StoredRecord)>,
+    records: Vec<ShownRecord>,
     handles: CallHandles,
     /// For each record, which call with its key it is.
     attempts: Vec<u32>,
@@ -40,14 +40,11 @@ pub(crate) struct ReadTurn {
     /// The records and gates that cannot be read, each with the reason.
     unreadable: Vec<String>,
     /// The newest gate of each call, by the record of the call.
-    gate_of_call: HashMap<String, usize>,
+    gate_of_call: HashMap<RecordId, usize>,
     /// The steps, by their numbers from 1 on.
     steps: Vec<StepRow>,
     rows: Vec<RowPlace>,
     facts: TurnFacts,
-    end: Option<(Timestamp, Option<ErrorView>)>,
-    system_prompt: String,
-    earlier_turns: u64,
     /// The size of the stored texts, in bytes.
     pub(crate) bytes: usize,
 }
@@ -57,21 +54,23 @@ pub(crate) const MAX_ROWS: usize = 500;
 const DEFAULT_ROWS: usize = 200;
 
 impl ReadTurn {
-    pub(crate) fn new(
+    /// Reads the records and the gates of a turn.
+    pub(crate) async fn load(
+        turns: &StoredTurns,
         stored: &StoredTurn,
+        history: TurnHistory,
         agent: Option<String>,
-        prices: &PriceList,
-    ) -> Result<Self, StoreError> {
-        let history = TurnHistory::read(stored)?;
+    ) -> Self {
         let mut unreadable = Vec::new();
-        let records = StoredRecord::read_all(stored, &mut unreadable);
-        let calls: Vec<&StoredCall> = records.iter().filter_map(|(_, _, it)| as_call(it)).collect();
+        let records = ShownRecord::read_all(turns, stored, &mut unreadable).await;
+        let calls: Vec<&ToolCall> = records.iter().filter_map(ShownRecord::as_call).collect();
         let handles = CallHandles::of(&calls);
         let gates = gates::read_gates(&stored.gates, &mut unreadable);
-        let gate_of_call = gates.iter().enumerate().filter_map(|(at, (gate, _))| {
-            gate.call.as_ref().map(|bound| (bound.record.to_string(), at))
-        });
-        let mut read = Self {
+        let gate_of_call = gates
+            .iter()
+            .enumerate()
+            .filter_map(|(at, (gate, _))| gate.call.as_ref().map(|bound| (bound.record, at)));
+        Self {
             summary: stored.summary.clone(),
             agent,
             attempts: count_attempts(&records),
@@ -81,18 +80,19 @@ impl ReadTurn {
             steps: Vec::new(),
             rows: Vec::new(),
             facts: TurnFacts::default(),
-            end: read_end(stored),
-            system_prompt: read_system_prompt(stored),
-            earlier_turns: count_earlier_turns(stored),
             bytes: stored.rows.iter().map(|row| row.json.len()).sum::<usize>()
                 + stored.journal.iter().map(|entry| entry.len()).sum::<usize>(),
             history,
             records,
             unreadable,
-        };
-        read.place_rows(prices);
-        read.facts = read.count_facts();
-        Ok(read)
+        }
+    }
+
+    /// Finds out which rows there are, and what the turn did.
+    pub(crate) fn with_prices(mut self, prices: &PriceList) -> Self {
+        self.place_rows(prices);
+        self.facts = self.count_facts();
+        self
     }
 
     /// Everything about the turn, with a window of its rows.
@@ -112,9 +112,9 @@ impl ReadTurn {
             end_ms: self.end_ms(),
             artifacts: self.artifacts(),
             error: self.error(),
-            earlier_turns: self.earlier_turns,
+            earlier_turns: self.history.earlier_turns.as_ref().map_or(0, |it| it.count as u64),
             actions,
-            system_prompt: self.system_prompt.clone(),
+            system_prompt: self.history.system_prompt.to_string(),
         }
     }
 
@@ -138,23 +138,25 @@ impl ReadTurn {
 
     /// What went wrong.
     pub(crate) fn error(&self) -> Option<ErrorView> {
-        let error = self.end.as_ref().and_then(|(_, error)| error.clone());
+        let error = self.history.end.as_ref().and_then(end_error);
         add_unreadable(error, &self.unreadable)
     }
 
     /// The last words of the user that no step added.
     fn title(&self) -> Option<String> {
-        let mut words = self.records.iter().filter_map(|(_, _, record)| match record {
-            StoredRecord::Message(text) if text.role.as_deref() == Some("user") => {
-                text.content.as_deref()
-            }
-            _ => None,
-        });
-        words.next_back().map(|text| one_line(text, 240))
+        self.last_words_of(MessageRole::User).next().map(|text| one_line(text, 240))
     }
 
-    fn calls(&self) -> impl Iterator<Item = &StoredCall> {
-        self.records.iter().filter_map(|(_, _, record)| as_call(record))
+    /// What was said in a role, the last message first.
+    fn last_words_of(&self, role: MessageRole) -> impl Iterator<Item = &str> {
+        self.records.iter().rev().filter_map(move |record| match &record.record {
+            TurnRecord::Message(message) if message.role() == role => record.text(),
+            _ => None,
+        })
+    }
+
+    fn calls(&self) -> impl Iterator<Item = &ToolCall> {
+        self.records.iter().filter_map(ShownRecord::as_call)
     }
 
     /// The items and the history of a step.
@@ -231,24 +233,17 @@ pub(crate) fn is_held(summary: &TurnSummary, now: Timestamp) -> bool {
 }
 
 /// For each record, which call with its key it is, counted from 1; 0 for other records.
-fn count_attempts(records: &[(RowKind, String, StoredRecord)]) -> Vec<u32> {
-    let mut seen: HashMap<&str, u32> = HashMap::new();
-    let count = records.iter().map(|(_, _, record)| match record {
-        StoredRecord::Call(call) => {
-            let count = seen.entry(call.key()).or_default();
+fn count_attempts(records: &[ShownRecord]) -> Vec<u32> {
+    let mut seen: HashMap<CallId, u32> = HashMap::new();
+    let count = records.iter().map(|record| match record.as_call() {
+        Some(call) => {
+            let count = seen.entry(call.call_id()).or_default();
             *count += 1;
             *count
         }
-        _ => 0,
+        None => 0,
     });
     count.collect()
-}
-
-fn as_call(record: &StoredRecord) -> Option<&StoredCall> {
-    match record {
-        StoredRecord::Call(call) => Some(call),
-        _ => None,
-    }
 }
 
 fn milliseconds(from: Timestamp, to: Timestamp) -> f64 {

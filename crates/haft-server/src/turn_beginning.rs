@@ -8,7 +8,7 @@ use haft::stores::{RowKind, StoredTurn, TurnId, TurnOutline};
 
 use crate::error::ApiError;
 use crate::shared::ApiShared;
-use crate::timeline::{ReadTurn, WholeRows};
+use crate::timeline::WholeRows;
 use crate::wire::{RowRange, TurnDetail};
 
 /// From how many records on a turn is read in parts.
@@ -40,7 +40,7 @@ impl ApiShared {
         stored.rows = rows.into_iter().map(|it| it.row).collect();
         stored.journal = journal.into_iter().map(|it| it.json).collect();
         stored.gates = gates;
-        let read = ReadTurn::new(&stored, self.agent_of(&stored), &self.prices)?;
+        let read = self.view_turn(&stored).await?;
         let rows = read.whole_rows();
         if rows.count < LEAST_ROWS {
             return Ok(None);

@@ -36,6 +36,7 @@ mod stopped;
 mod stored_turns;
 mod task;
 mod timed;
+mod turn_record;
 
 #[doc(inline)]
 pub use haft_core::answer::{AcceptedAnswer, AnswerError, AnswerFormat, InvalidAnswerFormat};
@@ -80,3 +81,4 @@ pub use self::runner::{InvalidRunner, TurnRunner, TurnRunnerBuilder};
 pub use self::stopped::TurnStopped;
 pub use self::stored_turns::StoredTurns;
 pub(crate) use self::timed::TimedStore;
+pub use self::turn_record::TurnRecord;

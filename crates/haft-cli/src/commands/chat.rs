@@ -5,9 +5,10 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use haft::executors::{DispatchExecutor as _, ExecutorDescription};
+use haft::records::MessageRole;
 use haft::stores::OpenStores;
 use haft::stores::{TurnQuery, TurnSummary};
-use haft::turn::{TurnOutcome, TurnReport, TurnRunner};
+use haft::turn::{StoredTurns, TurnOutcome, TurnReport, TurnRunner};
 use uuid::Uuid;
 
 use super::conversations::read_messages;
@@ -174,12 +175,17 @@ async fn print_history(stores: &OpenStores, conversation: &str, terminal: &Termi
         return Ok(());
     }
     let mut turns = list_turns_of(stores, conversation).await?.into_iter();
+    let stored = StoredTurns::of_stores(stores);
     let mut messages = VecDeque::new();
     while messages.len() < MAX_HISTORY
         && let Some(turn) = turns.next()
     {
-        if let Some(turn) = stores.turns().load(turn.id).await? {
-            read_messages(&turn)?.into_iter().rev().for_each(|it| messages.push_front(it));
+        if let Some(turn) = stored.load_turn(&turn.id).await? {
+            read_messages(&stored, &turn)
+                .await?
+                .into_iter()
+                .rev()
+                .for_each(|it| messages.push_front(it));
         }
     }
     let muted = |text: &str| {
@@ -191,7 +197,7 @@ async fn print_history(stores: &OpenStores, conversation: &str, terminal: &Termi
     }
     for (role, text) in messages.iter().skip(left_out) {
         let text = elide(text.trim_end(), MAX_MESSAGE);
-        if role == "user" {
+        if *role == MessageRole::User {
             muted(&format!("> {text}"));
         } else if terminal.styles_markdown() {
             let mut markdown = MarkdownStream::default();

@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
+use haft::records::MessageRole;
 use haft::stores::{OpenStores, Row, RowKind, StoreError, StoredTurn};
-use haft::turn::StoredTurns;
-use serde::Deserialize;
+use haft::turn::{StoredTurns, TurnRecord};
 use serde_json::Value;
 
 use super::cleanup::explain_held_turn;
@@ -92,7 +92,7 @@ async fn print_conversations(
     for conversation in &all {
         let title = match titles.get(&conversation.id) {
             Some(title) => title.clone(),
-            None => first_message(conversation, &stores).await?,
+            None => first_message(conversation),
         };
         let newest = conversation.turns.first();
         let (newest_at, status) = (newest.map(|it| it.created_at), newest.map(|it| it.status));
@@ -125,33 +125,24 @@ async fn print_conversations(
 const AGE_AND_GAPS: usize = 14;
 
 /// The beginning of the first message of a conversation.
-async fn first_message(conversation: &Conversation, stores: &OpenStores) -> Result<String> {
-    let Some(oldest) = conversation.turns.last() else { return Ok(String::new()) };
-    if let Some(words) = &oldest.first_words {
-        return Ok(words.chars().take(60).collect());
-    }
-    // Turns of earlier versions may have no summary.
-    let turn = stores.turns().load(oldest.id.clone()).await?;
-    let messages = turn.map(|turn| read_messages(&turn)).transpose()?.unwrap_or_default();
-    let text = messages.into_iter().find(|(role, _)| role == "user").map(|(_, text)| text);
-    let words = text.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
-    Ok(words.chars().take(60).collect())
+fn first_message(conversation: &Conversation) -> String {
+    let Some(oldest) = conversation.turns.last() else { return String::new() };
+    oldest.first_words.as_deref().unwrap_or_default().chars().take(60).collect()
 }
 
 /// Reads the messages that a turn has stored, with their roles.
-pub(super) fn read_messages(turn: &StoredTurn) -> Result<Vec<(String, String)>> {
-    #[derive(Deserialize)]
-    struct StoredMessage {
-        role: String,
-        content: String,
+pub(super) async fn read_messages(
+    turns: &StoredTurns,
+    turn: &StoredTurn,
+) -> Result<Vec<(MessageRole, String)>> {
+    let mut messages = Vec::new();
+    for row in turn.rows.iter().filter(|row| row.kind == RowKind::Message) {
+        if let TurnRecord::Message(message) = turns.read_record(row).await? {
+            let text = message.content().map(|it| it.as_str().to_owned());
+            messages.push((message.role(), text.unwrap_or_default()));
+        }
     }
-    let rows = turn.rows.iter().filter(|row| row.kind == RowKind::Message);
-    let messages = rows.map(|row| {
-        let message: StoredMessage =
-            serde_json::from_str(&row.json).map_err(|error| damaged_record(turn, row, &error))?;
-        Ok((message.role, message.content))
-    });
-    messages.collect()
+    Ok(messages)
 }
 
 /// A stored record that cannot be read.
@@ -190,17 +181,17 @@ async fn export_conversation(
         let export = ConversationExport { conversation: id, title: title.as_deref(), turns };
         return print_text(&to_pretty_text(&export)?);
     }
+    let stored = StoredTurns::of_stores(stores);
     let mut text = format!("# {}\n", title.as_deref().unwrap_or(id));
     for turn in &turns {
         text.push_str(&format!(
             "\n<!-- turn {}, {} -->\n",
             turn.summary.id, turn.summary.created_at
         ));
-        for (role, content) in read_messages(turn)? {
-            let name = match role.as_str() {
-                "user" => "User",
-                "assistant" => "Assistant",
-                other => other,
+        for (role, content) in read_messages(&stored, turn).await? {
+            let name = match role {
+                MessageRole::User => "User",
+                MessageRole::Assistant => "Assistant",
             };
             text.push_str(&format!("\n**{name}**\n\n{}\n", content.trim_end()));
         }

@@ -17,7 +17,7 @@ use anyhow::Result;
 use haft::error::codes;
 use haft::executors::{DispatchExecutor, ExecutorDescription};
 use haft::records::CallError;
-use haft::stores::{OpenStores, StoreError, StoreOptions, StoreUrl, StoredTurn, TurnId};
+use haft::stores::{OpenStores, StoreError, StoreOptions, StoreUrl, TurnId};
 use haft::turn::Cancellation;
 use haft::turn::{
     AnswerFormat, Clock as _, StoredTurns, SystemClock, TurnError, TurnHistory, TurnInput,
@@ -253,7 +253,8 @@ pub(super) async fn resume_turn(
         let error = UserError::new(format!("turn `{id}` was removed")).code(FailureCode::NotFound);
         return Err(error.into());
     };
-    let format = read_stored_format(&stored)?;
+    let history = TurnHistory::read(&stored)?;
+    let format = read_stored_format(&history)?;
     let mut options = session_options(&args.options, terminal);
     options.output = options.output.of_answer(format.is_some());
     if let Some(report) = turns.load_report(&id).await? {
@@ -265,12 +266,12 @@ pub(super) async fn resume_turn(
     let mut agent = match given {
         Some(agent) => agent,
         None => {
-            let path = find_agent_path(&stored)?;
+            let path = find_agent_path(&id, &history)?;
             Agent::load_protected(&path, &address.own_paths())?
         }
     };
     let config = UserConfig::read()?;
-    let executor = select_for_resume(&agent, &args, &stored, &config)?;
+    let executor = select_for_resume(&agent, &args, history.executor.as_ref(), &config)?;
     agent.prepare(args.options.trust, terminal).await?;
     let builder = builder_of(&agent, executor);
     let builder = if args.change_executor { builder.allow_executor_change() } else { builder };
@@ -293,14 +294,14 @@ pub(super) async fn resume_turn(
 fn select_for_resume(
     agent: &Agent,
     args: &ResumeArgs,
-    stored: &StoredTurn,
+    begun_by: Option<&ExecutorDescription>,
     config: &UserConfig,
 ) -> Result<Arc<dyn DispatchExecutor>> {
     let finder = ExecutorFinder { config, purpose: args.options.run_use() };
-    match TurnHistory::read(stored)?.executor {
+    match begun_by {
         Some(stored) if !args.change_executor => {
-            check_model_option(&args.options, &stored)?;
-            finder.of_turn(agent, &stored)
+            check_model_option(&args.options, stored)?;
+            finder.of_turn(agent, stored)
         }
         _ => finder.of_agent(agent, args.options.model.as_deref()),
     }

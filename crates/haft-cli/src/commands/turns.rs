@@ -8,8 +8,8 @@ mod turn_view;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use haft::stores::{StoredTurn, TurnStatus, TurnSummary};
-use haft::turn::{Clock as _, SystemClock};
+use haft::stores::{TurnStatus, TurnSummary};
+use haft::turn::{Clock as _, StoredTurns, SystemClock, TurnHistory};
 use serde_json::Value;
 
 pub(super) use self::turn_list::list_turns;
@@ -47,7 +47,7 @@ fn status_role(status: TurnStatus) -> TextRole {
 pub(super) async fn show_turn(args: &ShowArgs, terminal: &Terminal) -> Result<ExitCode> {
     let stores = open_store_to_read(&args.store.find_address()).await?;
     let id = find_turn(&stores, &args.turn).await?;
-    let Some(turn) = stores.turns().load(id.clone()).await? else {
+    let Some(turn) = StoredTurns::of_stores(&stores).load_turn(&id).await? else {
         let error = UserError::new(format!("turn `{id}` was removed")).code(FailureCode::NotFound);
         return Err(error.into());
     };
@@ -55,7 +55,7 @@ pub(super) async fn show_turn(args: &ShowArgs, terminal: &Terminal) -> Result<Ex
         return step_view::show_request(args, step, &stores, &turn, terminal).await;
     }
     if let Some(step) = args.response {
-        return step_view::show_response(args, step, &turn, terminal);
+        return step_view::show_response(args, step, &turn, &stores, terminal).await;
     }
     let view = TurnView::load(&turn, &stores).await?;
     if args.json {
@@ -69,27 +69,15 @@ fn parse_json_or_text(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| text.into())
 }
 
-/// The first and the last of the earlier turns whose records the model saw in a turn, and their number. The records are
-/// stored there and not again.
-fn earlier_turns(turn: &StoredTurn) -> Option<(String, String, u64)> {
-    let mut entries = turn.journal.iter().map(|it| parse_json_or_text(it));
-    let entry = entries.find(|entry| entry["entry"] == "hydrated")?;
-    let range = entry.get("range")?;
-    let id = |name: &str| range.get(name)?.as_str().map(str::to_owned);
-    Some((id("first")?, id("last")?, range.get("count")?.as_u64()?))
-}
-
 /// The error that a turn ended with, with its code and its causes.
-fn end_error(turn: &StoredTurn) -> Option<String> {
-    let end = parse_json_or_text(turn.journal.last()?);
-    let error = end.get("error").filter(|_| end.get("entry") == Some(&"ended".into()))?;
-    let field = |name: &str| error.get(name).and_then(Value::as_str).map(sanitize);
-    let mut text = field("message")?;
-    if let Some(code) = field("code") {
+fn end_error(history: &TurnHistory) -> Option<String> {
+    let error = history.end.as_ref()?.error.as_ref()?;
+    let mut text = sanitize(&error.message);
+    if let Some(code) = &error.code {
         text = format!("{code}: {text}");
     }
-    if let Some(cause) = field("cause") {
-        text.push_str(&format!("\n  cause: {cause}"));
+    if let Some(cause) = &error.cause {
+        text.push_str(&format!("\n  cause: {}", sanitize(cause)));
     }
     Some(text)
 }

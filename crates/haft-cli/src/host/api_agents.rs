@@ -2,14 +2,16 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Result;
 use haft::events::EventHub;
 use haft::executors::{DispatchExecutor, ExecutorDescription};
-use haft::stores::{OpenStores, StoredTurn};
-use haft::turn::TurnInput;
+use haft::stores::{OpenStores, TurnSummary};
+use haft::turn::{TurnHistory, TurnInput};
 use haft::{BoxFuture, Tool, TurnRunner};
 use haft_server::{AgentError, AgentPurpose, AgentSource, HostedAgent};
+use tokio::time::timeout;
 
 use super::{AgentHost, ExecutorUse, build_turn_input, origin_agent};
 use crate::agent::Agent;
@@ -34,10 +36,10 @@ impl ApiAgents {
         let agent = match purpose {
             AgentPurpose::List => self.host.read_or_loaded(&path)?,
             AgentPurpose::Run => self.host.load(&path).await?,
-            // A turn is also shown if its agent cannot run here.
-            _ => match self.host.load(&path).await {
-                Ok(agent) => agent,
-                Err(_) => self.host.read_or_loaded(&path)?,
+            // A turn is also shown if its agent cannot run here, and soon.
+            _ => match timeout(MAX_SHOW_WAIT, self.host.load(&path)).await {
+                Ok(Ok(agent)) => agent,
+                _ => self.host.read_or_loaded(&path)?,
             },
         };
         let (host, stores, hub) = (Arc::clone(&self.host), self.stores.clone(), self.hub.clone());
@@ -61,11 +63,11 @@ impl AgentSource for ApiAgents {
         })
     }
 
-    fn agent_of_turn(&self, turn: &StoredTurn) -> Option<String> {
+    fn agent_of_turn(&self, turn: &TurnSummary, history: &TurnHistory) -> Option<String> {
         if self.host.known.includes_others() {
-            return origin_agent(turn).map(|path| self.host.known.name_of(Path::new(&path)));
+            return origin_agent(history).map(|path| self.host.known.name_of(Path::new(path)));
         }
-        let name = turn.summary.agent.clone()?;
+        let name = turn.agent.clone()?;
         self.host.known.path_of(&name).map(|_| name)
     }
 }
@@ -139,6 +141,9 @@ impl HostedAgent for ApiAgent {
         self.runner(executor, tools).map_err(to_agent_error)
     }
 }
+
+/// How long a view waits for the servers of an agent.
+const MAX_SHOW_WAIT: Duration = Duration::from_secs(5);
 
 /// An error of this program as clients of the API see it, with its hint.
 #[expect(clippy::needless_pass_by_value, reason = "it is the argument of `map_err`")]

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use haft::records::{Memory, Message, Record as _, RecordLoader};
 use haft::stores::OpenStores;
-use haft::stores::{MemoryScope, StoredText, StoredTurn};
+use haft::stores::{MemoryScope, TurnId};
 use haft::turn::Instruction;
-use haft::turn::TurnInput;
 use haft::turn::{Clock as _, SystemClock};
-use serde_json::{Value, json};
+use haft::turn::{TurnHistory, TurnInput};
+use serde_json::json;
 
 use crate::agent::Agent;
 use crate::user_error::UserError;
@@ -67,17 +67,14 @@ pub(crate) fn new_user_message(id: impl Into<String>, text: String) -> Result<Me
 }
 
 /// Finds the path of the agent that started a turn.
-pub(crate) fn find_agent_path(turn: &StoredTurn) -> Result<PathBuf, UserError> {
-    origin_agent(turn).map(PathBuf::from).ok_or_else(|| {
-        UserError::new(format!("turn `{}` was not started by `haft run`", turn.summary.id))
+pub(crate) fn find_agent_path(turn: &TurnId, history: &TurnHistory) -> Result<PathBuf, UserError> {
+    origin_agent(history).map(PathBuf::from).ok_or_else(|| {
+        UserError::new(format!("turn `{turn}` was not started by `haft run`"))
             .hint("name its agent: haft resume TURN --agent AGENT")
     })
 }
 
-/// The path of the agent that the first journal entry of a turn contains.
-pub(crate) fn origin_agent(turn: &StoredTurn) -> Option<String> {
-    let first = turn.journal.first().map(StoredText::as_str)?;
-    let entry: Value = serde_json::from_str(first).ok()?;
-    let agent = entry.pointer(&format!("/stash/{ORIGIN_KEY}/agent"))?;
-    agent.as_str().map(str::to_owned)
+/// The path of the agent that started a turn, if `haft` did.
+pub(crate) fn origin_agent(history: &TurnHistory) -> Option<&str> {
+    history.stash.get(ORIGIN_KEY)?.get("agent")?.as_str()
 }

@@ -1,6 +1,8 @@
 //! Agents that use MCP servers. The server is `haft mcp serve` of another agent.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::Stdio;
 use std::thread::sleep;
@@ -58,6 +60,44 @@ fn a_turn_calls_the_tools_of_a_server() {
     assert!(wrong.starts_with("exit 1"), "{wrong}");
     let tools = run_haft(dir.path(), &["tools", "a"]);
     assert!(tools.contains("greet") && tools.contains("Greets."), "{tools}");
+}
+
+/// Calls the tool `greet` on the page of `haft web`, and returns the response.
+fn call_on_page(dir: &Path) -> String {
+    let mut command = haft(dir);
+    command.args(["web", "--no-open", "--agent", "a"]).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut page = command.spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(page.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let (address, token) =
+        line.trim().strip_prefix("http://").unwrap().split_once("/#token=").unwrap();
+    let mut stream = TcpStream::connect(address).unwrap();
+    let body = r#"{"arguments": {"name": "Ada"}}"#;
+    let headers = format!(
+        "Host: {address}\r\nConnection: close\r\nAuthorization: Bearer {token}\r\nX-Haft-Action: 1\r\n\
+         Content-Type: application/json\r\nContent-Length: {}",
+        body.len()
+    );
+    let path = "/api/agents/a/tools/greet/calls";
+    write!(stream, "POST {path} HTTP/1.1\r\n{headers}\r\n\r\n{body}").unwrap();
+    let mut response = String::new();
+    stream.read_to_string(&mut response).unwrap();
+    page.kill().unwrap();
+    page.wait().unwrap();
+    response
+}
+
+#[test]
+fn the_page_starts_the_servers_of_trusted_agents_only() {
+    let dir = tempfile::tempdir().unwrap();
+    write_agents(dir.path(), "Greets.", "");
+    let refused = call_on_page(dir.path());
+    assert!(refused.starts_with("HTTP/1.1 409"), "{refused}");
+    assert!(refused.contains("not trusted yet") && refused.contains("--trust"), "{refused}");
+    assert!(!dir.path().join("served").exists(), "the server was not started");
+    run_haft(dir.path(), &["run", "a", "--trust"]);
+    let called = call_on_page(dir.path());
+    assert!(called.starts_with("HTTP/1.1 200") && called.contains("\"turn\":"), "{called}");
 }
 
 #[test]

@@ -167,6 +167,20 @@ impl std::fmt::Display for CallState {
 }
 
 impl CallState {
+    /// Its name.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Requested => "requested",
+            Self::Approved => "approved",
+            Self::Running => "running",
+            Self::Succeeded => "succeeded",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+            Self::Unknown => "unknown",
+        }
+    }
+
     /// Whether the call is over.
     #[must_use]
     pub const fn is_final(self) -> bool {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
-use haft::executors::{ExecutorDescription, Fork, LaterCalls, Recording};
+use haft::executors::{Fork, LaterCalls, Recording};
 use haft::stores::{CancelRequest, StoreError, StoredTurn, TurnId};
 use haft::turn::{Cancellation, TurnError, TurnHistory};
 use haft::{TurnInput, TurnRunner};
@@ -18,7 +18,6 @@ use crate::agents::{AgentPurpose, HostedAgent};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{JsonBody, PathParams};
 use crate::shared::{Access, Actor, ApiShared};
-use crate::stored::count_earlier_turns;
 use crate::timeline::{is_held, state_of};
 use crate::wire::{
     ForkCalls, ForkRequest, ForkTools, ReasonRequest, ReplayRequest, StartedTurn, TurnState,
@@ -94,9 +93,9 @@ pub(super) async fn resume_after_decision(shared: &Arc<ApiShared>, turn: &TurnId
 
 /// The runner of the agent of a turn with the executor that began it, else the runner of the server.
 async fn runner_of_turn(shared: &ApiShared, stored: &StoredTurn) -> Result<TurnRunner, ApiError> {
-    let begun_by = TurnHistory::read(stored)?.executor;
-    let agent = shared.agent_of(stored);
-    shared.runner_of(agent.as_deref(), begun_by.as_ref(), AgentPurpose::Run).await
+    let history = TurnHistory::read(stored)?;
+    let agent = shared.agent_of(&stored.summary, &history);
+    shared.runner_of(agent.as_deref(), history.executor.as_ref(), AgentPurpose::Run).await
 }
 
 /// Starts a new turn that repeats the steps of another one up to a step.
@@ -108,19 +107,20 @@ pub(super) async fn fork_turn(
     shared.check_access()?;
     let id = parse_turn(&turn)?;
     let stored = shared.load_turn(&id).await?;
-    let steps = TurnHistory::read(&stored)?.steps.len();
+    let history = TurnHistory::read(&stored)?;
+    let steps = history.steps.len();
     if request.step == 0 || request.step as usize > steps {
         return Err(ApiError::invalid(format!(
             "the turn has {steps} steps, and the fork begins at step {}",
             request.step
         )));
     }
-    if count_earlier_turns(&stored) > 0 {
+    if history.earlier_turns.is_some() {
         return Err(ApiError::unavailable(
             "a turn that shows earlier turns of its conversation cannot be forked",
         ));
     }
-    let name = shared.agent_of(&stored);
+    let name = shared.agent_of(&stored.summary, &history);
     let name = name.ok_or_else(|| ApiError::unavailable("the agent of the turn is not known"))?;
     let agent = shared.agent_source()?.load_agent(&name, AgentPurpose::Run).await?;
     let later = match request.later_calls {
@@ -136,8 +136,7 @@ pub(super) async fn fork_turn(
         Some(message) => fork.message(message),
         None => fork,
     };
-    let begun_by: Option<ExecutorDescription> = TurnHistory::read(&stored)?.executor;
-    let inner = agent.executor(begun_by.as_ref(), AgentPurpose::Run)?;
+    let inner = agent.executor(history.executor.as_ref(), AgentPurpose::Run)?;
     let input = fork.add_messages(agent.turn_input()?);
     let executor = fork.executor(inner, agent.tools());
     let runner = agent.build_runner(Arc::new(executor), agent.tools())?;

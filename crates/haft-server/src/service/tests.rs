@@ -13,8 +13,8 @@ use axum::http::{Method, StatusCode};
 use haft::events::EventHub;
 use haft::executors::{DispatchExecutor, ExecutorDescription, ScriptExecutor};
 use haft::media::{MediaFile, MediaKind};
-use haft::stores::{ClaimFilter, OpenStores, StoreOptions, StoreUrl, StoredTurn};
-use haft::turn::{Cancellation, GatePolicy};
+use haft::stores::{ClaimFilter, OpenStores, StoreOptions, StoreUrl, TurnSummary};
+use haft::turn::{Cancellation, GatePolicy, TurnHistory};
 use haft::{BoxFuture, Media, Tool, TurnInput, TurnRunner};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -183,8 +183,8 @@ impl AgentSource for TestAgent {
         Box::pin(async { Ok(Arc::new(self.clone()) as Arc<dyn HostedAgent>) })
     }
 
-    fn agent_of_turn(&self, turn: &StoredTurn) -> Option<String> {
-        turn.summary.agent.clone()
+    fn agent_of_turn(&self, turn: &TurnSummary, _: &TurnHistory) -> Option<String> {
+        turn.agent.clone()
     }
 }
 

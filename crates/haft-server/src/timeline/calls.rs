@@ -1,11 +1,14 @@
 //! The calls of a turn, their results and their artifacts.
 
+use std::borrow::Cow;
+
+use haft::records::{RecordId, ToolCall, ToolResults};
 use haft::turn::{Gate, GateSettlement};
 
+use super::ReadTurn;
 use super::gates::preview_view;
-use super::{ReadTurn, as_call};
 use crate::stored::{
-    StoredCall, StoredResults, coercion_labels, coercion_row, one_line, shorten, tier_of,
+    ShownRecord, coercion_labels, coercion_row, media_row, one_line, shorten, tier_view,
 };
 use crate::wire::{
     ArtifactRow, CallFilter, CallPage, CallRow, CallView, ErrorView, GateMark, MediaRow, ResultRow,
@@ -25,7 +28,7 @@ const MAX_CALLS: usize = 5000;
 impl ReadTurn {
     /// Lists calls, as items of the timeline.
     pub(crate) fn call_page(&self, filter: &CallFilter) -> CallPage {
-        let is_selected = |call: &StoredCall| match &filter.artifact {
+        let is_selected = |call: &ToolCall| match &filter.artifact {
             Some(handle) => {
                 call.from_artifact_tool && queried_handle(call).as_deref() == Some(handle)
             }
@@ -40,27 +43,27 @@ impl ReadTurn {
         CallPage { calls, total: selected.len() }
     }
 
-    fn call_at(&self, at: usize) -> Option<&StoredCall> {
-        self.records.get(at).and_then(|(_, _, record)| as_call(record))
+    fn call_at(&self, at: usize) -> Option<&ToolCall> {
+        self.records.get(at).and_then(ShownRecord::as_call)
     }
 
-    pub(super) fn call_row(&self, call: &StoredCall, attempt: u32) -> CallRow {
+    pub(super) fn call_row(&self, call: &ToolCall, attempt: u32) -> CallRow {
         let gate = self.gate_of(call).map(|(gate, settlement)| GateMark {
             id: gate.id.to_string(),
             decision: settlement.as_ref().map(|it| it.decision.as_str().to_owned()),
         });
         CallRow {
-            record: call.id.clone(),
-            call_key: call.key().to_owned(),
-            tool: call.tool.clone(),
-            arguments: one_line(&call.raw, MAX_ARGUMENTS),
+            record: call.id().to_string(),
+            call_key: call.call_id().to_string(),
+            tool: call.tool().to_owned(),
+            arguments: one_line(&call.raw().to_text(), MAX_ARGUMENTS),
             coercions: coercion_labels(&call.changes),
-            state: call.state.clone(),
+            state: call.state().as_str().to_owned(),
             refused: call.error.is_some() && did_not_run(call),
             error: call.error.as_ref().map(|error| ErrorView {
-                code: Some(error.code.clone()),
+                code: Some(error.code.to_string()),
                 message: shorten(&error.message, 2000).0,
-                cause: call.cause.clone(),
+                cause: call.cause().map(str::to_owned),
                 stage: None,
                 retryable: error.retryable,
             }),
@@ -72,29 +75,28 @@ impl ReadTurn {
     }
 
     /// The newest gate of a call.
-    fn gate_of(&self, call: &StoredCall) -> Option<&(Gate, Option<GateSettlement>)> {
-        self.gate_of_call.get(&call.id).and_then(|at| self.gates.get(*at))
+    fn gate_of(&self, call: &ToolCall) -> Option<&(Gate, Option<GateSettlement>)> {
+        self.gate_of_call.get(&call.id()).and_then(|at| self.gates.get(*at))
     }
 
-    fn result_row(&self, call: &StoredCall, results: &StoredResults) -> ResultRow {
-        let handles = self.handles.of_record(&call.id).to_vec();
+    fn result_row(&self, call: &ToolCall, results: &ToolResults) -> ResultRow {
+        let handles = self.handles.of_record(call.id()).to_vec();
         let (text, bytes, artifact_kind, media) = match results {
-            StoredResults::Text(text) => {
+            ToolResults::Text(text) => {
                 let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
                 (one_line(first, MAX_RESULT_LINE), Some(text.len() as u64), None, Vec::new())
             }
-            StoredResults::Artifacts(all) => {
-                let sizes: Option<Vec<u64>> =
-                    all.iter().map(|it| Some(it.content.as_ref()?.bytes)).collect();
-                let kind = all.first().map(|it| it.kind.clone());
-                (String::new(), sizes.map(|all| all.iter().sum()), kind, Vec::new())
+            ToolResults::Artifacts(all) => {
+                let bytes = all.iter().map(|it| it.reader().byte_length()).sum();
+                let kind = all.first().map(|it| it.kind().as_str().to_owned());
+                (String::new(), Some(bytes), kind, Vec::new())
             }
-            StoredResults::Media(all) => {
-                let media: Vec<MediaRow> =
-                    all.iter().map(crate::stored::StoredMedia::to_row).collect();
+            ToolResults::Media(all) => {
+                let media: Vec<MediaRow> = all.iter().map(media_row).collect();
                 let names: Vec<&str> = media.iter().map(|it| it.filename.as_str()).collect();
                 (names.join(", "), None, None, media)
             }
+            _ => (String::new(), None, None, Vec::new()),
         };
         ResultRow { text, bytes, handles, artifact_kind, media }
     }
@@ -103,18 +105,18 @@ impl ReadTurn {
     pub(crate) fn artifacts(&self) -> Vec<ArtifactRow> {
         let mut rows = Vec::new();
         for call in self.calls() {
-            let Some(StoredResults::Artifacts(all)) = &call.results else { continue };
-            for (artifact, handle) in all.iter().zip(self.handles.of_record(&call.id)) {
+            let Some(ToolResults::Artifacts(all)) = &call.results else { continue };
+            for (artifact, handle) in all.iter().zip(self.handles.of_record(call.id())) {
                 rows.push(ArtifactRow {
                     handle: handle.clone(),
                     name: artifact_name(call),
-                    kind: artifact.kind.clone(),
-                    bytes: artifact.content.as_ref().map_or(0, |it| it.bytes),
+                    kind: artifact.kind().as_str().to_owned(),
+                    bytes: artifact.reader().byte_length(),
                     lines: None,
-                    tier: tier_of(&artifact.label),
-                    record: Some(call.id.clone()),
+                    tier: tier_view(artifact.label()),
+                    record: Some(call.id().to_string()),
                     step: Some(call.iteration + 1),
-                    tool: Some(call.tool.clone()),
+                    tool: Some(call.tool().to_owned()),
                     lost: false,
                     content: None,
                     content_problem: None,
@@ -126,11 +128,12 @@ impl ReadTurn {
 
     /// One call with everything that is stored of it.
     pub(crate) fn call_view(&self, record: &str) -> Option<CallView> {
+        let record: RecordId = record.parse().ok()?;
         let at = (0..self.records.len())
-            .find(|at| self.call_at(*at).is_some_and(|call| call.id == record))?;
+            .find(|at| self.call_at(*at).is_some_and(|call| call.id() == record))?;
         let call = self.call_at(at)?;
         let (result, omitted_bytes) = match (&call.results, &call.error) {
-            (Some(StoredResults::Text(text)), _) => {
+            (Some(ToolResults::Text(text)), _) => {
                 let (text, left) = shorten(text, MAX_RESULT);
                 (Some(text), left)
             }
@@ -142,9 +145,9 @@ impl ReadTurn {
             step: call.iteration + 1,
             ordinal: call.ordinal + 1,
             created_at: call.created_at.to_string(),
-            raw: call.raw.clone(),
-            edited: call.edited.clone(),
-            accepted: call.accepted.clone(),
+            raw: call.raw().to_text().into_owned(),
+            edited: call.edited.as_deref().map(|it| it.to_text().into_owned()),
+            accepted: call.accepted.as_ref().map(ToString::to_string),
             coercions: call.changes.iter().map(coercion_row).collect(),
             preview: self
                 .gate_of(call)
@@ -154,7 +157,7 @@ impl ReadTurn {
             omitted_bytes,
             tier: match &call.error {
                 Some(_) => SourceTier::ThirdPartyPublic,
-                None => tier_of(&call.label),
+                None => tier_view(call.label()),
             },
             is_query: call.from_artifact_tool,
             queried_handle: queried_handle(call).filter(|_| call.from_artifact_tool),
@@ -164,27 +167,31 @@ impl ReadTurn {
     /// The trust of the result of a call that a provider knows by this id.
     pub(crate) fn tier_of_provider_id(&self, id: &str) -> Option<SourceTier> {
         let call = self.calls().find(|call| call.provider_id.as_deref() == Some(id))?;
-        call.error.is_none().then(|| tier_of(&call.label))
+        call.error.is_none().then(|| tier_view(call.label()))
     }
 }
 
 /// The handle of the artifact that a query is about.
-fn queried_handle(call: &StoredCall) -> Option<String> {
-    let arguments = call.accepted.as_deref().or(call.edited.as_deref()).unwrap_or(&call.raw);
-    let arguments: serde_json::Value = serde_json::from_str(arguments).ok()?;
+fn queried_handle(call: &ToolCall) -> Option<String> {
+    let proposed = call.edited.as_deref().unwrap_or(call.raw());
+    let accepted = call.accepted.as_ref().map(ToString::to_string);
+    let text = accepted.map_or_else(|| proposed.to_text(), Cow::from);
+    let arguments: serde_json::Value = serde_json::from_str(&text).ok()?;
     arguments.get("callId")?.as_str().map(str::to_owned)
 }
 
 /// Whether a call failed before its handler ran.
-fn did_not_run(call: &StoredCall) -> bool {
-    call.accepted.is_none() || call.error.as_ref().is_some_and(|it| it.code.contains("GATE"))
+fn did_not_run(call: &ToolCall) -> bool {
+    call.accepted.is_none()
+        || call.error.as_ref().is_some_and(|it| it.code.as_str().contains("GATE"))
 }
 
 /// The file, address or name that a call is about, else its tool.
-fn artifact_name(call: &StoredCall) -> String {
-    let args: serde_json::Value =
-        serde_json::from_str(call.accepted.as_deref().unwrap_or(&call.raw)).unwrap_or_default();
+fn artifact_name(call: &ToolCall) -> String {
+    let accepted = call.accepted.as_ref().map(ToString::to_string);
+    let text = accepted.map_or_else(|| call.raw().to_text(), Cow::from);
+    let args: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
     let named = ["path", "file", "filename", "url", "name", "table", "query"];
     let value = named.iter().find_map(|key| args.get(key)?.as_str());
-    value.map_or_else(|| call.tool.clone(), |text| one_line(text, 120))
+    value.map_or_else(|| call.tool().to_owned(), |text| one_line(text, 120))
 }

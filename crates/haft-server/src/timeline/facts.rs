@@ -1,7 +1,9 @@
 //! What a turn did, in numbers.
 
+use haft::records::{MessageRole, ToolCall};
+
 use super::ReadTurn;
-use crate::stored::{StoredCall, StoredRecord, one_line, token_usage};
+use crate::stored::{one_line, token_usage};
 use crate::wire::TurnFacts;
 
 /// How much of a reply stands in lists, in bytes.
@@ -9,15 +11,11 @@ const MAX_REPLY: usize = 600;
 
 impl ReadTurn {
     pub(super) fn count_facts(&self) -> TurnFacts {
-        let count = |test: &dyn Fn(&StoredCall) -> bool| {
+        let count = |test: &dyn Fn(&ToolCall) -> bool| {
             self.calls().filter(|call| test(call)).count() as u32
         };
-        let reply = self.records.iter().rev().find_map(|(_, _, record)| match record {
-            StoredRecord::Message(text) if text.role.as_deref() == Some("assistant") => {
-                text.content.as_deref().filter(|it| !it.trim().is_empty())
-            }
-            _ => None,
-        });
+        let mut replies = self.last_words_of(MessageRole::Assistant);
+        let reply = replies.find(|it| !it.trim().is_empty());
         let mut costs = self.steps.iter().filter(|step| step.usage.prompt > 0).map(|it| it.cost);
         TurnFacts {
             steps: self.step_count(),

@@ -1,8 +1,13 @@
 //! Searches the rows of a timeline.
 
+use std::borrow::Cow;
+
+use haft::records::ToolCall;
+use haft::schema::RawArgs;
+
 use super::ReadTurn;
 use super::rows::RowPlace;
-use crate::stored::{StoredCall, StoredRecord, StoredResults};
+use crate::stored::ShownRecord;
 use crate::wire::RowMatches;
 
 /// How many places a search returns at most.
@@ -18,7 +23,7 @@ impl ReadTurn {
         let has_words = |place: &RowPlace| match place {
             RowPlace::Step(_) => false,
             RowPlace::Item { record, .. } => {
-                self.records.get(*record).is_some_and(|(_, _, it)| matches_words(it, &words))
+                self.records.get(*record).is_some_and(|it| matches_words(it, &words))
             }
         };
         let mut matches = RowMatches { places: Vec::new(), total: 0 };
@@ -32,23 +37,19 @@ impl ReadTurn {
     }
 }
 
-fn matches_words(record: &StoredRecord, words: &str) -> bool {
+fn matches_words(record: &ShownRecord, words: &str) -> bool {
     let has_words = |text: &str| text.to_lowercase().contains(words);
-    match record {
-        StoredRecord::Message(text) | StoredRecord::Thought(text) => {
-            text.content.as_deref().is_some_and(has_words)
-        }
-        StoredRecord::Call(call) => texts_of(call).any(has_words),
+    match record.as_call() {
+        Some(call) => texts_of(call).any(|text| has_words(&text)),
+        None => record.text().is_some_and(has_words),
     }
 }
 
 /// What is stored of a call as text.
-fn texts_of(call: &StoredCall) -> impl Iterator<Item = &str> {
-    let result = match &call.results {
-        Some(StoredResults::Text(text)) => Some(text.as_str()),
-        _ => None,
-    };
-    let error = call.error.as_ref().map(|it| it.message.as_str());
-    let all = [Some(call.tool.as_str()), Some(call.id.as_str()), Some(call.raw.as_str())];
-    all.into_iter().chain([call.edited.as_deref(), result, error]).flatten()
+fn texts_of(call: &ToolCall) -> impl Iterator<Item = Cow<'_, str>> {
+    let error = call.error.as_ref().map(|it| Cow::from(it.message.as_str()));
+    let edited = call.edited.as_deref().map(RawArgs::to_text);
+    let id = Cow::from(call.id().to_string());
+    let all = [Some(call.tool().into()), Some(id), Some(call.raw().to_text())];
+    all.into_iter().chain([edited, call.text().map(Cow::from), error]).flatten()
 }

@@ -3,11 +3,11 @@
 use std::collections::{HashMap, HashSet};
 
 use haft::stores::RowKind;
-use haft::turn::{StepHistory, Timestamp};
+use haft::turn::{StepHistory, Timestamp, TurnRecord};
 
-use super::{DEFAULT_ROWS, MAX_ROWS, ReadTurn, as_call, milliseconds};
+use super::{DEFAULT_ROWS, MAX_ROWS, ReadTurn, milliseconds};
 use crate::prices::PriceList;
-use crate::stored::{StoredMedia, StoredRecord, shorten, token_usage};
+use crate::stored::{ShownRecord, media_row, shorten, token_usage};
 use crate::wire::{
     ItemContent, RowPage, RowRange, SentSummary, StepPage, StepRow, TimelineItem, TimelineRow,
     TokenUsage,
@@ -34,10 +34,10 @@ impl ReadTurn {
         let step_of = self.build_steps(prices);
         let mut last = 0;
         let mut items: Vec<(u32, usize)> = Vec::with_capacity(self.records.len());
-        for (at, (_, _, record)) in self.records.iter().enumerate() {
+        for (at, record) in self.records.iter().enumerate() {
             let step = step_of.get(at).copied().flatten();
             // A record that no step added stands before the step that follows it.
-            let number = step.or_else(|| as_call(record).map(|call| call.iteration + 1));
+            let number = step.or_else(|| record.as_call().map(|call| call.iteration + 1));
             let number = number.unwrap_or(if last == 0 { 0 } else { last + 1 });
             last = step.unwrap_or(last);
             items.push((number, at));
@@ -62,7 +62,7 @@ impl ReadTurn {
     fn build_steps(&mut self, prices: &PriceList) -> Vec<Option<u32>> {
         let by_key = self.records.iter().enumerate();
         let by_key: HashMap<(RowKind, &str), usize> =
-            by_key.map(|(at, (kind, id, _))| ((*kind, id.as_str()), at)).collect();
+            by_key.map(|(at, it)| ((it.kind, it.id.as_str()), at)).collect();
         let (mut steps, mut step_of) = (Vec::new(), vec![None; self.records.len()]);
         let mut begin = self.summary.created_at;
         let mut last_request: Option<u64> = None;
@@ -70,7 +70,7 @@ impl ReadTurn {
             let (mut taken, mut end, mut is_open) = (None, None, false);
             for (kind, id) in history.records() {
                 let Some(at) = by_key.get(&(kind, id.as_str())).copied() else { continue };
-                let Some((_, _, record)) = self.records.get(at) else { continue };
+                let Some(record) = self.records.get(at) else { continue };
                 taken = taken.max(Some(created_at(record)));
                 end = end.max(ended_at(record));
                 is_open |= ended_at(record).is_none();
@@ -133,11 +133,13 @@ impl ReadTurn {
     pub(crate) fn kinds(&self) -> String {
         let kinds = self.rows.iter().map(|place| match place {
             RowPlace::Step(_) => 's',
-            RowPlace::Item { record, .. } => match self.records.get(*record) {
-                Some((_, _, StoredRecord::Call(call))) if call.error.is_some() => 'r',
-                Some((_, _, StoredRecord::Call(_))) => 'c',
-                _ => 't',
-            },
+            RowPlace::Item { record, .. } => {
+                match self.records.get(*record).and_then(ShownRecord::as_call) {
+                    Some(call) if call.error.is_some() => 'r',
+                    Some(_) => 'c',
+                    None => 't',
+                }
+            }
         });
         kinds.collect()
     }
@@ -145,7 +147,7 @@ impl ReadTurn {
     /// The rows at the beginning of a turn of which only the beginning was read, as far as their steps are whole.
     pub(crate) fn whole_rows(&self) -> WholeRows {
         let read: HashSet<(RowKind, &str)> =
-            self.records.iter().map(|(kind, id, _)| (*kind, id.as_str())).collect();
+            self.records.iter().map(|it| (it.kind, it.id.as_str())).collect();
         let is_whole = |step: &&StepHistory| {
             step.records().all(|(kind, id)| read.contains(&(kind, id.as_str())))
         };
@@ -190,8 +192,9 @@ impl ReadTurn {
             (RowPlace::Step(number), Some(step)) => *number == step,
             (RowPlace::Item { record, .. }, None) => {
                 let record = self.records.get(*record);
-                record.is_some_and(|(kind, id, _)| {
-                    key.strip_prefix(kind.as_str()).and_then(|it| it.strip_prefix('/')) == Some(id)
+                record.is_some_and(|record| {
+                    let id = key.strip_prefix(record.kind.as_str());
+                    id.and_then(|it| it.strip_prefix('/')) == Some(record.id.as_str())
                 })
             }
             _ => false,
@@ -207,36 +210,34 @@ impl ReadTurn {
 
     /// The item of a call, by the place of its record.
     pub(super) fn item_of(&self, record: usize) -> Option<TimelineItem> {
-        let step = self.records.get(record).and_then(|(_, _, it)| as_call(it))?.iteration + 1;
+        let step = self.records.get(record)?.as_call()?.iteration + 1;
         self.item(record, step)
     }
 
     fn item(&self, at: usize, step: u32) -> Option<TimelineItem> {
-        let (kind, id, record) = self.records.get(at)?;
-        let at_ms = milliseconds(self.summary.created_at, created_at(record));
-        let (content, (at_ms, duration_ms)) = match record {
-            StoredRecord::Message(text) => {
-                let (shown, omitted_bytes) =
-                    shorten(text.content.as_deref().unwrap_or_default(), MAX_TEXT);
-                let media = text.attachments.iter().map(StoredMedia::to_row).collect();
-                let role = text.role.clone().unwrap_or_else(|| "user".to_owned());
-                let content = ItemContent::Message { role, text: shown, omitted_bytes, media };
+        let shown = self.records.get(at)?;
+        let at_ms = milliseconds(self.summary.created_at, created_at(shown));
+        let (text, omitted_bytes) = shorten(shown.text().unwrap_or_default(), MAX_TEXT);
+        let (content, (at_ms, duration_ms)) = match &shown.record {
+            TurnRecord::Message(message) => {
+                let media = message.attachments().iter().map(media_row).collect();
+                let role = message.role().as_str().to_owned();
+                let content = ItemContent::Message { role, text, omitted_bytes, media };
                 (content, model_time(self.step(step), at_ms))
             }
-            StoredRecord::Thought(text) => {
-                let (text, omitted_bytes) =
-                    shorten(text.content.as_deref().unwrap_or_default(), MAX_TEXT);
+            TurnRecord::Thought(_) => {
                 let content = ItemContent::Thought { text, omitted_bytes };
                 (content, model_time(self.step(step), at_ms))
             }
-            StoredRecord::Call(call) => {
+            TurnRecord::ToolCall(call) => {
                 let duration_ms = call.completed_at.map(|end| milliseconds(call.created_at, end));
                 let attempt = self.attempts.get(at).copied().unwrap_or(1);
                 let content = ItemContent::Call(Box::new(self.call_row(call, attempt)));
                 (content, (at_ms, duration_ms))
             }
+            _ => return None,
         };
-        let key = format!("{}/{id}", kind.as_str());
+        let key = format!("{}/{}", shown.kind.as_str(), shown.id);
         Some(TimelineItem { key, step, at_ms, duration_ms, content })
     }
 }
@@ -267,18 +268,20 @@ fn empty_step(number: u32) -> StepRow {
     }
 }
 
-fn created_at(record: &StoredRecord) -> Timestamp {
-    match record {
-        StoredRecord::Message(text) | StoredRecord::Thought(text) => text.created_at,
-        StoredRecord::Call(call) => call.created_at,
+fn created_at(record: &ShownRecord) -> Timestamp {
+    match &record.record {
+        TurnRecord::Message(message) => message.created_at(),
+        TurnRecord::Thought(thought) => thought.created_at(),
+        TurnRecord::ToolCall(call) => call.created_at,
+        _ => Timestamp::EPOCH,
     }
 }
 
 /// When a record ended, or `None` for a call that has not.
-fn ended_at(record: &StoredRecord) -> Option<Timestamp> {
-    match record {
-        StoredRecord::Message(text) | StoredRecord::Thought(text) => Some(text.created_at),
-        StoredRecord::Call(call) => call.completed_at,
+fn ended_at(record: &ShownRecord) -> Option<Timestamp> {
+    match record.as_call() {
+        Some(call) => call.completed_at,
+        None => Some(created_at(record)),
     }
 }
 

@@ -45,6 +45,8 @@ pub struct TurnHistory {
     pub system_prompt: Arc<str>,
     /// The stash with which it began.
     pub stash: Value,
+    /// When it was created.
+    pub started_at: Timestamp,
     /// What took its steps last, or `None` for a turn of an earlier version.
     pub executor: Option<ExecutorDescription>,
     /// The earlier turns of its conversation that it shows.
@@ -126,6 +128,12 @@ impl TurnHistory {
         Ok(Self::take_from(&mut read))
     }
 
+    /// How long the turn took, waits at gates included, if it has ended.
+    #[must_use]
+    pub fn duration(&self) -> Option<Duration> {
+        self.end.as_ref().map(|end| end.at.duration_since(self.started_at))
+    }
+
     /// Takes what it has out of a journal that was read.
     pub(super) fn take_from(read: &mut StoredLog) -> Self {
         let end = read.log.end().zip(read.ended_at).map(|(end, at)| TurnEnd {
@@ -136,6 +144,7 @@ impl TurnHistory {
         Self {
             system_prompt: Arc::clone(&read.system_prompt),
             stash: std::mem::take(&mut read.first_stash),
+            started_at: read.started_at,
             executor: read.executor.as_deref().cloned(),
             earlier_turns: read.hydrations.first().and_then(|it| it.range.clone()),
             steps: std::mem::take(&mut read.steps),

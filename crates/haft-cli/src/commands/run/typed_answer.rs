@@ -4,10 +4,9 @@ use std::fs::File;
 use std::io::{IsTerminal as _, Read as _, stdout};
 use std::path::Path;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use haft::schema::ForeignSchemaError;
-use haft::stores::StoredTurn;
-use haft::turn::{AnswerFormat, TurnReport};
+use haft::turn::{AnswerFormat, TurnHistory, TurnReport};
 use serde_json::Value;
 
 use crate::commands::print_text;
@@ -46,12 +45,8 @@ pub(super) fn read_answer_format(file: &Path) -> Result<AnswerFormat> {
 }
 
 /// Reads the format that a stored turn must answer in; nothing if it may answer in any.
-pub(super) fn read_stored_format(turn: &StoredTurn) -> Result<Option<AnswerFormat>> {
-    let Some(first) = turn.journal.first() else { return Ok(None) };
-    let mut entry: Value = serde_json::from_str(first.as_str())
-        .with_context(|| format!("the journal of turn `{}` is damaged", turn.summary.id))?;
-    let stash = entry.get_mut("stash");
-    let stored = stash.and_then(|stash| stash.get_mut(AnswerFormat::STASH_KEY)).map(Value::take);
+pub(super) fn read_stored_format(history: &TurnHistory) -> Result<Option<AnswerFormat>> {
+    let stored = history.stash.get(AnswerFormat::STASH_KEY).cloned();
     Ok(stored.map(AnswerFormat::from_stored).transpose()?)
 }
 

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use haft::schema::Change;
-use haft::stores::{Row, RowKind};
-use haft::turn::Timestamp;
-use serde_json::Value;
+use haft::Media;
+use haft::records::{Retrievable, ToolCall, ToolResults};
+use haft::stores::Row;
+use haft::turn::{StoredTurns, TurnError, TurnRecord};
 
 use super::parse_json_or_text;
 use crate::commands::{elide, format_duration};
@@ -18,6 +18,34 @@ pub(super) struct CallFacts {
     pub(super) seen: HashMap<String, String>,
     /// The handles of artifacts, by the id of the call.
     pub(super) handles: HashMap<String, Vec<String>>,
+}
+
+/// A row of a turn and its record, or why it cannot be read.
+pub(super) struct ReadRecord<'t> {
+    pub(super) row: &'t Row,
+    pub(super) record: Result<TurnRecord, TurnError>,
+}
+
+impl ReadRecord<'_> {
+    /// The call, if it is one.
+    pub(super) fn as_call(&self) -> Option<&ToolCall> {
+        match &self.record {
+            Ok(TurnRecord::ToolCall(call)) => Some(call),
+            _ => None,
+        }
+    }
+}
+
+/// Reads the records of rows. One that is damaged does not hide the others.
+pub(super) async fn read_records<'t>(
+    turns: &StoredTurns,
+    rows: impl IntoIterator<Item = &'t Row>,
+) -> Vec<ReadRecord<'t>> {
+    let mut records = Vec::new();
+    for row in rows {
+        records.push(ReadRecord { row, record: turns.read_record(row).await });
+    }
+    records
 }
 
 /// Writes records as text.
@@ -34,19 +62,26 @@ const MAX_RESULT: usize = 2000;
 
 impl RecordView<'_> {
     /// Writes a record in one line or a few lines.
-    pub(super) fn to_text(&self, row: &Row) -> String {
-        let record = parse_json_or_text(&row.json);
-        let field = |name: &str| text_field(&record, name);
-        let (label, text) = match row.kind {
-            RowKind::Message => (field("role"), field("content")),
-            RowKind::Thought => ("thought".to_owned(), field("content")),
-            RowKind::ToolCall => ("call".to_owned(), self.call_to_text(&row.id, &record)),
-            RowKind::Memory => ("memory".to_owned(), field("content")),
-            RowKind::Retrievable => ("source".to_owned(), source_to_text(&record)),
-            RowKind::Instruction => return String::new(),
-            _ => (row.kind.as_str().to_owned(), row.id.clone()),
+    pub(super) fn to_text(&self, record: &ReadRecord<'_>) -> String {
+        let read = match &record.record {
+            Ok(read) => read,
+            Err(error) => {
+                let problem = format!("{} cannot be read: {error:#}", record.row.id);
+                return self.labelled(record.row.kind.as_str(), &sanitize(&problem));
+            }
         };
-        self.labelled(&label, &text)
+        let (label, text) = match read {
+            TurnRecord::Message(message) => {
+                let text = message.content().map(|it| sanitize(it.as_str()));
+                (message.role().as_str(), text.unwrap_or_default())
+            }
+            TurnRecord::Thought(thought) => ("thought", sanitize(thought.content().as_str())),
+            TurnRecord::ToolCall(call) => ("call", self.call_to_text(call)),
+            TurnRecord::Memory(memory) => ("memory", sanitize(memory.content().as_str())),
+            TurnRecord::Retrievable(record) => ("source", source_to_text(record)),
+            _ => return String::new(),
+        };
+        self.labelled(label, &text)
     }
 
     /// Writes a line with a label in front. Further lines are indented.
@@ -55,72 +90,70 @@ impl RecordView<'_> {
         format!("{label} {}\n", text.trim_end().replace('\n', "\n           "))
     }
 
-    fn call_to_text(&self, id: &str, call: &Value) -> String {
+    fn call_to_text(&self, call: &ToolCall) -> String {
         let muted = |text: &str| self.terminal.style_stdout(TextRole::Muted, text);
-        let raw = text_field(call, "raw");
-        let mut text = format!("{} {}", text_field(call, "tool"), self.shorten(&raw, MAX_ARGS));
-        if let Some(duration) = call_duration(call) {
+        let raw = call.raw().to_text();
+        let mut text =
+            format!("{} {}", sanitize(call.tool()), self.shorten(&sanitize(&raw), MAX_ARGS));
+        // From its announcement to its end.
+        if let Some(end) = call.completed_at {
+            let duration = end.duration_since(call.created_at);
             text.push_str(&muted(&format!("  {}", format_duration(duration))));
         }
-        let changes = call.get("changes").and_then(Value::as_array);
-        for change in changes.into_iter().flatten() {
-            // A change that this version does not know is shown as it is stored.
-            let change = match serde_json::from_value::<Change>(change.clone()) {
-                Ok(known) => known.to_string(),
-                Err(_) => change.to_string(),
-            };
-            text.push_str(&format!("\n  coerced {}", sanitize(&change)));
+        for change in &call.changes {
+            text.push_str(&format!("\n  coerced {}", sanitize(&change.to_string())));
         }
-        let grant = text_field(call, "grant");
-        if !grant.is_empty() {
+        if let Some(grant) = &call.grant {
             text.push_str(&format!("\n  approved by the standing approval {grant}"));
         }
-        let edited = text_field(call, "edited");
-        if !edited.is_empty() {
-            text.push_str(&format!("\n  edited {}", self.shorten(&edited, MAX_ARGS)));
+        if let Some(edited) = &call.edited {
+            let edited = self.shorten(&sanitize(&edited.to_text()), MAX_ARGS);
+            text.push_str(&format!("\n  edited {edited}"));
         }
-        let accepted = text_field(call, "accepted");
-        if !accepted.is_empty() && parse_json_or_text(&accepted) != parse_json_or_text(&raw) {
-            text.push_str(&format!("\n  accepted {}", self.shorten(&accepted, MAX_ARGS)));
+        if let Some(accepted) = call.accepted.as_ref().map(ToString::to_string)
+            && parse_json_or_text(&accepted) != parse_json_or_text(&raw)
+        {
+            let accepted = self.shorten(&sanitize(&accepted), MAX_ARGS);
+            text.push_str(&format!("\n  accepted {accepted}"));
         }
-        let outcome = self.outcome_to_text(id, call);
+        let outcome = self.outcome_to_text(call);
         let outcome = outcome.trim_end();
         let separator = if outcome.contains('\n') { "\n" } else { " " };
-        let outcome = format!("{}{separator}{outcome}", text_field(call, "state"));
+        let outcome = format!("{}{separator}{outcome}", call.state().as_str());
         text.push_str(&format!("\n  {}", outcome.replace('\n', "\n  ")));
-        let cause = text_field(call, "cause");
-        if !cause.is_empty() {
-            text.push_str(&format!("\n  cause: {cause}"));
+        if let Some(cause) = call.cause() {
+            text.push_str(&format!("\n  cause: {}", sanitize(cause)));
         }
         text
     }
 
     /// The result as the model saw it, else as it is stored, or the error.
-    fn outcome_to_text(&self, id: &str, call: &Value) -> String {
-        if let Some(error) = call.get("error").filter(|it| it.is_object()) {
-            let (code, message) = (text_field(error, "code"), text_field(error, "message"));
-            return format!("{code}: {message}");
+    fn outcome_to_text(&self, call: &ToolCall) -> String {
+        if let Some(error) = &call.error {
+            return format!("{}: {}", error.code, sanitize(&error.message));
         }
-        if let Some(seen) = self.facts.seen.get(id) {
+        let id = call.id().to_string();
+        if let Some(seen) = self.facts.seen.get(&id) {
             return self.shorten(&sanitize(seen), MAX_RESULT);
         }
-        let Some(results) = call.get("results") else { return String::new() };
-        if let Some(text) = results.get("text").and_then(Value::as_str) {
-            return self.shorten(&sanitize(text), MAX_RESULT);
-        }
-        let artifacts = results.get("artifacts").and_then(Value::as_array);
-        let handles = self.facts.handles.get(id).map(Vec::as_slice).unwrap_or_default();
-        let artifacts = artifacts.into_iter().flatten().enumerate().map(|(n, artifact)| {
-            let handle = handles.get(n).map_or("", String::as_str);
-            let bytes = artifact.get("bytes").and_then(Value::as_u64);
-            let bytes = bytes.map(|it| format!(", {it} bytes")).unwrap_or_default();
-            format!("{} {handle}{bytes}", text_field(artifact, "kind"))
-        });
-        let media = results.get("media").and_then(Value::as_array);
-        let media = media.into_iter().flatten().map(|media| {
-            format!("{} {}", text_field(media, "mimeType"), text_field(media, "filename"))
-        });
-        artifacts.chain(media).collect::<Vec<_>>().join("\n")
+        let lines: Vec<String> = match &call.results {
+            Some(ToolResults::Text(text)) => return self.shorten(&sanitize(text), MAX_RESULT),
+            Some(ToolResults::Artifacts(all)) => {
+                let handles = self.facts.handles.get(&id).map(Vec::as_slice).unwrap_or_default();
+                let lines = all.iter().enumerate().map(|(n, artifact)| {
+                    let handle = handles.get(n).map(|it| format!(" {it}")).unwrap_or_default();
+                    let bytes = artifact.reader().byte_length();
+                    format!("{}{handle}, {bytes} bytes", artifact.kind().as_str())
+                });
+                lines.collect()
+            }
+            Some(ToolResults::Media(all)) => {
+                let line = |it: &Media| format!("{} {}", it.mime_type(), it.filename());
+                all.iter().map(|it| sanitize(&line(it))).collect()
+            }
+            _ => Vec::new(),
+        };
+        lines.join("\n")
     }
 
     fn shorten(&self, text: &str, limit: usize) -> String {
@@ -128,22 +161,11 @@ impl RecordView<'_> {
     }
 }
 
-/// How long a call took, from its announcement to its end.
-fn call_duration(call: &Value) -> Option<std::time::Duration> {
-    let time = |name: &str| serde_json::from_value::<Timestamp>(call.get(name)?.clone()).ok();
-    Some(time("completedAt")?.duration_since(time("createdAt")?))
-}
-
 /// A retrieved record: where it comes from, and the id by which a model or `haft artifact --turn` opens it.
-fn source_to_text(record: &Value) -> String {
-    let (id, source) = (text_field(record, "id"), text_field(record, "source"));
-    if source.is_empty() { id } else { format!("{source} ({id})") }
-}
-
-fn text_field(record: &Value, name: &str) -> String {
-    match record.get(name) {
-        Some(Value::String(text)) => sanitize(text),
-        Some(Value::Null) | None => String::new(),
-        Some(other) => sanitize(&other.to_string()),
+fn source_to_text(record: &Retrievable) -> String {
+    let id = sanitize(record.id().as_str());
+    match record.source() {
+        Some(source) => format!("{} ({id})", sanitize(source)),
+        None => id,
     }
 }

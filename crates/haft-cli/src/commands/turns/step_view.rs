@@ -7,11 +7,11 @@ use std::process::ExitCode;
 use anyhow::Result;
 use haft::executors::{DispatchExecutor as _, ExecutorDescription, NextAction};
 use haft::stores::{OpenStores, Row, RowKind, StoredTurn};
-use haft::turn::{StepHistory, TurnHistory};
+use haft::turn::{StepHistory, StoredTurns, TurnHistory};
 use serde_json::Value;
 
 use super::parse_json_or_text;
-use super::record_view::{CallFacts, RecordView};
+use super::record_view::{CallFacts, ReadRecord, RecordView, read_records};
 use crate::agent::Agent;
 use crate::args::ShowArgs;
 use crate::commands::run::{ShownRequest, StoredFacts};
@@ -34,7 +34,7 @@ pub(super) async fn show_request(
     let history = TurnHistory::read(turn)?;
     let agent = match &args.agent {
         Some(path) => Agent::load(path)?,
-        None => Agent::load(&find_agent_path(turn)?)?,
+        None => Agent::load(&find_agent_path(id, &history)?)?,
     };
     let iteration = step.get() - 1;
     let taken = history.steps.iter().find(|it| it.iteration == iteration);
@@ -87,10 +87,11 @@ fn missing_step(history: &TurnHistory, step: NonZeroU32) -> UserError {
 }
 
 /// Prints what a step added, and what it cost.
-pub(super) fn show_response(
+pub(super) async fn show_response(
     args: &ShowArgs,
     step: NonZeroU32,
     turn: &StoredTurn,
+    stores: &OpenStores,
     terminal: &Terminal,
 ) -> Result<ExitCode> {
     let history = TurnHistory::read(turn)?;
@@ -103,7 +104,8 @@ pub(super) fn show_response(
     if args.json {
         return print_text(&to_line(&printed_response(turn, step, taken, &rows))?);
     }
-    print_text(&response_to_text(step, taken, &rows, terminal))
+    let records = read_records(&StoredTurns::of_stores(stores), rows).await;
+    print_text(&response_to_text(step, taken, &records, terminal))
 }
 
 fn printed_response<'t>(
@@ -132,7 +134,7 @@ fn printed_response<'t>(
 fn response_to_text(
     step: NonZeroU32,
     taken: &StepHistory,
-    rows: &[&Row],
+    records: &[ReadRecord<'_>],
     terminal: &Terminal,
 ) -> String {
     let executor =
@@ -146,8 +148,8 @@ fn response_to_text(
     );
     let facts = CallFacts::default();
     let view = RecordView { terminal, facts: &facts, is_full: true };
-    for row in rows {
-        text.push_str(&view.to_text(row));
+    for record in records {
+        text.push_str(&view.to_text(record));
     }
     let next = match &taken.then {
         NextAction::Continue => return text,

@@ -5,12 +5,12 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use haft::executors::ExecutorDescription;
-use haft::stores::{OpenStores, RowKind, StoredTurn, TurnQuery, TurnSummary};
-use haft::turn::TurnHistory;
-use serde_json::Value;
+use haft::stores::{StoredTurn, TurnQuery, TurnSummary};
+use haft::turn::{StoredTurns, TurnHistory};
 
-use super::{parse_json_or_text, status_role, status_word};
+use super::{status_role, status_word};
 use crate::args::TurnsArgs;
+use crate::commands::conversations::read_messages;
 use crate::commands::{format_age, format_count, print_text, report_nothing};
 use crate::conversations::{find_conversation, short_conversation};
 use crate::host::origin_agent;
@@ -42,6 +42,7 @@ pub(in crate::commands) async fn list_turns(
     terminal: &Terminal,
 ) -> Result<ExitCode> {
     let stores = open_store_to_read(&args.store.find_address()).await?;
+    let turns = StoredTurns::of_stores(&stores);
     let mut query = turn_query(&args);
     if let Some(name) = &args.conversation {
         query.conversation = Some(find_conversation(&stores, name).await?);
@@ -54,14 +55,14 @@ pub(in crate::commands) async fn list_turns(
     let spoken = args.search.as_ref().filter(|_| args.all_messages).map(|it| it.to_lowercase());
     let (mut found, mut read) = (Vec::new(), 0);
     'pages: while found.len() < args.limit && read < MAX_SEARCHED {
-        let page = stores.turns().turns(query.clone()).await?;
+        let page = turns.list_turns(query.clone()).await?;
         let Some(last) = page.last() else { break };
         query.before = Some(last.id.clone());
         for summary in page {
             read += 1;
             let line = match spoken {
-                Some(_) => TurnLine::load_whole(summary, &stores).await?,
-                None => TurnLine::load(summary, &stores).await?,
+                Some(_) => TurnLine::load_whole(summary, &turns).await?,
+                None => TurnLine::load(summary, &turns).await?,
             };
             let Some(mut line) = line else { continue };
             if !line.matches(spoken.as_deref(), args.agent.as_deref()) {
@@ -117,39 +118,43 @@ fn turn_query(args: &TurnsArgs) -> TurnQuery {
 
 impl TurnLine {
     /// Loads what a line shows: the summary and the first entry of the journal, which has the agent and the executor. A
-    /// turn of an earlier version without a summary, and one that was resumed with another model, is loaded whole.
-    /// Returns nothing if the turn was removed meanwhile.
-    async fn load(summary: TurnSummary, stores: &OpenStores) -> Result<Option<Self>> {
-        let Some(words) = summary.first_words.clone() else {
-            return Self::load_whole(summary, stores).await;
-        };
-        let first = stores.turns().read_journal(summary.id.clone(), 0, 1).await?;
+    /// turn that was resumed with another model is loaded whole. Returns nothing if the turn was removed meanwhile.
+    async fn load(summary: TurnSummary, turns: &StoredTurns) -> Result<Option<Self>> {
+        let first = turns.read_journal(&summary.id, 0, 1).await?;
         let mut turn = StoredTurn::new(summary);
         turn.journal = first.into_iter().map(|entry| entry.json).collect();
-        let executor = TurnHistory::read(&turn)?.executor;
-        let agent = origin_agent(&turn);
-        let summary = turn.summary;
-        let first_model = match &executor {
+        if turn.journal.is_empty() {
+            return Ok(None);
+        }
+        let history = TurnHistory::read(&turn)?;
+        let first_model = match &history.executor {
             Some(ExecutorDescription::Model { model, .. }) => Some(model),
             _ => None,
         };
-        if turn.journal.is_empty() || first_model != summary.model.as_ref() {
-            return Self::load_whole(summary, stores).await;
+        match first_model == turn.summary.model.as_ref() {
+            true => Ok(Some(Self::new(turn.summary, history))),
+            false => Self::load_whole(turn.summary, turns).await,
         }
-        let (tokens, first_words) = (summary.tokens.unwrap_or_default(), elide_words(&words));
-        Ok(Some(Self { summary, agent, executor, tokens, first_words, words: String::new() }))
     }
 
     /// Loads a turn with everything that was said in it; nothing if it was removed meanwhile.
-    async fn load_whole(summary: TurnSummary, stores: &OpenStores) -> Result<Option<Self>> {
-        let Some(turn) = stores.turns().load(summary.id.clone()).await? else {
-            return Ok(None);
-        };
-        let history = TurnHistory::read(&turn)?;
-        let tokens = history.steps.iter().map(|step| step.usage.total).sum();
-        let (first_words, words) = (first_words(&turn), spoken_words(&turn));
-        let agent = origin_agent(&turn);
-        Ok(Some(Self { summary, agent, executor: history.executor, tokens, first_words, words }))
+    async fn load_whole(summary: TurnSummary, turns: &StoredTurns) -> Result<Option<Self>> {
+        let Some(turn) = turns.load_turn(&summary.id).await? else { return Ok(None) };
+        let words = read_messages(turns, &turn).await?;
+        let words: Vec<String> = words.into_iter().map(|(_, text)| text).collect();
+        let words = words.join("\n").to_lowercase();
+        Ok(Some(Self { words, ..Self::new(summary, TurnHistory::read(&turn)?) }))
+    }
+
+    fn new(summary: TurnSummary, history: TurnHistory) -> Self {
+        Self {
+            agent: origin_agent(&history).map(str::to_owned),
+            executor: history.executor,
+            tokens: summary.tokens.unwrap_or_default(),
+            first_words: elide_words(summary.first_words.as_deref().unwrap_or_default()),
+            words: String::new(),
+            summary,
+        }
     }
 
     fn matches(&self, words: Option<&str>, agent: Option<&str>) -> bool {
@@ -275,22 +280,6 @@ fn to_line(name: &str) -> String {
     sanitize(name).replace(['\n', '\t'], " ")
 }
 
-fn messages<'t>(turn: &'t StoredTurn, role: &'t str) -> impl Iterator<Item = String> + 't {
-    let rows = turn.rows.iter().filter(|row| row.kind == RowKind::Message);
-    rows.filter_map(move |row| {
-        let record = parse_json_or_text(&row.json);
-        let is_role = role.is_empty() || record.get("role").is_some_and(|it| it == role);
-        record.get("content").and_then(Value::as_str).filter(|_| is_role).map(str::to_owned)
-    })
-}
-
-/// The beginning of what the user said last.
-fn first_words(turn: &StoredTurn) -> String {
-    let text = messages(turn, "user").last().unwrap_or_default();
-    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    elide_words(&words)
-}
-
 /// The most characters of the user's first words.
 const MAX_WORDS: usize = 60;
 
@@ -299,8 +288,4 @@ fn elide_words(words: &str) -> String {
         return words.to_owned();
     }
     sanitize(words).chars().take(MAX_WORDS - 1).chain(['…']).collect()
-}
-
-fn spoken_words(turn: &StoredTurn) -> String {
-    messages(turn, "").collect::<Vec<_>>().join("\n").to_lowercase()
 }

@@ -1,19 +1,19 @@
 //! `haft show`: everything that is stored about a turn, step by step.
 
 use std::collections::HashMap;
-use std::time::Duration;
 
 use anyhow::Result;
 use haft::events::Usage;
 use haft::executors::ExecutorDescription;
 use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::providers::{Options, Provider};
+use haft::records::ToolResults;
 use haft::stores::{OpenStores, Row, RowKind, StoredTurn};
-use haft::turn::{Gate, StepHistory, StoredTurns, Timestamp, TurnHistory, TurnRunner};
+use haft::turn::{Gate, HydratedRange, StepHistory, StoredTurns, TurnHistory, TurnRunner};
 use serde_json::{Value, json};
 
-use super::record_view::{CallFacts, RecordView};
-use super::{earlier_turns, end_error, parse_json_or_text, status_role, status_word};
+use super::record_view::{CallFacts, ReadRecord, RecordView, read_records};
+use super::{end_error, parse_json_or_text, status_role, status_word};
 use crate::commands::gates::format_preview;
 use crate::commands::tools::query_tool_names;
 use crate::commands::{count_noun, format_count, format_duration, format_time};
@@ -31,6 +31,7 @@ use crate::text_width::wrap;
 pub(super) struct TurnView<'t> {
     turn: &'t StoredTurn,
     history: TurnHistory,
+    records: Vec<ReadRecord<'t>>,
     config: UserConfig,
     facts: CallFacts,
     /// The option that selects the store in commands.
@@ -47,7 +48,8 @@ impl<'t> TurnView<'t> {
             seen: render_results(turn, &history, stores).await.unwrap_or_default(),
             handles: list_handles(turn, stores).await.unwrap_or_default(),
         };
-        Ok(Self { turn, history, config, facts, store: store_option(stores.url()) })
+        let records = read_records(&StoredTurns::of_stores(stores), &turn.rows).await;
+        Ok(Self { turn, history, records, config, facts, store: store_option(stores.url()) })
     }
 
     pub(super) fn printed(&self) -> PrintedTurn<'_> {
@@ -64,11 +66,11 @@ impl<'t> TurnView<'t> {
         });
         PrintedTurn {
             turn: &turn.summary,
-            agent: origin_agent(turn),
+            agent: origin_agent(&self.history).map(str::to_owned),
             executor: self.history.executor.as_ref(),
             usage: self.usage(),
             cost: self.config.cost_of(&self.history).amount,
-            milliseconds: self.duration().map(whole_milliseconds),
+            milliseconds: self.history.duration().map(whole_milliseconds),
             steps: self.history.steps.iter().map(|step| self.printed_step(step)).collect(),
             records: records.collect(),
             seen_results: &self.facts.seen,
@@ -102,20 +104,20 @@ impl<'t> TurnView<'t> {
         for (label, value) in self.facts_to_text(is_full, terminal) {
             text.push_str(&view.labelled(label, &value));
         }
-        if let Some((first, last, count)) = earlier_turns(self.turn) {
-            let turns = if count == 1 { "turn" } else { "turns" };
-            let range = if first == last { first } else { format!("{first} to {last}") };
-            let range = sanitize(&range);
+        if let Some(HydratedRange { first, last, count, .. }) = &self.history.earlier_turns {
+            let turns = if *count == 1 { "turn" } else { "turns" };
+            let range =
+                if first == last { first.to_string() } else { format!("{first} to {last}") };
             text.push_str(&view.labelled("history", &format!("{count} earlier {turns}: {range}")));
         }
         let starts = self.step_starts();
-        for row in &self.turn.rows {
-            if let Some(step) = starts.get(&(row.kind, row.id.as_str())) {
+        for record in &self.records {
+            if let Some(step) = starts.get(&(record.row.kind, record.row.id.as_str())) {
                 text.push_str(&self.step_to_text(step, terminal));
             }
-            text.push_str(&view.to_text(row));
+            text.push_str(&view.to_text(record));
         }
-        if let Some(error) = end_error(self.turn) {
+        if let Some(error) = end_error(&self.history) {
             let label = terminal.style_stdout(TextRole::Error, format!("{:<10}", "error"));
             text.push_str(&format!("{label} {}\n", error.replace('\n', "\n           ")));
         }
@@ -146,8 +148,8 @@ impl<'t> TurnView<'t> {
     /// The facts about the whole turn.
     fn facts_to_text(&self, is_full: bool, terminal: &Terminal) -> Vec<(&'static str, String)> {
         let mut facts = Vec::new();
-        if let Some(agent) = origin_agent(self.turn) {
-            facts.push(("agent", sanitize(&agent)));
+        if let Some(agent) = origin_agent(&self.history) {
+            facts.push(("agent", sanitize(agent)));
         }
         if let Some(executor) = &self.history.executor {
             let text = match executor {
@@ -174,7 +176,7 @@ impl<'t> TurnView<'t> {
         let mut usage = vec![steps, count_noun(calls, "call")];
         usage.extend(usage_to_text(self.usage()));
         usage.push(self.config.cost_of(&self.history).to_string());
-        usage.extend(self.duration().map(format_duration));
+        usage.extend(self.history.duration().map(format_duration));
         usage.retain(|it| !it.is_empty());
         facts.push(("usage", usage.join(", ")));
         facts
@@ -219,11 +221,8 @@ impl<'t> TurnView<'t> {
 
     /// Whether a call of the turn has returned media.
     fn has_media(&self) -> bool {
-        let calls = self.turn.rows.iter().filter(|row| row.kind == RowKind::ToolCall);
-        calls.map(|row| parse_json_or_text(&row.json)).any(|call| {
-            let media = call.get("results").and_then(|it| it.get("media"));
-            media.and_then(Value::as_array).is_some_and(|it| !it.is_empty())
-        })
+        let mut calls = self.records.iter().filter_map(ReadRecord::as_call);
+        calls.any(|call| matches!(&call.results, Some(ToolResults::Media(_))))
     }
 
     /// The steps, by the first record of each.
@@ -261,18 +260,6 @@ impl<'t> TurnView<'t> {
 
     fn usage(&self) -> Usage {
         self.history.steps.iter().map(|step| step.usage).sum()
-    }
-
-    /// How long the turn took, waits at gates included.
-    fn duration(&self) -> Option<Duration> {
-        let time = |entry: &str| {
-            let entry = parse_json_or_text(entry);
-            serde_json::from_value::<Timestamp>(entry.get("at")?.clone()).ok()
-        };
-        let end = self.turn.journal.last().filter(|it| {
-            parse_json_or_text(it).get("entry").is_some_and(|entry| entry == "ended")
-        })?;
-        Some(time(end)?.duration_since(time(self.turn.journal.first()?)?))
     }
 }
 

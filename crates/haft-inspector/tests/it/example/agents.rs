@@ -6,7 +6,8 @@ use std::time::Duration;
 use haft::executors::{
     DispatchExecutor, ExecutorDescription, ProposedCall, Step, StepContext, StepError, StreamPart,
 };
-use haft::stores::StoredTurn;
+use haft::stores::TurnSummary;
+use haft::turn::TurnHistory;
 use haft::{BoxFuture, Tool, TurnInput, TurnRunner};
 use haft_server::{AgentError, AgentPurpose, AgentSource, HostedAgent};
 
@@ -37,9 +38,8 @@ impl AgentSource for ExampleAgents {
         Box::pin(async move { Ok(Arc::new(agent) as Arc<dyn HostedAgent>) })
     }
 
-    fn agent_of_turn(&self, turn: &StoredTurn) -> Option<String> {
-        let first: serde_json::Value = serde_json::from_str(turn.journal.first()?).ok()?;
-        first.pointer("/stash/agent")?.as_str().map(str::to_owned)
+    fn agent_of_turn(&self, _: &TurnSummary, history: &TurnHistory) -> Option<String> {
+        history.stash.get("agent")?.as_str().map(str::to_owned)
     }
 }
 

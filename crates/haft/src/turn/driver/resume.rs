@@ -6,13 +6,10 @@ use std::time::Duration;
 
 use haft_core::call::{RecordId, ToolCall};
 use haft_core::cancel::Cancellation;
-use haft_core::context::{Hydration, Instruction, TurnContext};
+use haft_core::context::{Hydration, TurnContext};
 use haft_core::error::codes;
 use haft_core::event::{ErrorReport, LogLevel};
-use haft_core::record::{
-    LoadError, Memory, Message, MessageRole, Record as _, RecordLoader, RecordName, Retrievable,
-    Thought,
-};
+use haft_core::record::{Message, MessageRole, Record as _, RecordLoader, RecordName};
 use haft_core::step::ExecutorDescription;
 use haft_core::store::{
     ClaimFilter, Lease, Row, RowKind, StoreError, StoreWrite, StoredTurn, TurnId,
@@ -25,6 +22,7 @@ use super::super::report::{Conclusion, FailurePoint, LogTopic};
 use super::super::runner::RunnerShared;
 use super::super::seed::TurnSeed;
 use super::super::stored_turns::TurnStores;
+use super::super::turn_record::TurnRecord;
 use super::super::{TurnError, TurnReport};
 use super::TurnDriver;
 use super::create::new_lease_request;
@@ -295,30 +293,23 @@ pub(in crate::turn) async fn restore_records(
     mut on_call: impl FnMut(RecordId),
 ) -> Result<(), TurnError> {
     for row in rows {
-        match row.kind {
-            RowKind::Message => {
-                ctx.messages().put(Message::from_row(row, loader).await?);
+        match TurnRecord::read(row, loader).await? {
+            TurnRecord::Message(message) => {
+                ctx.messages().put(message);
             }
-            RowKind::Memory => {
-                ctx.memories().put(Memory::from_row(row, loader).await?);
+            TurnRecord::Memory(memory) => {
+                ctx.memories().put(memory);
             }
-            RowKind::Thought => {
-                ctx.thoughts().put(Thought::from_row(row, loader).await?);
+            TurnRecord::Thought(thought) => {
+                ctx.thoughts().put(thought);
             }
-            RowKind::Instruction => {
-                ctx.instructions().put(Instruction::from_row(row, loader).await?);
+            TurnRecord::Instruction(instruction) => {
+                ctx.instructions().put(instruction);
             }
-            RowKind::Retrievable => {
-                ctx.restore_retrievable(Retrievable::from_row(row, loader).await?)?;
-            }
-            RowKind::ToolCall => {
-                let call = ToolCall::from_row(row, loader).await?;
+            TurnRecord::Retrievable(record) => ctx.restore_retrievable(record)?,
+            TurnRecord::ToolCall(call) => {
                 on_call(call.id());
-                ctx.restore_tool_call(call)?;
-            }
-            _ => {
-                let kind = row.kind.as_str();
-                return Err(LoadError::damaged(row.kind, format!("no {kind} is known here")).into());
+                ctx.restore_tool_call(*call)?;
             }
         }
     }

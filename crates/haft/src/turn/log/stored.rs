@@ -30,6 +30,7 @@ pub(in crate::turn) struct StoredLog {
     pub(in crate::turn) nonce: Option<NonceOrigin>,
     /// The steps that were taken.
     pub(in crate::turn) steps: Vec<StepHistory>,
+    pub(in crate::turn) started_at: Timestamp,
     pub(in crate::turn) ended_at: Option<Timestamp>,
     /// The iterations with results that output middleware did not look at.
     pub(in crate::turn) unchecked: HashSet<u32>,
@@ -82,6 +83,7 @@ impl StoredLog {
             executor: None,
             nonce: None,
             steps: Vec::new(),
+            started_at: Timestamp::EPOCH,
             ended_at: None,
             unchecked: HashSet::new(),
             offered: HashSet::new(),
@@ -103,12 +105,14 @@ impl StoredLog {
             JournalEntry::Started {
                 system_prompt,
                 stash,
+                at,
                 executor,
                 nonce,
                 memory_scope,
                 traceparent,
                 ..
             } => {
+                self.started_at = at;
                 self.system_prompt = system_prompt;
                 self.executor = executor;
                 self.nonce = nonce;

@@ -1,0 +1,75 @@
+//! The records of a stored turn.
+
+use haft_core::call::ToolCall;
+use haft_core::context::Instruction;
+use haft_core::record::{
+    LoadError, Memory, Message, Record as _, RecordLoader, Retrievable, Thought,
+};
+use haft_core::store::{Row, RowKind};
+
+use super::{StoredTurns, TurnError};
+
+/// A record of a stored turn.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum TurnRecord {
+    /// What a user or the agent said.
+    Message(Message),
+    /// What the model thought.
+    Thought(Thought),
+    /// A call and its result.
+    ToolCall(Box<ToolCall>),
+    /// A memory.
+    Memory(Memory),
+    /// A retrieved record.
+    Retrievable(Retrievable),
+    /// A standing instruction.
+    Instruction(Instruction),
+}
+
+impl TurnRecord {
+    /// Reads the record of a row.
+    pub(super) async fn read(row: &Row, loader: &RecordLoader) -> Result<Self, LoadError> {
+        Ok(match row.kind {
+            RowKind::Message => Self::Message(Message::from_row(row, loader).await?),
+            RowKind::Thought => Self::Thought(Thought::from_row(row, loader).await?),
+            RowKind::ToolCall => Self::ToolCall(Box::new(ToolCall::from_row(row, loader).await?)),
+            RowKind::Memory => Self::Memory(Memory::from_row(row, loader).await?),
+            RowKind::Retrievable => Self::Retrievable(Retrievable::from_row(row, loader).await?),
+            RowKind::Instruction => Self::Instruction(Instruction::from_row(row, loader).await?),
+            _ => {
+                let kind = row.kind.as_str();
+                return Err(LoadError::damaged(row.kind, format!("no {kind} is known here")));
+            }
+        })
+    }
+}
+
+impl StoredTurns {
+    /// Reads the record of a row of a stored turn.
+    ///
+    /// ```
+    /// use haft::executors::ScriptExecutor;
+    /// use haft::turn::TurnRecord;
+    /// use haft::{TurnInput, TurnRunner};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
+    /// let runner = TurnRunner::builder(script).build()?;
+    /// let turn = runner.run(TurnInput::new("Be polite.")).await?.turn;
+    /// let turns = runner.stored_turns();
+    /// let stored = turns.load_turn(&turn).await?.ok_or("no turn")?;
+    /// let TurnRecord::Message(said) = turns.read_record(&stored.rows[0]).await? else { panic!() };
+    /// assert_eq!(said.content().map(|text| text.as_str()), Some("Hello!"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The row is damaged, or something that its record refers to is missing.
+    pub async fn read_record(&self, row: &Row) -> Result<TurnRecord, TurnError> {
+        Ok(TurnRecord::read(row, &self.stores.loader).await?)
+    }
+}
