@@ -64,6 +64,6 @@ refused(event, "haft.event", lambda it: it.update(durationMs="1.5"))
 refused(event, "haft.event", lambda it: it.update(at="yesterday"))
 stats = {**TURN, "event": "generationStats", "promptTokens": 7}
 refused(stats, "haft.event", lambda it: it.update(prompt_tokens=7))
-ended = {"event": "turnEnded", "turnId": "t", "status": "completed", "text": "", "error": None}
+ended = {"event": "turnEnded", "turn": "t", "status": "completed", "text": "", "error": None}
 refused(ended, "haft.event", lambda it: it.update(status="over"))
 refused({"code": "E_X", "message": "m"}, "api.problem", lambda it: it.update(unknown=1))

@@ -29,7 +29,7 @@ pub(crate) enum OutcomeLine<'e> {
     /// The turn had ended before it was to be resumed.
     TurnEnded {
         /// The turn.
-        turn_id: &'e str,
+        turn: &'e str,
         /// How it ended.
         status: TurnStatus,
         /// Its last message.
@@ -40,7 +40,7 @@ pub(crate) enum OutcomeLine<'e> {
     /// The answer of the turn fits the schema of `--schema`.
     Answer {
         /// The turn.
-        turn_id: &'e str,
+        turn: &'e str,
         /// The answer.
         answer: Value,
     },

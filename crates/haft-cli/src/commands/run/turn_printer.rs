@@ -415,7 +415,7 @@ impl TurnPrinter {
     pub(super) fn print_ended(&mut self, report: &TurnReport) {
         if self.output == TurnOutput::Json {
             let line = EventLine::Outcome(OutcomeLine::TurnEnded {
-                turn_id: report.turn.as_str(),
+                turn: report.turn.as_str(),
                 status: report.status(),
                 text: report.text(),
                 error: report.error.as_ref(),

@@ -60,8 +60,8 @@ pub(super) fn print_answer(
     let answer = answer.to_value();
     let text = match as_event {
         true => {
-            let turn_id = report.turn.as_str();
-            let line = EventLine::Outcome(OutcomeLine::Answer { turn_id, answer });
+            let turn = report.turn.as_str();
+            let line = EventLine::Outcome(OutcomeLine::Answer { turn, answer });
             serde_json::to_string(&line)?
         }
         false if stdout().is_terminal() => serde_json::to_string_pretty(&answer)?,
