@@ -8,9 +8,7 @@ use std::time::Duration;
 use haft_core::call::RecordId;
 use haft_core::clock::Timestamp;
 use haft_core::event::{Event, EventKind, ToolCallReport};
-use haft_core::store::{
-    ChangeListener, GateId, GateRow, StoreError, TurnId, TurnStatus,
-};
+use haft_core::store::{ChangeListener, GateId, GateRow, StoreError, TurnId, TurnStatus};
 use haft_core::stream::{StreamPart, StreamTracker};
 
 use super::gates::{gate_open_event, read_gate, read_settlement};
