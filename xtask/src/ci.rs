@@ -220,7 +220,7 @@ pub(crate) fn feature_steps(root: &Path) -> Vec<Step> {
         // `cargo test` without flags must build, and so must the library with any of its features left out.
         Step::cargo("check --locked --all-targets"),
     ];
-    for features in ["tools", "http,rustls", "conformance,schemars,testing", "sqlite"] {
+    for features in ["tools", "http,rustls", "schemars", "sqlite"] {
         let check = "check --locked -p haft --no-default-features --features";
         steps.push(Step::cargo(&format!("{check} {features}")));
     }

@@ -1,10 +1,10 @@
-//! The proof of `haft::testing`, over many values of every shape.
+//! The proof of `haft_conformance`, over many values of every shape.
 
 #[cfg(test)]
 mod tests;
 
 use haft::ToolArgs;
-use haft::testing::{Agreement, Disagreement, ProofOptions};
+use haft_conformance::{Agreement, Disagreement, ProofOptions};
 
 use super::shapes::{CALLS, SHAPES, Shape};
 
@@ -12,7 +12,7 @@ use super::shapes::{CALLS, SHAPES, Shape};
 pub(super) type Prove = fn(ProofOptions) -> Result<Agreement, Disagreement>;
 
 pub(super) fn prove<T: ToolArgs>(options: ProofOptions) -> Result<Agreement, Disagreement> {
-    haft::testing::prove::<T>(options)
+    haft_conformance::prove::<T>(options)
 }
 
 /// Values that are drawn from one seed: a proof ends at its first disagreement, and the next one

@@ -1,7 +1,7 @@
 //! The contracts and the pure logic of Haft.
 //!
 //! This crate defines what a tool, a call, a record, a store and a step of a model are, and implements everything about
-//! them that needs no I/O: JSON, schemas, validation, call ids, artifacts, trust labels, events and contexts. Programs
+//! them that needs no I/O: JSON, schemas, validation, call ids, artifacts, trust tiers, events and contexts. Programs
 //! use it through the crate `haft`; a crate with tools, stores, artifact formats or executors depends on this one alone.
 //!
 //! *This crate depends only on small crates for data structures, hashing and JSON, and on no other crate of Haft. It
@@ -48,8 +48,8 @@
 //! | 1. base types | [`cancel`], [`contract`] (findings of conformance suites), [`error`] (error codes), [`invariant`], [`usage`], [`clock`], [`json`], [`stash`]; private: `tier`, `mac`, `descriptor`, `failure`, `byte_stream`, `id` |
 //! | 2. schema and arguments | [`schema`] with [`args`] |
 //! | 3. content | [`tokens`], [`spool`], [`media`] |
-//! | 4. trust | [`trust`] |
-//! | 5. records and stores | [`store`], [`artifact`], [`record`], [`call`], [`event`], [`stream`] |
+//! | 4. records and stores | [`store`], [`artifact`], [`record`], [`call`], [`event`], [`stream`] |
+//! | 5. trust | [`trust`], which renders records |
 //! | 6. turns | [`pipeline`], [`gate`], [`tool`] with [`registry`] and [`context`], [`forge`], [`step`] |
 //!
 //! # Features
@@ -58,7 +58,6 @@
 //! |---|---|---|
 //! | `foreign-schemas` | yes | validation by JSON Schemas from outside, such as those of MCP servers |
 //! | `schemars` | no | JSON Schemas of what is stored, printed and sent: events, summaries of turns, media |
-//! | `testing` | no | generators of arguments, and the proof that schema and handler agree |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -92,8 +91,6 @@ pub mod stash;
 pub mod step;
 pub mod store;
 pub mod stream;
-#[cfg(any(test, feature = "testing"))]
-pub mod testing;
 mod tier;
 pub mod tokens;
 pub mod tool;

@@ -92,7 +92,7 @@ pub trait LocalRead: Send + Sync {
 
 /// Stores results by key.
 ///
-/// `haft::testing::conformance` checks that a store keeps this contract.
+/// `haft_conformance::spool_store` checks that a store keeps this contract.
 pub trait SpoolStore: fmt::Debug + Send + Sync {
     /// Stores content under a key and gives a reader of it. Content that was there is replaced, in one
     /// step: until then the old content is read.

@@ -7,7 +7,7 @@
 //!
 //! A store is also the queue of the processes that run turns: [`enqueue`](TurnStore::enqueue) stores a turn for any of
 //! them, [`claim_next`](TurnStore::claim_next) gives a process the next turn that can run, and a [`ChangeListener`]
-//! wakes it. [`TurnSchedule`] says when a turn can run. `haft::testing::conformance` checks that a store keeps this
+//! wakes it. [`TurnSchedule`] says when a turn can run. `haft_conformance::store` checks that a store keeps this
 //! contract.
 
 mod change;

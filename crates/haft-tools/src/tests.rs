@@ -1,7 +1,7 @@
 //! Every tool agrees with its schema, and answers whatever it is given.
 
+use haft_conformance::{Agreement, Disagreement, Generator, ProofOptions, prove};
 use haft_core::artifact::ArtifactKind;
-use haft_core::testing::{Agreement, Disagreement, Generator, ProofOptions, prove};
 use haft_core::tool::{Tool, ToolEffect, ToolError, ToolOutput, ToolRole};
 use haft_core::{DispatchContext, json::Document};
 

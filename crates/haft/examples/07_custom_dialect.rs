@@ -7,7 +7,6 @@ use std::thread;
 
 use haft::events::Usage;
 use haft::media::MediaKind;
-use haft::providers::conformance::{self, DialectSample};
 use haft::providers::dialect::{
     DecodeError, Delivery, Dialect, EncodeError, EncodedRequest, Framing, ModelRequest,
     ResponseDecoder, StreamEvent,
@@ -21,6 +20,7 @@ use haft::providers::tool_schema::lower_full;
 use haft::providers::{Options, Provider};
 use haft::turn::{TurnInput, TurnRunner};
 use haft::{Tool, ToolArgs, ToolFailure};
+use haft_conformance::DialectSample;
 use serde_json::{Map, Value, json};
 
 /// The dialect of `POST /chat`.
@@ -261,7 +261,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         DialectSample::new(ANSWER).whole(whole).text("It is sunny in Zürich."),
         DialectSample::new(CALL).text("Let me look. ").call("weather", r#"{"city":"Zürich"}"#),
     ];
-    conformance::dialect(&LineChat, &samples)?;
+    haft_conformance::dialect(&LineChat, &samples)?;
     println!("the dialect conforms");
 
     // It runs a turn against a server on this machine.

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use haft::BoxFuture;
 use haft::stores::{MemorySpoolStore, SpoolError, SpoolKey, SpoolPayload, SpoolReader, SpoolStore};
-use haft::testing::conformance;
 
 /// A store that keeps less than a quota in another store.
 #[derive(Debug)]
@@ -54,7 +53,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let quota = |limit| Quota { inner: MemorySpoolStore::new(), stored: AtomicU64::new(0), limit };
 
     // The suite checks replacing, failing and dropped writes, empty content, keys of every kind, and readers.
-    conformance::spool_store(&quota(u64::MAX)).await?;
+    haft_conformance::spool_store(&quota(u64::MAX)).await?;
     println!("the contract holds");
 
     let small = quota(4);

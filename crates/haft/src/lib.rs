@@ -78,6 +78,7 @@
 //! | act before and after every step | [`middleware`] |
 //! | use custom arguments, schemas and checks | [`schema`] |
 //! | use ready-made tools, or choose tools by purpose | [`mod@tools`] |
+//! | test custom stores, readers, formats and dialects | the crate `haft-conformance` |
 //!
 //! The binary `haft` of the crate `haft-cli` runs agents that are defined in a file; `agent-file.md` in its
 //! documentation lists the keys.
@@ -88,8 +89,6 @@
 //! |---|---|---|
 //! | `macros` | yes | `#[tool]` and `#[derive(ToolArgs)]` |
 //! | `foreign-schemas` | yes | tools and gates with JSON Schemas from outside, such as those of MCP servers |
-//! | `testing` | no | generators of arguments, and the proof that schema and handler agree |
-//! | `conformance` | no | suites that check whether custom stores and readers keep their contracts |
 //! | `schemars` | no | `SerdeArgs`: types that derive serde and schemars as arguments; JSON Schemas of events and recordings |
 //! | `formats` | yes | artifacts in Markdown, YAML, XML and CSV |
 //! | `sqlite` | no | `stores::SqliteStore` and `stores::TurnDir`: turns in a file; links the SQLite library of the system |
@@ -117,8 +116,6 @@ mod secret;
 mod serde_args;
 pub mod stores;
 mod sync;
-#[cfg(any(feature = "conformance", feature = "testing"))]
-pub mod testing;
 pub mod tools;
 pub mod turn;
 pub mod worker;

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 /// Use it for types that you cannot change. The schema is schemars' and is enforced as such; the value is decoded by
 /// serde, and the two can disagree: JSON Schema counts `3.0` as an integer and serde does not, and schemars states
 /// ranges that serde does not enforce. If they disagree, the call fails as a defect of the tool. Run
-/// `haft::testing::prove_serde` on such a type in a test, and prefer `#[derive(ToolArgs)]` for types of your own, which
+/// `haft_conformance::prove_serde` on such a type in a test, and prefer `#[derive(ToolArgs)]` for types of your own, which
 /// cannot disagree.
 ///
 /// ```

@@ -57,9 +57,9 @@ const CORE: [Area; 2] = [
                 filter: "not test(/^(json|stash|id|media|tokens|clock|cancel|spool|stream)::/)",
             },
             Tests {
-                packages: &["haft"],
+                packages: &["haft", "haft-conformance"],
                 target: &["--test", "it"],
-                filter: "test(/turn::|tool|artifacts|agreement|derive|providers::hostile/)",
+                filter: "test(/turn::|tool|artifacts|agreement|generated|derive|providers::hostile/)",
             },
         ],
         needs_packages: false,

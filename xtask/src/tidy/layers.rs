@@ -13,7 +13,7 @@ use crate::source;
 const CYCLIC: [(&str, &[&str]); 0] = [];
 
 /// What each crate may depend on among ours. Development dependencies are free.
-const MAY_USE: [(&str, &[&str]); 13] = [
+const MAY_USE: [(&str, &[&str]); 14] = [
     ("haft-core", &[]),
     ("haft-macros", &[]),
     ("haft-http", &["haft-core"]),
@@ -33,6 +33,7 @@ const MAY_USE: [(&str, &[&str]); 13] = [
             "haft-tools",
         ],
     ),
+    ("haft-conformance", &["haft", "haft-core", "haft-providers", "haft-stores"]),
     ("haft-mcp", &["haft", "haft-core", "haft-http"]),
     ("haft-restate", &["haft"]),
     ("haft-server", &["haft", "haft-core", "haft-http"]),

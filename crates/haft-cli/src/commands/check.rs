@@ -8,7 +8,6 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use haft::DispatchExecutor as _;
-use haft::testing::{Disagreement, ProofOptions, prove_schema};
 use serde_json::Map;
 
 use super::count_noun;
@@ -95,7 +94,6 @@ async fn check_parts(
     agent.find_unusable_programs().into_iter().for_each(|it| findings.add_error(it));
     findings.warnings.extend(agent.find_unset_variables());
     findings.warnings.extend(agent.find_unknown_placeholders());
-    check_schemas(agent, findings);
     providers::check_providers(agent, findings);
     check_executor(agent, model, findings);
     let script = match agent.load_script() {
@@ -275,27 +273,3 @@ async fn check_servers(
     findings.warnings.extend(suspicious_descriptions(agent).into_iter().map(UserError::new));
     Ok(())
 }
-
-/// Checks for every tool that the schema the model sees and the validator accept the same arguments.
-fn check_schemas(agent: &Agent, findings: &mut Findings) {
-    for tool in &agent.tools {
-        let proof = prove_schema(tool.input_schema(), ProofOptions::default().values(PROOF_VALUES));
-        let name = tool.name();
-        match proof {
-            Ok(_) => {}
-            // No value was found for a `format` or a `pattern`, so that there is nothing to compare.
-            Err(Disagreement::Vacuous { .. }) => findings.warnings.push(UserError::new(format!(
-                "tool `{name}`: it is not proved that the JSON Schema and the validator agree; no generated arguments are valid"
-            ))),
-            Err(disagreement) => {
-                let text = format!(
-                    "tool `{name}`: the JSON Schema and the validator disagree: {disagreement}"
-                );
-                findings.add_error(UserError::new(text));
-            }
-        }
-    }
-}
-
-/// How many generated values are checked against every schema.
-const PROOF_VALUES: usize = 60;

@@ -1,6 +1,5 @@
-//! Tests of the schema and everything that is made from it.
+//! Tests of the schema and everything that is made from it. The tests of `haft-conformance` prove that its parts agree.
 
-mod agreement;
 mod check;
 mod coerce;
 mod faults;

@@ -122,7 +122,7 @@ impl TurnRunner {
     }
 
     /// Runs a turn whose answer has a type. Like the arguments of a tool, the type derives `ToolArgs`, so that the
-    /// schema that the model sees, the check and the decoder agree; `haft::testing::prove` proves it.
+    /// schema that the model sees, the check and the decoder agree; `haft_conformance::prove` proves it.
     ///
     /// An answer that does not fit goes back to the model with its problems, twice at most; see [`TurnInput::answer`]
     /// for another bound, for streams ([`run_until`](Self::run_until)) and for workers. An interrupted turn is resumed

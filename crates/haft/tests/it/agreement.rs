@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use haft::ToolArgs;
-use haft::testing::{ProofOptions, prove, prove_serde};
+use haft_conformance::{ProofOptions, prove, prove_serde};
 use serde_json::Value;
 
 /// A struct with one field `it` of this type, under this name.
@@ -18,7 +18,7 @@ macro_rules! shapes {
             }
         )*
 
-        const SHAPES: &[(&str, fn(ProofOptions) -> Result<haft::testing::Agreement, haft::testing::Disagreement>)] =
+        const SHAPES: &[(&str, fn(ProofOptions) -> Result<haft_conformance::Agreement, haft_conformance::Disagreement>)] =
             &[$((stringify!($name), prove::<$name>)),*];
     };
 }

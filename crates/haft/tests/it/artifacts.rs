@@ -1,6 +1,5 @@
 //! Artifacts as an agent meets them: a tool returns something large, the model queries it.
 
-#[cfg(feature = "conformance")]
 mod conformance;
 mod data;
 mod forge;

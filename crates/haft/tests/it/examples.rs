@@ -137,7 +137,7 @@ fn own_format() {
     "##);
 }
 
-#[cfg(all(feature = "conformance", feature = "http"))]
+#[cfg(feature = "http")]
 #[test]
 fn custom_dialect() {
     insta::assert_snapshot!(run("07_custom_dialect"), @r##"
@@ -173,7 +173,6 @@ fn conversation() {
     "##);
 }
 
-#[cfg(feature = "conformance")]
 #[test]
 fn own_spool_store() {
     insta::assert_snapshot!(run("11_own_spool_store"), @r##"

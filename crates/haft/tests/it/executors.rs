@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use haft::Message;
 use haft::executors::{Script, ScriptExecutor, Step, StepContext, StepError};
-use haft::testing::conformance;
 use haft::turn::Timestamp;
 
 #[tokio::test]
@@ -14,7 +13,7 @@ async fn scripts_keep_the_contract() {
         let text = r#"{"steps": [{"say": "Hello."}]}"#;
         ScriptExecutor::new(Script::parse(text).unwrap())
     };
-    conformance::executor(script).await.unwrap();
+    haft_conformance::executor(script).await.unwrap();
 }
 
 #[tokio::test]
@@ -27,7 +26,7 @@ async fn ids_that_change_are_found() {
             async move { Ok(Step::done().say(Message::assistant_at(id, "Hi.", Timestamp::EPOCH)?)) }
         }
     };
-    let violation = conformance::executor(random).await.unwrap_err();
+    let violation = haft_conformance::executor(random).await.unwrap_err();
     assert_eq!(violation.promise, "a step that is taken again has records of the same ids");
 }
 
@@ -36,7 +35,7 @@ async fn ids_that_two_turns_share_are_found() {
     async fn fixed(_: StepContext) -> Result<Step, StepError> {
         Ok(Step::done().say(Message::assistant_at("m-1", "Hi.", Timestamp::EPOCH)?))
     }
-    let violation = conformance::executor(|| fixed).await.unwrap_err();
+    let violation = haft_conformance::executor(|| fixed).await.unwrap_err();
     assert_eq!(violation.promise, "records of two turns share no id");
 }
 
@@ -47,6 +46,6 @@ async fn a_step_that_stores_by_itself_is_found() {
         ctx.dispatch().turn().store_message(message.clone()).await?;
         Ok(Step::done().say(message))
     }
-    let violation = conformance::executor(|| hasty).await.unwrap_err();
+    let violation = haft_conformance::executor(|| hasty).await.unwrap_err();
     assert_eq!(violation.promise, "only the loop stores what a step says");
 }

@@ -1,6 +1,6 @@
 //! The crate as a user meets it.
 
-#[cfg(all(test, feature = "testing"))]
+#[cfg(test)]
 mod agreement;
 #[cfg(test)]
 #[cfg(feature = "formats")]
@@ -14,7 +14,7 @@ mod derive;
 mod events;
 #[cfg(test)]
 mod examples;
-#[cfg(all(test, feature = "conformance"))]
+#[cfg(test)]
 mod executors;
 #[cfg(test)]
 #[cfg(all(feature = "formats", feature = "tools"))]

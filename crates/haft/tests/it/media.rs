@@ -74,12 +74,11 @@ fn base64_of(bytes: &[u8]) -> String {
     text
 }
 
-#[cfg(feature = "conformance")]
 #[tokio::test]
 async fn memory_keeps_the_contract() {
     use haft::media::{MemoryReader, ReaderResolvers};
     let make = |content| async { Arc::new(MemoryReader::new(content)) as Arc<dyn MediaReader> };
-    haft::testing::conformance::media_reader(make, &ReaderResolvers::default()).await.unwrap();
+    haft_conformance::media_reader(make, &ReaderResolvers::default()).await.unwrap();
 }
 
 #[test]

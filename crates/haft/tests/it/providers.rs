@@ -31,7 +31,6 @@ mod assembly;
 mod cassette;
 mod chaos;
 mod chat_completions;
-#[cfg(feature = "testing")]
 mod down_schema;
 mod foreign_responses;
 mod hostile;

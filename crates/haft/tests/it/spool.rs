@@ -1,13 +1,12 @@
 //! Large results, kept and queried.
 
-#[cfg(feature = "conformance")]
 mod conformance;
 mod differential;
 #[cfg(unix)]
 mod faults;
 mod large;
 mod model;
-#[cfg(all(feature = "object-store", feature = "conformance"))]
+#[cfg(feature = "object-store")]
 mod objects;
 mod parts;
 mod queries;

@@ -1,20 +1,18 @@
 //! Turns that are kept.
 
-#[cfg(feature = "conformance")]
 mod broken;
 #[cfg(feature = "sqlite")]
 mod crash;
 #[cfg(feature = "sqlite")]
 mod differential;
-#[cfg(all(unix, feature = "postgres", feature = "sqlite", feature = "conformance"))]
+#[cfg(all(unix, feature = "postgres", feature = "sqlite"))]
 mod postgres;
-#[cfg(all(feature = "sqlite", feature = "conformance"))]
+#[cfg(feature = "sqlite")]
 mod sqlite;
 mod threads;
 
 use std::time::Duration;
 
-#[cfg(feature = "conformance")]
 use haft::stores::MemoryStore;
 use haft::stores::{Lease, LeaseRequest, NewTurn, StoreWrite, StoredText, TurnId, TurnStore};
 
@@ -45,14 +43,13 @@ fn entry(text: impl Into<StoredText>) -> StoreWrite {
     StoreWrite::Journal(text.into())
 }
 
-#[cfg(feature = "conformance")]
 #[test]
 fn memory_keeps_the_contract() {
     run(async {
         let store = MemoryStore::new();
-        haft::testing::conformance::store(&store).await.unwrap();
+        haft_conformance::store(&store).await.unwrap();
         assert!(store.is_empty());
         let store = std::sync::Arc::new(store);
-        haft::testing::conformance::store_with_skewed_clocks(store).await.unwrap();
+        haft_conformance::store_with_skewed_clocks(store).await.unwrap();
     });
 }

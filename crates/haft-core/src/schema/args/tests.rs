@@ -148,7 +148,6 @@ fn recursive_types_of_one_name_are_told_apart() {
     let (root, definitions) = input.tree().unwrap();
     assert!(matches!(root.shape, Shape::Object(_)));
     assert_eq!(definitions.keys().collect::<Vec<_>>(), ["Chain2", "Chain"]);
-    crate::testing::prove::<Chain>(crate::testing::ProofOptions::default()).unwrap();
 }
 
 #[test]

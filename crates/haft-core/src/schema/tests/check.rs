@@ -8,7 +8,6 @@ use crate::schema::{
     Definitions, Field, InputSchema, Problem, Rule, Schema, Shape, any, array, boolean, integer,
     map, number, object, one_of, string, tuple, union,
 };
-use crate::testing::Generator;
 
 /// Judges a value of the field `it`: nothing is said about what is accepted.
 #[track_caller]
@@ -369,27 +368,6 @@ fn samples_are_accepted() {
         let input = InputSchema::new(object().field("it", Field::required(schema))).unwrap();
         let raw = RawArgs::value(&json!({ "it": sample }));
         assert!(input.accept("t", &raw, Strictness::Strict).is_ok(), "{sample}");
-    }
-}
-
-/// The generator is a third reading of a schema: what it calls valid is accepted.
-#[test]
-fn generated_values_are_accepted() {
-    let schema: Schema = object()
-        .field("s", string().min_length(2).max_length(4).required())
-        .field("p", string().pattern("^[a-c]+-\\d{2}$").required())
-        .field("i", integer().min(-3).max(40).multiple_of(4))
-        .field("n", number().above(0).max(0.5))
-        .field("u", array(integer().min(0).max(9)).unique().min_items(3))
-        .field("t", tuple([boolean().into(), any().into()]))
-        .field("m", map(one_of(["a", "b"])).min_entries(1))
-        .into();
-    let input = InputSchema::new(schema.clone()).unwrap();
-    let mut generator = Generator::new(1);
-    for _ in 0..500 {
-        let value = generator.valid(&schema, &Definitions::new()).unwrap();
-        let verdict = input.accept("t", &RawArgs::value(&value), Strictness::Strict);
-        assert!(verdict.is_ok(), "{value}: {}", verdict.unwrap_err());
     }
 }
 

@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 use super::verdict;
 use crate::schema::args::{RawArgs, Strictness};
 use crate::schema::{ForeignSchemaError, InputSchema};
-use crate::testing::{Disagreement, ProofOptions, prove_schema, prove_serde};
 
 #[track_caller]
 fn foreign(schema: Value) -> InputSchema {
@@ -210,7 +209,6 @@ fn recursion_through_properties_works() {
         "children": { "type": "array", "items": { "$ref": "#" } } } }));
     assert!(accepts(&input, &json!({ "v": 1, "next": { "v": 2, "children": [{ "v": 3 }] } })));
     assert!(!accepts(&input, &json!({ "v": 1, "next": { "v": 2, "children": [{ "v": "x" }] } })));
-    prove_schema(&input, ProofOptions::default()).unwrap();
 }
 
 #[test]
@@ -337,24 +335,6 @@ fn the_rest_is_refused() {
         assert!(problems.starts_with("- "), "{text} gave {problems}");
         assert_eq!(problems, verdict(&input, text, Strictness::Coerce));
     }
-}
-
-#[test]
-fn the_adapter_proof_finds_what_serde_refuses() {
-    #[derive(serde::Deserialize)]
-    struct Query {
-        #[expect(dead_code, reason = "only decoding matters")]
-        limit: u32,
-    }
-
-    let schema = |limit: Value| json!({ "type": "object", "properties": { "limit": limit }, "required": ["limit"] });
-    let bounded = schema(json!({ "type": "integer", "minimum": 0, "maximum": u32::MAX }));
-    let agreement = prove_serde::<Query>(bounded, ProofOptions::default()).unwrap();
-    assert!(agreement.accepted > 100 && agreement.refused > 100);
-
-    let unbounded = schema(json!({ "type": "integer", "minimum": 0 }));
-    let disagreement = prove_serde::<Query>(unbounded, ProofOptions::default()).unwrap_err();
-    assert!(matches!(disagreement, Disagreement::Decode { .. }), "{disagreement}");
 }
 
 /// The validator is built by recursion: a stack that is used up ends the process.

@@ -2,7 +2,7 @@ use haft::Args;
 use haft::artifacts::{ArtifactFormat, Query, QueryAnswer, QueryContext, Question};
 use haft::artifacts::{ArtifactKind, QueryOutput};
 use haft::artifacts::{CsvFormat, JsonFormat, MarkdownFormat, TextFormat, XmlFormat, YamlFormat};
-use haft::testing::conformance::{FormatSample, artifact_format};
+use haft_conformance::{FormatSample, artifact_format};
 
 #[tokio::test]
 async fn every_format_of_ours_keeps_the_contract() {

@@ -21,7 +21,6 @@ fn write(folder: &TempDir, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
     path
 }
 
-#[cfg(feature = "conformance")]
 #[tokio::test]
 async fn files_keep_the_contract() {
     use std::sync::Arc;
@@ -35,7 +34,7 @@ async fn files_keep_the_contract() {
         let path = write(&folder, &count.fetch_add(1, Ordering::Relaxed).to_string(), content);
         async move { Arc::new(FileReader::open(path).unwrap()) as Arc<dyn MediaReader> }
     };
-    haft::testing::conformance::media_reader(make, &resolvers).await.unwrap();
+    haft_conformance::media_reader(make, &resolvers).await.unwrap();
 }
 
 proptest! {

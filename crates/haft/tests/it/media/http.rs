@@ -33,7 +33,6 @@ async fn fail(fetcher: FetcherBuilder, url: &str) -> ToolFailure {
     read(&reader).await.unwrap_err()
 }
 
-#[cfg(feature = "conformance")]
 #[tokio::test]
 async fn fetched_media_keep_the_contract() {
     use haft::media::HttpReader;
@@ -49,7 +48,7 @@ async fn fetched_media_keep_the_contract() {
         let reader = fetcher.reader(&server.serve(&path, &content)).unwrap();
         async move { Arc::new(reader) as Arc<dyn MediaReader> }
     };
-    haft::testing::conformance::media_reader(make, &resolvers).await.unwrap();
+    haft_conformance::media_reader(make, &resolvers).await.unwrap();
 }
 
 /// With a length, in chunks, and up to the end of the connection.

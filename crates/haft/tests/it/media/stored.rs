@@ -18,7 +18,6 @@ fn stores() -> (TempDir, [Arc<dyn SpoolStore>; 2]) {
     (folder, [Arc::new(MemorySpoolStore::new()), Arc::new(on_disk)])
 }
 
-#[cfg(feature = "conformance")]
 #[tokio::test]
 async fn stored_media_keep_the_contract() {
     use std::sync::atomic::{AtomicUsize, Ordering};
@@ -35,7 +34,7 @@ async fn stored_media_keep_the_contract() {
                 Arc::new(reader) as Arc<dyn MediaReader>
             }
         };
-        haft::testing::conformance::media_reader(make, &resolvers).await.unwrap();
+        haft_conformance::media_reader(make, &resolvers).await.unwrap();
     }
 }
 

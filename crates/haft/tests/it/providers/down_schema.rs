@@ -6,7 +6,7 @@ use haft::schema::{
     one_of, string, union,
 };
 use haft::schema::{RawArgs, Strictness};
-use haft::testing::Generator;
+use haft_conformance::Generator;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 

@@ -7,7 +7,6 @@ use bytes::Bytes;
 use haft::BoxFuture;
 use haft::stores::{DirSpoolStore, MemorySpoolStore, SpoolError};
 use haft::stores::{LineIndex, LocalRead, SpoolReader, SpoolStore};
-use haft::testing::conformance;
 
 use super::queries::Remote;
 use super::{blocks, run, stream};
@@ -20,10 +19,10 @@ fn content() -> Vec<u8> {
 #[test]
 fn both_stores_keep_the_contract() {
     run(async {
-        conformance::spool_store(&MemorySpoolStore::new()).await.unwrap();
+        haft_conformance::spool_store(&MemorySpoolStore::new()).await.unwrap();
         let folder = tempfile::tempdir().unwrap();
         let store = DirSpoolStore::open(folder.path()).unwrap();
-        conformance::spool_store(&store).await.unwrap();
+        haft_conformance::spool_store(&store).await.unwrap();
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     });
 }
@@ -43,7 +42,7 @@ fn all_readers_keep_the_contract() {
                 let found = store.read("k".into()).await.unwrap().unwrap();
                 let remote = Remote { inner: Arc::clone(&found), read: 0.into() };
                 for reader in [&*written, &*found, &remote] {
-                    conformance::spool_reader(reader, &content).await.unwrap();
+                    haft_conformance::spool_reader(reader, &content).await.unwrap();
                 }
             }
         }
@@ -124,7 +123,7 @@ fn a_reader_with_a_fault_is_found_out() {
         let found = run(async {
             let store = MemorySpoolStore::new();
             let inner = store.write("k".into(), content().into()).await.unwrap();
-            conformance::spool_reader(&Broken { inner, fault }, &content()).await
+            haft_conformance::spool_reader(&Broken { inner, fault }, &content()).await
         });
         assert_eq!(found.unwrap_err().promise, expect);
     }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use haft::stores::{ObjectOptions, ObjectSpoolStore, SpoolStore as _};
-use haft::testing::conformance;
 
 fn block_on<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap().block_on(work)
@@ -15,7 +14,7 @@ fn objects_in_memory_and_in_directories_keep_the_contract() {
     for url in ["memory:///".to_owned(), format!("file://{}", dir.path().display())] {
         block_on(async {
             let store = ObjectSpoolStore::open(&url, ObjectOptions::default()).unwrap();
-            conformance::spool_store(&store).await.unwrap();
+            haft_conformance::spool_store(&store).await.unwrap();
         });
     }
 }
@@ -38,7 +37,7 @@ fn objects_in_s3_keep_the_contract() {
     let options = s3_options(&server);
     block_on(async {
         let store = ObjectSpoolStore::open("s3://bucket/some/prefix", options.clone()).unwrap();
-        conformance::spool_store(&store).await.unwrap();
+        haft_conformance::spool_store(&store).await.unwrap();
         // More than a part, through a cache.
         let options = options.cache(cache.path(), 64 << 20);
         let store = Arc::new(ObjectSpoolStore::open("s3://bucket", options).unwrap());

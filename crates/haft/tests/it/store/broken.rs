@@ -11,7 +11,6 @@ use haft::stores::{
     SpoolKey, StoreError, StoreWrite, StoredTurn, TurnId, TurnOutline, TurnQuery, TurnStore,
     TurnSummary,
 };
-use haft::testing::conformance;
 
 use super::run;
 
@@ -438,7 +437,7 @@ impl TurnStore for Flawed {
 fn check(flaw: Flaw, promise: &str) {
     let (leases, scopes, removed_scopes) = Default::default();
     let store = Flawed { store: MemoryStore::new(), flaw, leases, scopes, removed_scopes };
-    let violation = run(conformance::store(&store)).unwrap_err();
+    let violation = run(haft_conformance::store(&store)).unwrap_err();
     assert_eq!(violation.promise, promise, "{flaw:?}: {violation}");
 }
 
@@ -548,5 +547,5 @@ forwarded! {
 
 #[test]
 fn a_store_with_the_default_methods_keeps_the_contract() {
-    run(conformance::store(&Minimal(MemoryStore::new()))).unwrap();
+    run(haft_conformance::store(&Minimal(MemoryStore::new()))).unwrap();
 }

@@ -8,7 +8,6 @@ use haft::stores::{
     CancelRequest, ClaimFilter, GateId, NewTurn, OpenStores, PostgresApprovals, PostgresOptions,
     PostgresStore, StoreError, StoreOptions, StoreWrite, TurnQuery, TurnStatus, TurnStore,
 };
-use haft::testing::conformance;
 use haft::tools::ToolEffect;
 use haft::turn::{
     ApprovalStore as _, Cancellation, GatePolicy, GrantRefusal, Spending, StandingApproval,
@@ -38,9 +37,9 @@ fn postgres_keeps_the_contract() {
     let Some(server) = PostgresServer::start() else { return };
     block_on(async {
         let store = connect(&server, "contract").await;
-        conformance::store(&store).await.unwrap();
+        haft_conformance::store(&store).await.unwrap();
         let store = Arc::new(connect(&server, "skewed").await);
-        conformance::store_with_skewed_clocks(store).await.unwrap();
+        haft_conformance::store_with_skewed_clocks(store).await.unwrap();
     });
 }
 

@@ -7,7 +7,6 @@ use haft::stores::{SqliteOptions, SqliteStore, Synchronous};
 
 use super::{begin, entry, holder, run, turn};
 
-#[cfg(feature = "conformance")]
 #[test]
 fn sqlite_keeps_the_contract() {
     // Each also with a queue in which everybody has to wait.
@@ -16,9 +15,9 @@ fn sqlite_keeps_the_contract() {
         let options = SqliteOptions::default().synchronous(synchronous).queue(queue);
         run(async {
             let store = SqliteStore::open_with(folder.path(), options).unwrap();
-            haft::testing::conformance::store(&store).await.unwrap();
+            haft_conformance::store(&store).await.unwrap();
             let store = std::sync::Arc::new(store);
-            let checked = haft::testing::conformance::store_with_skewed_clocks;
+            let checked = haft_conformance::store_with_skewed_clocks;
             checked(std::sync::Arc::clone(&store) as _).await.unwrap();
             store.close().await;
         });

@@ -36,10 +36,9 @@ fn input() -> TurnInput {
     TurnInput::new("You read invoices.").user("Ada asks for 2.50.")
 }
 
-#[cfg(feature = "testing")]
 #[test]
 fn the_schema_of_an_answer_and_its_decoder_agree() {
-    use haft::testing::{ProofOptions, prove};
+    use haft_conformance::{ProofOptions, prove};
     assert!(prove::<Invoice>(ProofOptions::default().values(200)).is_ok());
 }
 

@@ -3,9 +3,9 @@
 
 use serde_json::Value;
 
-use crate::schema::{
-    Definitions, Field, Schema, Shape, StringRules, any, array, boolean, integer, map, number,
-    object, one_of,
+use haft_core::schema::{
+    Definitions, Field, Schema, Shape, any, array, boolean, integer, map, number, object, one_of,
+    string,
 };
 
 /// The schema and its definitions.
@@ -78,11 +78,13 @@ fn of_kind(kind: &str, schema: &Value) -> Schema {
         }
         "string" => {
             let pattern = schema.get("pattern").and_then(Value::as_str);
-            Schema::new(Shape::String(StringRules {
-                min_length: count("minLength"),
-                max_length: count("maxLength"),
-                pattern: pattern.map(crate::schema::Pattern::new),
-            }))
+            let mut sketched: Schema = string().into();
+            if let Shape::String(rules) = &mut sketched.shape {
+                rules.min_length = count("minLength");
+                rules.max_length = count("maxLength");
+                rules.pattern = pattern.map(haft_core::schema::Pattern::new);
+            }
+            sketched
         }
         "array" => {
             let items = schema.get("items").map_or_else(|| any().into(), read);

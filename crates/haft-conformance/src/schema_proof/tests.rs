@@ -2,12 +2,13 @@
 
 use serde_json::{Value, json};
 
+use super::prove::agreement;
 use super::random::Random;
 use super::spell::spell_json;
-use super::{Agreement, Disagreement, Generator, ProofOptions, agreement, prove, prove_schema};
-use crate::json::{Document, JsonWriter, UnrepresentableValue, ValueRef};
-use crate::schema::args::{ArgDefinitions, ArgValue, DecodeError, ToolArgs};
-use crate::schema::{Definitions, InputSchema, Schema, array, integer, object, string};
+use super::{Agreement, Disagreement, Generator, ProofOptions, prove, prove_schema};
+use haft_core::json::{Document, JsonWriter, UnrepresentableValue, ValueRef};
+use haft_core::schema::args::{ArgDefinitions, ArgValue, DecodeError, ToolArgs};
+use haft_core::schema::{Definitions, InputSchema, Schema, array, integer, object, string};
 
 /// A type whose parts can be made to disagree.
 struct Lax<const FAULT: u8>(u64);
@@ -74,7 +75,7 @@ fn a_proof_without_valid_values_is_none() {
 #[test]
 fn a_decoder_of_ones_own() {
     let input = InputSchema::new(object().field("n", integer().min(0).max(9).required())).unwrap();
-    let refuse = |_: &crate::schema::args::Args| Err(DecodeError::new("nothing"));
+    let refuse = |_: &haft_core::schema::args::Args| Err(DecodeError::new("nothing"));
     let found = agreement(&input, Some(&refuse), ProofOptions::default());
     assert!(matches!(found, Err(Disagreement::Decode { .. })));
 }

@@ -9,9 +9,9 @@ use super::disagreement::Disagreement;
 use super::generate::Generator;
 use super::sketch::approximate_schema;
 use super::spell::spell_json;
-use crate::json::{Document, JsonWriter, UnrepresentableValue};
-use crate::schema::args::{Args, DecodeError, RawArgs, Strictness, ToolArgs};
-use crate::schema::{ChangeKind, Definitions, InputSchema, Problems, Schema};
+use haft_core::json::{Document, JsonWriter, UnrepresentableValue};
+use haft_core::schema::args::{Args, DecodeError, RawArgs, Strictness, ToolArgs};
+use haft_core::schema::{ChangeKind, Definitions, InputSchema, Problems, Schema};
 
 /// How a proof is run.
 #[derive(Clone, Copy, Debug)]
@@ -62,7 +62,7 @@ type RoundTrip<'d> =
     &'d dyn Fn(&Args) -> Result<Result<Document, UnrepresentableValue>, DecodeError>;
 
 /// Proves that the schema, the validator and the decoder of a type agree. See the
-/// [module](super) for what that means.
+/// [crate documentation](crate) for what that means.
 ///
 /// # Errors
 ///
@@ -115,7 +115,7 @@ pub fn prove_serde<T: DeserializeOwned>(
 /// # Errors
 ///
 /// As [`prove`].
-pub fn agreement(
+pub(super) fn agreement(
     input: &InputSchema,
     round_trip: Option<RoundTrip<'_>>,
     options: ProofOptions,
@@ -281,7 +281,7 @@ impl RunningProof<'_> {
     }
 }
 
-type ArgumentChanges = Vec<crate::schema::Change>;
+type ArgumentChanges = Vec<haft_core::schema::Change>;
 
 type ProofVerdict = Result<(Args, ArgumentChanges), Problems>;
 

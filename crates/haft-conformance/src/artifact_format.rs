@@ -11,7 +11,7 @@ use haft_core::tool::ToolError;
 use haft_core::trust::TrustTier;
 use haft_core::{DispatchContext, ToolOutput};
 
-use super::ContractViolation;
+use haft_core::contract::ContractViolation;
 use haft_stores::MemorySpoolStore;
 
 /// A sample of content that a format reads, with queries.
@@ -41,16 +41,15 @@ impl FormatSample {
 ///
 /// ```
 /// use haft::artifacts::ArtifactKind;
-/// use haft::testing::conformance::FormatSample;
-/// use haft::testing::conformance;
+/// use haft_conformance::FormatSample;
 /// use haft::artifacts::TextFormat;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), conformance::ContractViolation> {
+/// # async fn main() -> Result<(), haft_conformance::ContractViolation> {
 /// let sample = FormatSample::new(ArtifactKind::TEXT, "one\ntwo\n")
 ///     .ask("artifact_read", "{}")
 ///     .ask("artifact_grep", r#"{"pattern": "two"}"#);
-/// conformance::artifact_format(TextFormat::new(), &[sample]).await
+/// haft_conformance::artifact_format(TextFormat::new(), &[sample]).await
 /// # }
 /// ```
 ///

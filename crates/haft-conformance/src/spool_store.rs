@@ -14,11 +14,10 @@ use super::{ContractViolation, spool_reader};
 ///
 /// ```
 /// use haft::stores::MemorySpoolStore;
-/// use haft::testing::conformance;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// conformance::spool_store(&MemorySpoolStore::new()).await?;
+/// haft_conformance::spool_store(&MemorySpoolStore::new()).await?;
 /// # Ok(())
 /// # }
 /// ```

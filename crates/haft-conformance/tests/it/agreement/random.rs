@@ -3,11 +3,11 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::schema::{
+use haft_conformance::{Disagreement, ProofOptions, prove_schema};
+use haft_core::schema::{
     self, Field, InputSchema, Schema, array, boolean, integer, map, number, object, one_of, string,
     tuple, union,
 };
-use crate::testing::{Disagreement, ProofOptions, prove_schema};
 
 fn count() -> impl Strategy<Value = Option<usize>> {
     prop_oneof![3 => Just(None), 1 => (0..4_usize).prop_map(Some)]

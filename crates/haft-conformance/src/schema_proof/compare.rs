@@ -1,7 +1,7 @@
 //! Whether a value survived decoding and encoding, as far as its schema promises.
 
-use crate::json::ValueRef;
-use crate::schema::{Definitions, ObjectRules, Schema, Shape, UnknownFields};
+use haft_core::json::ValueRef;
+use haft_core::schema::{Definitions, ObjectRules, Schema, Shape, UnknownFields};
 
 /// Whether `encoded` is `accepted` again. Numbers may have been singles, lists without repeats may
 /// have been sets, and a type need not keep keys that its schema does not name.

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use crate::json::UnrepresentableValue;
-use crate::schema::args::DecodeError;
-use crate::schema::{Change, Problems, SchemaFault};
+use haft_core::json::UnrepresentableValue;
+use haft_core::schema::args::DecodeError;
+use haft_core::schema::{Change, Problems, SchemaFault};
 
 /// Two parts of a tool's definition that disagree, and the value that shows it.
 ///

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::schema::{
+use haft_conformance::{ProofOptions, prove_schema};
+use haft_core::schema::{
     Definitions, Field, InputSchema, Schema, Shape, any, array, boolean, integer, map, number,
     object, one_of, string, tuple, union,
 };
-use crate::testing::{ProofOptions, prove_schema};
 
 #[track_caller]
 fn check(field: impl Into<Field>) {
@@ -109,7 +109,7 @@ fn patterns() {
         // What cannot be compiled is refused at construction; nothing to compare then.
         let Ok(input) = input else { continue };
         match prove_schema(&input, ProofOptions::default().values(200)) {
-            Ok(_) | Err(crate::testing::Disagreement::Vacuous { .. }) => {}
+            Ok(_) | Err(haft_conformance::Disagreement::Vacuous { .. }) => {}
             Err(disagreement) => panic!("{pattern}: {disagreement}"),
         }
     }

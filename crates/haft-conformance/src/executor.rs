@@ -6,21 +6,20 @@ use haft_core::cancel::{CancelReason, Cancellation};
 use haft_core::context::DispatchContext;
 use haft_core::step::{DispatchExecutor, Step, StepContext, StepError};
 
-use super::ContractViolation;
+use haft_core::contract::ContractViolation;
 
 /// Checks executors. `make` builds an executor that can take the first step of a turn, each time the same one.
 ///
 /// ```
 /// use haft::executors::{Step, StepContext, StepError};
-/// use haft::testing::conformance;
 ///
 /// async fn greet(ctx: StepContext) -> Result<Step, StepError> {
 ///     Ok(Step::done().say(ctx.message("Hello.")?))
 /// }
 ///
 /// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), conformance::ContractViolation> {
-/// conformance::executor(|| greet).await
+/// # async fn main() -> Result<(), haft_conformance::ContractViolation> {
+/// haft_conformance::executor(|| greet).await
 /// # }
 /// ```
 ///

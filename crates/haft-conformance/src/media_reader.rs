@@ -9,7 +9,7 @@ use futures_core::Stream;
 use haft_core::media::{MediaReader, ReaderDescriptor, ReaderResolvers};
 use haft_core::tool::ByteStream;
 
-use super::ContractViolation;
+use haft_core::contract::ContractViolation;
 
 /// Checks readers of media. `make` stores the given content and returns a reader of it; `resolvers` know the tag of its
 /// descriptor, if it has one.
@@ -17,13 +17,12 @@ use super::ContractViolation;
 /// ```
 /// use std::sync::Arc;
 ///
-/// use haft::testing::conformance;
 /// use haft::media::{MediaReader, MemoryReader, ReaderResolvers};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), conformance::ContractViolation> {
+/// # async fn main() -> Result<(), haft_conformance::ContractViolation> {
 /// let make = |content| async { Arc::new(MemoryReader::new(content)) as Arc<dyn MediaReader> };
-/// conformance::media_reader(make, &ReaderResolvers::default()).await
+/// haft_conformance::media_reader(make, &ReaderResolvers::default()).await
 /// # }
 /// ```
 ///

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::generate::Generator;
 use super::scalars::{exact_double, integer_value};
-use crate::schema::{
+use haft_core::schema::{
     ArrayRules, Definitions, IntegerRules, NumberRules, ObjectRules, Schema, Shape, StringRules,
     UnionRules,
 };

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use serde_json::Value;
 
-use crate::json::{JsonWriter, UnrepresentableValue, ValueRef};
-use crate::schema::args::{ArgDefinitions, ArgValue, DecodeError, ToolArgs};
-use crate::schema::{Schema, object};
-use crate::testing::{ProofOptions, prove};
+use haft_conformance::{ProofOptions, prove};
+use haft_core::json::{JsonWriter, UnrepresentableValue, ValueRef};
+use haft_core::schema::args::{ArgDefinitions, ArgValue, DecodeError, ToolArgs};
+use haft_core::schema::{Schema, object};
 
 /// Arguments with one field, as a derive would write them.
 struct Only<T>(T);

@@ -4,8 +4,8 @@ use serde_json::{Map, Value};
 
 use super::random::Random;
 use super::scalars::with_exact_numbers;
-use crate::json::{Document, canonical_text};
-use crate::schema::{
+use haft_core::json::{Document, canonical_text};
+use haft_core::schema::{
     ArrayRules, Definitions, Field, MapRules, ObjectRules, Schema, Shape, UnknownFields,
 };
 
@@ -16,7 +16,7 @@ use crate::schema::{
 ///
 /// ```
 /// use haft_core::schema::{Definitions, InputSchema, integer, object};
-/// use haft_core::testing::Generator;
+/// use haft_conformance::Generator;
 /// use haft_core::{RawArgs, args::Strictness};
 ///
 /// let schema = object().field("days", integer().min(1).max(14).required()).into();
@@ -110,6 +110,8 @@ impl Generator {
                 self.valid_at(variant, definitions, depth + 1)
             }
             Shape::Ref(name) => self.valid_at(definitions.get(name)?, definitions, depth + 1),
+            // Shapes that are added to the core are added here.
+            _ => None,
         };
         found.or_else(|| {
             schema.nullable.then_some(Value::Null).or_else(|| {

@@ -9,7 +9,7 @@ use haft_core::store::{CancelRequest, ClaimFilter, StoreError, TurnStore};
 use tokio::sync::Notify;
 
 use super::{ContractViolation, expect_ok, turn_id};
-use crate::turn::{Cancellation, Deadlines, TurnError, TurnInput, TurnOutcome, TurnRunner};
+use haft::turn::{Cancellation, Deadlines, TurnError, TurnInput, TurnOutcome, TurnRunner};
 
 /// While one runner runs a turn, others with clocks far ahead and far behind look for work, and find none.
 pub(super) async fn check(store: &Arc<dyn TurnStore>) -> Result<(), ContractViolation> {

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::generate::Generator;
-use crate::json::{Document, Number};
-use crate::schema::{IntegerRules, NumberRules, StringRules};
+use haft_core::json::{Document, Number};
+use haft_core::schema::{IntegerRules, NumberRules, StringRules};
 
 /// Largest integer below which a double skips none.
 const EXACT: i128 = 1 << 53;

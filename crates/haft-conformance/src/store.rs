@@ -22,12 +22,11 @@ use std::task::Poll;
 use std::time::Duration;
 
 use haft_core::clock::Timestamp;
+use haft_core::contract::ContractViolation;
 use haft_core::store::{
     CancelRequest, ClaimFilter, GateId, Lease, LeaseRequest, NewTurn, StoreError, StoreWrite,
     StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary,
 };
-
-use super::ContractViolation;
 
 /// Checks a store of turns. It must be empty, and is empty again afterwards if it passes.
 ///
@@ -35,11 +34,10 @@ use super::ContractViolation;
 ///
 /// ```
 /// use haft::stores::MemoryStore;
-/// use haft::testing::conformance;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// conformance::store(&MemoryStore::new()).await?;
+/// haft_conformance::store(&MemoryStore::new()).await?;
 /// # Ok(())
 /// # }
 /// ```
@@ -72,11 +70,10 @@ pub async fn store(store: &dyn TurnStore) -> Result<(), ContractViolation> {
 /// use std::sync::Arc;
 ///
 /// use haft::stores::MemoryStore;
-/// use haft::testing::conformance;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// conformance::store_with_skewed_clocks(Arc::new(MemoryStore::new())).await?;
+/// haft_conformance::store_with_skewed_clocks(Arc::new(MemoryStore::new())).await?;
 /// # Ok(())
 /// # }
 /// ```

@@ -10,7 +10,7 @@ use haft_core::BoxFuture;
 use haft_core::invariant::OrReport as _;
 use haft_core::spool::{LineIndexBuilder, LocalRead, SpoolError, SpoolReader};
 
-use super::ContractViolation;
+use haft_core::contract::ContractViolation;
 
 /// Checks a spool reader whose content is known. Content of some hundred kilobytes with long and short lines finds the
 /// most errors.

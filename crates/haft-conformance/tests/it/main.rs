@@ -1,0 +1,6 @@
+//! What the suites promise about the crates that they check.
+
+#[cfg(test)]
+mod agreement;
+#[cfg(test)]
+mod generated;
