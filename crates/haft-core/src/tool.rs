@@ -43,7 +43,7 @@ pub use registry::{
 pub use spooler::Spooler;
 #[doc(hidden)]
 pub use state::shared_state;
-pub use state::{IntoHandlerWithState, SharedState, State, ToolBuilderWithState};
+pub use state::{SharedState, State};
 
 pub use crate::byte_stream::ByteStream;
 pub use crate::failure::{FailureError, PanicError, ToolFailure};

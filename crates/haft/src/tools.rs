@@ -3,11 +3,11 @@
 #[doc(inline)]
 pub use haft_core::tool::{
     AcceptedCall, AppendedTool, ArtifactIdCollision, ArtifactSet, BlockTool, ByteStream,
-    CallPreview, Concurrency, Digest, FailureError, Handler, IntoHandler, IntoHandlerWithState,
-    IntoToolOutput, InvalidTool, Invocation, Json, LiveArtifact, OfferPoint, OnCollision,
-    PanicError, PreviewKind, RegisteredTool, SharedState, Spooler, State, Tool, ToolBuilder,
-    ToolBuilderWithState, ToolChanges, ToolDescription, ToolEffect, ToolError, ToolExecutor,
-    ToolFailure, ToolName, ToolOutput, ToolRegistry, ToolRegistryError, ToolRole, Unavailability,
+    CallPreview, Concurrency, Digest, FailureError, Handler, IntoHandler, IntoToolOutput,
+    InvalidTool, Invocation, Json, LiveArtifact, OfferPoint, OnCollision, PanicError, PreviewKind,
+    RegisteredTool, SharedState, Spooler, State, Tool, ToolBuilder, ToolChanges, ToolDescription,
+    ToolEffect, ToolError, ToolExecutor, ToolFailure, ToolName, ToolOutput, ToolRegistry,
+    ToolRegistryError, ToolRole, Unavailability,
 };
 #[cfg(feature = "tools")]
 #[doc(inline)]

@@ -12,8 +12,8 @@ use serde_json::Value;
 use super::preview::Previewer;
 use super::spooler::DEFAULT_INLINE_BELOW;
 use super::{
-    Concurrency, Definition, Flags, Handler, IntoHandler, OnCollision, QueriedArtifacts,
-    SharedState, Tool, ToolBuilderWithState, ToolEffect, ToolName, ToolRole,
+    Concurrency, Definition, Flags, Handler, IntoHandler, OnCollision, QueriedArtifacts, Tool,
+    ToolEffect, ToolName, ToolRole,
 };
 use crate::BoxFuture;
 use crate::artifact::ArtifactKind;
@@ -188,33 +188,6 @@ impl ToolBuilder {
     pub(super) fn erased_handler(mut self, handler: Handler) -> Self {
         self.handler = Some(handler);
         self
-    }
-
-    /// Shares a value with the handler, which takes a clone of it as [`State`](super::State) in every call: a client, a
-    /// pool of connections, a configuration. Wrap a value that is not `Clone` in an [`Arc`].
-    ///
-    /// ```
-    /// use std::collections::HashMap;
-    /// use std::sync::Arc;
-    ///
-    /// use haft_core::schema::{object, string};
-    /// use haft_core::{Args, State, Tool};
-    ///
-    /// let capitals = Arc::new(HashMap::from([("France".to_owned(), "Paris".to_owned())]));
-    /// let capital = Tool::builder("capital")
-    ///     .description("Names the capital of a country.")
-    ///     .input(object().field("country", string().required()))
-    ///     .state(capitals)
-    ///     .handler(async |args: Args, State(capitals): State<Arc<HashMap<String, String>>>| {
-    ///         let country = args.root().get("country").and_then(|it| it.as_str()).unwrap_or_default();
-    ///         capitals.get(country).cloned().ok_or("there is no such country")
-    ///     })
-    ///     .build()?;
-    /// assert_eq!(capital.name().as_str(), "capital");
-    /// # Ok::<(), haft_core::tool::InvalidTool>(())
-    /// ```
-    pub fn state<T: SharedState>(self, state: T) -> ToolBuilderWithState<T> {
-        ToolBuilderWithState::new(self, state)
     }
 
     /// Sets the kind of artifact into which large text and bytes are wrapped; the default is plain text.

@@ -119,8 +119,7 @@ impl fmt::Debug for Handler {
 /// # Ok::<(), haft_core::tool::InvalidTool>(())
 /// ```
 ///
-/// A function takes shared values as [`State`](super::State) instead, from
-/// [`ToolBuilder::state`](super::ToolBuilder::state).
+/// A function with `#[tool]` takes shared values as [`State`](super::State) instead.
 #[diagnostic::on_unimplemented(
     message = "this cannot be the handler of a tool",
     label = "not a handler",
@@ -129,7 +128,7 @@ impl fmt::Debug for Handler {
     note = "`R` is String, Vec<u8>, Bytes, ByteStream, Media, Vec<Media>, ArtifactDraft, SpooledArtifact, a list of these, Json<T>, or a Result of one of them with an error that converts to `ToolFailure`",
     note = "a future must be `Send`: hold no `Rc`, `RefCell` or std lock guard across an `.await`",
     note = "an async closure must be `Clone`: wrap what it captures in `Arc` if it is not",
-    note = "a handler that takes `State<T>` gets it from `.state(value)`, called before `.handler(…)`"
+    note = "a closure captures the values that calls share; `State<T>` is for functions with `#[tool]`"
 )]
 pub trait IntoHandler<Signature>: Send + Sync + 'static {
     /// Forgets the signature.

@@ -7,7 +7,7 @@ use super::search;
 use crate::media::{Media, MediaFile, MediaKind};
 use crate::schema::args::Args;
 use crate::tool::context::DispatchContext;
-use crate::tool::{Json, State, Tool, ToolBuilder, ToolFailure, ToolOutput};
+use crate::tool::{Json, Tool, ToolBuilder, ToolFailure, ToolOutput};
 use crate::trust::TrustTier;
 
 async fn output(builder: ToolBuilder) -> Result<ToolOutput, String> {
@@ -54,12 +54,6 @@ impl Client {
     }
 }
 
-async fn with_state(args: Args, State(client): State<Client>) -> Result<String, ToolFailure> {
-    Ok(client
-        .get(args.root().get("query").and_then(crate::json::ValueRef::as_str).unwrap_or(""))
-        .await?)
-}
-
 #[tokio::test]
 async fn async_closures_capture_a_client_in_the_obvious_way() {
     let client = Client("/a/");
@@ -80,32 +74,6 @@ async fn async_closures_capture_a_client_in_the_obvious_way() {
     for _ in 0..3 {
         assert!(run.call(json!({ "query": "q" })).await.outcome.is_ok());
     }
-}
-
-#[tokio::test]
-async fn handlers_take_shared_state() {
-    let client = || Client("/s/");
-    check(output(search().state(client()).handler(with_state)).await, "/s/q");
-    let closure = async |_: Args, State(client): State<Client>| client.get("closure").await;
-    check(output(search().state(client()).handler(closure)).await, "/s/closure");
-    let with_context = async |_: Args, State(client): State<Client>, ctx: DispatchContext| {
-        client.get(ctx.turn_id()).await
-    };
-    check(output(search().state(client()).handler(with_context)).await, "/s/t");
-    let not_async = |_: Args, State(client): State<Client>| client.0.to_owned();
-    check(output(search().state(client()).handler(not_async)).await, "/s/");
-    let borrows = |_: Args, client: State<Client>, ctx: &DispatchContext| {
-        format!("{} {}", client.0.0, ctx.turn_id())
-    };
-    check(output(search().state(client()).handler(borrows)).await, "/s/ t");
-    let now = || Tool::builder("now").description("Tells the time.").state(client());
-    let run = |builder: ToolBuilder| {
-        let executor = builder.build().unwrap().executor(&DispatchContext::builder("t").build());
-        async move { executor.call("{}").await.outcome.map_err(|error| error.to_string()) }
-    };
-    check(run(now().handler(|State(client): State<Client>| client.0)).await, "/s/");
-    let fetches = async |State(client): State<Client>| client.get("now").await;
-    check(run(now().handler(fetches)).await, "/s/now");
 }
 
 #[tokio::test]
