@@ -66,7 +66,7 @@ impl PartialEq for ReplayedCall<'_> {
     }
 }
 
-/// NotReplayed a generation is not replayed.
+/// Why a generation is not replayed.
 pub(crate) type NotReplayed = &'static str;
 
 /// The parts of a generation in their original order; `None` if it has no opaque part.

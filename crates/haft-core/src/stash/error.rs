@@ -1,16 +1,16 @@
-//! Why a store refused.
+//! Why a stash refused.
 
 use super::{MAX_DEPTH, MAX_GAP_INDEX, StashPath};
 use crate::error::codes;
 use crate::error::{Coded, ErrorCode};
 use crate::json::ValueKind;
 
-/// Why a [`Registry`](super::Stash) refused. A refused write changes nothing.
+/// Why a [`Stash`](super::Stash) refused. A refused write changes nothing.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StashError {
-    /// A store starts from an object and nothing else.
-    #[error("a registry starts from an object, found {}", .found.name())]
+    /// A stash starts from an object and nothing else.
+    #[error("a stash starts from an object, found {}", .found.name())]
     InvalidInitialValue {
         /// What was given.
         found: ValueKind,
@@ -45,7 +45,7 @@ pub enum StashError {
         at: StashPath,
     },
     /// The path has no segments, which is the store itself.
-    #[error("the registry itself cannot be replaced: the path has no segments")]
+    #[error("the stash itself cannot be replaced: the path has no segments")]
     EmptyPath,
     /// The value would be nested deeper than JSON readers accept.
     #[error("`{path}` would be nested deeper than {MAX_DEPTH} levels")]

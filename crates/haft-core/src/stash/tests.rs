@@ -31,9 +31,9 @@ fn only_objects_start_a_store() {
     ] {
         let error = Stash::from_value(value.clone()).unwrap_err();
         assert_eq!(error.code(), "E_INVALID_INITIAL_REGISTRY_VALUE");
-        assert_eq!(error.to_string(), format!("a registry starts from an object, found {name}"));
+        assert_eq!(error.to_string(), format!("a stash starts from an object, found {name}"));
         let error = serde_json::from_value::<Stash>(value).unwrap_err();
-        assert_eq!(error.to_string(), format!("a registry starts from an object, found {name}"));
+        assert_eq!(error.to_string(), format!("a stash starts from an object, found {name}"));
     }
     assert_eq!(store(json!({ "a": 1 })).all(), json!({ "a": 1 }));
     assert_eq!(Stash::new().all(), json!({}));
@@ -169,7 +169,7 @@ fn an_impossible_write_is_refused_and_changes_nothing() {
         json!({ "a": 1 }),
         [""; 0],
         "E_REGISTRY_PATH",
-        "the registry itself cannot be replaced: the path has no segments",
+        "the stash itself cannot be replaced: the path has no segments",
     );
 }
 

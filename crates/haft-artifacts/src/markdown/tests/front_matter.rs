@@ -1,4 +1,4 @@
-//! FrontMatterState matter: where it is, what it says, what is wrong with it.
+//! Front matter: where it is, what it says, what is wrong with it.
 
 use serde_json::{Value, json};
 

@@ -100,7 +100,7 @@ fn scan(text: &str) -> Result<usize, String> {
     if open.is_empty() { Ok(elements) } else { Err(format!("{open:?} stay open")) }
 }
 
-/// AssemblyOptions many envelopes a request has: two memories and their frame, a retrieved record, the rules, a result, an error.
+/// How many envelopes a request has: two memories and their frame, a retrieved record, the rules, a result, an error.
 const ELEMENTS: usize = 7;
 
 #[test]

@@ -32,7 +32,7 @@ fn logged(events: &[Event], about: &str) -> Vec<Value> {
     payloads.collect()
 }
 
-/// AssemblyOptions large each request was.
+/// How large each request was.
 fn totals(events: &[Event]) -> Vec<u64> {
     let all = logged(events, "context-window-usage");
     all.iter().map(|it| it["total"].as_u64().unwrap()).collect()

@@ -34,7 +34,7 @@ fn broken() -> Result<Reply, TransportError> {
 struct Run {
     result: Result<Reply, SendError>,
     notices: Vec<RetryNotice>,
-    /// AssemblyOptions long it took, by the clock of the runtime, which tests drive.
+    /// How long it took, by the clock of the runtime, which tests drive.
     took: Duration,
     asked: Vec<SentRequest>,
 }

@@ -110,7 +110,7 @@ proptest! {
             let page = view.grep(pattern, options.clone()).await.unwrap();
             assert_eq!(plain(&page), model::page(&texts, expect.into_iter(), budget));
 
-            // TextPage by page every match comes once.
+            // Page by page every match comes once.
             let (mut numbers, mut next) = (Vec::new(), Some(options.start_line));
             while let Some(start) = next {
                 let page = view.grep(pattern, options.clone().start_line(start)).await.unwrap();
