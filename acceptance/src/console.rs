@@ -106,7 +106,8 @@ fn write_steps(items: &[Item], sandbox: &Sandbox) -> Result<Vec<Step>> {
                 fs::write(&place, content)?;
                 let target = sandbox.work().join(path);
                 let parent = target.parent().context("a file needs a directory")?;
-                let (parent, target) = (quoted(parent), quoted(&target));
+                let parent = quoted(parent);
+                let target = quoted(&target);
                 script.push_str(&format!("mkdir -p {parent}; cp {} {target}\n", quoted(&place)));
                 continue;
             }
@@ -154,7 +155,8 @@ fn fill_variables(content: &str, sandbox: &Sandbox) -> String {
 fn overwrite(file: &Path, text: &str, steps: &[Step], sandbox: &Sandbox) -> Result<()> {
     let mut outputs = Vec::new();
     for step in steps.iter().filter(|it| it.has_output) {
-        let (expected, output) = (&step.command.expected, step.output()?);
+        let expected = &step.command.expected;
+        let output = step.output()?;
         if matcher::compare(expected, &output, &sandbox.values()).is_ok() {
             continue;
         }

@@ -125,7 +125,8 @@ impl Dialogue<'_> {
     }
 
     fn see(&mut self, wanted: &str) -> Result<()> {
-        let (values, read) = (self.sandbox.values(), self.read);
+        let values = self.sandbox.values();
+        let read = self.read;
         let mut end = 0;
         let seen = self.wait_until(|terminal, _| {
             let text = plain_text(terminal.printed());
@@ -152,7 +153,8 @@ impl Dialogue<'_> {
         &mut self,
         mut condition: impl FnMut(&Terminal, (u16, u16)) -> Result<(bool, String)>,
     ) -> Result<Option<String>> {
-        let (size, start) = (self.size, read_instant());
+        let size = self.size;
+        let start = read_instant();
         let terminal = self.running()?;
         loop {
             let (holds, seen) = condition(terminal, size)?;

@@ -92,7 +92,8 @@ pub fn read(lines: &[Line]) -> Result<Vec<Item>, String> {
     let mut fence: Option<Fence> = None;
     let mut directive = None;
     for line in lines {
-        let (number, text) = (line.number, line.text.as_str());
+        let number = line.number;
+        let text = line.text.as_str();
         if let Some(open) = &mut fence {
             if open.is_closed_by(text) {
                 let closed = fence.take().map_or_else(|| Ok(Vec::new()), Fence::into_items);
@@ -133,7 +134,8 @@ impl Fence {
             (info.split([',', ' ', '{']).next().unwrap_or_default().to_owned(), mark)
         };
         let indent = line.text.len() - trimmed.len();
-        let (content, is_included) = (Vec::new(), line.is_included);
+        let content = Vec::new();
+        let is_included = line.is_included;
         Some(Self {
             language,
             mark,
@@ -208,7 +210,8 @@ fn read_console(lines: &[(usize, String)], is_included: bool) -> Result<Vec<Item
     for (number, line) in lines {
         if let Some(text) = line.strip_prefix("$ ") {
             let text = text.to_owned();
-            let (line, output_lines) = (*number, (number + 1, *number));
+            let line = *number;
+            let output_lines = (number + 1, *number);
             let command = Command { text, line, output_lines, is_included, ..Command::default() };
             commands.push(command);
             is_output = false;

@@ -63,7 +63,8 @@ pub fn find() -> Result<(Vec<Scenario>, KnownFailures)> {
     collect(&dir, &dir, &mut found)?;
     for line in list("documents.txt")?.lines().map(str::trim) {
         if !line.is_empty() && !line.starts_with('#') {
-            let (name, file) = (format!("documents/{line}"), repository().join(line));
+            let name = format!("documents/{line}");
+            let file = repository().join(line);
             found.push(Scenario { name, file, kind: Kind::Document });
         }
     }

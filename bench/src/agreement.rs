@@ -134,7 +134,8 @@ impl Print for Proof {
             }
             Format::JsonLines => {
                 let name = format!("proof/{shape}");
-                let (ours, unit) = (disagreements, "disagreements");
+                let ours = disagreements;
+                let unit = "disagreements";
                 print_line(out, &ProofLine { name, ours, unit, values, accepted, refused })
             }
         }

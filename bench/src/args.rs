@@ -82,10 +82,16 @@ impl Args {
     /// A message about the first argument that is not understood.
     pub(crate) fn parse(args: impl IntoIterator<Item = String>) -> Result<Self, String> {
         let mut args = args.into_iter();
-        let (mut bench, mut format, mut plan) = (None, Format::Table, Plan::FULL);
-        let (mut rounds, mut values) = (None, VALUES);
-        let (mut bytes, mut keep, mut few) = (256 << 20, false, 7);
-        let (mut full, mut quick) = (false, false);
+        let mut bench = None;
+        let mut format = Format::Table;
+        let mut plan = Plan::FULL;
+        let mut rounds = None;
+        let mut values = VALUES;
+        let mut bytes = 256 << 20;
+        let mut keep = false;
+        let mut few = 7;
+        let mut full = false;
+        let mut quick = false;
         while let Some(arg) = args.next() {
             match arg.as_str() {
                 "dispatch" if bench.is_none() => bench = Some(Bench::Dispatch),

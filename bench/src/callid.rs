@@ -85,7 +85,8 @@ fn floor(call: &Value) -> Variant {
 fn peers(call: &Value) -> [Variant; 2] {
     let id = |text: Vec<u8>| hex(Sha256::digest(text).into());
     let show = |it: Result<String, serde_json::Error>| it.unwrap_or_else(|it| it.to_string());
-    let (first, second) = (call.clone(), call.clone());
+    let first = call.clone();
+    let second = call.clone();
     [
         Variant::new(
             "serde_json_canonicalizer 0.4.1 + sha2",

@@ -106,7 +106,8 @@ fn measure(turns: usize, hydrate: HydrateConversation) -> Result<Vec<Sample>, St
         let last = (first + step - 1).min(turns);
         let mut times = Vec::new();
         for turn in first..=last {
-            let (before, input) = (spent.load(Ordering::Relaxed), input(turn)?);
+            let before = spent.load(Ordering::Relaxed);
+            let input = input(turn)?;
             let report = runtime.block_on(runner.run(input)).map_err(|error| error.to_string())?;
             if report.outcome != TurnOutcome::Completed {
                 return Err(format!(
@@ -144,7 +145,8 @@ fn runner(
     let started = Arc::new(AtomicU64::new(0));
     let origin = Instant::now();
     let now = move || u64::try_from(origin.elapsed().as_nanos()).unwrap_or(u64::MAX);
-    let (begin, spent) = (Arc::clone(&started), Arc::clone(spent));
+    let begin = Arc::clone(&started);
+    let spent = Arc::clone(spent);
     let before = move |_: TurnContext, next: Next<TurnContext>| {
         begin.store(now(), Ordering::Relaxed);
         next.run()

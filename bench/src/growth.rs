@@ -209,7 +209,8 @@ pub(crate) fn growth_exponent(points: impl Iterator<Item = (f64, f64)>) -> f64 {
     let points: Vec<(f64, f64)> = points.map(|(n, value)| (n.ln(), value.max(1.0).ln())).collect();
     let count = points.len() as f64;
     let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / count;
-    let (x, y) = (mean(|it| it.0), mean(|it| it.1));
+    let x = mean(|it| it.0);
+    let y = mean(|it| it.1);
     let covariance: f64 = points.iter().map(|it| (it.0 - x) * (it.1 - y)).sum();
     let variance: f64 = points.iter().map(|it| (it.0 - x).powi(2)).sum();
     covariance / variance

@@ -49,7 +49,8 @@ use report::Print;
 
 fn main() -> ExitCode {
     let mut words = env::args().skip(1);
-    let (command, job) = (words.next(), words.next());
+    let command = words.next();
+    let job = words.next();
     // Not 1, by which some programs say that they found nothing.
     let failed = ExitCode::from(3);
     match command.as_deref() {

@@ -37,8 +37,9 @@ pub(crate) use shapes::disagreements;
 pub(crate) fn dispatch<T: Call>() -> Result<Vec<Variant>, String> {
     let plain = || DispatchContext::builder("bench").build();
     let observed = DispatchContext::builder("bench").observer(count).build();
-    let (text, mendable, wrong) =
-        (T::TEXT.to_owned(), edited::<T>(T::NEAR_MISSES), edited::<T>(T::MISTAKES));
+    let text = T::TEXT.to_owned();
+    let mendable = edited::<T>(T::NEAR_MISSES);
+    let wrong = edited::<T>(T::MISTAKES);
     let asynchronous = tool::<T, _>(async |args: T| args.handle())?;
     let synchronous = tool::<T, _>(|args: T| args.handle())?;
     Ok(vec![
@@ -88,13 +89,16 @@ fn count(_: &Event) {
 /// When the schema cannot be built.
 pub(crate) fn validate<T: Call>() -> Result<Vec<Variant>, String> {
     let schema = schema::<T>()?;
-    let (raw, mendable) = (RawArgs::text(T::TEXT), RawArgs::text(&edited::<T>(T::NEAR_MISSES)));
+    let raw = RawArgs::text(T::TEXT);
+    let mendable = RawArgs::text(&edited::<T>(T::NEAR_MISSES));
     let accept = |raw: &RawArgs, strictness| {
-        let (schema, raw) = (schema.clone(), raw.clone());
+        let schema = schema.clone();
+        let raw = raw.clone();
         move || schema.accept(T::TOOL, &raw, strictness)
     };
     let show = |it: Result<AcceptedArgs, Problems>| verdict(it.is_ok());
-    let (decoded, judge) = (raw.clone(), schema.clone());
+    let decoded = raw.clone();
+    let judge = schema.clone();
     let decode = move || {
         let accepted = judge.accept(T::TOOL, &decoded, Strictness::Coerce);
         accepted.ok().and_then(|it| T::from_args(&it.args).ok())

@@ -84,10 +84,8 @@ fn decode(
         Variant::new(name, move || read(&chunks), show)
     };
     let mut variants = vec![reading(FLOOR, floor::read), reading(OURS, ours::read)];
-    let (runner, runtime) = (
-        ours::runner(Arc::new(ours::Canned(chunks.to_vec())), "http://127.0.0.1:1/v1")?,
-        current_thread()?,
-    );
+    let runner = ours::runner(Arc::new(ours::Canned(chunks.to_vec())), "http://127.0.0.1:1/v1")?;
+    let runtime = current_thread()?;
     let turn = move || runtime.block_on(ours::turn(&runner));
     variants.push(Variant::new("haft, in a turn", turn, show));
     #[cfg(feature = "peers")]

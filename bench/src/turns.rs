@@ -137,7 +137,8 @@ fn in_memory(runtime: &Runtime, _rounds: usize) -> Result<Vec<Table>, String> {
     let mut entries: Vec<Entry> = Vec::new();
     for &(name, make) in VARIANTS {
         workload::batch(runtime, &make()?, BATCH)?;
-        let (turns, mut ran) = (make()?, Ok(()));
+        let turns = make()?;
+        let mut ran = Ok(());
         let counted = crate::allocations::during(|| ran = workload::batch(runtime, &turns, BATCH));
         ran?;
         let value = counted / BATCH as f64;
@@ -159,7 +160,8 @@ struct Sample {
 #[cfg(not(feature = "allocations"))]
 impl Sample {
     fn take(runtime: &Runtime, turns: &Arc<dyn Turns>, count: usize) -> Result<Self, String> {
-        let (wall, cpu) = (workload::now(), cpu_time::ProcessTime::now());
+        let wall = workload::now();
+        let cpu = cpu_time::ProcessTime::now();
         workload::batch(runtime, turns, count)?;
         Ok(Self { wall: wall.elapsed().as_secs_f64(), cpu: cpu.elapsed().as_secs_f64() })
     }

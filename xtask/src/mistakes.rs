@@ -51,7 +51,8 @@ fn check_all(root: &Path, mode: Mode) -> io::Result<Vec<String>> {
     if cases.is_empty() {
         return Err(io::Error::other("there is no program with a mistake"));
     }
-    let (next, failures) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let next = AtomicUsize::new(0);
+    let failures = Mutex::new(Vec::new());
     let work = || {
         while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
             let failure = check(&compiler, case, mode).unwrap_or_else(|it| Some(it.to_string()));

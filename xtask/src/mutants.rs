@@ -218,7 +218,8 @@ impl Tally {
         for (module, (caught, viable)) in modules {
             println!("{module}: {caught} of {viable}");
         }
-        let (caught, viable) = (self.caught.len(), self.viable());
+        let caught = self.caught.len();
+        let viable = self.viable();
         println!("{caught} of {viable} mutants that compile were caught; missed:");
         self.missed.iter().for_each(|name| println!("  {name}"));
     }

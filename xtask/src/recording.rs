@@ -124,7 +124,9 @@ fn sort_results(lines: &mut [String]) {
 
 /// Breaks a line at the width of the picture. Escape sequences have no width.
 fn wrap(line: &str) -> Vec<String> {
-    let (mut lines, mut current, mut width) = (Vec::new(), String::new(), 0);
+    let mut lines = Vec::new();
+    let mut current = String::new();
+    let mut width = 0;
     let mut is_escape = false;
     for character in line.chars() {
         is_escape = is_escape || character == '\u{1b}';
@@ -152,7 +154,8 @@ struct Span {
 
 /// Splits a line at its escape sequences.
 fn spans(line: &str) -> Vec<Span> {
-    let (mut all, mut class) = (Vec::new(), "");
+    let mut all = Vec::new();
+    let mut class = "";
     for (n, part) in line.split("\u{1b}[").enumerate() {
         let text = match part.split_once('m') {
             Some((code, text)) if n > 0 => {
@@ -189,7 +192,8 @@ text{font:13px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;fill:#d6deeb
 
 /// Draws lines that appear one after the other.
 fn draw(lines: &[String]) -> String {
-    let (width, height) = (COLUMNS * CHARACTER + 2 * MARGIN, lines.len() * LINE + 2 * MARGIN);
+    let width = COLUMNS * CHARACTER + 2 * MARGIN;
+    let height = lines.len() * LINE + 2 * MARGIN;
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\">\n\
          <style>{STYLE}</style>\n<rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"#10151c\"/>\n"

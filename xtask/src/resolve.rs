@@ -78,7 +78,8 @@ const EXAMPLE: &str = "examples/with-sqlx";
 /// Runs a copy of the example below `target/resolve`, so that its lock file is made anew there. The example fails if the
 /// database does not have what its tools wrote.
 fn run_example(root: &Path) -> io::Result<bool> {
-    let (from, to) = (root.join(EXAMPLE), root.join("target/resolve/with-sqlx"));
+    let from = root.join(EXAMPLE);
+    let to = root.join("target/resolve/with-sqlx");
     fs::create_dir_all(to.join("src"))?;
     for file in ["script.yaml", "src/main.rs"] {
         fs::copy(from.join(file), to.join(file))?;
@@ -111,7 +112,8 @@ impl Case {
         let dir = root.join("target/resolve").join(self.name);
         fs::create_dir_all(&dir)?;
         let haft = self.haft.replace("{crates}", &root.join("crates").display().to_string());
-        let (name, other) = (self.name, self.other);
+        let name = self.name;
+        let other = self.other;
         let manifest = format!(
             "[package]\nname = \"{name}\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n\
              [lib]\npath = \"lib.rs\"\n\n[dependencies]\n{haft}\n{other}\n\n[workspace]\n"

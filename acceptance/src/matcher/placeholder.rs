@@ -178,7 +178,8 @@ fn shown_duration(text: &str) -> Option<f64> {
 }
 
 fn two_parts(large: &str, small: &str, parts: f64) -> Option<f64> {
-    let (large, small) = (plain_number(large)?, plain_number(small)?);
+    let large = plain_number(large)?;
+    let small = plain_number(small)?;
     (large > 0.0 && small < parts).then_some(large * parts + small)
 }
 

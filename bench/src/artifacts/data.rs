@@ -84,14 +84,20 @@ fn write<T>(
 /// A server's log of about so many bytes, 1 % of its lines with a status of 5xx, ten with the word
 /// `needle`, a hundred that only an expression finds. Gives the number of lines.
 fn log(out: &mut impl Write, bytes: u64) -> std::io::Result<u64> {
-    let (mut random, mut line) = (Random(1), String::new());
-    let (mut written, mut lines) = (0, 0);
-    let (needle, rare) = ((bytes / 11).max(1), (bytes / 101).max(1));
-    let (mut next_needle, mut next_rare) = (needle, rare);
+    let mut random = Random(1);
+    let mut line = String::new();
+    let mut written = 0;
+    let mut lines = 0;
+    let needle = (bytes / 11).max(1);
+    let rare = (bytes / 101).max(1);
+    let mut next_needle = needle;
+    let mut next_rare = rare;
     while written < bytes {
         line.clear();
         let status = if random.below(100) == 0 { 500 + random.below(5) } else { 200 };
-        let (day, minute, milli) = (random.below(28) + 1, lines / 60_000 % 60, lines % 60_000);
+        let day = random.below(28) + 1;
+        let minute = lines / 60_000 % 60;
+        let milli = lines % 60_000;
         let method = if random.below(4) == 0 { "POST" } else { "GET" };
         // Writing to a string cannot fail.
         let _ = write!(
@@ -121,8 +127,10 @@ fn log(out: &mut impl Write, bytes: u64) -> std::io::Result<u64> {
 
 /// An object with a list of about so many bytes. Gives the number of its elements.
 fn items(out: &mut impl Write, bytes: u64) -> std::io::Result<u64> {
-    let (mut random, mut item) = (Random(3), String::new());
-    let (mut written, mut count) = (0, 0);
+    let mut random = Random(3);
+    let mut item = String::new();
+    let mut written = 0;
+    let mut count = 0;
     out.write_all(b"{\"items\": [\n")?;
     while written < bytes {
         item.clear();
@@ -148,7 +156,8 @@ fn items(out: &mut impl Write, bytes: u64) -> std::io::Result<u64> {
 /// A document of about so many bytes: headings of both kinds, prose, lists, code in fences.
 fn markdown(out: &mut impl Write, bytes: u64) -> std::io::Result<()> {
     let mut random = Random(2);
-    let (mut text, mut written) = (String::new(), 0);
+    let mut text = String::new();
+    let mut written = 0;
     while written < bytes {
         text.clear();
         let number = random.below(100_000);

@@ -25,7 +25,8 @@ pub(crate) fn all(data: &Data) -> Vec<Spec> {
 }
 
 fn spool(data: &Data) -> Vec<Spec> {
-    let (log, folder) = (data.log(), data.folder());
+    let log = data.log();
+    let folder = data.folder();
     let copy = Job::Copy { source: log.clone(), target: folder.join("copy") };
     let spool = Job::Spool { source: log.clone(), folder: folder.join("second-spool") };
     let target = folder.join("cp").into_os_string();
@@ -57,7 +58,8 @@ fn spool(data: &Data) -> Vec<Spec> {
 }
 
 fn ranges(data: &Data) -> Vec<Spec> {
-    let (spool, log) = (data.spool(), data.log().into_os_string());
+    let spool = data.spool();
+    let log = data.log().into_os_string();
     let middle = data.lines / 2;
     let sed = OsString::from(format!("{},{}p;{}q", middle + 1, middle + 10, middle + 10));
     let ten = || [OsString::from("-n"), "10".into(), log.clone()];

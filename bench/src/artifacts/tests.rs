@@ -69,7 +69,8 @@ fn jobs_report_what_they_found() {
         job::run(Some(&job.to_text()), &mut out).unwrap();
         job::Report::parse(std::str::from_utf8(&out).unwrap()).unwrap()
     };
-    let (spool, lines) = (data.spool(), data.lines);
+    let spool = data.spool();
+    let lines = data.lines;
     assert_eq!(report(Job::Count { spool: spool.clone() }).answer, lines.to_string());
     let search = Job::Grep { spool: spool.clone(), pattern: "needle".to_owned() };
     assert!(report(search).answer.starts_with("10 lines, "));

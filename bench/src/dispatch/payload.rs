@@ -104,7 +104,9 @@ impl Call for Order {
     fn handle(self) -> String {
         let pieces: u32 = self.quantities.iter().map(|it| u32::from(it.0)).sum();
         let cents = (self.payment.amount * 100.0) as i64;
-        let (id, tags, city) = (self.id, self.tags.len(), self.shipping.city);
+        let id = self.id;
+        let tags = self.tags.len();
+        let city = self.shipping.city;
         answer(format_args!("{id}: {pieces} pieces, {tags} tags, {cents} cents to {city}"))
     }
 }

@@ -24,8 +24,8 @@ pub(super) fn with_tools(tools: usize) -> Result<f64, String> {
     let tools: Vec<Tool> =
         std::iter::once(log_tool("log")).chain(more).collect::<Result<_, _>>()?;
     // The second runs later iterations of the same turn: their difference is what an iteration costs.
-    let (few, many) =
-        (run(&runner(ITERATIONS, tools.clone())?)?, run(&runner(4 * ITERATIONS, tools)?)?);
+    let few = run(&runner(ITERATIONS, tools.clone())?)?;
+    let many = run(&runner(4 * ITERATIONS, tools)?)?;
     Ok((many - few).max(0.0) / (3 * ITERATIONS) as f64)
 }
 

@@ -34,7 +34,8 @@ pub(crate) fn show(answer: Result<Answer, String>) -> String {
         Ok(answer) => {
             let names: Vec<&str> = answer.calls.iter().map(|it| it.0.as_str()).collect();
             let arguments: String = answer.calls.iter().map(|it| it.1.as_str()).collect();
-            let (text, arguments) = (hash(&answer.text), hash(&arguments));
+            let text = hash(&answer.text);
+            let arguments = hash(&arguments);
             format!("{text} {} {arguments} {}", names.join(","), answer.tokens)
         }
     }

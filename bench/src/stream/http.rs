@@ -75,7 +75,8 @@ fn per_chunk(seconds: f64) -> f64 {
 }
 
 fn take(runtime: &Runtime, read: Reading, expected: Option<&str>) -> Result<Sample, String> {
-    let (wall, cpu) = (now(), cpu_time::ProcessTime::now());
+    let wall = now();
+    let cpu = cpu_time::ProcessTime::now();
     let answer = runtime.block_on(runtime.spawn(read)).map_err(|error| error.to_string())?;
     let sample = Sample { wall: wall.elapsed().as_secs_f64(), cpu: cpu.elapsed().as_secs_f64() };
     let answer = show(answer);
@@ -94,10 +95,12 @@ fn ways(base_url: &str) -> Result<Vec<Way>, String> {
     let transport = Arc::new(HttpTransport::builder().build().map_err(|it| it.to_string())?);
     let runner = Arc::new(ours::runner(Arc::<HttpTransport>::clone(&transport), base_url)?);
     let asked = || {
-        let (client, url) = (client.clone(), url.clone());
+        let client = client.clone();
+        let url = url.clone();
         move || client.post(&url).header("content-type", "application/json").body(ASKED).send()
     };
-    let (by_floor, body_alone) = (asked(), asked());
+    let by_floor = asked();
+    let body_alone = asked();
     #[cfg_attr(not(feature = "peers"), expect(unused_mut, reason = "peers come behind it"))]
     let mut all: Vec<Way> = vec![
         (FLOOR, Box::new(move || Box::pin(by_hand(by_floor())))),

@@ -28,8 +28,8 @@ pub(crate) async fn next<S: Stream + ?Sized>(mut stream: Pin<&mut S>) -> Option<
 }
 
 async fn sseer(chunks: &[Bytes]) -> Result<Answer, String> {
-    let (mut events, mut answer) =
-        (pin!(sseer::EventStream::new(Chunks(chunks))), Answer::default());
+    let mut events = pin!(sseer::EventStream::new(Chunks(chunks)));
+    let mut answer = Answer::default();
     while let Some(event) = next(events.as_mut()).await {
         let event = event.map_err(|error| format!("{error:?}"))?;
         if event.data != "[DONE]" {

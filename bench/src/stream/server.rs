@@ -50,7 +50,8 @@ fn chunked(events: &[String]) -> Vec<u8> {
 
 fn serve(mut connection: TcpStream, long: &[u8], brief: &[u8]) -> io::Result<()> {
     let mut reader = BufReader::new(connection.try_clone()?);
-    let (mut line, mut length) = (String::new(), 0);
+    let mut line = String::new();
+    let mut length = 0;
     while reader.read_line(&mut line)? > 2 {
         let header = line.to_ascii_lowercase();
         if let Some(value) = header.strip_prefix("content-length:") {

@@ -88,11 +88,13 @@ pub(crate) fn run(folder: &Path, turns: usize, at_once: usize) -> Result<Figures
     let runner = workload::runner(Arc::new(store), forecast()?);
     let runner = runner.build().map_err(|error| error.to_string())?;
     let work: Arc<dyn Turns> = Arc::new(Ours(runner));
-    let (before, begun) = (transactions(&file), now());
+    let before = transactions(&file);
+    let begun = now();
     for _ in 0..turns / at_once {
         batch(&runtime, &work, at_once)?;
     }
-    let (seconds, after) = (begun.elapsed().as_secs_f64(), transactions(&file));
+    let seconds = begun.elapsed().as_secs_f64();
+    let after = transactions(&file);
     let count = turns.max(1) as f64;
     let figures = [
         ("speed", count / seconds),

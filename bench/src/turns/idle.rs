@@ -27,7 +27,8 @@ pub(crate) fn measure(full: bool) -> Result<Table, String> {
         let floor = Job::Idle { turns, seconds: 0, floor: true }.start(&[])?.unwrap_or_default();
         let ours = Job::Idle { turns, seconds, floor: false }.start(&[])?.unwrap_or_default();
         let get = |figures: &Figures, name| figures.get(name).copied().unwrap_or(f64::NAN);
-        let (base, held) = (get(&floor, "bytes"), get(&ours, "bytes"));
+        let base = get(&floor, "bytes");
+        let held = get(&ours, "bytes");
         entries.extend([
             Entry::new(format!("floor, {turns} parked"), base).unit("B per turn"),
             Entry::new(format!("haft, {turns} waiting"), held)
@@ -57,7 +58,8 @@ async fn waiting(turns: usize, seconds: u64) -> Result<Figures, String> {
     let before = resident("VmRSS:")?;
     let mut running = JoinSet::new();
     for _ in 0..turns {
-        let (runner, input) = (runner.clone(), workload::input()?);
+        let runner = runner.clone();
+        let input = workload::input()?;
         running.spawn(async move { runner.run(input).await });
     }
     while open.load(Ordering::SeqCst) < turns {
@@ -118,7 +120,8 @@ fn runner() -> Result<(TurnRunner, Arc<AtomicUsize>), String> {
 /// Tasks with the history of a turn that wait for a bell of their own.
 async fn parked(turns: usize) -> Result<Figures, String> {
     let before = resident("VmRSS:")?;
-    let (mut running, mut bells) = (JoinSet::new(), Vec::new());
+    let mut running = JoinSet::new();
+    let mut bells = Vec::new();
     for n in 0..turns {
         let bell = Arc::new(Notify::new());
         bells.push(Arc::clone(&bell));

@@ -24,7 +24,8 @@ pub(crate) struct ContentView {
 impl ContentView {
     /// The content of a reader, with the default budget and window, and a token that nothing cancels.
     pub(crate) fn new(reader: Arc<dyn SpoolReader>) -> Self {
-        let (budget, cancellation) = (Budget::new(), Cancellation::new());
+        let budget = Budget::new();
+        let cancellation = Cancellation::new();
         Self { reader, budget, cancellation, window_bytes: DEFAULT_WINDOW_BYTES }
     }
 

@@ -67,7 +67,8 @@ pub(crate) async fn run_scan<S: ContentScan>(
             move |token: &_| resume_local_scan(&*local, token, scan, (&mut window, retained));
         return run_cancellable(cancellation, work).await;
     }
-    let (mut window, mut retained) = (AlignedBuffer::default(), 0);
+    let mut window = AlignedBuffer::default();
+    let mut retained = 0;
     while let Some(request) = scan.next_read() {
         check_cancelled(cancellation)?;
         let bytes = reader.read_at(request.offset, request.len).await?;
@@ -111,7 +112,8 @@ fn run_inline<S: ContentScan>(
     scan: &mut S,
     window: &mut AlignedBuffer,
 ) -> Result<Option<usize>, SpoolError> {
-    let (mut left, mut retained) = (MAX_INLINE_BYTES, 0);
+    let mut left = MAX_INLINE_BYTES;
+    let mut retained = 0;
     while let Some(request) = scan.next_read() {
         left = match left.checked_sub(request.len) {
             Some(left) => left,

@@ -188,7 +188,8 @@ pub(crate) fn sanitize(text: &str) -> String {
     if !text.contains(is_deceptive) {
         return text.to_owned();
     }
-    let (mut out, mut previous) = (String::with_capacity(text.len()), '\0');
+    let mut out = String::with_capacity(text.len());
+    let mut previous = '\0';
     for character in text.chars() {
         if is_terminal_control(character) {
             out.push('\u{fffd}');

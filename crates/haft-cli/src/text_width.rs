@@ -38,7 +38,8 @@ pub(crate) fn elide_columns(text: &str, columns: usize) -> String {
 
 /// Breaks a text at spaces into lines of at most so many columns. A longer word has a line of its own.
 pub(crate) fn wrap(text: &str, columns: usize) -> String {
-    let (mut lines, mut width) = (String::new(), 0);
+    let mut lines = String::new();
+    let mut width = 0;
     for word in text.split(' ') {
         let word_width = display_width(word);
         if !lines.is_empty() {

@@ -178,7 +178,8 @@ async fn scan_keys(
     store: &dyn SpoolStore,
     prefix: &str,
 ) -> Result<Vec<SpoolKey>, ContractViolation> {
-    let (mut scan, mut found) = (store.scan_keys(prefix), Vec::new());
+    let mut scan = store.scan_keys(prefix);
+    let mut found = Vec::new();
     while let Some(keys) = expect_ok("keys can be scanned", scan.next_keys().await)? {
         found.extend(keys);
     }

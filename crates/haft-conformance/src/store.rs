@@ -94,7 +94,8 @@ async fn is_empty(promise: &'static str, store: &dyn TurnStore) -> Result<(), Co
 }
 
 async fn nothing_is_there(store: &dyn TurnStore) -> Result<(), ContractViolation> {
-    let (turn, gate) = (turn_id("nothing")?, gate_id("nothing")?);
+    let turn = turn_id("nothing")?;
+    let gate = gate_id("nothing")?;
     let lease = Lease::new(turn.clone(), &lease_request("a"), 1, Timestamp::EPOCH);
     let loaded = expect_ok("any turn can be asked for", store.load(turn.clone()).await)?;
     ContractViolation::ensure_equal("a turn that was not begun is not there", &loaded, &None)?;

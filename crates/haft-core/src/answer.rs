@@ -188,7 +188,8 @@ impl AnswerFormat {
     /// The form in which a stash stores the format.
     #[must_use]
     pub fn to_stored(&self) -> Value {
-        let (name, schema) = (self.name.to_string(), self.schema.json_schema());
+        let name = self.name.to_string();
+        let schema = self.schema.json_schema();
         let stored = StoredFormat { name, schema, attempts: self.attempts };
         serde_json::to_value(stored).unwrap_or_default()
     }

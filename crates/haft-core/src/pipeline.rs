@@ -261,7 +261,8 @@ impl<C: PipelineContext> Pipeline<C> {
     ///
     /// A member failed and none before it recovered from it, or one returned without running the rest.
     pub async fn run_members(&self, ctx: &C) -> Result<bool, PipelineError> {
-        let (members, progress) = (Arc::clone(&self.members), Arc::default());
+        let members = Arc::clone(&self.members);
+        let progress = Arc::default();
         let next = Next { members, at: 0, ctx: ctx.clone(), progress: Arc::clone(&progress) };
         let run = next.run().await;
         run.map_err(|source| match source.downcast::<NextNotRun>() {

@@ -399,7 +399,8 @@ impl Default for Stash {
 impl Clone for Stash {
     fn clone(&self) -> Self {
         let inner = self.read();
-        let (root, typed) = (inner.root.clone(), inner.typed.clone());
+        let root = inner.root.clone();
+        let typed = inner.typed.clone();
         Self { inner: RwLock::new(Inner { root, typed, changes: None }) }
     }
 }
@@ -417,7 +418,8 @@ impl PartialEq for Stash {
 /// Shows how much is stored, not what: a stash can be large and can hold secrets.
 impl fmt::Debug for Stash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (len, typed) = (self.len(), self.read().typed.as_ref().map_or(0, |it| it.len()));
+        let len = self.len();
+        let typed = self.read().typed.as_ref().map_or(0, |it| it.len());
         f.debug_struct("Stash").field("len", &len).field("typed", &typed).finish_non_exhaustive()
     }
 }

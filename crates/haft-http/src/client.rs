@@ -74,7 +74,8 @@ impl HttpClient {
             return Err(HttpError::Unusable { reason });
         }
         let host = uri::host(&request.uri().to_string());
-        let (total, headers) = (self.limits.total.min(LONGEST), self.limits.headers);
+        let total = self.limits.total.min(LONGEST);
+        let headers = self.limits.headers;
         let deadline = Instant::now() + total;
         let (url, prepared) = self.prepare(request)?;
         let sent = timeout_at(deadline, timeout(headers.min(LONGEST), prepared.send())).await;

@@ -63,7 +63,8 @@ fn tool_function(
     values: &TokenStream,
     body: &TokenStream,
 ) -> TokenStream {
-    let (vis, name) = (&function.vis, &function.sig.ident);
+    let vis = &function.vis;
+    let name = &function.sig.ident;
     let attrs = function.attrs.iter().filter(|it| belongs_to_tool_function(it));
     quote_spanned! {Span::mixed_site()=>
         #(#attrs)*
@@ -81,7 +82,9 @@ fn tool_function_body(
     parameters: &ToolParameters<'_>,
     description: &TokenStream,
 ) -> TokenStream {
-    let (sig, block, root) = (&function.sig, &function.block, &options.root);
+    let sig = &function.sig;
+    let block = &function.block;
+    let root = &options.root;
     let attrs = function
         .attrs
         .iter()

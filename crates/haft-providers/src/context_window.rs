@@ -146,7 +146,8 @@ impl TokenMeter<'_> {
     }
 
     fn count_tool(&mut self, offered: &OfferedTool) -> Result<u64, TokenError> {
-        let (tool, name) = (&offered.tool, &offered.wire_name);
+        let tool = &offered.tool;
+        let name = &offered.wire_name;
         let schema = self.count_text(tool.input_schema().json_schema_text())?;
         Ok(schema + self.count_text(tool.description())? + self.count_text(name)? + PER_ENTRY)
     }

@@ -102,7 +102,8 @@ fn arrange_parts<'o>(
     text: &'o str,
     calls: &'o [AssistantCall],
 ) -> Result<Vec<ReplayPart<'o>>, NotReplayed> {
-    let (mut rest, mut calls) = (text, calls.iter());
+    let mut rest = text;
+    let mut calls = calls.iter();
     let mut arranged = Vec::new();
     for part in parts {
         match part {

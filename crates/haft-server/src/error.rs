@@ -41,7 +41,8 @@ impl ApiError {
         code: impl Into<String>,
         message: impl Into<String>,
     ) -> Self {
-        let (code, message) = (code.into(), message.into());
+        let code = code.into();
+        let message = message.into();
         Self { status, code, message, hint: None, problems: Vec::new() }
     }
 

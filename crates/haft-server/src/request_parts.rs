@@ -81,7 +81,8 @@ impl PartReader<'_> {
                 self.push(PartKind::System, "System", entry_text(entry), entry);
             }
             ("tool", _) => {
-                let (id, name) = (field("tool_call_id").to_owned(), field("tool_name").to_owned());
+                let id = field("tool_call_id").to_owned();
+                let name = field("tool_name").to_owned();
                 self.push_result(&id, &name, entry_text(entry), entry);
             }
             (_, "function_call_output") => {

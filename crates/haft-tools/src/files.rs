@@ -54,7 +54,9 @@ impl FilesOptions {
     /// Fails if the directory does not exist or cannot be opened.
     pub fn new(dir: impl AsRef<Path>) -> Result<Self, FileError> {
         let root = Arc::new(RootDir::new(dir.as_ref())?);
-        let (tier, allows_writing, max_bytes) = (TrustTier::ThirdPartyPublic, true, u64::MAX);
+        let tier = TrustTier::ThirdPartyPublic;
+        let allows_writing = true;
+        let max_bytes = u64::MAX;
         Ok(Self { root, tier, allows_writing, max_bytes })
     }
 

@@ -18,7 +18,8 @@ fn event(sequence: u64, kind: EventKind) -> Event {
 }
 
 fn said(sequence: u64) -> Event {
-    let (topic, message) = ("n".into(), "said".into());
+    let topic = "n".into();
+    let message = "said".into();
     event(sequence, EventKind::Log { level: LogLevel::Info, topic, message, payload: None })
 }
 

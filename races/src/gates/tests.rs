@@ -41,7 +41,8 @@ fn a_notification_is_never_missed() {
         let store = open_gates(true);
         let notifier = notifier(&store);
         let settling = {
-            let (store, notifier) = (Arc::clone(&store), Arc::clone(&notifier));
+            let store = Arc::clone(&store);
+            let notifier = Arc::clone(&notifier);
             thread::spawn(move || {
                 for id in (0..2).map(gate) {
                     store.0.settle(&id);

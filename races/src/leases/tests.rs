@@ -45,7 +45,8 @@ fn no_lease_is_left_without_renewal() {
         let store = lease_store(HashSet::new());
         let renewer = renewer(&store);
         let other = {
-            let (renewer, store) = (Arc::clone(&renewer), Arc::clone(&store));
+            let renewer = Arc::clone(&renewer);
+            let store = Arc::clone(&store);
             thread::spawn(move || future::block_on(await_renewal(renewer, store, "first")))
         };
         for turn in ["second", "third"] {

@@ -254,7 +254,8 @@ fn list_tests() -> HashSet<(String, String)> {
 
 /// The names of the functions with an attribute that makes them a test.
 fn declared_tests(source: &str) -> Vec<&str> {
-    let (mut tests, mut is_test) = (Vec::new(), false);
+    let mut tests = Vec::new();
+    let mut is_test = false;
     for line in source.lines().map(str::trim_start) {
         if line.starts_with("#[") {
             is_test |= line.contains("test]") || line.contains("test(");

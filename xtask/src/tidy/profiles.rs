@@ -18,7 +18,8 @@ fn panics_unwind_in_every_profile() {
 #[test]
 fn every_test_runs_somewhere() {
     let profiles = read(".config/nextest.toml");
-    let (scenarios, long) = ("binary_id(haft-acceptance::scenarios)", filter_of(&profiles, "long"));
+    let scenarios = "binary_id(haft-acceptance::scenarios)";
+    let long = filter_of(&profiles, "long");
     assert_eq!(filter_of(&profiles, "default"), format!("not ({scenarios} | {long})"));
     assert_eq!(filter_of(&profiles, "soak"), format!("not {scenarios}"));
     // With nextest a step of its own, and `cargo test` runs all test programs.

@@ -301,7 +301,8 @@ impl RestateServer {
         let package = format!("node_modules/@restatedev/restate-server-{system}-{machine}");
         let program = format!("{package}/bin/restate-server");
         let program = crate::server("restate", &program)?.join(program);
-        let (ingress, admin) = (free_port(), free_port());
+        let ingress = free_port();
+        let admin = free_port();
         let dir =
             std::env::temp_dir().join(format!("haft-restate-{}-{ingress}", std::process::id()));
         let mut command = Command::new(program);

@@ -61,7 +61,8 @@ impl Terminal {
     pub fn wait_for(&mut self, text: &str) -> String {
         loop {
             if let Some((before, rest)) = self.seen.split_once(text) {
-                let (before, rest) = (before.to_owned(), rest.to_owned());
+                let before = before.to_owned();
+                let rest = rest.to_owned();
                 self.seen = rest;
                 return before;
             }

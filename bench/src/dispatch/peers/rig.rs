@@ -10,15 +10,16 @@ use crate::measure::Variant;
 
 /// `ErasedTool::execute`: text to `Args`, then the handler.
 pub(super) fn erased<T: Measured>(text: &'static str) -> Variant {
-    let (tool, mut context) = (RigTool::<T>(PhantomData), ToolContext::new());
+    let tool = RigTool::<T>(PhantomData);
+    let mut context = ToolContext::new();
     let work = move || now(ErasedTool::execute(&tool, text.to_owned(), &mut context));
     Variant::new("rig-core 0.44 erased tool", work, show)
 }
 
 /// `ToolSet::execute`: lookup, dispatch context and the same tool behind it.
 pub(super) fn tool_set<T: Measured>(text: &'static str) -> Variant {
-    let (set, mut context) =
-        (ToolSet::from_tools(vec![RigTool::<T>(PhantomData)]), ToolContext::new());
+    let set = ToolSet::from_tools(vec![RigTool::<T>(PhantomData)]);
+    let mut context = ToolContext::new();
     let work = move || now(set.execute(T::TOOL, text, &mut context));
     Variant::new("rig-agent 0.44 ToolSet", work, show)
 }

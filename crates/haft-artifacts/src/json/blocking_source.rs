@@ -59,7 +59,8 @@ pub(super) async fn run<T: Send + 'static>(
     work: impl FnOnce(BlockingSource) -> T + Send + 'static,
 ) -> Result<T, SpoolError> {
     let guard = CancelOnDrop(content.cancellation.child());
-    let (length, token) = (content.byte_length(), guard.0.clone());
+    let length = content.byte_length();
+    let token = guard.0.clone();
     if let Some(local) = content.reader.local() {
         let source =
             BlockingSource { reads: SourceKind::Local(local), cancellation: token, length };
@@ -68,7 +69,8 @@ pub(super) async fn run<T: Send + 'static>(
     let bridge = Arc::new(ReadBridge::default());
     let closer = CloseOnDrop(Arc::clone(&bridge));
     let result = Arc::new(Mutex::new(None));
-    let (thread_bridge, slot) = (Arc::clone(&bridge), Arc::clone(&result));
+    let thread_bridge = Arc::clone(&bridge);
+    let slot = Arc::clone(&result);
     let thread_work = move || {
         let done = FinishOnDrop(Arc::clone(&thread_bridge));
         let source = BlockingSource {

@@ -281,7 +281,8 @@ fn locate_error(cursor: &mut ContentCursor, notation: JsonNotation, error: ScanE
         ScanError::Query(error) => return error,
         ScanError::Fault(fault) => fault,
     };
-    let (mut line, mut column) = (1, 1);
+    let mut line = 1;
+    let mut column = 1;
     cursor.clear_end();
     cursor.seek(0);
     while cursor.offset() < offset {

@@ -5,7 +5,8 @@ use super::container::{ContainerBuilder, ContainerKind, MemberOffset};
 
 /// Which bytes are inside strings, one after the other.
 fn inside_naively(bytes: &[u8]) -> Vec<bool> {
-    let (mut inside, mut escaped) = (false, false);
+    let mut inside = false;
+    let mut escaped = false;
     let step = |byte: &u8| {
         match byte {
             _ if escaped => escaped = false,
@@ -44,7 +45,8 @@ proptest! {
             let bit = |mask: u64| mask >> at & 1 == 1;
             prop_assert_eq!(bit(masks.quotes), *byte == b'"');
             prop_assert_eq!(bit(masks.backslashes), *byte == b'\\');
-            let (found, least) = (bit(masks.brackets), b"[]{}".contains(byte));
+            let found = bit(masks.brackets);
+            let least = b"[]{}".contains(byte);
             let most = least || b"Y_y\x7f".contains(byte);
             prop_assert!(least <= found && found <= most, "{}", byte);
         }

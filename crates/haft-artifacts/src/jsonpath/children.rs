@@ -75,7 +75,9 @@ impl<'d> ChildSurvey<'d> {
             let nested = nested.then(|| Children::Elements(view.elements()));
             return Self { member: None, nested };
         }
-        let (mut member, mut nested, mut repeats) = (None, false, view.len() > SMALL);
+        let mut member = None;
+        let mut nested = false;
+        let mut repeats = view.len() > SMALL;
         let mut marks = NameMarks::default();
         for (name, value) in view.members() {
             if wanted == Some(name) {

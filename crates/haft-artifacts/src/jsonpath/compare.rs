@@ -108,7 +108,8 @@ fn deep_equal(
             Ok(true)
         }
         (ValueKind::String, ValueKind::String) => {
-            let (left, right) = (left.as_str(), right.as_str());
+            let left = left.as_str();
+            let right = right.as_str();
             work.text(left.map_or(0, str::len).min(right.map_or(0, str::len)))?;
             Ok(left == right)
         }
@@ -119,7 +120,8 @@ fn deep_equal(
 /// Exact, whatever the two are: rounding keeps the order, so only numbers that round to the same
 /// double need a second look.
 fn compare_numbers(left: OperandValue<'_>, right: OperandValue<'_>) -> Option<Ordering> {
-    let (left_number, right_number) = (as_number(left)?, as_number(right)?);
+    let left_number = as_number(left)?;
+    let right_number = as_number(right)?;
     match (as_integer(left_number), as_integer(right_number)) {
         (Some(left), Some(right)) => Some(left.cmp(&right)),
         _ => match left_number.to_f64().partial_cmp(&right_number.to_f64())? {

@@ -155,7 +155,8 @@ impl PathQuery {
     ) -> Result<(usize, Option<ValueRef<'d>>), VisitsExhausted> {
         let origin = self.origin.of(current, evaluation);
         let mut walk = PathWalk::new(&self.segments, origin, evaluation);
-        let (mut count, mut last) = (0, None);
+        let mut count = 0;
+        let mut last = None;
         while count < most
             && let Some(view) = walk.next(evaluation)?
         {

@@ -117,7 +117,8 @@ fn destination(text: &[u8]) -> Result<(&[u8], &[u8]), DefinitionMiss> {
         }
         return Ok((invariant::slice(inner, ..at), invariant::slice(inner, at + 1..)));
     }
-    let (mut at, mut open) = (0, 0_usize);
+    let mut at = 0;
+    let mut open = 0_usize;
     while let Some(&byte) = text.get(at) {
         match byte {
             0..=b' ' => break,

@@ -128,7 +128,10 @@ pub(super) fn delimiter_row(text: &[u8]) -> Option<usize> {
     }
     let inner = text.strip_prefix(b"|");
     let mut has_pipe = inner.is_some();
-    let (mut columns, mut empty, mut has_hyphen, mut hyphen_here) = (0, true, false, false);
+    let mut columns = 0;
+    let mut empty = true;
+    let mut has_hyphen = false;
+    let mut hyphen_here = false;
     for byte in inner.unwrap_or(text) {
         match byte {
             b' ' => {}

@@ -104,7 +104,8 @@ impl LinePartScan {
     }
 
     fn build_part(&self, data: &[u8], line: &Range<u64>) -> LinePart {
-        let (length, from) = (line.end - line.start, self.bytes_to_read(line).start);
+        let length = line.end - line.start;
+        let from = self.bytes_to_read(line).start;
         let position = |at: usize| from + at as u64;
         let last = position(data.len()) == length;
         let text = if last { data.strip_suffix(b"\r").unwrap_or(data) } else { data };
@@ -117,7 +118,8 @@ impl LinePartScan {
         {
             start = byte_order_mark::UTF8.len();
         }
-        let (mut shown, mut at) = (String::new(), start);
+        let mut shown = String::new();
+        let mut at = start;
         for (character, len) in characters(invariant::slice(text, start..)) {
             let fits = shown.len() + character.len_utf8() <= self.cap;
             // One is shown in any case, so that the caller makes progress.

@@ -70,7 +70,9 @@ pub(super) struct RootKeys {
 
 impl RootKeys {
     pub(super) fn new(attributes: AttributeOptions) -> Self {
-        let (keys, seen, text_run) = (Vec::new(), HashSet::new(), TextRun::default());
+        let keys = Vec::new();
+        let seen = HashSet::new();
+        let text_run = TextRun::default();
         Self { keys, attributes, seen, bytes: 0, depth: 0, has_text: false, text_run }
     }
 
@@ -88,7 +90,8 @@ impl RootKeys {
     }
 
     fn end_text_run(&mut self) {
-        let (mut text, mut gap) = (String::new(), false);
+        let mut text = String::new();
+        let mut gap = false;
         self.text_run.flush(&mut text, &mut gap, &mut self.has_text);
     }
 }

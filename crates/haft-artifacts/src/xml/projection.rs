@@ -235,7 +235,8 @@ impl ElementVisitor for Projection {
             let Some(key) = self.attributes.key(name) else { continue };
             self.reserve(key.len() + value.len() + 6)?;
             let name = self.names.intern(&key);
-            let (start, len) = (invariant::to_u32(self.text.len()), invariant::to_u32(value.len()));
+            let start = invariant::to_u32(self.text.len());
+            let len = invariant::to_u32(value.len());
             self.text.push_str(value);
             self.items.push(ProjectionItem::Attribute { name, start, len });
         }

@@ -54,7 +54,8 @@ impl ElementStack {
             return Err(XmlFault::new(reason, READ_AS_TEXT_HINT));
         };
         if open != name {
-            let (open, name) = (shorten_name(open), shorten_name(name));
+            let open = shorten_name(open);
+            let name = shorten_name(name);
             let reason = format!("`</{name}>` stands where `</{open}>` must come first");
             return Err(XmlFault::new(reason, "close the elements in the order they were opened"));
         }

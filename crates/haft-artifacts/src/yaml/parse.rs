@@ -209,7 +209,9 @@ struct AnchoredNode {
 
 impl EventReader {
     fn new(limits: YamlLimits) -> Self {
-        let (flat, open, anchors) = (FlatDocument::default(), Vec::new(), HashMap::new());
+        let flat = FlatDocument::default();
+        let open = Vec::new();
+        let anchors = HashMap::new();
         Self { limits, flat, open, anchors, size: 0 }
     }
 
@@ -241,7 +243,8 @@ impl EventReader {
         let size = 1 + text.len();
         self.check_size(size, span)?;
         self.record_anchor(anchor, self.flat.entries.len(), size, 0);
-        let (start, len) = (invariant::to_u32(self.flat.text.len()), invariant::to_u32(text.len()));
+        let start = invariant::to_u32(self.flat.text.len());
+        let len = invariant::to_u32(text.len());
         let line = invariant::to_u32(span.start.line());
         // Only errors name the column, and a column beyond 65535 is as hard to find as that one.
         let column = span.start.col().min(u16::MAX.into()) as u16;

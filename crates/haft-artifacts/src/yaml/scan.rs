@@ -45,7 +45,8 @@ pub(super) struct YamlScan<V> {
 impl<V: DocumentVisitor> YamlScan<V> {
     pub(super) fn new(length: u64, options: YamlScanOptions, visitor: V) -> Self {
         let splitter = DocumentSplitter::default();
-        let (stopped, error) = (false, None);
+        let stopped = false;
+        let error = None;
         Self { options, splitter, position: 0, length, documents: 0, stopped, error, visitor }
     }
 

@@ -83,7 +83,8 @@ impl CommandTool {
         let timeout = errors.take(parse_timeout(self.timeout));
         let parts = command_line.zip(media).zip(input).zip(artifact).zip(timeout);
         let ((((command_line, media), input), artifact), timeout) = errors.finish(parts)?;
-        let (command_line, media) = (Arc::new(command_line), media.map(Arc::new));
+        let command_line = Arc::new(command_line);
+        let media = media.map(Arc::new);
         let is_idempotent = self.effect == EffectKey::Idempotent;
         let mut tool = Tool::builder(name)
             .description(&self.description)
@@ -95,7 +96,8 @@ impl CommandTool {
             .definition_part("dir", &self.dir)
             .definition_part("env", &self.env)
             .handler(move |args: Args, ctx: DispatchContext| {
-                let (command_line, media) = (Arc::clone(&command_line), media.clone());
+                let command_line = Arc::clone(&command_line);
+                let media = media.clone();
                 let key = ctx.idempotency_key().filter(|_| is_idempotent);
                 async move {
                     let output = command_line.spawn(&args, key).await?;

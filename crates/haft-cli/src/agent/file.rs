@@ -213,7 +213,8 @@ impl ToolsTable {
         protected: &[PathBuf],
         approvals: &Approvals,
     ) -> BuiltTools {
-        let (mut all, mut errors) = (Vec::new(), Vec::new());
+        let mut all = Vec::new();
+        let mut errors = Vec::new();
         // The names of tools that could not be built.
         let mut unbuilt: Vec<&str> = Vec::new();
         for pack in Pack::ALL {

@@ -305,7 +305,8 @@ impl Endpoint {
     fn new_fetcher(&self) -> Result<Fetcher, ToolFailure> {
         let policy = self.policy.clone().only_hosts([self.url.host()]).allow_redirects(3);
         let limits = FetchDeadlines::default();
-        let (origin, headers) = (self.url.origin().to_owned(), self.headers.clone());
+        let origin = self.url.origin().to_owned();
+        let headers = self.headers.clone();
         let fetcher = Fetcher::builder(policy)
             .max_bytes(self.max_bytes)
             .deadlines(limits.head(self.timeout).idle(self.timeout).total(self.timeout))

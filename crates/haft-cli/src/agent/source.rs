@@ -188,7 +188,8 @@ impl AgentSource {
             let errors = syntax_errors.iter().take(MAX_ERRORS);
             return (None, errors.map(|it| self.explain_parse_error(it)).collect());
         }
-        let (mut lists, mut errors) = (Vec::new(), Vec::new());
+        let mut lists = Vec::new();
+        let mut errors = Vec::new();
         find_misplaced_lists(root.get_ref(), &mut Vec::new(), &mut lists);
         for key in lists {
             remove_key(root.get_mut(), &key);

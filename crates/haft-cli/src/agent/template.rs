@@ -26,7 +26,8 @@ impl Piece {
 
 /// Splits a template into fixed text and placeholders.
 pub(super) fn parse_pieces(text: &str) -> Result<Vec<Piece>, String> {
-    let (mut all, mut rest) = (Vec::new(), text);
+    let mut all = Vec::new();
+    let mut rest = text;
     while let Some((before, after)) = rest.split_once('{') {
         let Some((name, after)) = after.split_once('}') else {
             return Err(format!("`{text}` has a `{{` without a matching `}}`"));

@@ -231,7 +231,9 @@ fn plain_name(text: &str) -> String {
 
 /// Splits a command into words as a shell does, with single and double quotes; nothing if a quote is not closed.
 fn split_words(text: &str) -> Option<Vec<String>> {
-    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    let mut words = Vec::new();
+    let mut word = None::<String>;
+    let mut quote = None;
     for ch in text.chars() {
         match (quote, ch) {
             (Some(open), _) if ch == open => quote = None,

@@ -64,7 +64,9 @@ fn split_row(row: &str) -> Vec<String> {
     let row = row.trim();
     let row = row.strip_prefix('|').unwrap_or(row);
     let row = row.strip_suffix('|').filter(|it| !it.ends_with('\\')).unwrap_or(row);
-    let (mut cells, mut cell, mut previous) = (Vec::new(), String::new(), '\0');
+    let mut cells = Vec::new();
+    let mut cell = String::new();
+    let mut previous = '\0';
     for character in row.chars() {
         match (previous, character) {
             ('\\', '|') => {
@@ -83,7 +85,8 @@ fn split_row(row: &str) -> Vec<String> {
 /// The alignments of the second row; nothing if it is another row than that of a table.
 fn read_alignments(row: &str) -> Option<Vec<Alignment>> {
     let read = |cell: &String| {
-        let (starts, ends) = (cell.starts_with(':'), cell.ends_with(':'));
+        let starts = cell.starts_with(':');
+        let ends = cell.ends_with(':');
         let dashes = cell.trim_matches(':');
         (!dashes.is_empty() && dashes.chars().all(|it| it == '-')).then_some(match (starts, ends) {
             (true, true) => Alignment::Centre,
@@ -122,7 +125,8 @@ fn write_table(rows: &[&str], alignments: &[Alignment]) -> String {
             out.push_str(&format!("{}\n", line.trim_end()));
             continue;
         }
-        let (bold, rule) = (Style::new().bold(), widths.iter().map(|width| "─".repeat(*width)));
+        let bold = Style::new().bold();
+        let rule = widths.iter().map(|width| "─".repeat(*width));
         let rule = rule.collect::<Vec<_>>().join("─┼─");
         out.push_str(&format!("{bold}{}{bold:#}\n{rule}\n", line.trim_end()));
     }

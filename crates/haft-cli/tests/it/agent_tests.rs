@@ -97,7 +97,8 @@ fn write_changing_agent(dir: &std::path::Path) {
 
 /// Every file of a directory with its content.
 fn read_all(dir: &std::path::Path) -> std::collections::BTreeMap<std::path::PathBuf, Vec<u8>> {
-    let (mut all, mut pending) = (std::collections::BTreeMap::new(), vec![dir.to_owned()]);
+    let mut all = std::collections::BTreeMap::new();
+    let mut pending = vec![dir.to_owned()];
     while let Some(dir) = pending.pop() {
         for entry in std::fs::read_dir(dir).unwrap() {
             let path = entry.unwrap().path();

@@ -33,7 +33,8 @@ fn is_styled_on_terminal(dir: &Path, options: &[&str], env: &[(&str, &str)]) -> 
     let mut child = command.spawn().unwrap();
     // The terminal reports its end only when no process has it open.
     drop(command);
-    let (mut text, mut buffer) = (Vec::new(), [0; 4096]);
+    let mut text = Vec::new();
+    let mut buffer = [0; 4096];
     while let Ok(n @ 1..) = screen.read(&mut buffer) {
         text.extend_from_slice(buffer.get(..n).unwrap());
     }

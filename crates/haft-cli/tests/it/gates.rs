@@ -92,7 +92,8 @@ fn a_turn_is_parked_at_its_gate() {
     }
     let gates = cli(&["gates", "--json"]);
     // What `haft gates` lists, the id of the turn and the beginning of the id name the gate.
-    let (gate, turn) = (json_string(&gates, "gate"), json_string(&gates, "turn"));
+    let gate = json_string(&gates, "gate");
+    let turn = json_string(&gates, "turn");
     let short_turn = turn.get(turn.len() - 8..).unwrap();
     let short = format!("{short_turn}/{}", gate.get(turn.len() + 1..turn.len() + 9).unwrap());
     let listed = cli(&["gates"]);

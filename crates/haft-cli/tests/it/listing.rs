@@ -189,7 +189,8 @@ fn conversations_have_the_titles_that_they_were_given() {
         let line: Value = serde_json::from_str(json.lines().nth(line).unwrap()).unwrap();
         line["conversation"].as_str().unwrap().to_owned()
     };
-    let (two, one) = (id(2), id(3));
+    let two = id(2);
+    let one = id(3);
     assert!(cli(&["conversations", "rename", &one, "First"]).starts_with("exit 0"));
     let listed = cli(&["conversations"]);
     assert!(listed.contains("1 turn  First") && listed.contains("1 turn  goodbye"), "{listed}");

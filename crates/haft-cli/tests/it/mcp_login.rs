@@ -26,7 +26,8 @@ fn start_server(words: &[&str]) -> Option<(Running, u16)> {
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap());
     let running = Running(child);
-    let (mut seen, mut line) = (String::new(), String::new());
+    let mut seen = String::new();
+    let mut line = String::new();
     while !line.contains("Uvicorn running") {
         line.clear();
         assert!(lines.read_line(&mut line).unwrap() > 0, "{seen}");
@@ -70,7 +71,8 @@ fn log_in(dir: &Path) -> (String, String) {
     command.args(["mcp", "login", "a", "tracker"]).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap());
-    let (mut said, mut line) = (String::new(), String::new());
+    let mut said = String::new();
+    let mut line = String::new();
     while !line.starts_with("http://") {
         line.clear();
         assert!(lines.read_line(&mut line).unwrap() > 0, "{said}");

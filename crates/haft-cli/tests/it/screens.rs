@@ -173,7 +173,8 @@ pub(crate) fn check_session(
         drive(&mut session);
         redact(&session.finish().replace(&id, "PID"), dir)
     };
-    let (piped, shown) = (run(OutputKind::Pipe), run(OutputKind::Terminal));
+    let piped = run(OutputKind::Pipe);
+    let shown = run(OutputKind::Terminal);
     assert_snapshot!(name, format!("$ {title} | cat\n{piped}\n\n$ {title}\n{shown}"));
 }
 

@@ -119,7 +119,8 @@ fn one_command_is_a_service_that_runs_turns() {
 fn tenants_have_their_own_turns_and_conversations() {
     let dir = tempfile::tempdir().unwrap();
     assert!(haft(&["new", "hello"], dir.path()).status.success());
-    let (shop, bank) = (create_token(dir.path(), "shop"), create_token(dir.path(), "bank"));
+    let shop = create_token(dir.path(), "shop");
+    let bank = create_token(dir.path(), "bank");
     let service = ServeProcess::start(dir.path(), &["--run", "2"]);
     let body = json!({"agent": "hello", "message": "Hi!", "conversation": "talk"});
     let (_, submitted) = service.send("POST", "/turns", &shop, &body);

@@ -273,7 +273,8 @@ fn the_outcome_of_a_program_is_unknown_unless_it_exits() {
     ];
     for (effect, doubt) in [("once", true), ("read-only", false)] {
         let dir = tempfile::tempdir().unwrap();
-        let (mut text, mut script) = ("prompt = 'Go.'\n".to_owned(), "steps:\n".to_owned());
+        let mut text = "prompt = 'Go.'\n".to_owned();
+        let mut script = "steps:\n".to_owned();
         for (name, program, _) in programs {
             text.push_str(&format!(
                 "[tools.command.{name}]\ndescription = 'x'\nargv = ['sh', '-c', '{program}']\n\

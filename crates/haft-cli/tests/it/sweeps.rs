@@ -138,7 +138,8 @@ fn check_turn(dir: &Path) {
         records.filter(|it| it["kind"] == "tool-call").map(|it| &it["record"]).collect();
     assert_eq!(calls.len(), 2 * CALLS, "a call is missing or doubled: {shown:#}");
     for call in calls {
-        let (tool, state) = (call["tool"].as_str().unwrap(), call["state"].as_str().unwrap());
+        let tool = call["tool"].as_str().unwrap();
+        let state = call["state"].as_str().unwrap();
         let raw: Value = serde_json::from_str(call["raw"].as_str().unwrap()).unwrap();
         let name = format!("{tool} {}", raw["n"].as_str().unwrap());
         let count = |what: &str| ledger.get(&format!("{what} {name}")).copied().unwrap_or(0);
@@ -219,12 +220,14 @@ const STEP: Duration = Duration::from_micros(500);
 /// SIGTERM at random moments, again and again, until the turn has ended.
 #[test]
 fn a_sweep_of_terminations_at_random_moments() {
-    let (mut random, mut left) = (Random::new(), number("HAFT_SWEEP", 2));
+    let mut random = Random::new();
+    let mut left = number("HAFT_SWEEP", 2);
     // The first turn is left alone, and shows how long one takes.
     let whole = {
         let dir = tempfile::tempdir().unwrap();
         write_charging_agent(dir.path());
-        let (mut child, mut steps) = (start(dir.path(), &["run", "a"]), 1);
+        let mut child = start(dir.path(), &["run", "a"]);
+        let mut steps = 1;
         let status = loop {
             match child.try_wait().unwrap() {
                 Some(status) => break status,

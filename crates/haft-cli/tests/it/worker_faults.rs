@@ -150,7 +150,8 @@ impl Judge {
     }
 
     fn load_all(&self) -> Vec<StoredTurn> {
-        let (mut all, mut query) = (Vec::new(), TurnQuery::default().limit(1000));
+        let mut all = Vec::new();
+        let mut query = TurnQuery::default().limit(1000);
         loop {
             let page = self.runtime.block_on(self.stores.turns().turns(query.clone())).unwrap();
             let Some(last) = page.last() else { return all };
@@ -198,14 +199,17 @@ fn check_ledger(dir: &Path, turns: &[StoredTurn], calls: u64) -> usize {
 #[test]
 fn killed_workers_lose_and_double_nothing() {
     let Some(mut server) = PostgresServer::start() else { return };
-    let (turns, calls) = (number("HAFT_TURNS", 40), number("HAFT_CALLS", 5));
+    let turns = number("HAFT_TURNS", 40);
+    let calls = number("HAFT_CALLS", 5);
     let pause = Duration::from_millis(if turns > 200 { 2_000 } else { 500 });
     let dir = tempfile::tempdir().unwrap();
     let script = write_charging_agent(dir.path(), calls);
     let judge = Judge::open(dir.path(), &server.url());
     judge.submit(&script, turns);
-    let (mut random, mut cluster) = (Random::new(), Cluster::start(dir.path(), server.url()));
-    let (mut kills, mut rounds) = (0, 0);
+    let mut random = Random::new();
+    let mut cluster = Cluster::start(dir.path(), server.url());
+    let mut kills = 0;
+    let mut rounds = 0;
     // The faults happen also if the turns are done sooner.
     while judge.unfinished() > 0 || rounds < 8 {
         rounds += 1;

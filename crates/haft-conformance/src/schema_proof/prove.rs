@@ -177,7 +177,8 @@ impl RunningProof<'_> {
             _ => false,
         };
         if !same {
-            let (value, text) = (value.to_string(), text.to_owned());
+            let value = value.to_string();
+            let text = text.to_owned();
             return Err(Disagreement::Spelling { value, text, schema: self.schema_text() });
         }
         let coerced = self.validate(&raw, Strictness::Coerce);
@@ -272,7 +273,8 @@ impl RunningProof<'_> {
         coerced: &str,
         changes: ArgumentChanges,
     ) -> Disagreement {
-        let (value, coerced) = (text.to_owned(), coerced.to_owned());
+        let value = text.to_owned();
+        let coerced = coerced.to_owned();
         Disagreement::Coercion { value, coerced, changes, schema: self.schema_text() }
     }
 

@@ -167,7 +167,8 @@ async fn waiting_turns_are_claimed_after_a_settlement(
 
     // A gate that expires wakes its turn, too: at the time that the store's clock has.
     let expires_at = Some(lease.granted_at());
-    let (id, json) = (gate_id("5")?, "{}".to_owned());
+    let id = gate_id("5")?;
+    let json = "{}".to_owned();
     let expiring = StoreWrite::OpenGate { id, json, expires_at };
     commit_writes(store, &lease, vec![expiring, wait]).await?;
     expect_ok("a lease can be given back", store.release(lease).await)?;
@@ -296,7 +297,8 @@ async fn no_two_get_the_same(store: &dyn TurnStore) -> Result<(), ContractViolat
         let claims = (0..MANY).map(|number| {
             store.claim_next(ClaimFilter::default(), lease_request(&format!("worker {number}")))
         });
-        let (mut leases, mut talks) = (Vec::new(), Vec::new());
+        let mut leases = Vec::new();
+        let mut talks = Vec::new();
         for claimed in run_all(claims).await {
             leases.extend(expect_ok("many can look for work at once", claimed)?);
         }

@@ -134,7 +134,8 @@ async fn gates_are_listed(store: &dyn TurnStore) -> Result<(), ContractViolation
 }
 
 async fn gates_of_a_tenant_are_listed(store: &dyn TurnStore) -> Result<(), ContractViolation> {
-    let (mut leases, mut all) = (Vec::new(), Vec::new());
+    let mut leases = Vec::new();
+    let mut all = Vec::new();
     // The names are in no order: gates are in the order of their opening.
     for (tenant, name) in [("shop", "z"), ("", "m"), ("bank", "b"), ("shop", "a")] {
         let new = NewTurn::new(turn_id(name)?).tenant(tenant).writes(vec![open(name, "1")?]);
@@ -143,7 +144,8 @@ async fn gates_of_a_tenant_are_listed(store: &dyn TurnStore) -> Result<(), Contr
         leases.push((tenant, lease));
     }
     for (tenant, lease) in &leases {
-        let (late, settled) = (format!("late {}", lease.turn), format!("settled {}", lease.turn));
+        let late = format!("late {}", lease.turn);
+        let settled = format!("settled {}", lease.turn);
         commit_writes(store, lease, vec![open(&late, "2")?, open(&settled, "3")?]).await?;
         expect_ok("a gate can be settled", store.settle(gate_id(&settled)?, "1".into()).await)?;
         all.push((tenant, gate(lease, &late, "2")?));

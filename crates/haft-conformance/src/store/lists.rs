@@ -16,7 +16,8 @@ pub(super) async fn check(store: &dyn TurnStore) -> Result<(), ContractViolation
 }
 
 async fn turns_are_listed(store: &dyn TurnStore) -> Result<(), ContractViolation> {
-    let (mut leases, mut kept) = (Vec::new(), Vec::new());
+    let mut leases = Vec::new();
+    let mut kept = Vec::new();
     for number in 0..30_usize {
         // The names are in no order: turns are in the order of their begin.
         let id = turn_id(&format!("turn {}", number * 7 % 30))?;

@@ -150,7 +150,9 @@ fn scope(kind: MemoryScopeKind, id: &str) -> MemoryScope {
 }
 
 fn put(scope: &MemoryScope, id: &str, text: &str) -> StoreWrite {
-    let (scope, id, json) = (scope.clone(), id.to_owned(), StoredText::from(text));
+    let scope = scope.clone();
+    let id = id.to_owned();
+    let json = StoredText::from(text);
     StoreWrite::PutMemory { scope, id, json }
 }
 

@@ -79,7 +79,8 @@ async fn one_settles(store: &dyn TurnStore) -> Result<(), ContractViolation> {
     let lease = begin_turn(store, "settle", vec![open]).await?;
     let texts: Vec<_> = (0..MANY).map(|number| format!("settlement {}", number / 2)).collect();
     let settled = run_all(texts.iter().map(|text| store.settle(gate.clone(), text.clone()))).await;
-    let (mut holds, mut firsts) = (None, 0);
+    let mut holds = None;
+    let mut firsts = 0;
     for (text, settled) in texts.iter().zip(settled) {
         let settled = expect_ok("everybody can settle", settled)?;
         if settled.first {

@@ -24,7 +24,8 @@ async fn check_pair(
     mine: i64,
     others: i64,
 ) -> Result<(), ContractViolation> {
-    let (began, go_on) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let began = Arc::new(Notify::new());
+    let go_on = Arc::new(Notify::new());
     let holder = build_runner(store, mine, Some((Arc::clone(&began), Arc::clone(&go_on))))?;
     let other = build_runner(store, others, None)?;
     let id = turn_id("skewed")?;

@@ -189,7 +189,8 @@ async fn journals_are_read_by_pages(store: &dyn TurnStore) -> Result<(), Contrac
         commit_writes(store, &lease, vec![entry(number)]).await?;
         commit_writes(store, &other, vec![entry(9)]).await?;
     }
-    let (mut after, mut read) = (0, Vec::new());
+    let mut after = 0;
+    let mut read = Vec::new();
     loop {
         let page = store.read_journal(lease.turn.clone(), after, 3).await;
         let page = expect_ok("a journal can be read by pages", page)?;

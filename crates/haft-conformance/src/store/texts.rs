@@ -96,7 +96,8 @@ async fn names_are_kept(store: &dyn TurnStore, texts: &[&str]) -> Result<(), Con
 }
 
 async fn nul_is_refused(store: &dyn TurnStore) -> Result<(), ContractViolation> {
-    let (bad, good) = (|| "a\0b".to_owned(), || "ab".to_owned());
+    let bad = || "a\0b".to_owned();
+    let good = || "ab".to_owned();
     let gate = gate_id("nul")?;
     let open = StoreWrite::open_gate(gate.clone(), good());
     let lease = begin_turn(store, "nul", vec![open]).await?;

@@ -209,9 +209,14 @@ impl QueryListBuilder {
     /// An empty list that skips the first `skip` values.
     #[must_use]
     pub fn new(budget: Budget, skip: u64) -> Self {
-        let (seen, items, all_bare) = (0, Vec::new(), true);
-        let (lines, line_bytes, json_bytes) = (0, 0, 0);
-        let (full, cut_from) = (false, None);
+        let seen = 0;
+        let items = Vec::new();
+        let all_bare = true;
+        let lines = 0;
+        let line_bytes = 0;
+        let json_bytes = 0;
+        let full = false;
+        let cut_from = None;
         Self { budget, skip, seen, items, all_bare, lines, line_bytes, json_bytes, full, cut_from }
     }
 

@@ -56,7 +56,8 @@ fn n_children(token: &Cancellation) -> usize {
 #[test]
 fn cancelling_goes_down_and_not_up() {
     let root = Cancellation::new();
-    let (left, right) = (root.child(), root.child());
+    let left = root.child();
+    let right = root.child();
     let leaf = left.child();
     left.cancel(CancelReason::Deadline);
     assert!(left.is_cancelled() && leaf.is_cancelled());
@@ -143,7 +144,8 @@ fn a_long_chain_is_cancelled_and_dropped_without_recursion() {
 #[test]
 fn a_future_registers_one_waker_and_takes_it_back() {
     let token = Cancellation::new();
-    let (first, second) = (Count::new(), Count::new());
+    let first = Count::new();
+    let second = Count::new();
     let mut future = token.cancelled();
     assert_eq!(n_wakers(&token), 0);
     for _ in 0..1000 {
@@ -160,7 +162,8 @@ fn a_future_registers_one_waker_and_takes_it_back() {
 #[test]
 fn only_the_last_waker_is_woken_once() {
     let token = Cancellation::new();
-    let (first, second) = (Count::new(), Count::new());
+    let first = Count::new();
+    let second = Count::new();
     let mut future = token.child().cancelled();
     assert_eq!(poll(&mut future, &first), Poll::Pending);
     assert_eq!(poll(&mut future, &second), Poll::Pending);

@@ -177,7 +177,8 @@ proptest! {
         let texts = moments.map(|it| it.to_string());
         prop_assert_eq!(texts[0].parse(), Ok(moments[0]));
         prop_assert_eq!(texts[0].cmp(&texts[1]), left.cmp(&right));
-        let (low, high) = (moments[0].min(moments[1]), moments[0].max(moments[1]));
+        let low = moments[0].min(moments[1]);
+        let high = moments[0].max(moments[1]);
         prop_assert_eq!(low.saturating_add(high.duration_since(low)), high);
     }
 }

@@ -169,7 +169,9 @@ impl fmt::Display for Timestamp {
         let micros = self.0.rem_euclid(MICROS_PER_SECOND);
         let (year, month, day) = civil_from_days(seconds.div_euclid(SECONDS_PER_DAY));
         let second = seconds.rem_euclid(SECONDS_PER_DAY);
-        let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+        let hour = second / 3600;
+        let minute = second / 60 % 60;
+        let second = second % 60;
         write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{micros:06}Z")
     }
 }

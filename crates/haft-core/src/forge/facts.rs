@@ -51,7 +51,8 @@ fn describe_origin(live: &LiveArtifact, ctx: &DispatchContext) -> String {
         Some(call) => format!("{} {}", excerpt(call.tool()), excerpt(&call.raw().to_text())),
         None => "retrieved".to_owned(),
     };
-    let (kind, bytes) = (artifact.kind(), artifact.reader().byte_length());
+    let kind = artifact.kind();
+    let bytes = artifact.reader().byte_length();
     format!("{handle} {kind} {bytes} bytes, {origin}\n")
 }
 
@@ -66,7 +67,8 @@ pub(super) fn name_artifacts(
         return "there are none that this tool reads now".to_owned();
     }
     let named = live.iter().rev().take(MAX_NAMED).map(|it| {
-        let (kind, bytes) = (it.artifact.kind(), it.artifact.reader().byte_length());
+        let kind = it.artifact.kind();
+        let bytes = it.artifact.reader().byte_length();
         format!("`{}` ({kind}, {bytes} bytes)", it.handle)
     });
     let named: Vec<String> = named.collect();

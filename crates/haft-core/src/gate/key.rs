@@ -108,7 +108,8 @@ impl GateKey {
     /// Signs the approval of a call by a grant, in the name of the person who gave the grant.
     #[must_use]
     pub fn sign_granted(&self, gate: &Gate, grant: &Grant, at: Timestamp) -> GateSettlement {
-        let (by, grant) = (grant.by.clone(), Some(grant.id));
+        let by = grant.by.clone();
+        let grant = Some(grant.id);
         self.sign_settlement(gate, GateSettlement { by, grant, ..approving_settlement(at) })
     }
 

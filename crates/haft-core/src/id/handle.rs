@@ -62,7 +62,8 @@ impl HandleTable {
             Err(place) => place,
         };
         let id = record.call_id();
-        let (hex, digits) = (id.hex(), self.unique_digits(id));
+        let hex = id.hex();
+        let digits = self.unique_digits(id);
         let prefix = hex.as_str().get(..digits).or_report("an id has 64 digits", hex.as_str());
         let handle = Handle(match record.suffix() {
             Some(n) => format!("{prefix}#{n}").into(),
@@ -109,6 +110,7 @@ impl HandleTable {
 }
 
 fn shared_digits(a: CallId, b: CallId) -> usize {
-    let (a, b) = (a.hex(), b.hex());
+    let a = a.hex();
+    let b = b.hex();
     a.as_str().bytes().zip(b.as_str().bytes()).take_while(|(a, b)| a == b).count()
 }

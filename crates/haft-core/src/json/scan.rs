@@ -40,7 +40,8 @@ fn is_end_plain(bytes: &[u8], rest: &[u8], quote: u8) -> bool {
     }
     match (rest.first_chunk::<4>(), rest.last_chunk::<4>()) {
         (Some(head), Some(tail)) => {
-            let (head, tail) = (u32::from_le_bytes(*head), u32::from_le_bytes(*tail));
+            let head = u32::from_le_bytes(*head);
+            let tail = u32::from_le_bytes(*tail);
             special(u64::from(head) << 32 | u64::from(tail), quote) == 0
         }
         _ => false,

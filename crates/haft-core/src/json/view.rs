@@ -175,7 +175,8 @@ impl<'a> ValueRef<'a> {
     #[inline]
     pub(super) fn verbatim_window(self) -> Option<(&'a [u8], usize)> {
         let Node::Str { start, len } = self.node() else { return None };
-        let (start, len) = (start as usize, len as usize);
+        let start = start as usize;
+        let len = len as usize;
         if start + len >= self.doc.verbatim {
             return None;
         }

@@ -346,7 +346,8 @@ impl<'s> Checker<'s> {
     ) -> bool {
         let definitions = self.definitions;
         self.problems.push_with(|| {
-            let (pointer, expected) = (place.key(name).pointer(), schema.expectation(definitions));
+            let pointer = place.key(name).pointer();
+            let expected = schema.expectation(definitions);
             let mut problem = Problem::of(Rule::Missing, pointer, expected, String::new());
             problem.example = schema.sample(definitions);
             problem

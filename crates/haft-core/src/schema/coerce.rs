@@ -140,7 +140,8 @@ impl Checker<'_> {
         if text.len() > MAX_CHOICE_BYTES {
             return false;
         }
-        let (folded, parsed) = (text.to_lowercase(), Document::parse(text).ok());
+        let folded = text.to_lowercase();
+        let parsed = Document::parse(text).ok();
         let mut close = values.iter().filter(|value| match value {
             Value::String(name) => name.to_lowercase() == folded,
             _ => parsed.as_ref().is_some_and(|doc| same_scalar(doc.root(), value)),

@@ -164,7 +164,8 @@ impl LineIndex {
             return None;
         }
         let mut before = Vec::with_capacity(counts.len() / ENTRY + 1);
-        let (mut total, mut left) = (0_u64, byte_length);
+        let mut total = 0_u64;
+        let mut left = byte_length;
         before.push(total);
         for count in counts.chunks_exact(ENTRY) {
             let count = u64::from(u32::from_le_bytes(count.try_into().ok()?));

@@ -162,7 +162,8 @@ impl Verification {
     fn check(&self) -> Result<(), SpoolError> {
         match self.state() {
             ContentState::Changed => {
-                let (key, how) = (key_of(self.reader.describe().as_ref()), OTHER_BYTES.to_owned());
+                let key = key_of(self.reader.describe().as_ref());
+                let how = OTHER_BYTES.to_owned();
                 Err(SpoolError::Changed { key, how })
             }
             _ => Ok(()),

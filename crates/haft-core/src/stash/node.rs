@@ -167,7 +167,8 @@ impl StashNode {
                 Some(members.entry(Arc::clone(step.key())).or_insert(Self::Null))
             }
             Self::Array(items) => {
-                let (items, index) = (Arc::make_mut(items), step.index()?);
+                let items = Arc::make_mut(items);
+                let index = step.index()?;
                 if index >= items.len() {
                     items.resize(index + 1, Self::Null);
                 }

@@ -61,7 +61,9 @@ impl ExecutorDescription {
         model: impl Into<String>,
         base_url: impl Into<String>,
     ) -> Self {
-        let (provider, model, base_url) = (provider.into(), model.into(), base_url.into());
+        let provider = provider.into();
+        let model = model.into();
+        let base_url = base_url.into();
         Self::Model { provider, model, options: Map::new(), base_url }
     }
 

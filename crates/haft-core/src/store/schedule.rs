@@ -43,14 +43,16 @@ impl TurnSchedule {
     /// A turn that no process runs, and that can be claimed from a time on.
     #[must_use]
     pub fn queued(from: Timestamp) -> Self {
-        let (status, runnable_at) = (TurnStatus::Queued, Some(from));
+        let status = TurnStatus::Queued;
+        let runnable_at = Some(from);
         Self { status, runnable_at, held_until: None, take_overs: 0, cancel: None }
     }
 
     /// A turn that its creator runs.
     #[must_use]
     pub fn running(until: Timestamp) -> Self {
-        let (status, runnable_at) = (TurnStatus::Running, Some(until));
+        let status = TurnStatus::Running;
+        let runnable_at = Some(until);
         Self { status, runnable_at, held_until: Some(until), take_overs: 0, cancel: None }
     }
 

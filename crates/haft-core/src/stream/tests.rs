@@ -144,7 +144,8 @@ proptest! {
         let mut streams = StreamTracker::default();
         let mut events = Vec::new();
         for (id, thinks, delta, last) in &reports {
-            let (id, part) = (id.to_string(), if *last { StreamPart::Last } else { StreamPart::More });
+            let id = id.to_string();
+            let part = if *last { StreamPart::Last } else { StreamPart::More };
             let taken = if *thinks {
                 streams.report_thought(&id, delta, part, at(0))
             } else {

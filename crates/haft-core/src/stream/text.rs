@@ -203,7 +203,8 @@ impl StreamText {
         at: Timestamp,
     ) -> StreamReport<'d> {
         self.state = state;
-        let (id, offset) = (Arc::clone(&self.id), self.text.len());
+        let id = Arc::clone(&self.id);
+        let offset = self.text.len();
         let full = match state {
             StreamState::Open => FullText::Unknown,
             StreamState::Sealed | StreamState::Aborted => {
@@ -214,7 +215,8 @@ impl StreamText {
                 FullText::Unknown
             }
         };
-        let (created_at, updated_at) = (self.created_at, at);
+        let created_at = self.created_at;
+        let updated_at = at;
         StreamReport { channel, id, delta: "", offset, full, state, created_at, updated_at }
     }
 }

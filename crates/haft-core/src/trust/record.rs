@@ -102,7 +102,8 @@ impl PromptRenderer {
             }
             RetrievedBody::Text(text) => self.clean(text),
         };
-        let (record, source) = (shown.id().as_str(), shown.source());
+        let record = shown.id().as_str();
+        let source = shown.source();
         let (family, attributes) = match shown.trust_tier() {
             TrustTier::FirstParty => {
                 let attributes = sourced(source, record).shown("createdAt", &shown.created_at());

@@ -43,7 +43,8 @@ impl ErrorBody {
         let content_type = response.headers().get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
         let content_type = content_type.map(preview);
         let deadline = deadline.min(Instant::now() + MAX_TIME);
-        let (mut body, mut bytes) = (response.into_body().without_byte_limit(), Vec::new());
+        let mut body = response.into_body().without_byte_limit();
+        let mut bytes = Vec::new();
         let mut is_complete = false;
         while bytes.len() <= MAX_TEXT {
             match timeout_at(deadline, body.chunk()).await {

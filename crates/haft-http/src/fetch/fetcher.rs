@@ -49,7 +49,8 @@ pub(super) struct FetchConfig {
 impl Fetcher {
     /// Starts a fetcher with this policy.
     pub fn builder(policy: UrlPolicy) -> FetcherBuilder {
-        let (deadlines, max_bytes) = (FetchDeadlines::default(), MAX_BYTES);
+        let deadlines = FetchDeadlines::default();
+        let max_bytes = MAX_BYTES;
         FetcherBuilder { policy, deadlines, max_bytes, headers: None, lookup: system_lookup() }
     }
 
@@ -151,7 +152,8 @@ fn header_map(origin: &str, headers: &[(String, String)]) -> Result<HeaderMap, F
     for (name, value) in headers {
         let header = (HeaderName::try_from(name), HeaderValue::try_from(value));
         let (Ok(key), Ok(mut value)) = header else {
-            let (origin, name) = (origin.to_owned(), preview(name));
+            let origin = origin.to_owned();
+            let name = preview(name);
             return Err(FetchError::Header { origin, name });
         };
         value.set_sensitive(true);

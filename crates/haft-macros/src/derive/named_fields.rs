@@ -155,7 +155,8 @@ impl NamedField {
     }
 
     fn schema_statements(&self, root: &Path) -> TokenStream {
-        let (span, ty) = (Span::mixed_site(), &self.ty);
+        let span = Span::mixed_site();
+        let ty = &self.ty;
         let at = mixed_site_span(ty);
         let FieldKind::Member { name, aliases, default, rules } = &self.kind else {
             return quote_spanned! {at=>
@@ -183,7 +184,8 @@ impl NamedField {
     }
 
     fn decode_expr(&self, root: &Path) -> TokenStream {
-        let (ty, slot) = (&self.ty, &self.slot);
+        let ty = &self.ty;
+        let slot = &self.slot;
         let at = mixed_site_span(ty);
         let FieldKind::Member { name, default, .. } = &self.kind else {
             return quote_spanned!(at=> <#ty as #root::ArgValue>::decode(value)?);

@@ -30,10 +30,13 @@ fn struct_code(
     rules: &SchemaRules,
 ) -> TokenStream {
     let span = Span::mixed_site();
-    let (root, name) = (&container.root, container.type_name());
+    let root = &container.root;
+    let name = container.type_name();
     let constructor = quote_spanned!(span=> Self);
-    let (add, decode) = (fields.schema_statements(root), fields.decode_expr(root, &constructor));
-    let (pattern, encode) = (fields.binding_pattern(&constructor), fields.encode_statements(root));
+    let add = fields.schema_statements(root);
+    let decode = fields.decode_expr(root, &constructor);
+    let pattern = fields.binding_pattern(&constructor);
+    let encode = fields.encode_statements(root);
     let rules = rules.schema_statements(&quote_spanned!(span=> schema), &parse_quote!(Self), root);
     let mutable = (!rules.is_empty()).then(|| quote_spanned!(span=> mut));
     let value = container.implement_arg_value(&quote_spanned! {span=>

@@ -35,8 +35,11 @@ pub(super) fn expand_newtype(
     let mut entries = AttributeEntries::from_attributes(&field.attrs, &UNNAMED_FIELD, &mut errors);
     let inner = SchemaRules::new(&field.attrs, &mut entries, &mut errors);
 
-    let (span, ty, root) = (Span::mixed_site(), &field.ty, &container.root);
-    let (schema, place) = (quote_spanned!(span=> schema), quote_spanned!(span=> field.schema));
+    let span = Span::mixed_site();
+    let ty = &field.ty;
+    let root = &container.root;
+    let schema = quote_spanned!(span=> schema);
+    let place = quote_spanned!(span=> field.schema);
     let of_schema =
         [inner.schema_statements(&schema, ty, root), outer.schema_statements(&schema, ty, root)];
     let of_field = [
@@ -54,7 +57,9 @@ fn newtype_methods(
     of_schema: &[TokenStream],
     of_field: &[TokenStream],
 ) -> TokenStream {
-    let (span, root, name) = (Span::mixed_site(), &container.root, container.type_name());
+    let span = Span::mixed_site();
+    let root = &container.root;
+    let name = container.type_name();
     let value = quote_spanned!(mixed_site_span(ty)=> <#ty as #root::ArgValue>);
     let is_changed = of_schema.iter().any(|it| !it.is_empty());
     let mutable = is_changed.then(|| quote_spanned!(span=> mut));

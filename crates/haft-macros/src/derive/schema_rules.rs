@@ -56,7 +56,8 @@ impl SchemaRules {
 
     /// Calls on a schema builder that set description and notes.
     pub(super) fn annotation_calls(&self) -> TokenStream {
-        let (description, notes) = (self.description.iter(), &self.notes);
+        let description = self.description.iter();
+        let notes = &self.notes;
         quote_spanned!(Span::mixed_site()=> #(.description(#description))* #(.note(#notes))*)
     }
 

@@ -54,7 +54,9 @@ fn enum_code(
     variants: &[VariantCode],
     rules: &SchemaRules,
 ) -> TokenStream {
-    let (span, root, type_name) = (Span::mixed_site(), &container.root, container.type_name());
+    let span = Span::mixed_site();
+    let root = &container.root;
+    let type_name = container.type_name();
     let rules = rules.schema_statements(&quote_spanned!(span=> schema), &parse_quote!(Self), root);
     let mutable = (!rules.is_empty()).then(|| quote_spanned!(span=> mut));
     let names: Vec<&str> = variants.iter().map(|it| it.name.as_str()).collect();

@@ -43,7 +43,8 @@ pub(super) fn expand_unit_enum(
         names.push(name);
         idents.push(&variant.ident);
     }
-    let (span, root) = (Span::mixed_site(), &container.root);
+    let span = Span::mixed_site();
+    let root = &container.root;
     let rules = rules.schema_statements(&quote_spanned!(span=> schema), &parse_quote!(Self), root);
     let mutable = (!rules.is_empty()).then(|| quote_spanned!(span=> mut));
     let expected = format!("one of {}", names.join(", "));

@@ -44,7 +44,9 @@ impl<'s> ToolParameters<'s> {
     /// Reads a signature; `None` if a tool cannot have it.
     pub(super) fn new(sig: &'s Signature, errors: &mut MacroErrors) -> Option<Self> {
         check_modifiers(sig, errors);
-        let (mut types, mut states, mut order) = (Vec::new(), Vec::new(), Vec::new());
+        let mut types = Vec::new();
+        let mut states = Vec::new();
+        let mut order = Vec::new();
         for input in &sig.inputs {
             match input {
                 FnArg::Typed(it) => match state_type(&it.ty) {
@@ -77,8 +79,8 @@ impl<'s> ToolParameters<'s> {
             [only] if names_context(only) => (None, Some(ContextParameter::new(only, errors)?)),
             [args] => (Some(require_owned_type(args, errors)?), None),
             [args, ctx] => {
-                let (args, context) =
-                    (require_owned_type(args, errors), ContextParameter::new(ctx, errors));
+                let args = require_owned_type(args, errors);
+                let context = ContextParameter::new(ctx, errors);
                 (Some(args?), Some(context?))
             }
             [_, _, rest @ ..] => {
@@ -147,7 +149,8 @@ impl<'s> ToolParameters<'s> {
             (true, true, false) => "WithContext",
             (true, true, true) => "AsyncWithContext",
         };
-        let (kind, args) = (Ident::new(kind, span), args.iter());
+        let kind = Ident::new(kind, span);
+        let args = args.iter();
         quote_spanned!(span=> #root::signature::#kind #(<#args>)*)
     }
 

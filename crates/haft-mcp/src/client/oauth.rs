@@ -251,7 +251,8 @@ impl OAuthClient {
                 manager.set_credential_store(UserCredentials(Arc::clone(tokens)));
             }
             Grant::ClientCredentials { id, secret } => {
-                let (url, scopes) = (self.url.clone(), self.scopes.clone());
+                let url = self.url.clone();
+                let scopes = self.scopes.clone();
                 let client = (id.clone(), secret.clone());
                 let store = ProgramCredentials::new(url, client, scopes, self.network.clone());
                 manager.set_credential_store(store);

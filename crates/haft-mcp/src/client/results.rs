@@ -330,7 +330,8 @@ async fn repeats(piece: &Piece, structured: &PieceContent, value: Option<&Value>
 
 /// Whether two stored texts are the same JSON, with other white space at most.
 async fn is_same_json(first: &Arc<dyn SpoolReader>, second: &Arc<dyn SpoolReader>) -> bool {
-    let (mut first, mut second) = (CompactReader::new(first), CompactReader::new(second));
+    let mut first = CompactReader::new(first);
+    let mut second = CompactReader::new(second);
     loop {
         match (first.next().await, second.next().await) {
             (Ok(None), Ok(None)) => return true,

@@ -186,7 +186,8 @@ impl HttpConnection {
     }
 
     async fn read_events(&self, mut body: HttpBody) -> Result<(), String> {
-        let (mut events, mut reader) = (SseReader::default(), self.reader());
+        let mut events = SseReader::default();
+        let mut reader = self.reader();
         while let Some(chunk) = body.chunk().await.map_err(|error| error.to_string())? {
             let mut pieces = Vec::new();
             events.read(&chunk, |piece| pieces.push(piece));

@@ -78,7 +78,8 @@ impl Session {
         let mut tasks = JoinSet::new();
         let (client, lines) = mpsc::channel(MAX_WAITING);
         tasks.spawn(write_lines(output, lines));
-        let (mut connections, mut receivers) = (Vec::new(), Vec::new());
+        let mut connections = Vec::new();
+        let mut receivers = Vec::new();
         for Upstream { name, address } in upstreams {
             let parts = SpooledParts::new(Arc::clone(&shared.spools));
             let reader = RawReader::new(parts, shared.read_limits).verbatim();
@@ -199,7 +200,8 @@ impl Session {
         match (envelope.method.as_deref(), envelope.key()) {
             (Some("tools/call"), Some(id)) => self.handle_call(id, &envelope, message).await,
             (Some(method), Some(id)) if !self.is_single() => {
-                let (method, params) = (method.to_owned(), envelope.params_value());
+                let method = method.to_owned();
+                let params = envelope.params_value();
                 self.spawn(Arc::clone(self).answer_merged(id, method, params));
             }
             (Some("tools/list"), Some(id)) => {

@@ -40,7 +40,8 @@ impl CallObserver {
     /// Notifies the client of an event, if it subscribed to such events. Does nothing if the client has disconnected.
     pub(super) async fn notify(&mut self, event: &Event) {
         let EventKind::Log { level, topic, message, payload } = &event.kind else { return };
-        let (topic, message) = (topic.to_string(), message.to_string());
+        let topic = topic.to_string();
+        let message = message.to_string();
         let payload = payload.as_ref().and_then(|it| serde_json::to_value(it).ok());
         if topic == PROGRESS
             && let Some(progress) = self.progress_of(&message, payload.as_ref())

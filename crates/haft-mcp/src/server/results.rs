@@ -52,7 +52,8 @@ impl ServerShared {
     /// A media item as a block of content, or a note if there is no room for it. A text that stands between media is a
     /// text for clients too.
     async fn media_block(&self, media: &Media, room: &mut u64) -> ContentBlock {
-        let (name, mime) = (media.filename(), media.mime_type());
+        let name = media.filename();
+        let mime = media.mime_type();
         let bytes = match media.bytes(*room).await {
             Ok(bytes) => bytes,
             Err(error) => {

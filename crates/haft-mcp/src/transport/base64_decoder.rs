@@ -76,7 +76,8 @@ impl Base64Decoder {
 
 /// Decodes base64 as the transport does.
 pub(crate) fn decode_base64(text: &str) -> Option<Vec<u8>> {
-    let (mut decoder, mut bytes) = (Base64Decoder::default(), Vec::new());
+    let mut decoder = Base64Decoder::default();
+    let mut bytes = Vec::new();
     decoder.push(text.as_bytes(), &mut bytes).ok()?;
     decoder.finish(&mut bytes).ok()?;
     Some(bytes)

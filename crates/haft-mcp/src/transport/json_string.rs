@@ -259,7 +259,8 @@ struct Filled<'b> {
 
 /// Fills a window of the output.
 fn fill_window<'b, const RAW: bool>(bytes: &'b [u8], window: &mut [u8]) -> Filled<'b> {
-    let (mut rest, mut window) = (bytes, window);
+    let mut rest = bytes;
+    let mut window = window;
     while let Some(place) = window.first_chunk_mut::<{ WORD + ESCAPE }>() {
         let split = rest.split_first_chunk::<WORD>();
         let plain = match (split, place.first_chunk_mut::<WORD>()) {
@@ -309,7 +310,8 @@ const fn count_plain(word: u128) -> usize {
     const QUOTES: u128 = u128::from_le_bytes([b'"'; WORD]);
     const BACKSLASHES: u128 = u128::from_le_bytes([b'\\'; WORD]);
     // A byte that is zero has its high bit set in the difference. A borrow reaches only bytes behind it.
-    let (quotes, backslashes) = (word ^ QUOTES, word ^ BACKSLASHES);
+    let quotes = word ^ QUOTES;
+    let backslashes = word ^ BACKSLASHES;
     let quotes = quotes.wrapping_sub(ONES) & !quotes;
     let backslashes = backslashes.wrapping_sub(ONES) & !backslashes;
     (((quotes | backslashes) & HIGH).trailing_zeros() / 8) as usize

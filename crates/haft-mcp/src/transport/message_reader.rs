@@ -57,8 +57,10 @@ pub(crate) struct RawFailure {
 impl RawReader {
     pub(crate) fn new(parts: SpooledParts, limits: ReadLimits) -> Self {
         let scanner = begin_message(&parts, limits);
-        let (stored, events) = (Vec::new(), Vec::new());
-        let (received, is_verbatim) = (None, false);
+        let stored = Vec::new();
+        let events = Vec::new();
+        let received = None;
+        let is_verbatim = false;
         Self { parts, limits, scanner, writer: None, stored, events, received, is_verbatim }
     }
 

@@ -315,7 +315,8 @@ impl MessageScanner {
             PartPath::Structured => PartEncoding::Json,
             _ => return,
         };
-        let (start, depth) = (self.kept.len(), self.stack.len());
+        let start = self.kept.len();
+        let depth = self.stack.len();
         self.candidate = Some(Candidate { start, encoding, depth });
     }
 

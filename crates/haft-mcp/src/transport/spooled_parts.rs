@@ -49,7 +49,8 @@ impl SpooledParts {
     #[must_use]
     pub fn new(store: Arc<dyn SpoolStore>) -> Self {
         let marker = uuid::Uuid::new_v4().simple().to_string().into();
-        let (next, state) = (AtomicUsize::new(0), Mutex::default());
+        let next = AtomicUsize::new(0);
+        let state = Mutex::default();
         Self(Arc::new(Shared { store, marker, next, state }))
     }
 
@@ -221,7 +222,8 @@ impl Stream for PartStream {
             return Poll::Ready(None);
         }
         let read = this.read.get_or_insert_with(|| {
-            let (part, offset) = (Arc::clone(&this.part), this.offset);
+            let part = Arc::clone(&this.part);
+            let offset = this.offset;
             Box::pin(async move { part.reader.read_at(offset, MAX_READ).await })
         });
         let result = std::task::ready!(read.as_mut().poll(cx));

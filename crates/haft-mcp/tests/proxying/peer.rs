@@ -97,7 +97,8 @@ impl Chain {
         let asked = self.server.read().await;
         // In parallel, because the proxy may answer while the server still writes.
         let message = json!({"jsonrpc": "2.0", "id": asked["id"], "result": result});
-        let (server, client) = (&mut self.server, &mut self.client);
+        let server = &mut self.server;
+        let client = &mut self.client;
         let ((), answer) = tokio::join!(server.write(&message), client.read());
         answer
     }

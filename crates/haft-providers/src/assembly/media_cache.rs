@@ -77,7 +77,8 @@ impl MediaCache {
             entries.used_bytes = entries.used_bytes.saturating_sub(oldest.cost);
         }
         entries.used_bytes = entries.used_bytes.saturating_add(cost);
-        let (media, base64) = (media.clone(), Arc::clone(base64));
+        let media = media.clone();
+        let base64 = Arc::clone(base64);
         entries.all.push_back(CachedMedia { turn: turn.into(), media, base64, cost });
     }
 

@@ -159,12 +159,14 @@ impl DecodeTarget {
     }
 
     fn decode_event(&mut self, event: StreamEvent<'_>) -> Result<(), DecodeError> {
-        let (assembler, failed) = (&mut self.assembler, &mut self.error);
+        let assembler = &mut self.assembler;
+        let failed = &mut self.error;
         self.decoder.decode_event(event, &mut |event| push(assembler, failed, event))
     }
 
     fn decode_whole(&mut self, body: &[u8]) -> Result<(), DecodeError> {
-        let (assembler, failed) = (&mut self.assembler, &mut self.error);
+        let assembler = &mut self.assembler;
+        let failed = &mut self.error;
         self.decoder.decode_whole(body, &mut |event| push(assembler, failed, event))
     }
 

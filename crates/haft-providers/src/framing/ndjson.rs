@@ -87,7 +87,8 @@ impl NdjsonDecoder {
             if self.too_large {
                 return Err(FrameTooLarge { limit: self.max });
             }
-            let (start, end) = (self.at, self.at + len);
+            let start = self.at;
+            let end = self.at + len;
             let whole = found.is_some() && self.line.is_empty();
             if !whole {
                 self.line.extend_from_slice(part);

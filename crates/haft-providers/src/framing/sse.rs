@@ -255,7 +255,8 @@ impl SseDecoder {
     /// stream ended between two events. The standard says to drop it, since the end of it may be missing.
     pub fn finish(&mut self) -> Option<SseEvent<'_>> {
         self.clear_returned();
-        let (cut, comment) = (!self.line.is_empty(), self.line.first() == Some(&b':'));
+        let cut = !self.line.is_empty();
+        let comment = self.line.first() == Some(&b':');
         let begun = self.data.is_set() || self.name.is_set() || (cut && !comment);
         let known = !self.too_large && (!cut || self.read_buffered_field().is_ok());
         self.returned = true;
@@ -263,7 +264,8 @@ impl SseDecoder {
     }
 
     fn current_event(&self) -> SseEvent<'_> {
-        let (name, data) = (self.name.get(&self.chunk), self.data.get(&self.chunk));
+        let name = self.name.get(&self.chunk);
+        let data = self.data.get(&self.chunk);
         SseEvent { name, data, id: &self.id }
     }
 

@@ -129,7 +129,8 @@ fn a_generation_of_too_many_parts_or_names_is_not_replayed() {
         (5, name, false),
     ];
     for (parts, by, replayed) in cases {
-        let (mut texts, mut calls) = (ReplayRecorder::new("m"), ReplayRecorder::new("m"));
+        let mut texts = ReplayRecorder::new("m");
+        let mut calls = ReplayRecorder::new("m");
         let mut told = String::new();
         texts.push_opaque(json!("thought"));
         calls.push_opaque(json!("thought"));

@@ -141,16 +141,19 @@ impl NewToken {
         }
         let is_name = (1..=MAX_NAME).contains(&name.chars().count());
         if !is_name || name.chars().any(char::is_control) {
-            let (what, allowed) = ("token", "any but control characters");
+            let what = "token";
+            let allowed = "any but control characters";
             return Err(TokenError::InvalidName { what, allowed });
         }
-        let (mut id, mut secret) = ([0; 6], [0; 32]);
+        let mut id = [0; 6];
+        let mut secret = [0; 32];
         getrandom::fill(&mut id).map_err(|_| crate::NoRandomNumbers)?;
         getrandom::fill(&mut secret).map_err(|_| crate::NoRandomNumbers)?;
         let id = hex::encode(id);
         let token = format!("{PREFIX}{id}_{}", hex::encode(secret));
         let created_at = haft::turn::Clock::now(&haft::turn::SystemClock::new());
-        let (tenant, name) = (tenant.to_owned(), name.to_owned());
+        let tenant = tenant.to_owned();
+        let name = name.to_owned();
         Ok(Self { info: TokenInfo { id, tenant, name, created_at }, token })
     }
 

@@ -25,7 +25,8 @@ impl KnownTurn {
 
     /// What is different now, or `None` if nothing is.
     pub(super) fn update(&mut self, read: &ReadTurn, now: TurnDetail) -> Option<TurnUpdate> {
-        let (mut changed, mut hashes) = (Vec::new(), Vec::with_capacity(read.row_count()));
+        let mut changed = Vec::new();
+        let mut hashes = Vec::with_capacity(read.row_count());
         for at in 0..read.row_count() {
             let Some(row) = read.row_at(at) else { continue };
             let hash = hash_row(&row);

@@ -22,7 +22,8 @@ impl ChunkBatches {
 
     /// Reads the next chunks, about [`BATCH_BYTES`] in total. The batch is empty at the end of the stream.
     pub(super) async fn next_batch(&mut self, key: &SpoolKey) -> Result<Vec<Bytes>, SpoolError> {
-        let (mut chunks, mut batch_bytes) = (Vec::new(), 0);
+        let mut chunks = Vec::new();
+        let mut batch_bytes = 0;
         while !self.is_finished && batch_bytes < BATCH_BYTES && chunks.len() < BATCH_CHUNKS {
             match poll_fn(|cx| Pin::new(&mut self.stream).poll_next(cx)).await {
                 None => self.is_finished = true,

@@ -60,7 +60,8 @@ pub(super) fn group_rows(args: GroupRowsArgs) -> Result<Json<GroupedRows>, ToolF
             .first()
             .map(|row| row.keys().map(String::as_str).collect())
             .unwrap_or_default();
-        let (name, known) = (crate::preview(name), crate::preview(&known.join(", ")));
+        let name = crate::preview(name);
+        let known = crate::preview(&known.join(", "));
         return Err(ToolFailure::new(format!(
             "no row has the column `{name}`; the first row has {known}"
         )));
@@ -104,7 +105,8 @@ fn sum_group(
     let mut sums = BTreeMap::new();
     for name in columns {
         let values = rows.iter().filter_map(|row| row.get(name)).filter(|it| !is_empty(it));
-        let (mut numbers, mut others) = (Vec::new(), 0);
+        let mut numbers = Vec::new();
+        let mut others = 0;
         for value in values {
             match read_number(value) {
                 Some(number) => numbers.push(number),
@@ -123,7 +125,8 @@ fn sum_column(numbers: &[f64]) -> Result<ColumnSums, ToolFailure> {
     if !total.is_finite() {
         return Err(ToolFailure::new("the numbers are too large to be summed up; scale them down"));
     }
-    let (count, is_empty) = (numbers.len(), numbers.is_empty());
+    let count = numbers.len();
+    let is_empty = numbers.is_empty();
     Ok(ColumnSums {
         count,
         sum: total,

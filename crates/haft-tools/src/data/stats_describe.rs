@@ -62,8 +62,8 @@ fn describe(sorted: &[f64]) -> Description {
     let total = sum(sorted.iter().copied());
     let mean = total / count as f64;
     let squares = sum(sorted.iter().map(|it| (it - mean) * (it - mean)));
-    let (variance, population) =
-        (squares / count.saturating_sub(1).max(1) as f64, squares / count as f64);
+    let variance = squares / count.saturating_sub(1).max(1) as f64;
+    let population = squares / count as f64;
     let at = |part| quantile(sorted, part);
     Description {
         count,
@@ -91,7 +91,8 @@ fn describe(sorted: &[f64]) -> Description {
 
 /// A sum that keeps what rounding would lose.
 pub(super) fn sum(numbers: impl Iterator<Item = f64>) -> f64 {
-    let (mut sum, mut lost) = (0.0_f64, 0.0_f64);
+    let mut sum = 0.0_f64;
+    let mut lost = 0.0_f64;
     for it in numbers {
         let next = sum + it;
         lost += if sum.abs() >= it.abs() { (sum - next) + it } else { (it - next) + sum };
@@ -111,7 +112,8 @@ fn quantile(sorted: &[f64], part: f64) -> f64 {
     let place = part * sorted.len().saturating_sub(1) as f64;
     let below = place.floor();
     let at = |place: f64| sorted.get(place as usize).copied().unwrap_or(0.0);
-    let (low, high) = (at(below), at(place.ceil()));
+    let low = at(below);
+    let high = at(place.ceil());
     if low == high { low } else { low + (high - low) * (place - below) }
 }
 

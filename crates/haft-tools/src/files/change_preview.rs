@@ -10,7 +10,8 @@ const MAX_CHANGED_LINES: usize = 5_000;
 
 /// The change from one content of a file to another, as a unified diff. A file that is not there has no content.
 pub(super) fn preview_change(path: &str, before: Option<&str>, after: &str) -> CallPreview {
-    let (old, new) = (before.unwrap_or_default(), after);
+    let old = before.unwrap_or_default();
+    let new = after;
     let path = preview(path);
     if before == Some(after) {
         return CallPreview::text(format!("`{path}` stays as it is\n"));
@@ -29,7 +30,8 @@ pub(super) fn preview_change(path: &str, before: Option<&str>, after: &str) -> C
 /// How many lines of either text stand between the equal lines at the beginning and at the end.
 fn changed_lines(old: &str, new: &str) -> (usize, usize) {
     let same_start = old.lines().zip(new.lines()).take_while(|(old, new)| old == new).count();
-    let (old_lines, new_lines) = (old.lines().count(), new.lines().count());
+    let old_lines = old.lines().count();
+    let new_lines = new.lines().count();
     let rest = old_lines.min(new_lines) - same_start;
     let same_end =
         old.lines().rev().zip(new.lines().rev()).take(rest).take_while(|(a, b)| a == b).count();

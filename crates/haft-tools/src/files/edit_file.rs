@@ -38,7 +38,8 @@ once. If one of them does not fit, nothing is changed.\n\
 Returns a line that says how much was changed.";
 
 pub(super) fn edit_file(options: &FilesOptions) -> Result<Tool, InvalidTool> {
-    let (shared, previewed) = (options.clone(), options.clone());
+    let shared = options.clone();
+    let previewed = options.clone();
     Tool::builder("edit_file")
         .description(DESCRIPTION)
         .requires_approval("May this file be changed?")

@@ -141,7 +141,8 @@ fn first_missing_name(path: &Path) -> Option<(FileIdentity, OsString)> {
 
 /// The identities of all files below some directories; `None` if there are too many.
 fn list_files(dirs: &[PathBuf]) -> Option<HashSet<FileIdentity>> {
-    let (mut files, mut open) = (HashSet::new(), dirs.to_vec());
+    let mut files = HashSet::new();
+    let mut open = dirs.to_vec();
     let mut left = MAX_INNER_FILES;
     while let Some(dir) = open.pop() {
         let Ok(entries) = fs::read_dir(dir) else { continue };

@@ -45,7 +45,8 @@ impl RootDir {
     pub(super) fn protect(&self, path: PathBuf) -> io::Result<Self> {
         let mut protected = self.protected.clone();
         protected.push(path);
-        let (path, roots) = (self.path.clone(), self.roots.clone());
+        let path = self.path.clone();
+        let roots = self.roots.clone();
         Ok(Self { path, dir: self.dir.try_clone()?, roots, protected })
     }
 

@@ -35,7 +35,8 @@ change a part of a file use `edit_file`.\n\
 Returns a line that says what was written.";
 
 pub(super) fn write_file(options: &FilesOptions) -> Result<Tool, InvalidTool> {
-    let (shared, previewed) = (options.clone(), options.clone());
+    let shared = options.clone();
+    let previewed = options.clone();
     Tool::builder("write_file")
         .description(DESCRIPTION)
         .requires_approval("May this file be written?")
@@ -54,7 +55,8 @@ fn preview_write(options: &FilesOptions, args: &WriteFileArgs) -> Result<CallPre
     Ok(match content(options, &args.path) {
         Ok(before) => preview_change(&args.path, Some(&before), &args.content),
         Err(_) => {
-            let (path, written) = (preview(&args.path), args.content.len());
+            let path = preview(&args.path);
+            let written = args.content.len();
             let text = format!(
                 "`{path}` has {bytes} bytes that are not compared; {written} bytes replace them\n"
             );

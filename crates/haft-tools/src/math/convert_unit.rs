@@ -37,7 +37,8 @@ pub(super) struct Converted {
 /// Returns JSON: `value`, `unit`, and `exact`, which is false if digits were rounded away.
 #[tool(effect = "read-only", artifact = "json", trusted)]
 pub(super) fn convert_unit(args: ConvertUnitArgs) -> Result<Json<Converted>, ToolFailure> {
-    let (from, to) = (find_unit(&args.from)?, find_unit(&args.to)?);
+    let from = find_unit(&args.from)?;
+    let to = find_unit(&args.to)?;
     if from.quantity != to.quantity {
         return Err(ToolFailure::new(format!(
             "`{}` measures {} and `{}` measures {}; use two units of one quantity, such as {}",
@@ -68,7 +69,8 @@ fn exact_number(value: f64) -> Option<Number> {
 
 fn find_unit(name: &str) -> Result<&'static Unit, ToolFailure> {
     units::find_unit(name).ok_or_else(|| {
-        let (name, all) = (crate::preview(name), units::list_symbols());
+        let name = crate::preview(name);
+        let all = units::list_symbols();
         ToolFailure::new(format!("there is no unit `{name}`; there are {all}"))
     })
 }

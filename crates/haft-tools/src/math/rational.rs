@@ -24,7 +24,8 @@ impl Number {
     pub(super) fn ratio(numerator: i128, denominator: i128) -> Option<Self> {
         let divisor = gcd(numerator.unsigned_abs(), denominator.unsigned_abs());
         let divisor = i128::try_from(divisor).ok().filter(|it| *it != 0)?;
-        let (numerator, denominator) = (numerator / divisor, denominator / divisor);
+        let numerator = numerator / divisor;
+        let denominator = denominator / divisor;
         match denominator {
             0 => None,
             denominator if denominator < 0 => Some(Self::Exact {
@@ -255,7 +256,8 @@ impl fmt::Display for Number {
 
 /// The decimal text of a fraction, if it terminates.
 fn decimal(numerator: i128, denominator: i128) -> Option<String> {
-    let (numerator_abs, denominator) = (numerator.unsigned_abs(), denominator.unsigned_abs());
+    let numerator_abs = numerator.unsigned_abs();
+    let denominator = denominator.unsigned_abs();
     let mut rest = numerator_abs.checked_rem(denominator)?;
     let mut text = format!(
         "{}{}",

@@ -55,7 +55,8 @@ pub(super) fn string_extract(
         )));
     }
     let mut matches = Vec::new();
-    let (mut line, mut end) = (1, 0);
+    let mut line = 1;
+    let mut end = 0;
     for captures in regex.captures_iter(&args.text) {
         let Some(span) = captures.get_group(args.group) else { continue };
         if matches.len() == args.limit {

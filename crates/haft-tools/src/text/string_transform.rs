@@ -302,7 +302,8 @@ fn slice(text: &str, start: i64, end: Option<i64>) -> String {
         let distance = usize::try_from(at.unsigned_abs()).map_or(length, |it| it.min(length));
         if at < 0 { length - distance } else { distance }
     };
-    let (start, end) = (place(start), end.map_or(length, place));
+    let start = place(start);
+    let end = end.map_or(length, place);
     text.chars().skip(start).take(end.saturating_sub(start)).collect()
 }
 

@@ -62,7 +62,8 @@ pub(super) fn date_diff(
 
 fn between(to_is: &'static str, first: &Zoned, last: &Zoned) -> Result<Between, jiff::Error> {
     let span = first.until((Unit::Year, last))?;
-    let (start, end) = (first.date(), last.date());
+    let start = first.date();
+    let end = last.date();
     let calendar_days = i64::from(start.until((Unit::Day, end))?.get_days());
     Ok(Between {
         to_is,

@@ -53,9 +53,11 @@ impl DifferenceList {
     }
 
     fn compare_lists(&mut self, left: ValueRef<'_>, right: ValueRef<'_>, at: &mut String) {
-        let (mut one, mut two) = (left.elements(), right.elements());
+        let mut one = left.elements();
+        let mut two = right.elements();
         for index in 0..left.len().max(right.len()) {
-            let (one, two) = (one.next(), two.next());
+            let one = one.next();
+            let two = two.next();
             self.visit_child(at, &index.to_string(), |found, at| match (one, two) {
                 (Some(one), Some(two)) => found.compare_values(one, two, at),
                 (one, two) => found.push_difference(at, one, two),
@@ -91,7 +93,8 @@ impl DifferenceList {
             Some(view) => excerpt(&view.to_string()),
             None => "nothing".to_owned(),
         };
-        let (left, right) = (shown(left), shown(right));
+        let left = shown(left);
+        let right = shown(right);
         self.lines.push(format!("`{at}`: {one} {left}, {two} {right}"));
     }
 }

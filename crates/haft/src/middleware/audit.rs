@@ -144,7 +144,8 @@ impl AuditLog {
             return;
         }
         // The turn and not the dispatch, which holds what waits for its end.
-        let (log, turn) = (self.clone(), ctx.turn().clone());
+        let log = self.clone();
+        let turn = ctx.turn().clone();
         ctx.on_settled(move |_| {
             if let Err(error) = log.write_new_lines(&turn) {
                 turn.log(LogLevel::Error, "audit-log", &error.to_string(), None);

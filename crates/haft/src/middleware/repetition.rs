@@ -85,7 +85,8 @@ impl RepetitionGuard {
     }
 
     fn explanation(self, ctx: &DispatchContext, call: &ToolCall) -> String {
-        let (tool, times) = (call.tool(), ctx.turn().occurrence_in_turn(call.id()));
+        let tool = call.tool();
+        let times = ctx.turn().occurrence_in_turn(call.id());
         format!(
             "`{tool}` was called {times} times with the same arguments, at most {} are of use",
             self.max

@@ -53,7 +53,8 @@ impl LeaseState {
 
 impl LeaseRenewer {
     pub(crate) fn new(store: Arc<dyn TurnStore>, ttl: Duration) -> Arc<Self> {
-        let (active, is_renewing) = (Mutex::default(), AtomicBool::new(false));
+        let active = Mutex::default();
+        let is_renewing = AtomicBool::new(false);
         Arc::new(Self { store, ttl, active, is_renewing })
     }
 
@@ -110,7 +111,8 @@ impl LeaseRenewer {
     }
 
     async fn renew(&self, state: &LeaseState) -> Result<(), StoreError> {
-        let (lease, asked_at) = (state.lock().lease.clone(), Instant::now());
+        let lease = state.lock().lease.clone();
+        let asked_at = Instant::now();
         let renewed = self.store.renew(lease).await;
         match &renewed {
             Ok(renewed) => {
@@ -208,7 +210,8 @@ impl ActiveLease {
         if self.is_released.swap(true, Ordering::AcqRel) {
             return;
         }
-        let (store, lease) = (Arc::clone(&self.renewer.store), self.state.lock().lease.clone());
+        let store = Arc::clone(&self.renewer.store);
+        let lease = self.state.lock().lease.clone();
         finish_in_background(async move {
             let _ = store.release(lease).await;
         });

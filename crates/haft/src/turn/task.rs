@@ -23,7 +23,8 @@ impl<T: Send + 'static> Task<T> {
     /// Starts work on a thread for work that may block. The thread is held until the work ends, and the number of these
     /// threads is limited: the work must not wait for anything that needs one of them.
     pub(super) fn spawn_blocking(work: impl Future<Output = T> + Send + 'static) -> Self {
-        let (runtime, work) = (Handle::current(), in_current_trace(work));
+        let runtime = Handle::current();
+        let work = in_current_trace(work);
         Self(tokio::task::spawn_blocking(move || runtime.block_on(work)))
     }
 }

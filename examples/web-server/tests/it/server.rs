@@ -29,7 +29,8 @@ async fn read_until(response: &mut Response, text: &mut String, name: &str) -> V
             let field = |start: &str| {
                 event.lines().find_map(|line| line.strip_prefix(start)).unwrap_or_default()
             };
-            let (found, data) = (field("event: ").to_owned(), field("data: ").to_owned());
+            let found = field("event: ").to_owned();
+            let data = field("data: ").to_owned();
             *text = rest.to_owned();
             if found == name {
                 return serde_json::from_str(&data).unwrap();
@@ -45,7 +46,8 @@ async fn a_browser_follows_a_turn_and_approves_its_call() {
     let dir = tempfile::tempdir().unwrap();
     let store_dir = TurnDir::open(dir.path()).unwrap();
     let mut tasks = JoinSet::new();
-    let (address, client) = (serve(&store_dir, &mut tasks).await, Client::new());
+    let address = serve(&store_dir, &mut tasks).await;
+    let client = Client::new();
     let url = |path: &str| format!("{address}{path}");
 
     let body = json!({"prompt": "Order 7 arrived broken."});
@@ -86,7 +88,8 @@ async fn a_denial_reaches_the_model() {
     let dir = tempfile::tempdir().unwrap();
     let store_dir = TurnDir::open(dir.path()).unwrap();
     let mut tasks = JoinSet::new();
-    let (address, client) = (serve(&store_dir, &mut tasks).await, Client::new());
+    let address = serve(&store_dir, &mut tasks).await;
+    let client = Client::new();
     let body = json!({"prompt": "Order 7 arrived broken."});
     let turns = format!("{address}/turns");
     let mut stream = client.post(&turns).json(&body).send().await.unwrap();

@@ -173,7 +173,8 @@ fn apply<'v>(selector: &Sel, at: &str, node: &'v Value, root: &'v Value, out: &m
             let step = step.unwrap_or(1);
             let normal = |it: i64| if it < 0 { it + len } else { it };
             if step > 0 {
-                let (start, end) = (normal(start.unwrap_or(0)), normal(end.unwrap_or(len)));
+                let start = normal(start.unwrap_or(0));
+                let end = normal(end.unwrap_or(len));
                 let mut i = start.max(0);
                 while i < end.min(len) {
                     out.push(element(i));
@@ -207,7 +208,8 @@ fn holds(test: &Test, current: &Value, root: &Value) -> bool {
         Test::Search(term, pattern) => text(term).is_some_and(|it| it.contains(pattern)),
         Test::Match(term, pattern) => text(term).is_some_and(|it| it == *pattern),
         Test::Compare(a, operator, b) => {
-            let (a, b) = (value(a, current, root), value(b, current, root));
+            let a = value(a, current, root);
+            let b = value(b, current, root);
             let order = match (&a, &b) {
                 (Some(Value::Number(a)), Some(Value::Number(b))) => {
                     a.as_f64().partial_cmp(&b.as_f64())

@@ -37,9 +37,12 @@ fn fault(case: ValueRef<'_>, path: &JsonPath) -> Option<String> {
 #[test]
 fn a_path_of_the_rfc_selects_what_the_rfc_says() {
     let Some(suite) = suite() else { return };
-    let (mut valid, mut invalid, mut faults) = (0, 0, Vec::new());
+    let mut valid = 0;
+    let mut invalid = 0;
+    let mut faults = Vec::new();
     for case in suite.root().get("tests").unwrap().elements() {
-        let (name, selector) = (text(case, "name"), text(case, "selector"));
+        let name = text(case, "name");
+        let selector = text(case, "selector");
         let parsed = JsonPath::parse(selector);
         if case.get("invalid_selector").is_some() {
             invalid += 1;

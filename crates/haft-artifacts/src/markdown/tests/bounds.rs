@@ -12,7 +12,8 @@ fn check_linear(line: &str) {
         builder.steps()
     };
     let bytes = 50_000;
-    let (few, many) = (steps(bytes), steps(bytes * 10));
+    let few = steps(bytes);
+    let many = steps(bytes * 10);
     assert!(many <= few * 12, "{line:?}: {few} steps, {many} for ten times as much");
     assert!(many <= bytes as u64 * 10 * 150, "{line:?}: {many} steps for {bytes} bytes times ten");
 }

@@ -12,13 +12,17 @@ fn outline(document: &str) -> String {
     }
     let mark = |nested: bool| if nested { ">" } else { "" };
     for it in index.headings() {
-        let (nested, start, end) = (mark(it.nested), it.start_line, it.end_line);
+        let nested = mark(it.nested);
+        let start = it.start_line;
+        let end = it.end_line;
         found
             .push(format!("h{}{nested} {start}-{end} {}", it.depth, it.text).trim_end().to_owned());
     }
     for it in index.code_blocks() {
         let kind = if it.fenced { "fenced" } else { "indented" };
-        let (nested, start, end) = (mark(it.nested), it.start_line, it.end_line);
+        let nested = mark(it.nested);
+        let start = it.start_line;
+        let end = it.end_line;
         let lang = it.lang.as_deref().unwrap_or("");
         found.push(format!("{kind}{nested} {start}-{end} {lang}").trim_end().to_owned());
     }

@@ -13,8 +13,8 @@ fn reads_the_examples_of_the_specification() {
     for (number, example) in examples.iter().enumerate() {
         // A line before it, so that none begins with front matter.
         let example = format!("\n{example}");
-        let (ours, oracle) =
-            (Found::ours(&MarkdownIndex::parse(&example)), Found::oracle(&example));
+        let ours = Found::ours(&MarkdownIndex::parse(&example));
+        let oracle = Found::oracle(&example);
         if ours != oracle {
             wrong
                 .push(format!("{}: {example:?}\n ours   {ours:?}\n oracle {oracle:?}", number + 1));

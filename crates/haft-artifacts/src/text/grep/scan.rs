@@ -76,7 +76,9 @@ impl GrepScan {
     /// Searches whole lines: up to an LF, or to the end of the content.
     fn search(&mut self, lines: &[u8], first: u64, last: bool) {
         let end = if last { lines.len() } else { lines.len().saturating_sub(1) };
-        let (mut at, mut counted, mut number) = (0, 0, first);
+        let mut at = 0;
+        let mut counted = 0;
+        let mut number = first;
         while at <= end && !self.full {
             let Some(hit) = self.query.pattern.find_end(lines, at, end) else { return };
             let before = invariant::slice(lines, at..hit);

@@ -54,7 +54,8 @@ impl Program {
         // It holds the other end of the socket.
         drop(command);
         let (control, group) = SupervisorControl::await_start(control).await?;
-        let (stdout, stderr) = (supervisor.stdout.take(), supervisor.stderr.take());
+        let stdout = supervisor.stdout.take();
+        let stderr = supervisor.stderr.take();
         Ok(ProcessOutput {
             stdout,
             exit: Some(Box::pin(await_exit(control, stderr))),

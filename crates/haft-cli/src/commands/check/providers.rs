@@ -27,7 +27,8 @@ pub(super) fn check_providers(agent: &Agent, findings: &mut Findings) {
     }
     let names = WireNames::new(agent.tools.iter().map(|tool| tool.name().as_str()));
     for tool in &agent.tools {
-        let (name, length) = (tool.name().as_str(), tool.description().chars().count());
+        let name = tool.name().as_str();
+        let length = tool.description().chars().count();
         let wire = names.wire_name(name);
         if *wire != *name {
             let text = format!("tool `{name}` is sent to models as `{wire}`");

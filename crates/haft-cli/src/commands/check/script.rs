@@ -29,7 +29,8 @@ pub(super) async fn check_script(
         };
         let Some(args) = call.args.filter(|_| !call.may_fail) else { continue };
         if let Err(error) = tool.validate(args).await {
-            let (tool, problems) = (call.tool, error.source().map(ToString::to_string));
+            let tool = call.tool;
+            let problems = error.source().map(ToString::to_string);
             let problems = problems.unwrap_or_else(|| error.to_string());
             let text = format!("`{tool}` does not accept these arguments: {problems}");
             findings.add_error(UserError::new(text).at(location));

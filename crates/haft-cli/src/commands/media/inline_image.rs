@@ -20,7 +20,8 @@ impl ImageProtocol {
     /// The protocol of this terminal, by the variables that it sets.
     pub(super) fn detect() -> Option<Self> {
         let variable = |name: &str| read_variable(name).unwrap_or_default();
-        let (program, term) = (variable("TERM_PROGRAM"), variable("TERM"));
+        let program = variable("TERM_PROGRAM");
+        let term = variable("TERM");
         match program.as_str() {
             "iTerm.app" => Some(Self::Iterm),
             "WezTerm" | "ghostty" => Some(Self::Kitty),
@@ -44,7 +45,8 @@ impl ImageProtocol {
             return format!("\u{1b}]1337;File=inline=1;size={}:{encoded}\u{7}\n", image.len());
         }
         let mut text = String::new();
-        let (mut rest, mut keys) = (encoded.as_str(), "a=T,f=100,");
+        let mut rest = encoded.as_str();
+        let mut keys = "a=T,f=100,";
         loop {
             let (chunk, after) = rest.split_at_checked(CHUNK).unwrap_or((rest, ""));
             let more = u8::from(!after.is_empty());

@@ -114,7 +114,8 @@ mod tests {
     fn replies_are_read() {
         let request = GateRequest::new("May I?")
             .payload(json!({"tool": "touch", "arguments": {"name": "made"}}));
-        let (id, turn) = ("g".parse().unwrap(), "t".parse().unwrap());
+        let id = "g".parse().unwrap();
+        let turn = "t".parse().unwrap();
         let mut gate = Gate::open(id, turn, request, Timestamp::EPOCH).unwrap();
         gate.approval = true;
         let deny = |reason: &str| GateReply::Deny(reason.to_owned());

@@ -67,7 +67,8 @@ impl ShownRequest<'_> {
             1 => "1 tool".to_owned(),
             n => format!("{n} tools"),
         };
-        let (bytes, hash) = (format_count(request.body.len() as u64), request.sha256());
+        let bytes = format_count(request.body.len() as u64);
+        let hash = request.sha256();
         let executor = terminal.style_stdout(TextRole::Key, self.executor.to_string());
         let mut text = match &self.stored {
             Some(stored) => format!("request of step {}: {executor}, ", stored.step),
@@ -92,7 +93,8 @@ fn verdict(rendered: &RenderedRequest, terminal: &Terminal) -> String {
                 Some(false) => "; other tools were offered",
                 _ => "",
             };
-            let (bytes, hash) = (format_count(sent.bytes), &sent.sha256);
+            let bytes = format_count(sent.bytes);
+            let hash = &sent.sha256;
             let text = "different from the request that was sent";
             (TextRole::Error, format!("{text} ({bytes} bytes, SHA-256 {hash}){cause}"))
         }

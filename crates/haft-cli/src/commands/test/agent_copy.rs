@@ -70,7 +70,8 @@ impl Copier {
             fs::create_dir_all(&to).with_context(cannot_copy)?;
             for entry in fs::read_dir(&from).with_context(cannot_copy)? {
                 let entry = entry.with_context(cannot_copy)?;
-                let (path, target) = (entry.path(), to.join(entry.file_name()));
+                let path = entry.path();
+                let target = to.join(entry.file_name());
                 let kind = entry.file_type().with_context(cannot_copy)?;
                 if self.is_left_out(&path, kind) {
                     continue;

@@ -55,7 +55,8 @@ impl PromptCase {
 
     /// Says which expectations a turn does not meet; nothing if it meets all.
     pub(super) fn find_failure(&self, report: &TurnReport) -> Option<String> {
-        let (expect, text) = (&self.expect, report.text().to_lowercase());
+        let expect = &self.expect;
+        let text = report.text().to_lowercase();
         let is_called = |tool: &String| report.calls.iter().any(|call| call.tool() == tool);
         let mut failures = Vec::new();
         for part in expect.contains.iter().filter(|it| !text.contains(&it.to_lowercase())) {

@@ -6,13 +6,15 @@ use super::TestResult;
 pub(super) fn write_junit(agent: &str, results: &[TestResult]) -> String {
     let failures = results.iter().filter(|it| it.failure.is_some()).count();
     let seconds: f64 = results.iter().map(|it| it.duration.as_secs_f64()).sum();
-    let (agent, count) = (escape(agent), results.len());
+    let agent = escape(agent);
+    let count = results.len();
     let mut text = format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite name=\"{agent}\" tests=\"{count}\" \
          failures=\"{failures}\" time=\"{seconds:.3}\">\n"
     );
     for result in results {
-        let (name, seconds) = (escape(&result.name), result.duration.as_secs_f64());
+        let name = escape(&result.name);
+        let seconds = result.duration.as_secs_f64();
         let case = format!("<testcase classname=\"{agent}\" name=\"{name}\" time=\"{seconds:.3}\"");
         match &result.failure {
             None => text.push_str(&format!("{case}/>\n")),

@@ -101,7 +101,8 @@ fn record_ids_read_back_and_have_one_spelling() {
 
 #[test]
 fn occurrences_are_counted_per_call() {
-    let (a, b) = (id("a"), id("b"));
+    let a = id("a");
+    let b = id("b");
     let mut seen = OccurrenceCounter::default();
     assert_eq!((seen.count(a), seen.next(a), seen.next(b)), (0, nth(a, 1), nth(b, 1)));
     assert_eq!((seen.next(a), seen.count(a), seen.count(b)), (nth(a, 2), 2, 1));
@@ -186,7 +187,8 @@ proptest! {
 
     #[test]
     fn different_calls_differ(a in value(), b in value(), tool in "[ab\"]") {
-        let (a, b) = (Document::from_value(&a).unwrap(), Document::from_value(&b).unwrap());
+        let a = Document::from_value(&a).unwrap();
+        let b = Document::from_value(&b).unwrap();
         prop_assert_eq!(CallId::of("a", a.root()) == CallId::of("a", b.root()), a == b);
         prop_assert_eq!(CallId::of("a", a.root()) == CallId::of(&tool, a.root()), tool == "a");
     }

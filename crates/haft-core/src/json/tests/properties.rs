@@ -113,7 +113,8 @@ proptest! {
 
     #[test]
     fn equal_means_equal_canonical_text(a in value(), b in value()) {
-        let (a, b) = (Document::from_value(&a).unwrap(), Document::from_value(&b).unwrap());
+        let a = Document::from_value(&a).unwrap();
+        let b = Document::from_value(&b).unwrap();
         prop_assert_eq!(a == b, canonical_text(a.root()) == canonical_text(b.root()));
     }
 

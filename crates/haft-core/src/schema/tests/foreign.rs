@@ -38,7 +38,8 @@ fn tests(group: &Value) -> impl Iterator<Item = (&Value, bool)> {
 #[test]
 fn the_suite_with_an_object_root() {
     let Some(groups) = suite() else { return };
-    let (mut judged, mut declined) = (0, Vec::new());
+    let mut judged = 0;
+    let mut declined = Vec::new();
     for group in &groups {
         let mut schema = group["schema"].clone();
         let text = schema.to_string();

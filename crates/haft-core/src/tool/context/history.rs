@@ -78,7 +78,8 @@ impl EarlierTurn {
     /// A turn without records.
     #[must_use]
     pub fn new(turn: TurnId, status: TurnStatus) -> Self {
-        let (records, shown) = (Vec::new(), Hydration::default());
+        let records = Vec::new();
+        let shown = Hydration::default();
         Self { turn, status, records, kinds: None, shown, created_at: None }
     }
 
@@ -263,7 +264,9 @@ impl TurnContext {
         let mut hydration = Hydration::default();
         if let (Some(first), Some(last)) = (turns.first(), turns.last()) {
             let first_created_at = first.created_at;
-            let (first, last, count) = (first.turn.clone(), last.turn.clone(), turns.len());
+            let first = first.turn.clone();
+            let last = last.turn.clone();
+            let count = turns.len();
             let kinds = kinds.to_vec();
             let range = HydratedRange { first, last, count, first_created_at, except, kinds };
             hydration.range = Some(range);
@@ -365,8 +368,10 @@ impl TurnContext {
         let all = self.records();
         let count = records.len() as u64;
         let first = all.next_earlier.fetch_add(count, Ordering::Relaxed);
-        let (mut messages, mut thoughts) = (Vec::new(), Vec::new());
-        let (mut calls, mut retrievables) = (Vec::new(), Vec::new());
+        let mut messages = Vec::new();
+        let mut thoughts = Vec::new();
+        let mut calls = Vec::new();
+        let mut retrievables = Vec::new();
         for (number, record) in (first..).zip(records) {
             match record {
                 EarlierRecord::Message(it) => messages.push((number, it)),
@@ -438,7 +443,8 @@ impl<'c> ShownRecords<'c> {
         }
         let order = turns.iter().enumerate().map(|(place, turn)| (turn.turn.clone(), place));
         let order = order.collect();
-        let (owners, origins) = (HashMap::new(), HashMap::new());
+        let owners = HashMap::new();
+        let origins = HashMap::new();
         Self { ctx, records: IndexMap::new(), order, owners, origins, calls }
     }
 

@@ -66,7 +66,8 @@ impl TurnContext {
     }
 
     fn unknown_media(&self, id: &str) -> UnknownMedia {
-        let (messages, calls) = (self.messages().all(), self.tool_calls().all());
+        let messages = self.messages().all();
+        let calls = self.tool_calls().all();
         let attached = messages.iter().rev().flat_map(|it| it.attachments());
         let returned = calls.iter().rev().flat_map(|call| media_of(call));
         let known = returned.chain(attached).filter_map(|media| self.shown_media_id(media));

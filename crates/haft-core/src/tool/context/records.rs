@@ -122,7 +122,9 @@ impl TurnContext {
         if let (Some(scope), Some(StoreWrite::Put(Row { id, json, .. }))) =
             (self.memory_scope(), writes.first())
         {
-            let (scope, id, json) = (scope.clone(), id.clone(), json.clone());
+            let scope = scope.clone();
+            let id = id.clone();
+            let json = json.clone();
             writes.push(StoreWrite::PutMemory { scope, id, json });
         }
         self.commit(writes).await?;

@@ -132,7 +132,8 @@ fn outside_a_handler_there_is_no_call() {
 fn observers_see_events_in_the_order_of_their_numbers() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let is_observing = Arc::new(Barrier::new(2));
-    let (numbers, began) = (Arc::clone(&seen), Arc::clone(&is_observing));
+    let numbers = Arc::clone(&seen);
+    let began = Arc::clone(&is_observing);
     let observer = move |event: &Event| {
         if event.sequence == 0 {
             began.wait();

@@ -88,7 +88,8 @@ fn all_else_stays() {
 #[test]
 fn tags_and_controls_are_found_at_every_offset() {
     for before in 0..100 {
-        let (before, behind) = ("é".repeat(before % 7) + &"a".repeat(before), "b".repeat(70));
+        let before = "é".repeat(before % 7) + &"a".repeat(before);
+        let behind = "b".repeat(70);
         for (found, instead) in
             [("</message>", "&lt;/message>"), ("＜memory>", "&lt;memory>"), ("\u{7F}", "\u{FFFD}")]
         {

@@ -105,7 +105,8 @@ const LIST: &str = "# Shopping list\n\n- milk\n- bread\n- two onions\n";
 fn change_diff(args: &Args) -> String {
     let args = args.to_value();
     let text = |name: &str| args[name].as_str().unwrap_or_default().to_owned();
-    let (path, content) = (text("path"), text("content"));
+    let path = text("path");
+    let content = text("content");
     let before = if path == "list.md" { LIST } else { "" };
     let has = |text: &str, line: &str| text.lines().any(|it| it == line);
     let kept = before
@@ -113,7 +114,8 @@ fn change_diff(args: &Args) -> String {
         .map(|line| format!("{}{line}\n", if has(&content, line) { ' ' } else { '-' }));
     let added = content.lines().filter(|line| !has(before, line)).map(|line| format!("+{line}\n"));
     let lines: String = kept.chain(added).collect();
-    let (old, new) = (before.lines().count(), content.lines().count());
+    let old = before.lines().count();
+    let new = content.lines().count();
     format!("--- a/{path}\n+++ b/{path}\n@@ -1,{old} +1,{new} @@\n{lines}")
 }
 
@@ -145,7 +147,8 @@ impl Stream for LogStream {
 }
 
 fn log_line(n: u64) -> String {
-    let (seconds, milliseconds) = (n / 23, n * 43 % 1000);
+    let seconds = n / 23;
+    let milliseconds = n * 43 % 1000;
     let time = format!(
         "2026-03-02T{:02}:{:02}:{:02}.{milliseconds:03}Z",
         seconds / 3600 % 24,

@@ -48,7 +48,9 @@ impl UnionLayout<'_> {
         mut entries: AttributeEntries,
         errors: &mut MacroErrors,
     ) -> Option<VariantCode> {
-        let (span, root, ident) = (Span::mixed_site(), self.root, &variant.ident);
+        let span = Span::mixed_site();
+        let root = self.root;
+        let ident = &variant.ident;
         let case = take_rename_all(&mut entries, errors);
         let rules = SchemaRules::new(&variant.attrs, &mut entries, errors);
         let annotations = rules.annotation_calls();
@@ -98,7 +100,8 @@ impl UnionLayout<'_> {
         VariantHeader { name, ident, empty_object }: VariantHeader<'_>,
         fields: &NamedFields,
     ) -> VariantCode {
-        let (span, root) = (Span::mixed_site(), self.root);
+        let span = Span::mixed_site();
+        let root = self.root;
         let constructor = quote_spanned!(span=> Self::#ident);
         let add = fields.schema_statements(root);
         let made = fields.decode_expr(root, &constructor);
@@ -156,7 +159,9 @@ impl UnionLayout<'_> {
         VariantHeader { name, ident, empty_object }: VariantHeader<'_>,
         ty: &Type,
     ) -> VariantCode {
-        let (span, root, slot) = (Span::mixed_site(), self.root, local_ident("field", 0));
+        let span = Span::mixed_site();
+        let root = self.root;
+        let slot = local_ident("field", 0);
         let args = quote_spanned!(mixed_site_span(ty)=> <#ty as #root::ToolArgs>);
         let value = quote_spanned!(mixed_site_span(ty)=> <#ty as #root::ArgValue>);
         VariantCode {
@@ -195,7 +200,8 @@ impl UnionLayout<'_> {
         UnnamedField { ty, slot, rules }: &UnnamedField<'_>,
         content: &str,
     ) -> VariantCode {
-        let (span, root) = (Span::mixed_site(), self.root);
+        let span = Span::mixed_site();
+        let root = self.root;
         let value = quote_spanned!(mixed_site_span(ty)=> <#ty as #root::ArgValue>);
         let rules = rules.schema_statements(&quote_spanned!(span=> field.schema), ty, root);
         let mutable = (!rules.is_empty()).then(|| quote_spanned!(span=> mut));
@@ -221,7 +227,9 @@ impl UnionLayout<'_> {
         fields: &[UnnamedField<'_>],
         content: &str,
     ) -> VariantCode {
-        let (span, root, count) = (Span::mixed_site(), self.root, fields.len());
+        let span = Span::mixed_site();
+        let root = self.root;
+        let count = fields.len();
         let slots: Vec<&Ident> = fields.iter().map(|it| &it.slot).collect();
         let expected = format!("a list of exactly {count} elements");
         let schemas = fields.iter().map(|it| it.element_schema_expr(root));
@@ -272,7 +280,8 @@ impl<'v> UnnamedField<'v> {
 
     /// An expression for the schema of the field as an element of a list.
     fn element_schema_expr(&self, root: &Path) -> TokenStream {
-        let (span, ty) = (Span::mixed_site(), self.ty);
+        let span = Span::mixed_site();
+        let ty = self.ty;
         let schema =
             quote_spanned!(mixed_site_span(ty)=> <#ty as #root::ArgValue>::schema(definitions));
         let rules = self.rules.schema_statements(&quote_spanned!(span=> schema), ty, root);
@@ -282,7 +291,8 @@ impl<'v> UnnamedField<'v> {
 
     /// Statements that decode the next element of the list into the slot, with `?`.
     fn decode_statements(&self, at: usize, root: &Path) -> TokenStream {
-        let (ty, slot) = (self.ty, &self.slot);
+        let ty = self.ty;
+        let slot = &self.slot;
         let value = quote_spanned!(mixed_site_span(ty)=> <#ty as #root::ArgValue>::decode(element));
         quote_spanned! {Span::mixed_site()=>
             let element = next()?;
@@ -291,7 +301,8 @@ impl<'v> UnnamedField<'v> {
     }
 
     fn encode_statement(&self, root: &Path) -> TokenStream {
-        let (ty, slot) = (self.ty, &self.slot);
+        let ty = self.ty;
+        let slot = &self.slot;
         quote_spanned!(mixed_site_span(ty)=> <#ty as #root::ArgValue>::encode(#slot, out)?;)
     }
 }

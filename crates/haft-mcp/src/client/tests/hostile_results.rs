@@ -14,7 +14,8 @@ async fn call_for(result: Value) -> Invocation {
         _ => Reply::Nothing,
     });
     // Large results take their time on a machine that is busy.
-    let (call_timeout, max_call_time) = (Duration::from_secs(3600), Duration::from_secs(7200));
+    let call_timeout = Duration::from_secs(3600);
+    let max_call_time = Duration::from_secs(7200);
     let options = McpOptions { call_timeout, max_call_time, ..options() };
     let tools = connect_with(&server, options).await.unwrap();
     call(&tools, "t", "{}").await

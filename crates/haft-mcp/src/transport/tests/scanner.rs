@@ -264,7 +264,8 @@ fn a_part_is_passed_on_in_pieces_of_bounded_size() {
     let long = "x\\n".repeat(1_000_000);
     let text = format!(r#"{{"result":{{"content":[{{"text":"{long}"}}]}}}}"#);
     let mut scanner = MessageScanner::new(Arc::from(MARKER), 0, ReadLimits::default());
-    let (mut total, mut largest) = (0, 0);
+    let mut total = 0;
+    let mut largest = 0;
     for piece in text.as_bytes().chunks(64 * 1024) {
         let mut events = Vec::new();
         scanner.push(piece, &mut events);

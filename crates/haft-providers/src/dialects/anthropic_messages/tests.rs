@@ -111,7 +111,8 @@ fn overflow_is_recognised() {
 
 /// Sends events to a new decoder, and returns how many it takes and why it refuses the next one.
 fn decode_many(event: impl Fn(u32) -> Value) -> (u32, Option<DecodeError>) {
-    let (prompt, options) = (Prompt::default(), Map::new());
+    let prompt = Prompt::default();
+    let options = Map::new();
     let mut decoder =
         AnthropicMessages::new().response_decoder(&ModelRequest::new("m", &prompt, &options));
     for at in 0..20_000 {
@@ -154,8 +155,8 @@ fn refused_thoughts_are_recognised() {
         assert_eq!(found, expect, "{status} {body}");
     }
     let invalid = "invalid_request_error";
-    let (signature, changed) =
-        ("Invalid `signature` in `thinking` block", "`thinking` blocks cannot be modified");
+    let signature = "Invalid `signature` in `thinking` block";
+    let changed = "`thinking` blocks cannot be modified";
     check(400, invalid, signature, true);
     check(400, invalid, changed, true);
     check(500, invalid, signature, false);

@@ -25,7 +25,8 @@ fn read_by(
     dialect: &ChatCompletions,
     feed: impl FnOnce(&mut dyn FnMut(&str) -> Result<(), DecodeError>) -> Result<(), DecodeError>,
 ) -> Read {
-    let (prompt, options) = (Prompt::default(), Map::new());
+    let prompt = Prompt::default();
+    let options = Map::new();
     let mut decoder = dialect.response_decoder(&ModelRequest::new("m", &prompt, &options));
     let mut assembler = GenerationAssembler::new();
     feed(&mut |data| {
@@ -47,7 +48,8 @@ fn read(events: &[Value]) -> Read {
 }
 
 fn whole(body: &Value) -> Read {
-    let (prompt, options) = (Prompt::default(), Map::new());
+    let prompt = Prompt::default();
+    let options = Map::new();
     let mut decoder =
         ChatCompletions::new().response_decoder(&ModelRequest::new("m", &prompt, &options));
     let mut assembler = GenerationAssembler::new();
@@ -248,7 +250,8 @@ fn an_answer_that_comes_whole() {
 fn the_first_choice_of_number_zero_counts() {
     let text = |choices: Value| read(&[json!({ "choices": choices }), finish("stop")]);
     let says = |index: Value, text: &str| json!({ "index": index, "delta": { "content": text } });
-    let (zero, other) = (|text| says(json!(0), text), says(json!(1), "other"));
+    let zero = |text| says(json!(0), text);
+    let other = says(json!(1), "other");
     for (choices, expect) in [
         (json!([zero("a")]), "a"),
         (json!([other, zero("a"), zero("b"), other]), "a"),
@@ -433,7 +436,8 @@ fn a_stream_that_ends_before_it_begins_is_not_that_of_a_model() {
 fn a_flood_of_calls_is_refused_for_the_first_that_is_too_many() {
     let calls: Vec<Value> = (0..300_000).map(|it| json!({ "index": it, "id": "c" })).collect();
     let event = delta(json!({ "tool_calls": calls })).to_string();
-    let (prompt, options) = (Prompt::default(), Map::new());
+    let prompt = Prompt::default();
+    let options = Map::new();
     let request = ModelRequest::new("m", &prompt, &options);
     let mut decoder = ChatCompletions::new().response_decoder(&request);
     let mut assembler = GenerationAssembler::new();

@@ -52,7 +52,8 @@ pub(super) struct RequestOptions<'a> {
 
 impl<'a> RequestOptions<'a> {
     pub(super) fn new(options: &'a Map<String, Value>) -> Self {
-        let (mut top_level, mut nested) = (Vec::new(), Map::new());
+        let mut top_level = Vec::new();
+        let mut nested = Map::new();
         for (name, value) in options {
             match name.as_str() {
                 "reasoning_effort" => {

@@ -22,7 +22,8 @@ fn encode(options: Value) -> Value {
 }
 
 fn read(lines: &[Value]) -> Result<(Generation, GenerationOutcome), DecodeError> {
-    let (prompt, options) = (Prompt::default(), Map::new());
+    let prompt = Prompt::default();
+    let options = Map::new();
     let mut decoder = Ollama::new().response_decoder(&ModelRequest::new("m", &prompt, &options));
     let mut assembler = GenerationAssembler::new();
     for line in lines {

@@ -15,7 +15,8 @@ use crate::private_file::open_regular_file;
 /// Removes temporary files that no writer has locked, second names of content that no key has, and index and key files
 /// without content.
 pub(super) fn remove_orphans(dir: &Path) -> io::Result<usize> {
-    let (mut removed, mut has_live_writer) = (0, false);
+    let mut removed = 0;
+    let mut has_live_writer = false;
     let mut side_files = Vec::new();
     for entry in fs::read_dir(dir)? {
         let path = entry?.path();

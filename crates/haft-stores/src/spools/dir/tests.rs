@@ -379,7 +379,9 @@ fn a_scan_lists_every_key_of_the_prefix_once() {
         fs::write(dir.path().join(format!("k-{key}.spool")), "").unwrap();
     }
     fs::write(dir.path().join("n-foreign.txt"), "").unwrap();
-    let (store, mut found, mut lists) = (open(dir.path()), Vec::new(), 0);
+    let store = open(dir.path());
+    let mut found = Vec::new();
+    let mut lists = 0;
     run(async {
         let mut scan = store.scan_keys("n-");
         while let Some(keys) = scan.next_keys().await.unwrap() {
@@ -402,9 +404,11 @@ fn a_scan_lists_every_key_of_the_prefix_once() {
 #[cfg(unix)]
 #[test]
 fn a_pipe_or_a_link_in_the_place_of_a_file_is_not_opened() {
-    let (dir, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::NamedTempFile::new().unwrap());
+    let dir = tempfile::tempdir().unwrap();
+    let elsewhere = tempfile::NamedTempFile::new().unwrap();
     let store = open(dir.path());
-    let (text, key) = ("one line after the other\n".repeat(9), LONG.repeat(9));
+    let text = "one line after the other\n".repeat(9);
+    let key = LONG.repeat(9);
     let written = run(store.write(key.as_str().into(), text.as_str().into())).unwrap();
     let lines = run(written.index()).unwrap().line_count();
     fs::write(dir.path().join(".writing-1-1.tmp"), "").unwrap();

@@ -119,7 +119,8 @@ impl ObjectReader {
             }
             error => object_error(key, "read", error),
         };
-        let (range, if_match) = (Some(GetRange::Bounded(start..end)), e_tag.clone());
+        let range = Some(GetRange::Bounded(start..end));
+        let if_match = e_tag.clone();
         let options = GetOptions { range, if_match, ..GetOptions::default() };
         let found = store.get_opts(data, options).await.map_err(failed)?;
         if found.meta.size != *size || (e_tag.is_some() && found.meta.e_tag != *e_tag) {
@@ -153,7 +154,8 @@ impl ObjectReader {
     }
 
     async fn read_cached(&self, number: u64) -> Option<Bytes> {
-        let (cache, name) = (Arc::clone(self.parts.cache.as_ref()?), self.cache_name(number)?);
+        let cache = Arc::clone(self.parts.cache.as_ref()?);
+        let name = self.cache_name(number)?;
         run_blocking(move || Ok(cache.read(&name))).await.ok().flatten()
     }
 
@@ -161,7 +163,8 @@ impl ObjectReader {
         let Some(cache) = &self.parts.cache else { return };
         for (number, block) in (first..).zip(blocks) {
             let Some(name) = self.cache_name(number) else { return };
-            let (cache, block) = (Arc::clone(cache), block.clone());
+            let cache = Arc::clone(cache);
+            let block = block.clone();
             let _ = run_blocking(move || {
                 cache.write(&name, &block);
                 Ok(())

@@ -19,7 +19,8 @@ pub(super) struct ListenTask(JoinHandle<()>);
 impl ListenTask {
     /// Listens to changes, and passes them on. A connection that fails is made again.
     pub(super) fn spawn(database: &Arc<Database>, hub: &Arc<ChangeHub>) -> Self {
-        let (database, hub) = (Arc::downgrade(database), Arc::downgrade(hub));
+        let database = Arc::downgrade(database);
+        let hub = Arc::downgrade(hub);
         #[expect(clippy::disallowed_methods, reason = "the task ends with the store")]
         Self(tokio::spawn(async move {
             while listen(&database, &hub).await.is_some() {
@@ -43,7 +44,8 @@ impl Drop for ListenTask {
 /// Listens until the connection fails. Returns `None` if the store was dropped.
 async fn listen(database: &Weak<Database>, hub: &Weak<ChangeHub>) -> Option<()> {
     let store = database.upgrade()?;
-    let (config, channel) = (store.config.clone(), store.channel_name());
+    let config = store.config.clone();
+    let channel = store.channel_name();
     drop(store);
     let Ok(tls) = tls_connector() else { return Some(()) };
     let Ok((client, mut connection)) = config.connect(tls).await else { return Some(()) };

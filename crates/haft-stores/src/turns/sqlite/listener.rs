@@ -41,7 +41,8 @@ impl FileListener {
 
     /// Returns whether the file may have changed.
     async fn poll_file(&mut self) -> bool {
-        let (file, seen) = (self.file.clone(), self.seen.take());
+        let file = self.file.clone();
+        let seen = self.seen.take();
         let last = seen.as_ref().map(|(_, version)| *version);
         // A dropped future loses the connection: the next poll opens another one, and says that anything may have changed.
         let polled =

@@ -178,7 +178,8 @@ fn run_writer(
     opened: &OpenFile,
     mut sync_level: SyncLevel,
 ) {
-    let (mut group, mut last_size) = (Vec::new(), 0);
+    let mut group = Vec::new();
+    let mut last_size = 0;
     while let Some(job) = receiver.blocking_recv() {
         group.push(job);
         collect_waiting(&mut receiver, &mut group, last_size);

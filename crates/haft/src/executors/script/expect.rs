@@ -146,7 +146,8 @@ fn first_difference(expected: &str, got: &str) -> Option<String> {
     if !expected.contains('\n') && !got.contains('\n') {
         return None;
     }
-    let (mut one, mut two) = (expected.split('\n'), got.split('\n'));
+    let mut one = expected.split('\n');
+    let mut two = got.split('\n');
     let shown = |line: Option<&str>| {
         line.map_or_else(|| "the end".to_owned(), |line| format!("{:?}", excerpt(line)))
     };

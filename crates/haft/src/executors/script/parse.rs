@@ -216,7 +216,8 @@ impl ScriptParser {
         if let Some(text) = wanted.as_str() {
             return (ExpectedEnding::Well, vec![TextCheck::Equals(text.to_owned())]);
         }
-        let (mut ends, mut checks) = (ExpectedEnding::Well, Vec::new());
+        let mut ends = ExpectedEnding::Well;
+        let mut checks = Vec::new();
         if wanted.kind() != ValueKind::Object || wanted.is_empty() {
             let what = "expected a text, or `equals`, `contains`, `matches` or `error`";
             self.add_fault(at, format!("{what}, got {wanted}"));

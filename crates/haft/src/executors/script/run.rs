@@ -161,7 +161,8 @@ impl ScriptStep {
             StepEnd::Done => NextAction::Done,
             StepEnd::Nack(reason) => NextAction::failed(reason.fill(&filling)),
             StepEnd::Fail { reason, retryable } => {
-                let (reason, retryable) = (reason.fill(&filling), *retryable);
+                let reason = reason.fill(&filling);
+                let retryable = *retryable;
                 return Err(StepStop::Failed { reason, retryable });
             }
         };
@@ -215,7 +216,9 @@ impl<'s> ScriptStreams<'s> {
 fn split_into_pieces(text: &str, count: usize) -> Vec<&str> {
     let characters = text.chars().count();
     let count = count.clamp(1, characters.max(1));
-    let (mut rest, mut left, mut all) = (text, characters, Vec::with_capacity(count));
+    let mut rest = text;
+    let mut left = characters;
+    let mut all = Vec::with_capacity(count);
     for pieces in (1..=count).rev() {
         let length = left.div_ceil(pieces);
         let cut = rest.char_indices().nth(length).map_or(rest.len(), |(at, _)| at);

@@ -39,7 +39,8 @@ pub(super) type PlaceholderValues = HashMap<Placeholder, String>;
 
 impl Template {
     pub(super) fn parse(text: &str) -> Result<Self, String> {
-        let (mut parts, mut rest) = (Vec::new(), text);
+        let mut parts = Vec::new();
+        let mut rest = text;
         let mut plain = String::new();
         while let Some((before, after)) = rest.split_once("{{") {
             if let Some(before) = before.strip_suffix('\\') {
@@ -138,7 +139,8 @@ fn remove_last_line_end(text: &mut String) {
 /// Warns observers that a placeholder contains only a part of a result.
 fn warn_of_cut(ctx: &StepContext, tool: &str, said: &CallText) {
     ctx.dispatch().emit_with(|| {
-        let (shown, left_out) = (said.text.len(), said.left_out);
+        let shown = said.text.len();
+        let left_out = said.left_out;
         let advice = format!("query its artifact with `{{{{ handle.{tool} }}}}` instead");
         EventKind::Warning {
             source: "script".into(),

@@ -61,7 +61,8 @@ pub(super) struct HistoryWindow {
 
 impl HistoryWindow {
     pub(super) fn new(limits: WindowLimits, kinds: Vec<RowKind>) -> Self {
-        let (turns, total) = (Vec::new(), TurnCost::default());
+        let turns = Vec::new();
+        let total = TurnCost::default();
         Self { limits, kinds, turns, total, oldest: None, is_full: false }
     }
 

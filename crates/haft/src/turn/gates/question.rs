@@ -8,7 +8,8 @@ const MAX_SHOWN: usize = 200;
 /// Replaces `{name}` by the argument of that name, as JSON: a text of a model stays between quotes and on one line. Braces
 /// around anything else stay as they are.
 pub(super) fn fill_question(question: &str, args: &Value) -> String {
-    let (mut text, mut rest) = (String::with_capacity(question.len()), question);
+    let mut text = String::with_capacity(question.len());
+    let mut rest = question;
     while let Some((before, after)) = rest.split_once('{') {
         text.push_str(before);
         let argument =

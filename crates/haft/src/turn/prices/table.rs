@@ -82,7 +82,9 @@ impl PriceTable {
 /// A model, and the prices of what it reads, what it writes and, if it differs, what it reads from a cache.
 fn parse_row(row: &'static str) -> Option<(&'static str, TokenPrices)> {
     let mut fields = row.split(' ');
-    let (model, input, output) = (fields.next()?, fields.next()?, fields.next()?);
+    let model = fields.next()?;
+    let input = fields.next()?;
+    let output = fields.next()?;
     let prices = TokenPrices::per_million(input.parse().ok()?, output.parse().ok()?);
     match fields.next() {
         Some(cached) => Some((model, prices.cached(cached.parse().ok()?))),

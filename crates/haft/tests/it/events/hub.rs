@@ -56,7 +56,8 @@ fn filters_choose_by_turn_and_name() {
     fn check(filter: EventFilter, expect: &[&str]) {
         let hub = EventHub::new();
         let mut subscription = hub.subscribe(filter);
-        let (mut one, mut two) = (Turn::new("one", &hub), Turn::new("two", &hub));
+        let mut one = Turn::new("one", &hub);
+        let mut two = Turn::new("two", &hub);
         one.start();
         two.start();
         one.log("x");

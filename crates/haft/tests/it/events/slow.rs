@@ -84,7 +84,8 @@ proptest! {
         let hub = hub(capacity);
         let mut subscription = hub.subscribe(EventFilter::turn("t"));
         let mut turn = Turn::new("t", &hub);
-        let (mut events, mut missed) = (Vec::<Event>::new(), 0);
+        let mut events = Vec::<Event>::new();
+        let mut missed = 0;
         let mut fetch = |subscription: &mut Subscription, most: usize| {
             for it in std::iter::from_fn(|| subscription.try_next()).take(most) {
                 match it {

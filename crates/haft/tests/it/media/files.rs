@@ -62,7 +62,8 @@ async fn large_files_come_in_pieces() {
     for len in [262_143, 262_144, 262_145, 524_288, 1_000_000] {
         let content: Vec<u8> = (0..len).map(|n: u32| n.to_le_bytes()[1]).collect();
         let reader = FileReader::open(write(&folder, "f", &content)).unwrap();
-        let (mut stream, mut found) = (reader.open(), Vec::new());
+        let mut stream = reader.open();
+        let mut found = Vec::new();
         while let Some(chunk) = next(&mut stream).await.unwrap() {
             assert!(!chunk.is_empty() && chunk.len() <= 512 * 1024, "{}", chunk.len());
             found.extend_from_slice(&chunk);
@@ -169,7 +170,8 @@ fn descriptors_open_only_what_is_allowed() {
             "{path}: {failure}"
         );
     }
-    let (outer, secret) = (folder(), folder());
+    let outer = folder();
+    let secret = folder();
     let root = outer.path().join("root");
     fs::create_dir_all(root.join("sub")).unwrap();
     fs::create_dir(outer.path().join("root-2")).unwrap();
@@ -224,7 +226,8 @@ fn descriptors_open_only_what_is_allowed() {
 #[cfg(unix)]
 #[tokio::test]
 async fn a_link_that_comes_later_is_refused() {
-    let (root, secret) = (folder(), folder());
+    let root = folder();
+    let secret = folder();
     let path = write(&root, "f", "12345");
     let hidden = write(&secret, "hidden", "54321");
     let reader = FileRoots::new([root.path()]).unwrap().reader(&path).unwrap();
@@ -241,8 +244,10 @@ async fn a_link_that_comes_later_is_refused() {
 fn links_that_come_and_go_lead_nowhere() {
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    let (root, secret) = (folder(), folder());
-    let (path, next) = (write(&root, "f", "12345"), root.path().join("next"));
+    let root = folder();
+    let secret = folder();
+    let path = write(&root, "f", "12345");
+    let next = root.path().join("next");
     let good = write(&root, "good", "12345");
     let hidden = write(&secret, "hidden", "a secret");
     let roots = FileRoots::new([root.path()]).unwrap();

@@ -210,7 +210,8 @@ async fn what_was_sent_may_have_had_its_effect() {
 /// Also if the policy lets a GET follow them, and whatever the status says about the method.
 #[tokio::test]
 async fn what_is_sent_is_not_sent_on() {
-    let (ours, theirs) = (Server::start(), Server::start());
+    let ours = Server::start();
+    let theirs = Server::start();
     let goal = theirs.serve("/goal", b"found");
     for status in ["301", "302", "303", "307", "308"] {
         let head = format!("{status} Away\r\nlocation: {goal}\r\ncontent-length: 0");
@@ -228,7 +229,8 @@ async fn what_is_sent_is_not_sent_on() {
 #[tokio::test]
 async fn addresses_are_judged_as_they_are_for_reading() {
     let server = Server::start();
-    let (port, url) = (server.port(), server.serve("/", b"done"));
+    let port = server.port();
+    let url = server.serve("/", b"done");
     let public = UrlPolicy::public().allow_http();
     let fetcher = Fetcher::builder(public.clone()).build().unwrap();
     for host in ["127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "2130706433", "169.254.169.254"] {

@@ -44,7 +44,8 @@ impl Server {
         let served = Arc::clone(&shared);
         thread::spawn(move || {
             for connection in listener.incoming() {
-                let (served, connection) = (Arc::clone(&served), connection.unwrap());
+                let served = Arc::clone(&served);
+                let connection = connection.unwrap();
                 thread::spawn(move || served.serve(connection));
             }
         });

@@ -20,7 +20,8 @@ pub(crate) fn streamed<D: Dialect>(
     dialect: &D,
     events: &[Value],
 ) -> Result<(Generation, GenerationOutcome), DecodeError> {
-    let (prompt, options) = (Prompt::default(), Map::new());
+    let prompt = Prompt::default();
+    let options = Map::new();
     let mut decoder = dialect.response_decoder(&ModelRequest::new("test-model", &prompt, &options));
     let mut assembler = GenerationAssembler::new();
     for event in events {
@@ -40,7 +41,8 @@ pub(crate) fn whole<D: Dialect>(
     dialect: &D,
     body: &Value,
 ) -> Result<(Generation, GenerationOutcome), DecodeError> {
-    let (prompt, options) = (Prompt::default(), Map::new());
+    let prompt = Prompt::default();
+    let options = Map::new();
     let mut decoder = dialect.response_decoder(
         &ModelRequest::new("test-model", &prompt, &options).delivery(Delivery::Whole),
     );

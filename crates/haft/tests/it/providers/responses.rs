@@ -28,7 +28,8 @@ fn check(body: &Value) {
     assert_eq!(body["store"], false);
     let input = body["input"].as_array().unwrap();
     let mut open: Vec<&str> = Vec::new();
-    let (mut ids, mut item_ids) = (HashSet::new(), HashSet::new());
+    let mut ids = HashSet::new();
+    let mut item_ids = HashSet::new();
     for (n, item) in input.iter().enumerate() {
         if let Some(id) = item["id"].as_str() {
             assert!(item_ids.insert(id), "{id} twice");

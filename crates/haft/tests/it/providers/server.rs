@@ -62,7 +62,9 @@ impl Server {
         thread::spawn(move || {
             for answer in answers {
                 let (connection, _) = listener.accept().unwrap();
-                let (kept, counted, tls) = (Arc::clone(&kept), Arc::clone(&counted), tls.clone());
+                let kept = Arc::clone(&kept);
+                let counted = Arc::clone(&counted);
+                let tls = tls.clone();
                 thread::spawn(move || match tls {
                     None => serve(connection, answer, &kept, &counted),
                     Some(config) => {

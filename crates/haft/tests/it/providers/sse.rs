@@ -150,8 +150,10 @@ fn naive(stream: &[u8]) -> Vec<Seen> {
         }
     }
     lines.pop();
-    let (mut events, mut id) = (Vec::new(), Vec::new());
-    let (mut name, mut data) = (Vec::new(), Vec::new());
+    let mut events = Vec::new();
+    let mut id = Vec::new();
+    let mut name = Vec::new();
+    let mut data = Vec::new();
     for line in lines {
         if line.is_empty() {
             if data.pop().is_some() {

@@ -114,7 +114,8 @@ proptest! {
         let got: Vec<String> = page.lines.iter().map(|line| {
             format!("{}{}{}", line.number + 1, if line.context { '-' } else { ':' }, line.text)
         }).collect();
-        let (before, after) = (format!("-B{before}"), format!("-A{after}"));
+        let before = format!("-B{before}");
+        let after = format!("-A{after}");
         for (program, syntax) in [("grep", "-E"), ("rg", "--no-heading")] {
             if !has_program(program) {
                 continue;

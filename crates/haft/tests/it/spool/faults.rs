@@ -78,7 +78,8 @@ fn child_streams_until_it_is_killed() {
     let Some(folder) = child_folder() else { return };
     let store = DirSpoolStore::open(folder).unwrap();
     let number = |name| std::env::var_os(name).and_then(|it| it.to_str()?.parse::<u64>().ok());
-    let (first, endless) = (number(FIRST).unwrap(), number(ENDLESS));
+    let first = number(FIRST).unwrap();
+    let endless = number(ENDLESS);
     for version in first..u64::MAX {
         println!("step: begins");
         let payload = if endless == Some(version) {
@@ -112,7 +113,8 @@ impl Stream for StalledStream {
 /// Waits until a child has taken so many steps, kills it, and gives the last version it said it wrote.
 fn kill_after(mut child: Child, steps: u64) -> Option<u64> {
     let mut output = BufReader::new(child.stdout.take().unwrap());
-    let (mut said, mut seen) = (String::new(), 0);
+    let mut said = String::new();
+    let mut seen = 0;
     while seen < steps {
         let mut line = String::new();
         assert!(output.read_line(&mut line).unwrap() > 0, "the child ended by itself: {said}");
@@ -135,7 +137,8 @@ fn a_kill_leaves_the_old_content_or_the_new() {
         let mut command = again(&[], "child_streams_until_it_is_killed", folder.path());
         let command = command.env(FIRST, next.to_string());
         // Every other child is killed in the middle of a write, the others wherever they are after some steps.
-        let (is_in_write, whole) = (round % 2 == 0, round / 2 % 3);
+        let is_in_write = round % 2 == 0;
+        let whole = round / 2 % 3;
         let wrote = if is_in_write {
             let child = command.env(ENDLESS, (next + whole).to_string()).spawn().unwrap();
             kill_after(child, 2 * whole + 2)

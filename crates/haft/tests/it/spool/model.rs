@@ -38,7 +38,8 @@ pub(super) fn page(
     numbers: impl Iterator<Item = usize>,
     budget: Budget,
 ) -> Vec<(u64, String, bool)> {
-    let (mut page, mut bytes) = (Vec::new(), 0);
+    let mut page = Vec::new();
+    let mut bytes = 0;
     for number in numbers {
         let (text, truncated) = cut(&texts[number], budget.line_bytes.min(budget.bytes));
         bytes += text.len() + 1;

@@ -14,7 +14,8 @@ use super::{model, run, view_of};
 
 /// All parts of a line, each from where the last one broke off.
 async fn follow(view: &TextView, number: u64) -> Vec<LinePart> {
-    let (mut parts, mut next) = (Vec::new(), Some((0, u64::MAX)));
+    let mut parts = Vec::new();
+    let mut next = Some((0, u64::MAX));
     while let Some((start, end)) = next {
         let part = view.read_line_part(number, start..end).await.unwrap().unwrap();
         next = part.next.map(|next| (next.start, next.end));
@@ -111,7 +112,8 @@ fn a_line_of_ten_megabytes_is_read_piece_by_piece() {
         let view = TextView::new(Arc::clone(&remote) as Arc<dyn SpoolReader>);
         let read = || remote.read.swap(0, Ordering::Relaxed);
 
-        let (mut text, mut next) = (String::new(), 0);
+        let mut text = String::new();
+        let mut next = 0;
         loop {
             let part = view.read_line_part(1, next..).await.unwrap().unwrap();
             text.push_str(&part.text);

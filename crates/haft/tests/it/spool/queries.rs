@@ -79,7 +79,8 @@ proptest! {
     ) {
         run(async {
             let view = view_of(&content, block, 64).await.budget(budget);
-            let (mut numbers, mut next) = (Vec::new(), Some((0, u64::MAX)));
+            let mut numbers = Vec::new();
+            let mut next = Some((0, u64::MAX));
             while let Some((start, end)) = next {
                 let page = view.cat(start..end).await.unwrap();
                 numbers.extend(page.lines.iter().map(|line| line.number));
@@ -111,7 +112,8 @@ proptest! {
             assert_eq!(plain(&page), model::page(&texts, expect.into_iter(), budget));
 
             // Page by page every match comes once.
-            let (mut numbers, mut next) = (Vec::new(), Some(options.start_line));
+            let mut numbers = Vec::new();
+            let mut next = Some(options.start_line);
             while let Some(start) = next {
                 let page = view.grep(pattern, options.clone().start_line(start)).await.unwrap();
                 numbers.extend(page.lines.iter().map(|line| line.number));
@@ -130,7 +132,8 @@ proptest! {
     ) {
         run(async {
             let view = view_of(&content, block, window).await;
-            let (mut numbers, mut next) = (Vec::new(), Some(0));
+            let mut numbers = Vec::new();
+            let mut next = Some(0);
             while let Some(start) = next {
                 let options = GrepOptions::new().start_line(start).max_search_bytes(work);
                 let page = view.grep(pattern, options).await.unwrap();
@@ -174,7 +177,8 @@ proptest! {
     ) {
         run(async {
             let view = view_of(&content, 16, 64).await.budget(budget);
-            let (mut numbers, mut next) = (Vec::new(), Some(0));
+            let mut numbers = Vec::new();
+            let mut next = Some(0);
             while let Some(start) = next {
                 let options = GrepOptions::new().start_line(start).context(around, around);
                 let page = view.grep("a", options).await.unwrap();

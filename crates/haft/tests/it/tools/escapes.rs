@@ -156,7 +156,8 @@ fn links_that_come_in_between_are_refused() {
     turn("real");
     let stop = AtomicBool::new(false);
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let (mut answered, mut refused) = (0, 0);
+    let mut answered = 0;
+    let mut refused = 0;
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !stop.load(Ordering::Relaxed) {

@@ -32,7 +32,8 @@ async fn run_turns() -> Vec<TurnReport> {
     let runner = builder.deadlines(deadlines).build().unwrap();
     let mut running = JoinSet::new();
     for turn in 0..16 {
-        let (runner, input) = (runner.clone(), TurnInput::new("You help.").id(format!("t-{turn}")));
+        let runner = runner.clone();
+        let input = TurnInput::new("You help.").id(format!("t-{turn}"));
         running.spawn(async move { runner.run(input).await.unwrap() });
     }
     let reports = running.join_all().await;

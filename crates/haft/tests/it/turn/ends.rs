@@ -19,7 +19,8 @@ use super::{input, runner, say};
 
 /// A store, and how many commits are done.
 fn counted() -> (Arc<MemoryStore>, Arc<Guarded<MemoryStore>>, Arc<AtomicUsize>) {
-    let (store, commits) = (Arc::new(MemoryStore::new()), Arc::new(AtomicUsize::new(0)));
+    let store = Arc::new(MemoryStore::new());
+    let commits = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&commits);
     let judge: Judge = Arc::new(move |moment| {
         let done = moment.what == "commit" && moment.side == Side::After;
@@ -60,7 +61,8 @@ async fn an_ack_comes_after_the_answer_was_kept_and_what_it_notes_is_kept_too() 
     let at_ack = Arc::new(AtomicUsize::new(usize::MAX));
     let noted = Arc::clone(&at_ack);
     let wait = move |ctx: DispatchContext, next: Next<DispatchContext>| {
-        let (commits, noted) = (Arc::clone(&commits), Arc::clone(&noted));
+        let commits = Arc::clone(&commits);
+        let noted = Arc::clone(&noted);
         let turn = ctx.turn().clone();
         ctx.on_ack(move || {
             noted.store(commits.load(Ordering::SeqCst), Ordering::SeqCst);

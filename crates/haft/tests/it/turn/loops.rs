@@ -87,8 +87,13 @@ async fn middleware_runs_in_its_place_and_every_time() {
         let order = Arc::clone(&order);
         move || order.lock().unwrap().push(what)
     };
-    let (ti, to, di, do_, step) = (note("ti"), note("to"), note("di"), note("do"), note("step"));
-    let (ti, to) = (Arc::new(ti), Arc::new(to));
+    let ti = note("ti");
+    let to = note("to");
+    let di = note("di");
+    let do_ = note("do");
+    let step = note("step");
+    let ti = Arc::new(ti);
+    let to = Arc::new(to);
     let executor = move |cx: StepContext| {
         step();
         async move {
@@ -217,7 +222,8 @@ async fn acks_and_ends_are_told_to_who_waits() {
     let told: Arc<std::sync::Mutex<Vec<String>>> = Arc::default();
     let waits = Arc::clone(&told);
     let watch = move |ctx: DispatchContext, next: Next<DispatchContext>| {
-        let (ack, end) = (Arc::clone(&waits), Arc::clone(&waits));
+        let ack = Arc::clone(&waits);
+        let end = Arc::clone(&waits);
         let _kept = ctx.on_ack(move || ack.lock().unwrap().push("ack".to_owned()));
         ctx.on_settled(move |status| end.lock().unwrap().push(format!("{status:?}")));
         next.run()

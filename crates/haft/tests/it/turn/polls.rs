@@ -32,7 +32,8 @@ impl World {
 
     fn runner(&self) -> (TurnRunner, Doors) {
         let (doors, observer) = errand::doors();
-        let (store, clock) = (Arc::clone(&self.store), Arc::clone(&self.clock));
+        let store = Arc::clone(&self.store);
+        let clock = Arc::clone(&self.clock);
         let runner = self.errand.runner(store, Arc::clone(&self.spools), clock);
         (runner.observer(observer).build().unwrap(), doors)
     }
@@ -127,7 +128,8 @@ async fn cancel_everywhere(outputs: bool) {
         let (runner, doors) = world.runner();
         let token = Cancellation::new();
         let cancel = token.clone();
-        let (runs, until) = (runner.clone(), token.clone());
+        let runs = runner.clone();
+        let until = token.clone();
         let run = Box::pin(async move { errand::run_until(&runs, doors, until).await });
         let then = Box::new(move || cancel.cancel("stop"));
         let run = beside(Polls { future: run, left: polls, then: Some(then) });

@@ -96,7 +96,8 @@ async fn many_turns_many_answers_many_takers() {
         });
     }
     for taker in &runners {
-        let (runner, store) = (taker.clone(), Arc::clone(&store));
+        let runner = taker.clone();
+        let store = Arc::clone(&store);
         tasks.spawn(async move {
             loop {
                 let open = store.turns(TurnQuery::default().unfinished()).await.unwrap();

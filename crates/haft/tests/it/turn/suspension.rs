@@ -256,8 +256,8 @@ async fn a_gate_that_cannot_be_closed_does_not_hang_the_turn() {
 /// A decision that comes when the time of its gate is up does not count, whoever wrote it.
 #[tokio::test]
 async fn a_gate_expires_while_its_turn_is_suspended() {
-    let (store, clock) =
-        (Arc::new(MemoryStore::new()), Arc::new(ManualClock::new(Timestamp::EPOCH)));
+    let store = Arc::new(MemoryStore::new());
+    let clock = Arc::new(ManualClock::new(Timestamp::EPOCH));
     let ask = Tool::builder("ask").description("Asks.").input(haft::schema::object());
     let ask = ask.effect(ToolEffect::Idempotent);
     let ask = ask.handler(async |_: Args, ctx: DispatchContext| {

@@ -108,7 +108,8 @@ fn a_restored_tool_has_the_point_at_which_it_was_added() {
     for (has_reasoned, last_call) in
         [(false, None), (true, None), (false, Some(call)), (true, Some(call))]
     {
-        let (tools, restored) = (ToolRegistry::new(), ToolRegistry::new());
+        let tools = ToolRegistry::new();
+        let restored = ToolRegistry::new();
         tools.register(tool("a")).unwrap();
         restored.register(tool("a")).unwrap();
         tools.offer_tools(OfferPoint::new());
@@ -194,7 +195,8 @@ fn declared_kinds_are_those_of_all_tools_each_once() {
     let reads = |name: &str, add: fn(ToolBuilder) -> ToolBuilder| {
         add(Tool::builder(name).description("Reads.").handler(|| "")).build().unwrap()
     };
-    let (json, markdown) = (ArtifactKind::JSON, ArtifactKind::MARKDOWN);
+    let json = ArtifactKind::JSON;
+    let markdown = ArtifactKind::MARKDOWN;
     let tools = ToolRegistry::with_tools([
         reads("a", |it| it.artifact_kinds([ArtifactKind::JSON])),
         reads("b", |it| it.artifact_kinds([ArtifactKind::MARKDOWN, ArtifactKind::JSON])),
