@@ -70,7 +70,7 @@ lines("event", "watch", turn, *store)
 shown = document("show", "show", turn, *store)
 assert shown["turn"]["status"] == "completed" and shown["records"]
 document("show-response", "show", turn, *store, "--response", "1")
-artifacts = lines("artifact-list", "artifact", "--turn", turn, *store, "list")
+artifacts = lines("artifact-info", "artifact", "--turn", turn, *store, "info")
 assert artifacts
 lines("turns", "turns", *store)
 lines("turns", "turns", *store, "--search", "look", "--all-messages")
@@ -115,8 +115,6 @@ document("check", "check", str(client), status=None)
 # Content.
 pathlib.Path("page.md").write_text('# One\n\n[a](https://a.example "A") text\n\n## Two\n')
 lines("artifact-grep", "artifact", "grep", "page.md", "text", "--context", "1")
-lines("artifact-md-headings", "artifact", "md", "headings", "page.md")
-lines("artifact-md-links", "artifact", "md", "links", "page.md")
 
 # Tokens of the service.
 tokens = ["--tokens", "tokens.json"]

@@ -47,22 +47,10 @@ fn suggest_command(mut error: clap::Error) -> clap::Error {
         let suggested = ContextValue::Strings(vec![name.to_owned()]);
         error.insert(ContextKind::SuggestedSubcommand, suggested);
     } else if error.get(ContextKind::SuggestedSubcommand).is_none() {
-        let tips = command_tips(&names).into_iter().map(Into::into).collect();
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
+        let tip = format!("the commands are: {}", names.join(", "));
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
     error
-}
-
-/// What there is instead of a command that is similar to no other.
-fn command_tips(names: &[&str]) -> Vec<String> {
-    let mut tips = vec![format!("the commands are: {}", names.join(", "))];
-    if std::env::args().nth(1).as_deref() == Some("artifact") {
-        tips.push(
-            "`haft artifact query FILE TOOL` calls every query tool that a model has; `haft tools AGENT --all` lists them"
-                .to_owned(),
-        );
-    }
-    tips
 }
 
 /// The command whose subcommand was misspelled.

@@ -308,14 +308,14 @@ fn artifacts_of_a_turn_are_queried_by_their_handles() {
     let (_, rest) = shown.split_once("\"calls\": [").unwrap();
     let handle = rest.trim_start().trim_start_matches('"').get(..8).unwrap();
     let query = |words: &[&str]| run_haft(dir.path(), &[words, &["--turn", &turn]].concat());
-    assert_eq!(query(&["artifact", "head", handle, "-n", "2"]), "exit 0\n--- out\n1\n2");
-    assert_eq!(query(&["artifact", "count", handle]), "exit 0\n--- out\n5000");
+    assert_eq!(query(&["artifact", "read", handle, "--end", "2"]), "exit 0\n--- out\n1\n2");
+    assert!(query(&["artifact", "info", handle]).contains("5001 lines"));
     assert_eq!(
         query(&["artifact", "grep", handle, "^49.9$", "--limit", "1"]),
         "exit 0\n--- out\n4909:4909"
     );
-    let missing = query(&["artifact", "count", "nothing"]);
-    let hint = format!("hint: `haft artifact list --turn {turn}` lists them");
+    let missing = query(&["artifact", "read", "nothing"]);
+    let hint = format!("hint: `haft artifact info --turn {turn}` lists them");
     assert_eq!(
         missing,
         format!("exit 3\n--- err\nerror: turn `{turn}` has no artifact `nothing`\n{hint}")

@@ -159,7 +159,8 @@ fn check_turn(dir: &Path) {
 #[track_caller]
 fn check_artifact(dir: &Path, turn: &str, tool: &str, call: &Value) {
     let handle = call["id"].as_str().unwrap().get(..8).unwrap();
-    let output = haft(dir).args(["artifact", "tail", handle, "-n", "1", "--turn", turn]).output();
+    let output =
+        haft(dir).args(["artifact", "read", handle, "--start", "-1", "--turn", turn]).output();
     let said = transcript(&output.unwrap());
     assert!(said.contains(&format!("{tool} 003000")), "{said}");
 }

@@ -408,11 +408,11 @@ fn a_long_line_is_cut_at_the_terminal_and_whole_in_a_pipe() {
     let dir = tempfile::tempdir().unwrap();
     let line = "x".repeat(3 << 20);
     std::fs::write(dir.path().join("long"), format!("{line}\nend\n")).unwrap();
-    let mut session = start(dir.path(), &["artifact", "head", "long"]);
+    let mut session = start(dir.path(), &["artifact", "read", "long"]);
     session.wait_for("(3145728 bytes; redirect the output to get the whole line)");
     session.wait_for("end");
     assert_eq!(session.wait_for_exit().unwrap(), 0);
-    let piped = haft(dir.path()).args(["artifact", "head", "long"]).output().unwrap();
+    let piped = haft(dir.path()).args(["artifact", "read", "long"]).output().unwrap();
     assert_eq!(piped.stdout.len(), line.len() + "\nend\n".len());
 }
 

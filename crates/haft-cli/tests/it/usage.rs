@@ -33,8 +33,7 @@ fn a_misspelled_command_is_recognised() {
     assert!(said.contains("a similar subcommand exists: 'list'"), "{said}");
     // Where no name is similar, all are listed.
     let said = run_haft(dir.path(), &["artifact", "xml", "root", "x.xml"]);
-    assert!(said.contains("the commands are: get, keys, filter, length"), "{said}");
-    assert!(said.contains("`haft artifact query FILE TOOL`"), "{said}");
+    assert!(said.contains("the commands are: info, read, grep, query"), "{said}");
 }
 
 #[test]
@@ -47,7 +46,7 @@ fn what_is_wrong_is_said_with_a_hint() {
     error: there is no store at `.haft`
     hint: set its directory with --store DIR; `haft run` creates a store
     ");
-    let said = cli(&["artifact", "head", "nowhere.log"]);
+    let said = cli(&["artifact", "read", "nowhere.log"]);
     assert_snapshot!(said.replace(&*dir.path().to_string_lossy(), "DIR"), @r"
     exit 1
     --- err
@@ -56,7 +55,7 @@ fn what_is_wrong_is_said_with_a_hint() {
     hint: the path is seen from `DIR`
     ");
     assert!(cli(&["trns"]).starts_with("exit 2"));
-    assert!(cli(&["artifact", "head", "."]).contains("is no regular file"));
+    assert!(cli(&["artifact", "read", "."]).contains("is no regular file"));
 }
 
 #[test]
@@ -83,7 +82,7 @@ fn output_may_be_cut_off() {
     std::fs::write(dir.path().join("long.txt"), lines).unwrap();
     let mut child = haft(dir.path());
     let child =
-        child.args(["artifact", "cat", "long.txt"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+        child.args(["artifact", "read", "long.txt"]).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = child.spawn().unwrap();
     drop(child.stdout.take());
     assert_eq!(transcript(&child.wait_with_output().unwrap()), "exit 141");
