@@ -19,14 +19,11 @@ mod opentelemetry_spans {
         })
     }
 
-    /// Makes a span, which must not have been entered, the child of a span of another process by its `traceparent`, unless a
-    /// span of this process is current. A text that is no `traceparent` changes nothing, nor does anything without the
-    /// feature `opentelemetry`.
+    /// Makes a span, which must not have been entered, the child of a span of another process by its `traceparent`. A
+    /// text that is no `traceparent` changes nothing, nor does anything without the feature `opentelemetry`.
     pub fn continue_trace(span: &Span, traceparent: &str) {
-        if current_traceparent().is_none()
-            && let Some(parent) = parse_traceparent(traceparent)
-        {
-            // Without OpenTelemetry there is no trace to continue.
+        if let Some(parent) = parse_traceparent(traceparent) {
+            // Without a layer of OpenTelemetry there is no trace to continue.
             let _ = span.set_parent(Context::new().with_remote_span_context(parent));
         }
     }

@@ -25,7 +25,9 @@ use tracing::field::Empty;
 use tracing::{Level, Span, info_span, span_enabled, trace};
 
 use super::seed::TurnSeed;
-use crate::events::{BoundedValue, continue_trace, error_with_cause, set_list};
+use crate::events::{
+    BoundedValue, continue_trace, current_traceparent, error_with_cause, set_list,
+};
 
 /// Fields that become known while a span is open have to be named when it begins.
 macro_rules! operation_span {
@@ -65,7 +67,9 @@ pub(super) fn turn_span(seed: &TurnSeed) -> Span {
         gen_ai.usage.cache_creation.input_tokens = Empty,
         gen_ai.usage.reasoning.output_tokens = Empty,
     });
-    if let Some(traceparent) = &seed.traceparent {
+    if let Some(traceparent) = &seed.traceparent
+        && current_traceparent().is_none()
+    {
         continue_trace(&span, traceparent);
     }
     span
@@ -167,17 +171,17 @@ impl ChatSpan {
     /// Says in the span what the model answered or why it did not, and emits the metrics of the request.
     pub(super) fn end(
         mut self,
-        generation: Option<GenerationStats>,
+        generation: Option<&GenerationStats>,
         error: Option<&ErrorReport>,
         duration: Duration,
     ) {
         if let Some(error) = error {
             record_error(&self.span, error.code.as_ref(), Some(&error_with_cause(error)));
         }
-        if let Some(generation) = &generation {
+        if let Some(generation) = generation {
             self.record_generation(generation);
         }
-        self.span.in_scope(|| self.emit_metrics(generation.as_ref(), error, duration));
+        self.span.in_scope(|| self.emit_metrics(generation, error, duration));
     }
 
     fn record_generation(&mut self, generation: &GenerationStats) {

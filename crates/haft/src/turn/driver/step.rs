@@ -88,7 +88,7 @@ impl TurnDriver {
             Ok(_) => None,
             Err(conclusion) => conclusion.error.as_deref(),
         };
-        chat.end(step_ctx.generation(), error, duration);
+        chat.end(step_ctx.generation().as_ref(), error, duration);
         Ok(self.propose_step(taken?, duration))
     }
 
