@@ -8,7 +8,9 @@ use haft::turn::Cancellation;
 use haft::{TurnInput, TurnRunner};
 use opentelemetry::trace::{SpanContext, SpanId, TracerProvider as _};
 use opentelemetry::{Array, Value};
-use opentelemetry_sdk::metrics::data::{AggregatedMetrics, MetricData};
+use opentelemetry_sdk::metrics::data::{
+    AggregatedMetrics, HistogramDataPoint, MetricData, ResourceMetrics, ScopeMetrics,
+};
 use opentelemetry_sdk::metrics::{InMemoryMetricExporter, SdkMeterProvider};
 use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider, SpanData};
 use tracing::Subscriber;
@@ -77,14 +79,14 @@ async fn a_turn_is_exported_as_a_tree_with_typed_attributes_and_metrics() {
 
     meters.force_flush().unwrap();
     let exports = metrics.get_finished_metrics().unwrap();
-    let scopes = exports.iter().flat_map(|it| it.scope_metrics());
-    let counts = scopes.flat_map(|it| it.metrics()).map(|metric| {
+    let scopes = exports.iter().flat_map(ResourceMetrics::scope_metrics);
+    let counts = scopes.flat_map(ScopeMetrics::metrics).map(|metric| {
         let count = match metric.data() {
             AggregatedMetrics::U64(MetricData::Histogram(it)) => {
-                it.data_points().map(|it| it.count()).sum::<u64>()
+                it.data_points().map(HistogramDataPoint::count).sum::<u64>()
             }
             AggregatedMetrics::F64(MetricData::Histogram(it)) => {
-                it.data_points().map(|it| it.count()).sum()
+                it.data_points().map(HistogramDataPoint::count).sum()
             }
             other => panic!("{other:?}"),
         };
