@@ -41,14 +41,14 @@ const PARTS: [Render; 8] = [
     |it, text| it.tool_error(&call(text), text),
     |it, text| it.summary(text, TrustTier::UNTRUSTED),
     |it, text| {
-        let memory = Memory::builder("m", text, AT).confidence(0.5).importance(0.5);
-        it.memories([&memory.source(text).build().unwrap()])
+        let memory = Memory::new("m", text, AT).with_confidence(0.5).with_importance(0.5);
+        it.memories([&memory.with_source(text)])
     },
     |it, text| it.named_message(&message(MessageRole::User, text)),
     |it, text| it.named_message(&message(MessageRole::Assistant, text)),
     |it, text| {
-        let thought = Thought::builder("t", AT).identity(Identity::named(text).unwrap());
-        it.own_thought(&thought.content(text).build().unwrap())
+        let thought = Thought::new("t", text, AT);
+        it.own_thought(&thought.with_identity(Identity::named(text).unwrap()))
     },
     |it, text| {
         let file = MediaFile::new(text, text, "");
@@ -68,8 +68,8 @@ fn call(tool: &str) -> ToolCall {
 }
 
 fn message(role: MessageRole, text: &str) -> Message {
-    let message = Message::builder("m", role, AT).identity(Identity::named(text).unwrap());
-    message.content(text).build().unwrap()
+    let message = Message::new("m", role, AT).with_identity(Identity::named(text).unwrap());
+    message.with_content(text)
 }
 
 /// The text is one envelope: it opens with the tag that closes it, and there is no other tag.

@@ -7,7 +7,7 @@ use haft::providers::Dialect as _;
 use haft::providers::dialect::ModelRequest;
 use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::providers::internals::{AssemblyOptions, RenderCache, assemble_prompt};
-use haft::records::{Memory, Message, Retrievable, Thought};
+use haft::records::{Memory, Message, Record as _, Retrievable, Thought};
 use haft::stores::MemorySpoolStore;
 use haft::tools::Spooler;
 use haft::tools::ToolEffect;
@@ -85,19 +85,18 @@ async fn records() -> Result<DispatchContext, String> {
         .tools(Arc::new(tools))
         .build();
     for n in 0..150 {
-        let memory = Memory::builder(format!("memory-{n}"), LOREM, AT).confidence(0.9);
-        let memory = memory.importance(0.5).build().map_err(text)?;
+        let memory = Memory::new(format!("memory-{n}"), LOREM, AT).with_confidence(0.9);
+        let memory = memory.with_importance(0.5).checked().map_err(text)?;
         ctx.turn().store_memory(memory).await.map_err(text)?;
-        let found =
-            Retrievable::builder(format!("found-{n}"), LOREM, TrustTier::ThirdPartyPublic, AT);
-        ctx.turn().store_retrievable(found.build().map_err(text)?).await.map_err(text)?;
+        let found = Retrievable::new(format!("found-{n}"), LOREM, TrustTier::ThirdPartyPublic, AT);
+        ctx.turn().store_retrievable(found.checked().map_err(text)?).await.map_err(text)?;
     }
     let spooler = ctx.turn().spooler().ok_or("there is no spooler")?;
     for n in 0..150u32 {
         let asks = Message::user_at(format!("user-{n}"), LOREM, AT).map_err(text)?;
         ctx.turn().store_message(asks).await.map_err(text)?;
-        let thought = Thought::builder(format!("thought-{n}"), AT).content(LOREM);
-        ctx.turn().store_thought(thought.build().map_err(text)?).await.map_err(text)?;
+        let thought = Thought::new(format!("thought-{n}"), LOREM, AT);
+        ctx.turn().store_thought(thought.checked().map_err(text)?).await.map_err(text)?;
         for ordinal in 0..if n < 100 { 2 } else { 1 } {
             let tool = ctx.tools().find("look_up").map_err(text)?;
             let args = format!(r#"{{"text": "question {n} of {ordinal}"}}"#);

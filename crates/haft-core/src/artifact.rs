@@ -19,4 +19,4 @@ pub use self::kind::ArtifactKind;
 pub(crate) use self::output::cut_to_budget;
 pub use self::output::{QueryListBuilder, QueryOutput};
 pub(crate) use self::spooled::DraftContent;
-pub use self::spooled::{ArtifactDraft, ArtifactRecord, NotDescribable, SpooledArtifact};
+pub use self::spooled::{ArtifactDraft, SpooledArtifact};

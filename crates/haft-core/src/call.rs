@@ -5,7 +5,6 @@
 //! short form that the model sees. [`ToolCall`] is the record itself.
 
 mod record;
-mod stored;
 
 #[cfg(test)]
 mod tests;

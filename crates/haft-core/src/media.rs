@@ -18,7 +18,6 @@
 mod base64;
 mod error;
 mod reader;
-mod record;
 mod sniff;
 mod stash;
 
@@ -34,13 +33,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::byte_stream::ByteStream;
 use crate::id::{RecordId, text_type};
-use crate::tier::{ModalityHazard, TrustTier};
+use crate::tier::{ModalityHazard, TrustTier, stored_tier};
 
 pub use crate::descriptor::ReaderDescriptor;
 pub use base64::{Base64Stream, decode_base64, encode_base64};
 pub use error::{InvalidMedia, MediaError, MediaFault};
 pub use reader::{MediaReader, MemoryReader, ReaderResolvers};
-pub use record::MediaRecord;
 pub use sniff::sniff_media_type;
 pub use stash::MediaStashEntry;
 
@@ -123,17 +121,42 @@ impl MediaId {
 ///
 /// Two media are equal if all that is known of them is equal and they have the same reader, or
 /// readers with the same descriptor.
-#[derive(Clone)]
+///
+/// Its stored form describes the reader. A media item that was read from it has to be [opened](Media::open).
+///
+/// ```
+/// use haft_core::media::{Media, MediaFile, MediaKind, ReaderResolvers};
+///
+/// let file = MediaFile::new("a.png", "image/png", &b"\x89PNG"[..]);
+/// let media = Media::retrieved_public(MediaKind::Image, file);
+/// let mut read: Media = serde_json::from_str(&serde_json::to_string(&media)?)?;
+/// read.open(&ReaderResolvers::default())?;
+/// assert_eq!((read.byte_length(), read), (Some(4), media));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Media {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     id: Option<MediaId>,
     kind: MediaKind,
     mime_type: String,
     filename: String,
-    reader: Arc<dyn MediaReader>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    source: Option<String>,
+    #[serde(deserialize_with = "stored_tier")]
     pub(crate) trust_tier: TrustTier,
     modality_hazard: ModalityHazard,
-    source: Option<String>,
+    #[serde(default)]
+    #[cfg_attr(
+        feature = "schemars",
+        schemars(with = "std::collections::BTreeMap<String, MediaStashEntry>")
+    )]
     stash: IndexMap<String, MediaStashEntry>,
+    #[serde(with = "reader::described")]
+    #[cfg_attr(feature = "schemars", schemars(with = "ReaderDescriptor"))]
+    reader: Arc<dyn MediaReader>,
 }
 
 impl Media {
@@ -254,6 +277,37 @@ impl Media {
         self
     }
 
+    /// The media item of a text that [`Serialize`] wrote, with the tiers that the text says: a text that a store returned,
+    /// and not one of anybody else. It is still to be [opened](Self::open).
+    ///
+    /// # Errors
+    ///
+    /// The text is not a media item.
+    pub fn from_json(json: &str) -> serde_json::Result<Self> {
+        crate::tier::parse_stored(json)
+    }
+
+    /// Finds the reader of a media item that was read from a record. Entries of its stash are held below its tier, whatever
+    /// was stored.
+    ///
+    /// # Errors
+    ///
+    /// Nothing finds the reader, or the media item is not a valid one.
+    pub fn open(&mut self, readers: &ReaderResolvers) -> Result<(), MediaError> {
+        if let Some(descriptor) = self.reader.describe() {
+            self.reader = readers.resolve(&descriptor)?;
+        }
+        self.floor_stash();
+        self.check()?;
+        Ok(())
+    }
+
+    fn floor_stash(&mut self) {
+        for entry in self.stash.values_mut() {
+            *entry = entry.clone().floored(self.trust_tier);
+        }
+    }
+
     /// Lowers its tier, and that of its stash, to at most this one.
     ///
     /// ```
@@ -267,9 +321,7 @@ impl Media {
     #[must_use]
     pub fn lowered_to(mut self, tier: TrustTier) -> Self {
         self.trust_tier = self.trust_tier.floor(tier);
-        for entry in self.stash.values_mut() {
-            *entry = entry.clone().floored(self.trust_tier);
-        }
+        self.floor_stash();
         self
     }
 

@@ -111,6 +111,13 @@ pub trait SpoolStore: fmt::Debug + Send + Sync {
         key: SpoolKey,
     ) -> BoxFuture<'_, Result<Option<Arc<dyn SpoolReader>>, SpoolError>>;
 
+    /// Opens the content that a stored record describes. Returns `None` if it is gone, and for a descriptor that this store
+    /// did not write: it opens nothing else.
+    fn open<'a>(
+        &'a self,
+        reader: &'a ReaderDescriptor,
+    ) -> BoxFuture<'a, Result<Option<Arc<dyn SpoolReader>>, SpoolError>>;
+
     /// Removes what is stored under a key and says whether there was something.
     fn delete(&self, key: SpoolKey) -> BoxFuture<'_, Result<bool, SpoolError>>;
 
@@ -131,6 +138,11 @@ pub trait SpoolStore: fmt::Debug + Send + Sync {
     /// follows the other; a store that reads everything for each page, and can read it bit by bit, does so.
     fn scan_keys<'s>(&'s self, prefix: &str) -> Box<dyn KeyScan + 's> {
         Box::new(PagedScan::new(self, SpoolPage::new(SCANNED_PAGE).prefix(prefix)))
+    }
+
+    /// Removes what crashed writers left behind, and returns how many pieces there were. By default there are none.
+    fn remove_orphans(&self) -> BoxFuture<'_, Result<usize, SpoolError>> {
+        Box::pin(std::future::ready(Ok(0)))
     }
 }
 

@@ -30,7 +30,7 @@ use crate::BoxFuture;
 use crate::error::{Coded, ErrorCode, codes};
 use crate::event::{ErrorReport, EventKind, GenerationStats, StreamState};
 use crate::pipeline::BoxError;
-use crate::record::{InvalidRecord, Message, Text, Thought};
+use crate::record::{InvalidRecord, Message, Record as _, Text, Thought};
 use crate::schema::args::RawArgs;
 use crate::stream::{StreamError, StreamPart, StreamReport, StreamTracker};
 use crate::tool::context::{DispatchContext, SignalError};
@@ -206,7 +206,7 @@ impl StepContext {
     ///
     /// The text is empty.
     pub fn thought(&self, text: impl Into<Text>) -> Result<Thought, InvalidRecord> {
-        Thought::builder(self.next_id("thought"), self.ctx.clock().now()).content(text).build()
+        Thought::new(self.next_id("thought"), text, self.ctx.clock().now()).checked()
     }
 
     /// Says what a generation was, to observers and to the span of the step. Of several, the span has the last one.

@@ -1,7 +1,7 @@
 //! The contract of the stores in which turns survive the process that runs them.
 //!
-//! A [`TurnStore`] stores rows and journal entries without interpreting them: both are [`StoredText`], JSON that the
-//! loop writes and reads. A store makes three promises: a [`commit`](TurnStore::commit) takes effect wholly or not at
+//! A [`TurnStore`] stores rows and journal entries without interpreting them: both are JSON text that the loop
+//! writes and reads. A store makes three promises: a [`commit`](TurnStore::commit) takes effect wholly or not at
 //! all, only the holder of the turn's [`Lease`] can commit, and a gate is settled once. Memories belong to a
 //! [`MemoryScope`] and outlive their turn.
 //!
@@ -18,7 +18,6 @@ mod memory;
 mod outline;
 mod query;
 mod schedule;
-mod text;
 mod turn;
 mod write;
 
@@ -36,7 +35,6 @@ pub use self::memory::{MemoryRow, MemoryScope, MemoryScopeKind};
 pub use self::outline::{NumberedRow, OutlineRow, TurnOutline};
 pub use self::query::TurnQuery;
 pub use self::schedule::TurnSchedule;
-pub use self::text::{StoredForm, StoredText};
 pub use self::turn::{
     NewTurn, StoredTurn, SummaryUpdate, TurnStatus, TurnSummary, first_words, search_words,
 };

@@ -1,6 +1,9 @@
 //! The two axes of trust: where content comes from, and what decoding it may bring to light.
 
-use serde::{Deserialize, Serialize};
+use std::cell::Cell;
+
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// Provenance of a piece of content. The order is the order of trust: content made from several parts has the lowest
 /// tier among them.
@@ -67,4 +70,48 @@ pub enum ModalityHazard {
     ExtractableInstructions,
     /// Pixels or sound, which may carry what no text scan sees.
     OpaquePerceptual,
+}
+
+/// Parses a text that a store returned. Only here the records in it have the tiers that the text says.
+pub(crate) fn parse_stored<T: DeserializeOwned>(json: &str) -> serde_json::Result<T> {
+    let _scope = StoredScope { outer: IS_STORED.replace(true) };
+    serde_json::from_str(json)
+}
+
+/// Deserializes the tier of a record: the stored one in [`parse_stored`], and the lowest one anywhere else. A program that
+/// deserializes a record from untrusted input therefore gets an untrusted record.
+pub(crate) fn stored_tier<'de, D>(deserializer: D) -> Result<TrustTier, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    let tier = TrustTier::deserialize(deserializer)?;
+    Ok(if IS_STORED.get() { tier } else { TrustTier::UNTRUSTED })
+}
+
+/// Deserializes a part of a record that is trusted as it is: in [`parse_stored`], and nowhere else.
+pub(crate) fn stored_only<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    if !IS_STORED.get() {
+        return Err(D::Error::custom("it is read from a store and from nothing else"));
+    }
+    T::deserialize(deserializer)
+}
+
+thread_local! {
+    /// Whether this thread parses a text that a store returned.
+    static IS_STORED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Restores what held before, also if the parser panics.
+struct StoredScope {
+    outer: bool,
+}
+
+impl Drop for StoredScope {
+    fn drop(&mut self) {
+        IS_STORED.set(self.outer);
+    }
 }

@@ -36,7 +36,6 @@ use std::time::Duration;
 
 use haft_core::artifact::ArtifactKind;
 use haft_core::clock::{Clock, SystemClock};
-use haft_core::record::{RecordLoader, SpoolResolver};
 use haft_core::spool::SpoolStore;
 use haft_core::tool::InvalidTool;
 use serde_json::Value;
@@ -73,7 +72,6 @@ struct ProxyShared {
 #[must_use = "a builder does nothing until `build` is called"]
 pub struct McpProxyBuilder {
     spools: Arc<dyn SpoolStore>,
-    loader: RecordLoader,
     upstreams: Vec<Upstream>,
     limits: AnswerLimits,
     lifetime: Duration,
@@ -103,10 +101,9 @@ impl McpProxy {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn builder<S: SpoolStore + SpoolResolver + 'static>(spools: Arc<S>) -> McpProxyBuilder {
+    pub fn builder(spools: Arc<dyn SpoolStore>) -> McpProxyBuilder {
         McpProxyBuilder {
-            spools: Arc::clone(&spools) as _,
-            loader: RecordLoader::new().spool(spools),
+            spools,
             upstreams: Vec::new(),
             limits: AnswerLimits::GENERIC,
             lifetime: DEFAULT_LIFETIME,
@@ -202,7 +199,7 @@ impl McpProxyBuilder {
             ..ReadLimits::default()
         };
         let shared = ProxyShared {
-            catalog: Catalog::new(Arc::clone(&self.spools), self.loader, self.clock, limits),
+            catalog: Catalog::new(Arc::clone(&self.spools), self.clock, limits),
             spools: self.spools,
             queries,
             definitions,

@@ -70,8 +70,6 @@ pub use object_store;
 pub use self::approvals::DirApprovals;
 #[cfg(feature = "sqlite")]
 pub use self::open_stores::{OpenStores, StoreOptions};
-#[cfg(feature = "sqlite")]
-pub use self::spools::AnySpoolStore;
 pub use self::spools::{DirSpoolStore, FileSpoolReader, MemorySpoolStore};
 #[cfg(feature = "object-store")]
 pub use self::spools::{ObjectOptions, ObjectSpoolStore};

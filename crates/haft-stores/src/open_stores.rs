@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use haft_core::gate::ApprovalStore;
-use haft_core::spool::SpoolError;
+use haft_core::spool::{SpoolError, SpoolStore};
 use haft_core::store::{StoreError, TurnStore};
 use sha2::{Digest as _, Sha256};
 
 use crate::secret::{load_or_create_secret, random_secret};
 use crate::tenants::{TenantSpools, TenantStore};
 use crate::{
-    AnySpoolStore, DirApprovals, DirSpoolStore, MemorySpoolStore, MemoryStore, SpoolUrl,
-    SqliteStore, StoreUrl, TurnDir,
+    DirApprovals, DirSpoolStore, MemorySpoolStore, MemoryStore, SpoolUrl, SqliteStore, StoreUrl,
+    TurnDir,
 };
 #[cfg(feature = "object-store")]
 use crate::{ObjectOptions, ObjectSpoolStore};
@@ -105,7 +105,7 @@ pub struct OpenStores {
     /// The directory with the keys and everything else that is not a turn.
     dir: Option<PathBuf>,
     turns: Arc<dyn TurnStore>,
-    spools: Arc<AnySpoolStore>,
+    spools: Arc<dyn SpoolStore>,
     approvals: Option<Arc<dyn ApprovalStore>>,
     secret: [u8; 32],
     envelope_secret: Option<[u8; 32]>,
@@ -175,7 +175,7 @@ impl OpenStores {
     fn open_dir(path: &Path, options: &StoreOptions) -> Result<Self, StoreError> {
         let mut stores = Self::of_dir(&TurnDir::open(path)?);
         if let Some(url) = &options.spools {
-            stores.spools = Arc::new(open_spools(url, options)?);
+            stores.spools = open_spools(url, options)?;
         }
         stores.secret = options.secret.unwrap_or(stores.secret);
         Ok(stores)
@@ -199,7 +199,7 @@ impl OpenStores {
             url: StoreUrl::Dir(dir.path().to_owned()),
             dir: Some(dir.path().to_owned()),
             turns: Arc::clone(dir.store()) as _,
-            spools: Arc::new(AnySpoolStore::of_dir(Arc::clone(dir.spools()))),
+            spools: Arc::clone(dir.spools()) as _,
             approvals: Some(Arc::clone(dir.approvals()) as _),
             secret: dir.secret(),
             envelope_secret: dir.envelope_secret(),
@@ -222,7 +222,7 @@ impl OpenStores {
         Ok(Self {
             url: StoreUrl::Sqlite(path.to_owned()),
             turns: Arc::clone(&store) as _,
-            spools: Arc::new(spools),
+            spools,
             approvals: Some(Arc::new(DirApprovals::new(&dir))),
             secret,
             envelope_secret: Some(envelope_secret),
@@ -241,7 +241,7 @@ impl OpenStores {
             url: StoreUrl::Memory,
             dir: None,
             turns: Arc::new(MemoryStore::new()),
-            spools: Arc::new(spools),
+            spools,
             approvals: None,
             secret,
             envelope_secret: Some(derive_envelope_secret(&secret)),
@@ -270,7 +270,7 @@ impl OpenStores {
             url: StoreUrl::Postgres(url.to_owned()),
             dir: None,
             turns: Arc::clone(&store) as _,
-            spools: Arc::new(spools),
+            spools,
             approvals: Some(Arc::new(approvals.clone())),
             secret,
             envelope_secret: Some(derive_envelope_secret(&secret)),
@@ -305,7 +305,7 @@ impl OpenStores {
 
     /// The store of large results.
     #[must_use]
-    pub fn spools(&self) -> &Arc<AnySpoolStore> {
+    pub fn spools(&self) -> &Arc<dyn SpoolStore> {
         &self.spools
     }
 
@@ -341,7 +341,7 @@ impl OpenStores {
         Self {
             url: self.url.clone(),
             turns: Arc::new(turns),
-            spools: Arc::new(AnySpoolStore::new(Arc::new(spools))),
+            spools: Arc::new(spools),
             dir: self.dir.clone(),
             approvals: if is_unnamed {
                 self.approvals.clone()
@@ -404,18 +404,15 @@ impl fmt::Debug for OpenStores {
     }
 }
 
-fn open_spools(url: &SpoolUrl, options: &StoreOptions) -> Result<AnySpoolStore, StoreError> {
+fn open_spools(url: &SpoolUrl, options: &StoreOptions) -> Result<Arc<dyn SpoolStore>, StoreError> {
     let failed = |error: SpoolError| StoreError::backend(format!("open the spools `{url}`"), error);
     match url {
-        SpoolUrl::Memory => Ok(AnySpoolStore::new(Arc::new(MemorySpoolStore::new()))),
-        SpoolUrl::Dir(path) => {
-            let store = DirSpoolStore::open(path).map_err(failed)?;
-            Ok(AnySpoolStore::of_dir(Arc::new(store)))
-        }
+        SpoolUrl::Memory => Ok(Arc::new(MemorySpoolStore::new())),
+        SpoolUrl::Dir(path) => Ok(Arc::new(DirSpoolStore::open(path).map_err(failed)?)),
         #[cfg(feature = "object-store")]
         SpoolUrl::Object(url) => {
             let store = ObjectSpoolStore::open(url, options.objects.clone()).map_err(failed)?;
-            Ok(AnySpoolStore::new(Arc::new(store)))
+            Ok(Arc::new(store))
         }
         #[cfg(not(feature = "object-store"))]
         SpoolUrl::Object(_) => {

@@ -1,20 +1,16 @@
 //! Stores for the content of large results.
 
-#[cfg(feature = "sqlite")]
-mod any;
 mod chunk_batches;
+mod descriptor;
 mod dir;
 mod memory;
 #[cfg(feature = "object-store")]
 mod object;
-mod resolver;
 
 use std::io;
 
 use haft_core::spool::SpoolPayload;
 
-#[cfg(feature = "sqlite")]
-pub use self::any::AnySpoolStore;
 pub use self::dir::{DirSpoolStore, FileSpoolReader};
 pub use self::memory::MemorySpoolStore;
 #[cfg(feature = "object-store")]

@@ -25,11 +25,12 @@
 //! # std::fs::write(uploads.join("scan.png"), b"\x89PNG")?;
 //! let reader = FileReader::open(uploads.join("scan.png"))?;
 //! let file = MediaFile::read_by("scan.png", "image/png", Arc::new(reader));
-//! let record = Media::user_attachment(MediaKind::Image, file).to_record()?;
+//! let stored = serde_json::to_string(&Media::user_attachment(MediaKind::Image, file))?;
 //!
 //! let allowed = FileRoots::new([uploads])?;
 //! let resolvers = ReaderResolvers::default().with(FileReader::TAG, allowed.resolver());
-//! let media = record.load(&resolvers)?;
+//! let mut media: Media = serde_json::from_str(&stored)?;
+//! media.open(&resolvers)?;
 //! assert_eq!(media.byte_length(), Some(4));
 //! # Ok(())
 //! # }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use haft::BoxFuture;
-use haft::stores::{MemorySpoolStore, SpoolError, SpoolKey, SpoolPayload, SpoolReader, SpoolStore};
+use haft::stores::{
+    MemorySpoolStore, ReaderDescriptor, SpoolError, SpoolKey, SpoolPayload, SpoolReader, SpoolStore,
+};
 
 /// A store that keeps less than a quota in another store.
 #[derive(Debug)]
@@ -37,6 +39,13 @@ impl<S: SpoolStore> SpoolStore for Quota<S> {
         key: SpoolKey,
     ) -> BoxFuture<'_, Result<Option<Arc<dyn SpoolReader>>, SpoolError>> {
         self.inner.read(key)
+    }
+
+    fn open<'a>(
+        &'a self,
+        reader: &'a ReaderDescriptor,
+    ) -> BoxFuture<'a, Result<Option<Arc<dyn SpoolReader>>, SpoolError>> {
+        self.inner.open(reader)
     }
 
     fn delete(&self, key: SpoolKey) -> BoxFuture<'_, Result<bool, SpoolError>> {

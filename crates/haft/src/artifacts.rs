@@ -15,8 +15,7 @@ pub use haft_artifacts::{
 };
 #[doc(inline)]
 pub use haft_core::artifact::{
-    ArtifactDraft, ArtifactKind, ArtifactRecord, Budget, NotDescribable, QueryListBuilder,
-    QueryOutput, SpooledArtifact,
+    ArtifactDraft, ArtifactKind, Budget, QueryListBuilder, QueryOutput, SpooledArtifact,
 };
 #[doc(inline)]
 pub use haft_core::forge::{

@@ -3,8 +3,8 @@
 #[doc(inline)]
 pub use haft_core::media::{
     Base64Stream, InvalidMedia, Media, MediaError, MediaFault, MediaFile, MediaId, MediaKind,
-    MediaReader, MediaRecord, MediaStashEntry, MemoryReader, ReaderDescriptor, ReaderResolvers,
-    decode_base64, encode_base64, sniff_media_type,
+    MediaReader, MediaStashEntry, MemoryReader, ReaderDescriptor, ReaderResolvers, decode_base64,
+    encode_base64, sniff_media_type,
 };
 #[cfg(feature = "http")]
 #[doc(inline)]

@@ -7,8 +7,7 @@ pub use haft_core::call::{
 };
 #[doc(inline)]
 pub use haft_core::record::{
-    Identifier, Identity, InvalidRecord, LoadError, Memory, MemoryBuilder, Message, MessageBuilder,
-    MessageRole, NotStorable, Record, RecordFault, RecordList, RecordLoader, RecordName,
-    RecordSequence, Retrievable, RetrievableBuilder, RetrievableContent, SpoolResolver, Text,
-    Thought, ThoughtBuilder,
+    Identifier, Identity, InvalidRecord, LoadError, Memory, Message, MessageRole, NotStorable,
+    Record, RecordFault, RecordList, RecordName, RecordSequence, Retrievable, RetrievableContent,
+    Text, Thought,
 };

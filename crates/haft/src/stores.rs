@@ -11,12 +11,9 @@ pub use haft_core::store::{
     CancelOutcome, CancelRequest, ChangeListener, ClaimFilter, GateId, GateRow, JournalRow, Lease,
     LeaseRequest, MAX_TITLE_CHARS, MemoryRow, MemoryScope, MemoryScopeKind, NewTurn, NumberedRow,
     OutlineRow, Row, RowKind, SettleOutcome, StoreChange, StoreChangeKind, StoreError, StoreWrite,
-    StoredText, StoredTurn, SummaryUpdate, TurnId, TurnOutline, TurnQuery, TurnSchedule,
-    TurnStatus, TurnStore, TurnSummary, check_text, check_title, first_words, search_words,
+    StoredTurn, SummaryUpdate, TurnId, TurnOutline, TurnQuery, TurnSchedule, TurnStatus, TurnStore,
+    TurnSummary, check_text, check_title, first_words, search_words,
 };
-#[cfg(feature = "sqlite")]
-#[doc(inline)]
-pub use haft_stores::{AnySpoolStore, OpenStores, StoreOptions};
 #[doc(inline)]
 pub use haft_stores::{
     DirApprovals, DirSpoolStore, FileSpoolReader, MemorySpoolStore, MemoryStore,
@@ -26,6 +23,9 @@ pub use haft_stores::{InvalidStoreUrl, SpoolUrl, StoreUrl};
 #[cfg(feature = "object-store")]
 #[doc(inline)]
 pub use haft_stores::{ObjectOptions, ObjectSpoolStore, object_store};
+#[cfg(feature = "sqlite")]
+#[doc(inline)]
+pub use haft_stores::{OpenStores, StoreOptions};
 #[cfg(feature = "postgres")]
 #[doc(inline)]
 pub use haft_stores::{PostgresApprovals, PostgresOptions, PostgresStore};

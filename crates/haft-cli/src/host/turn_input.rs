@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use haft::records::{Memory, Message, Record as _, RecordLoader};
+use haft::records::{Memory, Message, Record as _};
 use haft::stores::OpenStores;
 use haft::stores::{MemoryScope, TurnId};
 use haft::turn::Instruction;
@@ -48,7 +48,7 @@ pub(crate) async fn load_memories(path: &Path, stores: &OpenStores) -> Result<Ve
     let scope = memory_scope(&canonical_path(path)?);
     let mut memories = Vec::new();
     for row in stores.turns().load_memories(scope).await? {
-        memories.push(Memory::from_stored(&row.json, &RecordLoader::new()).await?);
+        memories.push(Memory::from_json(&row.json)?);
     }
     Ok(memories)
 }

@@ -1,8 +1,6 @@
 //! Memories, which belong to scopes.
 
-use haft_core::store::{
-    Lease, MemoryRow, MemoryScope, MemoryScopeKind, StoreWrite, StoredText, TurnStore,
-};
+use haft_core::store::{Lease, MemoryRow, MemoryScope, MemoryScopeKind, StoreWrite, TurnStore};
 
 use super::{
     ContractViolation, begin_turn, commit_writes, end_turn, expect_lease_lost, expect_ok,
@@ -152,7 +150,7 @@ fn scope(kind: MemoryScopeKind, id: &str) -> MemoryScope {
 fn put(scope: &MemoryScope, id: &str, text: &str) -> StoreWrite {
     let scope = scope.clone();
     let id = id.to_owned();
-    let json = StoredText::from(text);
+    let json = text.to_owned();
     StoreWrite::PutMemory { scope, id, json }
 }
 

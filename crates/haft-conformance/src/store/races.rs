@@ -1,8 +1,6 @@
 //! Concurrent operations.
 
-use haft_core::store::{
-    NewTurn, Row, RowKind, StoreError, StoreWrite, StoredText, TurnId, TurnStore,
-};
+use haft_core::store::{NewTurn, Row, RowKind, StoreError, StoreWrite, TurnId, TurnStore};
 
 use super::{
     ContractViolation, begin_turn, brief_request, commit_writes, end_turn, expect_ok,
@@ -120,7 +118,7 @@ async fn run(store: &dyn TurnStore, id: &TurnId) -> Result<(), ContractViolation
     let mut expected = expected_turn(&lease);
     for number in 0..10 {
         let row = Row::new(RowKind::ToolCall, (number % 4).to_string(), format!("{id} {number}"));
-        let entry = StoredText::from(format!("entry {number} of {id}"));
+        let entry = format!("entry {number} of {id}");
         match expected.rows.iter_mut().find(|it| it.id == row.id) {
             Some(place) => place.clone_from(&row),
             None => expected.rows.push(row.clone()),

@@ -1,6 +1,6 @@
 //! Rows, journals and the status of a turn.
 
-use haft_core::store::{NewTurn, Row, RowKind, StoreWrite, StoredText, TurnStatus, TurnStore};
+use haft_core::store::{NewTurn, Row, RowKind, StoreWrite, TurnStatus, TurnStore};
 
 use super::{
     ContractViolation, begin_turn, commit_writes, end_turn, expect_turn_exists, expected_turn,
@@ -43,7 +43,7 @@ async fn entries_keep_their_order(store: &dyn TurnStore) -> Result<(), ContractV
     expected.journal.push("0".into());
     for batch in 0..10 {
         // Entries that repeat are entries all the same.
-        let entries = (0..batch).map(|it| StoredText::from((it % 3).to_string()));
+        let entries = (0..batch).map(|it| (it % 3).to_string());
         expected.journal.extend(entries.clone());
         commit_writes(store, &lease, entries.map(StoreWrite::Journal).collect()).await?;
     }

@@ -1,10 +1,8 @@
 //! Texts are returned unchanged.
 
-use std::sync::Arc;
-
 use haft_core::store::{
-    CancelRequest, ClaimFilter, GateRow, NewTurn, Row, RowKind, StoreError, StoreWrite, StoredText,
-    TurnQuery, TurnStore,
+    CancelRequest, ClaimFilter, GateRow, NewTurn, Row, RowKind, StoreError, StoreWrite, TurnQuery,
+    TurnStore,
 };
 
 use super::{
@@ -30,8 +28,7 @@ async fn texts_are_kept(store: &dyn TurnStore, texts: &[&str]) -> Result<(), Con
         let gate = gate_id(&format!("gate {number}"))?;
         let writes = vec![
             StoreWrite::Put(row.clone()),
-            // A text is kept as it is whether it was written before or is now.
-            StoreWrite::Journal(StoredText::of(Arc::new((*text).to_owned()))),
+            StoreWrite::Journal((*text).to_owned()),
             StoreWrite::open_gate(gate.clone(), (*text).to_owned()),
         ];
         commit_writes(store, &lease, writes).await?;

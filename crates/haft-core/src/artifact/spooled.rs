@@ -1,20 +1,19 @@
 //! A stored result and what is known of it.
 
-use crate::error::codes;
 use std::any::Any;
 use std::fmt;
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use serde::{Deserialize, Serialize};
+use serde::ser::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::ArtifactKind;
-use crate::error::{Coded, ErrorCode};
 use crate::spool::{
     ComparedReader, ContentDigest, ContentState, LostReader, ReaderDescriptor, SpoolError,
-    SpoolKey, SpoolPayload, SpoolReader, Verification, VerifiedReader,
+    SpoolKey, SpoolPayload, SpoolReader, SpoolStore, Verification, VerifiedReader,
 };
-use crate::tier::TrustTier;
+use crate::tier::{TrustTier, stored_tier};
 
 /// A result that is stored outside the prompt and that the model queries by a handle.
 ///
@@ -198,15 +197,57 @@ impl SpooledArtifact {
         run(&mut self.shared.memo.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The form in which it is stored with a record.
+    /// The artifact of a record that was read, with its content in this store. If it is not there, queries fail with that
+    /// reason. Does nothing to an artifact whose reader has no descriptor.
     ///
     /// # Errors
     ///
-    /// The reader cannot be found again by another process.
-    pub fn to_record(&self) -> Result<ArtifactRecord, NotDescribable> {
-        let reader = self.shared.reader.describe().ok_or(NotDescribable)?;
-        let content = self.shared.digest;
-        Ok(ArtifactRecord { kind: self.kind().clone(), label: self.label, reader, content })
+    /// The store failed.
+    pub async fn opened_in(&self, spools: &dyn SpoolStore) -> Result<Self, SpoolError> {
+        let Some(descriptor) = self.reader().describe() else { return Ok(self.clone()) };
+        Ok(match spools.open(&descriptor).await? {
+            Some(reader) => self.read_by(reader),
+            None => self.lost(Some(descriptor), "it is gone"),
+        })
+    }
+
+    /// The artifact of a record that was read, with a reader of its content. If the content is not the one that was stored,
+    /// queries fail: a wrong length is noticed at once, other bytes are noticed before the first read.
+    #[must_use]
+    pub fn read_by(&self, reader: Arc<dyn SpoolReader>) -> Self {
+        let (reader, integrity): (Arc<dyn SpoolReader>, _) = match self.shared.digest {
+            None => (reader, Integrity::Known(ContentState::NoDigest)),
+            Some(digest) => match ComparedReader::new(reader, digest) {
+                ComparedReader::Bound(reader) => (reader, Integrity::Known(ContentState::Verified)),
+                ComparedReader::Changed(lost) => (lost, Integrity::Known(ContentState::Changed)),
+                ComparedReader::Unverified(verification) => {
+                    let reader = Arc::new(VerifiedReader(Arc::clone(&verification)));
+                    (reader, Integrity::Lazy(verification))
+                }
+            },
+        };
+        let kind = self.kind().clone();
+        Self::with_integrity((kind, reader), self.label, self.shared.digest, integrity)
+    }
+
+    /// The artifact without its content, for this reason.
+    pub(crate) fn lost(&self, descriptor: Option<ReaderDescriptor>, how: &str) -> Self {
+        let digest = self.shared.digest;
+        Self::unread(self.kind().clone(), self.label, digest, (descriptor, how), true)
+    }
+
+    fn unread(
+        kind: ArtifactKind,
+        label: TrustTier,
+        digest: Option<ContentDigest>,
+        (descriptor, how): (Option<ReaderDescriptor>, &str),
+        is_lost: bool,
+    ) -> Self {
+        let bytes = digest.map_or(0, |digest| digest.byte_length());
+        let reader = LostReader::open(descriptor, bytes, how.to_owned());
+        let integrity = Integrity::Known(ContentState::Changed);
+        let memo = Mutex::default();
+        Self { shared: Arc::new(Shared { kind, reader, digest, integrity, is_lost, memo }), label }
     }
 }
 
@@ -226,64 +267,38 @@ impl fmt::Debug for SpooledArtifact {
     }
 }
 
-/// An artifact as it is stored in a record: its kind, its trust, and where its bytes are.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// What is stored of an artifact: its kind, its trust, where its bytes are, and their digest. Content that a program gave by
+/// a reader of its own has no digest, and is not checked.
+#[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ArtifactRecord {
+struct ArtifactForm {
     kind: ArtifactKind,
+    #[serde(deserialize_with = "stored_tier")]
     label: TrustTier,
     reader: ReaderDescriptor,
-    /// The digest of the content. Content that a program gave by a reader of its own has none, and is not checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     content: Option<ContentDigest>,
 }
 
-impl ArtifactRecord {
-    /// Where its bytes are.
-    #[must_use]
-    pub fn reader(&self) -> &ReaderDescriptor {
-        &self.reader
-    }
-
-    /// The artifact, on a reader that was made from [`reader`](Self::reader). If the content is not the one that was
-    /// stored, queries fail: a wrong length is noticed at once, other bytes are noticed before the first read.
-    #[must_use]
-    pub fn load(self, reader: Arc<dyn SpoolReader>) -> SpooledArtifact {
-        let (reader, integrity): (Arc<dyn SpoolReader>, _) = match self.content {
-            None => (reader, Integrity::Known(ContentState::NoDigest)),
-            Some(digest) => match ComparedReader::new(reader, digest) {
-                ComparedReader::Bound(reader) => (reader, Integrity::Known(ContentState::Verified)),
-                ComparedReader::Changed(lost) => (lost, Integrity::Known(ContentState::Changed)),
-                ComparedReader::Unverified(verification) => {
-                    let reader = Arc::new(VerifiedReader(Arc::clone(&verification)));
-                    (reader, Integrity::Lazy(verification))
-                }
-            },
-        };
-        SpooledArtifact::with_integrity((self.kind, reader), self.label, self.content, integrity)
-    }
-
-    /// The artifact if its content no longer exists. Queries fail with that reason.
-    #[must_use]
-    pub(crate) fn load_lost(self) -> SpooledArtifact {
-        let bytes = self.content.map_or(0, |digest| digest.byte_length());
-        let reader = LostReader::open(Some(self.reader), bytes, "it is gone".to_owned());
-        let (kind, digest, memo) = (self.kind, self.content, Mutex::default());
-        let integrity = Integrity::Known(ContentState::Changed);
-        let shared = Shared { kind, reader, digest, integrity, is_lost: true, memo };
-        SpooledArtifact { shared: Arc::new(shared), label: self.label }
+/// Fails if the reader cannot be found again by another process.
+impl Serialize for SpooledArtifact {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let reader = self.reader().describe().ok_or_else(|| {
+            S::Error::custom(
+                "the reader of an artifact has no descriptor; write its content to a spool store",
+            )
+        })?;
+        let (kind, label) = (self.kind().clone(), self.label);
+        ArtifactForm { kind, label, reader, content: self.shared.digest }.serialize(serializer)
     }
 }
 
-/// The reader of an artifact has no descriptor, so that the artifact cannot be stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the reader of this artifact cannot be described; write its content to a spool store")]
-#[non_exhaustive]
-pub struct NotDescribable;
-
-impl Coded for NotDescribable {
-    fn code(&self) -> ErrorCode {
-        codes::READER_NOT_DESCRIBABLE
+/// Every read fails until the artifact is [opened](SpooledArtifact::opened_in).
+impl<'de> Deserialize<'de> for SpooledArtifact {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let ArtifactForm { kind, label, reader, content } =
+            ArtifactForm::deserialize(deserializer)?;
+        Ok(Self::unread(kind, label, content, (Some(reader), "it was not opened"), false))
     }
 }
 

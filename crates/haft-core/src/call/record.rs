@@ -12,12 +12,16 @@ use crate::clock::Timestamp;
 use crate::error::{Coded, ErrorCode};
 use crate::failure::bounded_message;
 use crate::gate::GrantId;
-use crate::json::ValueKind;
-use crate::media::Media;
-use crate::record::{InvalidRecord, ProviderPayload, RecordFault, RecordFaults};
+use crate::json::{Document, OWN_DEPTH, OWN_TEXT, ValueKind};
+use crate::media::{Media, ReaderResolvers};
+use crate::record::{
+    InvalidRecord, LoadError, Record, RecordFault, RecordFaults, RecordList, check_payload,
+    nesting_depth, payload_fits,
+};
 use crate::schema::Change;
 use crate::schema::args::{Args, RawArgs};
-use crate::tier::TrustTier;
+use crate::store::RowKind;
+use crate::tier::{TrustTier, stored_tier};
 
 /// The record of one call of a tool.
 ///
@@ -36,26 +40,39 @@ use crate::tier::TrustTier;
 /// assert_eq!((call.tool(), call.state()), ("get_weather", CallState::Requested));
 /// assert_eq!(call.id().call_id(), call.call_id());
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+///
+/// Its arguments are stored as text, because a JSON value would lose digits of long integers, and because text that is not
+/// JSON must be stored too. When a call is read, its id is computed again and compared.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ToolCall {
     pub(crate) id: RecordId,
     pub(crate) tool: Arc<str>,
+    #[serde(with = "args_text")]
     pub(crate) raw: RawArgs,
     /// The arguments the handler got, or `None` if they were refused.
+    #[serde(default, with = "accepted_text", skip_serializing_if = "Option::is_none")]
     pub accepted: Option<Args>,
     /// The arguments that a person approved instead of the raw ones. Boxed, because few calls have them.
+    #[serde(default, with = "edited_text", skip_serializing_if = "Option::is_none")]
     pub edited: Option<Box<RawArgs>>,
     /// The standing approval by which it ran, if no person was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grant: Option<GrantId>,
     /// What coercion changed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Change>,
     pub(crate) state: CallState,
     /// Its outcome, or `None` before the end and for calls that failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub results: Option<ToolResults>,
     /// Why it failed, in the words that the model sees.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<CallError>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) cause: Option<Box<str>>,
+    #[serde(deserialize_with = "stored_tier")]
     pub(crate) label: TrustTier,
     /// Whether the tool was a query on artifacts, whose results are never queried themselves.
     pub from_artifact_tool: bool,
@@ -66,13 +83,18 @@ pub struct ToolCall {
     /// Its place among the calls of the iteration, from zero.
     pub ordinal: u32,
     /// The id that the provider gave the call. It goes back to that provider and nowhere else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_id: Option<String>,
-    pub(crate) replay: ProviderPayload,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) payload: Option<Arc<Value>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) replay_compatibility: Option<Arc<str>>,
     /// When it was asked for.
     pub created_at: Timestamp,
     /// When the record changed last.
     pub updated_at: Timestamp,
     /// When it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completed_at: Option<Timestamp>,
 }
 
@@ -107,7 +129,8 @@ pub enum CallState {
 }
 
 /// What a call gave.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum ToolResults {
     /// Text that the model sees as it is.
@@ -240,7 +263,8 @@ impl ToolCall {
             iteration: 0,
             ordinal: 0,
             provider_id: None,
-            replay: ProviderPayload::default(),
+            payload: None,
+            replay_compatibility: None,
             created_at: at,
             updated_at: at,
             completed_at: None,
@@ -292,62 +316,12 @@ impl ToolCall {
         payload: Value,
         replay_compatibility: impl Into<Arc<str>>,
     ) -> Result<Self, InvalidRecord> {
+        self.payload = Some(payload).filter(|it| !it.is_null()).map(Arc::new);
+        self.replay_compatibility = Some(replay_compatibility.into());
         let mut faults = RecordFaults::default();
-        self.replay =
-            ProviderPayload::new(Some(payload), Some(replay_compatibility.into()), &mut faults);
-        if faults.is_empty() { Ok(self) } else { Err(Self::refused(faults)) }
-    }
-
-    /// Checks that the parts of the record are consistent. Stored records are checked.
-    ///
-    /// # Errors
-    ///
-    /// Every problem that was found.
-    pub fn check(&self) -> Result<(), InvalidRecord> {
-        let mut faults = RecordFaults::default();
-        let wrong = [
-            (
-                self.state.is_final() != self.completed_at.is_some(),
-                "`completedAt` belongs to calls that have ended, and to all of them",
-            ),
-            (
-                (self.state == CallState::Succeeded) != self.results.is_some(),
-                "`results` belong to calls that succeeded, and to all of them",
-            ),
-            (
-                self.state == CallState::Failed && self.error.is_none(),
-                "a call that failed has an `error`",
-            ),
-            (
-                self.error.is_some() && !(self.state.is_final() && self.results.is_none()),
-                "`error` belongs to calls that have ended without results",
-            ),
-            (
-                self.cause.is_some() && self.error.is_none(),
-                "`cause` belongs to calls that have an `error`",
-            ),
-            (
-                self.from_artifact_tool
-                    && !matches!(self.results, None | Some(ToolResults::Text(_))),
-                "a query on artifacts answers with text",
-            ),
-            (
-                matches!(&self.results, Some(ToolResults::Artifacts(all)) if all.is_empty())
-                    || matches!(&self.results, Some(ToolResults::Media(all)) if all.is_empty()),
-                "a list of `results` is empty",
-            ),
-            (
-                self.accepted.as_ref().is_some_and(|it| it.root().kind() != ValueKind::Object),
-                "`accepted` is not an object",
-            ),
-        ];
-        for (bad, what) in wrong {
-            faults.add_if(bad, RecordFault::Mismatch(what));
-        }
-        if let Some(ToolResults::Media(media)) = &self.results {
-            faults.media("results", media);
-        }
-        if faults.is_empty() { Ok(()) } else { Err(Self::refused(faults)) }
+        check_payload(self.payload(), self.replay_compatibility.as_ref(), &mut faults);
+        faults.end("tool call", codes::INVALID_INITIAL_TOOL_CALL_VALUE)?;
+        Ok(self)
     }
 
     /// Names the media among the results that have no name yet.
@@ -362,10 +336,6 @@ impl ToolCall {
     /// Whether a medium among the results has no name yet.
     pub(crate) fn has_unnamed_media(&self) -> bool {
         matches!(&self.results, Some(ToolResults::Media(all)) if all.iter().any(|it| it.id().is_none()))
-    }
-
-    pub(super) fn refused(faults: RecordFaults) -> InvalidRecord {
-        faults.of("tool call", codes::INVALID_INITIAL_TOOL_CALL_VALUE)
     }
 
     /// The record in any state, however it got there.
@@ -479,20 +449,20 @@ impl ToolCall {
     /// What the provider wants back unchanged; never `null`.
     #[must_use]
     pub fn payload(&self) -> Option<&Value> {
-        self.replay.payload()
+        self.payload.as_deref()
     }
 
     /// The tag of those who understand the payload.
     #[must_use]
     pub fn replay_compatibility(&self) -> Option<&str> {
-        self.replay.compatibility()
+        self.replay_compatibility.as_deref()
     }
 
     /// Whether the payload can be sent to a provider that understands these tags. A call without a tag, or with the tag
     /// `plain-text`, can be sent to any provider.
     #[must_use]
     pub fn replays_with(&self, understood: &[&str]) -> bool {
-        self.replay.fits(understood)
+        payload_fits(self.replay_compatibility(), understood)
     }
 
     /// The state of the call.
@@ -516,6 +486,182 @@ impl ToolCall {
             self.completed_at = Some(at);
         }
         Ok(())
+    }
+}
+
+impl Record for ToolCall {
+    type Id = RecordId;
+
+    const KIND: RowKind = RowKind::ToolCall;
+
+    fn key(&self) -> RecordId {
+        self.id
+    }
+
+    fn check(&self) -> Result<(), InvalidRecord> {
+        let mut faults = RecordFaults::default();
+        let wrong = [
+            (
+                self.state.is_final() != self.completed_at.is_some(),
+                "`completedAt` belongs to calls that have ended, and to all of them",
+            ),
+            (
+                (self.state == CallState::Succeeded) != self.results.is_some(),
+                "`results` belong to calls that succeeded, and to all of them",
+            ),
+            (
+                self.state == CallState::Failed && self.error.is_none(),
+                "a call that failed has an `error`",
+            ),
+            (
+                self.error.is_some() && !(self.state.is_final() && self.results.is_none()),
+                "`error` belongs to calls that have ended without results",
+            ),
+            (
+                self.cause.is_some() && self.error.is_none(),
+                "`cause` belongs to calls that have an `error`",
+            ),
+            (
+                self.from_artifact_tool
+                    && !matches!(self.results, None | Some(ToolResults::Text(_))),
+                "a query on artifacts answers with text",
+            ),
+            (
+                matches!(&self.results, Some(ToolResults::Artifacts(all)) if all.is_empty())
+                    || matches!(&self.results, Some(ToolResults::Media(all)) if all.is_empty()),
+                "a list of `results` is empty",
+            ),
+            (
+                self.accepted.as_ref().is_some_and(|it| it.root().kind() != ValueKind::Object),
+                "`accepted` is not an object",
+            ),
+        ];
+        for (bad, what) in wrong {
+            faults.add_if(bad, RecordFault::Mismatch(what));
+        }
+        if let Some(ToolResults::Media(media)) = &self.results {
+            faults.media("results", media);
+        }
+        check_payload(self.payload(), self.replay_compatibility.as_ref(), &mut faults);
+        check_extent("raw", &self.raw.to_text(), self.raw.parsed().is_ok(), &mut faults);
+        if let Some(accepted) = &self.accepted {
+            check_extent("accepted", &accepted.to_string(), true, &mut faults);
+        }
+        faults.end("tool call", codes::INVALID_INITIAL_TOOL_CALL_VALUE)
+    }
+
+    fn restored(mut self) -> Result<Self, LoadError> {
+        if self.raw.call_id(&self.tool) == self.call_id() {
+            return Ok(self);
+        }
+        let text = self.raw.to_text().into_owned();
+        self.raw = RawArgs::from_text_of(&text, &self.tool, self.call_id()).ok_or_else(|| {
+            let reason = "its id is not that of its tool and its raw arguments";
+            LoadError::damaged(Self::KIND, reason)
+        })?;
+        Ok(self)
+    }
+
+    async fn open(&mut self, readers: &ReaderResolvers) -> Result<(), LoadError> {
+        match &mut self.results {
+            Some(ToolResults::Artifacts(all)) => {
+                for artifact in all {
+                    *artifact = readers.open_artifact(artifact).await?;
+                }
+            }
+            Some(ToolResults::Media(all)) => {
+                for media in all {
+                    media.open(readers)?;
+                }
+            }
+            Some(ToolResults::Text(_)) | None => {}
+        }
+        Ok(())
+    }
+}
+
+/// Finds JSON text that could not be parsed again.
+fn check_extent(field: &'static str, text: &str, is_json: bool, faults: &mut RecordFaults) {
+    if !is_json {
+        return;
+    }
+    faults.add_if(text.len() > OWN_TEXT, RecordFault::TooLong { field });
+    faults.add_if(nesting_depth(text) > OWN_DEPTH, RecordFault::TooDeep { field });
+}
+
+/// Arguments as text.
+mod args_text {
+    use std::borrow::Cow;
+
+    use super::{Deserialize, RawArgs};
+
+    pub(super) fn serialize<S: serde::Serializer>(raw: &RawArgs, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&raw.to_text())
+    }
+
+    pub(super) fn deserialize<'de, D: serde::Deserializer<'de>>(
+        from: D,
+    ) -> Result<RawArgs, D::Error> {
+        Ok(RawArgs::text(&Cow::<str>::deserialize(from)?))
+    }
+}
+
+/// Accepted arguments as text.
+mod accepted_text {
+    use std::borrow::Cow;
+
+    use serde::de::Error as _;
+
+    use super::{Args, Deserialize, Document};
+
+    pub(super) fn serialize<S: serde::Serializer>(
+        accepted: &Option<Args>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        match accepted {
+            Some(args) => to.serialize_some(&args.to_string()),
+            None => to.serialize_none(),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: serde::Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<Args>, D::Error> {
+        let text = Option::<Cow<'de, str>>::deserialize(from)?;
+        let document = text.map(|text| Document::parse_own(&text)).transpose();
+        Ok(document.map_err(D::Error::custom)?.map(Args::new))
+    }
+}
+
+/// Edited arguments as text.
+mod edited_text {
+    use std::borrow::Cow;
+
+    use super::{Deserialize, RawArgs};
+
+    pub(super) fn serialize<S: serde::Serializer>(
+        edited: &Option<Box<RawArgs>>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        match edited {
+            Some(raw) => to.serialize_some(&raw.to_text()),
+            None => to.serialize_none(),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: serde::Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<Box<RawArgs>>, D::Error> {
+        let text = Option::<Cow<'de, str>>::deserialize(from)?;
+        Ok(text.map(|text| Box::new(RawArgs::text(&text))))
+    }
+}
+
+impl RecordList<ToolCall> {
+    /// How often a call is in the list. It is computed from the list, so that it is correct after every change.
+    #[must_use]
+    pub fn call_count(&self, id: CallId) -> usize {
+        self.count_keys(|key| key.call_id() == id)
     }
 }
 

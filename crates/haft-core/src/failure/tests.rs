@@ -10,6 +10,7 @@ use crate::call::{CallError, ToolCall};
 use crate::error::codes;
 use crate::event::ErrorReport;
 use crate::media::MediaError;
+use crate::record::Record as _;
 use crate::schema::args::RawArgs;
 use crate::spool::{SpoolError, SpoolKey};
 use crate::step::StepError;

@@ -58,12 +58,6 @@ pub enum MediaError {
     /// A stored media item is not a valid one.
     #[error(transparent)]
     Invalid(#[from] InvalidMedia),
-    /// The reader has no descriptor, so that it could not be found again.
-    #[error("`{filename}` cannot be stored: its reader has no descriptor")]
-    NotDescribable {
-        /// The file.
-        filename: String,
-    },
     /// No resolver exists for a stored descriptor.
     #[error("no resolver is registered for the reader `{tag}`")]
     NoResolver {
@@ -102,7 +96,6 @@ impl Coded for MediaError {
     fn code(&self) -> ErrorCode {
         match self {
             Self::Invalid(error) => error.code(),
-            Self::NotDescribable { .. } => codes::READER_NOT_DESCRIBABLE,
             Self::NoResolver { .. } => codes::NO_READER_RESOLVER,
             Self::Unresolvable { .. } => codes::NOT_A_MEDIA_READER,
             Self::TooLarge { .. } | Self::Read { .. } => codes::TOOL_DOWNSTREAM_ERROR,

@@ -12,8 +12,10 @@ use serde_json::{Value, json};
 
 use super::base64::{decode_base64, encode_base64};
 use super::{MediaError, ReaderDescriptor};
+use crate::artifact::SpooledArtifact;
 use crate::byte_stream::ByteStream;
 use crate::failure::ToolFailure;
+use crate::spool::{SpoolError, SpoolStore};
 
 /// A source of bytes that can be read again and again.
 pub trait MediaReader: Send + Sync {
@@ -97,10 +99,65 @@ impl Stream for Once {
     }
 }
 
+/// Bytes that are described and not opened yet.
+struct UnopenedReader(ReaderDescriptor);
+
+impl MediaReader for UnopenedReader {
+    fn open(&self) -> ByteStream {
+        let failure = ToolFailure::new(format!("the reader `{}` was not opened", self.0.tag));
+        ByteStream::new(Failed(Some(failure)))
+    }
+
+    fn byte_length(&self) -> Option<u64> {
+        None
+    }
+
+    fn describe(&self) -> Option<ReaderDescriptor> {
+        Some(self.0.clone())
+    }
+}
+
+/// One failure.
+struct Failed(Option<ToolFailure>);
+
+impl Stream for Failed {
+    type Item = Result<Bytes, ToolFailure>;
+
+    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        Poll::Ready(self.0.take().map(Err))
+    }
+}
+
+/// The stored form of a reader: its descriptor.
+pub(super) mod described {
+    use std::sync::Arc;
+
+    use serde::ser::Error as _;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::{MediaReader, ReaderDescriptor, UnopenedReader};
+
+    pub(in crate::media) fn serialize<S: Serializer>(
+        reader: &Arc<dyn MediaReader>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let descriptor = reader
+            .describe()
+            .ok_or_else(|| S::Error::custom("the reader of a media item has no descriptor"))?;
+        descriptor.serialize(serializer)
+    }
+
+    pub(in crate::media) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Arc<dyn MediaReader>, D::Error> {
+        Ok(Arc::new(UnopenedReader(ReaderDescriptor::deserialize(deserializer)?)))
+    }
+}
+
 type Resolver = dyn Fn(&Value) -> Result<Arc<dyn MediaReader>, ToolFailure> + Send + Sync;
 
-/// How stored descriptors become readers again: a function per tag. The application owns it, decides
-/// which tags are in it and so what a stored record can make it open.
+/// How stored descriptors become readers again: a function per tag for media, and a spool store for artifacts. The
+/// application owns it, and so decides what a stored record can make it open.
 ///
 /// ```
 /// use haft_core::media::{MediaReader, MemoryReader, ReaderResolvers};
@@ -113,13 +170,23 @@ type Resolver = dyn Fn(&Value) -> Result<Arc<dyn MediaReader>, ToolFailure> + Se
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
-pub struct ReaderResolvers(BTreeMap<String, Arc<Resolver>>);
+pub struct ReaderResolvers {
+    media: BTreeMap<String, Arc<Resolver>>,
+    spools: Option<Arc<dyn SpoolStore>>,
+}
 
 impl ReaderResolvers {
     /// No resolvers at all.
     #[must_use]
     pub const fn empty() -> Self {
-        Self(BTreeMap::new())
+        Self { media: BTreeMap::new(), spools: None }
+    }
+
+    /// Finds artifacts in this store.
+    #[must_use]
+    pub fn with_spools(mut self, spools: Arc<dyn SpoolStore>) -> Self {
+        self.spools = Some(spools);
+        self
     }
 
     /// Adds a resolver, in place of one that the tag may have.
@@ -132,7 +199,7 @@ impl ReaderResolvers {
         let resolve = move |locator: &Value| -> Result<Arc<dyn MediaReader>, ToolFailure> {
             Ok(Arc::new(resolve(locator)?))
         };
-        self.0.insert(tag.into(), Arc::new(resolve));
+        self.media.insert(tag.into(), Arc::new(resolve));
         self
     }
 
@@ -142,12 +209,29 @@ impl ReaderResolvers {
     ///
     /// The tag has no resolver, or the resolver refused the locator.
     pub fn resolve(&self, of: &ReaderDescriptor) -> Result<Arc<dyn MediaReader>, MediaError> {
-        let resolve = self.0.get(&of.tag);
+        let resolve = self.media.get(&of.tag);
         let resolve = resolve.ok_or_else(|| MediaError::NoResolver { tag: of.tag.clone() })?;
         resolve(&of.locator).map_err(|failure| MediaError::Unresolvable {
             tag: of.tag.clone(),
             failure: failure.into(),
         })
+    }
+
+    /// The artifact of a record that was read, with its content. If there is none, queries fail with that reason.
+    ///
+    /// # Errors
+    ///
+    /// The store failed.
+    pub async fn open_artifact(
+        &self,
+        artifact: &SpooledArtifact,
+    ) -> Result<SpooledArtifact, SpoolError> {
+        match &self.spools {
+            Some(spools) => artifact.opened_in(&**spools).await,
+            None => {
+                Ok(artifact.lost(artifact.reader().describe(), "there is no store to find it in"))
+            }
+        }
     }
 }
 
@@ -160,7 +244,7 @@ impl Default for ReaderResolvers {
 
 impl fmt::Debug for ReaderResolvers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.0.keys()).finish()
+        f.debug_set().entries(self.media.keys()).finish()
     }
 }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::tier::TrustTier;
+use crate::tier::{TrustTier, stored_tier};
 
 /// Something derived from a media item: a transcript, a caption, the output of a classifier.
 ///
@@ -23,6 +23,7 @@ use crate::tier::TrustTier;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct MediaStashEntry {
     value: Value,
+    #[serde(deserialize_with = "stored_tier")]
     trust_tier: TrustTier,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     derived_from_media: Option<String>,

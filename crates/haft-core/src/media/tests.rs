@@ -160,7 +160,11 @@ async fn another_reader_changes_nothing_else() {
         .with_source("somewhere")
         .with_entry("text:caption", MediaStashEntry::new("a chart", TrustTier::FirstParty));
     let moved = media.clone().with_reader(Arc::new(Pieces(vec![Ok(b"\x89P"), Ok(b"NG")])));
-    assert_eq!(serde_json::to_value(&moved).unwrap(), serde_json::to_value(&media).unwrap());
+    let facts = |it: &Media| {
+        serde_json::to_value(it.clone().with_reader(Arc::new(crate::media::MemoryReader::new(""))))
+            .unwrap()
+    };
+    assert_eq!(facts(&moved), facts(&media));
     assert_eq!(
         (moved.byte_length(), moved.bytes(9).await.unwrap()),
         (None, Bytes::from_static(b"\x89PNG"))

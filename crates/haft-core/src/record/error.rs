@@ -4,7 +4,6 @@ use crate::error::codes;
 use std::fmt;
 
 use super::RecordName;
-use crate::artifact::NotDescribable;
 use crate::error::{Coded, ErrorCode, InvalidName};
 use crate::media::{InvalidMedia, MediaError};
 use crate::spool::SpoolError;
@@ -84,6 +83,12 @@ pub enum RecordFault {
         /// Which field.
         field: &'static str,
     },
+    /// A text is so long that it could not be read again.
+    #[error("`{field}` is too long")]
+    TooLong {
+        /// Which field.
+        field: &'static str,
+    },
     /// A media item was refused.
     #[error("`{field}` {index}: {why}")]
     Media {
@@ -114,17 +119,22 @@ impl RecordFaults {
         }
     }
 
-    pub(crate) fn name(&mut self, field: &'static str, text: &str) -> Option<RecordName> {
-        text.parse().map_err(|why| self.add(RecordFault::Name { field, why })).ok()
+    pub(crate) fn check_name(&mut self, field: &'static str, name: &RecordName) {
+        if let Err(why) = name.as_str().parse::<RecordName>() {
+            self.add(RecordFault::Name { field, why });
+        }
     }
 
     pub(crate) fn check_not_empty(&mut self, field: &'static str, text: &str) {
         self.add_if(text.is_empty(), RecordFault::Empty { field });
     }
 
-    /// A number from 0 to 1.
+    /// A number from 0 to 1, or NaN if it was not set.
     pub(super) fn check_unit_interval(&mut self, field: &'static str, found: f64) {
-        let fault = RecordFault::OutOfRange { field, found };
+        let fault = match found.is_nan() {
+            true => RecordFault::Missing { field },
+            false => RecordFault::OutOfRange { field, found },
+        };
         self.add_if(!(0.0..=1.0).contains(&found), fault);
     }
 
@@ -140,45 +150,41 @@ impl RecordFaults {
         }
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    pub(crate) fn of(self, what: &'static str, code: ErrorCode) -> InvalidRecord {
-        InvalidRecord { what, faults: self.0, code }
+    /// Fails with every fault, if there is one.
+    pub(crate) fn end(self, what: &'static str, code: ErrorCode) -> Result<(), InvalidRecord> {
+        if self.0.is_empty() { Ok(()) } else { Err(InvalidRecord { what, faults: self.0, code }) }
     }
 }
 
-/// A record has no stored form from which it could be made again.
+/// A record cannot be stored so that it can be read again.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotStorable {
-    /// The content of an artifact could not be found again.
-    #[error(transparent)]
-    Artifact(#[from] NotDescribable),
-    /// The bytes of a media item could not be found again.
-    #[error(transparent)]
-    Media(#[from] MediaError),
-    /// A part of it nests so deeply, or is so long, that it could not be read again.
-    #[error("{what} cannot be stored: {why}")]
-    Extent {
-        /// What it is.
-        what: &'static str,
-        /// What is too much.
-        why: &'static str,
-    },
-    /// The record is not a valid one.
+    /// The record breaks a rule.
     #[error(transparent)]
     Invalid(#[from] InvalidRecord),
+    /// The reader of an artifact or of a media item has no descriptor, so that no other process could find the content.
+    #[error("the {what} cannot be stored: {why}")]
+    Reader {
+        /// The kind of record.
+        what: &'static str,
+        /// Which reader it is.
+        why: String,
+    },
+    /// A part of it nests so deeply that it could not be read again.
+    #[error("the {what} cannot be stored: a part of it is nested too deeply")]
+    TooDeep {
+        /// The kind of record.
+        what: &'static str,
+    },
 }
 
 impl Coded for NotStorable {
     fn code(&self) -> ErrorCode {
         match self {
-            Self::Artifact(error) => error.code(),
-            Self::Media(error) => error.code(),
-            Self::Extent { .. } => codes::STORE,
             Self::Invalid(error) => error.code(),
+            Self::Reader { .. } => codes::READER_NOT_DESCRIBABLE,
+            Self::TooDeep { .. } => codes::STORE,
         }
     }
 
@@ -205,12 +211,6 @@ pub enum LoadError {
     /// A media item of it could not be made again.
     #[error(transparent)]
     Media(#[from] MediaError),
-    /// No resolver exists for the content of an artifact.
-    #[error("nothing is registered that opens the reader `{tag}`")]
-    NoResolver {
-        /// The tag of its descriptor.
-        tag: String,
-    },
     /// The content of an artifact could not be opened.
     #[error(transparent)]
     Spool(#[from] SpoolError),
@@ -230,7 +230,6 @@ impl Coded for LoadError {
             Self::Damaged { .. } => codes::STORE,
             Self::Invalid(error) => error.code(),
             Self::Media(error) => error.code(),
-            Self::NoResolver { .. } => codes::NO_READER_RESOLVER,
             Self::Spool(error) => error.code(),
         }
     }

@@ -19,7 +19,7 @@ use super::{InvalidRecord, RecordFaults};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(try_from = "StoredIdentity")]
+#[serde(try_from = "IdentityForm")]
 pub struct Identity {
     identifier: Identifier,
     representation: Arc<str>,
@@ -53,10 +53,8 @@ impl Identity {
             faults.check_not_empty("identifier", text);
         }
         faults.check_not_empty("representation", &identity.representation);
-        if faults.is_empty() {
-            return Ok(identity);
-        }
-        Err(faults.of("identity", codes::INVALID_INITIAL_IDENTITY_VALUE))
+        faults.end("identity", codes::INVALID_INITIAL_IDENTITY_VALUE)?;
+        Ok(identity)
     }
 
     /// A participant whom both know by the same name.
@@ -100,18 +98,19 @@ impl Identity {
     }
 }
 
+/// What is read of a participant, before it is checked.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct StoredIdentity {
+struct IdentityForm {
     identifier: Identifier,
     representation: Arc<str>,
 }
 
-impl TryFrom<StoredIdentity> for Identity {
+impl TryFrom<IdentityForm> for Identity {
     type Error = InvalidRecord;
 
-    fn try_from(stored: StoredIdentity) -> Result<Self, InvalidRecord> {
-        Self::new(stored.identifier, stored.representation)
+    fn try_from(form: IdentityForm) -> Result<Self, InvalidRecord> {
+        Self::new(form.identifier, form.representation)
     }
 }
 

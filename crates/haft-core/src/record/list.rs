@@ -52,7 +52,7 @@ impl Default for RecordSequence {
 /// let draft = Message::assistant_at("m-1", "helo", Timestamp::EPOCH)?;
 /// list.put(draft.clone());
 /// list.put(Message::user_at("m-2", "thanks", Timestamp::EPOCH)?);
-/// list.put(draft.to_builder(Timestamp::EPOCH).content("hello").build()?);
+/// list.put(draft.revised(Timestamp::EPOCH).with_content("hello"));
 ///
 /// let texts: Vec<_> = list.all().iter().filter_map(|it| it.content().cloned()).collect();
 /// assert_eq!(texts, ["hello".into(), "thanks".into()]);

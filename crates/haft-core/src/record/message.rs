@@ -1,18 +1,16 @@
 //! What users and the agent say to each other.
 
-use crate::error::codes;
-use std::borrow::Cow;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Identity, InvalidRecord, LoadError, NotStorable, Record, RecordFault, RecordFaults,
-    RecordLoader, RecordName, Text, read_stored, write_stored,
+    Identity, InvalidRecord, LoadError, Record, RecordFault, RecordFaults, RecordName, Text,
 };
 use crate::clock::{Clock as _, SystemClock, Timestamp};
-use crate::media::{Media, MediaRecord};
+use crate::error::codes;
+use crate::media::{Media, ReaderResolvers};
 use crate::store::RowKind;
 use crate::tier::TrustTier;
 
@@ -20,21 +18,24 @@ use crate::tier::TrustTier;
 ///
 /// ```
 /// use haft_core::clock::Timestamp;
-/// use haft_core::record::{Identity, Message, MessageRole};
+/// use haft_core::record::{Identity, Message, MessageRole, Record as _};
 ///
 /// let ada = Identity::new(17, "Ada")?;
-/// let message = Message::builder("m-1", MessageRole::User, Timestamp::EPOCH)
-///     .content("hello")
-///     .identity(ada)
-///     .build()?;
+/// let message = Message::new("m-1", MessageRole::User, Timestamp::EPOCH)
+///     .with_content("hello")
+///     .with_identity(ada)
+///     .checked()?;
 /// assert_eq!(message.identity().representation(), "Ada");
 /// # Ok::<(), haft_core::record::InvalidRecord>(())
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Message {
     id: RecordName,
     role: MessageRole,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     content: Option<Text>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     attachments: Vec<Media>,
     identity: Identity,
     created_at: Timestamp,
@@ -88,11 +89,21 @@ impl Message {
         Self { id, ..self.clone() }
     }
 
-    /// A builder of a message. Its identity is its role unless another is given.
-    pub fn builder(id: impl Into<String>, role: MessageRole, at: Timestamp) -> MessageBuilder {
-        let (content, attachments, identity) = (None, Vec::new(), None);
-        let id = id.into();
-        MessageBuilder { id, role, content, attachments, identity, created_at: at, updated_at: at }
+    /// A message that says nothing yet. Its identity is its role unless another is given.
+    #[must_use]
+    pub fn new(id: impl Into<String>, role: MessageRole, at: Timestamp) -> Self {
+        Self {
+            id: RecordName::unchecked(id.into()),
+            role,
+            content: None,
+            attachments: Vec::new(),
+            identity: match role {
+                MessageRole::User => Identity::user(),
+                MessageRole::Assistant => Identity::assistant(),
+            },
+            created_at: at,
+            updated_at: at,
+        }
     }
 
     /// Text of a user, written now by the clock of the machine, with an id of its own.
@@ -144,7 +155,7 @@ impl Message {
         text: impl Into<Text>,
         at: Timestamp,
     ) -> Result<Self, InvalidRecord> {
-        Self::builder(id, MessageRole::User, at).content(text).build()
+        Self::new(id, MessageRole::User, at).with_content(text).checked()
     }
 
     /// Text of the agent, with an id and a time that are known.
@@ -166,31 +177,64 @@ impl Message {
         text: impl Into<Text>,
         at: Timestamp,
     ) -> Result<Self, InvalidRecord> {
-        Self::builder(id, MessageRole::Assistant, at).content(text).build()
+        Self::new(id, MessageRole::Assistant, at).with_content(text).checked()
     }
 
-    /// A builder of the next version of it, changed at this time.
+    /// The next version of it, changed at this time.
     ///
     /// ```
     /// use haft_core::clock::Timestamp;
     /// use haft_core::record::Message;
     ///
     /// let draft = Message::assistant_at("m-2", "Helo!", Timestamp::EPOCH)?;
-    /// let fixed = draft.to_builder(Timestamp::MAX).content("Hello!").build()?;
+    /// let fixed = draft.revised(Timestamp::MAX).with_content("Hello!");
     /// assert_eq!(fixed.id(), draft.id());
     /// assert_eq!(fixed.updated_at(), Timestamp::MAX);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn to_builder(&self, at: Timestamp) -> MessageBuilder {
-        MessageBuilder {
-            id: self.id.as_str().to_owned(),
-            role: self.role,
-            content: self.content.clone(),
-            attachments: self.attachments.clone(),
-            identity: Some(self.identity.clone()),
-            created_at: self.created_at,
-            updated_at: at,
-        }
+    #[must_use]
+    pub fn revised(&self, at: Timestamp) -> Self {
+        Self { updated_at: at, ..self.clone() }
+    }
+
+    /// Sets its text.
+    #[must_use]
+    pub fn with_content(mut self, text: impl Into<Text>) -> Self {
+        self.content = Some(text.into());
+        self
+    }
+
+    /// Adds an attachment. Without a name it becomes `<message id>/media/<n>`.
+    ///
+    /// ```
+    /// use haft_core::clock::Timestamp;
+    /// use haft_core::media::{Media, MediaFile, MediaKind};
+    /// use haft_core::record::{Message, MessageRole, Record as _};
+    ///
+    /// let image = Media::user_attachment(MediaKind::Image, MediaFile::new("a.png", "image/png", "…"));
+    /// let message = Message::new("m-1", MessageRole::User, Timestamp::EPOCH).with_attachment(image);
+    /// assert_eq!(message.attachments().len(), 1);
+    /// assert!(message.content().is_none() && message.check().is_ok());
+    /// ```
+    #[must_use]
+    pub fn with_attachment(mut self, mut media: Media) -> Self {
+        media.assign_attachment_id(self.id.as_str(), self.attachments.len());
+        self.attachments.push(media);
+        self
+    }
+
+    /// Replaces all attachments, and names them as [`with_attachment`](Self::with_attachment) does.
+    #[must_use]
+    pub fn with_attachments(mut self, media: impl IntoIterator<Item = Media>) -> Self {
+        self.attachments.clear();
+        media.into_iter().fold(self, Self::with_attachment)
+    }
+
+    /// Sets who says it.
+    #[must_use]
+    pub fn with_identity(mut self, identity: Identity) -> Self {
+        self.identity = identity;
+        self
     }
 
     /// Its id.
@@ -236,113 +280,6 @@ impl Message {
     }
 }
 
-/// A message that is still being put together.
-#[derive(Clone, Debug)]
-#[must_use]
-pub struct MessageBuilder {
-    id: String,
-    role: MessageRole,
-    content: Option<Text>,
-    attachments: Vec<Media>,
-    identity: Option<Identity>,
-    created_at: Timestamp,
-    updated_at: Timestamp,
-}
-
-impl MessageBuilder {
-    /// Its text.
-    pub fn content(mut self, text: impl Into<Text>) -> Self {
-        self.content = Some(text.into());
-        self
-    }
-
-    /// Adds an attachment. Without a name it becomes `<message id>/media/<n>`.
-    ///
-    /// ```
-    /// use haft_core::clock::Timestamp;
-    /// use haft_core::media::{Media, MediaFile, MediaKind};
-    /// use haft_core::record::{Message, MessageRole};
-    ///
-    /// let image = Media::user_attachment(MediaKind::Image, MediaFile::new("a.png", "image/png", "…"));
-    /// let message =
-    ///     Message::builder("m-1", MessageRole::User, Timestamp::EPOCH).attachment(image).build()?;
-    /// assert_eq!(message.attachments().len(), 1);
-    /// assert!(message.content().is_none());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn attachment(mut self, media: Media) -> Self {
-        self.attachments.push(media);
-        self
-    }
-
-    /// Replaces all attachments.
-    pub fn attachments(mut self, media: impl IntoIterator<Item = Media>) -> Self {
-        self.attachments = media.into_iter().collect();
-        self
-    }
-
-    /// Who says it.
-    pub fn identity(mut self, identity: Identity) -> Self {
-        self.identity = Some(identity);
-        self
-    }
-
-    /// When it was changed last.
-    pub fn updated_at(mut self, at: Timestamp) -> Self {
-        self.updated_at = at;
-        self
-    }
-
-    /// The message.
-    ///
-    /// # Errors
-    ///
-    /// Every problem that was found.
-    pub fn build(self) -> Result<Message, InvalidRecord> {
-        let mut faults = RecordFaults::default();
-        let id = faults.name("id", &self.id);
-        match &self.content {
-            Some(text) => faults.check_not_empty("content", text.as_str()),
-            None => faults.add_if(self.attachments.is_empty(), RecordFault::NothingSaid),
-        }
-        faults.media("attachments", &self.attachments);
-        let (Some(id), true) = (id, faults.is_empty()) else {
-            return Err(faults.of("message", codes::INVALID_INITIAL_MESSAGE_VALUE));
-        };
-        let Self { role, content, mut attachments, identity, created_at, updated_at, .. } = self;
-        for (n, media) in attachments.iter_mut().enumerate() {
-            media.assign_attachment_id(id.as_str(), n);
-        }
-        let identity = identity.unwrap_or_else(|| match role {
-            MessageRole::User => Identity::user(),
-            MessageRole::Assistant => Identity::assistant(),
-        });
-        Ok(Message { id, role, content, attachments, identity, created_at, updated_at })
-    }
-}
-
-/// An id that no other message has: the time, and 64 bits that differ in every process and call.
-fn generate_id(at: Timestamp) -> String {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    let random = RandomState::new().hash_one((at.as_micros(), count));
-    format!("m-{:x}-{random:016x}", at.as_micros())
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct StoredMessage<'a> {
-    id: Cow<'a, str>,
-    role: MessageRole,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    content: Option<Cow<'a, str>>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    attachments: Vec<MediaRecord>,
-    identity: Cow<'a, Identity>,
-    created_at: Timestamp,
-    updated_at: Timestamp,
-}
-
 impl Record for Message {
     type Id = RecordName;
 
@@ -352,36 +289,29 @@ impl Record for Message {
         self.id.clone()
     }
 
-    fn is_known_storable(&self) -> bool {
-        self.attachments.is_empty()
+    fn check(&self) -> Result<(), InvalidRecord> {
+        let mut faults = RecordFaults::default();
+        faults.check_name("id", &self.id);
+        match &self.content {
+            Some(text) => faults.check_not_empty("content", text.as_str()),
+            None => faults.add_if(self.attachments.is_empty(), RecordFault::NothingSaid),
+        }
+        faults.media("attachments", &self.attachments);
+        faults.end("message", codes::INVALID_INITIAL_MESSAGE_VALUE)
     }
 
-    fn to_stored(&self) -> Result<String, NotStorable> {
-        let attachments = self.attachments.iter().map(Media::to_record);
-        let stored = StoredMessage {
-            id: self.id.as_str().into(),
-            role: self.role,
-            content: self.content.as_ref().map(|it| it.as_str().into()),
-            attachments: attachments.collect::<Result<_, _>>()?,
-            identity: Cow::Borrowed(&self.identity),
-            created_at: self.created_at,
-            updated_at: self.updated_at,
-        };
-        write_stored(Self::KIND, &stored)
+    async fn open(&mut self, readers: &ReaderResolvers) -> Result<(), LoadError> {
+        for media in &mut self.attachments {
+            media.open(readers)?;
+        }
+        Ok(())
     }
+}
 
-    async fn from_stored(json: &str, loader: &RecordLoader) -> Result<Self, LoadError> {
-        let stored: StoredMessage<'_> = read_stored(Self::KIND, json)?;
-        let attachments = stored.attachments.into_iter().map(|it| loader.load_media(it));
-        let attachments = attachments.collect::<Result<Vec<_>, _>>()?;
-        let message = Self::builder(stored.id, stored.role, stored.created_at)
-            .attachments(attachments)
-            .identity(stored.identity.into_owned())
-            .updated_at(stored.updated_at);
-        let message = match stored.content {
-            Some(text) => message.content(text.into_owned()),
-            None => message,
-        };
-        Ok(message.build()?)
-    }
+/// An id that no other message has: the time, and 64 bits that differ in every process and call.
+fn generate_id(at: Timestamp) -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let random = RandomState::new().hash_one((at.as_micros(), count));
+    format!("m-{:x}-{random:016x}", at.as_micros())
 }

@@ -35,6 +35,11 @@ checked_name!(
 );
 
 impl RecordName {
+    /// A name that [`Record::check`](super::Record::check) checks.
+    pub(crate) fn unchecked(text: impl Into<Arc<str>>) -> Self {
+        Self(text.into())
+    }
+
     /// Its text, shared.
     pub(crate) fn shared(&self) -> Arc<str> {
         Arc::clone(&self.0)

@@ -1,20 +1,17 @@
 //! Records that were retrieved as material for the answer.
 
-use crate::error::codes;
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    InvalidRecord, LoadError, NotStorable, Record, RecordFaults, RecordLoader, RecordName, Text,
-    read_stored, write_stored,
-};
-use crate::artifact::{ArtifactKind, ArtifactRecord, SpooledArtifact};
+use super::{InvalidRecord, LoadError, Record, RecordFaults, RecordName, Text};
+use crate::artifact::{ArtifactKind, SpooledArtifact};
 use crate::clock::Timestamp;
+use crate::error::codes;
+use crate::media::ReaderResolvers;
 use crate::spool::SpoolReader;
 use crate::store::RowKind;
-use crate::tier::TrustTier;
+use crate::tier::{TrustTier, stored_tier};
 
 /// Something that was retrieved as material for the answer. Its origin must be stated.
 ///
@@ -24,30 +21,37 @@ use crate::tier::TrustTier;
 ///
 /// ```
 /// use haft_core::clock::Timestamp;
-/// use haft_core::record::Retrievable;
+/// use haft_core::record::{Record as _, Retrievable};
 /// use haft_core::trust::TrustTier;
 ///
-/// let page = Retrievable::builder("page-1", "…", TrustTier::ThirdPartyPublic, Timestamp::EPOCH);
-/// let page = page.source("https://example.com").score(0.7).build()?;
+/// let page = Retrievable::new("page-1", "…", TrustTier::ThirdPartyPublic, Timestamp::EPOCH);
+/// let page = page.with_source("https://example.com").with_score(0.7).checked()?;
 /// assert_eq!(page.to_spool(), Some("…"));
 /// # Ok::<(), haft_core::record::InvalidRecord>(())
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Retrievable {
     id: RecordName,
     content: RetrievableContent,
+    #[serde(deserialize_with = "stored_tier")]
     trust_tier: TrustTier,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     source: Option<Arc<str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     kind: Option<Arc<str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     score: Option<f64>,
     inline: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     artifact_kind: Option<ArtifactKind>,
     created_at: Timestamp,
     updated_at: Timestamp,
 }
 
 /// What was retrieved.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum RetrievableContent {
     /// Text, at hand.
@@ -62,15 +66,16 @@ impl Retrievable {
         Self { id, ..self.clone() }
     }
 
-    /// A builder of a record with the tier that the retriever declares.
-    pub fn builder(
+    /// A record with the tier that the retriever declares.
+    #[must_use]
+    pub fn new(
         id: impl Into<String>,
         content: impl Into<RetrievableContent>,
         trust_tier: TrustTier,
         at: Timestamp,
-    ) -> RetrievableBuilder {
-        RetrievableBuilder {
-            id: id.into(),
+    ) -> Self {
+        let record = Self {
+            id: RecordName::unchecked(id.into()),
             content: content.into(),
             trust_tier,
             source: None,
@@ -80,24 +85,88 @@ impl Retrievable {
             artifact_kind: None,
             created_at: at,
             updated_at: at,
-        }
+        };
+        record.with_one_tier()
     }
 
-    /// A builder of the next version of it, changed at this time. It will never be trusted more than
-    /// this one.
-    pub fn to_builder(&self, at: Timestamp) -> RetrievableBuilder {
-        RetrievableBuilder {
-            id: self.id.as_str().to_owned(),
-            content: self.content.clone(),
-            trust_tier: self.trust_tier,
-            source: self.source.clone(),
-            kind: self.kind.clone(),
-            score: self.score,
-            inline: self.inline,
-            artifact_kind: self.artifact_kind.clone(),
-            created_at: self.created_at,
-            updated_at: at,
+    /// The next version of it, changed at this time.
+    #[must_use]
+    pub fn revised(&self, at: Timestamp) -> Self {
+        Self { updated_at: at, ..self.clone() }
+    }
+
+    /// Replaces the content. An artifact that is trusted less lowers the record.
+    #[must_use]
+    pub fn with_content(self, content: impl Into<RetrievableContent>) -> Self {
+        Self { content: content.into(), ..self }.with_one_tier()
+    }
+
+    /// Lowers the tier to at most this one.
+    ///
+    /// ```
+    /// use haft_core::clock::Timestamp;
+    /// use haft_core::record::Retrievable;
+    /// use haft_core::trust::TrustTier;
+    ///
+    /// let page = Retrievable::new("page", "…", TrustTier::FirstParty, Timestamp::EPOCH)
+    ///     .lowered_to(TrustTier::ThirdPartyPublic);
+    /// assert_eq!(page.trust_tier(), TrustTier::ThirdPartyPublic);
+    /// ```
+    #[must_use]
+    pub fn lowered_to(mut self, tier: TrustTier) -> Self {
+        self.trust_tier = self.trust_tier.floor(tier);
+        self.with_one_tier()
+    }
+
+    /// Gives the record and its artifact the lower tier of the two.
+    fn with_one_tier(mut self) -> Self {
+        if let RetrievableContent::Artifact(artifact) = &self.content {
+            self.trust_tier = self.trust_tier.floor(artifact.label());
+            self.content = artifact.floor(self.trust_tier).into();
         }
+        self
+    }
+
+    /// Sets where it was found.
+    #[must_use]
+    pub fn with_source(mut self, source: impl Into<Arc<str>>) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+
+    /// Sets the kind of record, as the application names it.
+    #[must_use]
+    pub fn with_kind(mut self, kind: impl Into<Arc<str>>) -> Self {
+        self.kind = Some(kind.into());
+        self
+    }
+
+    /// Sets its relevance, from 0 to 1.
+    #[must_use]
+    pub const fn with_score(mut self, score: f64) -> Self {
+        self.score = Some(score);
+        self
+    }
+
+    /// Shows it to the model in full instead of as a handle.
+    #[must_use]
+    pub const fn shown_inline(mut self) -> Self {
+        self.inline = true;
+        self
+    }
+
+    /// Shows it to the model as a handle, which is the default.
+    #[must_use]
+    pub const fn shown_as_handle(mut self) -> Self {
+        self.inline = false;
+        self
+    }
+
+    /// Sets the kind of artifact that its text becomes in a spool; the default is text.
+    #[must_use]
+    pub fn with_artifact_kind(mut self, kind: ArtifactKind) -> Self {
+        self.artifact_kind = Some(kind);
+        self
     }
 
     /// The text that must be moved to a spool before the model sees the record, or `None` if it is in a spool already
@@ -179,146 +248,6 @@ impl Retrievable {
     }
 }
 
-/// A retrieved record that is still being put together.
-#[derive(Clone, Debug)]
-#[must_use]
-pub struct RetrievableBuilder {
-    id: String,
-    content: RetrievableContent,
-    trust_tier: TrustTier,
-    source: Option<Arc<str>>,
-    kind: Option<Arc<str>>,
-    score: Option<f64>,
-    inline: bool,
-    artifact_kind: Option<ArtifactKind>,
-    created_at: Timestamp,
-    updated_at: Timestamp,
-}
-
-impl RetrievableBuilder {
-    /// Replaces the content.
-    pub fn content(mut self, content: impl Into<RetrievableContent>) -> Self {
-        self.content = content.into();
-        self
-    }
-
-    /// Lowers the tier to at most this one.
-    ///
-    /// ```
-    /// use haft_core::clock::Timestamp;
-    /// use haft_core::record::Retrievable;
-    /// use haft_core::trust::TrustTier;
-    ///
-    /// let page = Retrievable::builder("page", "…", TrustTier::FirstParty, Timestamp::EPOCH)
-    ///     .lowered_to(TrustTier::ThirdPartyPublic)
-    ///     .build()?;
-    /// assert_eq!(page.trust_tier(), TrustTier::ThirdPartyPublic);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn lowered_to(mut self, tier: TrustTier) -> Self {
-        self.trust_tier = self.trust_tier.floor(tier);
-        self
-    }
-
-    /// Where it was found.
-    pub fn source(mut self, source: impl Into<Arc<str>>) -> Self {
-        self.source = Some(source.into());
-        self
-    }
-
-    /// The kind of record, as the application names it.
-    pub fn kind(mut self, kind: impl Into<Arc<str>>) -> Self {
-        self.kind = Some(kind.into());
-        self
-    }
-
-    /// Its relevance, from 0 to 1.
-    ///
-    /// ```
-    /// use haft_core::clock::Timestamp;
-    /// use haft_core::record::Retrievable;
-    /// use haft_core::trust::TrustTier;
-    ///
-    /// let hit = Retrievable::builder("hit", "…", TrustTier::ThirdPartyPrivate, Timestamp::EPOCH)
-    ///     .source("search")
-    ///     .score(0.8)
-    ///     .build()?;
-    /// assert_eq!((hit.source(), hit.score()), (Some("search"), Some(0.8)));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn score(mut self, score: f64) -> Self {
-        self.score = Some(score);
-        self
-    }
-
-    /// Shows it to the model in full instead of as a handle.
-    pub fn inline(mut self) -> Self {
-        self.inline = true;
-        self
-    }
-
-    /// Shows it to the model as a handle, which is the default.
-    pub fn as_handle(mut self) -> Self {
-        self.inline = false;
-        self
-    }
-
-    /// Sets the kind of artifact that its text becomes in a spool; the default is text.
-    pub fn artifact_kind(mut self, kind: ArtifactKind) -> Self {
-        self.artifact_kind = Some(kind);
-        self
-    }
-
-    /// When it was changed last.
-    pub fn updated_at(mut self, at: Timestamp) -> Self {
-        self.updated_at = at;
-        self
-    }
-
-    /// The record.
-    ///
-    /// # Errors
-    ///
-    /// Every problem that was found.
-    pub fn build(self) -> Result<Retrievable, InvalidRecord> {
-        let mut faults = RecordFaults::default();
-        let id = faults.name("id", &self.id);
-        if let RetrievableContent::Text(text) = &self.content {
-            faults.check_not_empty("content", text.as_str());
-        }
-        for (field, text) in [("source", &self.source), ("kind", &self.kind)] {
-            if let Some(text) = text {
-                faults.check_not_empty(field, text);
-            }
-        }
-        if let Some(score) = self.score {
-            faults.check_unit_interval("score", score);
-        }
-        let (Some(id), true) = (id, faults.is_empty()) else {
-            return Err(faults.of("retrievable", codes::INVALID_INITIAL_RETRIEVABLE_VALUE));
-        };
-        let (content, trust_tier) = match self.content {
-            RetrievableContent::Artifact(artifact) => {
-                let tier = self.trust_tier.floor(artifact.label());
-                (artifact.floor(tier).into(), tier)
-            }
-            text @ RetrievableContent::Text(_) => (text, self.trust_tier),
-        };
-        Ok(Retrievable {
-            id,
-            content,
-            trust_tier,
-            source: self.source,
-            kind: self.kind,
-            score: self.score,
-            inline: self.inline,
-            artifact_kind: self.artifact_kind,
-            created_at: self.created_at,
-            updated_at: self.updated_at,
-        })
-    }
-}
-
 impl From<Text> for RetrievableContent {
     fn from(text: Text) -> Self {
         Self::Text(text)
@@ -343,32 +272,6 @@ impl From<SpooledArtifact> for RetrievableContent {
     }
 }
 
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct StoredRetrievable<'a> {
-    id: Cow<'a, str>,
-    content: StoredContent<'a>,
-    trust_tier: TrustTier,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    source: Option<Arc<str>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    kind: Option<Arc<str>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    score: Option<f64>,
-    inline: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    artifact_kind: Option<ArtifactKind>,
-    created_at: Timestamp,
-    updated_at: Timestamp,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-enum StoredContent<'a> {
-    Text(Cow<'a, str>),
-    Artifact(ArtifactRecord),
-}
-
 impl Record for Retrievable {
     type Id = RecordName;
 
@@ -378,46 +281,31 @@ impl Record for Retrievable {
         self.id.clone()
     }
 
-    fn to_stored(&self) -> Result<String, NotStorable> {
-        let content = match &self.content {
-            RetrievableContent::Text(text) => StoredContent::Text(text.as_str().into()),
-            RetrievableContent::Artifact(artifact) => {
-                StoredContent::Artifact(artifact.to_record()?)
+    fn check(&self) -> Result<(), InvalidRecord> {
+        let mut faults = RecordFaults::default();
+        faults.check_name("id", &self.id);
+        if let RetrievableContent::Text(text) = &self.content {
+            faults.check_not_empty("content", text.as_str());
+        }
+        for (field, text) in [("source", &self.source), ("kind", &self.kind)] {
+            if let Some(text) = text {
+                faults.check_not_empty(field, text);
             }
-        };
-        let stored = StoredRetrievable {
-            id: self.id.as_str().into(),
-            content,
-            trust_tier: self.trust_tier,
-            source: self.source.clone(),
-            kind: self.kind.clone(),
-            score: self.score,
-            inline: self.inline,
-            artifact_kind: self.artifact_kind.clone(),
-            created_at: self.created_at,
-            updated_at: self.updated_at,
-        };
-        write_stored(Self::KIND, &stored)
+        }
+        if let Some(score) = self.score {
+            faults.check_unit_interval("score", score);
+        }
+        faults.end("retrievable", codes::INVALID_INITIAL_RETRIEVABLE_VALUE)
     }
 
-    async fn from_stored(json: &str, loader: &RecordLoader) -> Result<Self, LoadError> {
-        let stored: StoredRetrievable<'_> = read_stored(Self::KIND, json)?;
-        let content = match stored.content {
-            StoredContent::Text(text) => RetrievableContent::from(text.into_owned()),
-            StoredContent::Artifact(artifact) => loader.load_artifact(artifact).await?.into(),
-        };
-        let builder = RetrievableBuilder {
-            id: stored.id.into_owned(),
-            content,
-            trust_tier: stored.trust_tier,
-            source: stored.source,
-            kind: stored.kind,
-            score: stored.score,
-            inline: stored.inline,
-            artifact_kind: stored.artifact_kind,
-            created_at: stored.created_at,
-            updated_at: stored.updated_at,
-        };
-        Ok(builder.build()?)
+    fn restored(self) -> Result<Self, LoadError> {
+        Ok(self.with_one_tier())
+    }
+
+    async fn open(&mut self, readers: &ReaderResolvers) -> Result<(), LoadError> {
+        if let RetrievableContent::Artifact(artifact) = &mut self.content {
+            *artifact = readers.open_artifact(artifact).await?;
+        }
+        Ok(())
     }
 }

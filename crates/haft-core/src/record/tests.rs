@@ -13,10 +13,13 @@ use std::task::{Context, Poll, Waker};
 use bytes::Bytes;
 use serde_json::json;
 
-use super::{RecordLoader, SpoolResolver};
 use crate::BoxFuture;
 use crate::clock::Timestamp;
-use crate::spool::{LineIndex, LineIndexBuilder, ReaderDescriptor, SpoolError, SpoolReader};
+use crate::media::ReaderResolvers;
+use crate::spool::{
+    LineIndex, LineIndexBuilder, ReaderDescriptor, SpoolError, SpoolKey, SpoolPayload, SpoolReader,
+    SpoolStore,
+};
 
 pub(crate) const AT: Timestamp = Timestamp::EPOCH;
 
@@ -73,24 +76,43 @@ impl SpoolReader for Held {
 #[derive(Debug)]
 struct Keys(BTreeMap<&'static str, Arc<dyn SpoolReader>>);
 
-impl SpoolResolver for Keys {
-    fn knows(&self, tag: &str) -> bool {
-        tag == "spool:held"
+impl SpoolStore for Keys {
+    fn write(
+        &self,
+        _: SpoolKey,
+        _: SpoolPayload,
+    ) -> BoxFuture<'_, Result<Arc<dyn SpoolReader>, SpoolError>> {
+        unreachable!("nothing is written")
+    }
+
+    fn read(
+        &self,
+        key: SpoolKey,
+    ) -> BoxFuture<'_, Result<Option<Arc<dyn SpoolReader>>, SpoolError>> {
+        Box::pin(std::future::ready(Ok(self.0.get(key.as_str()).cloned())))
     }
 
     fn open<'a>(
         &'a self,
         reader: &'a ReaderDescriptor,
     ) -> BoxFuture<'a, Result<Option<Arc<dyn SpoolReader>>, SpoolError>> {
-        let key = reader.locator.get("key").and_then(|it| it.as_str()).unwrap_or_default();
-        Box::pin(std::future::ready(Ok(self.0.get(key).cloned())))
+        assert_eq!(reader.tag, "spool:held");
+        self.read(reader.locator.get("key").and_then(|it| it.as_str()).unwrap_or_default().into())
+    }
+
+    fn delete(&self, _: SpoolKey) -> BoxFuture<'_, Result<bool, SpoolError>> {
+        unreachable!("nothing is deleted")
+    }
+
+    fn list(&self) -> BoxFuture<'_, Result<Vec<SpoolKey>, SpoolError>> {
+        unreachable!("nothing is listed")
     }
 }
 
 pub(crate) const KEYS: [&str; 3] = ["one", "two", "three"];
 
 /// Knows [`KEYS`] and media in memory.
-pub(crate) fn loader() -> RecordLoader {
+pub(crate) fn readers() -> ReaderResolvers {
     let readers = KEYS.map(|key| (key, Held::reader(key)));
-    RecordLoader::new().spool(Arc::new(Keys(readers.into())))
+    ReaderResolvers::default().with_spools(Arc::new(Keys(readers.into())))
 }

@@ -81,11 +81,6 @@ impl Args {
         &self.0
     }
 
-    /// Whether both are clones of one: nothing has changed between them.
-    pub(crate) fn is_same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-
     /// A copy as a `serde_json` value.
     ///
     /// ```

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{StoredText, TurnId};
+use super::TurnId;
 use crate::BoxFuture;
 
 /// Reports the changes of a store since the listener was created, whichever process made them.
@@ -78,13 +78,13 @@ pub struct JournalRow {
     /// Grows from entry to entry of a turn, not always by one.
     pub number: u64,
     /// The entry, as JSON text.
-    pub json: StoredText,
+    pub json: String,
 }
 
 impl JournalRow {
     /// A row.
     #[must_use]
-    pub fn new(number: u64, json: impl Into<StoredText>) -> Self {
+    pub fn new(number: u64, json: impl Into<String>) -> Self {
         Self { number, json: json.into() }
     }
 }

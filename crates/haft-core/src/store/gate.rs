@@ -1,6 +1,6 @@
 //! Gates in a store.
 
-use super::{GateId, StoredText, TurnId};
+use super::{GateId, TurnId};
 
 /// A gate as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub struct GateRow {
     /// Its turn.
     pub turn: TurnId,
     /// The gate, as JSON text.
-    pub json: StoredText,
+    pub json: String,
     /// How it was settled, as JSON text, or `None` while it is open.
     pub settlement: Option<String>,
 }
@@ -19,7 +19,7 @@ pub struct GateRow {
 impl GateRow {
     /// A gate that is open.
     #[must_use]
-    pub fn open(id: GateId, turn: TurnId, json: impl Into<StoredText>) -> Self {
+    pub fn open(id: GateId, turn: TurnId, json: impl Into<String>) -> Self {
         Self { id, turn, json: json.into(), settlement: None }
     }
 }

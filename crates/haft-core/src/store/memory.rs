@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{StoreError, StoredText, check_text};
+use super::{StoreError, check_text};
 
 /// What memories belong to. They outlive the turn that stored them.
 ///
@@ -97,7 +97,7 @@ pub struct MemoryRow {
     /// Its id, unique in its scope.
     pub id: String,
     /// The memory, as JSON text that is stored byte by byte.
-    pub json: StoredText,
+    pub json: String,
     /// How often this id was written, deletions included.
     pub version: u64,
 }
@@ -105,7 +105,7 @@ pub struct MemoryRow {
 impl MemoryRow {
     /// A row.
     #[must_use]
-    pub fn new(id: impl Into<String>, json: impl Into<StoredText>, version: u64) -> Self {
+    pub fn new(id: impl Into<String>, json: impl Into<String>, version: u64) -> Self {
         Self { id: id.into(), json: json.into(), version }
     }
 }

@@ -7,8 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    CancelRequest, GateRow, Row, StoreError, StoreWrite, StoredText, TurnId, TurnSchedule,
-    check_text,
+    CancelRequest, GateRow, Row, StoreError, StoreWrite, TurnId, TurnSchedule, check_text,
 };
 use crate::clock::Timestamp;
 
@@ -273,7 +272,7 @@ pub struct StoredTurn {
     /// The rows, in the order in which they were first put.
     pub rows: Vec<Row>,
     /// The journal, in order.
-    pub journal: Vec<StoredText>,
+    pub journal: Vec<String>,
     /// Every gate of the turn, in the order in which they were opened.
     pub gates: Vec<GateRow>,
 }

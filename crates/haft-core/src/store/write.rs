@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{GateId, MemoryScope, StoreError, StoredText, SummaryUpdate, TurnStatus, check_text};
+use super::{GateId, MemoryScope, StoreError, SummaryUpdate, TurnStatus, check_text};
 use crate::clock::Timestamp;
 use crate::spool::SpoolKey;
 
@@ -25,7 +25,7 @@ pub enum StoreWrite {
         id: String,
     },
     /// Adds an entry to the journal.
-    Journal(StoredText),
+    Journal(String),
     /// Sets the status of the turn. See [`TurnSchedule::set_status`](super::TurnSchedule::set_status) for what it means
     /// for workers.
     Status(TurnStatus),
@@ -63,7 +63,7 @@ pub enum StoreWrite {
         /// Its id.
         id: String,
         /// The memory, as JSON text.
-        json: StoredText,
+        json: String,
     },
     /// Removes a memory of a scope. One that is not there changes nothing.
     DeleteMemory {
@@ -80,16 +80,6 @@ impl StoreWrite {
         Self::OpenGate { id, json: json.into(), expires_at: None }
     }
 
-    /// Serializes the texts that are not serialized yet, so that they can be [checked](Self::check) and a later reader
-    /// need not: a store does this before it hands the write to a thread that all share.
-    pub fn materialize_texts(&self) {
-        if let Self::Put(Row { json, .. }) | Self::Journal(json) | Self::PutMemory { json, .. } =
-            self
-        {
-            let _ = json.as_str();
-        }
-    }
-
     /// Checks the texts, as every store does first.
     ///
     /// # Errors
@@ -99,10 +89,10 @@ impl StoreWrite {
         match self {
             Self::Put(row) => {
                 check_text("the id of a row", &row.id)?;
-                row.json.check("a row")
+                check_text("a row", &row.json)
             }
             Self::Delete { id, .. } => check_text("the id of a row", id),
-            Self::Journal(json) => json.check("an entry of the journal"),
+            Self::Journal(json) => check_text("an entry of the journal", json),
             Self::Status(_) | Self::Suspend { .. } | Self::Progress => Ok(()),
             Self::Summary(update) => update.check(),
             Self::OpenGate { json, .. } => check_text("a gate", json),
@@ -110,7 +100,7 @@ impl StoreWrite {
             Self::PutMemory { scope, id, json } => {
                 scope.check()?;
                 check_text("the id of a memory", id)?;
-                json.check("a memory")
+                check_text("a memory", json)
             }
             Self::DeleteMemory { scope, id } => {
                 scope.check()?;
@@ -179,13 +169,13 @@ pub struct Row {
     /// Its id, unique among rows of its kind in its turn.
     pub id: String,
     /// The record, as JSON text that is stored byte by byte.
-    pub json: StoredText,
+    pub json: String,
 }
 
 impl Row {
     /// A row.
     #[must_use]
-    pub fn new(kind: RowKind, id: impl Into<String>, json: impl Into<StoredText>) -> Self {
+    pub fn new(kind: RowKind, id: impl Into<String>, json: impl Into<String>) -> Self {
         Self { kind, id: id.into(), json: json.into() }
     }
 

@@ -39,13 +39,12 @@ fn call(tool: &str, tier: TrustTier, text: &str) -> ToolCall {
 
 /// A message of this role, by an author of this name.
 fn message(role: MessageRole, name: &str, text: &str) -> Message {
-    let message = Message::builder("1", role, AT).identity(Identity::named(name).unwrap());
-    message.content(text).build().unwrap()
+    let message = Message::new("1", role, AT).with_identity(Identity::named(name).unwrap());
+    message.with_content(text)
 }
 
 fn thought(name: &str, text: &str) -> Thought {
-    let thought = Thought::builder("1", AT).identity(Identity::named(name).unwrap());
-    thought.content(text).build().unwrap()
+    Thought::new("1", text, AT).with_identity(Identity::named(name).unwrap())
 }
 
 /// Content of this length, which nobody reads.

@@ -9,9 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use haft_core::artifact::{ArtifactKind, ArtifactRecord, SpooledArtifact};
+use haft_core::artifact::{ArtifactKind, SpooledArtifact};
 use haft_core::clock::{Clock, Timestamp};
-use haft_core::record::RecordLoader;
 use haft_core::spool::{SpoolError, SpoolKey, SpoolReader, SpoolStore};
 use haft_core::trust::TrustTier;
 use serde::{Deserialize, Serialize};
@@ -38,7 +37,6 @@ pub(super) struct CatalogLimits {
 /// Stored results.
 pub(super) struct Catalog {
     spools: Arc<dyn SpoolStore>,
-    loader: RecordLoader,
     clock: Arc<dyn Clock>,
     limits: CatalogLimits,
     /// How many bytes were stored since the last clean-up, and how many there were then.
@@ -58,20 +56,19 @@ pub(super) struct StoredResult {
     pub(super) tool: String,
     pub(super) bytes: u64,
     pub(super) created_at: Timestamp,
-    record: ArtifactRecord,
+    artifact: SpooledArtifact,
     key: SpoolKey,
 }
 
 impl Catalog {
     pub(super) fn new(
         spools: Arc<dyn SpoolStore>,
-        loader: RecordLoader,
         clock: Arc<dyn Clock>,
         limits: CatalogLimits,
     ) -> Self {
         let (stored, cleaned_at) = (AtomicU64::new(u64::MAX), AtomicU64::new(0));
         let is_cleaning = AtomicBool::new(false);
-        Self { spools, loader, clock, limits, stored, cleaned_at, is_cleaning }
+        Self { spools, clock, limits, stored, cleaned_at, is_cleaning }
     }
 
     pub(super) fn lifetime(&self) -> Duration {
@@ -98,8 +95,6 @@ impl Catalog {
         let handle = new_handle()?;
         let bytes = reader.byte_length();
         let artifact = SpooledArtifact::new(kind, reader, TrustTier::UNTRUSTED);
-        let failed = |reason: String| SpoolError::io(&key, "describe", io::Error::other(reason));
-        let record = artifact.to_record().map_err(|error| failed(error.to_string()))?;
         let tool = crate::answer_limits::start_of(tool, 256).to_owned();
         let created_at = self.clock.now();
         let entry = StoredResult {
@@ -107,10 +102,11 @@ impl Catalog {
             tool,
             bytes,
             created_at,
-            record,
+            artifact: artifact.clone(),
             key: key.clone(),
         };
-        let text = serde_json::to_string(&entry).map_err(|error| failed(error.to_string()))?;
+        let text = serde_json::to_string(&entry)
+            .map_err(|error| SpoolError::io(&key, "describe", io::Error::other(error)))?;
         self.spools.write(entry_key(&handle), text.into()).await?;
         let _ = self.stored.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |it| {
             Some(it.saturating_add(bytes))
@@ -127,7 +123,7 @@ impl Catalog {
         if self.is_expired(entry.created_at) {
             return Ok(None);
         }
-        let artifact = self.loader.load_artifact(entry.record).await;
+        let artifact = entry.artifact.opened_in(&*self.spools).await;
         // A store that does not wait for the disk can have lost the end in a power failure.
         let is_whole =
             |it: &SpooledArtifact| !it.is_lost() && it.reader().byte_length() == entry.bytes;

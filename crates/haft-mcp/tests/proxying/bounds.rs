@@ -36,7 +36,7 @@ async fn the_oldest_results_go_when_there_are_too_many_bytes_or_days() {
     let spools = Arc::new(MemorySpoolStore::new());
     let clock =
         Arc::new(ManualClock::new("2026-11-17T09:00:00.000000Z".parse::<Timestamp>().unwrap()));
-    let builder = McpProxy::builder(Arc::clone(&spools)).clock(Arc::clone(&clock) as _);
+    let builder = McpProxy::builder(Arc::clone(&spools) as _).clock(Arc::clone(&clock) as _);
     let mut chain = Chain::new(builder.max_bytes(250_000).lifetime(Duration::from_secs(3_600)));
     let mut all = Vec::new();
     for _ in 0..4 {
@@ -65,7 +65,7 @@ async fn content_of_a_dead_process_is_removed_after_a_lifetime() {
     spools.write("other/key".into(), "not ours".into()).await.unwrap();
     let clock =
         Arc::new(ManualClock::new("2026-11-17T09:00:00.000000Z".parse::<Timestamp>().unwrap()));
-    let builder = McpProxy::builder(Arc::clone(&spools)).clock(Arc::clone(&clock) as _);
+    let builder = McpProxy::builder(Arc::clone(&spools) as _).clock(Arc::clone(&clock) as _);
     let mut chain = Chain::new(builder.lifetime(Duration::from_secs(3_600)));
     store(&mut chain, 100_000).await;
     let has = async |key: &str| spools.read(key.into()).await.unwrap().is_some();

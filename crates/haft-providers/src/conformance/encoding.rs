@@ -7,7 +7,7 @@ use haft_core::args::RawArgs;
 use haft_core::call::{CallId, RecordId, ToolCall};
 use haft_core::clock::Timestamp;
 use haft_core::media::{Media, MediaFile, MediaKind};
-use haft_core::record::{Identity, InvalidRecord, Message, MessageRole, Thought};
+use haft_core::record::{Identity, InvalidRecord, Message, MessageRole, Record as _, Thought};
 use haft_core::schema::{object, string};
 use haft_core::tool::Tool;
 use haft_core::trust::{DeveloperText, EnvelopeKey, PartOrigin, PromptRenderer, PromptText};
@@ -275,12 +275,13 @@ fn question_message() -> Result<Message, InvalidRecord> {
 }
 
 fn peer_message() -> Result<Message, InvalidRecord> {
-    let message = Message::builder("m-3", MessageRole::Assistant, Timestamp::EPOCH);
-    message.identity(Identity::named("other agent")?).content("marker-peer I agree.").build()
+    let message = Message::new("m-3", MessageRole::Assistant, Timestamp::EPOCH);
+    let message = message.with_identity(Identity::named("other agent")?);
+    message.with_content("marker-peer I agree.").checked()
 }
 
 fn thought() -> Result<Thought, InvalidRecord> {
-    Thought::builder("t-1", Timestamp::EPOCH).content("marker-thought It is a city.").build()
+    Thought::new("t-1", "marker-thought It is a city.", Timestamp::EPOCH).checked()
 }
 
 fn invalid_record(error: InvalidRecord) -> ContractViolation {

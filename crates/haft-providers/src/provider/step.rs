@@ -3,7 +3,7 @@
 use haft_core::args::RawArgs;
 use haft_core::error::codes as core_codes;
 use haft_core::event::{ErrorReport, EventKind, GenerationStats};
-use haft_core::record::{Message, MessageRole, Thought};
+use haft_core::record::{Message, MessageRole, Record as _, Thought};
 use haft_core::step::{NextAction, ProposedCall, Step, StepContext};
 
 use super::ProviderError;
@@ -112,17 +112,17 @@ fn thought(
     id: String,
     reasoning: GeneratedReasoning,
 ) -> Result<Thought, ProviderError> {
-    let thought = Thought::builder(id, ctx.dispatch().clock().now()).content(reasoning.text);
+    let thought = Thought::new(id, reasoning.text, ctx.dispatch().clock().now());
     let thought = match reasoning.opaque {
-        Some((payload, tag)) => thought.payload(payload).replay_compatibility(tag),
+        Some((payload, tag)) => thought.with_payload(payload).with_replay_compatibility(tag),
         None => thought,
     };
-    Ok(thought.build()?)
+    Ok(thought.checked()?)
 }
 
 fn message(ctx: &StepContext, id: String, text: &str) -> Result<Message, ProviderError> {
     let now = ctx.dispatch().clock().now();
-    Ok(Message::builder(id, MessageRole::Assistant, now).content(text).build()?)
+    Ok(Message::new(id, MessageRole::Assistant, now).with_content(text).checked()?)
 }
 
 /// The proposal of a call, with the name of the tool in the registry.

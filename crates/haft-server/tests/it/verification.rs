@@ -8,7 +8,6 @@ use axum::http::{Request, StatusCode};
 use bytes::Bytes;
 use haft::artifacts::{ArtifactDraft, ArtifactKind};
 use haft::executors::{ProposedCall, Step, StepContext, StepError};
-use haft::records::SpoolResolver;
 use haft::schema::object;
 use haft::stores::{
     DirSpoolStore, LineIndex, MemoryStore, ReaderDescriptor, SpoolError, SpoolKey, SpoolPayload,
@@ -30,7 +29,7 @@ fn log() -> String {
 /// Runs a turn whose only call makes an artifact, and serves it as another process would. Returns the path of the artifact.
 async fn serve_artifact<S>(spools: Arc<S>, served: Arc<S>) -> (Router, String)
 where
-    S: SpoolStore + SpoolResolver + 'static,
+    S: SpoolStore + 'static,
 {
     let store = Arc::new(MemoryStore::new());
     let tool = Tool::builder("read_log").description("Reads.").input(object());
@@ -155,27 +154,21 @@ impl SpoolStore for HeldSpools {
         Box::pin(async move { Ok(self.below.read(key).await?.map(|it| self.hold(it))) })
     }
 
+    fn open<'a>(
+        &'a self,
+        reader: &'a ReaderDescriptor,
+    ) -> BoxFuture<'a, Result<Option<Arc<dyn SpoolReader>>, SpoolError>> {
+        Box::pin(
+            async move { Ok(SpoolStore::open(&self.below, reader).await?.map(|it| self.hold(it))) },
+        )
+    }
+
     fn delete(&self, key: SpoolKey) -> BoxFuture<'_, Result<bool, SpoolError>> {
         self.below.delete(key)
     }
 
     fn list(&self) -> BoxFuture<'_, Result<Vec<SpoolKey>, SpoolError>> {
         self.below.list()
-    }
-}
-
-impl SpoolResolver for HeldSpools {
-    fn knows(&self, tag: &str) -> bool {
-        self.below.knows(tag)
-    }
-
-    fn open<'a>(
-        &'a self,
-        reader: &'a ReaderDescriptor,
-    ) -> BoxFuture<'a, Result<Option<Arc<dyn SpoolReader>>, SpoolError>> {
-        Box::pin(async move {
-            Ok(SpoolResolver::open(&self.below, reader).await?.map(|it| self.hold(it)))
-        })
     }
 }
 

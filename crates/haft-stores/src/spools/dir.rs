@@ -19,7 +19,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use haft_core::BoxFuture;
 use haft_core::spool::{
-    KeyScan, LineIndex, SpoolError, SpoolKey, SpoolPage, SpoolPayload, SpoolReader, SpoolStore,
+    KeyScan, LineIndex, ReaderDescriptor, SpoolError, SpoolKey, SpoolPage, SpoolPayload,
+    SpoolReader, SpoolStore,
 };
 use haft_core::tool::ByteStream;
 
@@ -29,6 +30,7 @@ use self::paths::SpoolPaths;
 pub use self::reader::FileSpoolReader;
 use self::writer::SpoolWriter;
 use super::chunk_batches::ChunkBatches;
+use super::descriptor::{described_key, dir_descriptor};
 use super::unknown_payload;
 use crate::blocking::run_blocking;
 use crate::private_file::{create_private_dir, open_regular_file};
@@ -262,6 +264,21 @@ impl SpoolStore for DirSpoolStore {
             let reader = opened.map_err(|source| SpoolError::io(&key, "open", source))?;
             Ok(reader.map(|reader| Arc::new(reader) as Arc<dyn SpoolReader>))
         })
+    }
+
+    /// Opens what any directory store wrote, but in this directory: a descriptor does not name a directory.
+    fn open<'a>(
+        &'a self,
+        reader: &'a ReaderDescriptor,
+    ) -> BoxFuture<'a, Result<Option<Arc<dyn SpoolReader>>, SpoolError>> {
+        match described_key(reader, dir_descriptor) {
+            Some(key) => self.read(key),
+            None => Box::pin(std::future::ready(Ok(None))),
+        }
+    }
+
+    fn remove_orphans(&self) -> BoxFuture<'_, Result<usize, SpoolError>> {
+        Box::pin(Self::remove_orphans(self))
     }
 
     fn delete(&self, key: SpoolKey) -> BoxFuture<'_, Result<bool, SpoolError>> {

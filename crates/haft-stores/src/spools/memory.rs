@@ -15,7 +15,7 @@ use haft_core::spool::{
 };
 
 use super::chunk_batches::ChunkBatches;
-use super::resolver::memory_descriptor;
+use super::descriptor::{described_key, memory_descriptor};
 use super::unknown_payload;
 
 /// Stores results in memory until it is dropped. A streamed result is collected in memory as a whole.
@@ -180,6 +180,17 @@ impl SpoolStore for MemorySpoolStore {
     ) -> BoxFuture<'_, Result<Option<Arc<dyn SpoolReader>>, SpoolError>> {
         let found = self.entries().get(&key).map(|it| Arc::clone(it) as Arc<dyn SpoolReader>);
         Box::pin(std::future::ready(Ok(found)))
+    }
+
+    /// Opens only what this very store wrote, because content in memory exists nowhere else.
+    fn open<'a>(
+        &'a self,
+        reader: &'a ReaderDescriptor,
+    ) -> BoxFuture<'a, Result<Option<Arc<dyn SpoolReader>>, SpoolError>> {
+        match described_key(reader, |key| memory_descriptor(key, self.name())) {
+            Some(key) => self.read(key),
+            None => Box::pin(std::future::ready(Ok(None))),
+        }
     }
 
     fn delete(&self, key: SpoolKey) -> BoxFuture<'_, Result<bool, SpoolError>> {

@@ -16,7 +16,6 @@ use std::sync::Arc;
 use std::{fmt, io};
 
 use haft_core::BoxFuture;
-use haft_core::record::SpoolResolver;
 use haft_core::spool::{
     LineIndex, LineIndexBuilder, ReaderDescriptor, SpoolError, SpoolKey, SpoolPage, SpoolPayload,
     SpoolReader, SpoolStore,
@@ -334,6 +333,21 @@ impl SpoolStore for ObjectSpoolStore {
         })
     }
 
+    /// Opens what any object store wrote, but in the bucket of this one: a descriptor does not name a bucket. With the ETag
+    /// of the descriptor, content that was replaced since is noticed without reading it.
+    fn open<'a>(
+        &'a self,
+        reader: &'a ReaderDescriptor,
+    ) -> BoxFuture<'a, Result<Option<Arc<dyn SpoolReader>>, SpoolError>> {
+        Box::pin(async move {
+            let text = |name: &str| reader.locator.get(name).and_then(Value::as_str);
+            let key = text("key").filter(|_| reader.tag == Self::TAG).map(SpoolKey::from);
+            let Some(key) = key else { return Ok(None) };
+            let found = self.open_object(key, text("etag")).await?;
+            Ok(found.map(|reader| Arc::new(reader) as Arc<dyn SpoolReader>))
+        })
+    }
+
     fn delete(&self, key: SpoolKey) -> BoxFuture<'_, Result<bool, SpoolError>> {
         Box::pin(async move {
             let failed = |error| object_error(&key, "delete", error);
@@ -359,26 +373,6 @@ impl SpoolStore for ObjectSpoolStore {
 
     fn list_page(&self, page: SpoolPage) -> BoxFuture<'_, Result<Vec<SpoolKey>, SpoolError>> {
         Box::pin(async move { self.list_keys(&page).await })
-    }
-}
-
-/// Opens descriptors of any object store, in the bucket of this one: a descriptor does not name a bucket. With the ETag of
-/// the descriptor, content that was replaced since is noticed without reading it.
-impl SpoolResolver for ObjectSpoolStore {
-    fn knows(&self, tag: &str) -> bool {
-        tag == Self::TAG
-    }
-
-    fn open<'a>(
-        &'a self,
-        reader: &'a ReaderDescriptor,
-    ) -> BoxFuture<'a, Result<Option<Arc<dyn SpoolReader>>, SpoolError>> {
-        Box::pin(async move {
-            let text = |name: &str| reader.locator.get(name).and_then(Value::as_str);
-            let Some(key) = text("key").map(SpoolKey::from) else { return Ok(None) };
-            let found = self.open_object(key, text("etag")).await?;
-            Ok(found.map(|reader| Arc::new(reader) as Arc<dyn SpoolReader>))
-        })
     }
 }
 

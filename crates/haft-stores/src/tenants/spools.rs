@@ -4,7 +4,6 @@ use std::io;
 use std::sync::Arc;
 
 use haft_core::BoxFuture;
-use haft_core::record::SpoolResolver;
 use haft_core::spool::{
     KeyScan, ReaderDescriptor, SpoolError, SpoolKey, SpoolPage, SpoolPayload, SpoolReader,
     SpoolStore,
@@ -13,7 +12,6 @@ use haft_core::store::StoreError;
 use serde_json::Value;
 
 use super::{TenantStore, TurnOwnership};
-use crate::AnySpoolStore;
 
 /// A store of large results as one tenant sees it.
 ///
@@ -23,12 +21,12 @@ use crate::AnySpoolStore;
 /// still refer to them. They can be opened by a descriptor, which only a runner stores, and not by a key.
 #[derive(Clone, Debug)]
 pub(crate) struct TenantSpools {
-    inner: Arc<AnySpoolStore>,
+    inner: Arc<dyn SpoolStore>,
     ownership: Arc<TurnOwnership>,
 }
 
 impl TenantSpools {
-    pub(crate) fn new(inner: Arc<AnySpoolStore>, turns: &TenantStore) -> Self {
+    pub(crate) fn new(inner: Arc<dyn SpoolStore>, turns: &TenantStore) -> Self {
         Self { inner, ownership: Arc::clone(turns.ownership()) }
     }
 
@@ -83,6 +81,20 @@ impl SpoolStore for TenantSpools {
         })
     }
 
+    fn open<'a>(
+        &'a self,
+        reader: &'a ReaderDescriptor,
+    ) -> BoxFuture<'a, Result<Option<Arc<dyn SpoolReader>>, SpoolError>> {
+        Box::pin(async move {
+            let key = reader.locator.get("key").and_then(Value::as_str).map(SpoolKey::from);
+            let Some(key) = key else { return Ok(None) };
+            // Records of a conversation refer to results of earlier turns, also of removed ones.
+            match self.look_up(&key).await? {
+                Some(false) => Ok(None),
+                Some(true) | None => self.inner.open(reader).await,
+            }
+        })
+    }
     fn delete(&self, key: SpoolKey) -> BoxFuture<'_, Result<bool, SpoolError>> {
         Box::pin(async move {
             if !self.is_own(&key).await? {
@@ -130,27 +142,6 @@ impl KeyScan for TenantKeyScan<'_> {
             match self.inner.next_keys().await? {
                 Some(keys) => self.spools.keep_own(keys).await.map(Some),
                 None => Ok(None),
-            }
-        })
-    }
-}
-
-impl SpoolResolver for TenantSpools {
-    fn knows(&self, tag: &str) -> bool {
-        self.inner.knows(tag)
-    }
-
-    fn open<'a>(
-        &'a self,
-        reader: &'a ReaderDescriptor,
-    ) -> BoxFuture<'a, Result<Option<Arc<dyn SpoolReader>>, SpoolError>> {
-        Box::pin(async move {
-            let key = reader.locator.get("key").and_then(Value::as_str).map(SpoolKey::from);
-            let Some(key) = key else { return Ok(None) };
-            // Records of a conversation refer to results of earlier turns, also of removed ones.
-            match self.look_up(&key).await? {
-                Some(false) => Ok(None),
-                Some(true) | None => self.inner.open(reader).await,
             }
         })
     }

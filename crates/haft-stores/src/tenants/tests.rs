@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use haft_core::gate::GrantId;
-use haft_core::record::SpoolResolver as _;
-use haft_core::spool::{SpoolKey, SpoolPage, SpoolStore as _};
+use haft_core::spool::{SpoolKey, SpoolPage};
 use haft_core::store::{
     CancelRequest, ClaimFilter, GateId, Lease, LeaseRequest, MemoryScope, NewTurn, Row, RowKind,
     StoreChange, StoreError, StoreWrite, TurnId, TurnQuery, TurnStatus,

@@ -193,7 +193,6 @@ impl TurnStore for PostgresStore {
         holder: LeaseRequest,
     ) -> BoxFuture<'_, Result<Lease, StoreError>> {
         Box::pin(async move {
-            turn.writes.iter().for_each(StoreWrite::materialize_texts);
             turn.check()?;
             holder.check()?;
             update!(self, "begin a turn", it => it.create_turn(&turn, &holder).await)
@@ -202,7 +201,6 @@ impl TurnStore for PostgresStore {
 
     fn enqueue(&self, turn: NewTurn) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
-            turn.writes.iter().for_each(StoreWrite::materialize_texts);
             turn.check()?;
             let told = change_text(&turn.id, StoreChangeKind::Claimable);
             update!(self, "enqueue a turn", it => {
@@ -274,7 +272,6 @@ impl TurnStore for PostgresStore {
         writes: Vec<StoreWrite>,
     ) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
-            writes.iter().for_each(StoreWrite::materialize_texts);
             writes.iter().try_for_each(StoreWrite::check)?;
             let told = change_text(&lease.turn, StoreChangeKind::Ended);
             update!(self, "commit", it => match it.commit_writes(&lease, &writes).await? {

@@ -222,7 +222,6 @@ impl TurnStore for SqliteStore {
         holder: LeaseRequest,
     ) -> BoxFuture<'_, Result<Lease, StoreError>> {
         Box::pin(async move {
-            turn.writes.iter().for_each(StoreWrite::materialize_texts);
             turn.check()?;
             self.lease("begin a turn", holder, move |it, holder, now| {
                 updates::create_turn(it, &turn, holder, now)
@@ -233,7 +232,6 @@ impl TurnStore for SqliteStore {
 
     fn enqueue(&self, turn: NewTurn) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
-            turn.writes.iter().for_each(StoreWrite::materialize_texts);
             turn.check()?;
             let (id, clock) = (turn.id.clone(), Arc::clone(&self.clock));
             let enqueue = move |it: &Connection| updates::enqueue_turn(it, &turn, clock.now());
@@ -301,7 +299,6 @@ impl TurnStore for SqliteStore {
         writes: Vec<StoreWrite>,
     ) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
-            writes.iter().for_each(StoreWrite::materialize_texts);
             writes.iter().try_for_each(StoreWrite::check)?;
             let (turn, clock) = (lease.turn.clone(), Arc::clone(&self.clock));
             let commit =

@@ -1,6 +1,6 @@
 //! The tool `store_memory`.
 
-use haft_core::record::Memory;
+use haft_core::record::{Memory, Record as _};
 use haft_core::tool::{InvalidTool, Tool, ToolEffect};
 use serde::Serialize;
 
@@ -56,11 +56,11 @@ async fn store(args: StoreMemoryArgs, ctx: &DispatchContext) -> Result<Json<Stor
             "there is a memory `{id}` already; use `update_memory`, or another id"
         )));
     }
-    let memory = Memory::builder(id, args.content, ctx.clock().now())
-        .confidence(args.confidence)
-        .importance(args.importance)
-        .source("store_memory")
-        .build()?;
+    let memory = Memory::new(id, args.content, ctx.clock().now())
+        .with_confidence(args.confidence)
+        .with_importance(args.importance)
+        .with_source("store_memory")
+        .checked()?;
     let stored = MemoryView::from(&memory);
     ctx.turn().store_memory(memory).await?;
     Ok(Json(Stored { stored }))

@@ -1,5 +1,6 @@
 //! The tool `update_memory`.
 
+use haft_core::record::Record as _;
 use haft_core::tool::{Concurrency, InvalidTool, Tool, ToolEffect};
 use haft_core::trust::TrustTier;
 use serde::Serialize;
@@ -46,13 +47,13 @@ async fn update(
     ctx: &DispatchContext,
 ) -> Result<Json<Updated>, ToolFailure> {
     let memory = find_memory(ctx, &args.id)?;
-    let mut next = memory.to_builder(ctx.clock().now());
+    let mut next = memory.revised(ctx.clock().now());
     match args.content {
         Some(content) if content.trim().is_empty() => {
             return Err(ToolFailure::new("the content is blank; `delete_memory` forgets a memory"));
         }
         // The model wrote it, even if the old text was trusted.
-        Some(content) => next = next.content(content).trust(TrustTier::UNTRUSTED),
+        Some(content) => next = next.with_content(content).lowered_to(TrustTier::UNTRUSTED),
         None if args.confidence.is_none() && args.importance.is_none() => {
             return Err(ToolFailure::new(
                 "there is nothing to change; give `content`, `confidence` or `importance`",
@@ -61,12 +62,12 @@ async fn update(
         None => {}
     }
     if let Some(confidence) = args.confidence {
-        next = next.confidence(confidence);
+        next = next.with_confidence(confidence);
     }
     if let Some(importance) = args.importance {
-        next = next.importance(importance);
+        next = next.with_importance(importance);
     }
-    let next = next.build()?;
+    let next = next.checked()?;
     let updated = MemoryView::from(&next);
     ctx.turn().store_memory(next).await?;
     Ok(Json(Updated { updated }))

@@ -105,11 +105,12 @@ impl StoredReader {
 /// let media = Media::user_attachment(MediaKind::Image, file);
 /// let stored = store_media(&media, Arc::clone(&store), "attachments/1").await?;
 ///
-/// let record = serde_json::to_value(stored.to_record()?)?;
+/// let record = serde_json::to_value(stored)?;
 /// assert_eq!(record["reader"], serde_json::json!({"tag": "media:stored", "locator": {"key": "attachments/1"}}));
 /// let resolvers = ReaderResolvers::empty().with(StoredReader::TAG, StoredReader::resolver(store));
-/// let media: haft_core::media::MediaRecord = serde_json::from_value(record)?;
-/// assert_eq!(media.load(&resolvers)?.bytes(100).await?, &b"\x89PNG"[..]);
+/// let mut media: Media = serde_json::from_value(record)?;
+/// media.open(&resolvers)?;
+/// assert_eq!(media.bytes(100).await?, &b"\x89PNG"[..]);
 /// # Ok(())
 /// # }
 /// ```

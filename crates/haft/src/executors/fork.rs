@@ -7,7 +7,7 @@ use std::sync::Arc;
 use haft_core::BoxFuture;
 use haft_core::call::{CallId, RecordId, ToolCall, ToolResults};
 use haft_core::context::DispatchContext;
-use haft_core::record::{Message, MessageRole, RecordName, Thought};
+use haft_core::record::{Message, MessageRole, Record as _, RecordName, Thought};
 use haft_core::step::{
     DispatchExecutor, ExecutorDescription, ProposedCall, Step, StepContext, StepError, StepRequest,
 };
@@ -283,24 +283,23 @@ impl RecordedStep {
         let now = ctx.dispatch().clock().now();
         let mut step = Step::new();
         for known in &self.thoughts {
-            let mut thought =
-                Thought::builder(ctx.next_id("thought"), now).content(known.content().clone());
+            let mut thought = Thought::new(ctx.next_id("thought"), known.content().clone(), now);
             if let Some(payload) = known.payload() {
-                thought = thought.payload(payload.clone());
+                thought = thought.with_payload(payload.clone());
             }
             if let Some(tag) = known.replay_compatibility() {
-                thought = thought.replay_compatibility(tag);
+                thought = thought.with_replay_compatibility(tag);
             }
-            step = step.think(thought.build()?);
+            step = step.think(thought.checked()?);
         }
         for known in &self.messages {
-            let message = Message::builder(ctx.next_id("message"), MessageRole::Assistant, now);
-            let message = message.attachments(known.attachments().iter().cloned());
+            let message = Message::new(ctx.next_id("message"), MessageRole::Assistant, now);
+            let message = message.with_attachments(known.attachments().iter().cloned());
             let message = match known.content() {
-                Some(text) => message.content(text.clone()),
+                Some(text) => message.with_content(text.clone()),
                 None => message,
             };
-            step = step.say(message.build()?);
+            step = step.say(message.checked()?);
         }
         for known in &self.calls {
             let mut call = ProposedCall::new(known.tool(), known.raw().clone());

@@ -4,7 +4,7 @@ use haft_core::answer::AnswerFormat;
 use haft_core::context::DispatchContext;
 use haft_core::error::codes;
 use haft_core::event::{ErrorReport, LogLevel};
-use haft_core::record::{Identity, InvalidRecord, Message, MessageRole};
+use haft_core::record::{Identity, InvalidRecord, Message, MessageRole, Record as _};
 use haft_core::schema::{Problem, Problems};
 use haft_core::step::{NextAction, Step};
 
@@ -55,10 +55,10 @@ fn correct_answer(
     );
     ctx.log(LogLevel::Warn, "answer-check", &notice, None);
     let id = format!("{}/{}{CORRECTION}", ctx.turn_id(), ctx.iteration());
-    let correction = Message::builder(id, MessageRole::User, ctx.clock().now())
-        .content(AnswerFormat::correction(&problems))
-        .identity(Identity::named("haft")?)
-        .build()?;
+    let correction = Message::new(id, MessageRole::User, ctx.clock().now())
+        .with_content(AnswerFormat::correction(&problems))
+        .with_identity(Identity::named("haft")?)
+        .checked()?;
     let mut step = step.say(correction);
     step.then = NextAction::Continue;
     Ok(step)

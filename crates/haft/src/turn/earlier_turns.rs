@@ -36,20 +36,18 @@ impl TurnStores {
 
     /// Loads the record of a row, if later turns can show it.
     async fn load_record(&self, row: &Row) -> Result<Option<EarlierRecord>, LoadError> {
-        let loader = &self.loader;
+        let readers = &self.readers;
         Ok(match row.kind {
             RowKind::Message => {
-                Some(EarlierRecord::Message(Arc::new(Message::from_row(row, loader).await?)))
+                Some(EarlierRecord::Message(Arc::new(Message::open_row(row, readers).await?)))
             }
-            RowKind::Thought => {
-                Some(EarlierRecord::Thought(Arc::new(Thought::from_row(row, loader).await?)))
-            }
+            RowKind::Thought => Some(EarlierRecord::Thought(Arc::new(Thought::from_row(row)?))),
             RowKind::ToolCall => {
                 let call = self.load_call(row).await?;
                 call.state().is_final().then(|| EarlierRecord::ToolCall(Arc::new(call)))
             }
             RowKind::Retrievable => {
-                let record = Retrievable::from_row(row, loader).await?;
+                let record = Retrievable::open_row(row, readers).await?;
                 let is_lost = matches!(
                     record.content(),
                     RetrievableContent::Artifact(artifact) if artifact.is_lost()
@@ -63,7 +61,7 @@ impl TurnStores {
 
     /// Loads a call. A result whose content was removed is replaced by a notice: the call was made all the same.
     async fn load_call(&self, row: &Row) -> Result<ToolCall, LoadError> {
-        let mut call = ToolCall::from_row(row, &self.loader).await?;
+        let mut call = ToolCall::open_row(row, &self.readers).await?;
         if let Some(ToolResults::Artifacts(artifacts)) = &call.results
             && artifacts.iter().any(SpooledArtifact::is_lost)
         {
@@ -113,7 +111,7 @@ impl TurnStores {
         let rows = self.store.load_memories(scope).await?;
         let mut memories = Vec::with_capacity(rows.len());
         for row in rows {
-            memories.push(Memory::from_stored(&row.json, &self.loader).await?);
+            memories.push(Memory::from_json(&row.json)?);
         }
         Ok(memories)
     }

@@ -11,7 +11,7 @@ use haft_core::context::Hydration;
 use haft_core::event::ErrorReport;
 use haft_core::record::RecordName;
 use haft_core::step::{ExecutorDescription, NextAction};
-use haft_core::store::{MemoryScope, StoreWrite, StoredForm, StoredText, SummaryUpdate};
+use haft_core::store::{MemoryScope, StoreWrite, SummaryUpdate};
 use haft_core::tool::ToolChanges;
 use haft_core::usage::Usage;
 use serde::{Deserialize, Serialize};
@@ -145,19 +145,17 @@ impl JournalEntry {
     }
 
     /// The write that adds it to the journal.
-    pub(super) fn into_write(self) -> StoreWrite {
-        Self::to_write(&Arc::new(self))
-    }
-
-    /// The write that adds an entry to the journal which the log takes, too.
-    pub(super) fn to_write(entry: &Arc<Self>) -> StoreWrite {
-        StoreWrite::Journal(StoredText::of(Arc::clone(entry)))
+    pub(super) fn to_write(&self) -> StoreWrite {
+        // Every part of an entry has a form in JSON. If one had none, the commit would fail, because no store accepts
+        // this text.
+        let json = serde_json::to_string(self).unwrap_or_else(|_| "\0".to_owned());
+        StoreWrite::Journal(json)
     }
 
     /// Adds the writes that add the last entry to the journal, and give the turn its last status.
-    pub(super) fn push_end_writes(entry: &Arc<Self>, writes: &mut Vec<StoreWrite>) {
-        writes.push(Self::to_write(entry));
-        if let Self::Ended { outcome, error, usage, .. } = &**entry {
+    pub(super) fn push_end_writes(&self, writes: &mut Vec<StoreWrite>) {
+        writes.push(self.to_write());
+        if let Self::Ended { outcome, error, usage, .. } = self {
             let mut update = SummaryUpdate::default();
             update.tokens = (usage.total > 0).then_some(usage.total);
             let code = error.as_ref().and_then(|it| it.code.as_ref());
@@ -167,12 +165,5 @@ impl JournalEntry {
             }
             writes.push(StoreWrite::Status(outcome.status()));
         }
-    }
-}
-
-impl StoredForm for JournalEntry {
-    fn write_text(&self) -> String {
-        // Nothing in an entry has a form that JSON has not.
-        serde_json::to_string(self).unwrap_or_else(|_| StoredText::UNWRITABLE.to_owned())
     }
 }

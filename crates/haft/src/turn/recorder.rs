@@ -79,7 +79,7 @@ impl LeasedRecorder {
     pub(super) fn defer_changes(&self, ctx: &TurnContext) {
         let mut deferred = self.lock();
         if let Some(entry) = deferred.stash.journal_changes(ctx.stash()) {
-            deferred.writes.push(entry.into_write());
+            deferred.writes.push(entry.to_write());
         }
         if ctx.tools().is_unchanged_since(&deferred.tools) {
             return;
@@ -87,7 +87,7 @@ impl LeasedRecorder {
         let tools = ToolRegistry::clone(ctx.tools());
         let changes = tools.changes_since(&deferred.tools);
         if !changes.is_empty() {
-            deferred.writes.push(JournalEntry::Tools(changes).into_write());
+            deferred.writes.push(JournalEntry::Tools(changes).to_write());
         }
         deferred.tools = tools;
     }
@@ -105,7 +105,7 @@ impl LeasedRecorder {
             Some(Signal::Nack { error }) => NextAction::Fail(error),
             _ => NextAction::Continue,
         };
-        deferred.writes.push(JournalEntry::Pending { iteration: pending.0, then }.into_write());
+        deferred.writes.push(JournalEntry::Pending { iteration: pending.0, then }.to_write());
         deferred.pending = pending;
     }
 

@@ -140,7 +140,7 @@ impl StoredTurns {
         let seed = TurnSeed::of_stored(&stored, read)?;
         let ctx = self.stores.context_builder(&seed).build();
         restore_history(ctx.turn(), &self.stores, seed.hydrations).await?;
-        restore_records(ctx.turn(), &self.stores.loader, &stored.rows, |_| ()).await?;
+        restore_records(ctx.turn(), &self.stores.readers, &stored.rows, |_| ()).await?;
         Ok(OpenedTurn { stored, history, log, ctx })
     }
 }
@@ -233,7 +233,7 @@ async fn build_context(
     for memory in memories {
         ctx.turn().memories().put(memory);
     }
-    restore_records(ctx.turn(), &runner.loader, rows, |_| ()).await?;
+    restore_records(ctx.turn(), &runner.readers, rows, |_| ()).await?;
     Ok(ctx)
 }
 

@@ -66,11 +66,11 @@ impl RecordWriter for SharedTurn {
     }
 
     fn journal_hydration(&self, hydration: Hydration) {
-        self.recorder.defer(JournalEntry::Hydrated(hydration).into_write());
+        self.recorder.defer(JournalEntry::Hydrated(hydration).to_write());
     }
 
     fn hydration_write(&self, hydration: Hydration) -> Option<StoreWrite> {
-        Some(JournalEntry::Hydrated(hydration).into_write())
+        Some(JournalEntry::Hydrated(hydration).to_write())
     }
 }
 

@@ -10,7 +10,7 @@ use haft_core::cancel::{CancelReason, Cancellation};
 use haft_core::clock::{Clock, SystemClock};
 use haft_core::context::{DispatchContext, DispatchContextBuilder};
 use haft_core::gate::{ApprovalStore, GateKey};
-use haft_core::record::RecordLoader;
+use haft_core::media::ReaderResolvers;
 use haft_core::spool::SpoolStore;
 use haft_core::step::{DispatchExecutor, ExecutorDescription, Step, StepContext, StepError};
 use haft_core::store::{
@@ -57,7 +57,7 @@ pub struct StoredTurns {
 pub(super) struct TurnStores {
     pub(super) store: Arc<TimedStore>,
     pub(super) spools: Arc<dyn SpoolStore>,
-    pub(super) loader: RecordLoader,
+    pub(super) readers: ReaderResolvers,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) key: GateKey,
     pub(super) approvals: Option<Arc<dyn ApprovalStore>>,
@@ -116,8 +116,8 @@ impl StoredTurns {
             stores: Arc::new(TurnStores {
                 gate_notifier: GateNotifier::new(Arc::clone(&store) as _, deadlines.gate_poll),
                 store,
-                spools: Arc::clone(stores.spools()) as _,
-                loader: RecordLoader::new().spool(Arc::clone(stores.spools()) as _),
+                spools: Arc::clone(stores.spools()),
+                readers: ReaderResolvers::default().with_spools(Arc::clone(stores.spools())),
                 clock: Arc::new(SystemClock::new()),
                 key: GateKey::from_bytes(secret),
                 approvals: stores.approvals().cloned(),

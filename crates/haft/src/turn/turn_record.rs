@@ -2,9 +2,8 @@
 
 use haft_core::call::ToolCall;
 use haft_core::context::Instruction;
-use haft_core::record::{
-    LoadError, Memory, Message, Record as _, RecordLoader, Retrievable, Thought,
-};
+use haft_core::media::ReaderResolvers;
+use haft_core::record::{LoadError, Memory, Message, Record as _, Retrievable, Thought};
 use haft_core::store::{Row, RowKind};
 
 use super::{StoredTurns, TurnError};
@@ -29,14 +28,14 @@ pub enum TurnRecord {
 
 impl TurnRecord {
     /// Reads the record of a row.
-    pub(super) async fn read(row: &Row, loader: &RecordLoader) -> Result<Self, LoadError> {
+    pub(super) async fn read(row: &Row, readers: &ReaderResolvers) -> Result<Self, LoadError> {
         Ok(match row.kind {
-            RowKind::Message => Self::Message(Message::from_row(row, loader).await?),
-            RowKind::Thought => Self::Thought(Thought::from_row(row, loader).await?),
-            RowKind::ToolCall => Self::ToolCall(Box::new(ToolCall::from_row(row, loader).await?)),
-            RowKind::Memory => Self::Memory(Memory::from_row(row, loader).await?),
-            RowKind::Retrievable => Self::Retrievable(Retrievable::from_row(row, loader).await?),
-            RowKind::Instruction => Self::Instruction(Instruction::from_row(row, loader).await?),
+            RowKind::Message => Self::Message(Message::open_row(row, readers).await?),
+            RowKind::Thought => Self::Thought(Thought::from_row(row)?),
+            RowKind::ToolCall => Self::ToolCall(Box::new(ToolCall::open_row(row, readers).await?)),
+            RowKind::Memory => Self::Memory(Memory::from_row(row)?),
+            RowKind::Retrievable => Self::Retrievable(Retrievable::open_row(row, readers).await?),
+            RowKind::Instruction => Self::Instruction(Instruction::from_row(row)?),
             _ => {
                 let kind = row.kind.as_str();
                 return Err(LoadError::damaged(row.kind, format!("no {kind} is known here")));
@@ -70,6 +69,6 @@ impl StoredTurns {
     ///
     /// The row is damaged, or something that its record refers to is missing.
     pub async fn read_record(&self, row: &Row) -> Result<TurnRecord, TurnError> {
-        Ok(TurnRecord::read(row, &self.stores.loader).await?)
+        Ok(TurnRecord::read(row, &self.stores.readers).await?)
     }
 }

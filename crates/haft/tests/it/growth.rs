@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use haft::executors::{ProposedCall, Step, StepContext, StepError};
 use haft::middleware::hydrate_conversation;
-use haft::records::{Message, SpoolResolver};
+use haft::records::Message;
 use haft::stores::{
     KeyScan, MemorySpoolStore, ReaderDescriptor, SpoolError, SpoolKey, SpoolPayload, SpoolReader,
     SpoolStore, TurnStore as _,
@@ -172,7 +172,7 @@ async fn garbage_is_looked_for_turn_by_turn() {
 #[tokio::test]
 async fn garbage_is_looked_for_in_one_scan_of_the_keys() {
     let spools = Arc::new(CountingSpools::default());
-    let runner = builder(calling(1), 1).tool(log_tool("log")).spools(Arc::clone(&spools));
+    let runner = builder(calling(1), 1).tool(log_tool("log")).spools(Arc::clone(&spools) as _);
     let runner = runner.build().unwrap();
     run(&runner, TurnInput::new("You help.").id("turn")).await;
     for n in 0..12_000 {
@@ -208,6 +208,13 @@ impl SpoolStore for CountingSpools {
         self.inner.read(key)
     }
 
+    fn open<'a>(
+        &'a self,
+        reader: &'a ReaderDescriptor,
+    ) -> BoxFuture<'a, Result<Option<Arc<dyn SpoolReader>>, SpoolError>> {
+        self.inner.open(reader)
+    }
+
     fn delete(&self, key: SpoolKey) -> BoxFuture<'_, Result<bool, SpoolError>> {
         self.inner.delete(key)
     }
@@ -220,19 +227,6 @@ impl SpoolStore for CountingSpools {
     fn scan_keys<'s>(&'s self, prefix: &str) -> Box<dyn KeyScan + 's> {
         self.scans.fetch_add(1, Ordering::SeqCst);
         self.inner.scan_keys(prefix)
-    }
-}
-
-impl SpoolResolver for CountingSpools {
-    fn knows(&self, tag: &str) -> bool {
-        self.inner.knows(tag)
-    }
-
-    fn open<'a>(
-        &'a self,
-        reader: &'a ReaderDescriptor,
-    ) -> BoxFuture<'a, Result<Option<Arc<dyn SpoolReader>>, SpoolError>> {
-        self.inner.open(reader)
     }
 }
 

@@ -4,7 +4,8 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use haft::artifacts::{ArtifactKind, SpooledArtifact};
-use haft::records::{Record as _, RecordLoader, Retrievable, RetrievableContent, SpoolResolver};
+use haft::media::ReaderResolvers;
+use haft::records::{Record as _, Retrievable, RetrievableContent};
 use haft::records::{ToolCall, ToolResults};
 use haft::schema::object;
 use haft::stores::{DirSpoolStore, MemorySpoolStore};
@@ -31,25 +32,25 @@ async fn text(artifact: &SpooledArtifact) -> String {
 }
 
 /// Calls and retrieved records find their content again.
-async fn check<S: SpoolStore + SpoolResolver + 'static>(store: &Arc<S>, reopened: Arc<S>) {
-    let loader = RecordLoader::new().spool(reopened);
+async fn check<S: SpoolStore + 'static>(store: &Arc<S>, reopened: Arc<S>) {
+    let readers = ReaderResolvers::default().with_spools(reopened);
     let call = call(Arc::clone(store) as _).await;
-    let loaded = ToolCall::from_stored(&call.to_stored().unwrap(), &loader).await.unwrap();
+    let loaded = ToolCall::open_row(&call.to_row().unwrap(), &readers).await.unwrap();
     assert_eq!(loaded, call);
     let Some(ToolResults::Artifacts(artifacts)) = &loaded.results else { panic!("{loaded:?}") };
     assert_eq!(text(&artifacts[0]).await, "line\n".repeat(2000));
 
-    let page = Retrievable::builder("p", "# page", TrustTier::FirstParty, Timestamp::EPOCH)
-        .artifact_kind(ArtifactKind::MARKDOWN)
-        .build()
+    let page = Retrievable::new("p", "# page", TrustTier::FirstParty, Timestamp::EPOCH)
+        .with_artifact_kind(ArtifactKind::MARKDOWN)
+        .checked()
         .unwrap();
     let content = page.to_spool().unwrap();
     let page = page.spooled(store.write("p".into(), content.into()).await.unwrap());
-    let stored = page.to_stored().unwrap();
-    assert_eq!(Retrievable::from_stored(&stored, &loader).await.unwrap(), page);
+    let stored = page.to_row().unwrap();
+    assert_eq!(Retrievable::open_row(&stored, &readers).await.unwrap(), page);
 
     store.delete("p".into()).await.unwrap();
-    let lost = Retrievable::from_stored(&stored, &loader).await.unwrap();
+    let lost = Retrievable::open_row(&stored, &readers).await.unwrap();
     let RetrievableContent::Artifact(artifact) = lost.content() else { panic!("{lost:?}") };
     let error = artifact.reader().read_at(0, 1).await.unwrap_err();
     assert_eq!(error.to_string(), "the stored content of `p` was changed from outside: it is gone");
@@ -71,15 +72,16 @@ async fn in_memory_as_long_as_the_store_lives() {
 #[tokio::test]
 async fn another_store_in_memory_is_not_asked() {
     let (store, other) = (Arc::new(MemorySpoolStore::new()), Arc::new(MemorySpoolStore::default()));
-    let stored = call(Arc::clone(&store) as _).await.to_stored().unwrap();
+    let stored = call(Arc::clone(&store) as _).await.to_row().unwrap();
     call(Arc::clone(&other) as _).await;
-    let loader = RecordLoader::new().spool(Arc::clone(&other) as _);
-    let lost = ToolCall::from_stored(&stored, &loader).await.unwrap();
+    let readers = ReaderResolvers::default().with_spools(other);
+    let lost = ToolCall::open_row(&stored, &readers).await.unwrap();
     let Some(ToolResults::Artifacts(artifacts)) = &lost.results else { panic!("{lost:?}") };
     assert!(artifacts[0].reader().read_at(0, 1).await.is_err());
-    // One that is asked after it has the content.
-    let both = RecordLoader::new().spool(other).spool(store);
-    ToolCall::from_stored(&stored, &both).await.unwrap();
+    let readers = ReaderResolvers::default().with_spools(store);
+    let found = ToolCall::open_row(&stored, &readers).await.unwrap();
+    let Some(ToolResults::Artifacts(artifacts)) = &found.results else { panic!("{found:?}") };
+    assert_eq!(text(&artifacts[0]).await, "line\n".repeat(2000));
 }
 
 #[tokio::test]
@@ -90,8 +92,7 @@ async fn a_locator_that_is_none_opens_nothing() {
     folder.write("k".into(), "x".into()).await.unwrap();
     let written = memory.write("k".into(), "x".into()).await.unwrap().describe().unwrap();
     assert!(memory.open(&written).await.unwrap().is_some());
-    assert!(folder.knows("spool:folder") && !folder.knows("spool:memory"));
-    assert!(memory.knows("spool:memory") && !memory.knows("spool:folder"));
+    assert!(folder.open(&written).await.unwrap().is_none());
     let locators = [
         json!(null),
         json!("k"),

@@ -14,7 +14,7 @@ mod threads;
 use std::time::Duration;
 
 use haft::stores::MemoryStore;
-use haft::stores::{Lease, LeaseRequest, NewTurn, StoreWrite, StoredText, TurnId, TurnStore};
+use haft::stores::{Lease, LeaseRequest, NewTurn, StoreWrite, TurnId, TurnStore};
 
 /// Runs a future on a runtime of its own.
 fn run<T>(future: impl Future<Output = T>) -> T {
@@ -39,7 +39,7 @@ async fn begin(store: &dyn TurnStore, name: &str, writes: Vec<StoreWrite>) -> Le
     store.create(NewTurn::new(turn(name)).writes(writes), holder("a")).await.unwrap()
 }
 
-fn entry(text: impl Into<StoredText>) -> StoreWrite {
+fn entry(text: impl Into<String>) -> StoreWrite {
     StoreWrite::Journal(text.into())
 }
 

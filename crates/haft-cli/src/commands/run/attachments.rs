@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use haft::artifacts::ArtifactKind;
 use haft::media::{Media, MediaFile, sniff_media_type};
-use haft::records::{Message, MessageRole, Retrievable};
+use haft::records::{Message, MessageRole, Record as _, Retrievable};
 use haft::trust::TrustTier;
 use haft::turn::{Clock as _, SystemClock, TurnInput};
 
@@ -81,10 +81,13 @@ impl Attachments {
         let is_inline = text.len() <= MAX_INLINE;
         let id = format!("attachment-{}", self.texts.len() + 1);
         let now = SystemClock::new().now();
-        let record = Retrievable::builder(id, text, TrustTier::ThirdPartyPrivate, now);
-        let record = record.source(name.as_str()).kind("attachment").artifact_kind(kind.clone());
-        let record = if is_inline { record.inline() } else { record };
-        self.texts.push(record.build()?);
+        let record = Retrievable::new(id, text, TrustTier::ThirdPartyPrivate, now);
+        let record = record
+            .with_source(name.as_str())
+            .with_kind("attachment")
+            .with_artifact_kind(kind.clone());
+        let record = if is_inline { record.shown_inline() } else { record };
+        self.texts.push(record.checked()?);
         let shown = if is_inline { "shown in full" } else { "an artifact" };
         self.descriptions.push(format!("attached {name}: {kind}, {size} bytes, {shown}"));
         Ok(())
@@ -98,10 +101,10 @@ impl Attachments {
 
     /// Adds the message of the user with the attachments.
     pub(super) fn add_to(self, input: TurnInput, id: &str, prompt: String) -> Result<TurnInput> {
-        let message = Message::builder(id, MessageRole::User, SystemClock::new().now())
-            .content(prompt)
-            .attachments(self.media)
-            .build()?;
+        let message = Message::new(id, MessageRole::User, SystemClock::new().now())
+            .with_content(prompt)
+            .with_attachments(self.media)
+            .checked()?;
         let input = self.texts.into_iter().fold(input, TurnInput::retrievable);
         Ok(input.message(message))
     }

@@ -2,7 +2,6 @@
 
 use crate::error::codes;
 use std::num::NonZeroU32;
-use std::sync::Arc;
 
 use serde_json::{Value, json};
 
@@ -11,7 +10,7 @@ use crate::call::{CallError, CallState, ToolCall, ToolResults};
 use crate::clock::Timestamp;
 use crate::error::Coded as _;
 use crate::json::{Document, MAX_DEPTH, MAX_TEXT, Repair};
-use crate::record::tests::{AT, Held, loader, now};
+use crate::record::tests::{AT, Held, now, readers};
 use crate::record::{LoadError, NotStorable, Record as _, RecordFault};
 use crate::schema::args::{Args, RawArgs};
 use crate::schema::{Change, ChangeKind};
@@ -23,8 +22,9 @@ fn requested(raw: impl Into<RawArgs>) -> ToolCall {
 
 #[track_caller]
 fn survives(call: &ToolCall) -> ToolCall {
-    let stored = call.to_stored().unwrap();
-    let loaded = now(ToolCall::from_stored(&stored, &loader())).unwrap();
+    let stored = call.to_json().unwrap();
+    let mut loaded = ToolCall::from_json(&stored).unwrap();
+    now(loaded.open(&readers())).unwrap();
     assert_eq!(&loaded, call);
     assert_eq!(loaded.call_id(), loaded.raw().call_id(loaded.tool()));
     loaded
@@ -50,7 +50,7 @@ fn the_stored_form() {
         SpooledArtifact::new(ArtifactKind::JSON, Held::reader("two"), TrustTier::UNTRUSTED);
     call.results = Some(ToolResults::Artifacts(vec![artifact]));
     survives(&call);
-    let stored: Value = serde_json::from_str(&call.to_stored().unwrap()).unwrap();
+    let stored: Value = serde_json::from_str(&call.to_json().unwrap()).unwrap();
     let expected = json!({
         "id": format!("{}#3", call.call_id()),
         "tool": "search",
@@ -126,17 +126,17 @@ fn arguments_that_grew_survive() {
     let long = " ".repeat(MAX_TEXT) + "{}";
     assert!(RawArgs::from_text_of(&long, "search", call.call_id()).is_some());
     let call = requested(RawArgs::typed(&deep(4 * MAX_DEPTH + 1)).unwrap());
-    let error = call.to_stored();
-    assert!(matches!(error, Err(NotStorable::Extent { .. })), "{error:?}");
-    assert!(Arc::new(call).to_row().is_err());
+    let error = call.to_json();
+    assert!(matches!(error, Err(NotStorable::Invalid(_))), "{error:?}");
+    assert!(call.to_row().is_err());
 }
 
 /// Changes the stored form of a call.
 fn forged(change: impl FnOnce(&mut Value)) -> Result<ToolCall, LoadError> {
     let call = requested(r#"{"q": 1}"#);
-    let mut stored = serde_json::from_str(&call.to_stored().unwrap()).unwrap();
+    let mut stored = serde_json::from_str(&call.to_json().unwrap()).unwrap();
     change(&mut stored);
-    now(ToolCall::from_stored(&stored.to_string(), &loader()))
+    ToolCall::from_json(&stored.to_string())
 }
 
 #[test]
@@ -171,8 +171,8 @@ fn check(call: &ToolCall, expected: &[&'static str]) {
     });
     let expected: Vec<_> = expected.iter().map(|it| RecordFault::Mismatch(it)).collect();
     assert_eq!(found.unwrap_or_default(), expected);
-    assert_eq!(Arc::new(call.clone()).to_row().is_ok(), expected.is_empty());
-    match call.to_stored() {
+    assert_eq!(call.to_row().is_ok(), expected.is_empty());
+    match call.to_json() {
         Ok(_) => assert!(expected.is_empty()),
         Err(NotStorable::Invalid(error)) => assert_eq!(error.faults, expected),
         Err(error) => panic!("{error}"),

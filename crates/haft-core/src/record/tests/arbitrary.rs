@@ -15,7 +15,8 @@ use crate::json::Repair;
 use crate::json::tests::properties::value;
 use crate::media::{Media, MediaFile, MediaId, MediaKind, MediaStashEntry};
 use crate::record::{
-    Identifier, Identity, Memory, Message, MessageRole, Retrievable, RetrievableContent, Thought,
+    Identifier, Identity, Memory, Message, MessageRole, Record as _, Retrievable,
+    RetrievableContent, Thought,
 };
 use crate::schema::args::{Args, RawArgs};
 use crate::schema::{Change, ChangeKind};
@@ -111,14 +112,14 @@ pub(super) fn message() -> impl Strategy<Value = Message> {
         |(id, role, (content, attachments), identity, created, updated)| {
             let silent = content.is_none() && attachments.is_empty();
             let mut message =
-                Message::builder(id, role, created).attachments(attachments).updated_at(updated);
+                Message::new(id, role, created).with_attachments(attachments).revised(updated);
             if let Some(text) = content.or_else(|| silent.then(|| "…".to_owned())) {
-                message = message.content(text);
+                message = message.with_content(text);
             }
             if let Some(identity) = identity {
-                message = message.identity(identity);
+                message = message.with_identity(identity);
             }
-            message.build().unwrap()
+            message.checked().unwrap()
         },
     )
 }
@@ -127,15 +128,14 @@ pub(super) fn memory() -> impl Strategy<Value = Memory> {
     let scores = (unit(), unit());
     (name(), said(), scores, label(), prop::option::of(said()), time(), time()).prop_map(
         |(id, content, (confidence, importance), label, source, created, updated)| {
-            let mut memory = Memory::builder(id, content, created)
-                .confidence(confidence)
-                .importance(importance)
-                .trust(label)
-                .updated_at(updated);
+            let mut memory = Memory::of_tier(label, id, content, created)
+                .with_confidence(confidence)
+                .with_importance(importance)
+                .revised(updated);
             if let Some(source) = source {
-                memory = memory.source(source);
+                memory = memory.with_source(source);
             }
-            memory.build().unwrap()
+            memory.checked().unwrap()
         },
     )
 }
@@ -147,18 +147,16 @@ pub(super) fn thought() -> impl Strategy<Value = Thought> {
             if payload.is_null() && content.is_empty() {
                 content.push('…');
             }
-            let mut thought = Thought::builder(id, created)
-                .content(content)
-                .payload(payload)
-                .trust(label)
-                .updated_at(updated);
+            let mut thought = Thought::of_tier(label, id, content, created)
+                .with_payload(payload)
+                .revised(updated);
             if let Some(tag) = tag {
-                thought = thought.replay_compatibility(tag);
+                thought = thought.with_replay_compatibility(tag);
             }
             if let Some(identity) = identity {
-                thought = thought.identity(identity);
+                thought = thought.with_identity(identity);
             }
-            thought.build().unwrap()
+            thought.checked().unwrap()
         },
     )
 }
@@ -171,23 +169,23 @@ pub(super) fn retrievable() -> impl Strategy<Value = Retrievable> {
     let facts = (prop::option::of(said()), prop::option::of(said()), prop::option::of(unit()));
     (name(), content, tier(), facts, any::<(bool, bool)>(), time(), time()).prop_map(
         |(id, content, tier, (source, kind, score), (inline, json), created, updated)| {
-            let mut record = Retrievable::builder(id, content, tier, created).updated_at(updated);
+            let mut record = Retrievable::new(id, content, tier, created).revised(updated);
             if let Some(source) = source {
-                record = record.source(source);
+                record = record.with_source(source);
             }
             if let Some(kind) = kind {
-                record = record.kind(kind);
+                record = record.with_kind(kind);
             }
             if let Some(score) = score {
-                record = record.score(score);
+                record = record.with_score(score);
             }
             if inline {
-                record = record.inline();
+                record = record.shown_inline();
             }
             if json {
-                record = record.artifact_kind(ArtifactKind::JSON);
+                record = record.with_artifact_kind(ArtifactKind::JSON);
             }
-            record.build().unwrap()
+            record.checked().unwrap()
         },
     )
 }

@@ -4,7 +4,7 @@ use crate::error::codes;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use super::{arbitrary, loader, now};
+use super::arbitrary;
 use crate::call::ToolCall;
 use crate::error::{Coded as _, ErrorCode};
 use crate::json::tests::properties::value;
@@ -13,9 +13,9 @@ use crate::tool::context::Instruction;
 
 /// Loads a text as a record. A record that comes of it is as good as any other.
 fn attempt<T: Record + PartialEq>(text: &str) -> Result<(), LoadError> {
-    let record = now(T::from_stored(text, &loader()))?;
-    let stored = record.to_stored().unwrap();
-    assert_eq!(now(T::from_stored(&stored, &loader())).unwrap(), record, "{text}");
+    let record = T::from_json(text)?;
+    let stored = record.to_json().unwrap();
+    assert_eq!(T::from_json(&stored).unwrap(), record, "{text}");
     Ok(())
 }
 
@@ -32,12 +32,12 @@ fn attempt_all(text: &str) -> Vec<Result<(), LoadError>> {
 
 fn stored() -> impl Strategy<Value = String> {
     prop_oneof![
-        arbitrary::message().prop_map(|it| it.to_stored().unwrap()),
-        arbitrary::memory().prop_map(|it| it.to_stored().unwrap()),
-        arbitrary::thought().prop_map(|it| it.to_stored().unwrap()),
-        arbitrary::retrievable().prop_map(|it| it.to_stored().unwrap()),
-        arbitrary::instruction().prop_map(|it| it.to_stored().unwrap()),
-        arbitrary::call().prop_map(|it| it.to_stored().unwrap()),
+        arbitrary::message().prop_map(|it| it.to_json().unwrap()),
+        arbitrary::memory().prop_map(|it| it.to_json().unwrap()),
+        arbitrary::thought().prop_map(|it| it.to_json().unwrap()),
+        arbitrary::retrievable().prop_map(|it| it.to_json().unwrap()),
+        arbitrary::instruction().prop_map(|it| it.to_json().unwrap()),
+        arbitrary::call().prop_map(|it| it.to_json().unwrap()),
     ]
 }
 
@@ -170,7 +170,8 @@ fn rules_hold_for_what_is_stored_too() {
         ),
         &codes::STORE,
     );
-    check::<Instruction>(r#"{"id":"","text":""}"#, &codes::INVALID_TURN_CONTEXT);
+    check::<Instruction>(r#"{"id":"i","text":""}"#, &codes::INVALID_TURN_CONTEXT);
+    check::<Instruction>(r#"{"id":"","text":"x"}"#, &codes::STORE);
     // The fields in order, without their names.
     check::<Instruction>(r#"["i", "text"]"#, &codes::STORE);
 }

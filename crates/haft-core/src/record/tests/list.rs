@@ -62,7 +62,8 @@ fn a_snapshot_stays_as_it_was() {
 fn records_of_different_kinds_have_an_order() {
     let sequence = RecordSequence::new();
     let (messages, memories) = (RecordList::new(sequence.clone()), RecordList::new(sequence));
-    let memory = |id| Memory::builder(id, "x", AT).confidence(1.0).importance(1.0).build().unwrap();
+    let memory =
+        |id| Memory::new(id, "x", AT).with_confidence(1.0).with_importance(1.0).checked().unwrap();
     messages.put(message("a", "1"));
     memories.put(memory("x"));
     messages.put(message("b", "2"));

@@ -12,8 +12,8 @@ use crate::id::TurnId;
 use crate::media::{Media, MediaFile, MediaKind};
 use crate::record::RecordFault as F;
 use crate::record::{
-    Identifier, Identity, InvalidRecord, Memory, Message, MessageRole, RecordName, Retrievable,
-    RetrievableContent, Text, Thought,
+    Identifier, Identity, InvalidRecord, Memory, Message, MessageRole, Record as _, RecordName,
+    Retrievable, RetrievableContent, Text, Thought,
 };
 use crate::tokens::Estimators;
 use crate::tool::context::Instruction;
@@ -87,28 +87,31 @@ fn image(name: &str) -> Media {
 #[test]
 fn a_message_says_something() {
     let code = "E_INVALID_INITIAL_MESSAGE_VALUE";
-    let builder = || Message::builder("m", MessageRole::User, AT);
-    refused(builder().build(), code, &[F::NothingSaid]);
-    refused(builder().attachments([]).build(), code, &[F::NothingSaid]);
-    refused(builder().content("").build(), code, &[F::Empty { field: "content" }]);
+    let builder = || Message::new("m", MessageRole::User, AT);
+    refused(builder().checked(), code, &[F::NothingSaid]);
+    refused(builder().with_attachments([]).checked(), code, &[F::NothingSaid]);
+    refused(builder().with_content("").checked(), code, &[F::Empty { field: "content" }]);
     // Also beside an attachment.
-    let silent = builder().content("").attachment(image("a"));
-    refused(silent.build(), code, &[F::Empty { field: "content" }]);
+    let silent = builder().with_content("").with_attachment(image("a"));
+    refused(silent.checked(), code, &[F::Empty { field: "content" }]);
     let bad = image("").check().unwrap_err();
     let bad = F::Media { field: "attachments", index: 1, why: bad };
-    let all = Message::builder("", MessageRole::User, AT).content("");
-    let all = all.attachment(image("a")).attachment(image(""));
-    refused(all.build(), code, &[ID_EMPTY, F::Empty { field: "content" }, bad]);
+    let all = Message::new("", MessageRole::User, AT).with_content("");
+    let all = all.with_attachment(image("a")).with_attachment(image(""));
+    refused(all.checked(), code, &[ID_EMPTY, F::Empty { field: "content" }, bad]);
 
-    assert_eq!(builder().content("x").attachments([]).build().unwrap().attachments(), []);
-    let only = builder().attachment(image("a")).build().unwrap();
+    assert_eq!(
+        builder().with_content("x").with_attachments([]).checked().unwrap().attachments(),
+        []
+    );
+    let only = builder().with_attachment(image("a")).checked().unwrap();
     let named = image("a").with_id(crate::media::MediaId::of_message(only.id().as_str(), 0));
     assert_eq!((only.content(), only.attachments()), (None, &[named][..]));
 }
 
 #[test]
 fn the_refusal_says_everything() {
-    let error = Memory::builder("", "", AT).confidence(2.0).build().unwrap_err();
+    let error = Memory::new("", "", AT).with_confidence(2.0).checked().unwrap_err();
     assert_eq!(
         error.to_string(),
         "the memory was refused: `id` has to be 1 to 256 characters without control characters; \
@@ -119,11 +122,11 @@ fn the_refusal_says_everything() {
 #[test]
 fn the_author_follows_from_the_role() {
     for (role, word) in [(MessageRole::User, "user"), (MessageRole::Assistant, "assistant")] {
-        let message = Message::builder("m", role, AT).content("x").build().unwrap();
+        let message = Message::new("m", role, AT).with_content("x").checked().unwrap();
         assert_eq!(message.identity(), &Identity::named(word).unwrap());
         assert_eq!(role.as_str(), word);
     }
-    let thought = Thought::builder("t", AT).content("x").build().unwrap();
+    let thought = Thought::new("t", "x", AT).checked().unwrap();
     assert_eq!(thought.identity(), &Identity::named("assistant").unwrap());
 }
 
@@ -131,8 +134,8 @@ fn the_author_follows_from_the_role() {
 fn scores_are_from_zero_to_one() {
     let bad = [-0.1, 1.000_000_1, f64::INFINITY, f64::NEG_INFINITY, -f64::MIN_POSITIVE];
     let good = [0.0, 0.5, 1.0];
-    let at = |c, i| Memory::builder("m", "x", AT).confidence(c).importance(i).build();
-    let scored = |s| Retrievable::builder("r", "x", TrustTier::FirstParty, AT).score(s).build();
+    let at = |c, i| Memory::new("m", "x", AT).with_confidence(c).with_importance(i).checked();
+    let scored = |s| Retrievable::new("r", "x", TrustTier::FirstParty, AT).with_score(s).checked();
     for found in bad {
         let fault = |field| F::OutOfRange { field, found };
         let faults = [fault("confidence"), fault("importance")];
@@ -150,31 +153,28 @@ fn scores_are_from_zero_to_one() {
 
 #[test]
 fn a_memory_is_untrusted_unless_somebody_vouches() {
-    let builder = || Memory::builder("m", "x", AT).confidence(1.0).importance(1.0);
-    assert_eq!(builder().build().unwrap().trust(), TrustTier::UNTRUSTED);
+    let builder = || Memory::new("m", "x", AT).with_confidence(1.0).with_importance(1.0);
+    assert_eq!(builder().checked().unwrap().trust(), TrustTier::UNTRUSTED);
     let ours = TrustTier::FirstParty;
-    assert_eq!(builder().trust(ours).build().unwrap().trust(), ours);
+    assert_eq!(Memory::of_tier(ours, "m", "x", AT).trust(), ours);
     let faults = [F::Empty { field: "source" }];
-    refused(builder().source("").build(), "E_INVALID_INITIAL_MEMORY_VALUE", &faults);
+    refused(builder().with_source("").checked(), "E_INVALID_INITIAL_MEMORY_VALUE", &faults);
 }
 
 /// Content, payload and tag of a thought, and what is wrong with them.
 #[track_caller]
 fn thought(content: Option<&str>, payload: Option<Value>, tag: Option<&str>, faults: &[F]) {
-    let mut builder = Thought::builder("t", AT);
-    if let Some(content) = content {
-        builder = builder.content(content);
-    }
+    let mut builder = Thought::new("t", content.unwrap_or_default(), AT);
     if let Some(payload) = payload.clone() {
-        builder = builder.payload(payload);
+        builder = builder.with_payload(payload);
     }
     if let Some(tag) = tag {
-        builder = builder.replay_compatibility(tag);
+        builder = builder.with_replay_compatibility(tag);
     }
     if !faults.is_empty() {
-        return refused(builder.build(), "E_INVALID_INITIAL_THOUGHT_VALUE", faults);
+        return refused(builder.checked(), "E_INVALID_INITIAL_THOUGHT_VALUE", faults);
     }
-    let thought = builder.build().unwrap();
+    let thought = builder.checked().unwrap();
     assert_eq!(thought.content().as_str(), content.unwrap_or_default());
     assert_eq!(thought.payload(), payload.filter(|it| !it.is_null()).as_ref());
     assert_eq!(thought.replay_compatibility(), tag);
@@ -210,12 +210,12 @@ fn a_payload_and_its_tag() {
 #[test]
 fn who_can_have_a_thought_back() {
     let check = |tag: Option<&str>, understood: &[&str], expected| {
-        let thought = Thought::builder("t", AT).content("x");
+        let thought = Thought::new("t", "x", AT);
         let thought = match tag {
-            Some(tag) => thought.replay_compatibility(tag),
+            Some(tag) => thought.with_replay_compatibility(tag),
             None => thought,
         };
-        assert_eq!(thought.build().unwrap().replays_with(understood), expected, "{tag:?}");
+        assert_eq!(thought.checked().unwrap().replays_with(understood), expected, "{tag:?}");
     };
     check(None, &[], true);
     check(Some("plain-text"), &[], true);
@@ -228,11 +228,11 @@ fn who_can_have_a_thought_back() {
 fn a_retrieved_record_has_content() {
     let code = "E_INVALID_INITIAL_RETRIEVABLE_VALUE";
     let tier = TrustTier::FirstParty;
-    let all = Retrievable::builder("", "", tier, AT).source("").kind("").score(-1.0);
+    let all = Retrievable::new("", "", tier, AT).with_source("").with_kind("").with_score(-1.0);
     let empty = |field| F::Empty { field };
     let score = F::OutOfRange { field: "score", found: -1.0 };
     let faults = [ID_EMPTY, empty("content"), empty("source"), empty("kind"), score];
-    refused(all.build(), code, &faults);
+    refused(all.checked(), code, &faults);
 }
 
 fn artifact(tier: TrustTier) -> SpooledArtifact {
@@ -246,11 +246,11 @@ fn what_goes_to_a_spool() {
         assert_eq!(record.to_spool(), expected);
         assert_eq!(record.inline(), expected.is_none() && record.artifact_kind().is_none());
     };
-    let text = || Retrievable::builder("r", "text", tier, AT);
-    check(text().build().unwrap(), Some("text"));
-    check(text().inline().build().unwrap(), None);
-    check(text().inline().as_handle().build().unwrap(), Some("text"));
-    let stored = text().artifact_kind(ArtifactKind::JSON).build().unwrap();
+    let text = || Retrievable::new("r", "text", tier, AT);
+    check(text().checked().unwrap(), Some("text"));
+    check(text().shown_inline().checked().unwrap(), None);
+    check(text().shown_inline().shown_as_handle().checked().unwrap(), Some("text"));
+    let stored = text().with_artifact_kind(ArtifactKind::JSON).checked().unwrap();
     check(stored.spooled(Held::reader("one")), None);
 
     let spooled = stored.spooled(Held::reader("one"));
@@ -258,7 +258,7 @@ fn what_goes_to_a_spool() {
         SpooledArtifact::new(ArtifactKind::JSON, Held::reader("one"), stored.trust_tier());
     assert_eq!(spooled.content(), &RetrievableContent::Artifact(expected));
     assert_eq!(spooled.trust_tier(), tier);
-    let plain = text().build().unwrap().spooled(Held::reader("two"));
+    let plain = text().checked().unwrap().spooled(Held::reader("two"));
     let RetrievableContent::Artifact(plain) = plain.content() else { panic!("an artifact") };
     assert_eq!(plain.kind(), &ArtifactKind::TEXT);
 }
@@ -272,8 +272,8 @@ fn an_artifact_never_gains_trust_by_being_retrieved() {
         (ThirdPartyPrivate, FirstParty, ThirdPartyPrivate),
         (ThirdPartyPublic, ThirdPartyPrivate, ThirdPartyPublic),
     ] {
-        let record = Retrievable::builder("r", artifact(of_artifact), declared, AT);
-        let record = record.build().unwrap();
+        let record = Retrievable::new("r", artifact(of_artifact), declared, AT);
+        let record = record.checked().unwrap();
         assert_eq!(record.trust_tier(), expected);
         assert_eq!(record.content(), &RetrievableContent::Artifact(artifact(expected)));
     }
@@ -293,31 +293,33 @@ fn an_instruction_has_an_id_and_a_text() {
 fn a_revision_keeps_what_is_not_said_and_never_gains_trust() {
     let later = Timestamp::MAX;
     let message = Message::user_at("m", "one", AT).unwrap();
-    let revised = message.to_builder(later).content("two").build().unwrap();
+    let revised = message.revised(later).with_content("two");
     assert_eq!((revised.id(), revised.created_at()), (message.id(), AT));
     assert_eq!((revised.updated_at(), revised.identity()), (later, message.identity()));
     assert_eq!(revised.content().map(Text::as_str), Some("two"));
-    assert_eq!(message.to_builder(AT).build().unwrap(), message);
+    assert_eq!(message.revised(AT), message);
 
     let ours = TrustTier::FirstParty;
     let private = TrustTier::ThirdPartyPrivate;
-    let memory = Memory::builder("m", "x", AT).confidence(0.1).importance(0.2).trust(private);
-    let memory = memory.source("chat").build().unwrap();
-    assert_eq!(memory.to_builder(AT).build().unwrap(), memory);
-    assert_eq!(memory.to_builder(later).trust(ours).build().unwrap().trust(), private);
-    let lowered = memory.to_builder(later).trust(TrustTier::UNTRUSTED).build().unwrap();
+    let memory = Memory::of_tier(private, "m", "x", AT).with_confidence(0.1).with_importance(0.2);
+    let memory = memory.with_source("chat").checked().unwrap();
+    assert_eq!(memory.revised(AT), memory);
+    assert_eq!(memory.revised(later).lowered_to(ours).trust(), private);
+    let lowered = memory.revised(later).lowered_to(TrustTier::UNTRUSTED);
     assert_eq!(lowered.trust(), TrustTier::UNTRUSTED);
 
-    let thought = Thought::builder("t", AT).payload(json!(1)).replay_compatibility("v");
-    let thought = thought.trust(private).build().unwrap();
-    assert_eq!(thought.to_builder(AT).build().unwrap(), thought);
-    assert_eq!(thought.to_builder(later).trust(ours).build().unwrap().trust(), private);
+    let thought = Thought::of_tier(private, "t", "", AT)
+        .with_payload(json!(1))
+        .with_replay_compatibility("v");
+    let thought = thought.checked().unwrap();
+    assert_eq!(thought.revised(AT), thought);
+    assert_eq!(thought.revised(later).lowered_to(ours).trust(), private);
 
-    let record = Retrievable::builder("r", "x", TrustTier::ThirdPartyPrivate, AT);
-    let record = record.inline().score(0.5).build().unwrap();
-    assert_eq!(record.to_builder(AT).build().unwrap(), record);
-    let raised = record.to_builder(later).content(artifact(TrustTier::FirstParty));
-    let raised = raised.lowered_to(TrustTier::FirstParty).build().unwrap();
+    let record = Retrievable::new("r", "x", TrustTier::ThirdPartyPrivate, AT);
+    let record = record.shown_inline().with_score(0.5).checked().unwrap();
+    assert_eq!(record.revised(AT), record);
+    let raised = record.revised(later).with_content(artifact(TrustTier::FirstParty));
+    let raised = raised.lowered_to(TrustTier::FirstParty);
     assert_eq!(raised.trust_tier(), TrustTier::ThirdPartyPrivate);
 }
 

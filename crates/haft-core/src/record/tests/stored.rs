@@ -5,15 +5,14 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{AT, Held, arbitrary, loader, now};
+use super::{AT, Held, arbitrary, now, readers};
 use crate::artifact::{ArtifactKind, SpooledArtifact};
 use crate::call::ToolCall;
 use crate::error::Coded as _;
-use crate::media::{Media, MediaFile, MediaKind};
+use crate::media::{Media, MediaFile, MediaKind, ReaderResolvers};
 use crate::record::RetrievableContent;
 use crate::record::{
-    Identity, LoadError, Memory, Message, MessageRole, NotStorable, Record, RecordLoader,
-    Retrievable, Thought,
+    Identity, LoadError, Memory, Message, MessageRole, NotStorable, Record, Retrievable, Thought,
 };
 use crate::spool::ReaderDescriptor;
 use crate::store::{RowKind, StoreError};
@@ -24,15 +23,16 @@ use crate::trust::TrustTier;
 /// A record is equal to what is loaded from its stored form, which has one spelling.
 #[track_caller]
 pub(super) fn survives<T: Record + Clone + PartialEq>(record: &T) {
-    let stored = record.to_stored().unwrap();
-    let loaded = now(T::from_stored(&stored, &loader()));
-    let loaded = loaded.unwrap_or_else(|error| panic!("{stored}\n{error}"));
+    let stored = record.to_json().unwrap();
+    let loaded = T::from_json(&stored);
+    let mut loaded = loaded.unwrap_or_else(|error| panic!("{stored}\n{error}"));
+    now(loaded.open(&readers())).unwrap();
     assert_eq!(&loaded, record);
-    assert_eq!(loaded.to_stored().unwrap(), stored);
-    let row = Arc::new(record.clone()).to_row().unwrap();
+    assert_eq!(loaded.to_json().unwrap(), stored);
+    let row = record.to_row().unwrap();
     assert_eq!(row.json, stored);
     assert_eq!((row.kind, row.id.as_str()), (T::KIND, record.key().to_string().as_str()));
-    assert_eq!(&now(T::from_row(&row, &loader())).unwrap(), record);
+    assert_eq!(&now(T::open_row(&row, &readers())).unwrap(), record);
 }
 
 proptest! {
@@ -72,7 +72,7 @@ proptest! {
 /// The stored form of a record, as a value.
 #[track_caller]
 fn check(record: &impl Record, expected: &Value) {
-    let stored: Value = serde_json::from_str(&record.to_stored().unwrap()).unwrap();
+    let stored: Value = serde_json::from_str(&record.to_json().unwrap()).unwrap();
     assert_eq!(&stored, expected);
 }
 
@@ -82,20 +82,20 @@ const EPOCH: &str = "1970-01-01T00:00:00.000000Z";
 #[test]
 fn doubles_are_read_exactly() {
     for double in [0.11370000000000001, 0.19590000000000002, 1.0715660391465826e-75] {
-        let thought = Thought::builder("t-1", AT).payload(json!({ "n": double }));
-        survives(&thought.replay_compatibility("vendor/1").build().unwrap());
+        let thought = Thought::new("t-1", "", AT).with_payload(json!({ "n": double }));
+        survives(&thought.with_replay_compatibility("vendor/1").checked().unwrap());
     }
 }
 
 #[test]
 fn stored_forms() {
     let image = Media::user_attachment(MediaKind::Image, MediaFile::new("a.png", "image/png", "x"));
-    let message = Message::builder("m-1", MessageRole::User, AT)
-        .content("hello")
-        .attachment(image)
-        .identity(Identity::new(17, "Ada").unwrap());
+    let message = Message::new("m-1", MessageRole::User, AT)
+        .with_content("hello")
+        .with_attachment(image)
+        .with_identity(Identity::new(17, "Ada").unwrap());
     check(
-        &message.build().unwrap(),
+        &message.checked().unwrap(),
         &json!({
             "id": "m-1", "role": "user", "content": "hello",
             "attachments": [{
@@ -109,18 +109,18 @@ fn stored_forms() {
             "createdAt": EPOCH, "updatedAt": EPOCH,
         }),
     );
-    let memory = Memory::builder("likes-tea", "tea", AT).confidence(0.9).importance(1.0);
+    let memory = Memory::new("likes-tea", "tea", AT).with_confidence(0.9).with_importance(1.0);
     check(
-        &memory.source("chat").build().unwrap(),
+        &memory.with_source("chat").checked().unwrap(),
         &json!({
             "id": "likes-tea", "content": "tea", "confidence": 0.9, "importance": 1.0,
             "trust": "third-party-public", "source": "chat",
             "createdAt": EPOCH, "updatedAt": EPOCH,
         }),
     );
-    let thought = Thought::builder("t-1", AT).payload(json!({ "n": 1.0 }));
+    let thought = Thought::new("t-1", "", AT).with_payload(json!({ "n": 1.0 }));
     check(
-        &thought.replay_compatibility("vendor/1").build().unwrap(),
+        &thought.with_replay_compatibility("vendor/1").checked().unwrap(),
         &json!({
             "id": "t-1", "content": "",
             "identity": { "identifier": "assistant", "representation": "assistant" },
@@ -128,12 +128,12 @@ fn stored_forms() {
             "trust": "third-party-public", "createdAt": EPOCH, "updatedAt": EPOCH,
         }),
     );
-    let retrieved = Retrievable::builder("r-1", "text", TrustTier::FirstParty, AT)
-        .source("docs")
-        .kind("page")
-        .score(0.5)
-        .artifact_kind(ArtifactKind::MARKDOWN)
-        .build()
+    let retrieved = Retrievable::new("r-1", "text", TrustTier::FirstParty, AT)
+        .with_source("docs")
+        .with_kind("page")
+        .with_score(0.5)
+        .with_artifact_kind(ArtifactKind::MARKDOWN)
+        .checked()
         .unwrap();
     check(
         &retrieved.spooled(Held::reader("one")),
@@ -170,23 +170,23 @@ impl crate::media::MediaReader for Nowhere {
 /// Why a record cannot be stored, which a row must not put off.
 #[track_caller]
 fn refused<T: Record + Clone>(record: &T) -> NotStorable {
-    assert!(Arc::new(record.clone()).to_row().is_err());
-    record.to_stored().unwrap_err()
+    assert!(record.to_row().is_err());
+    record.to_json().unwrap_err()
 }
 
 #[test]
 fn what_could_not_be_found_again_is_not_stored() {
     let lost = SpooledArtifact::new(ArtifactKind::TEXT, Held::lost(), TrustTier::UNTRUSTED);
-    let lost = Retrievable::builder("r", lost, TrustTier::FirstParty, AT).build().unwrap();
+    let lost = Retrievable::new("r", lost, TrustTier::FirstParty, AT).checked().unwrap();
     let error = refused(&lost);
-    assert!(matches!(error, NotStorable::Artifact(_)), "{error}");
+    assert!(matches!(error, NotStorable::Reader { .. }), "{error}");
     assert_eq!(error.code(), "E_READER_NOT_DESCRIBABLE");
 
     let file = MediaFile::read_by("a", "b/c", Arc::new(Nowhere));
-    let message = Message::builder("m", MessageRole::User, AT)
-        .attachment(Media::tool_generated(MediaKind::Audio, file));
-    let error = refused(&message.build().unwrap());
-    assert!(matches!(error, NotStorable::Media(_)), "{error}");
+    let message = Message::new("m", MessageRole::User, AT)
+        .with_attachment(Media::tool_generated(MediaKind::Audio, file));
+    let error = refused(&message.checked().unwrap());
+    assert!(matches!(error, NotStorable::Reader { .. }), "{error}");
     assert_eq!(error.code(), "E_READER_NOT_DESCRIBABLE");
     assert!(!error.retryable());
 }
@@ -200,12 +200,12 @@ fn what_nests_too_deeply_to_be_read_is_not_stored() {
     let with = |levels| {
         let entry = crate::media::MediaStashEntry::new(nested(levels), TrustTier::FirstParty);
         let media = Media::tool_generated(MediaKind::Image, MediaFile::new("a", "b/c", "x"));
-        let message = Message::builder("m", MessageRole::User, AT);
-        message.attachment(media.with_entry("deep", entry)).build().unwrap()
+        let message = Message::new("m", MessageRole::User, AT);
+        message.with_attachment(media.with_entry("deep", entry)).checked().unwrap()
     };
     survives(&with(115));
     let error = refused(&with(116));
-    assert!(matches!(error, NotStorable::Extent { .. }), "{error}");
+    assert!(matches!(error, NotStorable::TooDeep { .. }), "{error}");
 }
 
 #[test]
@@ -213,48 +213,52 @@ fn a_reader_is_opened_by_whoever_knows_it() {
     let of = |key| {
         let artifact =
             SpooledArtifact::new(ArtifactKind::TEXT, Held::reader(key), TrustTier::UNTRUSTED);
-        let record = Retrievable::builder("r", artifact, TrustTier::FirstParty, AT);
-        record.build().unwrap().to_stored().unwrap()
+        let record = Retrievable::new("r", artifact, TrustTier::FirstParty, AT);
+        record.checked().unwrap().to_json().unwrap()
     };
-    let error = now(Retrievable::from_stored(&of("one"), &RecordLoader::new())).unwrap_err();
-    assert!(matches!(&error, LoadError::NoResolver { tag } if tag == "spool:held"), "{error}");
+    let unread = |key: &str, readers: Option<ReaderResolvers>, how: &str| {
+        let mut record =
+            Retrievable::from_json(&of(if key == "one" { "one" } else { "gone" })).unwrap();
+        if let Some(readers) = readers {
+            now(record.open(&readers)).unwrap();
+        }
+        let RetrievableContent::Artifact(artifact) = record.content() else { panic!("{record:?}") };
+        let error = now(artifact.reader().read_at(0, 1)).unwrap_err();
+        let expected = format!("the stored content of `{key}` was changed from outside: {how}");
+        assert_eq!(error.to_string(), expected);
+        assert_eq!(record.to_json().unwrap(), of(if key == "one" { "one" } else { "gone" }));
+    };
+    unread("one", None, "it was not opened");
+    unread("one", Some(ReaderResolvers::default()), "there is no store to find it in");
+    unread("gone", Some(readers()), "it is gone");
+
+    let message = Message::new("m", MessageRole::User, AT)
+        .with_attachment(Media::user_attachment(MediaKind::Image, MediaFile::new("a", "b/c", "x")));
+    let stored = message.checked().unwrap().to_json().unwrap();
+    let open = |readers: &ReaderResolvers| {
+        let mut message = Message::from_json(&stored).unwrap();
+        now(message.open(readers)).unwrap_err()
+    };
+    let error = open(&ReaderResolvers::empty());
     assert_eq!(error.code(), "E_NO_READER_RESOLVER");
 
-    let lost = now(Retrievable::from_stored(&of("gone"), &loader())).unwrap();
-    let RetrievableContent::Artifact(artifact) = lost.content() else { panic!("{lost:?}") };
-    let error = now(artifact.reader().read_at(0, 1)).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "the stored content of `gone` was changed from outside: it is gone"
-    );
-
-    let twice = loader().spool(Arc::new(super::Keys([("gone", Held::reader("gone"))].into())));
-    now(Retrievable::from_stored(&of("gone"), &twice)).unwrap();
-
-    let message = Message::builder("m", MessageRole::User, AT)
-        .attachment(Media::user_attachment(MediaKind::Image, MediaFile::new("a", "b/c", "x")));
-    let stored = message.build().unwrap().to_stored().unwrap();
-    let none = RecordLoader::new().media(crate::media::ReaderResolvers::empty());
-    let error = now(Message::from_stored(&stored, &none)).unwrap_err();
-    assert_eq!(error.code(), "E_NO_READER_RESOLVER");
-
-    let picky = crate::media::ReaderResolvers::empty()
+    let picky = ReaderResolvers::empty()
         .with("media:in-memory", |_: &Value| -> Result<Nowhere, ToolFailure> {
             Err(ToolFailure::new("not here"))
         });
-    let error = now(Message::from_stored(&stored, &RecordLoader::new().media(picky))).unwrap_err();
+    let error = open(&picky);
     assert!(matches!(error, LoadError::Media(_)), "{error}");
 }
 
 #[test]
 fn a_row_keeps_the_record_that_it_says() {
-    let row = Arc::new(Message::user_at("m-1", "hello", AT).unwrap()).to_row().unwrap();
-    let error = now(Thought::from_row(&row, &loader())).unwrap_err();
+    let row = Message::user_at("m-1", "hello", AT).unwrap().to_row().unwrap();
+    let error = Thought::from_row(&row).unwrap_err();
     assert!(matches!(error, LoadError::Damaged { kind: RowKind::Thought, .. }), "{error}");
 
     let mut moved = row;
     moved.id = "m-2".into();
-    let error = now(Message::from_row(&moved, &loader())).unwrap_err();
+    let error = Message::from_row(&moved).unwrap_err();
     assert_eq!(
         error.to_string(),
         "what is stored of a message is damaged: the row `m-2` keeps the record `m-1`"
@@ -271,7 +275,7 @@ fn loading_never_raises_trust() {
             "content": { "artifact": { "kind": "text", "label": label,
                 "reader": { "tag": "spool:held", "locator": { "key": "one" } } } },
         });
-        now(Retrievable::from_stored(&json.to_string(), &loader()))
+        Retrievable::from_json(&json.to_string())
     };
     for (tier, label) in
         [("first-party", "third-party-public"), ("third-party-public", "first-party")]
@@ -298,4 +302,44 @@ fn every_kind_has_its_row() {
         Instruction::KIND,
     ];
     assert_eq!(kinds, RowKind::ALL);
+}
+
+/// A program that deserializes records from anywhere else gets untrusted ones, and no instructions.
+#[test]
+fn only_what_a_store_returned_has_its_tier() {
+    let ours = TrustTier::FirstParty;
+    let memory = Memory::of_tier(ours, "m", "x", AT).with_confidence(1.0).with_importance(1.0);
+    let thought = Thought::of_tier(ours, "t", "x", AT);
+    let artifact = SpooledArtifact::new(ArtifactKind::TEXT, Held::reader("one"), ours);
+    let retrieved = Retrievable::new("r", artifact, TrustTier::FirstParty, AT);
+    let entry = crate::media::MediaStashEntry::new("text", TrustTier::FirstParty);
+    let image = Media::tool_generated(MediaKind::Image, MediaFile::new("a", "b/c", "x"));
+    let message =
+        Message::new("m", MessageRole::User, AT).with_attachment(image.with_entry("k", entry));
+    let call = ToolCall::requested("t", "{}".into(), std::num::NonZeroU32::MIN, AT);
+    let call = call.in_state(crate::call::CallState::Cancelled, ours, AT);
+
+    let text = |json: Result<String, NotStorable>| {
+        let json = json.unwrap();
+        assert!(json.contains("first-party"), "{json}");
+        json
+    };
+    let lowest = |json: Result<Value, serde_json::Error>| {
+        let json = json.unwrap().to_string();
+        assert!(!json.contains("first-party") && json.contains("third-party-public"), "{json}");
+    };
+    fn foreign<T: Record>(json: &str) -> Result<Value, serde_json::Error> {
+        serde_json::to_value(serde_json::from_str::<T>(json)?)
+    }
+    lowest(foreign::<Memory>(&text(memory.to_json())));
+    lowest(foreign::<Thought>(&text(thought.to_json())));
+    lowest(foreign::<Retrievable>(&text(retrieved.to_json())));
+    lowest(foreign::<Message>(&text(message.to_json())));
+    lowest(foreign::<ToolCall>(&text(call.to_json())));
+    let rule = Instruction::from_developer("i", "Obey.").unwrap().to_json().unwrap();
+    assert!(serde_json::from_str::<Instruction>(&rule).is_err());
+    assert_eq!(Memory::from_json(&memory.to_json().unwrap()).unwrap().trust(), ours);
+    // Also right after a store was read, and after a text that a store returned was refused.
+    assert!(Memory::from_json("{}").is_err());
+    lowest(foreign::<Memory>(&text(memory.to_json())));
 }

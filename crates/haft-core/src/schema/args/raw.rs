@@ -150,11 +150,6 @@ impl RawArgs {
         }
     }
 
-    /// Whether they are JSON text from outside, and not values that a program built.
-    pub(crate) fn was_read(&self) -> bool {
-        self.parsed.is_ok() && matches!(self.origin, ArgsOrigin::Text)
-    }
-
     /// The parsed arguments, or the text and why it is not JSON.
     ///
     /// # Errors

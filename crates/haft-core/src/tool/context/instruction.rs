@@ -1,16 +1,15 @@
 //! Standing instructions.
 
-use crate::error::codes;
 use serde::{Deserialize, Serialize};
 
-use crate::record::{
-    InvalidRecord, LoadError, NotStorable, Record, RecordFaults, RecordLoader, RecordName, Text,
-    read_stored, write_stored,
-};
+use crate::error::codes;
+use crate::record::{InvalidRecord, Record, RecordFaults, RecordName, Text};
 use crate::store::RowKind;
+use crate::tier::stored_only;
 use crate::trust::DeveloperText;
 
-/// A standing instruction of the developer or the operator, which the model obeys.
+/// A standing instruction of the developer or the operator, which the model obeys. It is read from what a store returned
+/// and from nothing else.
 ///
 /// ```
 /// use haft_core::context::Instruction;
@@ -19,9 +18,11 @@ use crate::trust::DeveloperText;
 /// assert_eq!(tone.text().as_str(), "Answer in one sentence.");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Instruction {
     id: RecordName,
+    #[serde(deserialize_with = "stored_only")]
     text: Text,
 }
 
@@ -36,14 +37,8 @@ impl Instruction {
         id: impl AsRef<str>,
         text: impl Into<Text>,
     ) -> Result<Self, InvalidRecord> {
-        let text = text.into();
-        let mut faults = RecordFaults::default();
-        let id = faults.name("id", id.as_ref());
-        faults.check_not_empty("text", text.as_str());
-        match id {
-            Some(id) if faults.is_empty() => Ok(Self { id, text }),
-            _ => Err(faults.of("standing instruction", codes::INVALID_TURN_CONTEXT)),
-        }
+        let instruction = Self { id: RecordName::unchecked(id.as_ref()), text: text.into() };
+        instruction.checked()
     }
 
     /// Its id.
@@ -65,13 +60,6 @@ impl Instruction {
     }
 }
 
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct StoredInstruction {
-    id: String,
-    text: String,
-}
-
 impl Record for Instruction {
     type Id = RecordName;
 
@@ -81,13 +69,10 @@ impl Record for Instruction {
         self.id.clone()
     }
 
-    fn to_stored(&self) -> Result<String, NotStorable> {
-        let stored = StoredInstruction { id: self.id.to_string(), text: self.text.to_string() };
-        write_stored(Self::KIND, &stored)
-    }
-
-    async fn from_stored(json: &str, _: &RecordLoader) -> Result<Self, LoadError> {
-        let stored: StoredInstruction = read_stored(Self::KIND, json)?;
-        Ok(Self::from_developer(stored.id, stored.text)?)
+    fn check(&self) -> Result<(), InvalidRecord> {
+        let mut faults = RecordFaults::default();
+        faults.check_name("id", &self.id);
+        faults.check_not_empty("text", self.text.as_str());
+        faults.end("standing instruction", codes::INVALID_TURN_CONTEXT)
     }
 }

@@ -268,6 +268,7 @@ impl TurnContext {
         record: &Arc<T>,
     ) -> Result<Option<StoreWrite>, NotStorable> {
         if self.turn.recorder.is_none() {
+            record.check()?;
             return Ok(None);
         }
         record.to_row().map(StoreWrite::Put).map(Some)

@@ -79,8 +79,8 @@ fn a_renderer_for_templates_leaves_no_token_in_content() {
     let local = renderer().neutralizing_control_tokens();
     let call = call(token, TrustTier::UNTRUSTED, token);
     assert!(plain.tool_result(&call, 0, token).as_str().contains(token));
-    let memory = Memory::builder(token, token, AT).confidence(0.5).importance(0.5);
-    let memory = memory.source(token).build().unwrap();
+    let memory = Memory::new(token, token, AT).with_confidence(0.5).with_importance(0.5);
+    let memory = memory.with_source(token);
     for text in [
         local.tool_result(&call, 0, token),
         local.tool_note(&call, 0, token),

@@ -63,12 +63,12 @@ fn check_media(text: &str) {
 }
 
 fn memory(tier: TrustTier, text: &str) -> Memory {
-    let memory = Memory::builder(plain(text), text, AT).confidence(0.5).importance(0.5);
-    memory.trust(tier).source(text).build().unwrap()
+    let memory = Memory::of_tier(tier, plain(text), text, AT);
+    memory.with_confidence(0.5).with_importance(0.5).with_source(text)
 }
 
 fn retrieved(tier: TrustTier, text: &str) -> Retrievable {
-    Retrievable::builder(plain(text), text, tier, AT).source(text).kind(text).build().unwrap()
+    Retrievable::new(plain(text), text, tier, AT).with_source(text).with_kind(text)
 }
 
 /// The characters of a text that may stand in the id of a record.

@@ -90,9 +90,9 @@ fn take(step: &Step, label: TrustTier) -> TrustTier {
         Step::Media(to) => {
             let entry = MediaStashEntry::new("text", TrustTier::FirstParty);
             let media = medium(label).with_entry("text:caption", entry);
-            let stored = serde_json::to_value(media.to_record().unwrap()).unwrap();
-            let record: crate::media::MediaRecord = serde_json::from_value(stored).unwrap();
-            let media = record.load(&ReaderResolvers::default()).unwrap().lowered_to(*to);
+            let mut media = Media::from_json(&serde_json::to_string(&media).unwrap()).unwrap();
+            media.open(&ReaderResolvers::default()).unwrap();
+            let media = media.lowered_to(*to);
             let entry = media.entry("text:caption").unwrap().trust_tier();
             assert!(entry <= media.trust_tier());
             media.trust_tier().floor(entry)

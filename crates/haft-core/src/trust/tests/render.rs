@@ -104,7 +104,7 @@ fn handles() {
          Query it as often as you need in this turn; it is shown nowhere else.\n\
          </untrusted_content_N1>",
     );
-    let record = retrieved("r1", TrustTier::FirstParty).source("a\n.log").build().unwrap();
+    let record = retrieved("r1", TrustTier::FirstParty).with_source("a\n.log");
     let shown = ArtifactHandle { handle: "r1", line_count: None, tools: &[], ..shown };
     check(
         &renderer().handle(PartOrigin::Retrieved(&record), 0, &shown),
@@ -139,10 +139,10 @@ fn handles_are_short_however_many_tools_there_are() {
 #[test]
 fn memories() {
     let memory = |id: &str, tier, text: &str, source: Option<&str>| {
-        let memory = Memory::builder(id, text, AT).confidence(0.5).importance(0.5).trust(tier);
+        let memory = Memory::of_tier(tier, id, text, AT).with_confidence(0.5).with_importance(0.5);
         match source {
-            Some(source) => memory.source(source).build().unwrap(),
-            None => memory.build().unwrap(),
+            Some(source) => memory.with_source(source),
+            None => memory,
         }
     };
     let all = [
@@ -177,23 +177,22 @@ fn summaries() {
     );
 }
 
-fn retrieved(id: &str, tier: TrustTier) -> crate::record::RetrievableBuilder {
-    Retrievable::builder(id, "text", tier, AT)
+fn retrieved(id: &str, tier: TrustTier) -> Retrievable {
+    Retrievable::new(id, "text", tier, AT)
 }
 
 #[test]
 fn retrieved_records() {
     let later = Timestamp::from_micros(1).unwrap();
-    let late = Retrievable::builder("c", "text", TrustTier::ThirdPartyPublic, later);
+    let late = Retrievable::new("c", "text", TrustTier::ThirdPartyPublic, later);
     let records = [
         (retrieved("d", TrustTier::ThirdPartyPrivate), "mail"),
         (late, "late"),
-        (retrieved("z", TrustTier::FirstParty).source("docs/a.md").kind("page"), "ours"),
-        (retrieved("b", TrustTier::ThirdPartyPublic).source("u\"rl"), "page b"),
-        (retrieved("a", TrustTier::ThirdPartyPublic).score(1.0), "page a"),
-        (retrieved("y", TrustTier::FirstParty).score(0.25), "more"),
+        (retrieved("z", TrustTier::FirstParty).with_source("docs/a.md").with_kind("page"), "ours"),
+        (retrieved("b", TrustTier::ThirdPartyPublic).with_source("u\"rl"), "page b"),
+        (retrieved("a", TrustTier::ThirdPartyPublic).with_score(1.0), "page a"),
+        (retrieved("y", TrustTier::FirstParty).with_score(0.25), "more"),
     ];
-    let records = records.map(|(record, text)| (record.build().unwrap(), text));
     let shown: Vec<_> =
         records.iter().map(|(record, text)| (record, RetrievedBody::Text(text))).collect();
     let text = renderer().retrieved(&shown);
@@ -220,7 +219,7 @@ fn a_retrieved_handle_is_untrusted_in_every_tier() {
     let handle =
         ArtifactHandle { handle: "r", artifact: &artifact, line_count: None, tools: &TOOLS };
     for tier in [TrustTier::FirstParty, TrustTier::ThirdPartyPublic] {
-        let record = retrieved("r", tier).build().unwrap();
+        let record = retrieved("r", tier);
         let text = renderer().retrieved(&[(&record, RetrievedBody::Handle(handle))]);
         assert!(text.as_str().contains("<untrusted_content_"), "{text}");
         assert!(text.as_str().contains(" kind=\"artifact-handle\""), "{text}");
@@ -360,7 +359,7 @@ fn records_of_one_id_share_no_nonce() {
     let (call, media) = (fetched(TrustTier::UNTRUSTED), scan(TrustTier::ThirdPartyPublic));
     let id = call.id().to_string();
     let message = crate::record::Message::user_at(id.as_str(), "hi", AT).unwrap();
-    let retrieved = retrieved(&id, TrustTier::ThirdPartyPublic).build().unwrap();
+    let retrieved = retrieved(&id, TrustTier::ThirdPartyPublic);
     let artifact = artifact(&ArtifactKind::TEXT, 1);
     let handle = ArtifactHandle { handle: "1", artifact: &artifact, line_count: None, tools: &[] };
     let origins =

@@ -3,7 +3,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use haft_core::BoxFuture;
-use haft_core::spool::{SpoolError, SpoolKey, SpoolPayload, SpoolReader, SpoolStore};
+use haft_core::spool::{
+    ReaderDescriptor, SpoolError, SpoolKey, SpoolPayload, SpoolReader, SpoolStore,
+};
 use haft_stores::{DirSpoolStore, MemorySpoolStore};
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CancelledNotification, CancelledNotificationParam,
@@ -205,6 +207,13 @@ impl SpoolStore for FullStore {
     }
 
     fn read(&self, _: SpoolKey) -> BoxFuture<'_, Result<Option<Arc<dyn SpoolReader>>, SpoolError>> {
+        Box::pin(async { Ok(None) })
+    }
+
+    fn open<'a>(
+        &'a self,
+        _: &'a ReaderDescriptor,
+    ) -> BoxFuture<'a, Result<Option<Arc<dyn SpoolReader>>, SpoolError>> {
         Box::pin(async { Ok(None) })
     }
 

@@ -13,7 +13,7 @@ use super::paths::SpoolPaths;
 use super::{Access, DirConfig};
 use crate::blocking::run_blocking;
 use crate::private_file::open_regular_file;
-use crate::spools::resolver::dir_descriptor;
+use crate::spools::descriptor::dir_descriptor;
 use bytes::Bytes;
 use haft_core::BoxFuture;
 use haft_core::invariant::OrReport as _;

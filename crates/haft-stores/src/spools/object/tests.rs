@@ -2,7 +2,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
-use haft_core::record::SpoolResolver as _;
 use haft_core::spool::{SpoolError, SpoolKey, SpoolPage, SpoolStore as _};
 use object_store::ObjectStore;
 use object_store::memory::InMemory;

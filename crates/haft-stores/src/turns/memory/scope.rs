@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use haft_core::store::{MemoryRow, StoredText};
+use haft_core::store::MemoryRow;
 
 /// The memories of a scope.
 #[derive(Default)]
@@ -21,7 +21,7 @@ impl ScopeMemories {
         self.rows.values()
     }
 
-    pub(super) fn put(&mut self, id: String, json: StoredText) {
+    pub(super) fn put(&mut self, id: String, json: String) {
         let version = self.versions.entry(id.clone()).or_default();
         *version += 1;
         let number = *self.numbers.entry(id.clone()).or_insert_with(|| {

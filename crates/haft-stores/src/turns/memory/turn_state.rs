@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use haft_core::clock::Timestamp;
-use haft_core::store::{Lease, StoreError, StoredText, TurnStatus, TurnSummary};
+use haft_core::store::{Lease, StoreError, TurnStatus, TurnSummary};
 
 use super::rows::TurnRows;
 
@@ -14,7 +14,7 @@ pub(super) struct TurnState {
     pub(super) rows: TurnRows,
     /// Whether the rows have changed since their references to content were read.
     pub(super) has_new_rows: bool,
-    pub(super) journal: Vec<StoredText>,
+    pub(super) journal: Vec<String>,
     /// The numbers of its gates.
     pub(super) gates: Vec<u64>,
 }
@@ -25,7 +25,7 @@ impl TurnState {
     }
 
     /// Adds an entry to the journal.
-    pub(super) fn push_entry(&mut self, entry: StoredText) {
+    pub(super) fn push_entry(&mut self, entry: String) {
         if self.journal.is_empty() {
             // The start and a step: a turn that waits for an approval has no more.
             self.journal.reserve_exact(2);

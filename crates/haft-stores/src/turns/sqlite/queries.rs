@@ -1,7 +1,6 @@
 //! Queries. Each function runs in a transaction, so it sees one snapshot.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use haft_core::clock::Timestamp;
 use haft_core::spool::SpoolKey;
@@ -28,7 +27,7 @@ pub(super) fn load_turn(
     turn.rows = query_all(connection, sql, [number], read_record)?;
     let sql = "SELECT json, checksum FROM journal WHERE turn = ?1 ORDER BY number";
     turn.journal = query_all(connection, sql, [number], |row| {
-        let json: Arc<str> = row.get(0)?;
+        let json: String = row.get(0)?;
         let what = || format!("the journal of turn `{id}`");
         check_row(row.get(1)?, || row_checksum(&[&json]), what)?;
         Ok(json.into())
@@ -67,7 +66,7 @@ pub(super) fn read_journal(
     let sql = "SELECT number, json, checksum FROM journal WHERE turn = ?1 AND number > ?2
                ORDER BY number LIMIT ?3";
     query_all(connection, sql, (turn, after, saturating_i64(limit as u64)), |row| {
-        let (number, json): (i64, Arc<str>) = (row.get(0)?, row.get(1)?);
+        let (number, json): (i64, String) = (row.get(0)?, row.get(1)?);
         let what = || format!("the journal of turn `{id}`");
         check_row(row.get(2)?, || row_checksum(&[&json]), what)?;
         let number = u64::try_from(number);
@@ -303,7 +302,7 @@ pub(super) fn load_memories(
     let parameters = (scope.kind.as_str(), &scope.id);
     query_all(connection, sql, parameters, |row| {
         let id: String = row.get(0)?;
-        let json: Arc<str> = row.get(1)?;
+        let json: String = row.get(1)?;
         let computed = || row_checksum(&[scope.kind.as_str(), &scope.id, &id, &json]);
         check_row(row.get(3)?, computed, || format!("memory `{id}`"))?;
         let version = u64::try_from(row.get::<_, i64>(2)?);
@@ -367,7 +366,7 @@ fn read_summary(row: &Row<'_>) -> Result<TurnSummary, SqliteError> {
 fn read_record(row: &Row<'_>) -> Result<Record, SqliteError> {
     let (kind, id): (String, String) = (row.get(0)?, row.get(1)?);
     let known = read_kind(&kind, &id)?;
-    let json: Arc<str> = row.get(2)?;
+    let json: String = row.get(2)?;
     check_row(row.get(3)?, || row_checksum(&[&kind, &id, &json]), || format!("row `{id}`"))?;
     Ok(Record::new(known, id, json))
 }
@@ -382,7 +381,7 @@ fn read_gate(row: &Row<'_>) -> Result<GateRow, SqliteError> {
     let (id, turn): (String, String) = (row.get(0)?, row.get(1)?);
     let damaged = |_| damaged_error(format!("gate `{id}`"), "an id is none");
     let (gate, turn) = (id.parse().map_err(damaged)?, turn.parse().map_err(damaged)?);
-    let (json, settlement): (Arc<str>, Option<String>) = (row.get(2)?, row.get(3)?);
+    let (json, settlement): (String, Option<String>) = (row.get(2)?, row.get(3)?);
     let computed = || gate_checksum(&id, &json, settlement.as_deref());
     check_row(row.get(4)?, computed, || format!("gate `{id}`"))?;
     let mut gate = GateRow::open(gate, turn, json);

@@ -4,9 +4,7 @@ use haft_core::args::RawArgs;
 use haft_core::artifact::{ArtifactDraft, ArtifactKind};
 use haft_core::call::{CallError, CallId, RecordId};
 use haft_core::error::ErrorCode;
-use haft_core::media::{
-    Media, MediaError, MediaReader as _, MediaRecord, MemoryReader, ReaderResolvers,
-};
+use haft_core::media::{Media, MediaReader as _, MemoryReader, ReaderResolvers};
 use haft_core::spool::SpoolPayload;
 use haft_core::step::{NextAction, ProposedCall, StepRequest};
 use haft_core::tool::{ToolFailure, ToolOutput};
@@ -158,7 +156,8 @@ pub(super) struct MessageForm {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) text: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) attachments: Vec<MediaRecord>,
+    #[cfg_attr(feature = "schemars", schemars(with = "Vec<Media>"))]
+    pub(super) attachments: Vec<Value>,
 }
 
 /// A call that the model asked for.
@@ -233,7 +232,7 @@ fn raw(text: &str, tool: &str, id: RecordId) -> Result<RawArgs, InvalidRecording
 pub(super) enum OutcomeForm {
     Text(String),
     Artifacts(Vec<PartForm>),
-    Media(Vec<MediaRecord>),
+    Media(#[cfg_attr(feature = "schemars", schemars(with = "Vec<Media>"))] Vec<Value>),
     Error(CallError),
 }
 
@@ -289,7 +288,7 @@ impl OutcomeForm {
                 drafts.collect::<Result<_, ToolFailure>>().map(ToolOutput::Artifacts)
             }
             Self::Media(all) => {
-                let media = all.iter().cloned().map(load_media);
+                let media = all.iter().map(open_media);
                 Ok(ToolOutput::Media(media.collect::<Result<_, _>>()?))
             }
             Self::Error(error) => {
@@ -303,6 +302,9 @@ impl OutcomeForm {
     }
 }
 
-pub(super) fn load_media(record: MediaRecord) -> Result<Media, MediaError> {
-    record.load(&ReaderResolvers::default())
+/// A recorded media item, with the tier that was recorded.
+pub(super) fn open_media(recorded: &Value) -> Result<Media, ToolFailure> {
+    let mut media = Media::from_json(&recorded.to_string())?;
+    media.open(&ReaderResolvers::default())?;
+    Ok(media)
 }

@@ -8,13 +8,14 @@ use haft_core::BoxFuture;
 use haft_core::artifact::SpooledArtifact;
 use haft_core::call::{ToolCall, ToolResults};
 use haft_core::error::{Coded as _, codes};
-use haft_core::media::{Media, MediaRecord, MemoryReader};
+use haft_core::media::{Media, MemoryReader};
 use haft_core::record::{Message, Thought};
 use haft_core::step::{
     DispatchExecutor, ExecutorDescription, NextAction, Step, StepContext, StepError, StepRequest,
 };
 use haft_core::tool::{Tool, ToolRole};
 use haft_core::usage::Usage;
+use serde_json::Value;
 
 use super::form::{
     CallForm, ContentForm, FailureForm, MessageForm, OutcomeForm, PartForm, ProposalForm,
@@ -282,15 +283,16 @@ async fn part_form(artifact: &SpooledArtifact) -> Result<PartForm, RecordingErro
     Ok(PartForm { kind, label, content: ContentForm::of(bytes) })
 }
 
-/// A media item with its bytes in its record, and how many they are.
+/// A media item with its bytes at hand, and how many they are.
 async fn media_with_content(
     media: &Media,
     limit: u64,
-) -> Result<(MediaRecord, u64), haft_core::media::MediaError> {
+) -> Result<(Value, u64), haft_core::media::MediaError> {
     let bytes = media.bytes(limit).await?;
     let length = bytes.len() as u64;
     let media = media.clone().with_reader(Arc::new(MemoryReader::new(bytes)));
-    Ok((media.to_record()?, length))
+    // A reader in memory has a descriptor, and everything else of a media item is JSON.
+    Ok((serde_json::to_value(media).unwrap_or_default(), length))
 }
 
 const CHUNK: usize = 256 * 1024;

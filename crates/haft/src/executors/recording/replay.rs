@@ -7,7 +7,7 @@ use std::sync::Arc;
 use haft_core::call::{RecordId, ToolCall};
 use haft_core::context::{DispatchContext, Signal};
 use haft_core::error::codes;
-use haft_core::record::{Message, MessageRole, Thought};
+use haft_core::record::{Message, MessageRole, Record as _, Thought};
 use haft_core::step::{DispatchExecutor, ExecutorDescription, Step, StepContext, StepError};
 use haft_core::tool::{InvalidTool, Tool, ToolFailure, ToolOutput};
 use haft_core::{Args, BoxFuture};
@@ -15,7 +15,7 @@ use haft_core::{Args, BoxFuture};
 use super::super::difference::{ValueNames, excerpt, list_differences};
 use super::super::recorded_tool::with_recorded_output;
 use super::super::results::read_call_text;
-use super::form::{CallForm, OutcomeForm, StepForm, load_media};
+use super::form::{CallForm, OutcomeForm, StepForm, open_media};
 use super::{NotReplayable, Recording, ReplayDifference, text_document};
 
 /// Repeats the steps of a [`Recording`] and the results of its calls. Cheap to clone.
@@ -166,25 +166,26 @@ impl StepForm {
         step.then = self.then.clone();
         let now = ctx.dispatch().clock().now();
         for known in &self.thoughts {
-            let mut thought =
-                Thought::builder(ctx.next_id("thought"), now).content(known.text.as_str());
+            let mut thought = Thought::new(ctx.next_id("thought"), known.text.as_str(), now);
             if let Some(payload) = &known.payload {
-                thought = thought.payload(payload.clone());
+                thought = thought.with_payload(payload.clone());
             }
             if let Some(tag) = &known.replay_compatibility {
-                thought = thought.replay_compatibility(tag.as_str());
+                thought = thought.with_replay_compatibility(tag.as_str());
             }
-            step = step.think(thought.build()?);
+            step = step.think(thought.checked()?);
         }
         for known in &self.messages {
-            let mut message = Message::builder(ctx.next_id("message"), MessageRole::Assistant, now);
+            let mut message = Message::new(ctx.next_id("message"), MessageRole::Assistant, now);
             if let Some(text) = &known.text {
-                message = message.content(text.as_str());
+                message = message.with_content(text.as_str());
             }
             for media in &known.attachments {
-                message = message.attachment(load_media(media.clone())?);
+                message = message.with_attachment(
+                    open_media(media).map_err(|error| StepError::new(error.to_string()))?,
+                );
             }
-            step = step.say(message.build()?);
+            step = step.say(message.checked()?);
         }
         for known in &self.calls {
             step = step.call(known.to_proposed_call()?);

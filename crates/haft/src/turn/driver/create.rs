@@ -131,7 +131,7 @@ pub(in crate::turn) fn prepare_turn(
     new.priority = parts.priority;
     new.start_after = parts.start_after;
     let traceparent = current_traceparent();
-    let started = Arc::new(JournalEntry::Started {
+    let started = JournalEntry::Started {
         version: JournalEntry::required_version(conversation.as_deref(), memory_scope.as_ref()),
         system_prompt: stored_prompt,
         stash: parts.stash,
@@ -140,10 +140,10 @@ pub(in crate::turn) fn prepare_turn(
         nonce: nonce.clone(),
         memory_scope: memory_scope.clone(),
         traceparent: traceparent.clone(),
-    });
+    };
     let mut log = TurnLog::new();
     log.advance(&started).map_err(|error| TurnError::invalid("turn", error))?;
-    new.writes.push(JournalEntry::to_write(&started));
+    new.writes.push(started.to_write());
     records.push_writes(&mut new.writes)?;
     let seed = TurnSeed {
         id,

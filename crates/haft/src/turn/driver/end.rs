@@ -54,9 +54,9 @@ impl TurnDriver {
 
     /// Stores the end of the turn, together with the end of every unfinished call and open gate.
     async fn store_end(&mut self, conclusion: &Conclusion) -> Result<(), RecordError> {
-        let entry = Arc::new(self.make_end_entry(conclusion, *self.log.totals()));
+        let entry = self.make_end_entry(conclusion, *self.log.totals());
         let mut writes = self.shared.close_open_gates();
-        JournalEntry::push_end_writes(&entry, &mut writes);
+        entry.push_end_writes(&mut writes);
         let open = self.ctx.turn().tool_calls().matching(|it| !it.state().is_final());
         let open = open.into_iter();
         let calls = open.map(|call| Arc::new(self.end_abandoned_call(&call))).collect();

@@ -1,6 +1,5 @@
 //! Opening and closing the turn, its dispatch and its iterations.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use haft_core::call::ToolCall;
@@ -102,9 +101,9 @@ impl TurnDriver {
         let iteration = self.iteration.ctx.iteration();
         let done = conclusion.is_some_and(Conclusion::is_completed);
         let unchecked = self.has_unchecked_calls();
-        let entry = Arc::new(JournalEntry::Iterated { iteration, done, unchecked });
+        let entry = JournalEntry::Iterated { iteration, done, unchecked };
         self.shared.recorder.defer_changes(self.iteration.ctx.turn());
-        self.shared.recorder.defer(JournalEntry::to_write(&entry));
+        self.shared.recorder.defer(entry.to_write());
         self.advance(&entry)
     }
 

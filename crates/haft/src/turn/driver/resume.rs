@@ -9,7 +9,8 @@ use haft_core::cancel::Cancellation;
 use haft_core::context::{Hydration, TurnContext};
 use haft_core::error::codes;
 use haft_core::event::{ErrorReport, LogLevel};
-use haft_core::record::{Message, MessageRole, Record as _, RecordLoader, RecordName};
+use haft_core::media::ReaderResolvers;
+use haft_core::record::{Message, MessageRole, Record as _, RecordName};
 use haft_core::step::ExecutorDescription;
 use haft_core::store::{
     ClaimFilter, Lease, Row, RowKind, StoreError, StoreWrite, StoredTurn, TurnId,
@@ -153,20 +154,20 @@ async fn take_over(
     }
     let mut seed = TurnSeed::of_stored(&stored, read)?;
     let conversation = seed.conversation.as_deref();
-    let resumed = Arc::new(JournalEntry::Resumed {
+    let resumed = JournalEntry::Resumed {
         version: JournalEntry::required_version(conversation, seed.memory_scope.as_ref()),
         by: runner.name.to_string(),
         at: runner.clock.now(),
         executor: other_executor.map(Box::new),
-    });
+    };
     seed.log.advance(&resumed).map_err(|illegal| damaged(&id, illegal.to_string()))?;
     let hydrations = std::mem::take(&mut seed.hydrations);
     let mut driver = TurnDriver::new(runner, lease, seed, cancellation.child());
     let TurnDriver { ctx, occurrences, .. } = &mut *driver;
     restore_history(ctx.turn(), runner, hydrations).await?;
     let on_call = |call| occurrences.restore(call);
-    restore_records(ctx.turn(), &runner.loader, &stored.rows, on_call).await?;
-    driver.shared.recorder.defer(JournalEntry::to_write(&resumed));
+    restore_records(ctx.turn(), &runner.readers, &stored.rows, on_call).await?;
+    driver.shared.recorder.defer(resumed.to_write());
     Ok(TakenOver::Unfinished(driver))
 }
 
@@ -231,13 +232,13 @@ async fn report_ended(
     for row in &stored.rows {
         match row.kind {
             RowKind::Message if said.contains(row.id.as_str()) => {
-                let message = Message::from_row(row, &stores.loader).await?;
+                let message = Message::open_row(row, &stores.readers).await?;
                 if message.role() == MessageRole::Assistant {
                     messages.push(Arc::new(message));
                 }
             }
             RowKind::ToolCall => {
-                calls.push(Arc::new(ToolCall::from_row(row, &stores.loader).await?));
+                calls.push(Arc::new(ToolCall::open_row(row, &stores.readers).await?));
             }
             _ => {}
         }
@@ -288,12 +289,12 @@ pub(in crate::turn) async fn restore_history(
 /// Gives a turn the records that are stored, and reports the id of each call.
 pub(in crate::turn) async fn restore_records(
     ctx: &TurnContext,
-    loader: &RecordLoader,
+    readers: &ReaderResolvers,
     rows: &[Row],
     mut on_call: impl FnMut(RecordId),
 ) -> Result<(), TurnError> {
     for row in rows {
-        match TurnRecord::read(row, loader).await? {
+        match TurnRecord::read(row, readers).await? {
             TurnRecord::Message(message) => {
                 ctx.messages().put(message);
             }

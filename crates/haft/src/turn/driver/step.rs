@@ -53,9 +53,9 @@ struct StepCommit {
     messages: Vec<Arc<Message>>,
     calls: Vec<Arc<ToolCall>>,
     writes: Vec<StoreWrite>,
-    entry: Arc<JournalEntry>,
+    entry: JournalEntry,
     /// The end of the turn, if it ends with the step.
-    end: Option<Arc<JournalEntry>>,
+    end: Option<JournalEntry>,
 }
 
 /// Where in the turn the tools of the next request are offered.
@@ -203,7 +203,7 @@ impl TurnDriver {
             request.map(|it| (it.model.into_boxed_str(), Box::new(it.options))).unzip();
         let model_name: Option<String> = model.as_deref().map(str::to_owned);
         let iteration = self.iteration.ctx.iteration();
-        let entry = Arc::new(JournalEntry::Step(StepEntry {
+        let entry = JournalEntry::Step(StepEntry {
             iteration,
             thoughts: thoughts.iter().map(|thought| thought.id().clone()).collect(),
             messages: messages.iter().map(|message| message.id().clone()).collect(),
@@ -216,21 +216,21 @@ impl TurnDriver {
             options,
             tools,
             milliseconds: u64::try_from(duration.as_millis()).ok(),
-        }));
+        });
         // The end of the iteration before, the step, its summary, its records, and what ends the turn.
         let records = thoughts.len() + messages.len() + calls.len();
         let mut writes = Vec::with_capacity(3 + records + 3 * usize::from(ends_turn));
-        writes.push(JournalEntry::to_write(&entry));
+        writes.push(entry.to_write());
         writes.extend(self.update_summary(model_name, usage_of_turn.total, &calls));
         self.shared.recorder.note_progress();
         let end = ends_turn.then(|| {
             let totals =
                 TurnTotals { iterations: iteration.saturating_add(1), usage: usage_of_turn };
-            Arc::new(self.make_end_entry(&Conclusion::completed(), totals))
+            self.make_end_entry(&Conclusion::completed(), totals)
         });
         if let Some(end) = &end {
             writes.extend(self.shared.close_open_gates());
-            JournalEntry::push_end_writes(end, &mut writes);
+            end.push_end_writes(&mut writes);
         }
         StepCommit { thoughts, messages, calls, writes, entry, end }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use haft_core::clock::Timestamp;
 use haft_core::context::Hydration;
 use haft_core::step::ExecutorDescription;
-use haft_core::store::{MemoryScope, StoreError, StoredText, TurnId};
+use haft_core::store::{MemoryScope, StoreError, TurnId};
 use haft_core::tool::ToolChanges;
 use serde_json::Value;
 
@@ -51,7 +51,7 @@ impl StoredLog {
     /// # Errors
     ///
     /// An entry cannot be read, cannot come at its place, or was written by a newer program.
-    pub(in crate::turn) fn read(turn: &TurnId, entries: &[StoredText]) -> Result<Self, StoreError> {
+    pub(in crate::turn) fn read(turn: &TurnId, entries: &[String]) -> Result<Self, StoreError> {
         let damaged =
             |reason: String| StoreError::Damaged { what: format!("turn `{turn}`"), reason };
         let Some(first) = entries.first() else {

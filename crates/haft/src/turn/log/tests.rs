@@ -5,7 +5,7 @@ use haft_core::clock::Timestamp;
 use haft_core::context::Hydration;
 use haft_core::event::ErrorReport;
 use haft_core::step::NextAction;
-use haft_core::store::{StoreError, StoredText, TurnId};
+use haft_core::store::{StoreError, TurnId};
 use haft_core::usage::Usage;
 use serde_json::json;
 
@@ -64,7 +64,7 @@ fn stash(n: u32) -> JournalEntry {
 
 fn read(entries: &[JournalEntry]) -> Result<StoredLog, StoreError> {
     let turn: TurnId = "turn".parse().unwrap();
-    let text = |entry: &JournalEntry| StoredText::from(serde_json::to_string(entry).unwrap());
+    let text = |entry: &JournalEntry| serde_json::to_string(entry).unwrap();
     let texts: Vec<_> = entries.iter().map(text).collect();
     StoredLog::read(&turn, &texts)
 }

@@ -11,8 +11,8 @@ use haft_core::error::{Coded, ErrorCode, codes};
 use haft_core::event::Observer;
 use haft_core::forge::Formats;
 use haft_core::gate::{ApprovalStore, GateKey};
+use haft_core::media::ReaderResolvers;
 use haft_core::pipeline::{Middleware, Pipeline, Stage};
-use haft_core::record::{RecordLoader, SpoolResolver};
 use haft_core::registry::ToolRegistry;
 use haft_core::spool::SpoolStore;
 use haft_core::step::{DispatchExecutor, ExecutorDescription};
@@ -53,9 +53,9 @@ pub struct TurnRunnerBuilder {
     pub(super) executor: Arc<dyn DispatchExecutor>,
     pub(super) allows_executor_change: bool,
     pub(super) store: Option<Arc<dyn TurnStore>>,
-    pub(super) spools: Option<(Arc<dyn SpoolStore>, Arc<dyn SpoolResolver>)>,
+    pub(super) spools: Option<Arc<dyn SpoolStore>>,
     pub(super) inline_below: Option<usize>,
-    pub(super) loader: RecordLoader,
+    pub(super) readers: ReaderResolvers,
     pub(super) tools: Vec<Tool>,
     pub(super) formats: Option<Formats>,
     pub(super) turn_input: Pipeline<TurnContext>,
@@ -100,7 +100,7 @@ impl TurnRunnerBuilder {
             store: None,
             spools: None,
             inline_below: None,
-            loader: RecordLoader::new(),
+            readers: ReaderResolvers::default(),
             tools: Vec::new(),
             formats: None,
             turn_input: Pipeline::new(Stage::TurnInput),
@@ -127,7 +127,8 @@ impl TurnRunnerBuilder {
     /// prompts.
     #[cfg(feature = "sqlite")]
     pub fn dir(self, dir: &haft_stores::TurnDir) -> Self {
-        let this = self.store(Arc::clone(dir.store()) as _).spools(Arc::clone(dir.spools()));
+        let this = self.store(Arc::clone(dir.store()) as _);
+        let this = this.spools(Arc::clone(dir.spools()) as _);
         let this = this.secret(dir.secret()).approvals(Arc::clone(dir.approvals()) as _);
         match dir.envelope_secret() {
             Some(secret) => this.envelope_secret(secret),
@@ -188,8 +189,8 @@ impl TurnRunnerBuilder {
     }
 
     /// The store of large results (default: in memory).
-    pub fn spools<S: SpoolStore + SpoolResolver + 'static>(mut self, spools: Arc<S>) -> Self {
-        self.spools = Some((Arc::clone(&spools) as _, spools));
+    pub fn spools(mut self, spools: Arc<dyn SpoolStore>) -> Self {
+        self.spools = Some(spools);
         self
     }
 
@@ -199,9 +200,9 @@ impl TurnRunnerBuilder {
         self
     }
 
-    /// Resolves media that stored records refer to.
-    pub fn loader(mut self, loader: RecordLoader) -> Self {
-        self.loader = loader;
+    /// Finds the media that stored records refer to. Artifacts are found in the store of large results.
+    pub fn readers(mut self, readers: ReaderResolvers) -> Self {
+        self.readers = readers;
         self
     }
 
@@ -494,16 +495,14 @@ impl TurnRunnerBuilder {
     fn build_stored_turns(&mut self, secret: [u8; 32]) -> StoredTurns {
         let store = self.store.take().unwrap_or_else(|| Arc::new(MemoryStore::new()));
         let store = Arc::new(TimedStore::new(store, self.deadlines.store));
-        let (spools, resolver) = self.spools.take().unwrap_or_else(|| {
-            let spools = Arc::new(MemorySpoolStore::new());
-            (Arc::clone(&spools) as _, spools)
-        });
+        let spools = self.spools.take().unwrap_or_else(|| Arc::new(MemorySpoolStore::new()));
+        let readers = std::mem::take(&mut self.readers).with_spools(Arc::clone(&spools));
         StoredTurns {
             stores: Arc::new(TurnStores {
                 gate_notifier: GateNotifier::new(Arc::clone(&store) as _, self.deadlines.gate_poll),
                 store,
                 spools,
-                loader: std::mem::take(&mut self.loader).spool(resolver),
+                readers,
                 clock: Arc::clone(&self.clock),
                 key: GateKey::from_bytes(secret),
                 approvals: self.approvals.take(),

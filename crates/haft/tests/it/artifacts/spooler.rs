@@ -4,8 +4,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use haft::artifacts::ArtifactKind;
 use haft::artifacts::text::TextView;
 use haft::error::Coded as _;
-use haft::records::{CallState, Record as _, RecordLoader, SpoolResolver, ToolCall, ToolResults};
-use haft::stores::SpoolStore as _;
+use haft::media::ReaderResolvers;
+use haft::records::{CallState, Record as _, ToolCall, ToolResults};
+use haft::stores::SpoolStore;
 use haft::stores::{DirSpoolStore, MemorySpoolStore};
 use haft::tools::ByteStream;
 use haft::tools::{Spooler, ToolEffect};
@@ -99,11 +100,11 @@ async fn an_artifact_is_found_again_by_its_record() {
     turn.spooler = Spooler::new(Arc::clone(&store) as _).inline_below(4);
     let call = turn.call(&returns("fetch", || "one\ntwo\n"), "{}").await;
     let Some(ToolResults::Artifacts(all)) = call.results else { panic!("no artifacts") };
-    let text = serde_json::to_string(&all[0].to_record().unwrap()).unwrap();
+    let text = serde_json::to_string(&all[0]).unwrap();
     // As another process would.
-    let record: haft::artifacts::ArtifactRecord = serde_json::from_str(&text).unwrap();
+    let read: haft::artifacts::SpooledArtifact = serde_json::from_str(&text).unwrap();
     let key = store.list().await.unwrap().remove(0);
-    let again = record.load(store.read(key).await.unwrap().unwrap());
+    let again = read.read_by(store.read(key).await.unwrap().unwrap());
     assert_eq!(again, all[0]);
     assert_eq!(
         TextView::new(Arc::clone(again.reader())).head(9).await.unwrap().text(),
@@ -238,7 +239,7 @@ async fn holders_of_a_turn_do_not_replace_each_others_results() {
     assert_eq!(store.list().await.unwrap().len(), 2);
     for (artifact, text) in [(new, "of the new holder"), (old, "of the old holder")] {
         let reader = artifact.reader().describe().unwrap();
-        let stored = SpoolResolver::open(&*store, &reader).await.unwrap().unwrap();
+        let stored = SpoolStore::open(&*store, &reader).await.unwrap().unwrap();
         assert_eq!(stored.read_at(0, 100).await.unwrap(), text);
     }
 }
@@ -256,15 +257,15 @@ async fn content_that_was_changed_or_cut_is_noticed() {
         let mut turn = Turn::new();
         turn.spooler = Spooler::new(Arc::clone(&store) as _).inline_below(1);
         let call = turn.call(&returns("run", || "line\n".repeat(3)), "{}").await;
-        let text = call.to_stored().unwrap();
+        let text = call.to_json().unwrap();
         let content = std::fs::read_dir(dir.path()).unwrap().map(|it| it.unwrap().path());
         let content = content.filter(|it| std::fs::read(it).unwrap() == b"line\nline\nline\n");
         for file in content.collect::<Vec<_>>() {
             change(&file);
         }
         let reopened = Arc::new(DirSpoolStore::open(dir.path()).unwrap());
-        let loader = RecordLoader::new().spool(reopened);
-        let call = ToolCall::from_stored(&text, &loader).await.unwrap();
+        let mut call = ToolCall::from_json(&text).unwrap();
+        call.open(&ReaderResolvers::default().with_spools(reopened)).await.unwrap();
         let Some(ToolResults::Artifacts(all)) = &call.results else { panic!("{call:?}") };
         assert_eq!(all[0].reader().byte_length(), 15, "change {number}");
         let read = all[0].reader().read_at(0, 4).await;

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use haft::Tool;
 use haft::artifacts::{ArtifactDraft, ArtifactKind};
-use haft::records::ToolResults;
+use haft::records::{Record as _, ToolCall, ToolResults};
 use haft::stores::DirSpoolStore;
 use haft::tools::OnCollision;
 use haft::tools::Spooler;
@@ -75,9 +75,11 @@ proptest! {
                 let mut held = all[0].clone();
                 assert!(rank(held.label()) >= lowest);
                 if reload {
-                    let text = serde_json::to_string(&held.to_record().unwrap()).unwrap();
-                    let record: haft::artifacts::ArtifactRecord = serde_json::from_str(&text).unwrap();
-                    held = record.load(Arc::clone(held.reader()));
+                    let mut call = source.clone();
+                    call.results = Some(ToolResults::Artifacts(vec![held.clone()]));
+                    let read = ToolCall::from_json(&call.to_json().unwrap()).unwrap();
+                    let Some(ToolResults::Artifacts(mut all)) = read.results else { unreachable!() };
+                    held = all.remove(0).read_by(Arc::clone(held.reader()));
                 }
                 lowest = rank(held.label());
                 let made = move || {

@@ -8,7 +8,7 @@ use haft::media::MediaKind;
 use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::providers::internals::{AssembleError, UnsupportedMedia, assemble_prompt};
 use haft::providers::prompt::{AssistantThought, ContentPart, PromptEntry, PromptSection};
-use haft::records::Thought;
+use haft::records::{Record as _, Thought};
 use serde_json::json;
 
 use super::transcripts::{self, AT, Turn, renderer, texts};
@@ -70,15 +70,15 @@ async fn thoughts_are_filtered_by_whose_they_are_and_by_their_tag() {
     async fn shown() -> Vec<String> {
         let turn = Turn::new();
         let planner = haft::records::Identity::named("planner").unwrap();
-        let thought = |id: &str| Thought::builder(id, AT).content(id);
+        let thought = |id: &str| Thought::new(id, id, AT);
         for thought in [
-            thought("plain").replay_compatibility("plain-text"),
-            thought("peer").identity(planner),
+            thought("plain").with_replay_compatibility("plain-text"),
+            thought("peer").with_identity(planner),
             thought("untagged"),
-            thought("tagged").replay_compatibility("vendor/1"),
-            thought("sealed").payload(json!({ "x": 1 })).replay_compatibility("vendor/2"),
+            thought("tagged").with_replay_compatibility("vendor/1"),
+            thought("sealed").with_payload(json!({ "x": 1 })).with_replay_compatibility("vendor/2"),
         ] {
-            turn.ctx.turn().store_thought(thought.build().unwrap()).await.unwrap();
+            turn.ctx.turn().store_thought(thought.checked().unwrap()).await.unwrap();
         }
         turn.user("m-1", "Hi").await;
         let prompt = turn.assembled(&dialect()).await.prompt;

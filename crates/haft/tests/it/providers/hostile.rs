@@ -9,7 +9,7 @@ use haft::providers::dialects::ollama::Ollama;
 use haft::providers::dialects::openai_responses::OpenAiResponses;
 use haft::providers::{Dialect, Options, Provider, ProviderBuilder};
 use haft::records::CallId;
-use haft::records::{Memory, Message, Retrievable};
+use haft::records::{Memory, Message, Record as _, Retrievable};
 use haft::schema::Args;
 use haft::schema::{object, string};
 use haft::trust::{ForeignText, TrustTier};
@@ -178,14 +178,14 @@ async fn requests(body: &str) -> [Value; 3] {
     let mut turn = Turn::with(vec![fetch, broken]);
     let ctx = &turn.ctx;
     for label in [TrustTier::UNTRUSTED, TrustTier::FirstParty] {
-        let memory = Memory::builder(format!("{label:?}"), format!("m{body}"), AT).trust(label);
+        let memory = Memory::of_tier(label, format!("{:?}", label), format!("m{body}"), AT);
         ctx.turn()
-            .store_memory(memory.confidence(1.0).importance(1.0).build().unwrap())
+            .store_memory(memory.with_confidence(1.0).with_importance(1.0).checked().unwrap())
             .await
             .unwrap();
     }
-    let page = Retrievable::builder("page", format!("r{body}"), TrustTier::ThirdPartyPublic, AT);
-    let page = page.source(format!("s{body}")).inline().build().unwrap();
+    let page = Retrievable::new("page", format!("r{body}"), TrustTier::ThirdPartyPublic, AT);
+    let page = page.with_source(format!("s{body}")).shown_inline().checked().unwrap();
     ctx.turn().store_retrievable(page).await.unwrap();
     let rule = haft::turn::Instruction::from_developer("tone", "Be brief.").unwrap();
     ctx.turn().store_standing_instruction(rule).await.unwrap();

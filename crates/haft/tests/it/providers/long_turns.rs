@@ -7,7 +7,7 @@ use haft::events::{Event, EventKind};
 use haft::media::{Media, MediaFile, MediaKind, MediaReader, MemoryReader, ReaderDescriptor};
 use haft::providers::Options;
 use haft::providers::internals::MediaCache;
-use haft::records::{Memory, Message, MessageRole, Retrievable};
+use haft::records::{Memory, Message, MessageRole, Record as _, Retrievable};
 use haft::tools::ByteStream;
 use haft::trust::TrustTier;
 use haft::turn::Timestamp;
@@ -46,17 +46,17 @@ fn window(tokens: u64) -> Value {
 async fn records_go_by_their_score_and_memories_by_their_importance() {
     let found = |id: &str, score: Option<f64>| {
         let text = format!("text of {id} {}", "word ".repeat(200));
-        let record = Retrievable::builder(id, text, TrustTier::ThirdPartyPublic, AT).inline();
+        let record = Retrievable::new(id, text, TrustTier::ThirdPartyPublic, AT).shown_inline();
         let record = match score {
-            Some(score) => record.score(score),
+            Some(score) => record.with_score(score),
             None => record,
         };
-        record.build().unwrap()
+        record.checked().unwrap()
     };
     let memory = |id: &str, importance: f64| {
         let text = format!("text of {id} {}", "word ".repeat(200));
-        let memory = Memory::builder(id, text, AT).confidence(1.0).importance(importance);
-        memory.build().unwrap()
+        let memory = Memory::new(id, text, AT).with_confidence(1.0).with_importance(importance);
+        memory.checked().unwrap()
     };
     let conversation = || {
         input()
@@ -227,8 +227,8 @@ fn picture(byte: u8) -> (Media, Arc<AtomicUsize>) {
 }
 
 fn showing(media: &Media) -> TurnInput {
-    let message = Message::builder("m-1", MessageRole::User, AT).content("Look.");
-    TurnInput::new("You help.").message(message.attachment(media.clone()).build().unwrap())
+    let message = Message::new("m-1", MessageRole::User, AT).with_content("Look.");
+    TurnInput::new("You help.").message(message.with_attachment(media.clone()).checked().unwrap())
 }
 
 #[tokio::test]
@@ -270,8 +270,8 @@ async fn the_cache_holds_no_more_than_it_may() {
     let mut read = Vec::new();
     for n in 0..4 {
         let (media, count) = picture(n);
-        let message = Message::builder(format!("m-{n}"), MessageRole::User, AT);
-        let message = message.content("Look.").attachment(media).build().unwrap();
+        let message = Message::new(format!("m-{n}"), MessageRole::User, AT);
+        let message = message.with_content("Look.").with_attachment(media).checked().unwrap();
         turn.ctx.turn().store_message(message).await.unwrap();
         read.push(count);
     }

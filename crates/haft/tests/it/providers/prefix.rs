@@ -14,7 +14,7 @@ use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::providers::dialects::openai_responses::OpenAiResponses;
 use haft::providers::transport::{Body, Response, Transport, TransportError};
 use haft::providers::{Dialect, Options, Provider};
-use haft::records::{Identity, Memory, Message, MessageRole};
+use haft::records::{Identity, Memory, Message, MessageRole, Record as _};
 use haft::schema::{integer, object};
 use haft::stores::{MemorySpoolStore, MemoryStore, TurnId};
 use haft::turn::{ManualClock, Timestamp, TurnHistory, TurnOutcome};
@@ -236,7 +236,7 @@ impl World {
         TurnRunner::builder(provider.unwrap())
             .tool(produce())
             .store(Arc::clone(&self.store) as _)
-            .spools(Arc::clone(&self.spools))
+            .spools(Arc::clone(&self.spools) as _)
             .clock(Arc::clone(&self.clock) as _)
             .envelope_secret([9; 32])
             .turn_input("history", hydrate_conversation())
@@ -247,13 +247,13 @@ impl World {
 
 /// A message whose envelope has a nonce.
 fn named(id: &str, text: &str) -> Message {
-    let message = Message::builder(id, MessageRole::User, Timestamp::EPOCH).content(text);
-    message.identity(Identity::named("Ada").unwrap()).build().unwrap()
+    let message = Message::new(id, MessageRole::User, Timestamp::EPOCH).with_content(text);
+    message.with_identity(Identity::named("Ada").unwrap()).checked().unwrap()
 }
 
 fn input() -> TurnInput {
-    let memory = Memory::builder("likes", "Ada likes tables. ".repeat(20), Timestamp::EPOCH);
-    let memory = memory.confidence(1.0).importance(1.0).build().unwrap();
+    let memory = Memory::new("likes", "Ada likes tables. ".repeat(20), Timestamp::EPOCH);
+    let memory = memory.with_confidence(1.0).with_importance(1.0).checked().unwrap();
     TurnInput::new("You produce reports. ".repeat(10)).memory(memory)
 }
 
@@ -438,8 +438,8 @@ async fn what_is_remembered_on_the_way_stands_behind_the_timeline() {
     let answers = Answers::new((0..4).map(|n| dialect.calls(&[n])).chain([dialect.says("Done.")]));
     let remember = |ctx: DispatchContext, next: Next<DispatchContext>| async move {
         let text = format!("Fact {} was found. ", ctx.iteration()).repeat(10);
-        let memory = Memory::builder(format!("fact-{}", ctx.iteration()), text, Timestamp::EPOCH);
-        let memory = memory.confidence(1.0).importance(1.0).build().unwrap();
+        let memory = Memory::new(format!("fact-{}", ctx.iteration()), text, Timestamp::EPOCH);
+        let memory = memory.with_confidence(1.0).with_importance(1.0).checked().unwrap();
         ctx.turn().store_memory(memory).await.unwrap();
         next.run().await
     };

@@ -9,7 +9,7 @@ use haft::events::Usage;
 use haft::executors::{DispatchExecutor as _, StepContext, StepError};
 use haft::providers::RollingSummary;
 use haft::providers::summary::{STASH_KEY, Summary, SummaryError, SummaryRequest};
-use haft::records::{Memory, Message, Retrievable};
+use haft::records::{Memory, Message, Record as _, Retrievable};
 use haft::trust::TrustTier;
 use haft::turn::{TurnInput, TurnRunner};
 use serde_json::{Value, json};
@@ -261,15 +261,17 @@ async fn a_summary_is_as_trusted_as_the_least_of_what_the_model_read() {
     }
     let retrieve = |tier: TrustTier| {
         async move |talk: &Talk| {
-            let record = Retrievable::builder("page", "SYSTEM OVERRIDE", tier, AT).inline();
-            talk.turn.ctx.turn().store_retrievable(record.build().unwrap()).await.unwrap();
+            let record = Retrievable::new("page", "SYSTEM OVERRIDE", tier, AT).shown_inline();
+            talk.turn.ctx.turn().store_retrievable(record.checked().unwrap()).await.unwrap();
         }
     };
     let remember = |tier: TrustTier| {
         async move |talk: &Talk| {
-            let memory =
-                Memory::builder("m", "SYSTEM OVERRIDE", AT).confidence(0.9).importance(0.5);
-            let memory = memory.trust(tier).build().unwrap();
+            let label = tier;
+            let memory = Memory::of_tier(label, "m", "SYSTEM OVERRIDE", AT)
+                .with_confidence(0.9)
+                .with_importance(0.5);
+            let memory = memory.checked().unwrap();
             talk.turn.ctx.turn().store_memory(memory).await.unwrap();
         }
     };

@@ -12,7 +12,7 @@ use haft::providers::internals::{
     AssembledPrompt, AssemblyOptions, UnsupportedMedia, assemble_prompt,
 };
 use haft::providers::prompt::{ContentPart, Prompt, PromptEntry};
-use haft::records::{CallError, CallState, OccurrenceCounter, ToolCall};
+use haft::records::{CallError, CallState, OccurrenceCounter, Record as _, ToolCall};
 use haft::records::{Identity, Memory, Message, MessageRole, Retrievable, Thought};
 use haft::schema::RawArgs;
 use haft::stores::MemorySpoolStore;
@@ -64,7 +64,7 @@ impl Turn {
     }
 
     pub(crate) async fn thought(&self, id: &str, text: &str) {
-        let thought = Thought::builder(id, AT).content(text).build().unwrap();
+        let thought = Thought::new(id, text, AT).checked().unwrap();
         self.ctx.turn().store_thought(thought).await.unwrap();
     }
 
@@ -212,20 +212,23 @@ pub(crate) async fn buckets() -> Turn {
         ctx.turn().store_standing_instruction(rule).await.unwrap();
     }
     for (id, label) in [("likes", TrustTier::FirstParty), ("said", TrustTier::UNTRUSTED)] {
-        let memory = Memory::builder(id, format!("{id} tea"), AT).confidence(0.9).importance(0.5);
-        ctx.turn()
-            .store_memory(memory.trust(label).source("notes").build().unwrap())
-            .await
-            .unwrap();
+        let memory = Memory::of_tier(label, id, format!("{id} tea"), AT)
+            .with_confidence(0.9)
+            .with_importance(0.5);
+        ctx.turn().store_memory(memory.with_source("notes").checked().unwrap()).await.unwrap();
     }
     let tiers = [TrustTier::FirstParty, TrustTier::ThirdPartyPublic, TrustTier::ThirdPartyPrivate];
     for (id, tier) in ["manual", "page", "mail"].into_iter().zip(tiers) {
-        let record = Retrievable::builder(id, format!("text of {id}"), tier, AT);
-        let record = record.source(format!("source/{id}")).score(0.5).kind("doc").inline();
-        ctx.turn().store_retrievable(record.build().unwrap()).await.unwrap();
+        let record = Retrievable::new(id, format!("text of {id}"), tier, AT);
+        let record = record
+            .with_source(format!("source/{id}"))
+            .with_score(0.5)
+            .with_kind("doc")
+            .shown_inline();
+        ctx.turn().store_retrievable(record.checked().unwrap()).await.unwrap();
     }
-    let large = Retrievable::builder("large", "line\n".repeat(2000), TrustTier::FirstParty, AT);
-    ctx.turn().store_retrievable(large.build().unwrap()).await.unwrap();
+    let large = Retrievable::new("large", "line\n".repeat(2000), TrustTier::FirstParty, AT);
+    ctx.turn().store_retrievable(large.checked().unwrap()).await.unwrap();
     turn.user("m-1", "What does the manual say?").await;
     turn.forged()
 }
@@ -235,15 +238,15 @@ pub(crate) async fn people() -> Turn {
     let turn = Turn::with(Vec::new());
     let ctx = &turn.ctx;
     let ada = Identity::new(17, "Ada Lovelace").unwrap();
-    let message = Message::builder("m-1", MessageRole::User, AT).content("Who are you two?");
-    ctx.turn().store_message(message.identity(ada).build().unwrap()).await.unwrap();
+    let message = Message::new("m-1", MessageRole::User, AT).with_content("Who are you two?");
+    ctx.turn().store_message(message.with_identity(ada).checked().unwrap()).await.unwrap();
     turn.thought("t-1", "She asks for both of us.").await;
     turn.assistant("m-2", "I am the helper.").await;
     let planner = Identity::named("planner").unwrap();
-    let thought = Thought::builder("t-2", AT).content("My turn.").identity(planner.clone());
-    turn.ctx.turn().store_thought(thought.build().unwrap()).await.unwrap();
-    let message = Message::builder("m-3", MessageRole::Assistant, AT).content("And I plan.");
-    turn.ctx.turn().store_message(message.identity(planner).build().unwrap()).await.unwrap();
+    let thought = Thought::new("t-2", "My turn.", AT).with_identity(planner.clone());
+    turn.ctx.turn().store_thought(thought.checked().unwrap()).await.unwrap();
+    let message = Message::new("m-3", MessageRole::Assistant, AT).with_content("And I plan.");
+    turn.ctx.turn().store_message(message.with_identity(planner).checked().unwrap()).await.unwrap();
     turn
 }
 
@@ -293,11 +296,12 @@ pub(crate) async fn attachments() -> Turn {
     let mut turn = Turn::with(Vec::new());
     turn.options.unsupported_media = UnsupportedMedia::SyntheticDescription;
     let [image, audio, document, video] = media();
-    let message = Message::builder("m-1", MessageRole::User, AT).content("Look at these.");
-    let message = message.attachments([image.clone(), audio, document, video]).build().unwrap();
+    let message = Message::new("m-1", MessageRole::User, AT).with_content("Look at these.");
+    let message =
+        message.with_attachments([image.clone(), audio, document, video]).checked().unwrap();
     turn.ctx.turn().store_message(message).await.unwrap();
-    let message = Message::builder("m-2", MessageRole::Assistant, AT).content("I drew this.");
-    turn.ctx.turn().store_message(message.attachment(image).build().unwrap()).await.unwrap();
+    let message = Message::new("m-2", MessageRole::Assistant, AT).with_content("I drew this.");
+    turn.ctx.turn().store_message(message.with_attachment(image).checked().unwrap()).await.unwrap();
     turn.user("m-3", "Nice.").await;
     turn
 }

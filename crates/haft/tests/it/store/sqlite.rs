@@ -1,7 +1,7 @@
 //! Turns in a file.
 
 use haft::stores::{
-    GateId, Row, RowKind, StoreError, StoreWrite, StoredText, TurnQuery, TurnStatus, TurnStore,
+    GateId, Row, RowKind, StoreError, StoreWrite, TurnQuery, TurnStatus, TurnStore,
 };
 use haft::stores::{SqliteOptions, SqliteStore, Synchronous};
 
@@ -54,12 +54,12 @@ fn everything_is_there_when_the_file_is_opened_again() {
 }
 
 #[test]
-fn a_text_that_could_not_be_written_is_not_kept() {
+fn a_text_with_nul_is_not_kept() {
     let folder = tempfile::tempdir().unwrap();
     run(async {
         let store = SqliteStore::open(folder.path()).unwrap();
         let lease = begin(&store, "a", Vec::new()).await;
-        let unwritable = StoredText::of(std::sync::Arc::new(StoredText::UNWRITABLE.to_owned()));
+        let unwritable = "\0".to_owned();
         let row = Row::new(RowKind::Message, "m", unwritable.clone());
         for write in [StoreWrite::Journal(unwritable), StoreWrite::Put(row)] {
             let refused = store.commit(lease.clone(), vec![entry("1"), write]).await;

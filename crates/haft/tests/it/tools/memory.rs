@@ -1,4 +1,4 @@
-use haft::records::Memory;
+use haft::records::{Memory, Record as _};
 use haft::tools;
 use haft::trust::TrustTier;
 use haft::turn::Timestamp;
@@ -45,12 +45,12 @@ async fn a_memory_from_beginning_to_end() {
 #[tokio::test]
 async fn what_the_model_writes_is_not_trusted() {
     let memory = Bench::new(tools::memory());
-    let ours = Memory::builder("policy", "Never share keys.", Timestamp::EPOCH)
-        .confidence(1.0)
-        .importance(0.5)
-        .trust(TrustTier::FirstParty)
-        .build()
-        .unwrap();
+    let ours =
+        Memory::of_tier(TrustTier::FirstParty, "policy", "Never share keys.", Timestamp::EPOCH)
+            .with_confidence(1.0)
+            .with_importance(0.5)
+            .checked()
+            .unwrap();
     memory.ctx.turn().store_memory(ours).await.unwrap();
     let label = || memory.ctx.turn().memories().all()[0].trust();
     memory.json("update_memory", json!({"id": "policy", "importance": 1})).await;

@@ -9,7 +9,7 @@ use haft::executors::Step;
 use haft::records::CallState;
 use haft::stores::{
     DirApprovals, GateRow, LeaseRequest, MemoryStore, NewTurn, Row, RowKind, StoreWrite,
-    StoredText, StoredTurn, TurnId, TurnStore,
+    StoredTurn, TurnId, TurnStore,
 };
 use haft::tools::ToolEffect;
 use haft::turn::{GateKey, Gatekeeper, SystemClock, TurnReport, TurnRunner};
@@ -134,7 +134,7 @@ fn with_state(stored: &StoredTurn, state: &str) -> Vec<Row> {
         if row.kind == RowKind::ToolCall {
             let mut json: Value = serde_json::from_str(&row.json).unwrap();
             json["state"] = json!(state);
-            row.json = StoredText::from(json.to_string());
+            row.json = json.to_string();
         }
         row
     };

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use haft::executors::{Step, StepContext, StepError};
 use haft::middleware::{HydrateConversation, hydrate_conversation};
-use haft::records::{CallState, Memory, Message, ToolResults};
+use haft::records::{CallState, Memory, Message, Record as _, ToolResults};
 use haft::stores::{
     CancelOutcome, CancelRequest, ChangeListener, ClaimFilter, GateId, GateRow, JournalRow, Lease,
     LeaseRequest, MemoryRow, MemoryScope, MemorySpoolStore, MemoryStore, NewTurn, SettleOutcome,
@@ -39,7 +39,7 @@ impl World {
     ) -> TurnRunnerBuilder {
         TurnRunner::builder(executor)
             .store(Arc::clone(&self.store) as _)
-            .spools(Arc::clone(&self.spools))
+            .spools(Arc::clone(&self.spools) as _)
             .clock(Arc::clone(&self.clock) as _)
             .turn_input("history", hydrate)
     }
@@ -319,7 +319,7 @@ async fn a_record_that_a_later_turn_changed_is_shown_as_changed_where_it_was() {
     let change = |ctx: StepContext| async move {
         let turn = ctx.dispatch().turn();
         let secret = turn.messages().all().remove(0);
-        let changed = secret.to_builder(Timestamp::EPOCH).content("(redacted)").build()?;
+        let changed = secret.revised(Timestamp::EPOCH).with_content("(redacted)");
         turn.store_message(changed).await?;
         let reply = turn.messages().all().remove(1);
         assert!(turn.delete_message(reply.id()).await?);
@@ -340,8 +340,9 @@ async fn memories_of_turns_at_once_are_all_there() {
             let turn = ctx.dispatch().turn();
             for n in 0..100 {
                 let id = format!("{}-{n}", turn.turn_id());
-                let memory = Memory::builder(id, "a fact", Timestamp::EPOCH);
-                turn.store_memory(memory.confidence(0.5).importance(0.5).build()?).await?;
+                let memory = Memory::new(id, "a fact", Timestamp::EPOCH);
+                turn.store_memory(memory.with_confidence(0.5).with_importance(0.5).checked()?)
+                    .await?;
                 tokio::task::yield_now().await;
             }
             Ok::<_, StepError>(Step::done())
@@ -384,8 +385,9 @@ async fn a_memory_that_was_deleted_stays_so_and_the_last_writer_wins() {
             if action == "delete" {
                 assert!(turn.delete_memory(&"tea".parse().unwrap()).await?);
             } else if !action.is_empty() {
-                let memory = Memory::builder("tea", action, Timestamp::EPOCH);
-                turn.store_memory(memory.confidence(0.5).importance(0.5).build()?).await?;
+                let memory = Memory::new("tea", action, Timestamp::EPOCH);
+                turn.store_memory(memory.with_confidence(0.5).with_importance(0.5).checked()?)
+                    .await?;
             }
             let all = turn.memories().all();
             let all: Vec<_> = all.iter().map(|it| it.content().as_str().to_owned()).collect();

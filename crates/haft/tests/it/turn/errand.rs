@@ -16,7 +16,7 @@ use futures_core::Stream;
 use haft::events::{Event, EventKind};
 use haft::executors::{Step, StepContext, StepError};
 use haft::middleware::Next;
-use haft::records::{Memory, Retrievable, SpoolResolver};
+use haft::records::{Memory, Record as _, Retrievable};
 use haft::stores::SpoolStore;
 use haft::stores::{Row, RowKind, StoreError, StoredTurn, TurnId, TurnStatus, TurnStore};
 use haft::tools::{ByteStream, ToolEffect};
@@ -109,8 +109,8 @@ impl Errand {
     pub(crate) fn input() -> TurnInput {
         let text = "what was found\n".repeat(600);
         let tier = TrustTier::ThirdPartyPublic;
-        let record = Retrievable::builder("found", text, tier, Timestamp::EPOCH);
-        let record = record.as_handle().build().unwrap();
+        let record = Retrievable::new("found", text, tier, Timestamp::EPOCH);
+        let record = record.shown_as_handle().checked().unwrap();
         input().id(TURN).retrievable(record)
     }
 
@@ -119,15 +119,15 @@ impl Errand {
         2 * self.rounds + 1
     }
 
-    pub(crate) fn runner<S: SpoolStore + SpoolResolver + 'static>(
+    pub(crate) fn runner<S: SpoolStore + 'static>(
         &self,
         store: Arc<dyn TurnStore>,
         spools: Arc<S>,
         clock: Arc<dyn Clock>,
     ) -> TurnRunnerBuilder {
         let output = async |ctx: TurnContext, next: Next<TurnContext>| {
-            let memory = Memory::builder("learned", "It went well.", ctx.clock().now());
-            ctx.store_memory(memory.confidence(1.0).importance(0.5).build()?).await?;
+            let memory = Memory::new("learned", "It went well.", ctx.clock().now());
+            ctx.store_memory(memory.with_confidence(1.0).with_importance(0.5).checked()?).await?;
             next.run().await
         };
         let count = async |ctx: DispatchContext, next: Next<DispatchContext>| {

@@ -172,7 +172,7 @@ async fn line_20_storing_bytes_changes_no_records() {
         assert!(ctx.tool_calls().all().is_empty() && ctx.artifacts().all().is_empty());
         next.run().await
     };
-    let built = runner(say("x")).spools(Arc::clone(&spools)).turn_input("store", store);
+    let built = runner(say("x")).spools(Arc::clone(&spools) as _).turn_input("store", store);
     let report = built.build().unwrap().run(input()).await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
     assert_eq!(spools.list().await.unwrap().len(), 1);

@@ -10,7 +10,7 @@ use futures_core::Stream;
 use haft::error::Coded as _;
 use haft::executors::{Step, StepContext, StepError};
 use haft::middleware::Next;
-use haft::records::{Memory, Message, Retrievable, Thought};
+use haft::records::{Memory, Message, Record as _, Retrievable, Thought};
 use haft::stores::{DirSpoolStore, MemoryStore};
 use haft::stores::{SpoolKey, SpoolStore as _};
 use haft::tools::{ByteStream, ToolEffect};
@@ -44,7 +44,7 @@ async fn a_result_without_an_end_meets_the_limit_of_the_spool() {
         |_| Ok(Step::new().call(call("all", "{}"))),
         |cx| Ok(Step::done().say(cx.message("done")?)),
     ]));
-    let runner = built.tool(tool).spools(Arc::clone(&spools)).build().unwrap();
+    let runner = built.tool(tool).spools(Arc::clone(&spools) as _).build().unwrap();
     let report = runner.run(input()).await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed);
     let error = report.calls[0].error.as_ref().unwrap();
@@ -84,11 +84,12 @@ async fn middleware_that_calls_nothing_is_named() {
 async fn two_records_of_the_input_with_one_id_are_refused() {
     let at = Timestamp::EPOCH;
     let message = || Message::user_at("x", "hello", at).unwrap();
-    let memory = || Memory::builder("x", "m", at).confidence(1.0).importance(1.0).build().unwrap();
-    let thought = || Thought::builder("x", at).content("t").build().unwrap();
+    let memory =
+        || Memory::new("x", "m", at).with_confidence(1.0).with_importance(1.0).checked().unwrap();
+    let thought = || Thought::new("x", "t", at).checked().unwrap();
     let found = || {
-        let found = Retrievable::builder("x", "r", TrustTier::ThirdPartyPublic, at);
-        found.build().unwrap()
+        let found = Retrievable::new("x", "r", TrustTier::ThirdPartyPublic, at);
+        found.checked().unwrap()
     };
     let instruction = || Instruction::from_developer("x", "i").unwrap();
     for (field, input) in [

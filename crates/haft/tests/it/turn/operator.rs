@@ -64,9 +64,8 @@ async fn causes_and_panics_reach_the_operator_and_not_the_model() {
     assert_eq!(fails.cause(), Some(down));
     assert_eq!(panics.cause(), Some("panicked: index 7 of 3"));
     for call in [fails, panics] {
-        let stored = call.to_stored().unwrap();
-        let loader = haft::records::RecordLoader::new();
-        let loaded = haft::ToolCall::from_stored(&stored, &loader).await.unwrap();
+        let stored = call.to_json().unwrap();
+        let loaded = haft::ToolCall::from_json(&stored).unwrap();
         assert_eq!(loaded.cause(), call.cause());
     }
 }

@@ -9,7 +9,6 @@ use std::{fmt, io};
 
 use bytes::Bytes;
 use futures_core::Stream;
-use haft::records::SpoolResolver;
 use haft::stores::{
     CancelOutcome, CancelRequest, ChangeListener, ClaimFilter, GateId, GateRow, JournalRow, Lease,
     LeaseRequest, MemoryRow, MemoryScope, NewTurn, SettleOutcome, StoreError, StoreWrite,
@@ -169,25 +168,19 @@ impl<S: SpoolStore + ?Sized + 'static> SpoolStore for Guarded<S> {
         self.inner.read(key)
     }
 
+    fn open<'a>(
+        &'a self,
+        reader: &'a ReaderDescriptor,
+    ) -> BoxFuture<'a, Result<Option<Arc<dyn SpoolReader>>, SpoolError>> {
+        self.inner.open(reader)
+    }
+
     fn delete(&self, key: SpoolKey) -> BoxFuture<'_, Result<bool, SpoolError>> {
         self.inner.delete(key)
     }
 
     fn list(&self) -> BoxFuture<'_, Result<Vec<SpoolKey>, SpoolError>> {
         self.inner.list()
-    }
-}
-
-impl<S: SpoolResolver + ?Sized> SpoolResolver for Guarded<S> {
-    fn knows(&self, tag: &str) -> bool {
-        self.inner.knows(tag)
-    }
-
-    fn open<'a>(
-        &'a self,
-        reader: &'a ReaderDescriptor,
-    ) -> BoxFuture<'a, Result<Option<Arc<dyn SpoolReader>>, SpoolError>> {
-        self.inner.open(reader)
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use haft::error::Coded as _;
 use haft::executors::{DispatchExecutor, ScriptExecutor, Step, StepContext, StepError};
-use haft::records::CallState;
+use haft::records::{CallState, Record as _};
 use haft::stores::{
     LeaseRequest, StoreError, StoreWrite, TurnId, TurnQuery, TurnStatus, TurnStore,
 };
@@ -79,7 +79,7 @@ impl World {
         runner(executor)
             .tool(tool)
             .store(Arc::clone(&self.store) as _)
-            .spools(Arc::clone(&self.spools))
+            .spools(Arc::clone(&self.spools) as _)
             .clock(Arc::clone(&self.clock) as _)
             .build()
             .unwrap()
@@ -200,7 +200,7 @@ async fn content_without_a_record_is_collected() {
         |cx| Ok(Step::done().say(cx.message("done")?)),
     ]);
     let built = runner(executor).tool(large().unwrap()).store(Arc::clone(&world.store) as _);
-    let built = built.spools(Arc::clone(&world.spools)).build().unwrap();
+    let built = built.spools(Arc::clone(&world.spools) as _).build().unwrap();
     // A name with everything that keys are put together with.
     let odd = "org/1%2F/x";
     built.run(input().id(odd)).await.unwrap();
@@ -247,8 +247,8 @@ async fn a_turn_that_dies_after_its_answer_does_not_ask_again() {
         async move { Ok::<_, StepError>(Step::done().say(cx.message("Here it is.")?)) }
     };
     let output = async |ctx: TurnContext, next: Next<TurnContext>| {
-        let memory = Memory::builder("m", "They were glad.", ctx.clock().now());
-        ctx.store_memory(memory.confidence(1.0).importance(1.0).build()?).await?;
+        let memory = Memory::new("m", "They were glad.", ctx.clock().now());
+        ctx.store_memory(memory.with_confidence(1.0).with_importance(1.0).checked()?).await?;
         if !ctx.is_resumed() {
             std::future::pending::<()>().await;
         }
@@ -340,7 +340,7 @@ async fn a_turn_is_removed_with_its_content_unless_a_process_runs_it() {
     ]);
     let built = runner(executor).tool(large().unwrap()).store(Arc::clone(&world.store) as _);
     let built = built.clock(Arc::clone(&world.clock) as _);
-    let built = built.spools(Arc::clone(&world.spools)).build().unwrap();
+    let built = built.spools(Arc::clone(&world.spools) as _).build().unwrap();
     built.run(input().id("ended")).await.unwrap();
     assert_eq!(world.spools.list().await.unwrap().len(), 1);
     // Another process holds the lease until the lease ends.

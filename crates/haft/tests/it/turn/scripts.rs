@@ -50,7 +50,7 @@ impl World {
         let runner: TurnRunner = plan
             .runner(&self.ledger)
             .store(Arc::clone(&probe) as _)
-            .spools(Arc::clone(&self.spools))
+            .spools(Arc::clone(&self.spools) as _)
             .clock(Arc::clone(&self.clock) as _)
             .secret([7; 32])
             .name("scripted")

@@ -13,7 +13,7 @@ use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::providers::dialects::ollama::Ollama;
 use haft::providers::dialects::openai_responses::OpenAiResponses;
 use haft::providers::internals::{AssemblyOptions, assemble_prompt};
-use haft::records::{CallState, Thought};
+use haft::records::{CallState, Record as _, Thought};
 use haft::stores::{MemorySpoolStore, MemoryStore};
 use haft::trust::{EnvelopeKey, PromptRenderer};
 use haft::turn::{ManualClock, Timestamp, TurnOutcome, TurnRunnerBuilder};
@@ -135,11 +135,10 @@ fn fetches(hang_at: Option<u32>) -> impl DispatchExecutor {
             return Ok::<_, StepError>(Step::done().say(ctx.message("done")?));
         }
         let payload = serde_json::json!({"type": "thinking", "thinking": "hm", "signature": "s"});
-        let thought = Thought::builder(ctx.next_id("thought"), ctx.dispatch().clock().now())
-            .content("hm")
-            .payload(payload)
-            .replay_compatibility(AnthropicMessages::new().replay_tags()[0])
-            .build()?;
+        let thought = Thought::new(ctx.next_id("thought"), "hm", ctx.dispatch().clock().now())
+            .with_payload(payload)
+            .with_replay_compatibility(AnthropicMessages::new().replay_tags()[0])
+            .checked()?;
         Ok(Step::new().think(thought).call(call("fetch", &format!(r#"{{"n":{n}}}"#))))
     }
 }
@@ -160,7 +159,7 @@ impl Stores {
     fn runner(&self, executor: impl DispatchExecutor + 'static) -> TurnRunnerBuilder {
         runner(executor)
             .store(Arc::clone(&self.store) as _)
-            .spools(Arc::clone(&self.spools))
+            .spools(Arc::clone(&self.spools) as _)
             .clock(Arc::clone(&self.clock) as _)
     }
 
@@ -415,11 +414,10 @@ async fn a_tool_that_is_added_under_thinking_is_loaded_deferred() {
             return Ok::<_, StepError>(Step::done().say(ctx.message("done")?));
         }
         let payload = serde_json::json!({"type": "thinking", "thinking": "hm", "signature": "s"});
-        let thought = Thought::builder(ctx.next_id("thought"), ctx.dispatch().clock().now())
-            .content("hm")
-            .payload(payload)
-            .replay_compatibility(AnthropicMessages::new().replay_tags()[0])
-            .build()?;
+        let thought = Thought::new(ctx.next_id("thought"), "hm", ctx.dispatch().clock().now())
+            .with_payload(payload)
+            .with_replay_compatibility(AnthropicMessages::new().replay_tags()[0])
+            .checked()?;
         let n = ctx.dispatch().iteration();
         Ok(Step::new().think(thought).call(if n == 0 { change(0) } else { call("skill", "{}") }))
     });

@@ -108,8 +108,7 @@ fn who_goes_away_breaks_nothing() {
         store.commit(lease, entry("last")).await.unwrap();
         let turn = load(&store, "a").await;
         // Those that did not fit into the queue were never handed over.
-        let numbers: Vec<_> =
-            turn.journal.iter().map(haft_core::store::StoredText::as_str).collect();
+        let numbers: Vec<_> = turn.journal.iter().map(String::as_str).collect();
         assert!(numbers.len() <= 4, "{numbers:?}");
         assert_eq!(numbers.last(), Some(&"last"));
         assert_eq!(turn.rows.last().unwrap().json, "last");
