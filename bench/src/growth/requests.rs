@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use bytes::Bytes;
 use haft::BoxFuture;
 use haft::providers::dialects::chat_completions::ChatCompletions;
-use haft::providers::transport::{Body, Request, Response, Transport, TransportError, response};
+use haft::providers::transport::{Body, HttpError, Request, Response, Transport, response};
 use haft::providers::{Options, Provider};
 use haft::tools::ToolEffect;
 use haft::turn::{Limits, Timestamp, TurnInput, TurnOutcome, TurnRunner};
@@ -98,7 +98,7 @@ struct Calling {
 }
 
 impl Transport for Calling {
-    fn send(&self, _: Request<Bytes>) -> BoxFuture<'_, Result<Response<Body>, TransportError>> {
+    fn send(&self, _: Request<Bytes>) -> BoxFuture<'_, Result<Response<Body>, HttpError>> {
         let step = self.asked.fetch_add(1, Ordering::Relaxed) % (self.calls + 1);
         let said = if step < self.calls { CALL } else { BRIEF };
         Box::pin(async move {

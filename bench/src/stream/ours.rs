@@ -10,7 +10,7 @@ use haft::providers::framing::SseDecoder;
 use haft::providers::generation::{GenerationAssembler, GenerationOutcome};
 use haft::providers::prompt::Prompt;
 use haft::providers::transport::{Body, Request, Transport, response};
-use haft::providers::transport::{Response, TransportError};
+use haft::providers::transport::{HttpError, Response};
 use haft::records::Message;
 use haft::tools::ToolEffect;
 use haft::turn::{Timestamp, TurnInput, TurnOutcome, TurnRunner};
@@ -76,10 +76,7 @@ impl Reader {
 pub(crate) struct Canned(pub(crate) Vec<Bytes>);
 
 impl Transport for Canned {
-    fn send(
-        &self,
-        request: Request<Bytes>,
-    ) -> BoxFuture<'_, Result<Response<Body>, TransportError>> {
+    fn send(&self, request: Request<Bytes>) -> BoxFuture<'_, Result<Response<Body>, HttpError>> {
         Box::pin(async move {
             let chunks = match is_second(request.body()) {
                 true => vec![Bytes::from_static(BRIEF.as_bytes())],

@@ -83,8 +83,7 @@ impl Stream for HttpBody {
             Poll::Ready(Some(Ok(bytes))) => return Poll::Ready(Some(this.accept(bytes))),
             Poll::Ready(Some(Err(error))) => {
                 let (host, received) = (this.host.clone(), this.received);
-                let source = error.without_url();
-                return Poll::Ready(Some(Err(HttpError::Broken { host, received, source })));
+                return Poll::Ready(Some(Err(HttpError::broken_body(error, host, received))));
             }
             Poll::Ready(None) => return Poll::Ready(None),
             Poll::Pending => {}

@@ -1,37 +1,44 @@
 //! How sending a request fails.
 
-use std::error::Error;
-use std::io;
+#[cfg(feature = "client")]
+mod library;
+
 use std::time::Duration;
 
+use haft_core::error::{Coded, ErrorCode, codes};
+
+#[cfg(feature = "client")]
+pub(crate) use self::library::describe_cause;
 use crate::HttpPhase;
+#[cfg(feature = "fetch")]
+use crate::fetch::UrlRefusal;
 
 /// There is no response, or its body did not arrive completely. The messages name the host, and nothing else of the URL
 /// or of the headers.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HttpError {
-    /// The request cannot be sent by any client: its URL is malformed.
+    /// The request cannot be sent by any client: its URL or a header is malformed.
     #[error("the request is malformed: {reason}")]
     Malformed {
         /// What is wrong, without the value.
         reason: String,
     },
     /// There is no connection: the name is unknown, nothing listens, or the proxy refuses. Nothing was sent.
-    #[error("no connection to `{host}`")]
+    #[error("no connection to `{host}`: {reason}")]
     Connect {
         /// The host.
         host: String,
         /// Why.
-        source: reqwest::Error,
+        reason: String,
     },
     /// The host could not prove its identity. Nothing was sent.
-    #[error("no secure connection to `{host}`")]
+    #[error("no secure connection to `{host}`: {reason}")]
     Tls {
         /// The host.
         host: String,
         /// Why.
-        source: reqwest::Error,
+        reason: String,
     },
     /// A limit of time was reached.
     #[error("`{host}` took longer than {limit:?} {phase}")]
@@ -44,14 +51,14 @@ pub enum HttpError {
         limit: Duration,
     },
     /// The connection broke while the exchange was in progress.
-    #[error("the connection to `{host}` broke after {received} bytes of the response")]
+    #[error("the connection to `{host}` broke after {received} bytes of the response: {reason}")]
     Broken {
         /// The host.
         host: String,
         /// How many bytes of the body had arrived.
         received: u64,
         /// Why.
-        source: reqwest::Error,
+        reason: String,
     },
     /// The body is larger than allowed.
     #[error("the response of `{host}` has more than {limit} bytes")]
@@ -69,13 +76,28 @@ pub enum HttpError {
         /// The encoding.
         encoding: String,
     },
-    /// The client followed a redirect to another origin. This client never does; one that the caller brought may.
+    /// The client followed a redirect to another origin. Only a client that the caller brought does that.
     #[error("the request to `{host}` was redirected to `{to}`")]
     Redirected {
         /// The host that was addressed.
         host: String,
         /// The host that responded.
         to: String,
+    },
+    /// The caller cancelled the request while the body was read.
+    #[error("reading the response of `{host}` was cancelled")]
+    Cancelled {
+        /// The host.
+        host: String,
+    },
+    /// The name of the host leads to no address that the policy of a fetcher allows. Nothing was sent.
+    #[cfg(feature = "fetch")]
+    #[error("the address of `{host}` is refused: {why}")]
+    Refused {
+        /// The host.
+        host: String,
+        /// Why.
+        why: UrlRefusal,
     },
     /// The client cannot work here: no runtime, no root certificates, an invalid proxy.
     #[error("the HTTP client cannot be used: {reason}")]
@@ -85,69 +107,52 @@ pub enum HttpError {
     },
 }
 
-/// What an error of the HTTP library and its causes say: on one line, without repetitions, at most 300 characters.
-pub(crate) fn describe_cause(error: &reqwest::Error) -> String {
-    let mut messages: Vec<String> = Vec::new();
-    let mut next: Option<&(dyn Error + 'static)> = Some(error);
-    while let Some(error) = next {
-        let text = error.to_string();
-        if !messages.iter().any(|it| it.contains(&text)) {
-            messages.push(text);
-        }
-        next = error.source();
-    }
-    let text = messages.join(": ");
-    text.chars().filter(|it| !it.is_control()).take(MAX_REASON).collect()
-}
-
 impl HttpError {
-    /// What the HTTP library says about the cause: on one line, bounded, without the URL. Empty if there is no such
-    /// cause.
+    /// Whether it is certain that the host received nothing of the request, so that a retry repeats nothing.
+    ///
+    /// ```
+    /// use haft_http::HttpError;
+    ///
+    /// let malformed = HttpError::Malformed { reason: "the URL".into() };
+    /// assert!(malformed.nothing_was_sent());
+    /// let broken = HttpError::Broken { host: "a".into(), received: 3, reason: "reset".into() };
+    /// assert!(!broken.nothing_was_sent());
+    /// ```
     #[must_use]
-    pub fn reason(&self) -> String {
+    pub const fn nothing_was_sent(&self) -> bool {
         match self {
-            Self::Connect { source, .. }
-            | Self::Tls { source, .. }
-            | Self::Broken { source, .. } => describe_cause(source),
-            Self::Malformed { reason } | Self::Unusable { reason } => reason.clone(),
+            #[cfg(feature = "fetch")]
+            Self::Refused { .. } => true,
+            Self::Malformed { .. }
+            | Self::Connect { .. }
+            | Self::Tls { .. }
+            | Self::Timeout { phase: HttpPhase::Connect, .. }
+            | Self::Unusable { .. } => true,
             Self::Timeout { .. }
+            | Self::Broken { .. }
             | Self::TooLarge { .. }
             | Self::Encoded { .. }
-            | Self::Redirected { .. } => String::new(),
-        }
-    }
-
-    /// The error of a request that got no response.
-    pub(crate) fn without_response(error: reqwest::Error, host: String, connect: Duration) -> Self {
-        let source = error.without_url();
-        if source.is_builder() {
-            return Self::Malformed { reason: describe_cause(&source) };
-        }
-        if !source.is_connect() {
-            return Self::Broken { host, received: 0, source };
-        }
-        if source.is_timeout() {
-            Self::Timeout { host, phase: HttpPhase::Connect, limit: connect }
-        } else if is_untrusted(&source) {
-            Self::Tls { host, source }
-        } else {
-            Self::Connect { host, source }
+            | Self::Redirected { .. }
+            | Self::Cancelled { .. } => false,
         }
     }
 }
 
-/// Whether a handshake failed, which is the only thing that connecting calls invalid data.
-fn is_untrusted(error: &reqwest::Error) -> bool {
-    let mut next: Option<&(dyn Error + 'static)> = Some(error);
-    while let Some(error) = next {
-        next = match error.downcast_ref::<io::Error>() {
-            Some(error) if error.kind() == io::ErrorKind::InvalidData => return true,
-            // What it wraps is not its source, but has the same source.
-            Some(error) => error.get_ref().map(|it| it as _),
-            None => error.source(),
-        };
+impl Coded for HttpError {
+    fn code(&self) -> ErrorCode {
+        match self {
+            Self::Timeout { .. } => codes::DEADLINE_EXCEEDED,
+            _ => codes::LLM_EXECUTION_EXECUTOR_ERROR,
+        }
     }
-    false
-}
 
-const MAX_REASON: usize = 300;
+    /// Whether a retry may help: connections that fail, break or stall may succeed later; requests that are malformed,
+    /// and responses that are too large or not trusted, do not.
+    fn retryable(&self) -> bool {
+        match self {
+            Self::Connect { .. } | Self::Broken { .. } => true,
+            Self::Timeout { phase, .. } => *phase != HttpPhase::Total,
+            _ => false,
+        }
+    }
+}

@@ -33,6 +33,7 @@ pub use self::error_body::ErrorBody;
 pub use self::fetcher::{FetchDeadlines, Fetcher, FetcherBuilder};
 pub use self::policy::UrlPolicy;
 pub use self::request::{FetchRequest, HttpMethod};
+pub(crate) use self::resolver::find_refusal;
 pub use self::response::FetchResponse;
 pub use crate::HttpPhase;
 

@@ -51,7 +51,6 @@ pub mod address;
 mod body;
 #[cfg(feature = "client")]
 mod client;
-#[cfg(feature = "client")]
 mod error;
 #[cfg(feature = "fetch")]
 pub mod fetch;
@@ -59,7 +58,6 @@ pub mod fetch;
 mod limits;
 mod phase;
 pub mod redact;
-mod scrub;
 mod secret;
 pub mod uri;
 
@@ -67,12 +65,11 @@ pub mod uri;
 pub use self::body::HttpBody;
 #[cfg(feature = "client")]
 pub use self::client::{HttpClient, HttpClientBuilder};
-#[cfg(feature = "client")]
 pub use self::error::HttpError;
 #[cfg(feature = "client")]
 pub use self::limits::HttpLimits;
 pub use self::phase::HttpPhase;
-pub use self::scrub::Scrubber;
+pub use self::redact::Scrubber;
 pub use self::secret::Secret;
 
 /// The HTTP library under [`HttpClient`], for its `Client`, `Url` and resolvers.

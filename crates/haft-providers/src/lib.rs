@@ -24,9 +24,8 @@
 //! - [`dialects`]: the four dialects of this crate. [`dialect`] is the contract for custom ones, [`prompt`] and
 //!   [`generation`] are what a dialect encodes and decodes, and [`framing`], [`tool_schema`] and [`wire_names`] are tools
 //!   for it.
-//! - [`transport`]: how requests are sent, so that they can be limited, recorded and replayed without the provider knowing.
+//! - [`transport`]: how requests are sent, so that they can be limited or answered by a test without the provider knowing.
 //! - [`retry`]: retries within a budget.
-//! - [`cassette`]: requests and responses in a file, for tests without a network.
 //! - [`summary`]: a rolling summary that replaces old exchanges of a long conversation.
 //! - `conformance` (feature): checks for custom dialects and transports.
 //!
@@ -47,7 +46,6 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod assembly;
-pub mod cassette;
 pub mod codes;
 #[cfg(feature = "conformance")]
 pub mod conformance;

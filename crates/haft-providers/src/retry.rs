@@ -45,7 +45,7 @@ use uuid::Uuid;
 
 use self::hints::{RetryHint, header, is_quota_exhausted};
 use self::policy::Jitter;
-use crate::transport::{Body, Transport, TransportError, request_host};
+use crate::transport::{Body, HttpError, Transport, request_host};
 
 pub use self::error::{GiveUpReason, SendError, StatusError};
 pub use self::policy::{RetryHints, RetryPolicy};
@@ -85,7 +85,7 @@ pub enum RetryReason {
         retry_after: Option<Duration>,
     },
     /// There was no response.
-    Transport(TransportError),
+    Transport(HttpError),
     /// The response broke off, stalled, or could not be read. None of its calls was made.
     Response(String),
 }
@@ -155,7 +155,7 @@ impl RetryClient {
     ///
     /// A POST request without an `Idempotency-Key` gets one. All attempts have the same key, so that a provider that
     /// supports such keys does the work once. A cancellation ends every wait at once, and the body with
-    /// [`TransportError::Cancelled`].
+    /// [`HttpError::Cancelled`].
     ///
     /// # Errors
     ///
@@ -339,7 +339,7 @@ impl fmt::Debug for RetryClient {
 
 /// Why an attempt gave no response of status 2xx.
 enum FailedAttempt {
-    Transport(TransportError),
+    Transport(HttpError),
     Status(Box<ErrorResponse>),
 }
 
@@ -431,13 +431,13 @@ struct CancellableBody {
 }
 
 impl Stream for CancellableBody {
-    type Item = Result<Bytes, TransportError>;
+    type Item = Result<Bytes, HttpError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         if Pin::new(&mut self.cancelled).poll(cx).is_ready() {
             // The connection is closed now, not when the stream is dropped.
             self.body = Body::empty();
-            return Poll::Ready(Some(Err(TransportError::Cancelled { host: self.host.clone() })));
+            return Poll::Ready(Some(Err(HttpError::Cancelled { host: self.host.clone() })));
         }
         Pin::new(&mut self.body).poll_next(cx)
     }

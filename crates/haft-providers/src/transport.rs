@@ -16,7 +16,6 @@
 //! ```
 
 mod body;
-mod error;
 #[cfg(feature = "http")]
 mod http_transport;
 
@@ -28,31 +27,24 @@ use haft_core::BoxFuture;
 use haft_http::uri;
 
 pub use self::body::Body;
-pub use self::error::TransportError;
 #[cfg(feature = "http")]
 pub use self::http_transport::{HttpTransport, HttpTransportBuilder};
-pub use haft_http::{HttpPhase, Secret};
+pub use haft_http::{HttpError, HttpPhase, Secret};
 pub use http::{Request, Response};
 
 /// Sends requests. Dropping the future, or the body of the response, ends the request.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not send requests",
-    note = "implement `Transport`, or use `HttpTransport`, a `CassetteRecorder` or a `Cassette`"
+    note = "implement `Transport`, or use `HttpTransport`"
 )]
 pub trait Transport: Send + Sync + fmt::Debug {
     /// Sends a request and returns the head of the response, with a body that is read as it arrives. A response of any
     /// status is a response; an error means that there is none.
-    fn send(
-        &self,
-        request: Request<Bytes>,
-    ) -> BoxFuture<'_, Result<Response<Body>, TransportError>>;
+    fn send(&self, request: Request<Bytes>) -> BoxFuture<'_, Result<Response<Body>, HttpError>>;
 }
 
 impl<T: Transport + ?Sized> Transport for Arc<T> {
-    fn send(
-        &self,
-        request: Request<Bytes>,
-    ) -> BoxFuture<'_, Result<Response<Body>, TransportError>> {
+    fn send(&self, request: Request<Bytes>) -> BoxFuture<'_, Result<Response<Body>, HttpError>> {
         (**self).send(request)
     }
 }
@@ -70,9 +62,9 @@ impl<T: Transport + ?Sized> Transport for Arc<T> {
 ///
 /// # Errors
 ///
-/// [`TransportError::Malformed`]: the text is not a URL. The error does not quote it.
-pub fn post(url: &str, body: impl Into<Bytes>) -> Result<Request<Bytes>, TransportError> {
-    let malformed = |reason: String| TransportError::Malformed { reason };
+/// [`HttpError::Malformed`]: the text is not a URL. The error does not quote it.
+pub fn post(url: &str, body: impl Into<Bytes>) -> Result<Request<Bytes>, HttpError> {
+    let malformed = |reason: String| HttpError::Malformed { reason };
     let uri = uri::parse(url).map_err(|error| malformed(format!("the URL: {error}")))?;
     let request = Request::post(uri).body(body.into());
     request.map_err(|error| malformed(error.to_string()))
@@ -90,10 +82,10 @@ pub fn post(url: &str, body: impl Into<Bytes>) -> Result<Request<Bytes>, Transpo
 ///
 /// # Errors
 ///
-/// [`TransportError::Malformed`]: the status is not between 100 and 999.
-pub fn response(status: u16, body: Body) -> Result<Response<Body>, TransportError> {
+/// [`HttpError::Malformed`]: the status is not between 100 and 999.
+pub fn response(status: u16, body: Body) -> Result<Response<Body>, HttpError> {
     let response = Response::builder().status(status).body(body);
-    response.map_err(|error| TransportError::Malformed { reason: error.to_string() })
+    response.map_err(|error| HttpError::Malformed { reason: error.to_string() })
 }
 
 /// The host of a request, for messages.

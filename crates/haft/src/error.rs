@@ -8,7 +8,7 @@ macro_rules! gather_errors {
         /// Any error that a program meets when it builds tools, runners and providers, loads scripts, and runs turns.
         ///
         /// The errors of tools, records, stores, artifacts, media, scripts, turns and providers convert into it, so that
-        /// `?` works throughout a program. Cassettes and telemetry, which a program sets up outside of turns, have their
+        /// `?` works throughout a program. Telemetry, which a program sets up outside of turns, has its
         /// own errors.
         ///
         /// ```
@@ -100,7 +100,7 @@ gather_errors! {
     /// A provider failed.
     Provider(haft_providers::ProviderError);
     /// A request could not be sent or its response could not be read.
-    Transport(haft_providers::transport::TransportError);
+    Transport(haft_providers::transport::HttpError);
     /// A file could not be read as media.
     File(haft_tools::readers::FileError);
     /// Stored media could not be read.

@@ -9,7 +9,7 @@ use haft_core::error::{Coded, ErrorCode};
 use http::StatusCode;
 
 use super::error_body::ErrorBody;
-use crate::HttpPhase;
+use crate::{HttpError, HttpPhase};
 
 /// A URL could not be fetched. The messages show URLs without their query.
 #[derive(Debug, thiserror::Error)]
@@ -88,19 +88,17 @@ pub enum FetchError {
         /// The URL.
         url: String,
         /// Why.
-        #[source]
-        source: Box<dyn std::error::Error + Send + Sync>,
+        source: HttpError,
     },
     /// The connection broke while the body was read.
-    #[error("the connection to `{url}` was lost after {received} bytes of the response")]
+    #[error("the connection to `{url}` was lost after {received} bytes of the response: {reason}")]
     Interrupted {
         /// The URL.
         url: String,
         /// How many bytes had arrived.
         received: u64,
         /// Why.
-        #[source]
-        source: Box<dyn std::error::Error + Send + Sync>,
+        reason: String,
     },
     /// A header of the application is invalid.
     #[error("the header `{name}` for `{origin}` is not a valid one")]
@@ -131,9 +129,7 @@ impl FetchError {
         match self {
             Self::Timeout { phase, .. } => *phase != HttpPhase::Connect,
             Self::Status { status, .. } => (500..=599).contains(status),
-            Self::Unreachable { source, .. } => {
-                source.downcast_ref::<reqwest::Error>().is_none_or(|error| !error.is_connect())
-            }
+            Self::Unreachable { source, .. } => !source.nothing_was_sent(),
             Self::Interrupted { .. }
             | Self::TooLarge { .. }
             | Self::Encoded { .. }

@@ -65,7 +65,7 @@ impl fmt::Display for RefusedNameError {
 }
 
 /// Searches the sources of an error for a refusal.
-pub(super) fn find_refusal(error: &(dyn std::error::Error + 'static)) -> Option<UrlRefusal> {
+pub(crate) fn find_refusal(error: &(dyn std::error::Error + 'static)) -> Option<UrlRefusal> {
     let mut next = Some(error);
     while let Some(error) = next {
         if let Some(RefusedNameError(why)) = error.downcast_ref() {

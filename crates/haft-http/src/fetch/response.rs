@@ -17,7 +17,6 @@ use super::error::{FetchError, UrlRefusal};
 use super::error_body::ErrorBody;
 use super::fetcher::Fetcher;
 use super::request::CheckedRequest;
-use super::resolver::find_refusal;
 use super::{display_url, preview, tool_failure};
 use crate::limits::LONGEST;
 use crate::redact::is_credential_header;
@@ -163,15 +162,8 @@ fn credentials(message: &Request<Bytes>) -> Scrubber {
 
 /// The error of a request that got no response.
 fn head_error(url: &Url, error: HttpError) -> FetchError {
-    if let Some(why) = find_refusal(&error) {
-        return FetchError::Refused { url: display_url(url), why };
-    }
     match error {
-        HttpError::Connect { source, .. }
-        | HttpError::Tls { source, .. }
-        | HttpError::Broken { source, .. } => {
-            FetchError::Unreachable { url: display_url(url), source: source.into() }
-        }
+        HttpError::Refused { why, .. } => FetchError::Refused { url: display_url(url), why },
         other => common_error(url, other),
     }
 }
@@ -179,8 +171,8 @@ fn head_error(url: &Url, error: HttpError) -> FetchError {
 /// The error of a body that did not arrive.
 fn body_error(url: &Url, error: HttpError) -> FetchError {
     match error {
-        HttpError::Broken { received, source, .. } => {
-            FetchError::Interrupted { url: display_url(url), received, source: source.into() }
+        HttpError::Broken { received, reason, .. } => {
+            FetchError::Interrupted { url: display_url(url), received, reason }
         }
         other => common_error(url, other),
     }
@@ -194,7 +186,7 @@ fn common_error(url: &Url, error: HttpError) -> FetchError {
         HttpError::Encoded { encoding, .. } => {
             FetchError::Encoded { url, encoding: preview(&encoding) }
         }
-        other => FetchError::Unreachable { url, source: other.into() },
+        source => FetchError::Unreachable { url, source },
     }
 }
 

@@ -16,7 +16,7 @@ use crate::dialects::ollama::Ollama;
 use crate::dialects::openai_responses::OpenAiResponses;
 use crate::generation::GenerationEvent;
 use crate::prompt::MediaPosition;
-use crate::transport::{Body, Response, TransportError};
+use crate::transport::{Body, HttpError, Response};
 
 /// Server-sent events with the type of each as its name.
 fn sse(events: &[Value]) -> String {
@@ -154,10 +154,7 @@ async fn the_http_transport_keeps_the_contract() {
 struct Careless;
 
 impl crate::transport::Transport for Careless {
-    fn send(
-        &self,
-        _: http::Request<Bytes>,
-    ) -> BoxFuture<'_, Result<Response<Body>, TransportError>> {
+    fn send(&self, _: http::Request<Bytes>) -> BoxFuture<'_, Result<Response<Body>, HttpError>> {
         Box::pin(async { crate::transport::response(200, Body::empty()) })
     }
 }

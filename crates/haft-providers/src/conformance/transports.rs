@@ -6,7 +6,7 @@ use http::{HeaderValue, Request, Response};
 
 use super::loopback::{LoopbackServer, Reply, ServerEvent, closed_url, response};
 use super::{ContractViolation, ensure};
-use crate::transport::{Body, Transport, TransportError, post};
+use crate::transport::{Body, HttpError, Transport, post};
 
 const KEY: &str = "sk-conformance-0123456789";
 
@@ -123,7 +123,7 @@ async fn check_drop(transport: &dyn Transport) -> Result<(), ContractViolation> 
 }
 
 /// An error contains no credential of the request.
-fn check_text(error: &TransportError) -> Result<(), ContractViolation> {
+fn check_text(error: &HttpError) -> Result<(), ContractViolation> {
     let text = format!("{error} {error:?}");
     ensure(!text.contains(KEY), "no error contains a credential", || text.replace(KEY, "…"))
 }
@@ -162,7 +162,7 @@ fn with_headers(url: &str, body: &'static str) -> Result<Request<Bytes>, Contrac
 
 async fn read_all(
     promise: &'static str,
-    sent: Result<Response<Body>, TransportError>,
+    sent: Result<Response<Body>, HttpError>,
 ) -> Result<Bytes, ContractViolation> {
     let failed = |error| ContractViolation::new(promise, error);
     sent.map_err(failed)?.into_body().read_all(1 << 20).await.map_err(failed)

@@ -15,7 +15,7 @@ use crate::dialect::Dialect;
 use crate::options::{OptionSchema, Options};
 use crate::retry::RetryPolicy;
 use crate::summary::RollingSummary;
-use crate::transport::{Secret, Transport, TransportError};
+use crate::transport::{HttpError, Secret, Transport};
 
 /// Configures a [`Provider`].
 #[must_use = "a builder does nothing until `build` is called"]
@@ -233,16 +233,16 @@ impl fmt::Debug for ProviderBuilder {
 
 /// The transport of a provider without a custom one.
 #[cfg(feature = "http")]
-fn default_transport() -> Result<Arc<dyn Transport>, TransportError> {
+fn default_transport() -> Result<Arc<dyn Transport>, HttpError> {
     let transport = crate::transport::HttpTransport::builder().build()?;
     Ok(Arc::new(transport))
 }
 
 /// The transport of a provider without a custom one.
 #[cfg(not(feature = "http"))]
-fn default_transport() -> Result<Arc<dyn Transport>, TransportError> {
+fn default_transport() -> Result<Arc<dyn Transport>, HttpError> {
     let reason = "give the builder a transport, or switch the feature `http` on".to_owned();
-    Err(TransportError::Unusable { reason })
+    Err(HttpError::Unusable { reason })
 }
 
 /// Reads 32 random bytes from the operating system.

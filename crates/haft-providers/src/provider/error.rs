@@ -16,7 +16,7 @@ use crate::dialect::{DecodeError, EncodeError};
 use crate::options::InvalidOptions;
 use crate::retry::SendError;
 use crate::summary::SummaryError;
-use crate::transport::TransportError;
+use crate::transport::HttpError;
 
 /// A provider cannot be built, or its step failed.
 #[derive(Debug, thiserror::Error)]
@@ -29,7 +29,7 @@ pub enum ProviderError {
     #[error("requests cannot be sent")]
     NoTransport {
         /// Why.
-        source: TransportError,
+        source: HttpError,
     },
     /// The operating system has no random bytes for the secret of envelopes.
     #[error("there are no random bytes for the names of envelopes")]
@@ -70,7 +70,7 @@ pub enum ProviderError {
     #[error("{source}")]
     Body {
         /// What happened.
-        source: TransportError,
+        source: HttpError,
     },
     /// The response cannot be decoded, or reports an error.
     #[error("{source}")]
@@ -149,13 +149,13 @@ impl Coded for ProviderError {
             Self::Tokens(error) => error.code(),
             Self::Overflow { .. } => codes::PROVIDER_CONTEXT_OVERFLOW,
             Self::Request { source } => match &**source {
-                SendError::Transport { source: TransportError::Timeout { .. }, .. } => {
+                SendError::Transport { source: HttpError::Timeout { .. }, .. } => {
                     codes::PROVIDER_REQUEST_TIMEOUT
                 }
                 _ => codes::PROVIDER_HTTP_ERROR,
             },
             Self::NoModelResponse { .. } => codes::PROVIDER_HTTP_ERROR,
-            Self::Body { source: TransportError::Timeout { .. } } => codes::PROVIDER_STREAM_STALLED,
+            Self::Body { source: HttpError::Timeout { .. } } => codes::PROVIDER_STREAM_STALLED,
             Self::Body { .. }
             | Self::Response { .. }
             | Self::Incomplete

@@ -12,7 +12,7 @@ use super::{ProviderError, ProviderState};
 use crate::dialect::{EncodedRequest, ModelRequest};
 use crate::options::ControlOptions;
 use crate::retry::{RetryNotice, RetryProgress, RetryReason};
-use crate::transport::TransportError;
+use crate::transport::HttpError;
 
 /// An encoded request, and what is needed to read its response.
 pub(super) struct Exchange<'r> {
@@ -72,7 +72,7 @@ fn add_trace(ctx: &StepContext, headers: &mut HeaderMap) {
 fn log_retry(ctx: &StepContext, notice: &RetryNotice) {
     let (reason, status) = match &notice.reason {
         RetryReason::Status { status, .. } => ("http-status", Some(*status)),
-        RetryReason::Transport(TransportError::Timeout { .. }) => ("request-timeout", None),
+        RetryReason::Transport(HttpError::Timeout { .. }) => ("request-timeout", None),
         RetryReason::Transport(_) => ("transport-error", None),
         RetryReason::Response(_) => ("broken-response", None),
     };

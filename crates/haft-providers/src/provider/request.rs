@@ -18,7 +18,7 @@ use crate::dialect::{EncodedRequest, Framing, ModelRequest};
 use crate::options::{ControlOptions, RetryOptions};
 use crate::retry::{RetryClient, RetryPolicy, SendError};
 use crate::transport::{Body, Response};
-use crate::transport::{HttpPhase, Secret, Transport, TransportError, post};
+use crate::transport::{HttpError, HttpPhase, Secret, Transport, post};
 
 impl ProviderState {
     /// The request of an encoded body, with all headers.
@@ -26,7 +26,7 @@ impl ProviderState {
         &self,
         control: &ControlOptions,
         encoded: &EncodedRequest,
-    ) -> Result<Request<Bytes>, TransportError> {
+    ) -> Result<Request<Bytes>, HttpError> {
         let path = self.dialect.path(&control.model, control.delivery);
         let accept = match self.dialect.framing() {
             _ if !control.delivery.is_streamed() => "application/json",
@@ -75,7 +75,7 @@ impl ProviderState {
     }
 
     /// The error of a request whose URL or headers cannot be sent.
-    pub(super) fn malformed_request(&self, source: TransportError) -> ProviderError {
+    pub(super) fn malformed_request(&self, source: HttpError) -> ProviderError {
         self.send_error(SendError::Transport { source, attempts: 1 })
     }
 
@@ -101,8 +101,8 @@ pub(super) fn describe_request(request: &ModelRequest<'_>, body: Bytes) -> StepR
 }
 
 /// A header that is never printed. The error does not quote the value.
-fn sensitive_header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), TransportError> {
-    let malformed = |part| TransportError::Malformed {
+fn sensitive_header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), HttpError> {
+    let malformed = |part| HttpError::Malformed {
         reason: format!("the {part} of the header `{}`", name.escape_debug()),
     };
     let key = HeaderName::from_bytes(name.as_bytes()).map_err(|_| malformed("name"))?;
@@ -126,14 +126,11 @@ struct TimeLimitedTransport {
 }
 
 impl Transport for TimeLimitedTransport {
-    fn send(
-        &self,
-        request: Request<Bytes>,
-    ) -> BoxFuture<'_, Result<Response<Body>, TransportError>> {
+    fn send(&self, request: Request<Bytes>) -> BoxFuture<'_, Result<Response<Body>, HttpError>> {
         Box::pin(async move {
             let (limit, phase) = (self.limit, HttpPhase::Headers);
             let host = || "the provider".to_owned();
-            let late = |_| TransportError::Timeout { host: host(), phase, limit };
+            let late = |_| HttpError::Timeout { host: host(), phase, limit };
             timeout(limit, self.inner.send(request)).await.map_err(late)?
         })
     }

@@ -18,7 +18,7 @@ use crate::generation::{
 use crate::options::ControlOptions;
 use crate::reasoning::{ReasoningFilter, ReasoningPiece};
 use crate::text_calls::TextCallFilter;
-use crate::transport::{Body, HttpPhase, TransportError};
+use crate::transport::{Body, HttpError, HttpPhase};
 
 /// The maximum number of bytes of a response that is delivered as a whole.
 const MAX_WHOLE: usize = 64 * 1024 * 1024;
@@ -151,13 +151,13 @@ impl StreamProgress {
         &mut self,
         body: &mut Body,
         events: u64,
-    ) -> Result<Option<Bytes>, TransportError> {
+    ) -> Result<Option<Bytes>, HttpError> {
         let Some(limit) = self.limit else { return body.next_chunk().await };
         if events > self.events {
             (self.events, self.silent_since) = (events, Instant::now());
         }
         let (host, phase) = (|| "the provider".to_owned(), HttpPhase::Idle);
-        let stalled = |_| TransportError::Timeout { host: host(), phase, limit };
+        let stalled = |_| HttpError::Timeout { host: host(), phase, limit };
         timeout_at(self.silent_since + limit, body.next_chunk()).await.map_err(stalled)?
     }
 }

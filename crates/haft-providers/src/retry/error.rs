@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::transport::TransportError;
+use crate::transport::HttpError;
 use haft_core::cancel::CancelReason;
 use haft_core::clock::Timestamp;
 use haft_core::error::{Coded, ErrorCode, codes};
@@ -20,7 +20,7 @@ pub enum SendError {
     Transport {
         /// Why the last attempt failed.
         #[source]
-        source: TransportError,
+        source: HttpError,
         /// The number of attempts.
         attempts: u32,
     },

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use futures_core::Stream;
 
-use super::TransportError;
+use super::HttpError;
 
 /// The body of a response: a stream of chunks, none of them empty, that ends with the first error. Dropping it ends the
 /// request.
@@ -20,12 +20,12 @@ pub struct Body {
     host: String,
 }
 
-type Rest = dyn Stream<Item = Result<Bytes, TransportError>> + Send;
+type Rest = dyn Stream<Item = Result<Bytes, HttpError>> + Send;
 
 impl Body {
     /// A body from a stream of chunks.
     #[must_use]
-    pub fn new(chunks: impl Stream<Item = Result<Bytes, TransportError>> + Send + 'static) -> Self {
+    pub fn new(chunks: impl Stream<Item = Result<Bytes, HttpError>> + Send + 'static) -> Self {
         Self { first: None, rest: Some(Box::pin(chunks)), host: "?".to_owned() }
     }
 
@@ -65,7 +65,7 @@ impl Body {
     /// # Errors
     ///
     /// The body was interrupted, took too long or is too large. The body ends with its first error.
-    pub async fn next_chunk(&mut self) -> Result<Option<Bytes>, TransportError> {
+    pub async fn next_chunk(&mut self) -> Result<Option<Bytes>, HttpError> {
         poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await.transpose()
     }
 
@@ -85,11 +85,11 @@ impl Body {
     ///
     /// # Errors
     ///
-    /// As [`Body::next_chunk`]; and [`TransportError::TooLarge`].
-    pub async fn read_all(mut self, limit: usize) -> Result<Bytes, TransportError> {
+    /// As [`Body::next_chunk`]; and [`HttpError::TooLarge`].
+    pub async fn read_all(mut self, limit: usize) -> Result<Bytes, HttpError> {
         let Some(first) = self.next_chunk().await? else { return Ok(Bytes::new()) };
         let host = self.host.clone();
-        let too_large = || TransportError::TooLarge { host, limit: limit as u64 };
+        let too_large = || HttpError::TooLarge { host, limit: limit as u64 };
         let Some(second) = self.next_chunk().await? else {
             return if first.len() > limit { Err(too_large()) } else { Ok(first) };
         };
@@ -111,7 +111,7 @@ impl Body {
     }
 
     /// Waits for the first chunk, or for the end; the chunk is read again later.
-    pub(crate) async fn await_first_chunk(&mut self) -> Result<(), TransportError> {
+    pub(crate) async fn await_first_chunk(&mut self) -> Result<(), HttpError> {
         if self.first.is_none() {
             self.first = self.next_chunk().await?;
         }
@@ -120,7 +120,7 @@ impl Body {
 }
 
 impl Stream for Body {
-    type Item = Result<Bytes, TransportError>;
+    type Item = Result<Bytes, HttpError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         if let Some(first) = self.first.take() {
@@ -156,7 +156,7 @@ impl fmt::Debug for Body {
 struct ChunkStream(std::vec::IntoIter<Bytes>);
 
 impl Stream for ChunkStream {
-    type Item = Result<Bytes, TransportError>;
+    type Item = Result<Bytes, HttpError>;
 
     fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         Poll::Ready(self.0.next().map(Ok))

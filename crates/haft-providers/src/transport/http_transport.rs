@@ -1,17 +1,14 @@
 //! The transport over sockets.
 
 use std::fmt;
-use std::pin::Pin;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_core::Stream;
 use haft_core::BoxFuture;
-use haft_http::{HttpBody, HttpClient, HttpClientBuilder, HttpError, HttpLimits, Secret};
+use haft_http::{HttpClient, HttpClientBuilder, HttpLimits, Secret};
 use http::{Request, Response};
 
-use super::{Body, Transport, TransportError, request_host};
+use super::{Body, HttpError, Transport, request_host};
 
 /// Sends requests over HTTP/1.1, with TLS for https. Cheap to clone; clones share their connections.
 ///
@@ -34,7 +31,7 @@ use super::{Body, Transport, TransportError, request_host};
 ///
 /// let transport = HttpTransport::builder().idle_timeout(Duration::from_secs(20)).build()?;
 /// # let _ = transport;
-/// # Ok::<(), haft_providers::transport::TransportError>(())
+/// # Ok::<(), haft_providers::transport::HttpError>(())
 /// ```
 #[derive(Clone)]
 pub struct HttpTransport {
@@ -73,13 +70,10 @@ impl HttpTransport {
         HttpClient::from_client(client, HttpLimits::default()).into()
     }
 
-    async fn send_request(
-        &self,
-        request: Request<Bytes>,
-    ) -> Result<Response<Body>, TransportError> {
+    async fn send_request(&self, request: Request<Bytes>) -> Result<Response<Body>, HttpError> {
         let host = request_host(&request);
         let response = self.client.send(request).await?;
-        Ok(response.map(|body| Body::new(TransportBody(body)).with_host(host)))
+        Ok(response.map(|body| Body::new(body).with_host(host)))
     }
 }
 
@@ -91,10 +85,7 @@ impl From<HttpClient> for HttpTransport {
 }
 
 impl Transport for HttpTransport {
-    fn send(
-        &self,
-        request: Request<Bytes>,
-    ) -> BoxFuture<'_, Result<Response<Body>, TransportError>> {
+    fn send(&self, request: Request<Bytes>) -> BoxFuture<'_, Result<Response<Body>, HttpError>> {
         Box::pin(self.send_request(request))
     }
 }
@@ -161,36 +152,7 @@ impl HttpTransportBuilder {
     /// # Errors
     ///
     /// The proxy is not a URL, the certificates are not PEM, or the machine has no TLS that can be used.
-    pub fn build(self) -> Result<HttpTransport, TransportError> {
+    pub fn build(self) -> Result<HttpTransport, HttpError> {
         Ok(self.client.limits(self.limits).build()?.into())
-    }
-}
-
-/// A body whose errors are those of a transport.
-struct TransportBody(HttpBody);
-
-impl Stream for TransportBody {
-    type Item = Result<Bytes, TransportError>;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        Pin::new(&mut self.0).poll_next(cx).map(|it| it.map(|it| it.map_err(Into::into)))
-    }
-}
-
-impl From<HttpError> for TransportError {
-    fn from(error: HttpError) -> Self {
-        let reason = error.reason();
-        match error {
-            HttpError::Malformed { reason } => Self::Malformed { reason },
-            HttpError::Connect { host, .. } => Self::Connect { host, reason },
-            HttpError::Tls { host, .. } => Self::Tls { host, reason },
-            HttpError::Timeout { host, phase, limit } => Self::Timeout { host, phase, limit },
-            HttpError::Broken { host, received, .. } => Self::Broken { host, received, reason },
-            HttpError::TooLarge { host, limit } => Self::TooLarge { host, limit },
-            HttpError::Encoded { host, encoding } => Self::Encoded { host, encoding },
-            HttpError::Redirected { host, to } => Self::Redirected { host, to },
-            HttpError::Unusable { reason } => Self::Unusable { reason },
-            other => Self::Unusable { reason: other.to_string() },
-        }
     }
 }

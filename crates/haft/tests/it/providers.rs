@@ -7,7 +7,7 @@
 //! |---|---|
 //! | 1 options: each key accepted and refused as it should, three layers, maps merged by key, a wrong stash fails before the network | `src::chat_completions::tests::every_option_is_accepted_and_refused_as_it_should`, `src::anthropic_messages::tests::options_are_those_of_the_api`, `src::openai_responses::tests::options_are_those_of_the_api`, `src::options::tests`, `provider::options_of_the_turn_hold_for_the_turn` |
 //! | 2 one slash at the end of an address goes, headers win, no option of the core is in a body | `provider::a_turn_with_a_call_and_an_answer`, `provider::no_option_of_the_core_is_ever_sent`, `transport::a_request_arrives_as_it_was_made` |
-//! | 3 every order of buckets, subsets, none, what stands behind the timeline; ties by number, not by time | `assembly::buckets_stand_where_they_are_wanted`, `assembly::nothing_at_all_is_a_prompt_too`, `assembly::one_generation_is_one_entry`, `messages::what_stands_behind_the_timeline_is_said_by_the_user` |
+//! | 3 the order of buckets, none, what stands behind the timeline; ties by number, not by time | `assembly::buckets_stand_before_the_timeline`, `assembly::nothing_at_all_is_a_prompt_too`, `assembly::one_generation_is_one_entry`, `messages::what_stands_behind_the_timeline_is_said_by_the_user` |
 //! | 4 envelopes: exact bytes, closers of its own, of siblings and of other tiers, reserved tags, hostile ids, names and types | `haft_core::trust::tests::render`, `haft_core::trust::tests::hostile`, `haft_core::trust::tests::properties`, `haft_core::trust::tests::sanitize`, `hostile::nothing_escapes` |
 //! | 5 results: trusted, untrusted, unknown tools; handles are untrusted; media answer for themselves; the floor; a secret behind a handle is in no request | `haft_core::trust::tests::render::results_of_tools`, `haft_core::trust::tests::labels`, `assembly::a_tool_that_is_registered_later_does_not_raise_what_was_said_before`, `assembly::what_is_behind_a_handle_is_nowhere_in_the_prompt`, `assembly::media_that_cannot_be_shown_follow_the_policy` |
 //! | 6 tools: what is shown is what holds, the same bytes every time (one schema: changed on purpose) | `chat_completions::tools_are_the_same_bytes_in_every_request`, `src::down_schema::tests`, `down_schema`, `responses::tools_are_flat_and_the_same_every_time` |
@@ -18,9 +18,7 @@
 //! | 10 costs: with, without, apart, none | `src::generation::tests::costs_are_what_was_said_last`, `src::chat_completions::tests::text_cost_and_why_it_ended`, `provider::a_turn_with_a_call_and_an_answer` |
 //! | 11 fields of reasoning: one, equal, different, their order, blank; in pieces and whole | `src::chat_completions::tests::reasoning_fields_and_their_order`, `src::generation::tests::the_same_thought_in_two_fields_is_one`, `src::chat_completions::tests::an_answer_that_comes_whole` |
 //! | 12 the context window: refused, or made to fit by thoughts, results, records, memories and exchanges, in this order | `provider::a_prompt_that_does_not_fit_is_refused_or_made_to`, `long_turns::thoughts_of_earlier_iterations_go_first`, `long_turns::results_that_were_read_become_handles`, `long_turns::records_go_by_their_score_and_memories_by_their_importance` |
-//! | 13 calls in texts: every form, markers in strings, what breaks off, one family at a time, long arguments | `src::text_calls::tests`, `provider::calls_and_reasoning_that_stand_in_the_text` |
-//! | 14 recordings: the request is compared, JSON and streams, once | `cassette`, `servers` |
-//! | a forced tool that lives only for the dispatch is told or refused | `recovery::forcing_a_tool_that_will_be_gone_is_told_or_refused` |
+//! | 13 calls in texts: every form, markers in strings, what breaks off, all forms together, long arguments | `src::text_calls::tests`, `provider::calls_and_reasoning_that_stand_in_the_text` |
 //! | reasoning that went back and was refused is left out, once | `recovery::reasoning_that_responses_refuse_is_left_out_once`, `recovery::thinking_that_anthropic_refuses_is_left_out_once` |
 //! | keys are shown nowhere and go over no open line | `provider::keys_are_shown_nowhere`, `recovery::keys_do_not_go_over_plain_http_to_others`, `recovery::a_key_in_the_options_of_a_turn_does_not_go_out_either` |
 //! | the same medium is not read in every iteration | `long_turns::a_medium_is_read_once_in_a_turn`, `long_turns::the_cache_holds_no_more_than_it_may` |
@@ -28,7 +26,6 @@
 
 pub(crate) mod answers;
 mod assembly;
-mod cassette;
 mod chaos;
 mod chat_completions;
 mod down_schema;
@@ -54,20 +51,18 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use haft::BoxFuture;
-use haft::providers::transport::{Body, Request, Response, Transport, TransportError};
+use haft::providers::transport::{Body, HttpError, Request, Response, Transport};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 /// Gives these answers, one after the other, and keeps what was asked.
 #[derive(Debug, Default)]
 pub(crate) struct Scripted {
-    answers: Mutex<VecDeque<Result<Reply, TransportError>>>,
+    answers: Mutex<VecDeque<Result<Reply, HttpError>>>,
     asked: Mutex<Vec<SentRequest>>,
 }
 
 impl Scripted {
-    pub(crate) fn new(
-        answers: impl IntoIterator<Item = Result<Reply, TransportError>>,
-    ) -> Arc<Self> {
+    pub(crate) fn new(answers: impl IntoIterator<Item = Result<Reply, HttpError>>) -> Arc<Self> {
         let answers = Mutex::new(answers.into_iter().collect());
         Arc::new(Self { answers, asked: Mutex::default() })
     }
@@ -78,7 +73,7 @@ impl Scripted {
 }
 
 impl Transport for Scripted {
-    fn send(&self, request: SentRequest) -> BoxFuture<'_, Result<Response<Body>, TransportError>> {
+    fn send(&self, request: SentRequest) -> BoxFuture<'_, Result<Response<Body>, HttpError>> {
         self.asked.lock().unwrap().push(request);
         let answer = self.answers.lock().unwrap().pop_front().expect("asked too often");
         Box::pin(async move { answer })

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::providers::transport::{Body, Request, Transport, response};
-use haft::providers::transport::{Response, TransportError};
+use haft::providers::transport::{HttpError, Response};
 use haft::{BoxFuture, Provider};
 use serde_json::{Value, json};
 
@@ -110,10 +110,7 @@ impl std::fmt::Debug for ListedModel {
 }
 
 impl Transport for ListedModel {
-    fn send(
-        &self,
-        request: Request<Bytes>,
-    ) -> BoxFuture<'_, Result<Response<Body>, TransportError>> {
+    fn send(&self, request: Request<Bytes>) -> BoxFuture<'_, Result<Response<Body>, HttpError>> {
         let text = String::from_utf8_lossy(request.body()).into_owned();
         let body: Value = serde_json::from_slice(request.body()).unwrap();
         let said = body["messages"]

@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::providers::retry::RetryPolicy;
-use haft::providers::transport::{Body, Response, Transport, TransportError};
+use haft::providers::transport::{Body, HttpError, Response, Transport};
 use haft::providers::{Options, Provider};
 use haft::records::CallState;
 use haft::stores::MemoryStore;
@@ -38,7 +38,7 @@ impl Chaos {
         (*random >> 33) % end
     }
 
-    fn respond(&self, request: &SentRequest) -> Result<Reply, TransportError> {
+    fn respond(&self, request: &SentRequest) -> Result<Reply, HttpError> {
         let body: Value = serde_json::from_slice(request.body()).unwrap();
         let messages = body["messages"].as_array().unwrap().iter();
         let results = messages.filter(|it| it["role"] == "tool").count();
@@ -56,8 +56,8 @@ impl Chaos {
             1 => status(503, "away"),
             2 => status(429, "{\"error\": {\"message\": \"slow down\"}}"),
             3 => status(529, "overloaded"),
-            4 => Err(TransportError::Connect { host, reason: "refused".to_owned() }),
-            5 => Err(TransportError::Broken { host, received: 9, reason: "reset".to_owned() }),
+            4 => Err(HttpError::Connect { host, reason: "refused".to_owned() }),
+            5 => Err(HttpError::Broken { host, received: 9, reason: "reset".to_owned() }),
             // A response that breaks off: in the middle of a call, of a text, and of a line.
             6 => Ok(broken_stream(&[call()], "")),
             7 => Ok(broken_stream(&[text("Half an")], "")),
@@ -86,7 +86,7 @@ impl Chaos {
 const FAULTS: u64 = 14;
 
 impl Transport for Chaos {
-    fn send(&self, request: SentRequest) -> BoxFuture<'_, Result<Response<Body>, TransportError>> {
+    fn send(&self, request: SentRequest) -> BoxFuture<'_, Result<Response<Body>, HttpError>> {
         let response = self.respond(&request);
         Box::pin(async move { response })
     }

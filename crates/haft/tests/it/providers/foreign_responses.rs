@@ -7,7 +7,7 @@ use haft::providers::dialects::anthropic_messages::AnthropicMessages;
 use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::providers::dialects::ollama::Ollama;
 use haft::providers::dialects::openai_responses::OpenAiResponses;
-use haft::providers::transport::{Body, TransportError};
+use haft::providers::transport::{Body, HttpError};
 use haft::providers::{Dialect, Options, Provider};
 use haft::turn::{TurnReport, TurnRunner};
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::provider::input;
 use super::{Reply, Scripted, WithHeader as _, respond};
 
-type Answer = Result<Reply, TransportError>;
+type Answer = Result<Reply, HttpError>;
 
 fn answer(status: u16, content_type: &str, body: &str) -> Answer {
     let body = Body::from_chunks([Bytes::copy_from_slice(body.as_bytes())]);

@@ -12,7 +12,7 @@ use haft::middleware::{Next, hydrate_conversation};
 use haft::providers::dialects::anthropic_messages::AnthropicMessages;
 use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::providers::dialects::openai_responses::OpenAiResponses;
-use haft::providers::transport::{Body, Response, Transport, TransportError};
+use haft::providers::transport::{Body, HttpError, Response, Transport};
 use haft::providers::{Dialect, Options, Provider};
 use haft::records::{Identity, Memory, Message, MessageRole, Record as _};
 use haft::schema::{integer, object};
@@ -42,7 +42,7 @@ impl Answers {
 }
 
 impl Transport for Answers {
-    fn send(&self, request: SentRequest) -> BoxFuture<'_, Result<Response<Body>, TransportError>> {
+    fn send(&self, request: SentRequest) -> BoxFuture<'_, Result<Response<Body>, HttpError>> {
         self.sent.lock().unwrap().push(request.into_body());
         let answer = self.left.lock().unwrap().pop_front();
         Box::pin(async move {

@@ -9,7 +9,7 @@ use haft::events::{Event, EventKind};
 use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::providers::generation::GenerationOutcome;
 use haft::providers::retry::RetryPolicy;
-use haft::providers::transport::{Body, Response, Transport, TransportError};
+use haft::providers::transport::{Body, HttpError, Response, Transport};
 use haft::providers::{Options, Provider, ProviderBuilder};
 use haft::records::Message;
 use haft::turn::{self, TurnInput, TurnReport, TurnRunner};
@@ -21,7 +21,7 @@ use super::{HeaderText as _, Reply, Scripted, SentRequest, WithHeader as _, resp
 use crate::turn::Seen;
 
 /// A stream of these events, and its end.
-pub(crate) fn stream(events: &[Value]) -> Result<Reply, TransportError> {
+pub(crate) fn stream(events: &[Value]) -> Result<Reply, HttpError> {
     Ok(broken_stream(events, "data: [DONE]\n\n"))
 }
 
@@ -31,7 +31,7 @@ pub(super) fn broken_stream(events: &[Value], end: &str) -> Reply {
     respond(200, Body::from_chunks(chunks)).with_header("content-type", "text/event-stream")
 }
 
-pub(super) fn status(status: u16, body: &str) -> Result<Reply, TransportError> {
+pub(super) fn status(status: u16, body: &str) -> Result<Reply, HttpError> {
     Ok(respond(status, Body::from_chunks([Bytes::from(body.to_owned())])))
 }
 
@@ -53,7 +53,7 @@ pub(crate) fn ends(reason: &str) -> Value {
         "usage": { "prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12 } })
 }
 
-pub(crate) fn says(it: &str) -> Result<Reply, TransportError> {
+pub(crate) fn says(it: &str) -> Result<Reply, HttpError> {
     stream(&[text(it), ends("stop")])
 }
 
@@ -76,7 +76,7 @@ pub(super) struct Ran {
 }
 
 pub(super) async fn run_with(
-    answers: impl IntoIterator<Item = Result<Reply, TransportError>>,
+    answers: impl IntoIterator<Item = Result<Reply, HttpError>>,
     options: Value,
     input: TurnInput,
 ) -> Ran {
@@ -91,7 +91,7 @@ pub(super) async fn run_with(
     Ran { report, events: seen.events(), bodies, requests }
 }
 
-async fn run(answers: impl IntoIterator<Item = Result<Reply, TransportError>>) -> Ran {
+async fn run(answers: impl IntoIterator<Item = Result<Reply, HttpError>>) -> Ran {
     run_with(answers, json!({}), input()).await
 }
 
@@ -412,7 +412,7 @@ async fn observers_may_panic() {
 struct Silent;
 
 impl Transport for Silent {
-    fn send(&self, _: SentRequest) -> BoxFuture<'_, Result<Response<Body>, TransportError>> {
+    fn send(&self, _: SentRequest) -> BoxFuture<'_, Result<Response<Body>, HttpError>> {
         Box::pin(std::future::pending())
     }
 }

@@ -12,7 +12,7 @@ use haft::providers::ProviderError;
 use haft::providers::dialects::anthropic_messages::AnthropicMessages;
 use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::providers::dialects::openai_responses::OpenAiResponses;
-use haft::providers::transport::{Body, TransportError};
+use haft::providers::transport::{Body, HttpError};
 use haft::providers::{Dialect, Options, Provider};
 use haft::stores::{MemoryStore, RowKind, TurnStatus, TurnStore as _};
 use haft::turn::Cancellation;
@@ -28,7 +28,7 @@ use super::transcripts::weather;
 use super::{Reply, Scripted, WithHeader as _, respond};
 use crate::turn::Seen;
 
-type Answer = Result<Reply, TransportError>;
+type Answer = Result<Reply, HttpError>;
 
 fn whole(body: &Value) -> Answer {
     let body = Body::from_chunks([Bytes::from(body.to_string())]);
@@ -204,7 +204,7 @@ async fn refused_reasoning_is_stored_by_the_id_of_its_thought() {
 struct Dripping(mpsc::UnboundedReceiver<Bytes>);
 
 impl Stream for Dripping {
-    type Item = Result<Bytes, TransportError>;
+    type Item = Result<Bytes, HttpError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         self.0.poll_recv(cx).map(|it| it.map(Ok))
@@ -256,7 +256,7 @@ fn broken_answers() -> Vec<(&'static str, Answer, Option<mpsc::UnboundedSender<B
     send.send(chunk(&text("Half an"))).unwrap();
     let (broken_send, broken) = dripping();
     broken_send.send(chunk(&text("Half an"))).unwrap();
-    let reset = TransportError::Broken { host: "h".into(), received: 9, reason: "reset".into() };
+    let reset = HttpError::Broken { host: "h".into(), received: 9, reason: "reset".into() };
     let reset = Body::new(ThenError(Some(chunk(&text("Half an"))), Some(reset)));
     let overloaded = json!({ "error": { "message": "overloaded", "type": "server_error" } });
     drop(broken_send);
@@ -271,10 +271,10 @@ fn broken_answers() -> Vec<(&'static str, Answer, Option<mpsc::UnboundedSender<B
 }
 
 /// A chunk, and then an error.
-struct ThenError(Option<Bytes>, Option<TransportError>);
+struct ThenError(Option<Bytes>, Option<HttpError>);
 
 impl Stream for ThenError {
-    type Item = Result<Bytes, TransportError>;
+    type Item = Result<Bytes, HttpError>;
 
     fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let chunk = self.0.take().map(Ok);

@@ -6,7 +6,7 @@ use haft::providers::retry::{
     GiveUpReason, RetryClient, RetryHints, RetryNotice, RetryPolicy, RetryReason, SendError,
     StatusError,
 };
-use haft::providers::transport::{Body, HttpTransport, Secret, Transport, TransportError};
+use haft::providers::transport::{Body, HttpError, HttpTransport, Secret, Transport};
 use haft::turn::ManualClock;
 use haft::turn::{CancelReason, Cancellation};
 use tokio::time::Instant;
@@ -21,14 +21,14 @@ fn request(url: &str) -> SentRequest {
     post(url, "{}").with_header("Authorization", Secret::new(format!("Bearer {KEY}")))
 }
 
-fn status(status: u16, headers: &[(&str, &str)]) -> Result<Reply, TransportError> {
+fn status(status: u16, headers: &[(&str, &str)]) -> Result<Reply, HttpError> {
     let body = Body::from(bytes::Bytes::from(format!("status {status}")));
     let response = respond(status, body);
     Ok(headers.iter().fold(response, |response, (name, value)| response.with_header(name, *value)))
 }
 
-fn broken() -> Result<Reply, TransportError> {
-    Err(TransportError::Connect { host: "h".to_owned(), reason: "why".to_owned() })
+fn broken() -> Result<Reply, HttpError> {
+    Err(HttpError::Connect { host: "h".to_owned(), reason: "why".to_owned() })
 }
 
 struct Run {
@@ -52,7 +52,7 @@ impl Run {
 
 async fn run(
     policy: RetryPolicy,
-    answers: impl IntoIterator<Item = Result<Reply, TransportError>>,
+    answers: impl IntoIterator<Item = Result<Reply, HttpError>>,
 ) -> Run {
     let transport = Scripted::new(answers);
     let clock = ManualClock::new(NOW.parse().unwrap());
@@ -343,7 +343,7 @@ async fn cancelling_ends_a_request_and_a_body() {
     let mut body = sent.await.unwrap().into_body();
     assert_eq!(body.next_chunk().await.unwrap().unwrap(), "x");
     cancellation.cancel("enough");
-    let expected = TransportError::Cancelled { host: server.host() };
+    let expected = HttpError::Cancelled { host: server.host() };
     assert_eq!(body.next_chunk().await.unwrap_err(), expected);
     assert_eq!(body.next_chunk().await.unwrap(), None);
     server.wait_for_hang_up().await;
@@ -384,7 +384,7 @@ async fn over_sockets_what_breaks_later_is_not() {
     let mut body = sent.await.unwrap().into_body();
     assert_eq!(body.next_chunk().await.unwrap().unwrap(), "data: 1\n\n");
     let error = body.next_chunk().await.unwrap_err();
-    assert!(matches!(error, TransportError::Broken { received: 9, .. }), "{error:?}");
+    assert!(matches!(error, HttpError::Broken { received: 9, .. }), "{error:?}");
     assert_eq!(server.requests().len(), 1);
 }
 

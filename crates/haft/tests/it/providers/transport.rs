@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use haft::error::Coded as _;
 use haft::providers::transport::{
-    Body, HttpPhase, HttpTransport, HttpTransportBuilder, Secret, Transport as _, TransportError,
+    Body, HttpError, HttpPhase, HttpTransport, HttpTransportBuilder, Secret, Transport as _,
 };
 
 use haft_http::redact;
@@ -24,18 +24,18 @@ fn request(url: String) -> SentRequest {
         .with_header("X-Custom", Secret::new("custom-secret"))
 }
 
-async fn send(builder: HttpTransportBuilder, url: String) -> Result<Reply, TransportError> {
+async fn send(builder: HttpTransportBuilder, url: String) -> Result<Reply, HttpError> {
     builder.build().unwrap().send(request(url)).await
 }
 
-async fn read(builder: HttpTransportBuilder, url: String) -> Result<String, TransportError> {
+async fn read(builder: HttpTransportBuilder, url: String) -> Result<String, HttpError> {
     let bytes = send(builder, url).await?.into_body().read_all(1 << 20).await?;
     Ok(String::from_utf8(bytes.into()).unwrap())
 }
 
 /// An error never tells a secret, and always the host.
 #[track_caller]
-fn check_words(error: &TransportError, host: &str) {
+fn check_words(error: &HttpError, host: &str) {
     let text = format!("{error} {error:?}");
     for secret in [KEY, "query-secret", "custom-secret"] {
         assert!(!text.contains(secret), "{text}");
@@ -76,9 +76,9 @@ async fn statuses_and_redirects_are_responses() {
 #[tokio::test]
 async fn every_wait_has_a_limit() {
     #[track_caller]
-    fn check(error: &TransportError, what: HttpPhase, host: &str) {
+    fn check(error: &HttpError, what: HttpPhase, host: &str) {
         let limit = SHORT;
-        let expected = TransportError::Timeout { host: host.to_owned(), phase: what, limit };
+        let expected = HttpError::Timeout { host: host.to_owned(), phase: what, limit };
         assert_eq!(*error, expected);
         assert_eq!(error.nothing_was_sent(), what == HttpPhase::Connect);
         assert_eq!(error.retryable(), what != HttpPhase::Total);
@@ -155,7 +155,7 @@ async fn what_breaks_off_is_not_taken_for_whole() {
     ] {
         let server = Server::start([answer]);
         let error = read(quick(), server.url("/")).await.unwrap_err();
-        let TransportError::Broken { host, received, .. } = &error else { panic!("{error:?}") };
+        let HttpError::Broken { host, received, .. } = &error else { panic!("{error:?}") };
         assert_eq!((host, *received), (&server.host(), expected));
         assert!(error.retryable() && !error.nothing_was_sent());
         check_words(&error, &server.host());
@@ -173,7 +173,7 @@ async fn a_reset_is_broken() {
         Err(error) => error,
         Ok(response) => response.into_body().read_all(100).await.unwrap_err(),
     };
-    assert!(matches!(error, TransportError::Broken { .. }), "{error:?}");
+    assert!(matches!(error, HttpError::Broken { .. }), "{error:?}");
     check_words(&error, &server.host());
 }
 
@@ -181,7 +181,7 @@ async fn a_reset_is_broken() {
 async fn nobody_there_means_nothing_was_sent() {
     let url = closed_port();
     let error = send(quick(), url.clone()).await.unwrap_err();
-    assert!(matches!(error, TransportError::Connect { .. }), "{error:?}");
+    assert!(matches!(error, HttpError::Connect { .. }), "{error:?}");
     assert!(error.nothing_was_sent() && error.retryable());
     check_words(&error, url.trim_start_matches("http://").trim_end_matches('/'));
 }
@@ -189,8 +189,8 @@ async fn nobody_there_means_nothing_was_sent() {
 #[tokio::test]
 async fn bodies_are_bounded() {
     #[track_caller]
-    fn check(error: &TransportError, host: &str) {
-        assert_eq!(*error, TransportError::TooLarge { host: host.to_owned(), limit: 9 });
+    fn check(error: &HttpError, host: &str) {
+        assert_eq!(*error, HttpError::TooLarge { host: host.to_owned(), limit: 9 });
         assert!(!error.retryable());
     }
     let endless = || Answer::Endless(chunked("0123"), b"4\r\n4567\r\n".to_vec());
@@ -213,7 +213,7 @@ async fn bodies_are_bounded() {
 async fn compressed_bodies_are_refused() {
     let server = Server::start([whole("200 OK\r\ncontent-encoding: gzip", "\u{1f}")]);
     let error = read(quick(), server.url("/")).await.unwrap_err();
-    let expected = TransportError::Encoded { host: server.host(), encoding: "gzip".to_owned() };
+    let expected = HttpError::Encoded { host: server.host(), encoding: "gzip".to_owned() };
     assert_eq!(error, expected);
     let server = Server::start([whole("200 OK\r\ncontent-encoding: Identity", "x")]);
     assert_eq!(read(quick(), server.url("/")).await.unwrap(), "x");
@@ -225,12 +225,12 @@ async fn what_cannot_be_sent_is_not_quoted() {
     for text in ["no URL with key=hidden-value", "/path?key=hidden-value", "http://[hidden-value/"]
     {
         let error = haft::providers::transport::post(text, "").unwrap_err();
-        assert!(matches!(error, TransportError::Malformed { .. }), "{error:?}");
+        assert!(matches!(error, HttpError::Malformed { .. }), "{error:?}");
         assert!(!format!("{error} {error:?}").contains("hidden-value"), "{error}");
     }
     for url in ["ftp://host/?key=hidden-value", "http://hidden-value@host/"] {
         let error = transport.send(get(url)).await.unwrap_err();
-        assert!(matches!(error, TransportError::Malformed { .. }), "{error:?}");
+        assert!(matches!(error, HttpError::Malformed { .. }), "{error:?}");
         assert!(error.nothing_was_sent() && !error.retryable());
         assert!(!format!("{error} {error:?}").contains("hidden-value"), "{error}");
     }
@@ -243,7 +243,7 @@ fn without_a_runtime_there_is_an_error() {
     let waker = std::task::Waker::noop();
     let polled = asked.as_mut().poll(&mut std::task::Context::from_waker(waker));
     let std::task::Poll::Ready(Err(error)) = polled else { panic!("it waits") };
-    assert!(matches!(error, TransportError::Unusable { .. }), "{error:?}");
+    assert!(matches!(error, HttpError::Unusable { .. }), "{error:?}");
 }
 
 #[tokio::test]
@@ -251,7 +251,7 @@ async fn tls_needs_an_authority_that_is_trusted() {
     let server = Server::start_tls([whole("200 OK", "secure"), whole("200 OK", "secure")]);
     let url = server.url("/").replace("http://", "https://");
     let error = read(quick(), url.clone()).await.unwrap_err();
-    let TransportError::Tls { host, .. } = &error else { panic!("{error:?}") };
+    let HttpError::Tls { host, .. } = &error else { panic!("{error:?}") };
     assert_eq!(*host, server.host());
     assert!(error.nothing_was_sent() && !error.retryable());
     check_words(&error, &server.host());
@@ -271,7 +271,7 @@ fn certificates_and_proxies_are_checked_when_it_is_built() {
         quick().proxy("http://user:hidden-value@"),
     ] {
         let error = builder.build().unwrap_err();
-        assert!(matches!(error, TransportError::Unusable { .. }), "{error:?}");
+        assert!(matches!(error, HttpError::Unusable { .. }), "{error:?}");
         assert!(!format!("{error} {error:?}").contains("hidden-value"), "{error}");
     }
 }
@@ -293,7 +293,7 @@ async fn a_proxy_gets_what_goes_to_others() {
 
     // A tunnel that is refused: nothing of the request was sent.
     let error = transport.send(request("https://model.invalid/v1".into())).await.unwrap_err();
-    assert!(matches!(error, TransportError::Connect { .. }), "{error:?}");
+    assert!(matches!(error, HttpError::Connect { .. }), "{error:?}");
     let asked = &proxy.requests()[1];
     assert!(asked.starts_with("CONNECT model.invalid:443 HTTP/1.1\r\n"), "{asked}");
     assert!(!asked.contains(KEY), "{asked}");
