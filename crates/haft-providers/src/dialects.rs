@@ -2,7 +2,7 @@
 
 pub mod anthropic_messages;
 pub mod chat_completions;
-mod json_response;
 pub mod ollama;
 pub mod openai_responses;
 mod openai_service;
+mod shared;

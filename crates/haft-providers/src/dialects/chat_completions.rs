@@ -24,6 +24,7 @@ use haft_core::media::MediaKind;
 use serde_json::{Map, Value, json};
 
 use super::openai_service::{KeyHeader, is_own_host};
+use super::shared::IMAGES;
 use crate::dialect::{
     AnswerRequest, Delivery, Dialect, EncodeError, EncodedRequest, ModelRequest, ResponseDecoder,
 };
@@ -177,6 +178,3 @@ impl Dialect for ChatCompletions {
 
 /// The tag of calls with an `extra_content` field, which the server wants back unchanged.
 const EXTRA_CONTENT_TAG: &str = "chat-completions-extra-content";
-
-/// The types of images that all servers support.
-const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::TAG;
 use super::wire::StoredThinking;
 use crate::dialect::{DecodeError, ResponseDecoder, StreamEvent};
-use crate::dialects::json_response::{malformed_response, parse_body, parse_text};
+use crate::dialects::shared::{self, malformed_response, parse_body, parse_text};
 use crate::generation::{FinishReason, GenerationEvent, MAX_GENERATED_BYTES};
 use crate::replay::{ReplayRecorder, TextSeam};
 
@@ -357,8 +357,8 @@ fn finish(reason: &str) -> Option<FinishReason> {
 fn reported_error(root: ValueRef<'_>) -> DecodeError {
     let error = root.get("error").unwrap_or(root);
     let text = |key| error.get(key).and_then(ValueRef::as_str);
-    let kind = text("type").map(str::to_owned);
-    let retryable = kind.as_deref().is_some_and(|it| RETRYABLE.contains(&it));
-    let message = text("message").unwrap_or("it does not say what").to_owned();
-    DecodeError::Provider { kind, message, retryable }
+    let kind = text("type");
+    let retryable = kind.is_some_and(|it| RETRYABLE.contains(&it));
+    let message = text("message").unwrap_or("it does not say what");
+    shared::reported_error(kind, message, retryable)
 }

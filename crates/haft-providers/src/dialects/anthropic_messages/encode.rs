@@ -12,16 +12,14 @@ use super::cache;
 use super::options::{self, WIRE_OPTIONS};
 use super::wire::{Block, Message, RequestBody, Role, Source, StoredThinking, Tool};
 use crate::dialect::{EncodeError, EncodedRequest, ModelRequest, NoteTopic, RequestNote};
+use crate::dialects::shared::{
+    BEGIN, ChoicePaths, IMAGES, choose_tool, closing_message, lower_tools, thought_texts,
+};
 use crate::prompt::{
-    AssistantCall, AssistantEntry, AssistantThought, CallResult, ContentPart, NativeMedia,
-    OfferedTool, Prompt, PromptEntry, PromptSection, SystemPart, UserEntry,
+    AssistantCall, AssistantEntry, CallResult, ContentPart, NativeMedia, Prompt, PromptEntry,
+    PromptSection, SystemPart, UserEntry,
 };
 use crate::replay::{NotReplayed, ReplayPart, ReplayedCall, replay_parts};
-use crate::tool_schema;
-
-/// The message that is added where the API requires one and the turn has none.
-const BEGIN: &str = "Begin.";
-const CONTINUE: &str = "Continue.";
 
 pub(super) fn encode_request(request: &ModelRequest<'_>) -> Result<EncodedRequest, EncodeError> {
     let (prompt, wire) = (request.prompt, request.options);
@@ -39,8 +37,14 @@ pub(super) fn encode_request(request: &ModelRequest<'_>) -> Result<EncodedReques
         model: request.model,
         max_tokens: options::max_tokens(wire),
         stream: request.delivery.is_streamed(),
-        tools: tools(&prompt.tools, &additions, &mut notes)?,
-        tool_choice: tool_choice(wire, &prompt.tools, &mut notes),
+        tools: lower_tools(&prompt.tools, false, &mut notes, |it, input_schema, _| Tool {
+            name: &it.wire_name,
+            description: it.description(),
+            input_schema,
+            defer_loading: additions.has(&it.wire_name),
+            cache_control: None,
+        })?,
+        tool_choice: choose_tool(wire.get("tool_choice"), &prompt.tools, &CHOICE, &mut notes),
         system: prompt.system.iter().map(|it| Block::text(it.text.as_str())).collect(),
         options: wire_options(wire, &messages, &mut notes),
         messages,
@@ -58,60 +62,8 @@ pub(super) fn encode_request(request: &ModelRequest<'_>) -> Result<EncodedReques
     })
 }
 
-fn tools<'b>(
-    offered: &'b [OfferedTool],
-    additions: &ToolAdditions<'_>,
-    notes: &mut Vec<RequestNote>,
-) -> Result<Vec<Tool<'b>>, EncodeError> {
-    let mut tools = Vec::new();
-    for it in offered {
-        let lowered = tool_schema::lower_full(it.tool.input_schema());
-        let of_tool = |note: RequestNote| {
-            RequestNote::new(note.topic, format!("`{}`: {}", it.tool.name(), note.message))
-        };
-        notes.extend(lowered.notes.into_iter().map(of_tool));
-        let input_schema = RawValue::from_string(lowered.text).map_err(|_| {
-            EncodeError::new(format!("the schema of `{}` is not JSON", it.tool.name()))
-        })?;
-        let description = it.description();
-        let defer_loading = additions.has(&it.wire_name);
-        tools.push(Tool {
-            name: &it.wire_name,
-            description,
-            input_schema,
-            defer_loading,
-            cache_control: None,
-        });
-    }
-    Ok(tools)
-}
-
-/// The choice of tools, with the name of a tool as the wire has it.
-fn tool_choice(
-    wire: &Map<String, Value>,
-    offered: &[OfferedTool],
-    notes: &mut Vec<RequestNote>,
-) -> Option<Value> {
-    let mut choice = wire.get("tool_choice")?.clone();
-    if offered.is_empty() {
-        notes.push(RequestNote::new(
-            NoteTopic::ToolChoiceLeftOut,
-            "there are no tools to choose from",
-        ));
-        return None;
-    }
-    if let Some(name) = choice.get("name").and_then(Value::as_str) {
-        match offered.iter().find(|it| it.tool.name().as_str() == name) {
-            Some(tool) => *choice.get_mut("name")? = json!(&*tool.wire_name),
-            None => {
-                let what = format!("the tool `{name}` that is to be called is not offered");
-                notes.push(RequestNote::new(NoteTopic::ToolChoiceLeftOut, what));
-                return None;
-            }
-        }
-    }
-    Some(choice)
-}
+/// Where the API has the name of a chosen tool. It has no list of tools that may be called.
+const CHOICE: ChoicePaths = ChoicePaths { name: &["/name"], list: "/tools" };
 
 /// The options that are part of the request.
 fn wire_options<'b>(
@@ -164,11 +116,7 @@ fn ensure_user_turns<'b>(
     let blocks = trailing.iter().map(|it| Block::text(it.text.as_str())).collect();
     push_user_blocks(messages, blocks);
     if messages.last().is_none_or(|it| it.role == Role::Assistant) {
-        let (text, what) = match messages.is_empty() {
-            true => (BEGIN, "nothing was said, so a message was added"),
-            false => (CONTINUE, "the last message has to be the user's, so one was added"),
-        };
-        notes.push(RequestNote::new(NoteTopic::MessageAdded, what));
+        let text = closing_message(!messages.is_empty(), notes);
         push_user_blocks(messages, vec![Block::text(text)]);
     }
     if messages.first().is_some_and(|it| it.role == Role::Assistant) {
@@ -186,8 +134,6 @@ fn push_user_blocks<'b>(messages: &mut Vec<Message<'b>>, blocks: Vec<Block<'b>>)
         _ => messages.push(Message { role: Role::User, content: blocks }),
     }
 }
-
-const IMAGES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
 
 /// Whether the API has a block for media of this type.
 pub(super) fn is_native(kind: MediaKind, mime_type: &str) -> bool {
@@ -239,12 +185,7 @@ impl<'b> Messages<'b> {
                 self.note(NoteTopic::ThinkingLeftOut, what);
             }
         }
-        let mut blocks = Vec::new();
-        for thought in &entry.thoughts {
-            if let AssistantThought::Text(text) = thought {
-                blocks.push(Block::text(text.as_str()));
-            }
-        }
+        let mut blocks: Vec<Block<'b>> = thought_texts(entry).map(Block::text).collect();
         blocks.extend(self.content_blocks(&entry.content)?);
         for call in &entry.calls {
             blocks.push(tool_use(call)?);

@@ -10,6 +10,7 @@ use serde_json::de::{SliceRead, StrRead};
 use super::wire::{CallDelta, Choice, Chunk, Delta, ProviderFault};
 use super::{EXTRA_CONTENT_TAG, ReasoningField};
 use crate::dialect::{DecodeError, ResponseDecoder, StreamEvent};
+use crate::dialects::shared::{malformed_response, reported_error};
 use crate::generation::{FinishReason, GenerationEvent, MAX_GENERATED_CALLS};
 
 /// Decodes one response. A text without escapes costs no allocation.
@@ -179,7 +180,7 @@ impl ResponseDecoder for ChatDecoder {
         }
         let mut chunk = Chunk::default();
         let read = chunk.read_json(StrRead::new(data));
-        read.map_err(|error| malformed_response(&error))?;
+        read.map_err(|error| malformed_response(&error.to_string()))?;
         if event.name == Some("error") && chunk.error.is_none() {
             let error = serde_json::from_str(data).unwrap_or_default();
             return Err(provider_error(&error));
@@ -190,7 +191,7 @@ impl ResponseDecoder for ChatDecoder {
     fn decode_whole(&mut self, body: &[u8], report: Report<'_>) -> Result<(), DecodeError> {
         let mut chunk = Chunk::default();
         let read = chunk.read_json(SliceRead::new(body));
-        read.map_err(|error| malformed_response(&error))?;
+        read.map_err(|error| malformed_response(&error.to_string()))?;
         if chunk.choice.is_none() && chunk.error.is_none() && chunk.usage.is_none() {
             return Err(DecodeError::Malformed("`choices` is missing or empty".to_owned()));
         }
@@ -204,10 +205,6 @@ fn number(slot: usize) -> u32 {
     u32::try_from(slot).or_report("a response has fewer than 2^32 calls", u32::MAX)
 }
 
-fn malformed_response(error: &serde_json::Error) -> DecodeError {
-    DecodeError::Malformed(error.to_string())
-}
-
 /// What the provider says about its failure; a string or an object.
 fn provider_error(error: &Value) -> DecodeError {
     let fault: ProviderFault = serde_json::from_value(error.clone()).unwrap_or_default();
@@ -216,7 +213,6 @@ fn provider_error(error: &Value) -> DecodeError {
         Some(text) => text.to_owned(),
         None => fault.message.unwrap_or_else(|| error.to_string()),
     };
-    let message = message.chars().take(MAX_MESSAGE).collect();
     let retryable = match kind.as_deref() {
         Some(kind) => {
             RETRYABLE.iter().any(|word| kind.contains(word))
@@ -225,14 +221,11 @@ fn provider_error(error: &Value) -> DecodeError {
         }
         None => false,
     };
-    DecodeError::Provider { kind, message, retryable }
+    reported_error(kind.as_deref(), &message, retryable)
 }
 
 /// The maximum number of bytes of the name of a call.
 const MAX_NAME: usize = 4 * 1024;
-
-/// The maximum number of characters of a message.
-const MAX_MESSAGE: usize = 1000;
 
 /// Kinds of failures that pass.
 const RETRYABLE: [&str; 5] = ["server_error", "overloaded", "rate_limit", "timeout", "unavailable"];

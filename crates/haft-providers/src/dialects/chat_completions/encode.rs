@@ -1,36 +1,35 @@
 //! Encodes requests: messages, tools, options.
 
-use std::borrow::Cow;
-
 use haft_core::media::MediaKind;
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::Value;
-use serde_json::value::RawValue;
 
-use super::options::rename_tool_choice;
 use super::wire::{
     CallItem, CalledFunction, File, Function, ImageUrl, InputAudio, Message, MessageContent, Part,
     Tool,
 };
 use crate::dialect::{EncodeError, EncodedRequest, ModelRequest, NoteTopic, RequestNote};
-use crate::prompt::{
-    AssistantEntry, AssistantThought, ContentPart, NativeMedia, OfferedTool, PromptEntry,
-    SystemPart, UserEntry,
+use crate::dialects::shared::{
+    ChoicePaths, choose_tool, join_system, join_texts, lower_tools, spoken_texts,
 };
-use crate::tool_schema::{self, LoweredSchema};
+use crate::prompt::{AssistantEntry, ContentPart, NativeMedia, PromptEntry, SystemPart, UserEntry};
 
 /// Encodes a request.
 pub(super) fn encode_request(request: &ModelRequest<'_>) -> Result<EncodedRequest, EncodeError> {
     let mut notes = Vec::new();
-    let tools = tools(request, &mut notes)?;
-    let body = RequestBody { request, messages: messages(request)?, tools };
-    let tools = &request.prompt.tools;
-    for key in
-        NEED_TOOLS.iter().filter(|key| tools.is_empty() && request.options.contains_key(**key))
-    {
+    let (offered, options) = (&request.prompt.tools, request.options);
+    let is_strict = options.get(STRICT).and_then(Value::as_bool).unwrap_or_default();
+    let tools = lower_tools(offered, is_strict, &mut notes, |it, parameters, strict| {
+        let (name, description) = (&*it.wire_name, it.description());
+        Tool { r#type: "function", function: Function { name, description, parameters, strict } }
+    })?;
+    for key in NEED_TOOLS.iter().filter(|key| tools.is_empty() && options.contains_key(**key)) {
         let message = format!("`{key}` was left out because there are no tools");
         notes.push(RequestNote::new(NoteTopic::OptionWithoutTools, message));
     }
+    let choice = options.get(TOOL_CHOICE).filter(|_| !tools.is_empty());
+    let tool_choice = choose_tool(choice, offered, &CHOICE, &mut notes);
+    let body = RequestBody { request, messages: messages(request)?, tools, tool_choice };
     let body = serde_json::to_vec(&body).map_err(|error| EncodeError(error.to_string()))?;
     Ok(EncodedRequest::new(body, notes))
 }
@@ -38,18 +37,26 @@ pub(super) fn encode_request(request: &ModelRequest<'_>) -> Result<EncodedReques
 /// The option that makes providers enforce the schemas of tools.
 const STRICT: &str = "strict";
 
+/// The option that names the tools that are to be called.
+const TOOL_CHOICE: &str = "tool_choice";
+
+/// Where it has their names.
+const CHOICE: ChoicePaths =
+    ChoicePaths { name: &["/function/name", "/custom/name"], list: "/allowed_tools/tools" };
+
 /// Options that are refused in a request without tools.
-const NEED_TOOLS: [&str; 2] = ["tool_choice", "parallel_tool_calls"];
+const NEED_TOOLS: [&str; 2] = [TOOL_CHOICE, "parallel_tool_calls"];
 
 struct RequestBody<'a> {
     request: &'a ModelRequest<'a>,
     messages: Vec<Message<'a>>,
     tools: Vec<Tool<'a>>,
+    tool_choice: Option<Value>,
 }
 
 impl Serialize for RequestBody<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let ModelRequest { model, options, delivery, prompt, .. } = *self.request;
+        let ModelRequest { model, options, delivery, .. } = *self.request;
         let stream = delivery.is_streamed();
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("model", model)?;
@@ -64,12 +71,10 @@ impl Serialize for RequestBody<'_> {
                 "stream_options" if !stream => {}
                 // It is said of each tool.
                 STRICT => {}
-                "tool_choice" => {
-                    let wire = |name: &str| {
-                        let tool = prompt.tools.iter().find(|it| it.tool.name().as_str() == name);
-                        tool.map(|it| it.wire_name.as_ref().to_owned())
-                    };
-                    map.serialize_entry(key, &rename_tool_choice(value, &wire))?;
+                TOOL_CHOICE => {
+                    if let Some(choice) = &self.tool_choice {
+                        map.serialize_entry(key, choice)?;
+                    }
                 }
                 _ => map.serialize_entry(key, value)?,
             }
@@ -103,8 +108,7 @@ fn messages<'a>(request: &ModelRequest<'a>) -> Result<Vec<Message<'a>>, EncodeEr
 }
 
 fn system_message<'a>(parts: &[SystemPart]) -> Option<Message<'a>> {
-    let texts: Vec<&str> = parts.iter().map(|part| part.text.as_str()).collect();
-    (!texts.is_empty()).then(|| Message::System { content: texts.join("\n\n") })
+    join_system(parts).map(|content| Message::System { content })
 }
 
 fn user_message(user: &UserEntry) -> Result<Message<'_>, EncodeError> {
@@ -130,12 +134,7 @@ fn user_message(user: &UserEntry) -> Result<Message<'_>, EncodeError> {
 }
 
 fn assistant_message(entry: &AssistantEntry) -> Result<Message<'_>, EncodeError> {
-    let thoughts = entry.thoughts.iter().filter_map(|thought| match thought {
-        AssistantThought::Text(text) => Some(text.as_str()),
-        AssistantThought::Opaque(_) => None,
-    });
-    let words = entry.content.iter().map(text).collect::<Result<Vec<_>, _>>()?;
-    let all: Vec<&str> = thoughts.chain(words).collect();
+    let texts = spoken_texts(entry)?;
     let tool_calls: Vec<CallItem<'_>> = entry
         .calls
         .iter()
@@ -146,31 +145,13 @@ fn assistant_message(entry: &AssistantEntry) -> Result<Message<'_>, EncodeError>
             extra_content: call.opaque.as_deref(),
         })
         .collect();
-    let content = match all.as_slice() {
+    let content = match texts.as_slice() {
         [] if tool_calls.is_empty() => Some("".into()),
         [] => None,
         [only] => Some((*only).into()),
         several => Some(several.join("\n\n").into()),
     };
     Ok(Message::Assistant { content, tool_calls })
-}
-
-/// Joins texts with a blank line between two.
-fn join_texts(content: &[ContentPart]) -> Result<Cow<'_, str>, EncodeError> {
-    let all = content.iter().map(text).collect::<Result<Vec<_>, _>>()?;
-    Ok(match all.as_slice() {
-        [only] => (*only).into(),
-        several => several.join("\n\n").into(),
-    })
-}
-
-fn text(content: &ContentPart) -> Result<&str, EncodeError> {
-    match content {
-        ContentPart::Text(text) => Ok(text.as_str()),
-        ContentPart::Media(_) => {
-            Err(EncodeError("only messages of users can hold media".to_owned()))
-        }
-    }
 }
 
 fn media_part(media: &NativeMedia) -> Result<Part<'_>, EncodeError> {
@@ -199,43 +180,4 @@ pub(super) fn audio_format(mime_type: &str) -> Option<&'static str> {
         "mpeg" | "mp3" | "mpeg3" | "x-mp3" | "x-mpeg" | "x-mpeg-3" => Some("mp3"),
         _ => None,
     }
-}
-
-/// The tools. The schema of each is one text, so that it is the same bytes in every request.
-fn tools<'a>(
-    request: &ModelRequest<'a>,
-    notes: &mut Vec<RequestNote>,
-) -> Result<Vec<Tool<'a>>, EncodeError> {
-    let is_strict = request.options.get(STRICT).and_then(Value::as_bool).unwrap_or_default();
-    let mut tools = Vec::with_capacity(request.prompt.tools.len());
-    for offered in &request.prompt.tools {
-        let (lowered, strict) = lower_schema(offered, is_strict, notes);
-        notes.extend(lowered.notes);
-        let parameters = RawValue::from_string(lowered.text);
-        let parameters = parameters.map_err(|error| EncodeError(error.to_string()))?;
-        let (name, description) = (&*offered.wire_name, offered.description());
-        let function = Function { name, description, parameters, strict };
-        tools.push(Tool { r#type: "function", function });
-    }
-    Ok(tools)
-}
-
-/// Lowers the schema of a tool; says whether the result is strict.
-fn lower_schema(
-    offered: &OfferedTool,
-    strict: bool,
-    notes: &mut Vec<RequestNote>,
-) -> (LoweredSchema, bool) {
-    let schema = offered.tool.input_schema();
-    if strict {
-        match tool_schema::lower_strict(schema, offered.tool.strictness()) {
-            Ok(lowered) => return (lowered, true),
-            Err(error) => {
-                let tool = offered.tool.name();
-                let message = format!("`{tool}` is offered without strict mode: {error}");
-                notes.push(RequestNote::new(NoteTopic::ToolNotStrict, message));
-            }
-        }
-    }
-    (tool_schema::lower_full(schema), false)
 }

@@ -26,21 +26,3 @@ pub(super) fn check(options: &Map<String, Value>) -> Vec<(String, String)> {
     }
     problems
 }
-
-/// Returns the choice with the names of tools on the wire.
-pub(super) fn rename_tool_choice(choice: &Value, wire: &dyn Fn(&str) -> Option<String>) -> Value {
-    let mut choice = choice.clone();
-    let rename = |it: &mut Value| {
-        for path in ["/function/name", "/custom/name"] {
-            if let Some(name) = it.pointer_mut(path)
-                && let Some(other) = name.as_str().and_then(wire)
-            {
-                *name = other.into();
-            }
-        }
-    };
-    rename(&mut choice);
-    let allowed = choice.pointer_mut("/allowed_tools/tools").and_then(Value::as_array_mut);
-    allowed.into_iter().flatten().for_each(rename);
-    choice
-}

@@ -1,11 +1,12 @@
 //! Decodes responses, whole and streamed: one JSON value per line, of which the last one says `"done": true`.
 
-use haft_core::usage::Usage;
-use serde_json::Value;
-use serde_json::value::RawValue;
+use std::borrow::Cow;
 
-use super::wire::{Line, MessageDelta};
+use haft_core::json::ValueRef;
+use haft_core::usage::Usage;
+
 use crate::dialect::{DecodeError, ResponseDecoder, StreamEvent};
+use crate::dialects::shared::{malformed_response, parse_body, parse_text, reported_error};
 use crate::generation::{FinishReason, GenerationEvent};
 
 /// Decodes one response.
@@ -19,24 +20,31 @@ pub(super) struct OllamaDecoder {
 type Report<'t> = &'t mut dyn FnMut(GenerationEvent<'_>);
 
 impl OllamaDecoder {
-    fn decode_line(&mut self, line: &Line, report: Report<'_>) -> Result<(), DecodeError> {
-        if let Some(error) = &line.error {
+    fn decode_line(&mut self, line: ValueRef<'_>, report: Report<'_>) -> Result<(), DecodeError> {
+        let member = |key| line.get(key).filter(|it| !it.is_null());
+        if let Some(error) = member("error") {
             return Err(provider_error(error));
         }
-        if !self.begun && line.model.is_some() {
-            self.begun = true;
-            report(GenerationEvent::Start { id: None, model: line.model.as_deref() });
+        let (message, done) = (member("message"), member("done"));
+        if message.is_none() && done.is_none() {
+            let reason = "a line has neither `message` nor `done` nor `error`";
+            return Err(malformed_response(reason));
         }
-        if let Some(message) = &line.message {
+        let text = |key| line.get(key).and_then(ValueRef::as_str);
+        if !self.begun && text("model").is_some() {
+            self.begun = true;
+            report(GenerationEvent::Start { id: None, model: text("model") });
+        }
+        if let Some(message) = message {
             self.decode_message(message, report)?;
         }
-        if line.done == Some(true) {
-            let tokens = |count: Option<u64>| count.unwrap_or_default();
-            let usage = Usage::new(tokens(line.prompt_eval_count), tokens(line.eval_count));
+        if done.and_then(ValueRef::as_bool) == Some(true) {
+            let tokens = |key| line.get(key).and_then(ValueRef::as_u64).unwrap_or_default();
+            let usage = Usage::new(tokens("prompt_eval_count"), tokens("eval_count"));
             if !usage.is_empty() {
                 report(GenerationEvent::Usage(usage));
             }
-            let reason = line.done_reason.as_deref().unwrap_or("stop");
+            let reason = text("done_reason").unwrap_or("stop");
             let finish = match reason {
                 "stop" if self.calls > 0 => Some(FinishReason::ToolCalls),
                 "stop" => Some(FinishReason::Stop),
@@ -51,22 +59,26 @@ impl OllamaDecoder {
 
     fn decode_message(
         &mut self,
-        message: &MessageDelta,
+        message: ValueRef<'_>,
         report: Report<'_>,
     ) -> Result<(), DecodeError> {
-        let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
-        if let Some(text) = given(&message.thinking) {
-            report(GenerationEvent::ReasoningDelta { channel: "thinking", text: &text });
+        let given = |key| message.get(key).and_then(ValueRef::as_str).filter(|it| !it.is_empty());
+        if let Some(text) = given("thinking") {
+            report(GenerationEvent::ReasoningDelta { channel: "thinking", text });
         }
-        if let Some(text) = given(&message.content) {
-            report(GenerationEvent::TextDelta(&text));
+        if let Some(text) = given("content") {
+            report(GenerationEvent::TextDelta(text));
         }
-        for call in message.tool_calls.iter().flatten() {
+        let calls = message.get("tool_calls").into_iter().flat_map(ValueRef::elements);
+        for call in calls {
+            let function = call.get("function");
+            let function = function.ok_or_else(|| malformed_response("a call has no function"))?;
             let slot = self.calls;
             self.calls = self.calls.saturating_add(1);
-            let arguments = arguments(call.function.arguments.as_deref())?;
-            let (id, name) = (call.id.as_deref(), call.function.name.as_deref());
-            report(GenerationEvent::CallDelta { slot, id, name, arguments: &arguments });
+            let arguments = &*arguments(function.get("arguments"));
+            let id = call.get("id").and_then(ValueRef::as_str);
+            let name = function.get("name").and_then(ValueRef::as_str);
+            report(GenerationEvent::CallDelta { slot, id, name, arguments });
             report(GenerationEvent::CallEnd { slot });
         }
         Ok(())
@@ -79,43 +91,33 @@ impl ResponseDecoder for OllamaDecoder {
         event: StreamEvent<'_>,
         report: Report<'_>,
     ) -> Result<(), DecodeError> {
-        self.decode_whole(event.data.as_bytes(), report)
+        self.decode_line(parse_text(event.data)?.root(), report)
     }
 
     fn decode_whole(&mut self, body: &[u8], report: Report<'_>) -> Result<(), DecodeError> {
-        let line: Line = serde_json::from_slice(body).map_err(|error| malformed(&error))?;
-        let is_known = line.message.is_some() || line.done.is_some() || line.error.is_some();
-        if !is_known {
-            let reason = "a line has neither `message` nor `done` nor `error`";
-            return Err(DecodeError::Malformed(reason.to_owned()));
-        }
-        self.decode_line(&line, report)
+        self.decode_line(parse_body(body)?.root(), report)
     }
 }
 
-fn malformed(error: &serde_json::Error) -> DecodeError {
-    DecodeError::Malformed(error.to_string())
-}
-
-/// The arguments of a call as text: an object, or a text that contains one.
-fn arguments(raw: Option<&RawValue>) -> Result<String, DecodeError> {
-    let Some(raw) = raw.map(RawValue::get).filter(|raw| *raw != "null") else {
-        return Ok("{}".to_owned());
-    };
-    if raw.starts_with('"') {
-        return serde_json::from_str(raw).map_err(|error| malformed(&error));
+/// The arguments of a call as text: an object, or from some servers a text that contains one.
+fn arguments(value: Option<ValueRef<'_>>) -> Cow<'_, str> {
+    match value.filter(|it| !it.is_null()) {
+        None => "{}".into(),
+        Some(value) => match value.as_str() {
+            Some(text) => text.into(),
+            None => value.to_string().into(),
+        },
     }
-    Ok(raw.to_owned())
 }
 
-/// What the server says about its failure. It has no codes, so that the words decide whether a retry may help.
-fn provider_error(error: &Value) -> DecodeError {
-    let text = error.as_str().or_else(|| error.pointer("/message").and_then(Value::as_str));
+/// What the server says about its failure: a text, from some servers an object. It has no codes, so that the words decide
+/// whether a retry may help.
+fn provider_error(error: ValueRef<'_>) -> DecodeError {
+    let text = error.as_str().or_else(|| error.get("message").and_then(ValueRef::as_str));
     let message = text.map_or_else(|| error.to_string(), str::to_owned);
-    let message: String = message.chars().take(MAX_MESSAGE).collect();
     let lower = message.to_lowercase();
     let retryable = RETRYABLE.iter().any(|word| lower.contains(word));
-    DecodeError::Provider { kind: None, message, retryable }
+    reported_error(None, &message, retryable)
 }
 
 /// Whether an error says that the prompt does not fit into the context.
@@ -131,6 +133,3 @@ const OVERFLOW: [&str; 3] =
 /// Words in temporary failures: the model is being loaded, another model has replaced it, or its process ended.
 const RETRYABLE: [&str; 6] =
     ["loading", "busy", "overloaded", "timed out", "runner", "connection reset"];
-
-/// The maximum number of characters of a message.
-const MAX_MESSAGE: usize = 1000;

@@ -5,16 +5,17 @@ use serde_json::value::RawValue;
 
 use super::options::RequestOptions;
 use super::wire::{CallItem, CalledFunction, Function, Message, Tool};
-use crate::dialect::{EncodeError, EncodedRequest, ModelRequest, RequestNote};
-use crate::prompt::{
-    AssistantEntry, AssistantThought, CallResult, ContentPart, PromptEntry, SystemPart, UserEntry,
-};
-use crate::tool_schema;
+use crate::dialect::{EncodeError, EncodedRequest, ModelRequest};
+use crate::dialects::shared::{join_system, join_texts, lower_tools, spoken_texts};
+use crate::prompt::{AssistantEntry, CallResult, ContentPart, PromptEntry, SystemPart, UserEntry};
 
 /// Encodes a request.
 pub(super) fn encode_request(request: &ModelRequest<'_>) -> Result<EncodedRequest, EncodeError> {
     let mut notes = Vec::new();
-    let tools = tools(request, &mut notes)?;
+    let tools = lower_tools(&request.prompt.tools, false, &mut notes, |it, parameters, _| {
+        let (name, description) = (&*it.wire_name, it.description());
+        Tool { r#type: "function", function: Function { name, description, parameters } }
+    })?;
     let body = RequestBody { request, messages: messages(request)?, tools };
     let body = serde_json::to_vec(&body).map_err(|error| EncodeError::new(error.to_string()))?;
     Ok(EncodedRequest::new(body, notes))
@@ -65,9 +66,7 @@ fn messages<'a>(request: &ModelRequest<'a>) -> Result<Vec<Message<'a>>, EncodeEr
 }
 
 fn system_message<'a>(parts: &[SystemPart]) -> Option<Message<'a>> {
-    let texts: Vec<&str> = parts.iter().map(|part| part.text.as_str()).collect();
-    let content = texts.join("\n\n");
-    (!texts.is_empty()).then(|| Message { role: "system", content, ..Message::default() })
+    join_system(parts).map(|content| Message { role: "system", content, ..Message::default() })
 }
 
 /// A message of a user. Its images are a separate list, in the order of their frames in the text.
@@ -86,12 +85,7 @@ fn user_message(user: &UserEntry) -> Message<'_> {
 }
 
 fn assistant_message(entry: &AssistantEntry) -> Result<Message<'_>, EncodeError> {
-    let thoughts = entry.thoughts.iter().filter_map(|thought| match thought {
-        AssistantThought::Text(text) => Some(text.as_str()),
-        AssistantThought::Opaque(_) => None,
-    });
-    let words = entry.content.iter().map(text).collect::<Result<Vec<_>, _>>()?;
-    let content = thoughts.chain(words).collect::<Vec<_>>().join("\n\n");
+    let content = spoken_texts(entry)?.join("\n\n");
     let mut tool_calls = Vec::with_capacity(entry.calls.len());
     for call in &entry.calls {
         let arguments = raw_json(call.args.to_json().into_owned())?;
@@ -102,38 +96,13 @@ fn assistant_message(entry: &AssistantEntry) -> Result<Message<'_>, EncodeError>
 }
 
 fn result_message(result: &CallResult) -> Result<Message<'_>, EncodeError> {
-    let texts = result.content.iter().map(text).collect::<Result<Vec<_>, _>>()?;
     Ok(Message {
         role: "tool",
-        content: texts.join("\n\n"),
+        content: join_texts(&result.content)?.into_owned(),
         tool_name: Some(&result.wire_name),
         tool_call_id: Some(&result.wire_id),
         ..Message::default()
     })
-}
-
-fn text(content: &ContentPart) -> Result<&str, EncodeError> {
-    match content {
-        ContentPart::Text(text) => Ok(text.as_str()),
-        ContentPart::Media(_) => Err(EncodeError::new("only messages of users can hold media")),
-    }
-}
-
-/// The tools. The schema of each is one text, so that it is the same bytes in every request.
-fn tools<'a>(
-    request: &ModelRequest<'a>,
-    notes: &mut Vec<RequestNote>,
-) -> Result<Vec<Tool<'a>>, EncodeError> {
-    let mut tools = Vec::with_capacity(request.prompt.tools.len());
-    for offered in &request.prompt.tools {
-        let lowered = tool_schema::lower_full(offered.tool.input_schema());
-        notes.extend(lowered.notes);
-        let parameters = raw_json(lowered.text)?;
-        let (name, description) = (&*offered.wire_name, offered.description());
-        let function = Function { name, description, parameters };
-        tools.push(Tool { r#type: "function", function });
-    }
-    Ok(tools)
 }
 
 /// A JSON text that is inserted into the request unchanged.

@@ -1,9 +1,8 @@
-//! The shapes of the wire: messages of a request, and the lines of a response.
+//! The shapes of the wire: messages and tools of a request.
 
 use std::borrow::Cow;
 
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde::Serialize;
 use serde_json::value::RawValue;
 
 #[derive(Default, Serialize)]
@@ -44,50 +43,4 @@ pub(super) struct Function<'a> {
     pub(super) name: &'a str,
     pub(super) description: Cow<'a, str>,
     pub(super) parameters: Box<RawValue>,
-}
-
-/// A line of a stream, or a whole response.
-#[derive(Deserialize)]
-pub(super) struct Line {
-    #[serde(default)]
-    pub(super) model: Option<String>,
-    #[serde(default)]
-    pub(super) message: Option<MessageDelta>,
-    #[serde(default)]
-    pub(super) done: Option<bool>,
-    #[serde(default)]
-    pub(super) done_reason: Option<String>,
-    #[serde(default)]
-    pub(super) prompt_eval_count: Option<u64>,
-    #[serde(default)]
-    pub(super) eval_count: Option<u64>,
-    /// A text, from some servers an object.
-    #[serde(default)]
-    pub(super) error: Option<Value>,
-}
-
-#[derive(Deserialize)]
-pub(super) struct MessageDelta {
-    #[serde(default)]
-    pub(super) content: Option<String>,
-    #[serde(default)]
-    pub(super) thinking: Option<String>,
-    #[serde(default)]
-    pub(super) tool_calls: Option<Vec<CallDelta>>,
-}
-
-#[derive(Deserialize)]
-pub(super) struct CallDelta {
-    #[serde(default)]
-    pub(super) id: Option<String>,
-    pub(super) function: FunctionDelta,
-}
-
-#[derive(Deserialize)]
-pub(super) struct FunctionDelta {
-    #[serde(default)]
-    pub(super) name: Option<String>,
-    /// An object; from some servers a text that contains one.
-    #[serde(default)]
-    pub(super) arguments: Option<Box<RawValue>>,
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::TAG;
 use crate::dialect::{DecodeError, ResponseDecoder, StreamEvent};
-use crate::dialects::json_response::{malformed_response, parse_body, parse_text};
+use crate::dialects::shared::{self, malformed_response, parse_body, parse_text};
 use crate::generation::{FinishReason, GenerationEvent};
 use crate::replay::{ReplayRecorder, TextSeam};
 
@@ -428,8 +428,8 @@ fn usage(usage: Option<ValueRef<'_>>, report: Report<'_, '_>) {
 /// An error that the provider reports.
 fn reported_error(error: ValueRef<'_>) -> DecodeError {
     let text = |key| error.get(key).and_then(ValueRef::as_str);
-    let kind = text("code").or_else(|| text("type").filter(|it| *it != "error")).map(str::to_owned);
-    let retryable = kind.as_deref().is_some_and(|it| RETRYABLE.contains(&it));
-    let message = text("message").unwrap_or("it does not say what").to_owned();
-    DecodeError::Provider { kind, message, retryable }
+    let kind = text("code").or_else(|| text("type").filter(|it| *it != "error"));
+    let retryable = kind.is_some_and(|it| RETRYABLE.contains(&it));
+    let message = text("message").unwrap_or("it does not say what");
+    shared::reported_error(kind, message, retryable)
 }

@@ -4,22 +4,18 @@ use std::collections::BTreeMap;
 
 use haft_core::media::MediaKind;
 use haft_core::trust::PromptText;
-use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::options::{self, SystemChannel, WIRE_OPTIONS};
 use super::wire::{Item, ItemContent, KnownItem, Part, RequestBody, Role, Tool};
 use crate::dialect::{EncodeError, EncodedRequest, ModelRequest, NoteTopic, RequestNote};
+use crate::dialects::shared::{
+    ChoicePaths, IMAGES, choose_tool, closing_message, lower_tools, thought_texts,
+};
 use crate::prompt::{
-    AssistantCall, AssistantEntry, AssistantThought, CallResult, ContentPart, NativeMedia,
-    OfferedTool, PromptEntry, SystemPart,
+    AssistantCall, AssistantEntry, CallResult, ContentPart, NativeMedia, PromptEntry, SystemPart,
 };
 use crate::replay::{NotReplayed, ReplayPart, ReplayedCall, replay_parts};
-use crate::tool_schema::{self, LoweredSchema};
-
-/// The message that is added where the prompt has none for the model.
-const BEGIN: &str = "Begin.";
-const CONTINUE: &str = "Continue.";
 
 pub(super) fn encode_request(request: &ModelRequest<'_>) -> Result<EncodedRequest, EncodeError> {
     let (prompt, wire) = (request.prompt, request.options);
@@ -33,15 +29,28 @@ pub(super) fn encode_request(request: &ModelRequest<'_>) -> Result<EncodedReques
         if channel == SystemChannel::Instructions { SystemChannel::Developer } else { channel };
     items.all.extend(system_item(&prompt.trailing, aside));
     let Items { all: mut input, mut notes, .. } = items;
-    ensure_last_message(&mut input, prompt.timeline.is_empty(), &mut notes);
+    if input.last().is_none_or(Item::is_assistant_message) {
+        let text = closing_message(!prompt.timeline.is_empty(), &mut notes);
+        input.push(Item::message(Role::User, ItemContent::Text(text)));
+    }
     let body = RequestBody {
         model: request.model,
         store: false,
         stream: request.delivery.is_streamed(),
         include: options::include(wire),
         instructions: instructions(&prompt.system, channel),
-        tools: tools(&prompt.tools, options::strict(wire), &mut notes)?,
-        tool_choice: tool_choice(wire, &prompt.tools, &mut notes),
+        tools: lower_tools(
+            &prompt.tools,
+            options::strict(wire),
+            &mut notes,
+            |it, parameters, strict| Tool {
+                name: &it.wire_name,
+                description: it.description(),
+                strict,
+                parameters,
+            },
+        )?,
+        tool_choice: choose_tool(wire.get("tool_choice"), &prompt.tools, &CHOICE, &mut notes),
         input,
         options: wire_options(wire, request.delivery.is_streamed()),
     };
@@ -66,25 +75,14 @@ fn system_item(parts: &[SystemPart], channel: SystemChannel) -> Option<Item<'_>>
     (!parts.is_empty()).then(|| Item::message(role, ItemContent::Parts(parts)))
 }
 
-/// Ensures that the last item is not a message of the model.
-fn ensure_last_message(input: &mut Vec<Item<'_>>, empty: bool, notes: &mut Vec<RequestNote>) {
-    let (text, what) = match empty {
-        true => (BEGIN, "nothing was said, so a message was added"),
-        false => (CONTINUE, "the model would speak to itself, so a message was added"),
-    };
-    if input.last().is_none_or(Item::is_assistant_message) {
-        notes.push(RequestNote::new(NoteTopic::MessageAdded, what));
-        input.push(Item::message(Role::User, ItemContent::Text(text)));
-    }
-}
+/// Where the API has the names of chosen tools.
+const CHOICE: ChoicePaths = ChoicePaths { name: &["/name"], list: "/tools" };
 
 /// The options that are part of the request.
 fn wire_options(wire: &Map<String, Value>, stream: bool) -> BTreeMap<&'static str, &Value> {
     let fits = |it: &&&str| stream || **it != "stream_options";
     WIRE_OPTIONS.iter().filter(fits).filter_map(|it| Some((*it, wire.get(*it)?))).collect()
 }
-
-const IMAGES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
 
 /// Whether the API has a part for media of this type.
 pub(super) fn is_native(kind: MediaKind, mime_type: &str) -> bool {
@@ -137,15 +135,11 @@ impl<'b> Items<'b> {
                 }
             }
         }
-        let thoughts = entry.thoughts.iter().filter_map(|it| match it {
-            AssistantThought::Text(text) => Some(text.as_str()),
-            AssistantThought::Opaque(_) => None,
-        });
         let texts = entry.content.iter().filter_map(|it| match it {
             ContentPart::Text(text) => Some(text.as_str()),
             ContentPart::Media(_) => None,
         });
-        for text in thoughts.chain(texts).filter(|it| !it.is_empty()) {
+        for text in thought_texts(entry).chain(texts).filter(|it| !it.is_empty()) {
             self.all.push(Item::message(Role::Assistant, ItemContent::Text(text)));
         }
         if entry.content.iter().any(|it| matches!(it, ContentPart::Media(_))) {
@@ -236,94 +230,5 @@ fn media_part(media: &NativeMedia) -> Result<Part<'_>, EncodeError> {
         MediaKind::Audio | MediaKind::Video => {
             Err(EncodeError::new(format!("there is no part for `{}`", media.mime_type)))
         }
-    }
-}
-
-fn tools<'b>(
-    offered: &'b [OfferedTool],
-    strict: bool,
-    notes: &mut Vec<RequestNote>,
-) -> Result<Vec<Tool<'b>>, EncodeError> {
-    let mut tools = Vec::new();
-    for it in offered {
-        let (lowered, strict) = lower_schema(it, strict, notes);
-        let of_tool = |note: RequestNote| {
-            RequestNote::new(note.topic, format!("`{}`: {}", it.tool.name(), note.message))
-        };
-        notes.extend(lowered.notes.into_iter().map(of_tool));
-        let parameters = RawValue::from_string(lowered.text).map_err(|_| {
-            EncodeError::new(format!("the schema of `{}` is not JSON", it.tool.name()))
-        })?;
-        let description = it.description();
-        tools.push(Tool { name: &it.wire_name, description, strict, parameters });
-    }
-    Ok(tools)
-}
-
-/// Lowers the schema of a tool; says whether the result is strict.
-fn lower_schema(
-    it: &OfferedTool,
-    strict: bool,
-    notes: &mut Vec<RequestNote>,
-) -> (LoweredSchema, bool) {
-    if strict {
-        match tool_schema::lower_strict(it.tool.input_schema(), it.tool.strictness()) {
-            Ok(lowered) => return (lowered, true),
-            Err(error) => {
-                let what = format!("`{}` is offered without strict mode: {error}", it.tool.name());
-                notes.push(RequestNote::new(NoteTopic::ToolNotStrict, what));
-            }
-        }
-    }
-    (tool_schema::lower_full(it.tool.input_schema()), false)
-}
-
-/// The choice of tools, with their names on the wire. Tools that are not offered cannot be chosen.
-fn tool_choice(
-    options: &Map<String, Value>,
-    offered: &[OfferedTool],
-    notes: &mut Vec<RequestNote>,
-) -> Option<Value> {
-    let mut choice = options.get("tool_choice")?.clone();
-    if offered.is_empty() {
-        notes.push(RequestNote::new(
-            NoteTopic::ToolChoiceLeftOut,
-            "there are no tools to choose from",
-        ));
-        return None;
-    }
-    let mut unknown = |it: &Value| {
-        let name = it.get("name").and_then(Value::as_str).unwrap_or_default();
-        let what = format!("the tool `{name}` that is to be called is not offered");
-        notes.push(RequestNote::new(NoteTopic::ToolChoiceLeftOut, what));
-    };
-    if choice.get("name").is_some() && !rename_tool(&mut choice, offered) {
-        unknown(&choice);
-        return None;
-    }
-    if let Some(listed) = choice.get_mut("tools").and_then(Value::as_array_mut) {
-        listed.retain_mut(|it| {
-            let known = rename_tool(it, offered);
-            if !known {
-                unknown(it);
-            }
-            known
-        });
-        if listed.is_empty() {
-            return None;
-        }
-    }
-    Some(choice)
-}
-
-/// Replaces the name of a tool by its name on the wire. Returns whether it is offered.
-fn rename_tool(choice: &mut Value, offered: &[OfferedTool]) -> bool {
-    let Some(name) = choice.get_mut("name") else { return false };
-    match offered.iter().find(|it| name.as_str() == Some(it.tool.name().as_str())) {
-        Some(tool) => {
-            *name = json!(&*tool.wire_name);
-            true
-        }
-        None => false,
     }
 }
