@@ -39,7 +39,7 @@ enum TreeQuestion {
         positions: BTreeSet<u64>,
     },
     Table {
-        table: TableRun,
+        table: Box<TableRun>,
         source: Option<JsonPath>,
     },
 }
@@ -58,7 +58,7 @@ impl TreeRun {
 
     /// The result of SQL over the records, or over those that a path leads to.
     pub(crate) fn table(table: TableRun, source: Option<JsonPath>, visits: VisitBudget) -> Self {
-        Self::new(TreeQuestion::Table { table, source }, visits)
+        Self::new(TreeQuestion::Table { table: Box::new(table), source }, visits)
     }
 
     fn new(question: TreeQuestion, visits: VisitBudget) -> Self {

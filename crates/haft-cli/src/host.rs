@@ -54,8 +54,11 @@ pub(crate) struct HostSettings {
     /// What happens at gates.
     pub(crate) gates: GatePolicy,
     /// What sees the events of all turns.
-    pub(crate) observer: Option<Arc<dyn Fn(&Event) + Send + Sync>>,
+    pub(crate) observer: Option<EventObserver>,
 }
+
+/// What sees the events of all turns of a process.
+pub(crate) type EventObserver = Arc<dyn Fn(&Event) + Send + Sync>;
 
 impl HostSettings {
     /// The settings of a command that runs turns of one agent, which it loads itself.

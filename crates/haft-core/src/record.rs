@@ -183,6 +183,7 @@ pub trait Record:
     /// # Errors
     ///
     /// As [`from_row`](Self::from_row) and [`open`](Self::open).
+    #[must_use = "nothing is read until it is awaited"]
     fn open_row(
         row: &Row,
         readers: &ReaderResolvers,

@@ -53,7 +53,7 @@ impl ShownRecord {
     /// What was said or thought.
     pub(crate) fn text(&self) -> Option<&str> {
         match &self.record {
-            TurnRecord::Message(message) => message.content().map(|it| it.as_str()),
+            TurnRecord::Message(message) => message.content().map(haft::records::Text::as_str),
             TurnRecord::Thought(thought) => Some(thought.content().as_str()),
             _ => None,
         }

@@ -81,7 +81,7 @@ impl ReadTurn {
             rows: Vec::new(),
             facts: TurnFacts::default(),
             bytes: stored.rows.iter().map(|row| row.json.len()).sum::<usize>()
-                + stored.journal.iter().map(|entry| entry.len()).sum::<usize>(),
+                + stored.journal.iter().map(String::len).sum::<usize>(),
             history,
             records,
             unreadable,

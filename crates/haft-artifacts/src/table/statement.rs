@@ -77,7 +77,7 @@ pub(super) enum Value {
     Column(usize),
     /// An aggregate, by its index in the statement.
     Aggregate(usize),
-    Arithmetic(Box<Value>, ArithmeticOperator, Box<Value>),
+    Arithmetic(Box<Self>, ArithmeticOperator, Box<Self>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,9 +108,9 @@ pub(super) enum AggregateFunction {
 /// Something that holds for a record, a group, or not.
 #[derive(Clone, Debug)]
 pub(super) enum Condition {
-    And(Box<Condition>, Box<Condition>),
-    Or(Box<Condition>, Box<Condition>),
-    Not(Box<Condition>),
+    And(Box<Self>, Box<Self>),
+    Or(Box<Self>, Box<Self>),
+    Not(Box<Self>),
     Compare(Value, CompareOperator, Value),
     /// With `%` and `_` in the pattern.
     Like(Value, String),

@@ -84,7 +84,7 @@ impl DocumentVisitor for TreeRun {
     }
 
     fn end(&mut self) {
-        TreeRun::end(self);
+        Self::end(self);
     }
 }
 

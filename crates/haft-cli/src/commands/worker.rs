@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Result;
-use haft::events::{Event, EventKind};
+use haft::events::EventKind;
 use haft::turn::{Cancellation, GatePolicy};
 use haft::worker::{Worker, WorkerStats};
 
@@ -14,7 +14,7 @@ use self::status_server::StatusServer;
 use super::count_noun;
 use crate::args::WorkerArgs;
 use crate::config::UserConfig;
-use crate::host::{AgentHost, AgentTrust, HostSettings, OtherAgents};
+use crate::host::{AgentHost, AgentTrust, EventObserver, HostSettings, OtherAgents};
 use crate::output::EventLine;
 use crate::standard_output::write_output;
 use crate::stop_signals::{StopListener, StopSignals};
@@ -112,7 +112,7 @@ async fn run_until_stopped(
 }
 
 /// Prints the events of turns: all of them as JSON, or the ends.
-fn event_printer(as_json: bool, terminal: Terminal) -> Arc<dyn Fn(&Event) + Send + Sync> {
+fn event_printer(as_json: bool, terminal: Terminal) -> EventObserver {
     Arc::new(move |event| {
         if as_json {
             if let Ok(line) = serde_json::to_string(&EventLine::Event(event)) {

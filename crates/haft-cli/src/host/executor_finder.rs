@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::agent::Agent;
 use crate::args::RunOptions;
-use crate::config::{DialectName, UserConfig};
+use crate::config::UserConfig;
 use crate::model_providers::ProviderSpec;
 use crate::user_error::UserError;
 

@@ -114,7 +114,7 @@ async fn turns_at_once_lose_no_memories(store: &dyn TurnStore) -> Result<(), Con
     let versions = shared.map(|row| row.version);
     ContractViolation::ensure_equal(promise, &versions, &Some((TURNS * EACH) as u64))?;
     let last: Vec<String> = (0..TURNS).map(|turn| format!("{turn}-{}", EACH - 1)).collect();
-    let is_last = shared.is_some_and(|row| last.iter().any(|it| row.json == *it));
+    let is_last = shared.is_some_and(|row| last.contains(&row.json));
     ContractViolation::ensure_equal(
         "of two writes of one memory the later holds",
         &is_last,

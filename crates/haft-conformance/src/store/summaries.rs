@@ -182,7 +182,7 @@ async fn ended_turns_are_removed_by_pages(store: &dyn TurnStore) -> Result<(), C
 }
 
 async fn journals_are_read_by_pages(store: &dyn TurnStore) -> Result<(), ContractViolation> {
-    let entry = |number: usize| StoreWrite::Journal(format!("entry {number}").into());
+    let entry = |number: usize| StoreWrite::Journal(format!("entry {number}"));
     let lease = begin_turn(store, "journal", vec![entry(0)]).await?;
     let other = begin_turn(store, "other", vec![entry(9)]).await?;
     for number in 1..7 {

@@ -104,12 +104,12 @@ async fn nul_is_refused(store: &dyn TurnStore) -> Result<(), ContractViolation> 
         StoreWrite::Put(Row::new(RowKind::Thought, bad(), good())),
         StoreWrite::Put(Row::new(RowKind::Thought, good(), bad())),
         StoreWrite::Delete { kind: RowKind::Thought, id: bad() },
-        StoreWrite::Journal(bad().into()),
+        StoreWrite::Journal(bad()),
         StoreWrite::open_gate(gate_id("other")?, bad()),
         StoreWrite::CloseGate { id: gate.clone(), settlement: bad() },
     ];
     for write in writes {
-        let writes = vec![StoreWrite::Journal(good().into()), write];
+        let writes = vec![StoreWrite::Journal(good()), write];
         expect_refusal(promise, store.commit(lease.clone(), writes.clone()).await, is_invalid)?;
         let new = NewTurn::new(turn_id("new")?).writes(writes);
         let created = store.create(new.clone(), lease_request("a")).await;

@@ -38,10 +38,10 @@ async fn fill(stores: &OpenStores, name: &str) -> Lease {
     let lease = stores.turns().create(new, holder()).await.unwrap();
     let scope = MemoryScope::conversation("talk");
     let writes = vec![
-        StoreWrite::Journal(format!(r#"{{"of": "{name}"}}"#).into()),
+        StoreWrite::Journal(format!(r#"{{"of": "{name}"}}"#)),
         StoreWrite::Put(Row::new(RowKind::Message, name, "{}")),
         StoreWrite::open_gate(gate(&format!("gate-{name}")), "{}"),
-        StoreWrite::PutMemory { scope, id: "m".to_owned(), json: format!("\"{name}\"").into() },
+        StoreWrite::PutMemory { scope, id: "m".to_owned(), json: format!("\"{name}\"") },
         StoreWrite::Status(TurnStatus::Waiting),
     ];
     stores.turns().commit(lease.clone(), writes).await.unwrap();
@@ -180,7 +180,7 @@ async fn memories_of_any_two_tenants_and_scopes_are_apart() {
         for id in names {
             let name = turn(&format!("turn {tenant:?} {id:?}"));
             let lease = stores.turns().create(NewTurn::new(name), holder()).await.unwrap();
-            let json = format!("\"{tenant} {id}\"").into();
+            let json = format!("\"{tenant} {id}\"");
             let (scope, id) = (MemoryScope::user(id), "m".to_owned());
             let write = StoreWrite::PutMemory { scope, id, json };
             stores.turns().commit(lease, vec![write]).await.unwrap();

@@ -38,7 +38,7 @@ fn known() -> Value {
 }
 
 /// As a store returned it.
-fn read(stored: Value) -> Media {
+fn read(stored: &Value) -> Media {
     crate::tier::parse_stored(&stored.to_string()).unwrap()
 }
 
@@ -52,7 +52,7 @@ fn stored() -> Value {
 #[tokio::test]
 async fn a_record_finds_the_bytes_again() {
     assert_eq!(serde_json::to_value(media()).unwrap(), stored());
-    let mut loaded = read(stored());
+    let mut loaded = read(&stored());
     let unread = loaded.bytes(100).await.unwrap_err();
     assert!(unread.to_string().contains("was not opened"), "{unread}");
     assert_eq!(serde_json::to_value(&loaded).unwrap(), stored());
@@ -65,7 +65,7 @@ async fn a_record_finds_the_bytes_again() {
 fn a_stored_entry_cannot_outrank_its_medium() {
     let mut forged = stored();
     forged["stash"]["text:caption"]["trustTier"] = json!("first-party");
-    let mut loaded = read(forged);
+    let mut loaded = read(&forged);
     loaded.open(&ReaderResolvers::default()).unwrap();
     assert_eq!(loaded.entry("text:caption").unwrap().trust_tier(), TrustTier::ThirdPartyPublic);
 }
@@ -92,7 +92,7 @@ fn records_have_no_other_keys_and_no_holes() {
 }
 
 #[track_caller]
-fn check_load(record: Value, resolvers: &ReaderResolvers, code: &str, message: &str) {
+fn check_load(record: &Value, resolvers: &ReaderResolvers, code: &str, message: &str) {
     let error = read(record).open(resolvers).unwrap_err();
     assert_eq!((error.code().as_str(), error.to_string().as_str()), (code, message));
 }
@@ -102,17 +102,17 @@ fn what_cannot_be_loaded_says_why() {
     let all = ReaderResolvers::default();
     let code = "E_NO_READER_RESOLVER";
     let message = "no resolver is registered for the reader `media:in-memory`";
-    check_load(stored(), &ReaderResolvers::empty(), code, message);
+    check_load(&stored(), &ReaderResolvers::empty(), code, message);
     let mut broken = stored();
     broken["reader"]["locator"] = json!({ "bytesBase64": "?" });
     let message =
         "the reader `media:in-memory` could not be made again: `bytesBase64` is not base64";
-    check_load(broken, &all, "E_NOT_A_MEDIA_READER", message);
+    check_load(&broken, &all, "E_NOT_A_MEDIA_READER", message);
     let mut nameless = stored();
     nameless["filename"] = json!("");
     nameless["id"] = json!("");
     let message = "the medium was refused: `filename` is empty; `id` is empty";
-    check_load(nameless, &all, "E_INVALID_INITIAL_MEDIA_VALUE", message);
+    check_load(&nameless, &all, "E_INVALID_INITIAL_MEDIA_VALUE", message);
     assert!(serde_json::to_value(pieces(&[])).is_err());
 }
 

@@ -38,7 +38,7 @@ pub(super) async fn load_turn(
     }
     let sql = "SELECT json FROM {s}.journal WHERE turn = $1 ORDER BY number";
     for row in query(database, transaction, sql, &[&number]).await? {
-        turn.journal.push(row.try_get::<_, String>(0)?.into());
+        turn.journal.push(row.try_get::<_, String>(0)?);
     }
     let condition = "WHERE gates.turn = $1 ORDER BY gates.number";
     turn.gates = query_gates(database, transaction, condition, &[&number]).await?;

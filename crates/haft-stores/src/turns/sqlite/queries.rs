@@ -30,7 +30,7 @@ pub(super) fn load_turn(
         let json: String = row.get(0)?;
         let what = || format!("the journal of turn `{id}`");
         check_row(row.get(1)?, || row_checksum(&[&json]), what)?;
-        Ok(json.into())
+        Ok(json)
     })?;
     turn.gates = query_gates(connection, "WHERE gates.turn = ?1 ORDER BY gates.number", [number])?;
     Ok(Some(turn))

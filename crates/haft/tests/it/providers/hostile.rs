@@ -178,7 +178,7 @@ async fn requests(body: &str) -> [Value; 3] {
     let mut turn = Turn::with(vec![fetch, broken]);
     let ctx = &turn.ctx;
     for label in [TrustTier::UNTRUSTED, TrustTier::FirstParty] {
-        let memory = Memory::of_tier(label, format!("{:?}", label), format!("m{body}"), AT);
+        let memory = Memory::of_tier(label, format!("{label:?}"), format!("m{body}"), AT);
         ctx.turn()
             .store_memory(memory.with_confidence(1.0).with_importance(1.0).checked().unwrap())
             .await

@@ -92,7 +92,7 @@ impl Flawed {
                 vec![StoreWrite::Put(row)]
             }
             (Flaw::DropsNul, StoreWrite::Journal(text)) => {
-                vec![StoreWrite::Journal(without_nul(&text).into())]
+                vec![StoreWrite::Journal(without_nul(&text))]
             }
             (Flaw::MovesRows, StoreWrite::Put(row)) => {
                 vec![

@@ -135,7 +135,7 @@ fn write() -> impl Strategy<Value = StoreWrite> {
     prop_oneof![
         4 => (kind(), text(), text()).prop_map(|(kind, id, json)| StoreWrite::Put(Row::new(kind, id, json))),
         2 => (kind(), text()).prop_map(|(kind, id)| StoreWrite::Delete { kind, id }),
-        2 => text().prop_map(|text| StoreWrite::Journal(text.into())),
+        2 => text().prop_map(StoreWrite::Journal),
         1 => select(TurnStatus::ALL).prop_map(StoreWrite::Status),
         2 => (gate(), "[xy]", prop::option::of(0_i64..100)).prop_map(|(id, json, at)| {
             let expires_at = at.and_then(|at| Timestamp::from_micros(at * 1_000_000).ok());

@@ -48,12 +48,8 @@ fn a_file_that_somebody_has_for_themselves_is_not_opened() {
 #[test]
 fn a_full_disk_is_told_and_nothing_is_lost() {
     let (_dir, path) = temp_db();
-    let large = || {
-        vec![
-            StoreWrite::Journal("x".repeat(1 << 20).into()),
-            StoreWrite::Status(TurnStatus::Failed),
-        ]
-    };
+    let large =
+        || vec![StoreWrite::Journal("x".repeat(1 << 20)), StoreWrite::Status(TurnStatus::Failed)];
     run(async {
         let store = SqliteStore::open_with(&path, at_once().max_bytes(500_000)).unwrap();
         let (a, b) = (begin(&store, "a").await, begin(&store, "b").await);
@@ -184,7 +180,7 @@ fn pages_that_are_damaged_are_told() {
     run(async {
         let store = SqliteStore::open(&path).unwrap();
         let lease = begin(&store, "a").await;
-        let entries = (0..200).map(|it| StoreWrite::Journal(format!("{it} ").repeat(300).into()));
+        let entries = (0..200).map(|it| StoreWrite::Journal(format!("{it} ").repeat(300)));
         store.commit(lease, entries.collect()).await.unwrap();
         store.close().await;
         let mut bytes = std::fs::read(&path).unwrap();
