@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use haft::executors::ScriptExecutor;
 use haft::stores::{
     ClaimFilter, LeaseRequest, NewTurn, OpenStores, Row as StoredRow, RowKind, SqliteStore,
-    StoreOptions, StoreWrite, TurnQuery, TurnStatus, TurnStore,
+    StoreOptions, StoreWrite, TurnQuery, TurnStatus, TurnStore, TurnStoreExt as _,
 };
 use haft::turn::{Cancellation, GatePolicy};
 use haft::worker::Worker;

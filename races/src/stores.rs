@@ -6,9 +6,9 @@ use std::{fmt, io};
 use haft_core::BoxFuture;
 use haft_core::spool::SpoolKey;
 use haft_core::store::{
-    CancelOutcome, CancelRequest, ChangeListener, ClaimFilter, GateId, GateRow, JournalRow, Lease,
-    LeaseRequest, MemoryRow, MemoryScope, NewTurn, SettleOutcome, StoreChange, StoreError,
-    StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary,
+    CancelOutcome, CancelRequest, ChangeListener, ClaimFilter, GateId, GateQuery, GateRow,
+    JournalRow, Lease, LeaseRequest, MemoryRow, MemoryScope, NewTurn, SettleOutcome, StoreChange,
+    StoreError, StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary,
 };
 use shuttle::future;
 use shuttle::sync::Mutex;
@@ -69,7 +69,7 @@ impl<A: Answers> TurnStore for Answering<A> {
         yielding(self.0.renew(lease))
     }
 
-    fn open_gates(&self, _: Option<TurnId>) -> BoxFuture<'_, Result<Vec<GateRow>, StoreError>> {
+    fn gates(&self, _: GateQuery) -> BoxFuture<'_, Result<Vec<GateRow>, StoreError>> {
         yielding(self.0.open_gates())
     }
 
@@ -78,27 +78,20 @@ impl<A: Answers> TurnStore for Answering<A> {
     }
 
     unanswered! {
-        create(_turn: NewTurn, _holder: LeaseRequest) -> Lease;
-        enqueue(_turn: NewTurn) -> ();
-        claim(_turn: TurnId, _holder: LeaseRequest) -> Lease;
+        insert(_turn: NewTurn) -> Option<Lease>;
         claim_next(_filter: ClaimFilter, _holder: LeaseRequest) -> Option<Lease>;
         release(_lease: Lease) -> ();
         commit(_lease: Lease, _writes: Vec<StoreWrite>) -> ();
         request_cancel(_turn: TurnId, _request: CancelRequest) -> CancelOutcome;
         load(_turn: TurnId) -> Option<StoredTurn>;
-        summary(_turn: TurnId) -> Option<TurnSummary>;
         read_journal(_turn: TurnId, _after: u64, _limit: usize) -> Vec<JournalRow>;
         turns(_query: TurnQuery) -> Vec<TurnSummary>;
-        remove(_turn: TurnId) -> bool;
         remove_turns(_query: TurnQuery) -> Vec<TurnId>;
         unreferenced_keys(_keys: Vec<SpoolKey>) -> Vec<SpoolKey>;
-        gate(_gate: GateId) -> Option<GateRow>;
         settle(_gate: GateId, _settlement: String) -> SettleOutcome;
         load_memories(_scope: MemoryScope) -> Vec<MemoryRow>;
-        count_claimable(_filter: ClaimFilter) -> u64;
         set_title(_tenant: String, _conversation: String, _title: Option<String>) -> ();
         titles(_tenant: String, _conversations: Vec<String>) -> BTreeMap<String, String>;
-        verify_secret(_fingerprint: [u8; 32]) -> ();
     }
 }
 

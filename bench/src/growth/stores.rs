@@ -8,7 +8,7 @@ use haft::executors::{ProposedCall, Step, StepContext, StepError};
 use haft::middleware::hydrate_conversation;
 use haft::stores::{
     ClaimFilter, LeaseRequest, MemorySpoolStore, MemoryStore, NewTurn, SqliteStore, StoreWrite,
-    TurnDir, TurnQuery, TurnStatus, TurnStore,
+    TurnDir, TurnQuery, TurnStatus, TurnStore, TurnStoreExt as _,
 };
 use haft::turn::{
     Timestamp, TurnError, TurnInput, TurnOutcome, TurnReport, TurnRunner, TurnRunnerBuilder,

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use anyhow::Result;
 use haft::error::Coded as _;
-use haft::stores::{OpenStores, StoreError, StoreUrl, TurnDir, TurnId, TurnQuery, TurnSummary};
+use haft::stores::{
+    OpenStores, StoreError, StoreUrl, TurnDir, TurnId, TurnQuery, TurnStoreExt as _, TurnSummary,
+};
 use haft::turn::Gate;
 use haft::turn::StoredTurns;
 

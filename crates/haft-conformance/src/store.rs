@@ -12,7 +12,6 @@ mod runners;
 mod summaries;
 mod texts;
 mod titles;
-mod windows;
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -25,7 +24,7 @@ use haft_core::clock::Timestamp;
 use haft_core::contract::ContractViolation;
 use haft_core::store::{
     CancelRequest, ClaimFilter, GateId, Lease, LeaseRequest, NewTurn, StoreError, StoreWrite,
-    StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary,
+    StoredTurn, TurnId, TurnQuery, TurnStore, TurnStoreExt as _, TurnSummary,
 };
 
 /// Checks a store of turns. It must be empty, and is empty again afterwards if it passes.
@@ -54,7 +53,6 @@ pub async fn store(store: &dyn TurnStore) -> Result<(), ContractViolation> {
     gates::check(store).await?;
     lists::check(store).await?;
     summaries::check(store).await?;
-    windows::check(store).await?;
     titles::check(store).await?;
     claims::check(store).await?;
     changes::check(store).await?;

@@ -5,23 +5,24 @@
 //! all, only the holder of the turn's [`Lease`] can commit, and a gate is settled once. Memories belong to a
 //! [`MemoryScope`] and outlive their turn.
 //!
-//! A store is also the queue of the processes that run turns: [`enqueue`](TurnStore::enqueue) stores a turn for any of
-//! them, [`claim_next`](TurnStore::claim_next) gives a process the next turn that can run, and a [`ChangeListener`]
-//! wakes it. [`TurnSchedule`] says when a turn can run. `haft_conformance::store` checks that a store keeps this
-//! contract.
+//! A store is also the queue of the processes that run turns: [`insert`](TurnStore::insert) stores a turn without a
+//! holder for any of them, [`claim_next`](TurnStore::claim_next) gives a process the next turn that can run, and a
+//! [`ChangeListener`] wakes it. [`TurnSchedule`] says when a turn can run. `haft_conformance::store` checks that
+//! a store keeps this contract.
 
 mod change;
 mod error;
+mod ext;
 mod gate;
 mod lease;
+mod mark;
 mod memory;
-mod outline;
 mod query;
 mod schedule;
 mod turn;
 mod write;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::BoxFuture;
@@ -29,10 +30,11 @@ use crate::spool::SpoolKey;
 
 pub use self::change::{ChangeListener, JournalRow, StoreChange, StoreChangeKind};
 pub use self::error::StoreError;
-pub use self::gate::{GateRow, SettleOutcome};
+pub use self::ext::TurnStoreExt;
+pub use self::gate::{GateQuery, GateRow, SettleOutcome};
 pub use self::lease::{CancelOutcome, CancelRequest, ClaimFilter, Lease, LeaseRequest};
+pub use self::mark::{Mark, StoreKey};
 pub use self::memory::{MemoryRow, MemoryScope, MemoryScopeKind};
-pub use self::outline::{NumberedRow, OutlineRow, TurnOutline};
 pub use self::query::TurnQuery;
 pub use self::schedule::TurnSchedule;
 pub use self::turn::{
@@ -54,27 +56,12 @@ pub use crate::id::{GateId, TurnId};
 /// same holds for [`StoreError::Backend`], after which the turn is to be loaded again; with every other
 /// error nothing was written.
 pub trait TurnStore: fmt::Debug + Send + Sync {
-    /// Creates a turn that the caller runs: stores its first rows and entries, and returns the lease on it.
+    /// Stores a new turn with its first rows and entries.
     ///
-    /// Fails with [`StoreError::Exists`] if there is a turn of this id, or a gate that it is to open. The
-    /// first epoch is 1, and the turn begins as [`TurnStatus::Running`].
-    fn create(
-        &self,
-        turn: NewTurn,
-        holder: LeaseRequest,
-    ) -> BoxFuture<'_, Result<Lease, StoreError>>;
-
-    /// Stores a turn that any process can claim, as [`TurnStatus::Queued`]. Fails as [`create`](Self::create) does.
-    fn enqueue(&self, turn: NewTurn) -> BoxFuture<'_, Result<(), StoreError>>;
-
-    /// Claims a turn whose lease has expired or was returned, or that has none.
-    ///
-    /// Fails with [`StoreError::Held`] while a lease on it is active, also for a holder of the same name, and with
-    /// [`StoreError::Unknown`] if there is no such turn. The new epoch is one above the last. A turn that has ended
-    /// stays as it is; every other one is [`TurnStatus::Running`] from then on, or [`TurnStatus::CancelRequested`] if
-    /// it was.
-    fn claim(&self, turn: TurnId, holder: LeaseRequest)
-    -> BoxFuture<'_, Result<Lease, StoreError>>;
+    /// A turn with a [holder](NewTurn::holder) begins as [`TurnStatus::Running`], and the lease on it is returned; its
+    /// epoch is 1. Any process can claim a turn without one, which begins as [`TurnStatus::Queued`]. Fails with
+    /// [`StoreError::Exists`] if there is a turn of this id, or a gate that it is to open.
+    fn insert(&self, turn: NewTurn) -> BoxFuture<'_, Result<Option<Lease>, StoreError>>;
 
     /// Claims the turn that can run and is selected: of those with the highest priority, the one that has been able to
     /// run for the longest time ([`TurnSchedule::is_claimable`]). Returns `None` if there is none.
@@ -82,15 +69,18 @@ pub trait TurnStore: fmt::Debug + Send + Sync {
     /// Turns of a conversation run one at a time: a turn is not claimed while a lease on another turn of its
     /// conversation is active, and a queued one not before all earlier turns of its conversation have ended. Of
     /// processes that claim at the same time no two get the same turn, or turns of one conversation.
+    ///
+    /// A filter that [names a turn](ClaimFilter::turn) claims that turn, whatever its schedule says, if no lease on it
+    /// is active. Otherwise it fails with [`StoreError::Held`], also for a holder of the same name, and with
+    /// [`StoreError::Unknown`] if no selected turn has this name.
+    ///
+    /// The new epoch is one above the last. A turn that has ended stays as it is; every other one is
+    /// [`TurnStatus::Running`] from then on, or [`TurnStatus::CancelRequested`] if it was.
     fn claim_next(
         &self,
         filter: ClaimFilter,
         holder: LeaseRequest,
     ) -> BoxFuture<'_, Result<Option<Lease>, StoreError>>;
-
-    /// How many of the selected turns can be claimed now ([`TurnSchedule::is_claimable`]), for operators who decide how
-    /// many workers they need. Turns that come after another one of their conversation are counted as well.
-    fn count_claimable(&self, filter: ClaimFilter) -> BoxFuture<'_, Result<u64, StoreError>>;
 
     /// Extends a lease, even one that has expired, as long as no other holder acquired it. The returned lease says
     /// whether a cancellation of the turn was requested. Fails with [`StoreError::LeaseLost`] if it was taken over or
@@ -127,9 +117,6 @@ pub trait TurnStore: fmt::Debug + Send + Sync {
     /// Everything that is stored of a turn, as of one moment, or `None` if there is no such turn.
     fn load(&self, turn: TurnId) -> BoxFuture<'_, Result<Option<StoredTurn>, StoreError>>;
 
-    /// The summary of a turn that lists show, or `None` if there is no such turn.
-    fn summary(&self, turn: TurnId) -> BoxFuture<'_, Result<Option<TurnSummary>, StoreError>>;
-
     /// The journal entries of a turn after a number, in order: at most `limit` of them. Number 0 is before the first
     /// entry. An observer continues with the number of the last entry that it has. There are none if there is no such
     /// turn.
@@ -140,47 +127,17 @@ pub trait TurnStore: fmt::Debug + Send + Sync {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<JournalRow>, StoreError>>;
 
-    /// The structure of a turn without its texts, as of one moment, or `None` if there is no such turn.
-    ///
-    /// The default implementation loads the turn. A store that holds long turns reads less.
-    fn outline(&self, turn: TurnId) -> BoxFuture<'_, Result<Option<TurnOutline>, StoreError>> {
-        Box::pin(async move {
-            let Some(stored) = self.load(turn.clone()).await? else { return Ok(None) };
-            let journal = self.read_journal(turn, 0, usize::MAX).await?;
-            let numbers = journal.iter().map(|it| it.number).collect();
-            Ok(Some(TurnOutline::of(&stored, numbers)))
-        })
-    }
-
-    /// The rows of a turn after a number, in order: at most `limit` of them. Number 0 is before the first row. The
-    /// numbers are those of the [`outline`](Self::outline). There are none if there is no such turn.
-    ///
-    /// The default implementation loads the turn. A store that holds long turns reads only the window.
-    fn read_rows(
-        &self,
-        turn: TurnId,
-        after: u64,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<NumberedRow>, StoreError>> {
-        Box::pin(async move {
-            let stored = self.load(turn).await?;
-            let rows = (1..).zip(stored.into_iter().flat_map(|it| it.rows));
-            let window = rows.skip_while(|(number, _)| *number <= after).take(limit);
-            Ok(window.map(|(number, row)| NumberedRow::new(number, row)).collect())
-        })
-    }
-
     /// The turns, newest first: in the order in which they were created, whatever the clocks said.
     ///
     /// Fails with [`StoreError::Unknown`] if there is no turn [`TurnQuery::before`].
     fn turns(&self, query: TurnQuery) -> BoxFuture<'_, Result<Vec<TurnSummary>, StoreError>>;
 
-    /// Removes a turn and everything of it, also its gates, and with the last turn of a conversation also its title.
-    /// Says whether there was one. Fails with [`StoreError::Held`] while a lease on it is active.
-    fn remove(&self, turn: TurnId) -> BoxFuture<'_, Result<bool, StoreError>>;
-
-    /// Removes a page of the turns that a query selects, and returns their ids; none when there are no more. Turns that
-    /// have not ended, and turns on which a lease is active, are left out.
+    /// Removes a page of the turns that a query selects, with everything of them, also their gates, and with the last
+    /// turn of a conversation also its title. Returns their ids; none when there are no more. Turns that have not ended,
+    /// and turns on which a lease is active, are left out.
+    ///
+    /// A query that [names a turn](TurnQuery::id) removes it also if it has not ended, and fails with
+    /// [`StoreError::Held`] while a lease on it is active.
     fn remove_turns(&self, query: TurnQuery) -> BoxFuture<'_, Result<Vec<TurnId>, StoreError>>;
 
     /// Of these keys of stored content, those that no record of any turn refers to ([`Row::content_keys`]).
@@ -189,30 +146,8 @@ pub trait TurnStore: fmt::Debug + Send + Sync {
         keys: Vec<SpoolKey>,
     ) -> BoxFuture<'_, Result<Vec<SpoolKey>, StoreError>>;
 
-    /// A gate, or `None` if there is none of this id.
-    fn gate(&self, gate: GateId) -> BoxFuture<'_, Result<Option<GateRow>, StoreError>>;
-
-    /// The gates that are open, oldest first: those of one turn, or all.
-    fn open_gates(&self, turn: Option<TurnId>) -> BoxFuture<'_, Result<Vec<GateRow>, StoreError>>;
-
-    /// The open gates of all turns of a namespace, oldest first.
-    ///
-    /// The default implementation looks up the turn of every open gate.
-    fn open_gates_of(&self, tenant: String) -> BoxFuture<'_, Result<Vec<GateRow>, StoreError>> {
-        Box::pin(async move {
-            let mut gates = self.open_gates(None).await?;
-            let mut is_selected = HashMap::new();
-            for gate in &gates {
-                if !is_selected.contains_key(&gate.turn) {
-                    let summary = self.summary(gate.turn.clone()).await?;
-                    let selected = summary.is_some_and(|it| it.tenant == tenant);
-                    is_selected.insert(gate.turn.clone(), selected);
-                }
-            }
-            gates.retain(|gate| is_selected.get(&gate.turn) == Some(&true));
-            Ok(gates)
-        })
-    }
+    /// The gates that a query selects, oldest first.
+    fn gates(&self, query: GateQuery) -> BoxFuture<'_, Result<Vec<GateRow>, StoreError>>;
 
     /// Settles a gate. The first settlement or closing wins: every caller gets the valid settlement, and learns whether
     /// it is its own. It needs no lease, because the process that decides is not the one that runs the turn.
@@ -255,15 +190,12 @@ pub trait TurnStore: fmt::Debug + Send + Sync {
     /// Listens to changes, by this and by other processes, from now on.
     fn listen(&self) -> Box<dyn ChangeListener>;
 
-    /// Whether processes on other machines can use the store. Then all of them need the same secret, and a runner
-    /// refuses to be built without one.
-    fn is_shared(&self) -> bool {
-        false
+    /// The fingerprint of the secret that every runner on the store needs ([`StoreKey::fingerprint`]), because processes
+    /// on other machines share the store; `None` if any secret will do. A runner with another secret is refused:
+    /// decisions that were signed with it would not be valid for the others.
+    fn required_secret(&self) -> Option<[u8; 32]> {
+        None
     }
-
-    /// Compares the fingerprint of a secret with the one that the first caller stored. Fails with
-    /// [`StoreError::OtherSecret`] if they differ: decisions that were signed with the other secret would not be valid.
-    fn verify_secret(&self, fingerprint: [u8; 32]) -> BoxFuture<'_, Result<(), StoreError>>;
 }
 
 /// Checks a text before it is stored: everything but U+0000 can be stored.

@@ -44,21 +44,13 @@ class Turn extends View {
     };
     // A turn that has ended needs no stream.
     const begin = (value) => isFinal(value.turn.state) || scope(() => connect());
-    const first = load((abort) => read(["turns", id], { ...window, partial: true }, abort));
+    const first = load((abort) => read(["turns", id], window, abort));
     effect(() => {
       const result = first();
       if (result.state === "failed") failure.set(result.error);
       if (result.state !== "ready") return;
       reset(result.value);
-      if (!result.value.partial) return begin(result.value);
-      // The beginning of a long turn is shown before the rest of it is read. Rows that are shown stay.
-      const whole = load((abort) => read(["turns", id], { count: 0 }, abort));
-      effect(() => {
-        if (whole().state === "failed") failure.set(whole().error);
-        if (whole().state !== "ready") return;
-        detail.set(whole().value);
-        begin(whole().value);
-      });
+      begin(result.value);
     });
     pageTitle(() => detail()?.turn.title ?? "");
     const tab = computed(() => route().words[2] ?? "timeline");
@@ -84,20 +76,15 @@ class Turn extends View {
     const tabs = [
       ["timeline", "Timeline", () => ""],
       ["request", "What the model saw", () => ""],
-      ["artifacts", "Artifacts", () => (detail().partial ? "" : count(detail().artifacts.length))],
+      ["artifacts", "Artifacts", () => count(detail().artifacts.length)],
       ["fork", "Compare and fork", () => ""],
     ];
     const pane = h("div", { class: "turn-pane", id: "turn-pane", role: "tabpanel", "aria-labelledby": () => `tab-${tab()}` });
     let stop = () => {};
-    const isPartial = computed(() => Boolean(detail().partial));
     effect(() => {
       const name = tab();
       stop();
       pane.replaceChildren();
-      if (name !== "timeline" && isPartial()) {
-        append(pane, skeleton(8));
-        return;
-      }
       const view = { timeline: timelineView, request: requestView, artifacts: artifactView, fork: forkView }[name] ?? timelineView;
       [, stop] = scope(() => append(pane, view({ turnId: id, ...live })));
     });
@@ -147,7 +134,7 @@ class Turn extends View {
         () => stateBadge(detail().turn.state),
         () => (isFinal(detail().turn.state) || detail().turn.state === "interrupted" ? null : h("span", { class: "live" }, h("span", { class: "dot", "aria-hidden": "true" }), connection() === "connected" ? "Live" : "Not live")),
         h("span", { class: "fact" }, h("b", { class: "ticking" }, () => duration(took()))),
-        () => (detail().partial ? null : fact(count(detail().turn.facts.steps), detail().turn.facts.steps === 1 ? "step" : "steps")),
+        () => fact(count(detail().turn.facts.steps), detail().turn.facts.steps === 1 ? "step" : "steps"),
         () => tokens(detail().turn.facts.usage),
         () => (detail().turn.facts.usage.prompt ? h("span", { class: "fact" }, dollars(detail().turn.facts.cost)) : null),
         () => h("span", { class: "fact" }, detail().turn.model ?? "no model"),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use haft::stores::{StoreChange, StoreChangeKind, TurnId, TurnStore};
+use haft::stores::{StoreChange, StoreChangeKind, TurnId, TurnStore, TurnStoreExt as _};
 use tokio::time::{Instant, sleep_until};
 use url::Url;
 

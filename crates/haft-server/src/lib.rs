@@ -36,7 +36,6 @@ mod service;
 mod shared;
 mod stored;
 mod timeline;
-mod turn_beginning;
 mod turn_cache;
 mod turn_follower;
 mod turn_list;

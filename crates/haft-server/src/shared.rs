@@ -194,13 +194,6 @@ impl ApiShared {
     ) -> Result<TurnDetail, ApiError> {
         let summary = self.load_summary(id).await?;
         let cached = self.cache.get(&summary);
-        let is_first_view = range.partial && range.at.is_none() && range.start == 0;
-        if is_first_view
-            && cached.is_none()
-            && let Some(beginning) = self.load_beginning(id, range).await?
-        {
-            return Ok(beginning);
-        }
         let read = match cached {
             Some(read) => read,
             None => self.read_stored_turn(id).await?,

@@ -24,7 +24,6 @@ use crate::wire::{
 
 pub(crate) use self::gates::gate_view;
 use self::rows::RowPlace;
-pub(crate) use self::rows::WholeRows;
 
 /// A stored turn that was read: what its views need, without the stored texts.
 pub(crate) struct ReadTurn {
@@ -107,7 +106,6 @@ impl ReadTurn {
             gates: self.gate_views(&turn.title),
             turn,
             kinds: self.kinds(),
-            partial: false,
             rows,
             end_ms: self.end_ms(),
             artifacts: self.artifacts(),

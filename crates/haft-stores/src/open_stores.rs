@@ -12,8 +12,8 @@ use sha2::{Digest as _, Sha256};
 use crate::secret::{load_or_create_secret, random_secret};
 use crate::tenants::{TenantSpools, TenantStore};
 use crate::{
-    DirApprovals, DirSpoolStore, MemorySpoolStore, MemoryStore, SpoolUrl, SqliteStore, StoreUrl,
-    TurnDir,
+    DirApprovals, DirSpoolStore, MemorySpoolStore, MemoryStore, SpoolUrl, SqliteOptions,
+    SqliteStore, StoreUrl, TurnDir,
 };
 #[cfg(feature = "object-store")]
 use crate::{ObjectOptions, ObjectSpoolStore};
@@ -173,11 +173,11 @@ impl OpenStores {
     }
 
     fn open_dir(path: &Path, options: &StoreOptions) -> Result<Self, StoreError> {
-        let mut stores = Self::of_dir(&TurnDir::open(path)?);
+        let dir = TurnDir::open_with_secret(path.to_owned(), options.secret)?;
+        let mut stores = Self::of_dir(&dir);
         if let Some(url) = &options.spools {
             stores.spools = open_spools(url, options)?;
         }
-        stores.secret = options.secret.unwrap_or(stores.secret);
         Ok(stores)
     }
 
@@ -208,7 +208,8 @@ impl OpenStores {
     }
 
     fn open_sqlite(path: &Path, options: &StoreOptions) -> Result<Self, StoreError> {
-        let store = Arc::new(SqliteStore::open(path)?);
+        let sqlite = SqliteOptions { secret: options.secret, ..SqliteOptions::default() };
+        let store = Arc::new(SqliteStore::open_with(path, sqlite)?);
         let dir = store.file().parent().unwrap_or(Path::new(".")).to_owned();
         let spools = match &options.spools {
             Some(url) => open_spools(url, options)?,
@@ -265,7 +266,7 @@ impl OpenStores {
             None => PostgresOptions::default(),
         };
         let approvals = open_approvals(options.ledger.as_ref(), &server, &postgres).await?;
-        let store = Arc::new(PostgresStore::connect_with(&server, postgres).await?);
+        let store = Arc::new(PostgresStore::connect_with(&server, secret, postgres).await?);
         Ok(Self {
             url: StoreUrl::Postgres(url.to_owned()),
             dir: None,
@@ -320,7 +321,7 @@ impl OpenStores {
     /// to the tenant with the empty name.
     ///
     /// ```
-    /// use haft_core::store::{NewTurn, TurnStore as _};
+    /// use haft_core::store::{NewTurn, TurnStore as _, TurnStoreExt as _};
     /// use haft_stores::{OpenStores, StoreOptions};
     ///
     /// # #[tokio::main(flavor = "current_thread")]

@@ -71,9 +71,7 @@ fn check_entry(path: &Path, entry: &Metadata) -> io::Result<()> {
     let refused = |reason: String| Err(io::Error::new(ErrorKind::PermissionDenied, reason));
     if !entry.is_file() {
         let kind = if entry.is_symlink() { "a symbolic link" } else { "no regular file" };
-        return refused(format!(
-            "it is {kind}; remove it, and the next run creates a new key, which does not accept earlier approvals"
-        ));
+        return refused(format!("it is {kind}; put the key back as a file, or use another store"));
     }
     #[cfg(unix)]
     {

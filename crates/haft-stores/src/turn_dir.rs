@@ -10,8 +10,9 @@ use std::sync::Arc;
 use haft_core::store::StoreError;
 
 use crate::private_file::create_private_dir;
-use crate::secret::{load_or_create_secret, random_secret, read_secret_file};
-use crate::{DirApprovals, DirSpoolStore, SqliteStore};
+use crate::secret::{load_or_create_secret, read_secret_file};
+use crate::turns::KEY_FILE;
+use crate::{DirApprovals, DirSpoolStore, SqliteOptions, SqliteStore};
 
 /// A directory with the database of turns, the content of their large results, the key that signs decisions on gates,
 /// the approvals that were used, the standing ones, and the secret behind the envelopes of prompts.
@@ -44,7 +45,7 @@ pub struct TurnDir {
 
 impl TurnDir {
     /// The name of the key file.
-    pub(crate) const KEY_FILE: &str = "gate.key";
+    pub(crate) const KEY_FILE: &str = KEY_FILE;
 
     /// The name of the file with the secret of envelopes. It is not derived from the key of gates, so that a process that
     /// renders prompts needs no right to approve calls.
@@ -67,16 +68,28 @@ impl TurnDir {
     /// # Errors
     ///
     /// Fails if the directory cannot be written, a newer program has written it, another process has locked the
-    /// database, or the key file does not contain a key. A key that other users can read or write, and a link or a
+    /// database, or the key file does not contain the key that the database was made with. A key that other users can read or write, and a link or a
     /// pipe in its place, is an error too.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, StoreError> {
-        let path = path.into();
+        Self::open_with_secret(path.into(), None)
+    }
+
+    /// Opens a directory with this secret, or with the one in it.
+    pub(crate) fn open_with_secret(
+        path: PathBuf,
+        secret: Option<[u8; 32]>,
+    ) -> Result<Self, StoreError> {
         create_private_dir(&path).map_err(|error| {
             StoreError::backend(format!("create the directory `{}`", path.display()), error)
         })?;
-        let secret = load_or_create_secret(&path.join(Self::KEY_FILE))?;
+        let options = SqliteOptions { secret, ..SqliteOptions::default() };
+        // Creates the key of a new database, and refuses one that belongs to another key.
+        let store = Arc::new(SqliteStore::open_with(&path, options)?);
+        let secret = match secret {
+            Some(secret) => secret,
+            None => load_or_create_secret(&path.join(Self::KEY_FILE))?,
+        };
         let envelope_secret = load_or_create_secret(&path.join(Self::ENVELOPE_FILE))?;
-        let store = Arc::new(SqliteStore::open(&path)?);
         let spools = DirSpoolStore::open(path.join(Self::SPOOLS_DIR));
         let spools = spools.map_err(|error| StoreError::backend("open the spools", error))?;
         let spools = Arc::new(spools);
@@ -89,7 +102,7 @@ impl TurnDir {
     /// migrated, and every write fails: to the store and the approvals with [`StoreError::ReadOnly`], to the spools with
     /// [`SpoolError::ReadOnly`](haft_core::spool::SpoolError::ReadOnly).
     ///
-    /// Decisions on gates cannot be stored through it. If the directory has no key, [`TurnDir::secret`] is a random one.
+    /// Decisions on gates cannot be stored through it.
     ///
     /// ```
     /// use haft_core::store::{TurnQuery, TurnStore as _};
@@ -108,15 +121,15 @@ impl TurnDir {
     ///
     /// # Errors
     ///
-    /// Fails if there is no store of a known version, or the key file is refused as in [`TurnDir::open`].
+    /// Fails if there is no store of a known version that belongs to the key, or the key file is missing or refused as in
+    /// [`TurnDir::open`].
     pub fn open_read_only(path: impl Into<PathBuf>) -> Result<Self, StoreError> {
         let path = path.into();
-        let secret = match read_secret_file(&path.join(Self::KEY_FILE))? {
-            Some(secret) => secret,
-            None => random_secret().map_err(|error| StoreError::backend("create a key", error))?,
-        };
-        let envelope_secret = read_secret_file(&path.join(Self::ENVELOPE_FILE))?;
         let store = Arc::new(SqliteStore::open_read_only(&path)?);
+        let key = path.join(Self::KEY_FILE);
+        let missing = || StoreError::NoKey { path: key.display().to_string() };
+        let secret = read_secret_file(&key)?.ok_or_else(missing)?;
+        let envelope_secret = read_secret_file(&path.join(Self::ENVELOPE_FILE))?;
         let spools = Arc::new(DirSpoolStore::read_only(path.join(Self::SPOOLS_DIR)));
         let approvals = Arc::new(DirApprovals::read_only(&path));
         Ok(Self { path, store, spools, approvals, secret, envelope_secret })

@@ -8,11 +8,12 @@ pub use haft_core::spool::{
 };
 #[doc(inline)]
 pub use haft_core::store::{
-    CancelOutcome, CancelRequest, ChangeListener, ClaimFilter, GateId, GateRow, JournalRow, Lease,
-    LeaseRequest, MAX_TITLE_CHARS, MemoryRow, MemoryScope, MemoryScopeKind, NewTurn, NumberedRow,
-    OutlineRow, Row, RowKind, SettleOutcome, StoreChange, StoreChangeKind, StoreError, StoreWrite,
-    StoredTurn, SummaryUpdate, TurnId, TurnOutline, TurnQuery, TurnSchedule, TurnStatus, TurnStore,
-    TurnSummary, check_text, check_title, first_words, search_words,
+    CancelOutcome, CancelRequest, ChangeListener, ClaimFilter, GateId, GateQuery, GateRow,
+    JournalRow, Lease, LeaseRequest, MAX_TITLE_CHARS, Mark, MemoryRow, MemoryScope,
+    MemoryScopeKind, NewTurn, Row, RowKind, SettleOutcome, StoreChange, StoreChangeKind,
+    StoreError, StoreKey, StoreWrite, StoredTurn, SummaryUpdate, TurnId, TurnQuery, TurnSchedule,
+    TurnStatus, TurnStore, TurnStoreExt, TurnSummary, check_text, check_title, first_words,
+    search_words,
 };
 #[doc(inline)]
 pub use haft_stores::{

@@ -16,7 +16,7 @@ use std::time::Duration;
 use haft_core::cancel::Cancellation;
 use haft_core::store::{
     ChangeListener, ClaimFilter, Lease, LeaseRequest, StoreChange, StoreChangeKind, StoreError,
-    TurnId, TurnStore as _,
+    TurnId, TurnQuery, TurnStore as _, TurnStoreExt as _,
 };
 use tokio::task::JoinSet;
 
@@ -125,7 +125,30 @@ impl Worker {
     ///
     /// The store failed, or did not respond in time.
     pub async fn count_claimable(&self) -> Result<u64, StoreError> {
-        self.shared.store.count_claimable(self.shared.filter.clone()).await
+        let ClaimFilter { agents, tenant, .. } = &self.shared.filter;
+        let mut query = TurnQuery::default().claimable().limit(COUNTED_PAGE);
+        query.tenant.clone_from(tenant);
+        if agents.is_empty() {
+            return self.count(query).await;
+        }
+        let mut count = 0;
+        for agent in agents {
+            count += self.count(query.clone().agent(agent)).await?;
+        }
+        Ok(count)
+    }
+
+    /// Counts the turns that a query selects, page by page.
+    async fn count(&self, mut query: TurnQuery) -> Result<u64, StoreError> {
+        let mut count = 0;
+        loop {
+            let page = self.shared.store.turns(query.clone()).await?;
+            count += page.len() as u64;
+            match page.last() {
+                Some(last) if page.len() == COUNTED_PAGE => query.before = Some(last.id.clone()),
+                _ => return Ok(count),
+            }
+        }
     }
 
     async fn claim_and_run(&self, stop: Cancellation) -> Result<(), TurnError> {
@@ -318,3 +341,6 @@ impl WorkerShared {
         self.source.find_runner(summary).await
     }
 }
+
+/// How many turns are listed together to count them.
+const COUNTED_PAGE: usize = 1000;

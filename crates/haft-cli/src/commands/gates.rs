@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use haft::stores::OpenStores;
+use haft::stores::{OpenStores, TurnStoreExt as _};
 use haft::tools::{CallPreview, PreviewKind};
 use haft::turn::Gate;
 use haft::turn::{Clock as _, SettleError, StandingApproval, StoredTurns, SystemClock};

@@ -2,7 +2,7 @@
 
 use haft_core::store::{
     CancelRequest, ChangeListener, NewTurn, StoreChange, StoreChangeKind, StoreWrite, TurnId,
-    TurnStatus, TurnStore,
+    TurnStatus, TurnStore, TurnStoreExt as _,
 };
 
 use super::{

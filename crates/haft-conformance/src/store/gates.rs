@@ -1,7 +1,8 @@
 //! Gates, and the atomicity of commits.
 
 use haft_core::store::{
-    GateRow, Lease, NewTurn, Row, RowKind, SettleOutcome, StoreWrite, TurnStatus, TurnStore,
+    GateQuery, GateRow, Lease, NewTurn, Row, RowKind, SettleOutcome, StoreWrite, TurnStatus,
+    TurnStore, TurnStoreExt as _,
 };
 
 use super::{
@@ -151,7 +152,7 @@ async fn gates_of_a_tenant_are_listed(store: &dyn TurnStore) -> Result<(), Contr
         all.push((tenant, gate(lease, &late, "2")?));
     }
     for tenant in ["shop", "", "bank", "none"] {
-        let listed = store.open_gates_of(tenant.to_owned()).await;
+        let listed = store.gates(GateQuery::default().open().tenant(tenant)).await;
         let listed = expect_ok("the open gates of a tenant can be listed", listed)?;
         let expected = all.iter().filter(|it| it.0 == tenant).map(|it| it.1.clone());
         let promise = "the open gates of a tenant are listed, oldest first, and no others";

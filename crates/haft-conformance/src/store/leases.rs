@@ -1,6 +1,6 @@
 //! Leases: only their holders may write.
 
-use haft_core::store::{Lease, StoreError, StoreWrite, StoredTurn, TurnStore};
+use haft_core::store::{Lease, StoreError, StoreWrite, StoredTurn, TurnStore, TurnStoreExt as _};
 
 use super::{
     ContractViolation, begin_turn, commit_writes, end_turn, expect_lease_lost, expect_ok,

@@ -2,7 +2,7 @@
 
 use haft_core::clock::Timestamp;
 use haft_core::store::{
-    NewTurn, StoreWrite, TurnId, TurnQuery, TurnStatus, TurnStore, TurnSummary,
+    NewTurn, StoreWrite, TurnId, TurnQuery, TurnStatus, TurnStore, TurnStoreExt as _, TurnSummary,
 };
 
 use super::{

@@ -1,6 +1,8 @@
 //! Memories, which belong to scopes.
 
-use haft_core::store::{Lease, MemoryRow, MemoryScope, MemoryScopeKind, StoreWrite, TurnStore};
+use haft_core::store::{
+    Lease, MemoryRow, MemoryScope, MemoryScopeKind, StoreWrite, TurnStore, TurnStoreExt as _,
+};
 
 use super::{
     ContractViolation, begin_turn, commit_writes, end_turn, expect_lease_lost, expect_ok,

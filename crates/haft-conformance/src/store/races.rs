@@ -1,6 +1,8 @@
 //! Concurrent operations.
 
-use haft_core::store::{NewTurn, Row, RowKind, StoreError, StoreWrite, TurnId, TurnStore};
+use haft_core::store::{
+    NewTurn, Row, RowKind, StoreError, StoreWrite, TurnId, TurnStore, TurnStoreExt as _,
+};
 
 use super::{
     ContractViolation, begin_turn, brief_request, commit_writes, end_turn, expect_ok,

@@ -1,6 +1,8 @@
 //! Rows, journals and the status of a turn.
 
-use haft_core::store::{NewTurn, Row, RowKind, StoreWrite, TurnStatus, TurnStore};
+use haft_core::store::{
+    NewTurn, Row, RowKind, StoreWrite, TurnStatus, TurnStore, TurnStoreExt as _,
+};
 
 use super::{
     ContractViolation, begin_turn, commit_writes, end_turn, expect_turn_exists, expected_turn,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use haft_core::clock::{Clock as _, ManualClock, SystemClock};
 use haft_core::step::{Step, StepContext, StepError};
-use haft_core::store::{CancelRequest, ClaimFilter, StoreError, TurnStore};
+use haft_core::store::{CancelRequest, ClaimFilter, StoreError, TurnStore, TurnStoreExt as _};
 use tokio::sync::Notify;
 
 use super::{ContractViolation, expect_ok, turn_id};

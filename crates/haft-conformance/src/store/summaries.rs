@@ -4,7 +4,7 @@ use haft_core::clock::Timestamp;
 use haft_core::spool::SpoolKey;
 use haft_core::store::{
     Lease, NewTurn, Row, RowKind, StoreWrite, SummaryUpdate, TurnId, TurnQuery, TurnStatus,
-    TurnStore, TurnSummary,
+    TurnStore, TurnStoreExt as _, TurnSummary,
 };
 
 use super::{
@@ -18,8 +18,7 @@ pub(super) async fn check(store: &dyn TurnStore) -> Result<(), ContractViolation
     turns_are_found(store).await?;
     ended_turns_are_removed_by_pages(store).await?;
     journals_are_read_by_pages(store).await?;
-    used_content_is_known(store).await?;
-    one_secret_is_accepted(store).await
+    used_content_is_known(store).await
 }
 
 async fn summaries_are_shown(store: &dyn TurnStore) -> Result<(), ContractViolation> {
@@ -242,16 +241,6 @@ async fn check_unused(store: &dyn TurnStore, expected: &[&str]) -> Result<(), Co
     let expected: Vec<SpoolKey> = expected.iter().map(|key| SpoolKey::from(*key)).collect();
     let promise = "content is used while a record refers to it";
     ContractViolation::ensure_equal(promise, &unused, &expected)
-}
-
-async fn one_secret_is_accepted(store: &dyn TurnStore) -> Result<(), ContractViolation> {
-    for _ in 0..2 {
-        expect_ok("the first secret is accepted", store.verify_secret([7; 32]).await)?;
-    }
-    let other = store.verify_secret([8; 32]).await;
-    super::expect_refusal("another secret is refused", other, |error| {
-        matches!(error, haft_core::store::StoreError::OtherSecret)
-    })
 }
 
 const WORDS: &[&str] = &[

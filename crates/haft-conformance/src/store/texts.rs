@@ -2,7 +2,7 @@
 
 use haft_core::store::{
     CancelRequest, ClaimFilter, GateRow, NewTurn, Row, RowKind, StoreError, StoreWrite, TurnQuery,
-    TurnStore,
+    TurnStore, TurnStoreExt as _,
 };
 
 use super::{

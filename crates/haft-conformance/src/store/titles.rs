@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use haft_core::store::{MAX_TITLE_CHARS, NewTurn, StoreError, TurnStore};
+use haft_core::store::{MAX_TITLE_CHARS, NewTurn, StoreError, TurnStore, TurnStoreExt as _};
 
 use super::{
     ContractViolation, end_turn, expect_ok, expect_refusal, lease_request, remove_turn, turn_id,

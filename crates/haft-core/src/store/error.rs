@@ -76,11 +76,18 @@ pub enum StoreError {
         /// What it is, with its name.
         what: String,
     },
-    /// Processes that share the store use another secret.
+    /// The store was made with another key.
     #[error(
-        "the store is used with another secret; give this process the secret of the others, or use another store"
+        "the store belongs to another key; give this process the key or the secret that the store was made with, or use \
+         another store"
     )]
     OtherSecret,
+    /// The file with the key of the store is missing, so that nothing in the store can be trusted.
+    #[error("the key `{path}` of the store is missing; put it back, or use another store")]
+    NoKey {
+        /// The path of the key.
+        path: String,
+    },
     /// The store was opened for reading only.
     #[error("could not {doing}: the store is open for reading only")]
     ReadOnly {

@@ -56,6 +56,8 @@ pub struct Lease {
     pub take_overs: u32,
     /// Who has asked for the end of the turn, as of the claim or the last renewal.
     pub cancel: Option<CancelRequest>,
+    /// The namespace of the turn.
+    pub tenant: String,
 }
 
 impl Lease {
@@ -70,6 +72,7 @@ impl Lease {
             ttl: request.ttl,
             take_overs: 0,
             cancel: None,
+            tenant: String::new(),
         }
     }
 
@@ -115,6 +118,8 @@ pub struct ClaimFilter {
     pub agents: Vec<String>,
     /// Only turns of a namespace.
     pub tenant: Option<String>,
+    /// The turn of this name, also if it could not run yet.
+    pub turn: Option<TurnId>,
 }
 
 impl ClaimFilter {
@@ -129,6 +134,13 @@ impl ClaimFilter {
     #[must_use]
     pub fn tenant(mut self, tenant: impl Into<String>) -> Self {
         self.tenant = Some(tenant.into());
+        self
+    }
+
+    /// The turn of this name, also if it could not run yet.
+    #[must_use]
+    pub fn turn(mut self, turn: TurnId) -> Self {
+        self.turn = Some(turn);
         self
     }
 

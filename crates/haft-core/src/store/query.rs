@@ -17,10 +17,15 @@ use crate::clock::Timestamp;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TurnQuery {
+    /// Only the turn of this name.
+    pub id: Option<TurnId>,
     /// Only those of a conversation.
     pub conversation: Option<String>,
     /// Only those that are not over.
     pub unfinished: bool,
+    /// Only those that a process could claim now ([`TurnSchedule::is_claimable`](super::TurnSchedule::is_claimable)), also
+    /// if they come after another one of their conversation.
+    pub claimable: bool,
     /// Only turns that began before this one, to continue where a list stopped.
     pub before: Option<TurnId>,
     /// At most this many; the default is 100.
@@ -63,6 +68,20 @@ impl TurnQuery {
     #[must_use]
     pub fn unfinished(mut self) -> Self {
         self.unfinished = true;
+        self
+    }
+
+    /// Only the turn of this name.
+    #[must_use]
+    pub fn id(mut self, turn: TurnId) -> Self {
+        self.id = Some(turn);
+        self
+    }
+
+    /// Only those that a process could claim now.
+    #[must_use]
+    pub fn claimable(mut self) -> Self {
+        self.claimable = true;
         self
     }
 
@@ -164,7 +183,8 @@ impl TurnQuery {
         self
     }
 
-    /// Whether a turn is one of those that are asked for, apart from [`before`](Self::before) and [`limit`](Self::limit).
+    /// Whether a turn is one of those that are asked for, apart from [`before`](Self::before), [`limit`](Self::limit) and
+    /// [`claimable`](Self::claimable), which depends on the time.
     /// Stores that have no index use it, and tests.
     #[must_use]
     pub fn selects(&self, turn: &TurnSummary) -> bool {
@@ -176,7 +196,8 @@ impl TurnQuery {
                 texts.into_iter().flatten().flat_map(|text| search_words(text)).collect();
             self.words.iter().all(|prefix| words.iter().any(|word| word.starts_with(prefix)))
         };
-        is_same(&self.conversation, &turn.conversation)
+        self.id.as_ref().is_none_or(|it| *it == turn.id)
+            && is_same(&self.conversation, &turn.conversation)
             && is_same(&self.agent, &turn.agent)
             && is_same(&self.model, &turn.model)
             && self.tenant.as_ref().is_none_or(|it| *it == turn.tenant)

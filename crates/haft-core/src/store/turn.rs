@@ -7,7 +7,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    CancelRequest, GateRow, Row, StoreError, StoreWrite, TurnId, TurnSchedule, check_text,
+    CancelRequest, GateRow, LeaseRequest, Row, StoreError, StoreWrite, TurnId, TurnSchedule,
+    check_text,
 };
 use crate::clock::Timestamp;
 
@@ -41,6 +42,8 @@ pub struct NewTurn {
     pub start_after: Duration,
     /// What is stored of it from the first moment on.
     pub writes: Vec<StoreWrite>,
+    /// The process that runs it from the first moment on; `None` if any process can claim it.
+    pub holder: Option<LeaseRequest>,
 }
 
 impl NewTurn {
@@ -57,7 +60,15 @@ impl NewTurn {
             priority: 0,
             start_after: Duration::ZERO,
             writes: Vec::new(),
+            holder: None,
         }
+    }
+
+    /// The process that runs it from the first moment on.
+    #[must_use]
+    pub fn held_by(mut self, holder: LeaseRequest) -> Self {
+        self.holder = Some(holder);
+        self
     }
 
     /// The conversation it belongs to.
@@ -128,6 +139,7 @@ impl NewTurn {
         check_text("the name of a model", self.model.as_deref().unwrap_or_default())?;
         let first_words = self.first_words.as_deref().unwrap_or_default();
         check_text("the first words of a turn", first_words)?;
+        self.holder.as_ref().map_or(Ok(()), LeaseRequest::check)?;
         self.writes.iter().try_for_each(StoreWrite::check)
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use haft::executors::ScriptExecutor;
-use haft::stores::{OpenStores, StoreOptions};
+use haft::stores::{OpenStores, StoreOptions, TurnStoreExt as _};
 use haft::stores::{StoreUrl, TurnQuery};
 use haft::tools::ToolEffect;
 use haft::turn::{Deadlines, GatePolicy, GateRequest};

@@ -1,6 +1,6 @@
 //! The rows of a timeline: which there are, and each of them when it is asked for.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use haft::stores::RowKind;
 use haft::turn::{StepHistory, Timestamp, TurnRecord};
@@ -144,25 +144,6 @@ impl ReadTurn {
         kinds.collect()
     }
 
-    /// The rows at the beginning of a turn of which only the beginning was read, as far as their steps are whole.
-    pub(crate) fn whole_rows(&self) -> WholeRows {
-        let read: HashSet<(RowKind, &str)> =
-            self.records.iter().map(|it| (it.kind, it.id.as_str())).collect();
-        let is_whole = |step: &&StepHistory| {
-            step.records().all(|(kind, id)| read.contains(&(kind, id.as_str())))
-        };
-        let last = self.history.steps.iter().take_while(is_whole).last();
-        let last = last.map_or(0, |step| step.iteration + 1);
-        let is_within = |place: &&RowPlace| match place {
-            RowPlace::Step(step) | RowPlace::Item { step, .. } => *step <= last,
-        };
-        let rows = self.rows.iter().take_while(is_within);
-        let (count, records) = rows.fold((0, 0), |(count, records), place| {
-            (count + 1, records + usize::from(matches!(place, RowPlace::Item { .. })))
-        });
-        WholeRows { count, records }
-    }
-
     /// When the last step ended.
     pub(crate) fn end_ms(&self) -> f64 {
         let ends = self.steps.iter().map(|it| it.start_ms + it.duration_ms.unwrap_or(it.model_ms));
@@ -288,13 +269,4 @@ fn ended_at(record: &ShownRecord) -> Option<Timestamp> {
 /// What the model wrote took the time of its step.
 fn model_time(step: Option<&StepRow>, at_ms: f64) -> (f64, Option<f64>) {
     step.map_or((at_ms, None), |step| (step.start_ms, Some(step.model_ms)))
-}
-
-/// The rows at the beginning of a part whose steps are in it as a whole.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct WholeRows {
-    /// How many rows.
-    pub(crate) count: usize,
-    /// How many of them are records, and not heads of steps.
-    pub(crate) records: usize,
 }

@@ -81,9 +81,6 @@ pub(crate) struct RowRange {
     pub(crate) count: Option<usize>,
     /// The key of a row that the window is to contain, such as `step/12` or the key of an item. Then `start` does not count.
     pub(crate) at: Option<String>,
-    /// Whether the beginning of a long turn is enough: the response comes before the turn is read, and says if it is
-    /// `partial`.
-    pub(crate) partial: bool,
 }
 
 /// What to search for in a timeline.

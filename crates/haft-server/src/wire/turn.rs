@@ -239,10 +239,6 @@ pub(crate) struct TurnDetail {
     /// The kinds of all rows of the timeline, one letter for each: `s` a step, `t` text, `c` a call, `r` a call that was
     /// refused or failed.
     pub(crate) kinds: String,
-    /// Whether only the beginning of the turn was read: the first rows are right, `kinds` has the right letters for them,
-    /// and facts, artifacts and the error are left out.
-    #[serde(default)]
-    pub(crate) partial: bool,
     /// A window of the rows. `/turns/{turn}/rows` reads others.
     pub(crate) rows: RowPage,
     /// When the last step ended, in milliseconds since the turn began.

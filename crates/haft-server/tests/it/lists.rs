@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use haft::executors::{Step, StepContext, StepError};
-use haft::stores::{MemoryStore, NewTurn, TurnStore as _};
+use haft::stores::{MemoryStore, NewTurn, TurnStore as _, TurnStoreExt as _};
 use haft::{TurnInput, TurnRunner};
 use haft_server::Access;
 use serde_json::Value;

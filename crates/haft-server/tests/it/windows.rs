@@ -1,19 +1,15 @@
 //! A timeline is a layout of all rows, and windows of them.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Router;
-use axum::body::Body;
-use axum::http::{Request, StatusCode};
 use haft::executors::{ProposedCall, Step, StepContext, StepError};
 use haft::schema::{integer, object};
-use haft::stores::{LeaseRequest, MemoryStore, StoreWrite, TurnStore as _};
+use haft::stores::MemoryStore;
 use haft::turn::Limits;
 use haft::{Args, Tool, ToolFailure, TurnInput, TurnRunner};
 use haft_server::Access;
 use serde_json::Value;
-use tower::ServiceExt as _;
 
 use super::client::{escape, get, server};
 
@@ -132,24 +128,4 @@ async fn rows_are_found_by_words_tools_and_keys() {
     let all = get(&router, "/turns/long/matches?search=read").await;
     assert_eq!(all["total"], 541, "all calls of the tool, and the words of the user");
     assert_eq!(get(&router, "/turns/long/matches?search=%20").await["total"], 0);
-}
-
-#[tokio::test]
-async fn the_beginning_of_a_long_turn_is_read_without_the_rest() {
-    let store = run_turn(150).await;
-    let whole = get(&server(&store, Access::ReadOnly), "/turns/long?count=100").await;
-    // Behind its end stands an entry that cannot be read, so that nothing but its beginning can be.
-    let holder = LeaseRequest::new("a test", Duration::from_secs(60));
-    let lease = store.claim("long".parse().unwrap(), holder).await.unwrap();
-    store.commit(lease, vec![StoreWrite::Journal("no entry".into())]).await.unwrap();
-    let router = server(&store, Access::ReadOnly);
-    let beginning = get(&router, "/turns/long?count=100&partial=true").await;
-    assert_eq!(beginning["partial"], true);
-    assert_eq!(beginning["rows"]["rows"], whole["rows"]["rows"], "the first rows are the same");
-    let (kinds, all) = (beginning["kinds"].as_str().unwrap(), whole["kinds"].as_str().unwrap());
-    assert_eq!(kinds.get(..200), all.get(..200));
-    assert!(kinds.len() > 1400, "the rest has a length: {}", kinds.len());
-    assert!(beginning["turn"].get("facts").is_none(), "what only the whole turn says is left out");
-    let request = Request::get("/turns/long").body(Body::empty()).unwrap();
-    assert_ne!(router.oneshot(request).await.unwrap().status(), StatusCode::OK);
 }

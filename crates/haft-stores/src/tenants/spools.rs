@@ -11,7 +11,7 @@ use haft_core::spool::{
 use haft_core::store::StoreError;
 use serde_json::Value;
 
-use super::{TenantStore, TurnOwnership};
+use super::TenantStore;
 
 /// A store of large results as one tenant sees it.
 ///
@@ -22,12 +22,12 @@ use super::{TenantStore, TurnOwnership};
 #[derive(Clone, Debug)]
 pub(crate) struct TenantSpools {
     inner: Arc<dyn SpoolStore>,
-    ownership: Arc<TurnOwnership>,
+    turns: TenantStore,
 }
 
 impl TenantSpools {
     pub(crate) fn new(inner: Arc<dyn SpoolStore>, turns: &TenantStore) -> Self {
-        Self { inner, ownership: Arc::clone(turns.ownership()) }
+        Self { inner, turns: turns.clone() }
     }
 
     /// Whether a key is the tenant's; `None` if its turn was removed. A key without a turn is no tenant's.
@@ -36,7 +36,7 @@ impl TenantSpools {
         let Some(turn) = turn else { return Ok(Some(false)) };
         let failed =
             |error: StoreError| SpoolError::io(key, "look up the turn of", io::Error::other(error));
-        self.ownership.recall(&turn).await.map_err(failed)
+        self.turns.owns(&turn).await.map_err(failed)
     }
 
     async fn is_own(&self, key: &SpoolKey) -> Result<bool, SpoolError> {
@@ -45,8 +45,16 @@ impl TenantSpools {
 
     async fn keep_own(&self, keys: Vec<SpoolKey>) -> Result<Vec<SpoolKey>, SpoolError> {
         let mut own = Vec::new();
+        // The keys of a turn stand together, and the store is asked about the turn once.
+        let mut last: Option<(String, bool)> = None;
         for key in keys {
-            if self.is_own(&key).await? {
+            let Some(turn) = key.turn() else { continue };
+            let is_own = match &last {
+                Some((known, is_own)) if *known == turn => *is_own,
+                _ => self.is_own(&key).await?,
+            };
+            last = Some((turn, is_own));
+            if is_own {
                 own.push(key);
             }
         }

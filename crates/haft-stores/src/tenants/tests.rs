@@ -6,8 +6,8 @@ use std::time::Duration;
 use haft_core::gate::GrantId;
 use haft_core::spool::{SpoolKey, SpoolPage};
 use haft_core::store::{
-    CancelRequest, ClaimFilter, GateId, Lease, LeaseRequest, MemoryScope, NewTurn, Row, RowKind,
-    StoreChange, StoreError, StoreWrite, TurnId, TurnQuery, TurnStatus,
+    CancelRequest, ClaimFilter, GateId, GateQuery, Lease, LeaseRequest, MemoryScope, NewTurn, Row,
+    RowKind, StoreChange, StoreError, StoreWrite, TurnId, TurnQuery, TurnStatus, TurnStoreExt as _,
 };
 
 use crate::{OpenStores, StoreOptions};
@@ -64,10 +64,6 @@ async fn a_tenant_reads_its_own_turns_and_no_others() {
         assert!(turns.summary(turn(foreign)).await.unwrap().is_none());
         assert_eq!(turns.read_journal(turn(name), 0, 10).await.unwrap().len(), 1);
         assert!(turns.read_journal(turn(foreign), 0, 10).await.unwrap().is_empty());
-        assert!(turns.outline(turn(name)).await.unwrap().is_some());
-        assert!(turns.outline(turn(foreign)).await.unwrap().is_none());
-        assert!(!turns.read_rows(turn(name), 0, 10).await.unwrap().is_empty());
-        assert!(turns.read_rows(turn(foreign), 0, 10).await.unwrap().is_empty());
         for query in [
             TurnQuery::default(),
             TurnQuery::default().conversation("talk"),
@@ -81,8 +77,8 @@ async fn a_tenant_reads_its_own_turns_and_no_others() {
         let gates = turns.open_gates(None).await.unwrap();
         assert_eq!(gates.iter().map(|it| it.turn.as_str()).collect::<Vec<_>>(), [name]);
         assert!(turns.open_gates(Some(turn(foreign))).await.unwrap().is_empty());
-        assert_eq!(turns.open_gates_of(String::new()).await.unwrap(), gates);
-        assert!(turns.open_gates_of("other".to_owned()).await.unwrap().is_empty());
+        assert_eq!(turns.gates(GateQuery::default().open().tenant("")).await.unwrap(), gates);
+        assert!(turns.gates(GateQuery::default().open().tenant("other")).await.unwrap().is_empty());
         assert!(turns.gate(gate(&format!("gate-{foreign}"))).await.unwrap().is_none());
         assert!(turns.gate(gate(&format!("gate-{name}"))).await.unwrap().is_some());
         let memories = turns.load_memories(MemoryScope::conversation("talk")).await.unwrap();

@@ -6,12 +6,11 @@ use std::sync::Arc;
 use haft_core::BoxFuture;
 use haft_core::spool::SpoolKey;
 use haft_core::store::{
-    CancelOutcome, CancelRequest, ChangeListener, ClaimFilter, GateId, GateRow, JournalRow, Lease,
-    LeaseRequest, MemoryRow, MemoryScope, NewTurn, NumberedRow, SettleOutcome, StoreChange,
-    StoreError, StoreWrite, StoredTurn, TurnId, TurnOutline, TurnQuery, TurnStore, TurnSummary,
+    CancelOutcome, CancelRequest, ChangeListener, ClaimFilter, GateId, GateQuery, GateRow,
+    JournalRow, Lease, LeaseRequest, MemoryRow, MemoryScope, NewTurn, SettleOutcome, StoreChange,
+    StoreError, StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnStoreExt as _,
+    TurnSummary,
 };
-
-use super::TurnOwnership;
 
 /// What the stored ids of the memory scopes of a tenant begin with.
 const SCOPE_PREFIX: &str = "tenant:";
@@ -24,30 +23,17 @@ const SCOPE_PREFIX: &str = "tenant:";
 #[derive(Clone, Debug)]
 pub(crate) struct TenantStore {
     inner: Arc<dyn TurnStore>,
-    ownership: Arc<TurnOwnership>,
+    tenant: Arc<str>,
 }
 
 impl TenantStore {
     pub(crate) fn new(inner: Arc<dyn TurnStore>, tenant: impl Into<Arc<str>>) -> Self {
-        let ownership = Arc::new(TurnOwnership::new(Arc::clone(&inner), tenant.into()));
-        Self { inner, ownership }
-    }
-
-    pub(super) fn ownership(&self) -> &Arc<TurnOwnership> {
-        &self.ownership
-    }
-
-    fn tenant(&self) -> &str {
-        &self.ownership.tenant
-    }
-
-    fn is_other(&self, tenant: Option<&str>) -> bool {
-        tenant.is_some_and(|it| it != self.tenant())
+        Self { inner, tenant: tenant.into() }
     }
 
     /// Whether a caller names another tenant. One that names none means the own.
     fn is_foreign(&self, tenant: &str) -> bool {
-        !tenant.is_empty() && tenant != self.tenant()
+        !tenant.is_empty() && tenant != &*self.tenant
     }
 
     /// Gives a new turn to the tenant.
@@ -56,7 +42,7 @@ impl TenantStore {
             let (what, reason) = ("a turn of another tenant", "the store shows one tenant");
             return Err(StoreError::Invalid { what, reason });
         }
-        self.tenant().clone_into(&mut turn.tenant);
+        (*self.tenant).clone_into(&mut turn.tenant);
         turn.writes = self.map_writes(turn.writes)?;
         Ok(turn)
     }
@@ -77,7 +63,7 @@ impl TenantStore {
     /// The scope under which the memories of a scope of this tenant are stored. The length makes it unique for every pair of
     /// a tenant and an id. Scopes of the unnamed tenant are stored as they are, and cannot look like those of another one.
     fn map_scope(&self, mut scope: MemoryScope) -> Result<MemoryScope, StoreError> {
-        let tenant = self.tenant();
+        let tenant = &*self.tenant;
         if !tenant.is_empty() {
             scope.id = format!("{SCOPE_PREFIX}{}:{tenant}:{}", tenant.len(), scope.id);
         } else if scope.id.starts_with(SCOPE_PREFIX) {
@@ -87,50 +73,40 @@ impl TenantStore {
         Ok(scope)
     }
 
-    async fn check_query(&self, query: &TurnQuery) -> Result<(), StoreError> {
-        match &query.before {
-            Some(before) => self.ownership.check(before).await,
-            None => Ok(()),
-        }
+    /// Whether a turn is the tenant's; `None` if there is no such turn.
+    pub(super) async fn owns(&self, turn: &TurnId) -> Result<Option<bool>, StoreError> {
+        let summary = self.inner.summary(turn.clone()).await?;
+        Ok(summary.map(|it| it.tenant == *self.tenant))
     }
 
-    /// A lease on a turn of the tenant. A lease is a right that the store gave out, so that what was looked up once holds.
-    async fn check_lease(&self, lease: &Lease) -> Result<(), StoreError> {
-        match self.ownership.recall(&lease.turn).await? {
+    /// Fails as if there were no such turn, unless it is the tenant's.
+    async fn check(&self, turn: &TurnId) -> Result<(), StoreError> {
+        match self.owns(turn).await? {
             Some(true) => Ok(()),
-            _ => Err(StoreError::unknown_turn(&lease.turn)),
+            _ => Err(StoreError::unknown_turn(turn)),
         }
     }
 
-    async fn find_gate(&self, gate: GateId) -> Result<Option<GateRow>, StoreError> {
-        let Some(row) = self.inner.gate(gate).await? else { return Ok(None) };
-        let is_own = self.ownership.look_up(&row.turn).await? == Some(true);
-        Ok(is_own.then_some(row))
+    fn check_lease(&self, lease: &Lease) -> Result<(), StoreError> {
+        match lease.tenant == *self.tenant {
+            true => Ok(()),
+            false => Err(StoreError::unknown_turn(&lease.turn)),
+        }
+    }
+
+    /// The query for turns of the tenant; `None` if it asks for those of another one.
+    async fn narrow(&self, query: TurnQuery) -> Result<Option<TurnQuery>, StoreError> {
+        if let Some(before) = &query.before {
+            self.check(before).await?;
+        }
+        let is_other = query.tenant.as_deref().is_some_and(|it| it != &*self.tenant);
+        Ok((!is_other).then(|| query.tenant(&*self.tenant)))
     }
 }
 
 impl TurnStore for TenantStore {
-    fn create(
-        &self,
-        turn: NewTurn,
-        holder: LeaseRequest,
-    ) -> BoxFuture<'_, Result<Lease, StoreError>> {
-        Box::pin(async move { self.inner.create(self.adopt(turn)?, holder).await })
-    }
-
-    fn enqueue(&self, turn: NewTurn) -> BoxFuture<'_, Result<(), StoreError>> {
-        Box::pin(async move { self.inner.enqueue(self.adopt(turn)?).await })
-    }
-
-    fn claim(
-        &self,
-        turn: TurnId,
-        holder: LeaseRequest,
-    ) -> BoxFuture<'_, Result<Lease, StoreError>> {
-        Box::pin(async move {
-            self.ownership.check(&turn).await?;
-            self.inner.claim(turn, holder).await
-        })
+    fn insert(&self, turn: NewTurn) -> BoxFuture<'_, Result<Option<Lease>, StoreError>> {
+        Box::pin(async move { self.inner.insert(self.adopt(turn)?).await })
     }
 
     fn claim_next(
@@ -139,32 +115,23 @@ impl TurnStore for TenantStore {
         holder: LeaseRequest,
     ) -> BoxFuture<'_, Result<Option<Lease>, StoreError>> {
         Box::pin(async move {
-            if self.is_other(filter.tenant.as_deref()) {
+            if filter.tenant.as_deref().is_some_and(|it| it != &*self.tenant) {
                 return Ok(None);
             }
-            self.inner.claim_next(filter.tenant(self.tenant()), holder).await
-        })
-    }
-
-    fn count_claimable(&self, filter: ClaimFilter) -> BoxFuture<'_, Result<u64, StoreError>> {
-        Box::pin(async move {
-            if self.is_other(filter.tenant.as_deref()) {
-                return Ok(0);
-            }
-            self.inner.count_claimable(filter.tenant(self.tenant())).await
+            self.inner.claim_next(filter.tenant(&*self.tenant), holder).await
         })
     }
 
     fn renew(&self, lease: Lease) -> BoxFuture<'_, Result<Lease, StoreError>> {
         Box::pin(async move {
-            self.check_lease(&lease).await?;
+            self.check_lease(&lease)?;
             self.inner.renew(lease).await
         })
     }
 
     fn release(&self, lease: Lease) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
-            self.check_lease(&lease).await?;
+            self.check_lease(&lease)?;
             self.inner.release(lease).await
         })
     }
@@ -175,7 +142,7 @@ impl TurnStore for TenantStore {
         writes: Vec<StoreWrite>,
     ) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
-            self.check_lease(&lease).await?;
+            self.check_lease(&lease)?;
             self.inner.commit(lease, self.map_writes(writes)?).await
         })
     }
@@ -186,7 +153,7 @@ impl TurnStore for TenantStore {
         request: CancelRequest,
     ) -> BoxFuture<'_, Result<CancelOutcome, StoreError>> {
         Box::pin(async move {
-            self.ownership.check(&turn).await?;
+            self.check(&turn).await?;
             self.inner.request_cancel(turn, request).await
         })
     }
@@ -194,17 +161,10 @@ impl TurnStore for TenantStore {
     fn load(&self, turn: TurnId) -> BoxFuture<'_, Result<Option<StoredTurn>, StoreError>> {
         Box::pin(async move {
             // What others have stored is not even loaded, so that the time does not tell how large it is.
-            match self.ownership.look_up(&turn).await? {
+            match self.owns(&turn).await? {
                 Some(true) => self.inner.load(turn).await,
                 _ => Ok(None),
             }
-        })
-    }
-
-    fn summary(&self, turn: TurnId) -> BoxFuture<'_, Result<Option<TurnSummary>, StoreError>> {
-        Box::pin(async move {
-            let summary = self.inner.summary(turn).await?;
-            Ok(summary.filter(|it| it.tenant == self.tenant()))
         })
     }
 
@@ -215,31 +175,8 @@ impl TurnStore for TenantStore {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<JournalRow>, StoreError>> {
         Box::pin(async move {
-            match self.ownership.look_up(&turn).await? {
+            match self.owns(&turn).await? {
                 Some(true) => self.inner.read_journal(turn, after, limit).await,
-                _ => Ok(Vec::new()),
-            }
-        })
-    }
-
-    fn outline(&self, turn: TurnId) -> BoxFuture<'_, Result<Option<TurnOutline>, StoreError>> {
-        Box::pin(async move {
-            match self.ownership.look_up(&turn).await? {
-                Some(true) => self.inner.outline(turn).await,
-                _ => Ok(None),
-            }
-        })
-    }
-
-    fn read_rows(
-        &self,
-        turn: TurnId,
-        after: u64,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<NumberedRow>, StoreError>> {
-        Box::pin(async move {
-            match self.ownership.look_up(&turn).await? {
-                Some(true) => self.inner.read_rows(turn, after, limit).await,
                 _ => Ok(Vec::new()),
             }
         })
@@ -247,30 +184,19 @@ impl TurnStore for TenantStore {
 
     fn turns(&self, query: TurnQuery) -> BoxFuture<'_, Result<Vec<TurnSummary>, StoreError>> {
         Box::pin(async move {
-            self.check_query(&query).await?;
-            if self.is_other(query.tenant.as_deref()) {
-                return Ok(Vec::new());
-            }
-            self.inner.turns(query.tenant(self.tenant())).await
-        })
-    }
-
-    fn remove(&self, turn: TurnId) -> BoxFuture<'_, Result<bool, StoreError>> {
-        Box::pin(async move {
-            match self.ownership.look_up(&turn).await? {
-                Some(true) => self.inner.remove(turn).await,
-                _ => Ok(false),
+            match self.narrow(query).await? {
+                Some(query) => self.inner.turns(query).await,
+                None => Ok(Vec::new()),
             }
         })
     }
 
     fn remove_turns(&self, query: TurnQuery) -> BoxFuture<'_, Result<Vec<TurnId>, StoreError>> {
         Box::pin(async move {
-            self.check_query(&query).await?;
-            if self.is_other(query.tenant.as_deref()) {
-                return Ok(Vec::new());
+            match self.narrow(query).await? {
+                Some(query) => self.inner.remove_turns(query).await,
+                None => Ok(Vec::new()),
             }
-            self.inner.remove_turns(query.tenant(self.tenant())).await
         })
     }
 
@@ -282,27 +208,13 @@ impl TurnStore for TenantStore {
         self.inner.unreferenced_keys(keys)
     }
 
-    fn gate(&self, gate: GateId) -> BoxFuture<'_, Result<Option<GateRow>, StoreError>> {
-        Box::pin(self.find_gate(gate))
-    }
-
-    fn open_gates(&self, turn: Option<TurnId>) -> BoxFuture<'_, Result<Vec<GateRow>, StoreError>> {
+    fn gates(&self, query: GateQuery) -> BoxFuture<'_, Result<Vec<GateRow>, StoreError>> {
         Box::pin(async move {
-            let Some(turn) = turn else {
-                return self.inner.open_gates_of(self.tenant().to_owned()).await;
-            };
-            match self.ownership.look_up(&turn).await? {
-                Some(true) => self.inner.open_gates(Some(turn)).await,
-                _ => Ok(Vec::new()),
+            match query.tenant.as_deref().is_some_and(|it| self.is_foreign(it)) {
+                true => Ok(Vec::new()),
+                false => self.inner.gates(query.tenant(&*self.tenant)).await,
             }
         })
-    }
-
-    fn open_gates_of(&self, tenant: String) -> BoxFuture<'_, Result<Vec<GateRow>, StoreError>> {
-        if self.is_foreign(&tenant) {
-            return Box::pin(async { Ok(Vec::new()) });
-        }
-        self.open_gates(None)
     }
 
     fn settle(
@@ -311,7 +223,7 @@ impl TurnStore for TenantStore {
         settlement: String,
     ) -> BoxFuture<'_, Result<SettleOutcome, StoreError>> {
         Box::pin(async move {
-            match self.find_gate(gate.clone()).await? {
+            match self.gate(gate.clone()).await? {
                 Some(_) => self.inner.settle(gate, settlement).await,
                 None => Err(StoreError::unknown_gate(&gate)),
             }
@@ -335,7 +247,7 @@ impl TurnStore for TenantStore {
             let (what, reason) = ("a title of another tenant", "the store shows one tenant");
             return Box::pin(async move { Err(StoreError::Invalid { what, reason }) });
         }
-        self.inner.set_title(self.tenant().to_owned(), conversation, title)
+        self.inner.set_title(self.tenant.to_string(), conversation, title)
     }
 
     fn titles(
@@ -346,20 +258,15 @@ impl TurnStore for TenantStore {
         if self.is_foreign(&tenant) {
             return Box::pin(async { Ok(BTreeMap::new()) });
         }
-        self.inner.titles(self.tenant().to_owned(), conversations)
+        self.inner.titles(self.tenant.to_string(), conversations)
     }
 
     fn listen(&self) -> Box<dyn ChangeListener> {
-        let (inner, ownership) = (self.inner.listen(), Arc::clone(&self.ownership));
-        Box::new(TenantListener { inner, ownership })
+        Box::new(TenantListener { inner: self.inner.listen(), turns: self.clone() })
     }
 
-    fn is_shared(&self) -> bool {
-        self.inner.is_shared()
-    }
-
-    fn verify_secret(&self, fingerprint: [u8; 32]) -> BoxFuture<'_, Result<(), StoreError>> {
-        self.inner.verify_secret(fingerprint)
+    fn required_secret(&self) -> Option<[u8; 32]> {
+        self.inner.required_secret()
     }
 }
 
@@ -367,7 +274,7 @@ impl TurnStore for TenantStore {
 #[derive(Debug)]
 struct TenantListener {
     inner: Box<dyn ChangeListener>,
-    ownership: Arc<TurnOwnership>,
+    turns: TenantStore,
 }
 
 impl ChangeListener for TenantListener {
@@ -376,7 +283,7 @@ impl ChangeListener for TenantListener {
             loop {
                 let change = self.inner.next_change().await;
                 let StoreChange::Turn { turn, .. } = &change else { return change };
-                match self.ownership.recall(turn).await {
+                match self.turns.owns(turn).await {
                     Ok(Some(true)) => return change,
                     Ok(Some(false)) => {}
                     // It was removed, or the store cannot tell now. A listener that hears too much only looks once more.

@@ -10,7 +10,7 @@ use haft_core::gate::ApprovalStore as _;
 use haft_core::spool::{LineIndex, SpoolError, SpoolStore as _};
 #[cfg(unix)]
 use haft_core::store::{LeaseRequest, NewTurn, TurnQuery};
-use haft_core::store::{StoreError, TurnStore as _};
+use haft_core::store::{StoreError, TurnStore as _, TurnStoreExt as _};
 
 use super::TurnDir;
 

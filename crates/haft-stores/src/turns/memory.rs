@@ -1,39 +1,35 @@
 //! Stores turns in memory.
 
-mod content_index;
-mod reads;
-mod rows;
-mod scope;
 mod state;
-mod titles;
-mod turn_state;
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use haft_core::BoxFuture;
-use haft_core::clock::{Clock, SystemClock, Timestamp};
+use haft_core::clock::{Clock, SystemClock};
 use haft_core::spool::SpoolKey;
 use haft_core::store::{
-    CancelOutcome, CancelRequest, ChangeListener, ClaimFilter, GateId, GateRow, JournalRow, Lease,
-    LeaseRequest, MemoryRow, MemoryScope, NewTurn, NumberedRow, SettleOutcome, StoreError,
-    StoreWrite, StoredTurn, TurnId, TurnOutline, TurnQuery, TurnStore, TurnSummary, check_text,
-    check_title,
+    CancelOutcome, CancelRequest, ChangeListener, ClaimFilter, GateId, GateQuery, GateRow,
+    JournalRow, Lease, LeaseRequest, MemoryRow, MemoryScope, NewTurn, SettleOutcome,
+    StoreChangeKind, StoreError, StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary,
+    check_text, check_title,
 };
 
 use self::state::StoreState;
 use super::changes::ChangeHub;
+use super::turn_row::{Holder, Returned};
 
 /// Stores turns in memory until they are removed or the store is dropped.
 ///
 /// It fulfils the whole contract of [`TurnStore`] except for the promise that needs a disk: its turns do not survive the
-/// process.
+/// process. It has no indexes, so that looking for a turn that can be claimed, or for a gate, takes time in proportion to
+/// the number of turns.
 ///
 /// ```
 /// use std::time::Duration;
 ///
-/// use haft_core::store::{LeaseRequest, NewTurn, TurnStore as _};
+/// use haft_core::store::{LeaseRequest, NewTurn, TurnStoreExt as _};
 /// use haft_stores::MemoryStore;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
@@ -66,7 +62,7 @@ impl MemoryStore {
     /// use std::time::Duration;
     ///
     /// use haft_core::clock::{ManualClock, Timestamp};
-    /// use haft_core::store::{LeaseRequest, NewTurn, TurnStore as _};
+    /// use haft_core::store::{LeaseRequest, NewTurn, TurnStoreExt as _};
     /// use haft_stores::MemoryStore;
     ///
     /// # #[tokio::main(flavor = "current_thread")]
@@ -93,7 +89,7 @@ impl MemoryStore {
     /// ```
     /// use std::sync::Arc;
     ///
-    /// use haft_core::store::{LeaseRequest, NewTurn, StoreWrite, TurnStatus, TurnStore as _};
+    /// use haft_core::store::{LeaseRequest, NewTurn, StoreWrite, TurnStatus, TurnStoreExt as _, TurnStore as _};
     /// use haft_stores::MemoryStore;
     ///
     /// # #[tokio::main(flavor = "current_thread")]
@@ -111,7 +107,7 @@ impl MemoryStore {
     /// ```
     #[must_use]
     pub fn max_ended_turns(self, limit: usize) -> Self {
-        self.lock_state().set_max_ended(limit);
+        self.lock_state().max_ended = Some(limit);
         self
     }
 
@@ -127,20 +123,6 @@ impl MemoryStore {
         self.len() == 0
     }
 
-    /// Changes the state, and notifies listeners.
-    fn change<T>(
-        &self,
-        change: impl FnOnce(&mut StoreState, Timestamp) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
-        let mut state = self.lock_state();
-        state.set_has_listeners(self.changes.has_listeners());
-        let result = change(&mut state, self.clock.now());
-        let changes = state.take_changes();
-        drop(state);
-        changes.iter().for_each(|(turn, kind)| self.changes.notify(turn, *kind));
-        result
-    }
-
     /// Locks the state. No code panics while it holds the lock, and every change is checked before it begins, so the
     /// state is consistent even if the lock is poisoned.
     fn lock_state(&self) -> MutexGuard<'_, StoreState> {
@@ -149,33 +131,15 @@ impl MemoryStore {
 }
 
 impl TurnStore for MemoryStore {
-    fn create(
-        &self,
-        turn: NewTurn,
-        holder: LeaseRequest,
-    ) -> BoxFuture<'_, Result<Lease, StoreError>> {
+    fn insert(&self, turn: NewTurn) -> BoxFuture<'_, Result<Option<Lease>, StoreError>> {
         Box::pin(async move {
             turn.check()?;
-            holder.check()?;
-            self.change(|state, now| state.create(turn, &holder, now))
-        })
-    }
-
-    fn enqueue(&self, turn: NewTurn) -> BoxFuture<'_, Result<(), StoreError>> {
-        Box::pin(async move {
-            turn.check()?;
-            self.change(|state, now| state.enqueue(turn, now))
-        })
-    }
-
-    fn claim(
-        &self,
-        turn: TurnId,
-        holder: LeaseRequest,
-    ) -> BoxFuture<'_, Result<Lease, StoreError>> {
-        Box::pin(async move {
-            holder.check()?;
-            self.change(|state, now| state.claim(&turn, &holder, now))
+            let id = turn.id.clone();
+            let lease = self.lock_state().insert(turn, self.clock.now())?;
+            if lease.is_none() {
+                self.changes.notify(&id, StoreChangeKind::Claimable);
+            }
+            Ok(lease)
         })
     }
 
@@ -186,24 +150,29 @@ impl TurnStore for MemoryStore {
     ) -> BoxFuture<'_, Result<Option<Lease>, StoreError>> {
         Box::pin(async move {
             holder.check()?;
-            self.change(|state, now| Ok(state.claim_next(&filter, &holder, now)))
+            let holder = Holder { request: &holder, process: None };
+            self.lock_state().claim(&filter, holder, self.clock.now())
         })
     }
 
-    fn count_claimable(&self, filter: ClaimFilter) -> BoxFuture<'_, Result<u64, StoreError>> {
-        Box::pin(async move { Ok(self.lock_state().count_claimable(&filter, self.clock.now())) })
-    }
-
     fn renew(&self, lease: Lease) -> BoxFuture<'_, Result<Lease, StoreError>> {
-        Box::pin(async move { self.change(|state, now| state.renew(lease, now)) })
+        Box::pin(async move {
+            let turn = lease.turn.clone();
+            self.lock_state().find_mut(&turn)?.renew(lease, self.clock.now())
+        })
     }
 
     fn release(&self, lease: Lease) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
-            self.change(|state, now| {
-                state.release(&lease, now);
-                Ok(())
-            })
+            let now = self.clock.now();
+            let mut state = self.lock_state();
+            let Ok(row) = state.find_mut(&lease.turn) else { return Ok(()) };
+            if row.release(&lease, now) == Returned::Lease {
+                state.remove_surplus(now);
+                drop(state);
+                self.changes.notify(&lease.turn, StoreChangeKind::Claimable);
+            }
+            Ok(())
         })
     }
 
@@ -214,7 +183,11 @@ impl TurnStore for MemoryStore {
     ) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
             writes.iter().try_for_each(StoreWrite::check)?;
-            self.change(|state, now| state.commit(&lease, writes, now))
+            let has_ended = self.lock_state().commit(&lease, writes, self.clock.now())?;
+            if has_ended {
+                self.changes.notify(&lease.turn, StoreChangeKind::Ended);
+            }
+            Ok(())
         })
     }
 
@@ -225,16 +198,17 @@ impl TurnStore for MemoryStore {
     ) -> BoxFuture<'_, Result<CancelOutcome, StoreError>> {
         Box::pin(async move {
             request.check()?;
-            self.change(|state, now| state.request_cancel(&turn, request, now))
+            let now = self.clock.now();
+            let outcome = self.lock_state().find_mut(&turn)?.request_cancel(request, now);
+            if outcome == CancelOutcome::Requested {
+                self.changes.notify(&turn, StoreChangeKind::CancelRequested);
+            }
+            Ok(outcome)
         })
     }
 
     fn load(&self, turn: TurnId) -> BoxFuture<'_, Result<Option<StoredTurn>, StoreError>> {
         Box::pin(async move { Ok(self.lock_state().load(&turn)) })
-    }
-
-    fn summary(&self, turn: TurnId) -> BoxFuture<'_, Result<Option<TurnSummary>, StoreError>> {
-        Box::pin(async move { Ok(self.lock_state().summary(&turn)) })
     }
 
     fn read_journal(
@@ -246,29 +220,12 @@ impl TurnStore for MemoryStore {
         Box::pin(async move { Ok(self.lock_state().read_journal(&turn, after, limit)) })
     }
 
-    fn outline(&self, turn: TurnId) -> BoxFuture<'_, Result<Option<TurnOutline>, StoreError>> {
-        Box::pin(async move { Ok(self.lock_state().outline(&turn)) })
-    }
-
-    fn read_rows(
-        &self,
-        turn: TurnId,
-        after: u64,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<NumberedRow>, StoreError>> {
-        Box::pin(async move { Ok(self.lock_state().read_rows(&turn, after, limit)) })
-    }
-
     fn turns(&self, query: TurnQuery) -> BoxFuture<'_, Result<Vec<TurnSummary>, StoreError>> {
-        Box::pin(async move { self.lock_state().turns(&query) })
-    }
-
-    fn remove(&self, turn: TurnId) -> BoxFuture<'_, Result<bool, StoreError>> {
-        Box::pin(async move { self.change(|state, now| state.remove(&turn, now)) })
+        Box::pin(async move { self.lock_state().list_turns(&query, self.clock.now()) })
     }
 
     fn remove_turns(&self, query: TurnQuery) -> BoxFuture<'_, Result<Vec<TurnId>, StoreError>> {
-        Box::pin(async move { self.change(|state, now| state.remove_turns(&query, now)) })
+        Box::pin(async move { self.lock_state().remove_turns(&query, self.clock.now()) })
     }
 
     fn unreferenced_keys(
@@ -278,16 +235,8 @@ impl TurnStore for MemoryStore {
         Box::pin(async move { Ok(self.lock_state().unreferenced_keys(keys)) })
     }
 
-    fn gate(&self, gate: GateId) -> BoxFuture<'_, Result<Option<GateRow>, StoreError>> {
-        Box::pin(async move { Ok(self.lock_state().gate(&gate)) })
-    }
-
-    fn open_gates(&self, turn: Option<TurnId>) -> BoxFuture<'_, Result<Vec<GateRow>, StoreError>> {
-        Box::pin(async move { Ok(self.lock_state().open_gates(turn.as_ref())) })
-    }
-
-    fn open_gates_of(&self, tenant: String) -> BoxFuture<'_, Result<Vec<GateRow>, StoreError>> {
-        Box::pin(async move { Ok(self.lock_state().open_gates_of(&tenant)) })
+    fn gates(&self, query: GateQuery) -> BoxFuture<'_, Result<Vec<GateRow>, StoreError>> {
+        Box::pin(async move { Ok(self.lock_state().list_gates(&query)) })
     }
 
     fn settle(
@@ -297,7 +246,12 @@ impl TurnStore for MemoryStore {
     ) -> BoxFuture<'_, Result<SettleOutcome, StoreError>> {
         Box::pin(async move {
             check_text("a settlement", &settlement)?;
-            self.change(|state, now| state.settle(&gate, settlement, now))
+            let now = self.clock.now();
+            let (outcome, turn) = self.lock_state().settle(&gate, settlement, now)?;
+            if outcome.first {
+                self.changes.notify(&turn, StoreChangeKind::GateSettled);
+            }
+            Ok(outcome)
         })
     }
 
@@ -316,7 +270,7 @@ impl TurnStore for MemoryStore {
     ) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
             check_title(&tenant, &conversation, title.as_deref())?;
-            self.lock_state().set_title((tenant, conversation), title);
+            self.lock_state().set_title(tenant, conversation, title);
             Ok(())
         })
     }
@@ -326,15 +280,11 @@ impl TurnStore for MemoryStore {
         tenant: String,
         conversations: Vec<String>,
     ) -> BoxFuture<'_, Result<BTreeMap<String, String>, StoreError>> {
-        Box::pin(async move { Ok(self.lock_state().titles.find(&tenant, conversations)) })
+        Box::pin(async move { Ok(self.lock_state().load_titles(&tenant, conversations)) })
     }
 
     fn listen(&self) -> Box<dyn ChangeListener> {
         Box::new(self.changes.listen())
-    }
-
-    fn verify_secret(&self, fingerprint: [u8; 32]) -> BoxFuture<'_, Result<(), StoreError>> {
-        Box::pin(async move { self.lock_state().verify_secret(fingerprint) })
     }
 }
 

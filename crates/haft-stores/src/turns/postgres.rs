@@ -4,10 +4,8 @@ mod approvals;
 mod connection;
 mod error;
 mod listener;
-mod queries;
-mod schedule;
 mod schema;
-mod updates;
+mod transaction;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,10 +14,10 @@ use std::sync::Arc;
 use haft_core::BoxFuture;
 use haft_core::spool::SpoolKey;
 use haft_core::store::{
-    CancelOutcome, CancelRequest, ChangeListener, ClaimFilter, GateId, GateRow, JournalRow, Lease,
-    LeaseRequest, MemoryRow, MemoryScope, NewTurn, NumberedRow, SettleOutcome, StoreChangeKind,
-    StoreError, StoreWrite, StoredTurn, TurnId, TurnOutline, TurnQuery, TurnStore, TurnSummary,
-    check_text, check_title,
+    CancelOutcome, CancelRequest, ChangeListener, ClaimFilter, GateId, GateQuery, GateRow,
+    JournalRow, Lease, LeaseRequest, MemoryRow, MemoryScope, NewTurn, SettleOutcome,
+    StoreChangeKind, StoreError, StoreKey, StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore,
+    TurnSummary, check_text, check_title,
 };
 use tokio_postgres::IsolationLevel;
 
@@ -27,23 +25,25 @@ pub use self::approvals::PostgresApprovals;
 use self::connection::Database;
 use self::error::PostgresError;
 use self::listener::{ListenTask, ServerListener, change_text};
-use self::schedule::ClaimAttempt;
-use self::updates::Update;
+use self::transaction::PostgresTransaction;
 use super::changes::ChangeHub;
+use super::sql::{self, ClaimAttempt};
+use super::turn_row::Holder;
 
 /// Runs an update in a transaction. One that met another transaction runs again, a few times. A macro, because the future of
 /// a closure that borrows the transaction cannot be shown to be `Send`.
 macro_rules! update {
-    ($store:expr, $doing:literal, $update:ident => $work:expr) => {{
+    ($store:expr, $doing:literal, $tx:ident => $work:expr) => {{
         let mut attempts = 0;
         loop {
             attempts += 1;
             let done: Result<_, PostgresError> = async {
                 let mut client = $store.database.acquire_client().await?;
                 let transaction = client.transaction().await?;
-                let update = Update { database: &$store.database, transaction: &transaction };
+                let tx =
+                    PostgresTransaction { database: &$store.database, transaction: &transaction };
                 let done = {
-                    let $update = &update;
+                    let $tx = &tx;
                     let worked: Result<_, PostgresError> = async { $work }.await;
                     worked?
                 };
@@ -61,14 +61,15 @@ macro_rules! update {
 
 /// Runs queries that see one snapshot.
 macro_rules! query {
-    ($store:expr, $doing:literal, $database:ident, $transaction:ident => $work:expr) => {{
+    ($store:expr, $doing:literal, $tx:ident => $work:expr) => {{
         let done: Result<_, PostgresError> = async {
             let mut client = $store.database.acquire_client().await?;
             let builder =
                 client.build_transaction().isolation_level(IsolationLevel::RepeatableRead);
             let transaction = builder.read_only(true).start().await?;
+            let tx = PostgresTransaction { database: &$store.database, transaction: &transaction };
             let done = {
-                let ($database, $transaction) = (&*$store.database, &transaction);
+                let $tx = &tx;
                 let worked: Result<_, PostgresError> = async { $work }.await;
                 worked?
             };
@@ -128,22 +129,27 @@ impl PostgresOptions {
 /// The address is that of `libpq`: `postgres://user:password@host/database?sslmode=require`. TLS trusts the certificates of
 /// the operating system. The server must be version 12 or newer.
 ///
-/// Every process needs the same secret for gates: a runner refuses to be built without one, and the store refuses another.
+/// Every process needs the same secret for gates: the store and the runner refuse another one. The key of the store
+/// follows from it. Every row has a mark that only a holder of the key can make, and reading a row compares it: what was
+/// edited, moved, removed or made with another key is [`StoreError::Damaged`].
 pub struct PostgresStore {
     database: Arc<Database>,
+    key: StoreKey,
     changes: Arc<ChangeHub>,
     _listening: ListenTask,
 }
 
 impl PostgresStore {
-    /// Connects to a server, and creates the tables. It needs a Tokio runtime.
+    /// Connects to a server with the secret of gates that all processes share, and creates the tables. It needs a Tokio
+    /// runtime.
     ///
     /// # Errors
     ///
-    /// Returns [`StoreError::OtherVersion`] if a program of another version has created the tables, and [`StoreError::Backend`] if the
-    /// server cannot be reached or refuses the user.
-    pub async fn connect(url: &str) -> Result<Self, StoreError> {
-        Self::connect_with(url, PostgresOptions::default()).await
+    /// Returns [`StoreError::OtherVersion`] if a program of another version has created the tables,
+    /// [`StoreError::OtherSecret`] if one with another secret has, and [`StoreError::Backend`] if the server cannot be
+    /// reached or refuses the user.
+    pub async fn connect(url: &str, secret: [u8; 32]) -> Result<Self, StoreError> {
+        Self::connect_with(url, secret, PostgresOptions::default()).await
     }
 
     /// Connects with custom options.
@@ -151,13 +157,18 @@ impl PostgresStore {
     /// # Errors
     ///
     /// Fails like [`PostgresStore::connect`], and if the name of the schema is not valid.
-    pub async fn connect_with(url: &str, options: PostgresOptions) -> Result<Self, StoreError> {
+    pub async fn connect_with(
+        url: &str,
+        secret: [u8; 32],
+        options: PostgresOptions,
+    ) -> Result<Self, StoreError> {
         let database = Arc::new(Database::new(url, &options)?);
-        let created = schema::create_tables(&database).await;
+        let key = StoreKey::of_secret(secret);
+        let created = schema::create_tables(&database, &key).await;
         created.map_err(|error| error.into_store_error("open the store"))?;
         let changes = Arc::new(ChangeHub::new());
         let listening = ListenTask::spawn(&database, &changes);
-        Ok(Self { database, changes, _listening: listening })
+        Ok(Self { database, key, changes, _listening: listening })
     }
 
     /// Closes all connections. Every later operation fails.
@@ -169,13 +180,12 @@ impl PostgresStore {
     async fn claim_any(
         &self,
         filter: &ClaimFilter,
-        holder: &LeaseRequest,
+        holder: Holder<'_>,
     ) -> Result<Option<Lease>, StoreError> {
         let mut skipped = Vec::new();
         loop {
-            let attempt = update!(self, "claim a turn", it => {
-                let wanted = (filter, skipped.as_slice());
-                schedule::claim_next_turn(it.database, it.transaction, wanted, holder).await
+            let attempt = update!(self, "claim a turn", tx => {
+                sql::claim_next(tx, &self.key, (filter, skipped.as_slice()), holder).await
             });
             match attempt? {
                 ClaimAttempt::Claimed(lease) => return Ok(Some(*lease)),
@@ -187,38 +197,16 @@ impl PostgresStore {
 }
 
 impl TurnStore for PostgresStore {
-    fn create(
-        &self,
-        turn: NewTurn,
-        holder: LeaseRequest,
-    ) -> BoxFuture<'_, Result<Lease, StoreError>> {
-        Box::pin(async move {
-            turn.check()?;
-            holder.check()?;
-            update!(self, "begin a turn", it => it.create_turn(&turn, &holder).await)
-        })
-    }
-
-    fn enqueue(&self, turn: NewTurn) -> BoxFuture<'_, Result<(), StoreError>> {
+    fn insert(&self, turn: NewTurn) -> BoxFuture<'_, Result<Option<Lease>, StoreError>> {
         Box::pin(async move {
             turn.check()?;
             let told = change_text(&turn.id, StoreChangeKind::Claimable);
-            update!(self, "enqueue a turn", it => {
-                it.enqueue_turn(&turn).await?;
-                it.notify(&told).await
-            })
-        })
-    }
-
-    fn claim(
-        &self,
-        turn: TurnId,
-        holder: LeaseRequest,
-    ) -> BoxFuture<'_, Result<Lease, StoreError>> {
-        Box::pin(async move {
-            holder.check()?;
-            update!(self, "take a turn over", it => {
-                schedule::claim_turn(it.database, it.transaction, &turn, &holder).await
+            update!(self, "begin a turn", tx => {
+                let lease = sql::insert(tx, &self.key, &turn, None).await?;
+                if lease.is_none() {
+                    tx.notify(&told).await?;
+                }
+                Ok(lease)
             })
         })
     }
@@ -230,22 +218,19 @@ impl TurnStore for PostgresStore {
     ) -> BoxFuture<'_, Result<Option<Lease>, StoreError>> {
         Box::pin(async move {
             holder.check()?;
-            self.claim_any(&filter, &holder).await
-        })
-    }
-
-    fn count_claimable(&self, filter: ClaimFilter) -> BoxFuture<'_, Result<u64, StoreError>> {
-        Box::pin(async move {
-            query!(self, "count turns", database, transaction => {
-                schedule::count_claimable(database, transaction, &filter).await
-            })
+            let holder = Holder { request: &holder, process: None };
+            let Some(turn) = &filter.turn else { return self.claim_any(&filter, holder).await };
+            let lease = update!(self, "claim a turn", tx => {
+                sql::claim(tx, &self.key, (turn, &filter), holder).await
+            });
+            lease.map(Some)
         })
     }
 
     fn renew(&self, lease: Lease) -> BoxFuture<'_, Result<Lease, StoreError>> {
         Box::pin(async move {
-            update!(self, "renew a lease", it => {
-                schedule::renew_lease(it.database, it.transaction, lease.clone()).await
+            update!(self, "renew a lease", tx => {
+                sql::renew(tx, &self.key, lease.clone()).await
             })
         })
     }
@@ -253,15 +238,11 @@ impl TurnStore for PostgresStore {
     fn release(&self, lease: Lease) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
             let told = change_text(&lease.turn, StoreChangeKind::Claimable);
-            update!(self, "give a lease back", it => match schedule::release_lease(
-                it.database,
-                it.transaction,
-                &lease,
-            )
-            .await?
-            {
-                true => it.notify(&told).await,
-                false => Ok(()),
+            update!(self, "give a lease back", tx => {
+                match sql::release(tx, &self.key, &lease).await? {
+                    true => tx.notify(&told).await,
+                    false => Ok(()),
+                }
             })
         })
     }
@@ -274,9 +255,11 @@ impl TurnStore for PostgresStore {
         Box::pin(async move {
             writes.iter().try_for_each(StoreWrite::check)?;
             let told = change_text(&lease.turn, StoreChangeKind::Ended);
-            update!(self, "commit", it => match it.commit_writes(&lease, &writes).await? {
-                true => it.notify(&told).await,
-                false => Ok(()),
+            update!(self, "commit", tx => {
+                match sql::commit(tx, &self.key, &lease, &writes).await? {
+                    true => tx.notify(&told).await,
+                    false => Ok(()),
+                }
             })
         })
     }
@@ -289,12 +272,10 @@ impl TurnStore for PostgresStore {
         Box::pin(async move {
             request.check()?;
             let told = change_text(&turn, StoreChangeKind::CancelRequested);
-            update!(self, "ask for the end of a turn", it => {
-                let request = request.clone();
-                let outcome =
-                    schedule::request_cancel(it.database, it.transaction, &turn, request).await?;
+            update!(self, "ask for the end of a turn", tx => {
+                let outcome = sql::cancel(tx, &self.key, &turn, &request).await?;
                 if outcome == CancelOutcome::Requested {
-                    it.notify(&told).await?;
+                    tx.notify(&told).await?;
                 }
                 Ok(outcome)
             })
@@ -303,18 +284,7 @@ impl TurnStore for PostgresStore {
 
     fn load(&self, turn: TurnId) -> BoxFuture<'_, Result<Option<StoredTurn>, StoreError>> {
         Box::pin(async move {
-            query!(self, "load a turn", database, transaction => {
-                queries::load_turn(database, transaction, &turn).await
-            })
-        })
-    }
-
-    fn summary(&self, turn: TurnId) -> BoxFuture<'_, Result<Option<TurnSummary>, StoreError>> {
-        Box::pin(async move {
-            query!(self, "load a turn", database, transaction => {
-                let found = queries::find_summary(database, transaction, &turn).await?;
-                Ok(found.map(|(_, summary)| summary))
-            })
+            query!(self, "load a turn", tx => sql::load_turn(tx, &self.key, &turn).await)
         })
     }
 
@@ -325,47 +295,22 @@ impl TurnStore for PostgresStore {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<JournalRow>, StoreError>> {
         Box::pin(async move {
-            query!(self, "read a journal", database, transaction => {
-                queries::read_journal(database, transaction, &turn, (after, limit)).await
-            })
-        })
-    }
-
-    fn outline(&self, turn: TurnId) -> BoxFuture<'_, Result<Option<TurnOutline>, StoreError>> {
-        Box::pin(async move {
-            query!(self, "read a turn", database, transaction => {
-                queries::read_outline(database, transaction, &turn).await
-            })
-        })
-    }
-
-    fn read_rows(
-        &self,
-        turn: TurnId,
-        after: u64,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<NumberedRow>, StoreError>> {
-        Box::pin(async move {
-            query!(self, "read a turn", database, transaction => {
-                queries::read_rows(database, transaction, &turn, (after, limit)).await
+            query!(self, "read a journal", tx => {
+                sql::read_journal(tx, &self.key, &turn, (after, limit)).await
             })
         })
     }
 
     fn turns(&self, query: TurnQuery) -> BoxFuture<'_, Result<Vec<TurnSummary>, StoreError>> {
         Box::pin(async move {
-            query!(self, "list turns", database, transaction => {
-                queries::list_turns(database, transaction, &query).await
-            })
+            query!(self, "list turns", tx => sql::list_turns(tx, &self.key, &query).await)
         })
     }
 
-    fn remove(&self, turn: TurnId) -> BoxFuture<'_, Result<bool, StoreError>> {
-        Box::pin(async move { update!(self, "remove a turn", it => it.remove_turn(&turn).await) })
-    }
-
     fn remove_turns(&self, query: TurnQuery) -> BoxFuture<'_, Result<Vec<TurnId>, StoreError>> {
-        Box::pin(async move { update!(self, "remove turns", it => it.remove_turns(&query).await) })
+        Box::pin(async move {
+            update!(self, "remove turns", tx => sql::remove_turns(tx, &self.key, &query).await)
+        })
     }
 
     fn unreferenced_keys(
@@ -373,33 +318,15 @@ impl TurnStore for PostgresStore {
         keys: Vec<SpoolKey>,
     ) -> BoxFuture<'_, Result<Vec<SpoolKey>, StoreError>> {
         Box::pin(async move {
-            query!(self, "look for unused content", database, transaction => {
-                queries::list_unreferenced_keys(database, transaction, &keys).await
+            query!(self, "look for unused content", tx => {
+                sql::list_unreferenced_keys(tx, keys).await
             })
         })
     }
 
-    fn gate(&self, gate: GateId) -> BoxFuture<'_, Result<Option<GateRow>, StoreError>> {
+    fn gates(&self, query: GateQuery) -> BoxFuture<'_, Result<Vec<GateRow>, StoreError>> {
         Box::pin(async move {
-            query!(self, "read a gate", database, transaction => {
-                queries::load_gate(database, transaction, &gate).await
-            })
-        })
-    }
-
-    fn open_gates(&self, turn: Option<TurnId>) -> BoxFuture<'_, Result<Vec<GateRow>, StoreError>> {
-        Box::pin(async move {
-            query!(self, "list gates", database, transaction => {
-                queries::list_open_gates(database, transaction, turn.as_ref()).await
-            })
-        })
-    }
-
-    fn open_gates_of(&self, tenant: String) -> BoxFuture<'_, Result<Vec<GateRow>, StoreError>> {
-        Box::pin(async move {
-            query!(self, "list gates", database, transaction => {
-                queries::list_tenant_gates(database, transaction, &tenant).await
-            })
+            query!(self, "list gates", tx => sql::list_gates(tx, &self.key, &query).await)
         })
     }
 
@@ -410,10 +337,10 @@ impl TurnStore for PostgresStore {
     ) -> BoxFuture<'_, Result<SettleOutcome, StoreError>> {
         Box::pin(async move {
             check_text("a settlement", &settlement)?;
-            update!(self, "settle a gate", it => {
-                let (outcome, turn) = it.settle_gate(&gate, &settlement).await?;
+            update!(self, "settle a gate", tx => {
+                let (outcome, turn) = sql::settle(tx, &self.key, &gate, &settlement).await?;
                 if outcome.first {
-                    it.notify(&change_text(&turn, StoreChangeKind::GateSettled)).await?;
+                    tx.notify(&change_text(&turn, StoreChangeKind::GateSettled)).await?;
                 }
                 Ok(outcome)
             })
@@ -425,9 +352,7 @@ impl TurnStore for PostgresStore {
         scope: MemoryScope,
     ) -> BoxFuture<'_, Result<Vec<MemoryRow>, StoreError>> {
         Box::pin(async move {
-            query!(self, "load memories", database, transaction => {
-                queries::load_memories(database, transaction, &scope).await
-            })
+            query!(self, "load memories", tx => sql::load_memories(tx, &self.key, &scope).await)
         })
     }
 
@@ -439,8 +364,8 @@ impl TurnStore for PostgresStore {
     ) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
             check_title(&tenant, &conversation, title.as_deref())?;
-            update!(self, "set a title", it => {
-                it.set_title(&tenant, &conversation, title.as_deref()).await
+            update!(self, "set a title", tx => {
+                sql::set_title(tx, &self.key, (&tenant, &conversation), title.as_deref()).await
             })
         })
     }
@@ -451,8 +376,8 @@ impl TurnStore for PostgresStore {
         conversations: Vec<String>,
     ) -> BoxFuture<'_, Result<BTreeMap<String, String>, StoreError>> {
         Box::pin(async move {
-            query!(self, "load titles", database, transaction => {
-                queries::load_titles(database, transaction, &tenant, &conversations).await
+            query!(self, "load titles", tx => {
+                sql::load_titles(tx, &self.key, &tenant, &conversations).await
             })
         })
     }
@@ -461,15 +386,8 @@ impl TurnStore for PostgresStore {
         Box::new(ServerListener(self.changes.listen()))
     }
 
-    fn is_shared(&self) -> bool {
-        true
-    }
-
-    fn verify_secret(&self, fingerprint: [u8; 32]) -> BoxFuture<'_, Result<(), StoreError>> {
-        Box::pin(async move {
-            let fingerprint = hex::encode(fingerprint);
-            update!(self, "compare the secret", it => it.verify_secret(&fingerprint).await)
-        })
+    fn required_secret(&self) -> Option<[u8; 32]> {
+        Some(self.key.fingerprint())
     }
 }
 

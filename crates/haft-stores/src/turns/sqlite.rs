@@ -1,16 +1,14 @@
 //! Stores turns in an SQLite file.
 
 mod busy;
-mod checksum;
 mod database_file;
 mod error;
+mod leases;
 mod listener;
 mod options;
-mod queries;
 mod read_pool;
-mod schedule;
 mod schema;
-mod updates;
+mod transaction;
 mod version;
 mod write_queue;
 
@@ -23,24 +21,27 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use haft_core::BoxFuture;
-use haft_core::clock::{Clock, SystemClock, Timestamp};
+use haft_core::clock::{Clock, SystemClock};
 use haft_core::spool::SpoolKey;
 use haft_core::store::{
-    CancelOutcome, CancelRequest, ChangeListener, ClaimFilter, GateId, GateRow, JournalRow, Lease,
-    LeaseRequest, MemoryRow, MemoryScope, NewTurn, NumberedRow, SettleOutcome, StoreChangeKind,
-    StoreError, StoreWrite, StoredTurn, TurnId, TurnOutline, TurnQuery, TurnStore, TurnSummary,
-    check_text, check_title,
+    CancelOutcome, CancelRequest, ChangeListener, ClaimFilter, GateId, GateQuery, GateRow,
+    JournalRow, Lease, LeaseRequest, MemoryRow, MemoryScope, NewTurn, SettleOutcome,
+    StoreChangeKind, StoreError, StoreKey, StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore,
+    TurnSummary, check_text, check_title,
 };
-use rusqlite::Connection;
 
 use self::database_file::DatabaseFile;
+pub(crate) use self::database_file::KEY_FILE;
 use self::error::SqliteError;
+use self::leases::expire_dead_leases;
 use self::listener::FileListener;
 pub use self::options::{SqliteOptions, Synchronous};
 use self::read_pool::ReadPool;
-use self::schedule::Holder;
+use self::transaction::{SqliteTransaction, finish};
 use self::write_queue::WriteQueue;
 use super::changes::ChangeHub;
+use super::sql::{self, ClaimAttempt};
+use super::turn_row::Holder;
 use crate::process::read_own_mark;
 
 /// Stores turns in an SQLite file, where they survive a crash of the process and a power failure.
@@ -58,6 +59,10 @@ use crate::process::read_own_mark;
 ///
 /// While other processes write, an operation waits for up to [`SqliteOptions::busy_timeout`]. A file that was deleted or
 /// replaced while it was open is noticed by the next write, which fails with [`StoreError::Replaced`].
+///
+/// The store belongs to a key: the file `gate.key` next to it, which the first process creates, or the secret that the
+/// options name. Every row has a mark that only a holder of the key can make, and reading a row compares it: what was
+/// edited, moved, removed or made with another key is [`StoreError::Damaged`].
 ///
 /// After a store is dropped, the writer thread finishes the queued writes in the background. [`SqliteStore::close`]
 /// waits for it, and brings what is in the write-ahead log into the file.
@@ -78,6 +83,7 @@ use crate::process::read_own_mark;
 /// ```
 pub struct SqliteStore {
     file: PathBuf,
+    key: StoreKey,
     // Dropped before the write queue: the last connection that closes checkpoints the log, and that has to be the
     // connection of the writer thread.
     read_pool: ReadPool,
@@ -96,8 +102,9 @@ impl SqliteStore {
     ///
     /// Returns [`StoreError::OtherVersion`] if a program of another version has written the file, and [`StoreError::Backend`] if
     /// the file cannot be opened or written, is locked, or is a database of another program. Returns
-    /// [`StoreError::Foreign`] if the database contains a trigger or a view, which could change what is stored. The file
-    /// is unchanged then.
+    /// [`StoreError::Foreign`] if the database contains a trigger or a view, which could change what is stored,
+    /// [`StoreError::OtherSecret`] if it was made with another key, and [`StoreError::NoKey`] if its key is missing. The
+    /// file is unchanged then.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         Self::open_with(path, SqliteOptions::default())
     }
@@ -120,10 +127,10 @@ impl SqliteStore {
     /// Fails like [`SqliteStore::open`].
     pub fn open_with(path: impl AsRef<Path>, options: SqliteOptions) -> Result<Self, StoreError> {
         let file = DatabaseFile::locate(path.as_ref(), options)?;
-        let opened = file.open()?;
+        let (opened, key) = file.open()?;
         let path = file.path.clone();
         let write_queue = WriteQueue::start(opened, &file)?;
-        Ok(Self::new(path, ReadPool::new(file), write_queue))
+        Ok(Self::new(path, key, ReadPool::new(file), write_queue))
     }
 
     /// Opens a store that is only read, also in a directory or on a file system that cannot be written. Nothing is
@@ -148,32 +155,57 @@ impl SqliteStore {
     /// Fails like [`SqliteStore::open`], and if there is no store.
     pub fn open_read_only(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         let file = DatabaseFile::locate_read_only(path.as_ref(), SqliteOptions::default())?;
-        file.check_readable()?;
+        let key = file.check_readable()?;
         let path = file.path.clone();
-        Ok(Self::new(path, ReadPool::new(file), WriteQueue::read_only()))
+        Ok(Self::new(path, key, ReadPool::new(file), WriteQueue::read_only()))
     }
 
-    fn new(file: PathBuf, read_pool: ReadPool, write_queue: WriteQueue) -> Self {
-        let (clock, changes) = (Arc::new(SystemClock::new()), ChangeHub::new());
-        let process = read_own_mark().map(Into::into);
-        Self { file, read_pool, write_queue, clock, changes, process }
+    fn new(file: PathBuf, key: StoreKey, read_pool: ReadPool, write_queue: WriteQueue) -> Self {
+        Self {
+            file,
+            key,
+            read_pool,
+            write_queue,
+            clock: Arc::new(SystemClock::new()),
+            changes: ChangeHub::new(),
+            process: read_own_mark().map(Into::into),
+        }
     }
 
-    /// Runs a write that gives out a lease to this process.
-    async fn lease<T: Send + 'static>(
+    /// Runs a write in a transaction.
+    async fn write<T: Send + 'static>(
         &self,
         doing: &'static str,
-        request: LeaseRequest,
-        work: impl Fn(&Connection, &Holder<'_>, Timestamp) -> Result<T, SqliteError> + Send + 'static,
+        work: impl Fn(&SqliteTransaction<'_>, &StoreKey) -> Result<T, SqliteError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        request.check()?;
-        let process = self.process.clone();
-        let clock = Arc::clone(&self.clock);
-        let lease = move |it: &Connection| {
-            let holder = Holder { request: &request, process: process.as_ref() };
-            work(it, &holder, clock.now())
-        };
-        self.write_queue.run(doing, lease).await
+        let (clock, key) = (Arc::clone(&self.clock), self.key.clone());
+        let work =
+            move |connection: &_| work(&SqliteTransaction { connection, clock: &*clock }, &key);
+        self.write_queue.run(doing, work).await
+    }
+
+    /// Runs a write that a power failure may undo.
+    async fn write_without_fsync<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        work: impl Fn(&SqliteTransaction<'_>, &StoreKey) -> Result<T, SqliteError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (clock, key) = (Arc::clone(&self.clock), self.key.clone());
+        let work =
+            move |connection: &_| work(&SqliteTransaction { connection, clock: &*clock }, &key);
+        self.write_queue.run_without_fsync(doing, work).await
+    }
+
+    /// Runs a read in a transaction that sees one snapshot.
+    async fn read<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        work: impl FnOnce(&SqliteTransaction<'_>, &StoreKey) -> Result<T, SqliteError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (clock, key) = (Arc::clone(&self.clock), self.key.clone());
+        let work =
+            move |connection: &_| work(&SqliteTransaction { connection, clock: &*clock }, &key);
+        self.read_pool.run(doing, work).await
     }
 
     /// Uses this clock for the expiry of leases (default: that of the machine, which all processes that can open the
@@ -216,41 +248,18 @@ impl SqliteStore {
 }
 
 impl TurnStore for SqliteStore {
-    fn create(
-        &self,
-        turn: NewTurn,
-        holder: LeaseRequest,
-    ) -> BoxFuture<'_, Result<Lease, StoreError>> {
+    fn insert(&self, turn: NewTurn) -> BoxFuture<'_, Result<Option<Lease>, StoreError>> {
         Box::pin(async move {
             turn.check()?;
-            self.lease("begin a turn", holder, move |it, holder, now| {
-                updates::create_turn(it, &turn, holder, now)
-            })
-            .await
-        })
-    }
-
-    fn enqueue(&self, turn: NewTurn) -> BoxFuture<'_, Result<(), StoreError>> {
-        Box::pin(async move {
-            turn.check()?;
-            let (id, clock) = (turn.id.clone(), Arc::clone(&self.clock));
-            let enqueue = move |it: &Connection| updates::enqueue_turn(it, &turn, clock.now());
-            self.write_queue.run("enqueue a turn", enqueue).await?;
-            self.changes.notify(&id, StoreChangeKind::Claimable);
-            Ok(())
-        })
-    }
-
-    fn claim(
-        &self,
-        turn: TurnId,
-        holder: LeaseRequest,
-    ) -> BoxFuture<'_, Result<Lease, StoreError>> {
-        Box::pin(async move {
-            self.lease("take a turn over", holder, move |it, holder, now| {
-                schedule::claim_turn(it, &turn, holder, now)
-            })
-            .await
+            let (id, process) = (turn.id.clone(), self.process.clone());
+            let insert = move |tx: &SqliteTransaction<'_>, key: &StoreKey| {
+                finish(sql::insert(tx, key, &turn, process.as_ref()))
+            };
+            let lease = self.write("begin a turn", insert).await?;
+            if lease.is_none() {
+                self.changes.notify(&id, StoreChangeKind::Claimable);
+            }
+            Ok(lease)
         })
     }
 
@@ -260,33 +269,39 @@ impl TurnStore for SqliteStore {
         holder: LeaseRequest,
     ) -> BoxFuture<'_, Result<Option<Lease>, StoreError>> {
         Box::pin(async move {
-            self.lease("claim a turn", holder, move |it, holder, now| {
-                schedule::claim_next_turn(it, &filter, holder, now)
-            })
-            .await
+            holder.check()?;
+            let process = self.process.clone();
+            let claim = move |tx: &SqliteTransaction<'_>, key: &StoreKey| {
+                let holder = Holder { request: &holder, process: process.as_ref() };
+                expire_dead_leases(tx, holder)?;
+                if let Some(turn) = &filter.turn {
+                    return finish(sql::claim(tx, key, (turn, &filter), holder)).map(Some);
+                }
+                match finish(sql::claim_next(tx, key, (&filter, &[]), holder))? {
+                    ClaimAttempt::Claimed(lease) => Ok(Some(*lease)),
+                    // Conversations are not locked.
+                    ClaimAttempt::Busy(_) | ClaimAttempt::Nothing => Ok(None),
+                }
+            };
+            self.write("claim a turn", claim).await
         })
     }
 
-    fn count_claimable(&self, filter: ClaimFilter) -> BoxFuture<'_, Result<u64, StoreError>> {
-        let clock = Arc::clone(&self.clock);
-        let count = move |it: &Connection| schedule::count_claimable(it, &filter, clock.now());
-        Box::pin(self.read_pool.run("count turns", count))
-    }
-
     fn renew(&self, lease: Lease) -> BoxFuture<'_, Result<Lease, StoreError>> {
-        let clock = Arc::clone(&self.clock);
         // A lost renewal matters only to processes on this machine, and a power failure ends those as well.
-        Box::pin(self.write_queue.run_without_fsync("renew a lease", move |it| {
-            schedule::renew_lease(it, &lease, clock.now())
+        Box::pin(self.write_without_fsync("renew a lease", move |tx, key| {
+            finish(sql::renew(tx, key, lease.clone()))
         }))
     }
 
     fn release(&self, lease: Lease) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
-            let (turn, clock) = (lease.turn.clone(), Arc::clone(&self.clock));
-            let release = move |it: &Connection| schedule::release_lease(it, &lease, clock.now());
+            let turn = lease.turn.clone();
+            let release = move |tx: &SqliteTransaction<'_>, key: &StoreKey| {
+                finish(sql::release(tx, key, &lease))
+            };
             // A lease that reappears after a power failure expires.
-            if self.write_queue.run_without_fsync("give a lease back", release).await? {
+            if self.write_without_fsync("give a lease back", release).await? {
                 self.changes.notify(&turn, StoreChangeKind::Claimable);
             }
             Ok(())
@@ -300,10 +315,11 @@ impl TurnStore for SqliteStore {
     ) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
             writes.iter().try_for_each(StoreWrite::check)?;
-            let (turn, clock) = (lease.turn.clone(), Arc::clone(&self.clock));
-            let commit =
-                move |it: &Connection| updates::commit_writes(it, &lease, &writes, clock.now());
-            if self.write_queue.run("commit", commit).await? {
+            let turn = lease.turn.clone();
+            let commit = move |tx: &SqliteTransaction<'_>, key: &StoreKey| {
+                finish(sql::commit(tx, key, &lease, &writes))
+            };
+            if self.write("commit", commit).await? {
                 self.changes.notify(&turn, StoreChangeKind::Ended);
             }
             Ok(())
@@ -317,10 +333,11 @@ impl TurnStore for SqliteStore {
     ) -> BoxFuture<'_, Result<CancelOutcome, StoreError>> {
         Box::pin(async move {
             request.check()?;
-            let (id, clock) = (turn.clone(), Arc::clone(&self.clock));
-            let cancel =
-                move |it: &Connection| schedule::request_cancel(it, &turn, &request, clock.now());
-            let outcome = self.write_queue.run("ask for the end of a turn", cancel).await?;
+            let id = turn.clone();
+            let cancel = move |tx: &SqliteTransaction<'_>, key: &StoreKey| {
+                finish(sql::cancel(tx, key, &turn, &request))
+            };
+            let outcome = self.write("ask for the end of a turn", cancel).await?;
             if outcome == CancelOutcome::Requested {
                 self.changes.notify(&id, StoreChangeKind::CancelRequested);
             }
@@ -329,11 +346,7 @@ impl TurnStore for SqliteStore {
     }
 
     fn load(&self, turn: TurnId) -> BoxFuture<'_, Result<Option<StoredTurn>, StoreError>> {
-        Box::pin(self.read_pool.run("load a turn", move |it| queries::load_turn(it, &turn)))
-    }
-
-    fn summary(&self, turn: TurnId) -> BoxFuture<'_, Result<Option<TurnSummary>, StoreError>> {
-        Box::pin(self.read_pool.run("load a turn", move |it| queries::load_summary(it, &turn)))
+        Box::pin(self.read("load a turn", move |tx, key| finish(sql::load_turn(tx, key, &turn))))
     }
 
     fn read_journal(
@@ -342,45 +355,18 @@ impl TurnStore for SqliteStore {
         after: u64,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<JournalRow>, StoreError>> {
-        Box::pin(
-            self.read_pool
-                .run("read a journal", move |it| queries::read_journal(it, &turn, after, limit)),
-        )
-    }
-
-    fn outline(&self, turn: TurnId) -> BoxFuture<'_, Result<Option<TurnOutline>, StoreError>> {
-        Box::pin(self.read_pool.run("read a turn", move |it| queries::read_outline(it, &turn)))
-    }
-
-    fn read_rows(
-        &self,
-        turn: TurnId,
-        after: u64,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<NumberedRow>, StoreError>> {
-        Box::pin(
-            self.read_pool
-                .run("read a turn", move |it| queries::read_rows(it, &turn, after, limit)),
-        )
+        Box::pin(self.read("read a journal", move |tx, key| {
+            finish(sql::read_journal(tx, key, &turn, (after, limit)))
+        }))
     }
 
     fn turns(&self, query: TurnQuery) -> BoxFuture<'_, Result<Vec<TurnSummary>, StoreError>> {
-        Box::pin(self.read_pool.run("list turns", move |it| queries::list_turns(it, &query)))
-    }
-
-    fn remove(&self, turn: TurnId) -> BoxFuture<'_, Result<bool, StoreError>> {
-        let clock = Arc::clone(&self.clock);
-        Box::pin(
-            self.write_queue
-                .run("remove a turn", move |it| updates::remove_turn(it, &turn, clock.now())),
-        )
+        Box::pin(self.read("list turns", move |tx, key| finish(sql::list_turns(tx, key, &query))))
     }
 
     fn remove_turns(&self, query: TurnQuery) -> BoxFuture<'_, Result<Vec<TurnId>, StoreError>> {
-        let clock = Arc::clone(&self.clock);
         Box::pin(
-            self.write_queue
-                .run("remove turns", move |it| updates::remove_turns(it, &query, clock.now())),
+            self.write("remove turns", move |tx, key| finish(sql::remove_turns(tx, key, &query))),
         )
     }
 
@@ -388,27 +374,13 @@ impl TurnStore for SqliteStore {
         &self,
         keys: Vec<SpoolKey>,
     ) -> BoxFuture<'_, Result<Vec<SpoolKey>, StoreError>> {
-        Box::pin(
-            self.read_pool.run("look for unused content", move |it| {
-                queries::list_unreferenced_keys(it, keys)
-            }),
-        )
+        Box::pin(self.read("look for unused content", move |tx, _| {
+            finish(sql::list_unreferenced_keys(tx, keys))
+        }))
     }
 
-    fn gate(&self, gate: GateId) -> BoxFuture<'_, Result<Option<GateRow>, StoreError>> {
-        Box::pin(self.read_pool.run("read a gate", move |it| queries::load_gate(it, &gate)))
-    }
-
-    fn open_gates(&self, turn: Option<TurnId>) -> BoxFuture<'_, Result<Vec<GateRow>, StoreError>> {
-        Box::pin(
-            self.read_pool.run("list gates", move |it| queries::list_open_gates(it, turn.as_ref())),
-        )
-    }
-
-    fn open_gates_of(&self, tenant: String) -> BoxFuture<'_, Result<Vec<GateRow>, StoreError>> {
-        Box::pin(
-            self.read_pool.run("list gates", move |it| queries::list_tenant_gates(it, &tenant)),
-        )
+    fn gates(&self, query: GateQuery) -> BoxFuture<'_, Result<Vec<GateRow>, StoreError>> {
+        Box::pin(self.read("list gates", move |tx, key| finish(sql::list_gates(tx, key, &query))))
     }
 
     fn settle(
@@ -418,10 +390,10 @@ impl TurnStore for SqliteStore {
     ) -> BoxFuture<'_, Result<SettleOutcome, StoreError>> {
         Box::pin(async move {
             check_text("a settlement", &settlement)?;
-            let clock = Arc::clone(&self.clock);
-            let settle =
-                move |it: &Connection| updates::settle_gate(it, &gate, &settlement, clock.now());
-            let (outcome, turn) = self.write_queue.run("settle a gate", settle).await?;
+            let settle = move |tx: &SqliteTransaction<'_>, key: &StoreKey| {
+                finish(sql::settle(tx, key, &gate, &settlement))
+            };
+            let (outcome, turn) = self.write("settle a gate", settle).await?;
             if outcome.first {
                 self.changes.notify(&turn, StoreChangeKind::GateSettled);
             }
@@ -433,7 +405,9 @@ impl TurnStore for SqliteStore {
         &self,
         scope: MemoryScope,
     ) -> BoxFuture<'_, Result<Vec<MemoryRow>, StoreError>> {
-        Box::pin(self.read_pool.run("load memories", move |it| queries::load_memories(it, &scope)))
+        Box::pin(
+            self.read("load memories", move |tx, key| finish(sql::load_memories(tx, key, &scope))),
+        )
     }
 
     fn set_title(
@@ -444,10 +418,10 @@ impl TurnStore for SqliteStore {
     ) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
             check_title(&tenant, &conversation, title.as_deref())?;
-            let set = move |it: &Connection| {
-                updates::set_title(it, (&tenant, &conversation), title.as_deref())
+            let set = move |tx: &SqliteTransaction<'_>, key: &StoreKey| {
+                finish(sql::set_title(tx, key, (&tenant, &conversation), title.as_deref()))
             };
-            self.write_queue.run("set a title", set).await
+            self.write("set a title", set).await
         })
     }
 
@@ -456,20 +430,13 @@ impl TurnStore for SqliteStore {
         tenant: String,
         conversations: Vec<String>,
     ) -> BoxFuture<'_, Result<BTreeMap<String, String>, StoreError>> {
-        let load = move |it: &Connection| queries::load_titles(it, &tenant, conversations);
-        Box::pin(self.read_pool.run("load titles", load))
+        Box::pin(self.read("load titles", move |tx, key| {
+            finish(sql::load_titles(tx, key, &tenant, &conversations))
+        }))
     }
 
     fn listen(&self) -> Box<dyn ChangeListener> {
         Box::new(FileListener::new(self.changes.listen(), self.read_pool.file().clone()))
-    }
-
-    fn verify_secret(&self, fingerprint: [u8; 32]) -> BoxFuture<'_, Result<(), StoreError>> {
-        let fingerprint = hex::encode(fingerprint);
-        Box::pin(
-            self.write_queue
-                .run("compare the secret", move |it| updates::verify_secret(it, &fingerprint)),
-        )
     }
 }
 

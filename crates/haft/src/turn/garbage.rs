@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use haft_core::clock::Timestamp;
 use haft_core::context::RecordError;
 use haft_core::spool::SpoolKey;
-use haft_core::store::{StoreError, TurnId, TurnQuery, TurnStatus};
+use haft_core::store::{StoreError, TurnId, TurnQuery, TurnStatus, TurnStoreExt as _};
 
 use super::TurnError;
 use super::stored_turns::{StoredTurns, TurnStores};

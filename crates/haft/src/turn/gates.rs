@@ -20,7 +20,7 @@ use haft_core::gate::{
     BoundCall, Gate, GateDecision, GateError, GateRequest, GateSettlement, GrantId,
 };
 use haft_core::pipeline::Stage;
-use haft_core::store::{GateId, GateRow, StoreError, StoreWrite, TurnStatus};
+use haft_core::store::{GateId, GateRow, StoreError, StoreWrite, TurnStatus, TurnStoreExt as _};
 use haft_core::tool::Tool;
 use serde_json::Value;
 use sha2::Digest as _;

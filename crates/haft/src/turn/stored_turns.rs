@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use haft_core::BoxFuture;
 use haft_core::cancel::{CancelReason, Cancellation};
@@ -14,10 +13,9 @@ use haft_core::media::ReaderResolvers;
 use haft_core::spool::SpoolStore;
 use haft_core::step::{DispatchExecutor, ExecutorDescription, Step, StepContext, StepError};
 use haft_core::store::{
-    CancelOutcome, CancelRequest, ChangeListener, JournalRow, NumberedRow, StoreError, StoredTurn,
-    TurnId, TurnOutline, TurnQuery, TurnStore as _, TurnSummary,
+    CancelOutcome, CancelRequest, ChangeListener, JournalRow, StoreError, StoredTurn, TurnId,
+    TurnQuery, TurnStore as _, TurnStoreExt as _, TurnSummary,
 };
-use sha2::{Digest as _, Sha256};
 
 use super::gates::{GateNotifier, Gatekeeper};
 use super::runner::TurnRunnerBuilder;
@@ -62,22 +60,9 @@ pub(super) struct TurnStores {
     pub(super) key: GateKey,
     pub(super) approvals: Option<Arc<dyn ApprovalStore>>,
     pub(super) gate_notifier: Arc<GateNotifier>,
-    /// The fingerprint of the secret, which all processes that share the store must have.
-    pub(super) fingerprint: [u8; 32],
-    /// Whether the store has accepted the fingerprint.
-    pub(super) is_verified: AtomicBool,
 }
 
 impl TurnStores {
-    /// Compares the secret with that of the other processes, once, if the store is shared.
-    pub(super) async fn verify_secret(&self) -> Result<(), StoreError> {
-        if self.store.is_shared() && !self.is_verified.load(Ordering::Acquire) {
-            self.store.verify_secret(self.fingerprint).await?;
-            self.is_verified.store(true, Ordering::Release);
-        }
-        Ok(())
-    }
-
     /// Starts the context of a turn: its ids, its system prompt and its stash.
     pub(super) fn context_builder(&self, seed: &TurnSeed) -> DispatchContextBuilder {
         let builder = DispatchContext::builder(&seed.id)
@@ -121,8 +106,6 @@ impl StoredTurns {
                 clock: Arc::new(SystemClock::new()),
                 key: GateKey::from_bytes(secret),
                 approvals: stores.approvals().cloned(),
-                fingerprint: secret_fingerprint(&secret),
-                is_verified: AtomicBool::new(false),
             }),
         }
     }
@@ -198,47 +181,6 @@ impl StoredTurns {
         limit: usize,
     ) -> Result<Vec<JournalRow>, StoreError> {
         self.stores.store.read_journal(turn.clone(), after, limit).await
-    }
-
-    /// Reads what a stored turn consists of, without its texts. Returns `None` if there is no such turn.
-    ///
-    /// ```
-    /// use haft::executors::ScriptExecutor;
-    /// use haft::{TurnInput, TurnRunner};
-    ///
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
-    /// let runner = TurnRunner::builder(script).build()?;
-    /// let turn = runner.run(TurnInput::new("Be polite.").user("Hi")).await?.turn;
-    /// let outline = runner.stored_turns().read_outline(&turn).await?.ok_or("no turn")?;
-    /// let first = outline.rows.first().ok_or("no row")?;
-    /// let window = runner.stored_turns().read_rows(&turn, first.number, 10).await?;
-    /// assert_eq!(window.len(), outline.rows.len() - 1);
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// The store failed.
-    pub async fn read_outline(&self, turn: &TurnId) -> Result<Option<TurnOutline>, StoreError> {
-        self.stores.store.outline(turn.clone()).await
-    }
-
-    /// Reads the rows of a turn after a number of its outline, at most `limit` of them. Number 0 is before the first
-    /// row.
-    ///
-    /// # Errors
-    ///
-    /// The store failed.
-    pub async fn read_rows(
-        &self,
-        turn: &TurnId,
-        after: u64,
-        limit: usize,
-    ) -> Result<Vec<NumberedRow>, StoreError> {
-        self.stores.store.read_rows(turn.clone(), after, limit).await
     }
 
     /// Loads the titles of conversations of a namespace; those without a title are left out. The default namespace is
@@ -364,12 +306,6 @@ impl fmt::Debug for StoredTurns {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StoredTurns").field("store", &self.stores.store).finish_non_exhaustive()
     }
-}
-
-/// A hash of the secret that says nothing about it.
-pub(super) fn secret_fingerprint(secret: &[u8; 32]) -> [u8; 32] {
-    let hash = Sha256::new_with_prefix(b"haft fingerprint of the secret of gates\n");
-    hash.chain_update(secret).finalize().into()
 }
 
 /// Takes no step. A turn that is cancelled needs none, and nothing else is run with it.

@@ -9,9 +9,9 @@ use std::time::Duration;
 use haft_core::BoxFuture;
 use haft_core::spool::SpoolKey;
 use haft_core::store::{
-    CancelOutcome, CancelRequest, ChangeListener, ClaimFilter, GateId, GateRow, JournalRow, Lease,
-    LeaseRequest, MemoryRow, MemoryScope, NewTurn, NumberedRow, SettleOutcome, StoreError,
-    StoreWrite, StoredTurn, TurnId, TurnOutline, TurnQuery, TurnStore, TurnSummary,
+    CancelOutcome, CancelRequest, ChangeListener, ClaimFilter, GateId, GateQuery, GateRow,
+    JournalRow, Lease, LeaseRequest, MemoryRow, MemoryScope, NewTurn, SettleOutcome, StoreError,
+    StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary,
 };
 use tokio::time::timeout;
 
@@ -79,38 +79,28 @@ macro_rules! timed {
                 self.store.listen()
             }
 
-            fn is_shared(&self) -> bool {
-                self.store.is_shared()
+            fn required_secret(&self) -> Option<[u8; 32]> {
+                self.store.required_secret()
             }
         }
     };
 }
 
 timed! {
-    create(turn: NewTurn, holder: LeaseRequest) -> Lease, "begin a turn";
-    enqueue(turn: NewTurn) -> (), "enqueue a turn";
-    claim(turn: TurnId, holder: LeaseRequest) -> Lease, "take over a turn";
+    insert(turn: NewTurn) -> Option<Lease>, "begin a turn";
+    gates(query: GateQuery) -> Vec<GateRow>, "list gates";
     claim_next(filter: ClaimFilter, holder: LeaseRequest) -> Option<Lease>, "claim a turn";
-    count_claimable(filter: ClaimFilter) -> u64, "count turns";
     renew(lease: Lease) -> Lease, "renew a lease";
     release(lease: Lease) -> (), "give back a lease";
     commit(lease: Lease, writes: Vec<StoreWrite>) -> (), "write to the store";
     request_cancel(turn: TurnId, request: CancelRequest) -> CancelOutcome, "ask for the end of a turn";
     load(turn: TurnId) -> Option<StoredTurn>, "load a turn";
-    summary(turn: TurnId) -> Option<TurnSummary>, "load a turn";
     read_journal(turn: TurnId, after: u64, limit: usize) -> Vec<JournalRow>, "read a journal";
-    outline(turn: TurnId) -> Option<TurnOutline>, "read a turn";
-    read_rows(turn: TurnId, after: u64, limit: usize) -> Vec<NumberedRow>, "read a turn";
     turns(query: TurnQuery) -> Vec<TurnSummary>, "list turns";
-    remove(turn: TurnId) -> bool, "remove a turn";
     remove_turns(query: TurnQuery) -> Vec<TurnId>, "remove turns";
     unreferenced_keys(keys: Vec<SpoolKey>) -> Vec<SpoolKey>, "look for unused content";
-    gate(gate: GateId) -> Option<GateRow>, "load a gate";
-    open_gates(turn: Option<TurnId>) -> Vec<GateRow>, "list gates";
-    open_gates_of(tenant: String) -> Vec<GateRow>, "list gates";
     settle(gate: GateId, settlement: String) -> SettleOutcome, "settle a gate";
     load_memories(scope: MemoryScope) -> Vec<MemoryRow>, "load memories";
     set_title(tenant: String, conversation: String, title: Option<String>) -> (), "set a title";
     titles(tenant: String, conversations: Vec<String>) -> BTreeMap<String, String>, "load titles";
-    verify_secret(fingerprint: [u8; 32]) -> (), "compare the secret";
 }

@@ -14,7 +14,9 @@ mod threads;
 use std::time::Duration;
 
 use haft::stores::MemoryStore;
-use haft::stores::{Lease, LeaseRequest, NewTurn, StoreWrite, TurnId, TurnStore};
+use haft::stores::{
+    Lease, LeaseRequest, NewTurn, StoreWrite, TurnId, TurnStore, TurnStoreExt as _,
+};
 
 /// Runs a future on a runtime of its own.
 fn run<T>(future: impl Future<Output = T>) -> T {

@@ -1,52 +1,54 @@
-//! The state of a store in memory, and its changes.
+//! The state of a store in memory. It has no indexes but the names of turns: everything else is found by looking at all
+//! turns.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
-use std::sync::Arc;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use haft_core::clock::Timestamp;
 use haft_core::spool::SpoolKey;
 use haft_core::store::{
-    CancelOutcome, CancelRequest, ClaimFilter, GateId, GateRow, Lease, LeaseRequest, MemoryScope,
-    NewTurn, SettleOutcome, StoreChangeKind, StoreError, StoreWrite, TurnId, TurnQuery,
-    TurnSchedule, TurnStatus, TurnSummary,
+    ClaimFilter, GateId, GateQuery, GateRow, JournalRow, Lease, MemoryRow, MemoryScope, NewTurn,
+    Row, SettleOutcome, StoreError, StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStatus,
+    TurnSummary,
 };
 
-use super::content_index::ContentIndex;
-use super::rows::TurnRows;
-use super::scope::ScopeMemories;
-use super::titles::{ConversationKey, ConversationTitles};
-use super::turn_state::TurnState;
+use crate::turns::turn_row::{Holder, TurnRow};
 
 /// A method that fails changes nothing.
 #[derive(Default)]
 pub(super) struct StoreState {
     /// The turns by number, in the order of their creation.
-    ///
-    /// Boxed, because the nodes of a B-tree stay half empty if keys are only added at the end.
-    pub(super) turns: BTreeMap<u64, Box<TurnState>>,
-    pub(super) numbers: HashMap<TurnId, u64>,
-    /// The gates by number, in the order of their opening.
-    pub(super) gates: BTreeMap<u64, GateRow>,
-    pub(super) gate_numbers: HashMap<GateId, u64>,
+    turns: BTreeMap<u64, Turn>,
+    numbers: HashMap<TurnId, u64>,
     last_turn: u64,
-    last_gate: u64,
-    pub(super) memories: HashMap<MemoryScope, ScopeMemories>,
-    pub(super) titles: ConversationTitles,
-    /// When open gates close by themselves, by their numbers.
-    gate_expiries: HashMap<u64, Timestamp>,
-    /// The turns that can be claimed some time, in the order in which they are claimed.
-    pub(super) runnable: BTreeSet<(Reverse<i32>, Timestamp, u64)>,
-    /// The numbers of the turns that have not ended, by tenant and conversation.
-    unfinished: HashMap<(String, String), BTreeSet<u64>>,
-    content: ContentIndex,
+    /// Counts gates and ends of turns, for their order.
+    last_event: u64,
+    memories: HashMap<MemoryScope, Vec<Memory>>,
+    /// The titles of conversations, by tenant and id.
+    titles: HashMap<(String, String), String>,
     /// The maximum number of ended turns; `None` for no limit.
-    max_ended: Option<usize>,
-    /// The numbers of turns in the order in which they ended, if not all are stored.
-    ended: VecDeque<u64>,
-    changes: NotedChanges,
-    /// The fingerprint of the secret that the first process used.
-    secret: Option<[u8; 32]>,
+    pub(super) max_ended: Option<usize>,
+}
+
+struct Turn {
+    row: TurnRow,
+    records: Vec<Row>,
+    journal: Vec<String>,
+    gates: Vec<Gate>,
+    /// The place of its end in the order of ends.
+    ended: u64,
+}
+
+struct Gate {
+    number: u64,
+    row: GateRow,
+    expires_at: Option<Timestamp>,
+}
+
+/// A memory of a scope. One that was deleted stays with its version.
+struct Memory {
+    row: MemoryRow,
+    is_deleted: bool,
 }
 
 impl StoreState {
@@ -54,306 +56,87 @@ impl StoreState {
         self.turns.len()
     }
 
-    /// Records changes from now on, if there are listeners.
-    pub(super) fn set_has_listeners(&mut self, has_listeners: bool) {
-        self.changes.has_listeners = has_listeners;
-    }
-
-    /// What was changed since the last call, for listeners.
-    pub(super) fn take_changes(&mut self) -> Vec<(TurnId, StoreChangeKind)> {
-        std::mem::take(&mut self.changes.noted)
-    }
-
-    pub(super) fn create(
+    pub(super) fn insert(
         &mut self,
         new: NewTurn,
-        holder: &LeaseRequest,
         now: Timestamp,
-    ) -> Result<Lease, StoreError> {
-        let lease = Lease::new(new.id.clone(), holder, 1, now);
-        let number = self.insert(new, TurnSchedule::running(lease.until), now)?;
-        if let Some(turn) = self.turns.get_mut(&number) {
-            (turn.epoch, turn.summary.holder) = (1, Some(Arc::clone(&lease.holder)));
-        }
-        Ok(lease)
-    }
-
-    pub(super) fn enqueue(&mut self, new: NewTurn, now: Timestamp) -> Result<(), StoreError> {
-        let (id, from) = (new.id.clone(), now.saturating_add(new.start_after));
-        self.insert(new, TurnSchedule::queued(from), now)?;
-        self.changes.note(&id, StoreChangeKind::Claimable);
-        Ok(())
-    }
-
-    /// Inserts a turn without a holder, and returns its number.
-    fn insert(
-        &mut self,
-        new: NewTurn,
-        schedule: TurnSchedule,
-        now: Timestamp,
-    ) -> Result<u64, StoreError> {
+    ) -> Result<Option<Lease>, StoreError> {
         if self.numbers.contains_key(&new.id) {
             return Err(StoreError::turn_exists(&new.id));
         }
         self.check_writes(&new.id, &new.writes)?;
-        let summary = TurnSummary::of_new(&new, now);
-        self.titles.note_insertion(&summary);
+        let (row, lease) = TurnRow::new(&new, None, now);
         self.last_turn += 1;
         let number = self.last_turn;
         self.numbers.insert(new.id, number);
-        let turn = TurnState {
-            summary,
-            epoch: 0,
-            rows: TurnRows::default(),
-            has_new_rows: false,
-            journal: Vec::new(),
-            gates: Vec::new(),
-        };
-        self.turns.insert(number, Box::new(turn));
-        self.set_schedule(number, schedule);
-        self.apply_writes(number, new.writes, now);
-        Ok(number)
+        let (records, journal, gates) = (Vec::new(), Vec::new(), Vec::new());
+        self.turns.insert(number, Turn { row, records, journal, gates, ended: 0 });
+        self.apply(number, new.writes, now);
+        Ok(lease)
+    }
+
+    pub(super) fn find_mut(&mut self, id: &TurnId) -> Result<&mut TurnRow, StoreError> {
+        let turn = self.numbers.get(id).and_then(|number| self.turns.get_mut(number));
+        Ok(&mut turn.ok_or_else(|| StoreError::unknown_turn(id))?.row)
+    }
+
+    fn find(&self, id: &TurnId) -> Option<&Turn> {
+        self.turns.get(self.numbers.get(id)?)
     }
 
     pub(super) fn claim(
         &mut self,
-        id: &TurnId,
-        holder: &LeaseRequest,
-        now: Timestamp,
-    ) -> Result<Lease, StoreError> {
-        let number = *self.numbers.get(id).ok_or_else(|| StoreError::unknown_turn(id))?;
-        self.turns.get(&number).map_or(Ok(()), |turn| turn.check_free(now))?;
-        self.lease_to(number, holder, now).ok_or_else(|| StoreError::unknown_turn(id))
-    }
-
-    /// Gives the lease on a turn that is free.
-    fn lease_to(&mut self, number: u64, holder: &LeaseRequest, now: Timestamp) -> Option<Lease> {
-        let turn = self.turns.get_mut(&number)?;
-        turn.epoch += 1;
-        let mut lease = Lease::new(turn.summary.id.clone(), holder, turn.epoch, now);
-        turn.summary.holder = Some(Arc::clone(&lease.holder));
-        let mut schedule = turn.summary.schedule();
-        schedule.claim(lease.until);
-        (lease.take_overs, lease.cancel) = (schedule.take_overs, schedule.cancel.clone());
-        self.set_schedule(number, schedule);
-        Some(lease)
-    }
-
-    pub(super) fn claim_next(
-        &mut self,
         filter: &ClaimFilter,
-        holder: &LeaseRequest,
+        holder: Holder<'_>,
         now: Timestamp,
-    ) -> Option<Lease> {
-        let numbers = self.runnable.iter().map(|(_, _, number)| *number);
-        let number = numbers.into_iter().find(|number| self.can_run(*number, filter, now))?;
-        self.lease_to(number, holder, now)
-    }
-
-    fn can_run(&self, number: u64, filter: &ClaimFilter, now: Timestamp) -> bool {
-        let Some(summary) = self.turns.get(&number).map(|it| &it.summary) else { return false };
-        summary.schedule().is_claimable(now)
-            && filter.selects(summary.agent.as_deref(), &summary.tenant)
-            && !self.is_conversation_busy(number, summary, now)
+    ) -> Result<Option<Lease>, StoreError> {
+        if let Some(id) = &filter.turn {
+            let row = self.find_mut(id)?;
+            if !filter.selects(row.summary.agent.as_deref(), &row.summary.tenant) {
+                return Err(StoreError::unknown_turn(id));
+            }
+            row.check_free(now)?;
+            return Ok(Some(row.claim(holder, now)));
+        }
+        let next = self.turns.iter().filter(|(number, turn)| {
+            let it = &turn.row.summary;
+            is_claimable(it, now)
+                && filter.selects(it.agent.as_deref(), &it.tenant)
+                && !self.is_conversation_busy(**number, it, now)
+        });
+        let order = |(number, turn): &(&u64, &Turn)| {
+            (Reverse(turn.row.summary.priority), turn.row.summary.runnable_at, **number)
+        };
+        let number = next.min_by_key(order).map(|(number, _)| *number);
+        let turn = number.and_then(|number| self.turns.get_mut(&number));
+        Ok(turn.map(|turn| turn.row.claim(holder, now)))
     }
 
     /// Whether another turn of the conversation runs, or comes before a queued one.
     fn is_conversation_busy(&self, number: u64, summary: &TurnSummary, now: Timestamp) -> bool {
         let Some(conversation) = &summary.conversation else { return false };
-        let unfinished = self.unfinished.get(&(summary.tenant.clone(), conversation.clone()));
-        unfinished.into_iter().flatten().filter(|it| **it != number).any(|other| {
-            let is_held =
-                self.turns.get(other).is_some_and(|it| it.summary.schedule().is_held(now));
-            is_held || (summary.status == TurnStatus::Queued && *other < number)
+        self.turns.iter().any(|(other, turn)| {
+            let it = &turn.row.summary;
+            *other != number
+                && it.conversation.as_ref() == Some(conversation)
+                && it.tenant == summary.tenant
+                && !it.status.is_final()
+                && (it.held_until.is_some_and(|until| now < until)
+                    || (summary.status == TurnStatus::Queued && *other < number))
         })
     }
 
-    /// Sets when a turn can be claimed, and the indexes by which it is found.
-    fn set_schedule(&mut self, number: u64, schedule: TurnSchedule) {
-        let Some(turn) = self.turns.get_mut(&number) else { return };
-        let priority = Reverse(turn.summary.priority);
-        if let Some(at) = turn.summary.runnable_at {
-            self.runnable.remove(&(priority, at, number));
-        }
-        if let Some(at) = schedule.runnable_at {
-            self.runnable.insert((priority, at, number));
-        }
-        if let Some(conversation) = &turn.summary.conversation {
-            let key = (turn.summary.tenant.clone(), conversation.clone());
-            let numbers = self.unfinished.entry(key.clone()).or_default();
-            if schedule.status.is_final() {
-                numbers.remove(&number);
-            } else {
-                numbers.insert(number);
-            }
-            if numbers.is_empty() {
-                self.unfinished.remove(&key);
-            }
-        }
-        turn.summary.set_schedule(schedule);
-    }
-
-    fn change_schedule<T>(
-        &mut self,
-        number: u64,
-        change: impl FnOnce(&mut TurnSchedule) -> T,
-    ) -> Option<T> {
-        let mut schedule = self.turns.get(&number)?.summary.schedule();
-        let result = change(&mut schedule);
-        self.set_schedule(number, schedule);
-        Some(result)
-    }
-
-    pub(super) fn renew(&mut self, lease: Lease, now: Timestamp) -> Result<Lease, StoreError> {
-        let number = self.check_lease(&lease)?;
-        let mut lease = lease.renewed(now);
-        self.change_schedule(number, |schedule| {
-            schedule.renew(lease.until);
-            (lease.take_overs, lease.cancel) = (schedule.take_overs, schedule.cancel.clone());
-        });
-        Ok(lease)
-    }
-
-    pub(super) fn release(&mut self, lease: &Lease, now: Timestamp) {
-        let Ok(number) = self.check_lease(lease) else { return self.retract_take_over(lease) };
-        self.change_schedule(number, |schedule| schedule.release(now));
-        if let Some(turn) = self.turns.get_mut(&number) {
-            turn.summary.holder = None;
-        }
-        self.changes.note(&lease.turn, StoreChangeKind::Claimable);
-        self.remove_surplus(now);
-    }
-
-    /// A process that lost its lease lives.
-    fn retract_take_over(&mut self, lease: &Lease) {
-        let Some(number) = self.numbers.get(&lease.turn).copied() else { return };
-        if self.turns.get(&number).is_some_and(|turn| lease.epoch < turn.epoch) {
-            self.change_schedule(number, TurnSchedule::retract_take_over);
-        }
-    }
-
+    /// Returns whether the turn has ended with the writes.
     pub(super) fn commit(
         &mut self,
         lease: &Lease,
         writes: Vec<StoreWrite>,
         now: Timestamp,
-    ) -> Result<(), StoreError> {
-        let number = self.check_lease(lease)?;
+    ) -> Result<bool, StoreError> {
+        self.find_mut(&lease.turn)?.check_lease(lease)?;
         self.check_writes(&lease.turn, &writes)?;
-        self.apply_writes(number, writes, now);
-        Ok(())
-    }
-
-    pub(super) fn request_cancel(
-        &mut self,
-        id: &TurnId,
-        request: CancelRequest,
-        now: Timestamp,
-    ) -> Result<CancelOutcome, StoreError> {
-        let unknown = || StoreError::unknown_turn(id);
-        let number = *self.numbers.get(id).ok_or_else(unknown)?;
-        let change = |schedule: &mut TurnSchedule| schedule.request_cancel(request, now);
-        let outcome = self.change_schedule(number, change).ok_or_else(unknown)?;
-        if outcome == CancelOutcome::Requested {
-            self.changes.note(id, StoreChangeKind::CancelRequested);
-        }
-        Ok(outcome)
-    }
-
-    /// Sets or removes the title of a conversation.
-    pub(super) fn set_title(&mut self, key: ConversationKey, title: Option<String>) {
-        let summaries = self.turns.values().map(|turn| &turn.summary);
-        self.titles.set(key, title, summaries);
-    }
-
-    pub(super) fn remove(&mut self, id: &TurnId, now: Timestamp) -> Result<bool, StoreError> {
-        let Some(number) = self.numbers.get(id).copied() else { return Ok(false) };
-        self.turns.get(&number).map_or(Ok(()), |turn| turn.check_free(now))?;
-        // Takes it out of the indexes.
-        self.change_schedule(number, |schedule| {
-            (schedule.status, schedule.runnable_at) = (TurnStatus::Cancelled, None);
-        });
-        self.numbers.remove(id);
-        self.content.remove(number);
-        let Some(removed) = self.turns.remove(&number) else { return Ok(false) };
-        self.titles.note_removal(&removed.summary);
-        for gate in removed.gates {
-            if let Some(gate) = self.gates.remove(&gate) {
-                self.gate_numbers.remove(&gate.id);
-            }
-            self.gate_expiries.remove(&gate);
-        }
-        Ok(true)
-    }
-
-    pub(super) fn remove_turns(
-        &mut self,
-        query: &TurnQuery,
-        now: Timestamp,
-    ) -> Result<Vec<TurnId>, StoreError> {
-        let limit = query.limit.unwrap_or(TurnQuery::DEFAULT_LIMIT);
-        let selected = self.select_turns(query)?;
-        let free = selected.filter(|it| it.status.is_final() && !it.schedule().is_held(now));
-        let ids: Vec<TurnId> = free.map(|it| it.id.clone()).take(limit).collect();
-        ids.iter().try_for_each(|id| self.remove(id, now).map(drop))?;
-        Ok(ids)
-    }
-
-    /// The rows that have changed since the last call are read. Storing them does not read them, because nearly nothing
-    /// asks for the text of a row in memory.
-    pub(super) fn unreferenced_keys(&mut self, mut keys: Vec<SpoolKey>) -> Vec<SpoolKey> {
-        for number in self.content.take_changed() {
-            if let Some(turn) = self.turns.get_mut(&number) {
-                turn.has_new_rows = false;
-                self.content.read(number, turn.rows.iter());
-            }
-        }
-        keys.retain(|key| !self.content.contains(key));
-        keys
-    }
-
-    pub(super) fn verify_secret(&mut self, fingerprint: [u8; 32]) -> Result<(), StoreError> {
-        match *self.secret.get_or_insert(fingerprint) == fingerprint {
-            true => Ok(()),
-            false => Err(StoreError::OtherSecret),
-        }
-    }
-
-    pub(super) fn settle(
-        &mut self,
-        id: &GateId,
-        given: String,
-        now: Timestamp,
-    ) -> Result<SettleOutcome, StoreError> {
-        if let Some(number) = self.gate_numbers.get(id) {
-            self.gate_expiries.remove(number);
-        }
-        let gate = self.gate_mut(id).ok_or_else(|| StoreError::unknown_gate(id))?;
-        let first = gate.settlement.is_none();
-        let settlement = gate.settlement.get_or_insert(given).clone();
-        let turn = gate.turn.clone();
-        if first {
-            if let Some(number) = self.numbers.get(&turn).copied() {
-                self.change_schedule(number, |schedule| schedule.settle_gate(now));
-            }
-            self.changes.note(&turn, StoreChangeKind::GateSettled);
-        }
-        Ok(SettleOutcome::new(settlement, first))
-    }
-
-    fn gate_mut(&mut self, id: &GateId) -> Option<&mut GateRow> {
-        self.gates.get_mut(self.gate_numbers.get(id)?)
-    }
-
-    /// Returns the number of the turn, if the lease is valid.
-    fn check_lease(&self, lease: &Lease) -> Result<u64, StoreError> {
-        let unknown = || StoreError::unknown_turn(&lease.turn);
-        let number = self.numbers.get(&lease.turn).ok_or_else(unknown)?;
-        let turn = self.turns.get(number).ok_or_else(unknown)?;
-        if !turn.is_held_with(lease) {
-            return Err(StoreError::LeaseLost { turn: lease.turn.clone() });
-        }
-        Ok(*number)
+        let number = self.numbers.get(&lease.turn).copied().unwrap_or_default();
+        Ok(self.apply(number, writes, now))
     }
 
     /// Fails if one of the writes opens a gate whose id belongs to another gate.
@@ -361,7 +144,7 @@ impl StoreState {
         let mut opened: Vec<(&GateId, &str)> = Vec::new();
         for write in writes {
             let (id, json) = match write {
-                StoreWrite::OpenGate { id, json, .. } => (id, json),
+                StoreWrite::OpenGate { id, json, .. } => (id, json.as_str()),
                 StoreWrite::Put(_)
                 | StoreWrite::Delete { .. }
                 | StoreWrite::Journal(_)
@@ -372,15 +155,16 @@ impl StoreState {
                 | StoreWrite::CloseGate { .. }
                 | StoreWrite::PutMemory { .. }
                 | StoreWrite::DeleteMemory { .. } => continue,
-                _ => return Err(unknown_write_error()),
+                _ => {
+                    let reason = "this store does not know its sort";
+                    return Err(StoreError::Invalid { what: "a write", reason });
+                }
             };
-            let stored = self.gate_numbers.get(id).and_then(|number| self.gates.get(number));
-            let same = match (stored, opened.iter().find(|(it, _)| *it == id)) {
-                (Some(gate), _) => gate.turn == *turn && gate.json == *json,
-                (None, Some((_, text))) => text == json,
-                (None, None) => true,
+            let is_same = match self.gates().find(|gate| gate.row.id == *id) {
+                Some(gate) => gate.row.turn == *turn && gate.row.json == *json,
+                None => opened.iter().all(|(other, text)| *other != id || *text == json),
             };
-            if !same {
+            if !is_same {
                 return Err(StoreError::gate_exists(id));
             }
             opened.push((id, json));
@@ -388,126 +172,265 @@ impl StoreState {
         Ok(())
     }
 
-    fn apply_writes(&mut self, number: u64, writes: Vec<StoreWrite>, now: Timestamp) {
-        let Some(turn) = self.turns.get_mut(&number) else { return };
-        // Most writes do not change when the turn can be claimed.
-        let mut changed_schedule = None;
-        let mut rows_changed = false;
+    /// Returns whether the turn has ended with the writes.
+    fn apply(&mut self, number: u64, writes: Vec<StoreWrite>, now: Timestamp) -> bool {
+        let Some(turn) = self.turns.get_mut(&number) else { return false };
+        let before = turn.row.summary.status;
         for write in writes {
             match write {
                 StoreWrite::Put(row) => {
-                    turn.rows.put(row);
-                    rows_changed = true;
-                }
-                StoreWrite::Delete { kind, id } => {
-                    turn.rows.delete(kind, &id);
-                    rows_changed = true;
-                }
-                StoreWrite::Journal(entry) => turn.push_entry(entry),
-                StoreWrite::Status(status) => {
-                    let expiries = turn.gates.iter().filter_map(|it| self.gate_expiries.get(it));
-                    let schedule = changed_schedule.get_or_insert_with(|| turn.summary.schedule());
-                    schedule.set_status(status, expiries.min().copied());
-                }
-                StoreWrite::Suspend { delay } => {
-                    let schedule = changed_schedule.get_or_insert_with(|| turn.summary.schedule());
-                    schedule.suspend(now.saturating_add(delay));
-                }
-                StoreWrite::Progress => {
-                    let schedule = changed_schedule.get_or_insert_with(|| turn.summary.schedule());
-                    schedule.take_overs = 0;
-                }
-                StoreWrite::Summary(update) => turn.summary.update(&update),
-                StoreWrite::OpenGate { id, json, expires_at }
-                    if !self.gate_numbers.contains_key(&id) =>
-                {
-                    self.last_gate += 1;
-                    let gate = GateRow::open(id.clone(), turn.summary.id.clone(), json);
-                    self.gates.insert(self.last_gate, gate);
-                    self.gate_numbers.insert(id, self.last_gate);
-                    // Nearly always it is the only one, and thousands of turns may wait.
-                    turn.gates.reserve_exact(usize::from(turn.gates.is_empty()));
-                    turn.gates.push(self.last_gate);
-                    if let Some(at) = expires_at {
-                        self.gate_expiries.insert(self.last_gate, at);
+                    let is_same = |it: &Row| it.kind == row.kind && it.id == row.id;
+                    match turn.records.iter_mut().rfind(|it| is_same(it)) {
+                        Some(place) => *place = row,
+                        None => turn.records.push(row),
                     }
                 }
+                StoreWrite::Delete { kind, id } => {
+                    turn.records.retain(|it| it.kind != kind || it.id != id);
+                }
+                StoreWrite::Journal(entry) => turn.journal.push(entry),
+                StoreWrite::Status(status) => {
+                    let open = turn.gates.iter().filter(|it| it.row.settlement.is_none());
+                    let first_expiry = open.filter_map(|it| it.expires_at).min();
+                    turn.row.set_status(status, first_expiry);
+                }
+                StoreWrite::Suspend { delay } => turn.row.suspend(delay, now),
+                StoreWrite::Progress => turn.row.summary.take_overs = 0,
+                StoreWrite::Summary(update) => turn.row.summary.update(&update),
+                // Another turn's gate of this name was refused before.
+                StoreWrite::OpenGate { id, json, expires_at }
+                    if turn.gates.iter().all(|it| it.row.id != id) =>
+                {
+                    self.last_event += 1;
+                    let row = GateRow::open(id, turn.row.summary.id.clone(), json);
+                    turn.gates.push(Gate { number: self.last_event, row, expires_at });
+                }
+                StoreWrite::OpenGate { .. } => {}
                 StoreWrite::CloseGate { id, settlement } => {
-                    let number = self.gate_numbers.get(&id).copied().unwrap_or_default();
-                    let gate = self.gates.get_mut(&number);
-                    if let Some(gate) = gate.filter(|gate| gate.turn == turn.summary.id) {
-                        gate.settlement.get_or_insert(settlement);
-                        self.gate_expiries.remove(&number);
+                    if let Some(gate) = turn.gates.iter_mut().find(|it| it.row.id == id) {
+                        gate.row.settlement.get_or_insert(settlement);
                     }
                 }
                 StoreWrite::PutMemory { scope, id, json } => {
-                    self.memories.entry(scope).or_default().put(id, json);
+                    put_memory(self.memories.entry(scope).or_default(), id, json);
                 }
                 StoreWrite::DeleteMemory { scope, id } => {
-                    if let Some(memories) = self.memories.get_mut(&scope) {
-                        memories.delete(&id);
+                    let memories = self.memories.get_mut(&scope).into_iter().flatten();
+                    for memory in memories.filter(|it| it.row.id == id && !it.is_deleted) {
+                        memory.is_deleted = true;
+                        memory.row.version += 1;
                     }
                 }
-                // The gate is open already; `check_writes` has refused all other cases.
+                // `check_writes` has refused all others.
                 _ => {}
             }
         }
-        if rows_changed && !turn.has_new_rows {
-            turn.has_new_rows = true;
-            self.content.note_change(number);
+        let has_ended = turn.row.note_commit(before, now);
+        if has_ended {
+            self.last_event += 1;
+            turn.ended = self.last_event;
         }
-        let status = changed_schedule.as_ref().map_or(turn.summary.status, |it| it.status);
-        if turn.note_write(status, now) {
-            self.changes.note(&turn.summary.id, StoreChangeKind::Ended);
-            if self.max_ended.is_some() {
-                self.ended.push_back(number);
-            }
-        }
-        if let Some(schedule) = changed_schedule.filter(|it| *it != turn.summary.schedule()) {
-            self.set_schedule(number, schedule);
-        }
-    }
-
-    /// Sets how many turns that have ended are stored.
-    pub(super) fn set_max_ended(&mut self, limit: usize) {
-        self.max_ended = Some(limit);
+        has_ended
     }
 
     /// Removes the turns that ended first while there are more than are to be stored. A turn that its process still holds
     /// is removed later, and those after it with it.
-    fn remove_surplus(&mut self, now: Timestamp) {
+    pub(super) fn remove_surplus(&mut self, now: Timestamp) {
         let Some(limit) = self.max_ended else { return };
-        while self.ended.len() > limit
-            && let Some(number) = self.ended.front().copied()
-        {
-            let turn = self.turns.get(&number).map(|turn| &turn.summary);
-            // One that was resumed meanwhile ends again.
-            if let Some(summary) = turn.filter(|it| it.status.is_final()) {
-                let id = summary.id.clone();
-                if self.remove(&id, now).is_err() {
-                    return;
-                }
+        let ended = self.turns.values().filter(|turn| turn.row.summary.status.is_final());
+        let mut ended: Vec<(u64, TurnId, bool)> = ended
+            .map(|it| (it.ended, it.row.summary.id.clone(), it.row.check_free(now).is_ok()))
+            .collect();
+        ended.sort_unstable_by_key(|(place, ..)| *place);
+        let surplus = ended.len().saturating_sub(limit);
+        for (_, id, is_free) in ended.into_iter().take(surplus) {
+            if !is_free {
+                return;
             }
-            self.ended.pop_front();
+            self.remove(&id);
         }
+    }
+
+    pub(super) fn remove_turns(
+        &mut self,
+        query: &TurnQuery,
+        now: Timestamp,
+    ) -> Result<Vec<TurnId>, StoreError> {
+        let is_named = query.id.is_some();
+        let mut selected = Vec::new();
+        for turn in self.select(query)? {
+            let it = &turn.row.summary;
+            match turn.row.check_free(now) {
+                Err(held) if is_named => return Err(held),
+                Ok(()) if is_named || it.status.is_final() => selected.push(it.id.clone()),
+                _ => {}
+            }
+            if selected.len() >= query.limit.unwrap_or(TurnQuery::DEFAULT_LIMIT) {
+                break;
+            }
+        }
+        for id in &selected {
+            self.remove(id);
+        }
+        Ok(selected)
+    }
+
+    fn remove(&mut self, id: &TurnId) {
+        let removed = self.numbers.remove(id).and_then(|number| self.turns.remove(&number));
+        let Some((summary, conversation)) = removed.and_then(|turn| {
+            let conversation = turn.row.summary.conversation.clone()?;
+            Some((turn.row.summary, conversation))
+        }) else {
+            return;
+        };
+        // A conversation loses its title with its last turn.
+        let is_other = |turn: &Turn| {
+            turn.row.summary.conversation == summary.conversation
+                && turn.row.summary.tenant == summary.tenant
+        };
+        if !self.titles.is_empty() && !self.turns.values().any(is_other) {
+            self.titles.remove(&(summary.tenant, conversation));
+        }
+    }
+
+    /// All turns that a query selects, newest first.
+    fn select(&self, query: &TurnQuery) -> Result<impl Iterator<Item = &Turn>, StoreError> {
+        let end = match &query.before {
+            Some(id) => *self.numbers.get(id).ok_or_else(|| StoreError::unknown_turn(id))?,
+            None => u64::MAX,
+        };
+        let from = query.id.as_ref().map(|id| self.numbers.get(id).copied().unwrap_or(u64::MAX));
+        let range = match from {
+            // One turn is found by its name.
+            Some(number) => number..end.min(number.saturating_add(1)).max(number),
+            None => 0..end,
+        };
+        let turns = self.turns.range(range).rev().map(|(_, turn)| turn);
+        Ok(turns.filter(|turn| query.selects(&turn.row.summary)))
+    }
+
+    pub(super) fn list_turns(
+        &self,
+        query: &TurnQuery,
+        now: Timestamp,
+    ) -> Result<Vec<TurnSummary>, StoreError> {
+        let limit = query.limit.unwrap_or(TurnQuery::DEFAULT_LIMIT);
+        let turns = self.select(query)?.map(|turn| &turn.row.summary);
+        let turns = turns.filter(|it| !query.claimable || is_claimable(it, now));
+        Ok(turns.take(limit).cloned().collect())
+    }
+
+    pub(super) fn load(&self, id: &TurnId) -> Option<StoredTurn> {
+        let turn = self.find(id)?;
+        let mut stored = StoredTurn::new(turn.row.summary.clone());
+        stored.rows.clone_from(&turn.records);
+        stored.journal.clone_from(&turn.journal);
+        stored.gates = turn.gates.iter().map(|gate| gate.row.clone()).collect();
+        Some(stored)
+    }
+
+    pub(super) fn read_journal(&self, id: &TurnId, after: u64, limit: usize) -> Vec<JournalRow> {
+        let entries = self.find(id).into_iter().flat_map(|turn| (1..).zip(&turn.journal));
+        let entries = entries.skip(usize::try_from(after).unwrap_or(usize::MAX)).take(limit);
+        entries.map(|(number, json)| JournalRow::new(number, json.clone())).collect()
+    }
+
+    pub(super) fn unreferenced_keys(&self, mut keys: Vec<SpoolKey>) -> Vec<SpoolKey> {
+        let records = self.turns.values().flat_map(|turn| &turn.records);
+        let used: HashSet<SpoolKey> = records.flat_map(Row::content_keys).collect();
+        keys.retain(|key| !used.contains(key));
+        keys
+    }
+
+    fn gates(&self) -> impl Iterator<Item = &Gate> {
+        self.turns.values().flat_map(|turn| &turn.gates)
+    }
+
+    pub(super) fn list_gates(&self, query: &GateQuery) -> Vec<GateRow> {
+        let turns: Vec<&Turn> = match &query.turn {
+            Some(id) => self.find(id).into_iter().collect(),
+            None => self.turns.values().collect(),
+        };
+        let mut found: Vec<&Gate> = Vec::new();
+        for turn in turns {
+            let tenant = &turn.row.summary.tenant;
+            found.extend(turn.gates.iter().filter(|gate| query.selects(&gate.row, tenant)));
+        }
+        found.sort_unstable_by_key(|gate| gate.number);
+        found.into_iter().map(|gate| gate.row.clone()).collect()
+    }
+
+    /// Returns the turn of the gate, too.
+    pub(super) fn settle(
+        &mut self,
+        id: &GateId,
+        given: String,
+        now: Timestamp,
+    ) -> Result<(SettleOutcome, TurnId), StoreError> {
+        for turn in self.turns.values_mut() {
+            let Some(gate) = turn.gates.iter_mut().find(|gate| gate.row.id == *id) else {
+                continue;
+            };
+            let first = gate.row.settlement.is_none();
+            let settlement = gate.row.settlement.get_or_insert(given).clone();
+            if first {
+                turn.row.settle_gate(now);
+            }
+            let turn = turn.row.summary.id.clone();
+            return Ok((SettleOutcome::new(settlement, first), turn));
+        }
+        Err(StoreError::unknown_gate(id))
+    }
+
+    pub(super) fn load_memories(&self, scope: &MemoryScope) -> Vec<MemoryRow> {
+        let memories = self.memories.get(scope).into_iter().flatten();
+        memories.filter(|it| !it.is_deleted).map(|it| it.row.clone()).collect()
+    }
+
+    pub(super) fn set_title(
+        &mut self,
+        tenant: String,
+        conversation: String,
+        title: Option<String>,
+    ) {
+        match title {
+            Some(title) => self.titles.insert((tenant, conversation), title),
+            None => self.titles.remove(&(tenant, conversation)),
+        };
+    }
+
+    pub(super) fn load_titles(
+        &self,
+        tenant: &str,
+        conversations: Vec<String>,
+    ) -> BTreeMap<String, String> {
+        let titles = conversations.into_iter().filter_map(|id| {
+            let key = (tenant.to_owned(), id);
+            let title = self.titles.get(&key)?.clone();
+            Some((key.1, title))
+        });
+        titles.collect()
     }
 }
 
-/// Changes of which listeners are not yet notified.
-#[derive(Default)]
-struct NotedChanges {
-    has_listeners: bool,
-    noted: Vec<(TurnId, StoreChangeKind)>,
+fn is_claimable(it: &TurnSummary, now: Timestamp) -> bool {
+    it.held_until.is_none_or(|until| until <= now) && it.runnable_at.is_some_and(|at| at <= now)
 }
 
-impl NotedChanges {
-    fn note(&mut self, turn: &TurnId, kind: StoreChangeKind) {
-        if self.has_listeners {
-            self.noted.push((turn.clone(), kind));
-        }
+/// A memory that is replaced keeps its place; one that was deleted gets a new place.
+fn put_memory(memories: &mut Vec<Memory>, id: String, json: String) {
+    let place = memories.iter().position(|it| it.row.id == id);
+    let Some(memory) = place.and_then(|place| memories.get_mut(place).map(|it| (place, it))) else {
+        let row = MemoryRow::new(id, json, 1);
+        memories.push(Memory { row, is_deleted: false });
+        return;
+    };
+    let (place, memory) = memory;
+    let version = memory.row.version + 1;
+    memory.row = MemoryRow::new(id, json, version);
+    if memory.is_deleted {
+        memory.is_deleted = false;
+        let memory = memories.remove(place);
+        memories.push(memory);
     }
-}
-
-fn unknown_write_error() -> StoreError {
-    StoreError::Invalid { what: "a write", reason: "this store does not know its sort" }
 }

@@ -41,12 +41,6 @@ fn is_retryable(error: &tokio_postgres::Error) -> bool {
     ["08", "40", "53", "55", "57"].iter().any(|class| code.code().starts_with(class))
 }
 
-/// The error for stored data that this store did not write.
-pub(super) fn damaged(id: &str, reason: &str) -> PostgresError {
-    let (what, reason) = (format!("turn `{id}`"), reason.to_owned());
-    PostgresError::Store(StoreError::Damaged { what, reason })
-}
-
 impl From<tokio_postgres::Error> for PostgresError {
     fn from(error: tokio_postgres::Error) -> Self {
         Self::Server(error)

@@ -1,17 +1,18 @@
 //! The tables.
 
-use haft_core::store::StoreError;
+use haft_core::store::{StoreError, StoreKey};
 
 use super::connection::Database;
 use super::error::PostgresError;
 
 /// The version of the tables. A schema of another one is refused.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 /// The tables. `{s}` stands for the schema.
 ///
-/// Times are microseconds since 1970. Ids of records can have any length, which an index cannot: they are unique by their
-/// SHA-256. Conversations, agents and keys are found by hash indexes for the same reason.
+/// Times are microseconds since 1970. Ids of records can have any length, which an index cannot: they are found by their
+/// beginnings, and others by their SHA-256. Conversations, agents and keys are found by hash indexes for the same reason.
+/// Marks are those of `turns/sql/marks.rs`.
 const TABLES: &str = r#"
 CREATE TABLE {s}.turns (
     number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -22,10 +23,11 @@ CREATE TABLE {s}.turns (
     created_at bigint NOT NULL,
     epoch bigint NOT NULL,
     holder text,
+    process text,
     held_until bigint,
-    priority integer NOT NULL,
+    priority bigint NOT NULL,
     runnable_at bigint,
-    take_overs integer NOT NULL DEFAULT 0,
+    take_overs bigint NOT NULL,
     cancel text,
     agent text COLLATE "C",
     model text COLLATE "C",
@@ -33,7 +35,12 @@ CREATE TABLE {s}.turns (
     tokens bigint,
     updated_at bigint,
     ended_at bigint,
-    error_code text
+    error_code text,
+    tools text NOT NULL, -- one name per line
+    entries bigint NOT NULL, -- how many entries the journal has
+    last_entry bytea NOT NULL, -- the mark of the last one
+    row_sum bytea NOT NULL, -- of the marks of the records and gates at their places
+    mark bytea NOT NULL
 );
 CREATE INDEX turns_runnable ON {s}.turns (priority DESC, runnable_at, number) WHERE runnable_at IS NOT NULL;
 CREATE INDEX turns_unfinished ON {s}.turns (number)
@@ -55,11 +62,11 @@ CREATE TABLE {s}.records (
     number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     turn bigint NOT NULL REFERENCES {s}.turns ON DELETE CASCADE,
     kind text NOT NULL,
-    digest bytea NOT NULL, -- of the id
-    id text NOT NULL,
+    id text COLLATE "C" NOT NULL,
     json text NOT NULL,
-    UNIQUE (turn, kind, digest)
+    mark bytea NOT NULL
 );
+CREATE INDEX records_by_id ON {s}.records (turn, kind, substr(id, 1, 500));
 CREATE INDEX records_by_turn ON {s}.records (turn, number);
 
 CREATE TABLE {s}.content ( -- which stored content a record refers to
@@ -72,7 +79,8 @@ CREATE INDEX content_by_record ON {s}.content (record);
 CREATE TABLE {s}.journal (
     number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     turn bigint NOT NULL REFERENCES {s}.turns ON DELETE CASCADE,
-    json text NOT NULL
+    json text NOT NULL,
+    mark bytea NOT NULL
 );
 CREATE INDEX journal_by_turn ON {s}.journal (turn, number);
 
@@ -81,39 +89,43 @@ CREATE TABLE {s}.gates (
     id text COLLATE "C" NOT NULL UNIQUE,
     turn bigint NOT NULL REFERENCES {s}.turns ON DELETE CASCADE,
     json text NOT NULL,
+    expires_at bigint,
+    mark bytea NOT NULL,
     settlement text,
-    expires_at bigint
+    settlement_mark bytea
 );
 CREATE INDEX gates_by_turn ON {s}.gates (turn, number);
 CREATE INDEX gates_open ON {s}.gates (number) WHERE settlement IS NULL;
 
-CREATE SEQUENCE {s}.memory_numbers;
 CREATE TABLE {s}.memories (
-    number bigint NOT NULL DEFAULT nextval('{s}.memory_numbers'),
     scope_kind text NOT NULL,
-    scope_digest bytea NOT NULL,
+    scope_digest bytea NOT NULL, -- of the id of the scope
     digest bytea NOT NULL, -- of the id
+    number bigint NOT NULL DEFAULT 0, -- the place in the scope
     id text NOT NULL,
     json text NOT NULL,
-    version bigint NOT NULL DEFAULT 1,
-    deleted boolean NOT NULL DEFAULT false,
+    version bigint NOT NULL,
+    deleted bigint NOT NULL,
+    mark bytea NOT NULL,
     PRIMARY KEY (scope_kind, scope_digest, digest)
 );
+CREATE INDEX memories_by_number ON {s}.memories (scope_kind, scope_digest, number);
 
 CREATE TABLE {s}.conversations (
     digest bytea PRIMARY KEY, -- of the tenant and the id
     tenant text COLLATE "C" NOT NULL,
     id text COLLATE "C" NOT NULL,
-    title text NOT NULL
+    title text NOT NULL,
+    mark bytea NOT NULL
 );
 "#;
 
-/// The condition of a turn that has not ended, as the indexes have it.
-pub(super) const UNFINISHED: &str =
-    "status IN ('queued', 'running', 'waiting', 'suspended', 'cancel-requested')";
-
-/// Creates the schema and its tables, unless they exist. Processes that do it at the same time wait for each other.
-pub(super) async fn create_tables(database: &Database) -> Result<(), PostgresError> {
+/// Creates the schema and its tables, unless they exist, and refuses tables that belong to another key. Processes that do it at the same time wait for each other.
+pub(super) async fn create_tables(
+    database: &Database,
+    key: &StoreKey,
+) -> Result<(), PostgresError> {
+    let fingerprint = hex::encode(key.fingerprint());
     let mut client = database.acquire_client().await?;
     let transaction = client.transaction().await?;
     let lock = database
@@ -127,13 +139,23 @@ pub(super) async fn create_tables(database: &Database) -> Result<(), PostgresErr
     if let Some(found) = found {
         let found: String = found.try_get(0)?;
         return match found.parse().unwrap_or(u32::MAX) {
-            VERSION => Ok(()),
+            VERSION => {
+                let read = database.qualify_tables("SELECT value FROM {s}.store WHERE key = 'key'");
+                let found = transaction.query_opt(&read, &[]).await?;
+                let found = found.map(|row| row.try_get::<_, String>(0)).transpose()?;
+                match found == Some(fingerprint) {
+                    true => Ok(()),
+                    false => Err(StoreError::OtherSecret.into()),
+                }
+            }
             found => Err(StoreError::OtherVersion { found, known: VERSION }.into()),
         };
     }
     transaction.batch_execute(&database.qualify_tables(TABLES)).await?;
     let write = "INSERT INTO {s}.store (key, value) VALUES ('version', $1)";
     transaction.execute(&database.qualify_tables(write), &[&VERSION.to_string()]).await?;
+    let write = "INSERT INTO {s}.store (key, value) VALUES ('key', $1)";
+    transaction.execute(&database.qualify_tables(write), &[&fingerprint]).await?;
     transaction.commit().await?;
     Ok(())
 }

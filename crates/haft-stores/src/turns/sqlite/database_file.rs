@@ -4,14 +4,15 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use haft_core::store::StoreError;
+use haft_core::store::{StoreError, StoreKey};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::busy::{retry_while_busy, set_lock_wait};
 use super::error::{SqliteCause, SqliteError};
 use super::options::{SqliteOptions, Synchronous};
-use super::version::{create_tables, has_tables};
+use super::version::{check_key, create_tables, has_tables};
 use crate::private_file::{create_private_dir, create_private_file};
+use crate::secret::{load_or_create_secret, read_secret_file};
 
 /// The path of the file and the options of its connections.
 #[derive(Clone, Debug)]
@@ -46,19 +47,22 @@ impl DatabaseFile {
     }
 
     /// Opens a connection that writes, and creates the tables of a new file. Waits while other processes do the same.
-    pub(super) fn open(&self) -> Result<OpenFile, StoreError> {
+    /// Returns the key that the file belongs to, too.
+    pub(super) fn open(&self) -> Result<(OpenFile, StoreKey), StoreError> {
         let opened = retry_while_busy(self.options.busy_timeout, || self.prepare());
         opened.map_err(|error| error.into_store_error(&open_action(&self.path)))
     }
 
-    /// Fails if there is no store of a known version that can be read.
-    pub(super) fn check_readable(&self) -> Result<(), StoreError> {
+    /// Fails if there is no store of a known version that can be read. Returns the key that it belongs to.
+    pub(super) fn check_readable(&self) -> Result<StoreKey, StoreError> {
         let checked = retry_while_busy(self.options.busy_timeout, || {
             let connection = self.open_read_only()?.connection;
-            match has_tables(&connection)? {
-                true => Ok::<_, SqliteError>(()),
-                false => Err(SqliteCause::new("it contains no turns").into()),
+            if !has_tables(&connection)? {
+                return Err(SqliteCause::new("it contains no turns").into());
             }
+            let key = self.load_key()?;
+            check_key(&connection, &key)?;
+            Ok::<_, SqliteError>(key)
         });
         checked.map_err(|error| error.into_store_error(&open_action(&self.path)))
     }
@@ -75,7 +79,30 @@ impl DatabaseFile {
         Ok(opened)
     }
 
-    fn prepare(&self) -> Result<OpenFile, SqliteError> {
+    /// The key of a file that has its tables.
+    fn load_key(&self) -> Result<StoreKey, StoreError> {
+        if let Some(secret) = self.options.secret {
+            return Ok(StoreKey::of_secret(secret));
+        }
+        let path = self.key_path();
+        let missing = || StoreError::NoKey { path: path.display().to_string() };
+        Ok(StoreKey::of_secret(read_secret_file(&path)?.ok_or_else(missing)?))
+    }
+
+    /// The key of a file that gets its tables now.
+    fn create_key(&self) -> Result<StoreKey, StoreError> {
+        let secret = match self.options.secret {
+            Some(secret) => secret,
+            None => load_or_create_secret(&self.key_path())?,
+        };
+        Ok(StoreKey::of_secret(secret))
+    }
+
+    fn key_path(&self) -> PathBuf {
+        self.path.with_file_name(KEY_FILE)
+    }
+
+    fn prepare(&self) -> Result<(OpenFile, StoreKey), SqliteError> {
         self.create_file();
         let identity = FileIdentity::read(&self.path);
         let access = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
@@ -85,16 +112,23 @@ impl DatabaseFile {
         if connection.is_readonly("main")? {
             return Err(SqliteCause::new("the file cannot be written").into());
         }
+        // The key is there before the tables, so that a file with tables has one.
+        let key = if is_new { self.create_key()? } else { self.load_key()? };
+        if !is_new {
+            check_key(&connection, &key)?;
+        }
         self.configure(&connection)?;
         if is_new {
-            create_tables(&mut connection)?;
+            create_tables(&mut connection, &key)?;
+            // Another process may have created them with its secret.
+            check_key(&connection, &key)?;
         }
         let (path, busy_timeout) = (self.path.clone(), self.options.busy_timeout);
         let identity = identity.or_else(|| FileIdentity::read(&path));
         let opened = OpenFile { connection, path, identity, busy_timeout };
         // The file may have been replaced between the two calls that opened it.
         opened.check_path()?;
-        Ok(opened)
+        Ok((opened, key))
     }
 
     /// Creates an empty file that only its owner can use, if there is none. SQLite gives its log files the same mode.
@@ -300,6 +334,8 @@ fn open_action(path: &Path) -> String {
     format!("open the store `{}`", path.display())
 }
 
+/// The name of the key file, next to the database.
+pub(crate) const KEY_FILE: &str = "gate.key";
 const DEFAULT_FILE_NAME: &str = "haft.sqlite";
 const STATEMENT_CACHE_SIZE: usize = 64;
 /// The largest `max_page_count` that SQLite accepts.

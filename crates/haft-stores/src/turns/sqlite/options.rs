@@ -1,5 +1,6 @@
 //! Options of the store.
 
+use std::fmt;
 use std::time::Duration;
 
 /// Options of an SQLite store.
@@ -14,7 +15,7 @@ use std::time::Duration;
 ///     .busy_timeout(Duration::from_secs(30));
 /// assert_eq!(options.queue, 1024);
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SqliteOptions {
     /// Which failures a commit survives. The default is [`Synchronous::Full`].
@@ -26,6 +27,9 @@ pub struct SqliteOptions {
     pub queue: usize,
     /// The maximum size of the file. There is no limit by default.
     pub max_bytes: Option<u64>,
+    /// The secret of gates, from which the key of the store follows. By default it is in the file `gate.key` next to the
+    /// database, which is created with it.
+    pub secret: Option<[u8; 32]>,
 }
 
 impl Default for SqliteOptions {
@@ -35,6 +39,7 @@ impl Default for SqliteOptions {
             busy_timeout: Duration::from_secs(25),
             queue: 1024,
             max_bytes: None,
+            secret: None,
         }
     }
 }
@@ -66,6 +71,24 @@ impl SqliteOptions {
     pub fn max_bytes(mut self, limit: u64) -> Self {
         self.max_bytes = Some(limit);
         self
+    }
+
+    /// Sets the secret of gates, from which the key of the store follows.
+    #[must_use]
+    pub fn secret(mut self, secret: [u8; 32]) -> Self {
+        self.secret = Some(secret);
+        self
+    }
+}
+
+impl fmt::Debug for SqliteOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SqliteOptions")
+            .field("synchronous", &self.synchronous)
+            .field("busy_timeout", &self.busy_timeout)
+            .field("queue", &self.queue)
+            .field("max_bytes", &self.max_bytes)
+            .finish_non_exhaustive()
     }
 }
 

@@ -1,11 +1,11 @@
 //! The tables.
 
 /// The version of the tables. A file of another one is refused.
-pub(super) const VERSION: u32 = 6;
+pub(super) const VERSION: u32 = 7;
 
 /// The tables. Times are microseconds since 1970.
 ///
-/// The numbers of rows give their order in time. SQLite may assign the number of a deleted row again, which changes
+/// Marks are those of `turns/sql/marks.rs`. The numbers of rows give their order in time. SQLite may assign the number of a deleted row again, which changes
 /// no order.
 pub(super) const TABLES: &str = "
 CREATE TABLE turns (
@@ -29,7 +29,12 @@ CREATE TABLE turns (
     tokens INTEGER,
     updated_at INTEGER,
     ended_at INTEGER,
-    error_code TEXT
+    error_code TEXT,
+    tools TEXT NOT NULL, -- one name per line
+    entries INTEGER NOT NULL, -- how many entries the journal has
+    last_entry BLOB NOT NULL, -- the mark of the last one
+    row_sum BLOB NOT NULL, -- of the marks of the records and gates at their places
+    mark BLOB NOT NULL
 ) STRICT;
 CREATE INDEX turns_by_conversation ON turns (conversation) WHERE conversation IS NOT NULL;
 CREATE INDEX turns_unfinished ON turns (number)
@@ -55,7 +60,7 @@ CREATE TABLE records (
     kind TEXT NOT NULL,
     id TEXT NOT NULL,
     json TEXT NOT NULL,
-    checksum INTEGER NOT NULL,
+    mark BLOB NOT NULL,
     UNIQUE (turn, kind, id)
 ) STRICT;
 
@@ -70,7 +75,7 @@ CREATE TABLE journal (
     number INTEGER PRIMARY KEY,
     turn INTEGER NOT NULL REFERENCES turns (number) ON DELETE CASCADE,
     json TEXT NOT NULL,
-    checksum INTEGER NOT NULL
+    mark BLOB NOT NULL
 ) STRICT;
 CREATE INDEX journal_by_turn ON journal (turn);
 
@@ -79,30 +84,34 @@ CREATE TABLE gates (
     id TEXT NOT NULL UNIQUE,
     turn INTEGER NOT NULL REFERENCES turns (number) ON DELETE CASCADE,
     json TEXT NOT NULL,
-    settlement TEXT,
     expires_at INTEGER,
-    checksum INTEGER NOT NULL
+    mark BLOB NOT NULL,
+    settlement TEXT,
+    settlement_mark BLOB
 ) STRICT;
 CREATE INDEX gates_by_turn ON gates (turn);
 CREATE INDEX gates_open ON gates (turn) WHERE settlement IS NULL;
 
 CREATE TABLE memories (
-    number INTEGER PRIMARY KEY,
     scope_kind TEXT NOT NULL,
-    scope_id TEXT NOT NULL,
+    scope_digest BLOB NOT NULL, -- of the id of the scope
+    digest BLOB NOT NULL, -- of the id
+    number INTEGER NOT NULL DEFAULT 0, -- the place in the scope
     id TEXT NOT NULL,
     json TEXT NOT NULL,
-    version INTEGER NOT NULL DEFAULT 1,
-    deleted INTEGER NOT NULL DEFAULT 0,
-    checksum INTEGER NOT NULL,
-    UNIQUE (scope_kind, scope_id, id)
+    version INTEGER NOT NULL,
+    deleted INTEGER NOT NULL,
+    mark BLOB NOT NULL,
+    PRIMARY KEY (scope_kind, scope_digest, digest)
 ) STRICT;
+CREATE INDEX memories_by_number ON memories (scope_kind, scope_digest, number);
 
 CREATE TABLE conversations (
+    digest BLOB NOT NULL PRIMARY KEY, -- of the tenant and the id
     tenant TEXT NOT NULL,
     id TEXT NOT NULL,
     title TEXT NOT NULL,
-    PRIMARY KEY (tenant, id)
+    mark BLOB NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE store ( -- facts of the store as a whole
@@ -110,9 +119,3 @@ CREATE TABLE store ( -- facts of the store as a whole
     value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 ";
-
-/// The condition of a turn that has not ended, as the indexes have it.
-pub(super) const UNFINISHED: &str =
-    "status IN ('queued', 'running', 'waiting', 'suspended', 'cancel-requested')";
-pub(super) const UNFINISHED_WORDS: &str =
-    "'queued', 'running', 'waiting', 'suspended', 'cancel-requested'";

@@ -1,6 +1,6 @@
-//! The version of a file, and the tables of a new one.
+//! The version and the key of a file, and the tables of a new one.
 
-use haft_core::store::StoreError;
+use haft_core::store::{StoreError, StoreKey};
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior};
 
 use super::error::{SqliteCause, SqliteError};
@@ -47,17 +47,32 @@ pub(super) fn check_version(connection: &Connection) -> Result<(), SqliteError> 
     }
 }
 
+/// Refuses a file that was made with another key.
+pub(super) fn check_key(connection: &Connection, key: &StoreKey) -> Result<(), SqliteError> {
+    let sql = "SELECT value FROM store WHERE key = 'key'";
+    let found: Option<String> = connection.query_row(sql, [], |row| row.get(0)).optional()?;
+    match found == Some(hex::encode(key.fingerprint())) {
+        true => Ok(()),
+        false => Err(StoreError::OtherSecret.into()),
+    }
+}
+
 fn other_version(found: u32) -> SqliteError {
     StoreError::OtherVersion { found, known: VERSION }.into()
 }
 
 /// Creates the tables, unless another process has created them while this one waited for the lock.
-pub(super) fn create_tables(connection: &mut Connection) -> Result<(), SqliteError> {
+pub(super) fn create_tables(
+    connection: &mut Connection,
+    key: &StoreKey,
+) -> Result<(), SqliteError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     if has_tables(&transaction)? {
         return Ok(());
     }
     transaction.execute_batch(TABLES)?;
+    let sql = "INSERT INTO store (key, value) VALUES ('key', ?1)";
+    transaction.execute(sql, [hex::encode(key.fingerprint())])?;
     transaction.pragma_update(None, "application_id", OWNER)?;
     transaction.pragma_update(None, "user_version", VERSION)?;
     Ok(transaction.commit()?)

@@ -8,7 +8,9 @@ use haft_core::cancel::Cancellation;
 use haft_core::context::{Instruction, RecordError, TurnContext};
 use haft_core::record::{Memory, Message, MessageRole, Record, Retrievable, Thought};
 use haft_core::step::ExecutorDescription;
-use haft_core::store::{LeaseRequest, MemoryScope, NewTurn, StoreWrite, TurnId, first_words};
+use haft_core::store::{
+    LeaseRequest, MemoryScope, NewTurn, StoreWrite, TurnId, TurnStoreExt as _, first_words,
+};
 
 use super::super::envelopes::NonceOrigin;
 use super::super::journal::JournalEntry;
@@ -38,7 +40,6 @@ pub(in crate::turn) async fn enqueue_turn(
     runner: &RunnerShared,
     input: TurnInput,
 ) -> Result<TurnId, TurnError> {
-    runner.verify_secret().await?;
     let prepared = prepare_turn(runner, input)?;
     runner.store.enqueue(prepared.new).await?;
     Ok(prepared.seed.id)
@@ -170,7 +171,6 @@ async fn store_turn(
     input: TurnInput,
     cancellation: Cancellation,
 ) -> Result<Box<TurnDriver>, TurnError> {
-    runner.verify_secret().await?;
     let PreparedTurn { new, seed, records } = prepare_turn(&runner, input)?;
     let lease = runner.store.create(new, new_lease_request(&runner)).await?;
     let driver = TurnDriver::new(&runner, lease, seed, cancellation);

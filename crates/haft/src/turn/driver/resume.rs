@@ -13,7 +13,7 @@ use haft_core::media::ReaderResolvers;
 use haft_core::record::{Message, MessageRole, Record as _, RecordName};
 use haft_core::step::ExecutorDescription;
 use haft_core::store::{
-    ClaimFilter, Lease, Row, RowKind, StoreError, StoreWrite, StoredTurn, TurnId,
+    ClaimFilter, Lease, Row, RowKind, StoreError, StoreWrite, StoredTurn, TurnId, TurnStoreExt as _,
 };
 
 use super::super::journal::JournalEntry;
@@ -34,7 +34,6 @@ pub(in crate::turn) async fn resume_turn(
     id: &TurnId,
     cancellation: Cancellation,
 ) -> Result<TurnReport, TurnError> {
-    runner.verify_secret().await?;
     let (stored, read) = load_turn(runner, id).await?;
     if let Some(end) = read.log.end() {
         return report_ended(runner, &stored, &read.log, end).await;
@@ -53,7 +52,6 @@ pub(in crate::turn) async fn run_next_turn(
     filter: ClaimFilter,
     cancellation: Cancellation,
 ) -> Result<Option<TurnReport>, TurnError> {
-    runner.verify_secret().await?;
     let claimed = runner.store.claim_next(filter, new_lease_request(runner)).await?;
     let Some(lease) = claimed else { return Ok(None) };
     Box::pin(run_claimed_turn(runner, lease, cancellation)).await.map(Some)
@@ -67,10 +65,6 @@ pub(in crate::turn) async fn run_claimed_turn(
     mut lease: Lease,
     cancellation: Cancellation,
 ) -> Result<TurnReport, TurnError> {
-    if let Err(error) = runner.verify_secret().await {
-        let _ = runner.store.release(lease).await;
-        return Err(error.into());
-    }
     // Leases are renewed as often as the runner's deadline demands.
     if lease.ttl != runner.deadlines.lease {
         lease.ttl = runner.deadlines.lease;

@@ -10,7 +10,7 @@ use haft_core::gate::{
     StandingApproval,
 };
 use haft_core::schema::Problems;
-use haft_core::store::{GateId, SettleOutcome, StoreError, TurnId, TurnStore};
+use haft_core::store::{GateId, SettleOutcome, StoreError, TurnId, TurnStore, TurnStoreExt as _};
 use serde_json::Value;
 
 use super::grants::ListedGrant;

@@ -7,7 +7,9 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use haft_core::store::{ChangeListener, GateId, StoreChange, StoreChangeKind, TurnStore};
+use haft_core::store::{
+    ChangeListener, GateId, StoreChange, StoreChangeKind, TurnStore, TurnStoreExt as _,
+};
 
 use crate::sync::{Arc, Instant, Mutex, MutexGuard, Notify, PoisonError, sleep, spawn_background};
 

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use haft_core::Tool;
 use haft_core::clock::{Clock, SystemClock};
@@ -16,7 +15,7 @@ use haft_core::pipeline::{Middleware, Pipeline, Stage};
 use haft_core::registry::ToolRegistry;
 use haft_core::spool::SpoolStore;
 use haft_core::step::{DispatchExecutor, ExecutorDescription};
-use haft_core::store::TurnStore;
+use haft_core::store::{StoreKey, TurnStore};
 use haft_core::tool::Spooler;
 use haft_core::trust::EnvelopeSecret;
 use haft_stores::{MemorySpoolStore, MemoryStore};
@@ -26,7 +25,7 @@ use super::super::lease::LeaseRenewer;
 use super::super::limits::{Deadlines, Limits};
 use super::super::prices::CostLimit;
 use super::super::query_tools::register_query_tools;
-use super::super::stored_turns::{StoredTurns, TurnStores, secret_fingerprint};
+use super::super::stored_turns::{StoredTurns, TurnStores};
 use super::super::timed::TimedStore;
 use super::{RunnerShared, TurnRunner};
 use crate::events::{TraceObserver, TracedContent};
@@ -482,11 +481,16 @@ impl TurnRunnerBuilder {
         for (what, _) in times.iter().filter(|(_, time)| time.is_zero()) {
             faults.push(format!("the deadline `{what}` is zero"));
         }
-        if self.secret.is_none() && self.store.as_ref().is_some_and(|it| it.is_shared()) {
-            faults.push(
-                "the store is shared with other machines, and there is no secret: give all processes the same one"
-                    .to_owned(),
-            );
+        let required = self.store.as_ref().and_then(|it| it.required_secret());
+        let given = self.secret.map(|it| StoreKey::of_secret(it).fingerprint());
+        if required.is_some() && given != required {
+            let problem = match given {
+                None => "there is no secret",
+                Some(_) => "it was opened with another secret",
+            };
+            faults.push(format!(
+                "the store is shared with other machines, and {problem}: give all processes the same one"
+            ));
         }
         faults
     }
@@ -506,8 +510,6 @@ impl TurnRunnerBuilder {
                 clock: Arc::clone(&self.clock),
                 key: GateKey::from_bytes(secret),
                 approvals: self.approvals.take(),
-                fingerprint: secret_fingerprint(&secret),
-                is_verified: AtomicBool::new(false),
             }),
         }
     }

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use haft::BoxFuture;
 use haft::stores::{
-    CancelOutcome, CancelRequest, ChangeListener, ClaimFilter, GateId, GateRow, JournalRow, Lease,
-    LeaseRequest, MemoryRow, MemoryScope, MemoryStore, NewTurn, NumberedRow, SettleOutcome,
-    SpoolKey, StoreError, StoreWrite, StoredTurn, TurnId, TurnOutline, TurnQuery, TurnStore,
+    CancelOutcome, CancelRequest, ChangeListener, ClaimFilter, GateId, GateQuery, GateRow,
+    JournalRow, Lease, LeaseRequest, MemoryRow, MemoryScope, MemoryStore, NewTurn, SettleOutcome,
+    SpoolKey, StoreError, StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnStoreExt as _,
     TurnSummary,
 };
 
@@ -46,11 +46,8 @@ enum Flaw {
     SkipsEntries,
     RemovesAllPages,
     ForgetsReferences,
-    AcceptsEverySecret,
     IgnoresWords,
     IgnoresTools,
-    SkipsRows,
-    ForgetsRowsOfOutlines,
     MixesTitles,
     ListsGatesOfOthers,
     CountsAllTurns,
@@ -117,11 +114,7 @@ impl Flawed {
 }
 
 impl TurnStore for Flawed {
-    fn create(
-        &self,
-        mut turn: NewTurn,
-        holder: LeaseRequest,
-    ) -> BoxFuture<'_, Result<Lease, StoreError>> {
+    fn insert(&self, mut turn: NewTurn) -> BoxFuture<'_, Result<Option<Lease>, StoreError>> {
         Box::pin(async move {
             turn.writes = turn.writes.into_iter().flat_map(|it| self.distort(it)).collect();
             if self.flaw == Flaw::OverwritesTurns {
@@ -132,33 +125,10 @@ impl TurnStore for Flawed {
                 _ => None,
             });
             self.scopes.lock().unwrap().extend(scopes);
-            let lease = self.store.create(turn, holder).await?;
-            self.note(&lease);
+            let lease = self.store.insert(turn).await?;
+            lease.iter().for_each(|lease| self.note(lease));
             Ok(lease)
         })
-    }
-
-    fn claim(
-        &self,
-        turn: TurnId,
-        holder: LeaseRequest,
-    ) -> BoxFuture<'_, Result<Lease, StoreError>> {
-        Box::pin(async move {
-            holder.check()?;
-            if self.flaw == Flaw::GivesHeldTurns {
-                let held = self.leases.lock().unwrap().get(&turn).cloned();
-                if let Some(lease) = held {
-                    self.store.release(lease).await?;
-                }
-            }
-            let lease = self.store.claim(turn, holder).await?;
-            self.note(&lease);
-            Ok(lease)
-        })
-    }
-
-    fn enqueue(&self, turn: NewTurn) -> BoxFuture<'_, Result<(), StoreError>> {
-        self.store.enqueue(turn)
     }
 
     fn claim_next(
@@ -168,30 +138,30 @@ impl TurnStore for Flawed {
     ) -> BoxFuture<'_, Result<Option<Lease>, StoreError>> {
         Box::pin(async move {
             holder.check()?;
-            match self.flaw {
-                Flaw::IgnoresFilters => filter = ClaimFilter::default(),
-                Flaw::ClaimsNewestFirst => {
+            match (self.flaw, &filter.turn) {
+                (Flaw::GivesHeldTurns, Some(turn)) => {
+                    let held = self.leases.lock().unwrap().get(turn).cloned();
+                    if let Some(lease) = held {
+                        self.store.release(lease).await?;
+                    }
+                }
+                (Flaw::IgnoresFilters, None) => filter = ClaimFilter::default(),
+                (Flaw::ClaimsNewestFirst, None) => {
                     let open = self.store.turns(TurnQuery::default().unfinished()).await?;
                     let Some(newest) = open.first() else { return Ok(None) };
                     return self.store.claim(newest.id.clone(), holder).await.map(Some);
                 }
                 _ => {}
             }
+            let is_named = filter.turn.is_some();
             let mut lease = self.store.claim_next(filter, holder).await?;
             if let Some(lease) = &mut lease {
                 self.note(lease);
-                if self.flaw == Flaw::ForgetsTakeOvers {
+                if self.flaw == Flaw::ForgetsTakeOvers && !is_named {
                     lease.take_overs = 0;
                 }
             }
             Ok(lease)
-        })
-    }
-
-    fn count_claimable(&self, filter: ClaimFilter) -> BoxFuture<'_, Result<u64, StoreError>> {
-        self.store.count_claimable(match self.flaw {
-            Flaw::CountsAllTurns => ClaimFilter::default(),
-            _ => filter,
         })
     }
 
@@ -216,16 +186,6 @@ impl TurnStore for Flawed {
         self.store.request_cancel(turn, request)
     }
 
-    fn summary(&self, turn: TurnId) -> BoxFuture<'_, Result<Option<TurnSummary>, StoreError>> {
-        Box::pin(async move {
-            let mut summary = self.store.summary(turn).await?;
-            if let Some(summary) = summary.as_mut().filter(|_| self.flaw == Flaw::ForgetsTokens) {
-                summary.tokens = None;
-            }
-            Ok(summary)
-        })
-    }
-
     fn read_journal(
         &self,
         turn: TurnId,
@@ -237,10 +197,30 @@ impl TurnStore for Flawed {
     }
 
     fn remove_turns(&self, query: TurnQuery) -> BoxFuture<'_, Result<Vec<TurnId>, StoreError>> {
-        self.store.remove_turns(match self.flaw {
-            Flaw::RemovesAllPages => query.limit(usize::MAX),
-            _ => query,
+        Box::pin(async move {
+            let removed = match (self.flaw, &query.id) {
+                (Flaw::RemovesHeldTurns, Some(turn)) => {
+                    self.force_removal(turn).await?.then(|| turn.clone()).into_iter().collect()
+                }
+                (Flaw::RemovesAllPages, _) => {
+                    self.store.remove_turns(query.limit(usize::MAX)).await?
+                }
+                _ => self.store.remove_turns(query).await?,
+            };
+            if self.flaw == Flaw::KeepsMemoriesByTurn {
+                let mut scopes = self.scopes.lock().unwrap();
+                let gone = removed.iter().filter_map(|turn| scopes.remove(turn));
+                self.removed_scopes.lock().unwrap().extend(gone);
+            }
+            Ok(removed)
         })
+    }
+
+    fn gates(&self, mut query: GateQuery) -> BoxFuture<'_, Result<Vec<GateRow>, StoreError>> {
+        if self.flaw == Flaw::ListsGatesOfOthers {
+            query.tenant = None;
+        }
+        self.store.gates(query)
     }
 
     fn unreferenced_keys(
@@ -255,13 +235,6 @@ impl TurnStore for Flawed {
 
     fn listen(&self) -> Box<dyn ChangeListener> {
         self.store.listen()
-    }
-
-    fn verify_secret(&self, fingerprint: [u8; 32]) -> BoxFuture<'_, Result<(), StoreError>> {
-        match self.flaw {
-            Flaw::AcceptsEverySecret => Box::pin(async { Ok(()) }),
-            _ => self.store.verify_secret(fingerprint),
-        }
     }
 
     fn release(&self, lease: Lease) -> BoxFuture<'_, Result<(), StoreError>> {
@@ -320,27 +293,17 @@ impl TurnStore for Flawed {
                 Flaw::IncludesFinishedTurns => query.unfinished = false,
                 Flaw::IgnoresWords => query.words.clear(),
                 Flaw::IgnoresTools => query.tool = None,
+                Flaw::CountsAllTurns if query.claimable => query.agent = None,
                 _ => {}
             }
             let mut turns = self.store.turns(query).await?;
+            if self.flaw == Flaw::ForgetsTokens {
+                turns.iter_mut().for_each(|turn| turn.tokens = None);
+            }
             if self.flaw == Flaw::ListsOldestFirst {
                 turns.reverse();
             }
             Ok(turns)
-        })
-    }
-
-    fn remove(&self, turn: TurnId) -> BoxFuture<'_, Result<bool, StoreError>> {
-        Box::pin(async move {
-            let removed = match self.flaw {
-                Flaw::RemovesHeldTurns => self.force_removal(&turn).await?,
-                _ => self.store.remove(turn.clone()).await?,
-            };
-            if self.flaw == Flaw::KeepsMemoriesByTurn {
-                let scope = self.scopes.lock().unwrap().remove(&turn);
-                self.removed_scopes.lock().unwrap().extend(scope);
-            }
-            Ok(removed)
         })
     }
 
@@ -362,43 +325,6 @@ impl TurnStore for Flawed {
             }
             Ok(rows)
         })
-    }
-
-    fn gate(&self, gate: GateId) -> BoxFuture<'_, Result<Option<GateRow>, StoreError>> {
-        self.store.gate(gate)
-    }
-
-    fn open_gates(&self, turn: Option<TurnId>) -> BoxFuture<'_, Result<Vec<GateRow>, StoreError>> {
-        self.store.open_gates(turn)
-    }
-
-    fn open_gates_of(&self, tenant: String) -> BoxFuture<'_, Result<Vec<GateRow>, StoreError>> {
-        match self.flaw {
-            Flaw::ListsGatesOfOthers => self.store.open_gates(None),
-            _ => self.store.open_gates_of(tenant),
-        }
-    }
-
-    fn outline(&self, turn: TurnId) -> BoxFuture<'_, Result<Option<TurnOutline>, StoreError>> {
-        Box::pin(async move {
-            let mut outline = self.store.outline(turn).await?;
-            if self.flaw == Flaw::ForgetsRowsOfOutlines
-                && let Some(outline) = &mut outline
-            {
-                outline.rows.pop();
-            }
-            Ok(outline)
-        })
-    }
-
-    fn read_rows(
-        &self,
-        turn: TurnId,
-        after: u64,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<NumberedRow>, StoreError>> {
-        let after = after + u64::from(self.flaw == Flaw::SkipsRows && after > 0);
-        self.store.read_rows(turn, after, limit)
     }
 
     fn set_title(
@@ -480,12 +406,8 @@ fn flaws_are_found() {
     check(Flaw::SkipsEntries, "the pages are the whole journal");
     check(Flaw::RemovesAllPages, "a page has as many turns as were asked for and are left");
     check(Flaw::ForgetsReferences, "content is used while a record refers to it");
-    check(Flaw::AcceptsEverySecret, "another secret is refused");
     check(Flaw::IgnoresWords, "a search finds the turns that it selects, newest first");
     check(Flaw::IgnoresTools, "a search finds the turns that it selects, newest first");
-    let window = "a window has the rows behind its number, with the numbers of the outline";
-    check(Flaw::SkipsRows, window);
-    check(Flaw::ForgetsRowsOfOutlines, "an outline has the parts of the turn, in order");
     check(Flaw::MixesTitles, "a conversation of a tenant has the title that was set last");
     check(
         Flaw::ListsGatesOfOthers,
@@ -520,29 +442,22 @@ macro_rules! forwarded {
 }
 
 forwarded! {
-    create(turn: NewTurn, holder: LeaseRequest) -> Lease;
-    enqueue(turn: NewTurn) -> ();
-    claim(turn: TurnId, holder: LeaseRequest) -> Lease;
+    insert(turn: NewTurn) -> Option<Lease>;
+    gates(query: GateQuery) -> Vec<GateRow>;
     claim_next(filter: ClaimFilter, holder: LeaseRequest) -> Option<Lease>;
-    count_claimable(filter: ClaimFilter) -> u64;
     renew(lease: Lease) -> Lease;
     release(lease: Lease) -> ();
     commit(lease: Lease, writes: Vec<StoreWrite>) -> ();
     request_cancel(turn: TurnId, request: CancelRequest) -> CancelOutcome;
     load(turn: TurnId) -> Option<StoredTurn>;
-    summary(turn: TurnId) -> Option<TurnSummary>;
     read_journal(turn: TurnId, after: u64, limit: usize) -> Vec<JournalRow>;
     turns(query: TurnQuery) -> Vec<TurnSummary>;
-    remove(turn: TurnId) -> bool;
     remove_turns(query: TurnQuery) -> Vec<TurnId>;
     unreferenced_keys(keys: Vec<SpoolKey>) -> Vec<SpoolKey>;
-    gate(gate: GateId) -> Option<GateRow>;
-    open_gates(turn: Option<TurnId>) -> Vec<GateRow>;
     settle(gate: GateId, settlement: String) -> SettleOutcome;
     load_memories(scope: MemoryScope) -> Vec<MemoryRow>;
     set_title(tenant: String, conversation: String, title: Option<String>) -> ();
     titles(tenant: String, conversations: Vec<String>) -> BTreeMap<String, String>;
-    verify_secret(fingerprint: [u8; 32]) -> ();
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Write as _};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use haft::stores::{NewTurn, Row, RowKind, StoreWrite, TurnStore};
+use haft::stores::{NewTurn, Row, RowKind, StoreWrite, TurnStore, TurnStoreExt as _};
 use haft::stores::{SqliteOptions, SqliteStore, Synchronous};
 
 use super::{brief_holder, entry, holder, run, turn};

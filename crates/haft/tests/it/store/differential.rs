@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use haft::stores::{
     CancelRequest, ClaimFilter, Lease, LeaseRequest, NewTurn, Row, RowKind, StoreWrite,
-    SummaryUpdate, TurnId, TurnQuery, TurnStatus, TurnStore,
+    SummaryUpdate, TurnId, TurnQuery, TurnStatus, TurnStore, TurnStoreExt as _,
 };
 use haft::stores::{MemoryStore, SqliteOptions, SqliteStore, Synchronous};
 use haft::turn::{ManualClock, Timestamp};

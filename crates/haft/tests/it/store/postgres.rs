@@ -6,7 +6,8 @@ use std::time::Duration;
 use haft::executors::{ScriptExecutor, Step, StepContext, StepError};
 use haft::stores::{
     CancelRequest, ClaimFilter, GateId, NewTurn, OpenStores, PostgresApprovals, PostgresOptions,
-    PostgresStore, StoreError, StoreOptions, StoreWrite, TurnQuery, TurnStatus, TurnStore,
+    PostgresStore, Row, RowKind, StoreError, StoreOptions, StoreWrite, TurnQuery, TurnStatus,
+    TurnStore, TurnStoreExt as _,
 };
 use haft::tools::ToolEffect;
 use haft::turn::{
@@ -29,7 +30,7 @@ fn block_on<T>(work: impl Future<Output = T>) -> T {
 
 async fn connect(server: &PostgresServer, schema: &str) -> PostgresStore {
     let options = PostgresOptions::default().schema(schema);
-    PostgresStore::connect_with(&server.url(), options).await.unwrap()
+    PostgresStore::connect_with(&server.url(), [7; 32], options).await.unwrap()
 }
 
 #[test]
@@ -79,19 +80,61 @@ fn processes_share_the_store_only_with_the_same_secret() {
         };
         let refused = builder().build().unwrap_err();
         assert!(refused.faults.iter().any(|it| it.contains("there is no secret")), "{refused}");
-        let first = builder().secret([1; 32]).build().unwrap();
+        let first = builder().secret([7; 32]).build().unwrap();
         let id = first.enqueue(TurnInput::new("Go.").user("Hello")).await.unwrap();
-        let other = builder().secret([2; 32]).build().unwrap();
-        let refused =
-            other.run_next(ClaimFilter::default(), Cancellation::new()).await.unwrap_err();
-        assert!(
-            matches!(refused, haft::turn::TurnError::Store(StoreError::OtherSecret)),
-            "{refused:?}"
-        );
+        let refused = builder().secret([2; 32]).build().unwrap_err();
+        assert!(refused.faults.iter().any(|it| it.contains("another secret")), "{refused}");
+        let refused = PostgresStore::connect(&server.url(), [2; 32]).await;
+        assert!(matches!(refused, Err(StoreError::OtherSecret)), "{refused:?}");
         let report = first.run_next(ClaimFilter::default(), Cancellation::new()).await.unwrap();
         assert_eq!(report.unwrap().turn, id);
         let found = store.turns(TurnQuery::default().matching("hello")).await.unwrap();
         assert_eq!(found.iter().map(|it| it.status).collect::<Vec<_>>(), [TurnStatus::Completed]);
+    });
+}
+
+#[test]
+fn an_edited_row_is_told() {
+    let Some(server) = PostgresServer::start() else { return };
+    block_on(async {
+        let store = connect(&server, "edited").await;
+        for name in ["a", "b"] {
+            let put = |id: &str, json: &str| StoreWrite::Put(Row::new(RowKind::Message, id, json));
+            let new =
+                NewTurn::new(turn(name)).agent("shop").writes(vec![put("m", name), entry("1")]);
+            let lease = store.create(new, holder("a")).await.unwrap();
+            let gate = format!("gate-{name}").parse().unwrap();
+            let writes = vec![entry("2"), entry("3"), StoreWrite::open_gate(gate, "{}")];
+            store.commit(lease, writes).await.unwrap();
+        }
+        // Each of them is undone, so that the next one is alone.
+        let edits = [
+            ("turns", "SET agent = 'bank' WHERE id = 'a'", "SET agent = 'shop'"),
+            ("records", "SET json = 'x' WHERE json = 'a'", "SET json = 'a' WHERE json = 'x'"),
+            ("records", "SET mark = ''", ""),
+            ("records", "SET turn = 3 - turn", "SET turn = 3 - turn"),
+            ("journal", "SET json = '4' WHERE number = 2", "SET json = '2' WHERE number = 2"),
+            ("journal", "SET turn = 2 WHERE number = 3", "SET turn = 1 WHERE number = 3"),
+            ("journal", "SET turn = 2 WHERE number = 2", "SET turn = 1 WHERE number = 2"),
+            ("gates", "SET settlement = '1' WHERE id = 'gate-a'", "SET settlement = NULL"),
+            ("gates", "SET turn = 2", "SET turn = CASE id WHEN 'gate-a' THEN 1 ELSE 2 END"),
+        ];
+        for (table, edit, undo) in edits {
+            let before = server.run_sql("SELECT json FROM edited.records");
+            assert!(store.load(turn("a")).await.is_ok(), "{edit}: {before}");
+            let _ = server.run_sql(&format!("CREATE TABLE kept AS SELECT * FROM edited.{table}"));
+            let _ = server.run_sql(&format!("UPDATE edited.{table} {edit}"));
+            let loaded = store.load(turn("a")).await;
+            assert!(matches!(loaded, Err(StoreError::Damaged { .. })), "{edit}: {loaded:?}");
+            if undo.is_empty() {
+                let back = "UPDATE edited.records AS it SET mark = kept.mark FROM kept
+                            WHERE kept.number = it.number";
+                let _ = server.run_sql(back);
+            } else {
+                let _ = server.run_sql(&format!("UPDATE edited.{table} {undo}"));
+            }
+            let _ = server.run_sql("DROP TABLE kept");
+        }
     });
 }
 

@@ -2,6 +2,7 @@
 
 use haft::stores::{
     GateId, Row, RowKind, StoreError, StoreWrite, TurnQuery, TurnStatus, TurnStore,
+    TurnStoreExt as _,
 };
 use haft::stores::{SqliteOptions, SqliteStore, Synchronous};
 

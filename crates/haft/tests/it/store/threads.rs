@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use haft::stores::MemoryStore;
-use haft::stores::{GateId, NewTurn, Row, RowKind, StoreError, StoreWrite, TurnStore};
+use haft::stores::{
+    GateId, NewTurn, Row, RowKind, StoreError, StoreWrite, TurnStore, TurnStoreExt as _,
+};
 
 use super::{begin, entry, holder, turn};
 

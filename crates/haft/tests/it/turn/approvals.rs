@@ -9,7 +9,7 @@ use haft::executors::Step;
 use haft::records::CallState;
 use haft::stores::{
     DirApprovals, GateRow, LeaseRequest, MemoryStore, NewTurn, Row, RowKind, StoreWrite,
-    StoredTurn, TurnId, TurnStore,
+    StoredTurn, TurnId, TurnStore, TurnStoreExt as _,
 };
 use haft::tools::ToolEffect;
 use haft::turn::{GateKey, Gatekeeper, SystemClock, TurnReport, TurnRunner};

@@ -9,10 +9,10 @@ use haft::executors::{Step, StepContext, StepError};
 use haft::middleware::{HydrateConversation, hydrate_conversation};
 use haft::records::{CallState, Memory, Message, Record as _, ToolResults};
 use haft::stores::{
-    CancelOutcome, CancelRequest, ChangeListener, ClaimFilter, GateId, GateRow, JournalRow, Lease,
-    LeaseRequest, MemoryRow, MemoryScope, MemorySpoolStore, MemoryStore, NewTurn, SettleOutcome,
-    SpoolKey, SpoolStore as _, StoreError, StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore,
-    TurnSummary,
+    CancelOutcome, CancelRequest, ChangeListener, ClaimFilter, GateId, GateQuery, GateRow,
+    JournalRow, Lease, LeaseRequest, MemoryRow, MemoryScope, MemorySpoolStore, MemoryStore,
+    NewTurn, SettleOutcome, SpoolKey, SpoolStore as _, StoreError, StoreWrite, StoredTurn, TurnId,
+    TurnQuery, TurnStore, TurnSummary,
 };
 use haft::tools::ToolEffect;
 use haft::turn::{GarbageOptions, ManualClock, Timestamp, TurnContext};
@@ -495,13 +495,9 @@ macro_rules! counted {
 }
 
 impl TurnStore for CountingStore {
-    fn create(
-        &self,
-        turn: NewTurn,
-        holder: LeaseRequest,
-    ) -> BoxFuture<'_, Result<Lease, StoreError>> {
+    fn insert(&self, turn: NewTurn) -> BoxFuture<'_, Result<Option<Lease>, StoreError>> {
         self.count_writes(&turn.writes);
-        self.inner.create(turn, holder)
+        self.inner.insert(turn)
     }
 
     fn commit(
@@ -518,26 +514,19 @@ impl TurnStore for CountingStore {
     }
 
     counted! {
-        enqueue(turn: NewTurn) -> (), 0;
-        claim(turn: TurnId, holder: LeaseRequest) -> Lease, 0;
+        gates(query: GateQuery) -> Vec<GateRow>, 1;
         claim_next(filter: ClaimFilter, holder: LeaseRequest) -> Option<Lease>, 0;
-        count_claimable(filter: ClaimFilter) -> u64, 0;
         renew(lease: Lease) -> Lease, 0;
         release(lease: Lease) -> (), 0;
         request_cancel(turn: TurnId, request: CancelRequest) -> CancelOutcome, 0;
         load(turn: TurnId) -> Option<StoredTurn>, 1;
-        summary(turn: TurnId) -> Option<TurnSummary>, 1;
         read_journal(turn: TurnId, after: u64, limit: usize) -> Vec<JournalRow>, 1;
         turns(query: TurnQuery) -> Vec<TurnSummary>, 1;
-        remove(turn: TurnId) -> bool, 0;
         remove_turns(query: TurnQuery) -> Vec<TurnId>, 0;
         unreferenced_keys(keys: Vec<SpoolKey>) -> Vec<SpoolKey>, 1;
-        gate(gate: GateId) -> Option<GateRow>, 1;
-        open_gates(turn: Option<TurnId>) -> Vec<GateRow>, 1;
         settle(gate: GateId, settlement: String) -> SettleOutcome, 0;
         load_memories(scope: MemoryScope) -> Vec<MemoryRow>, 1;
         set_title(tenant: String, conversation: String, title: Option<String>) -> (), 0;
         titles(tenant: String, conversations: Vec<String>) -> BTreeMap<String, String>, 1;
-        verify_secret(fingerprint: [u8; 32]) -> (), 0;
     }
 }

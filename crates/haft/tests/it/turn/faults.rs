@@ -10,7 +10,9 @@ use haft::events::Event;
 use haft::executors::Step;
 use haft::middleware::Next;
 use haft::records::CallState;
-use haft::stores::{LeaseRequest, NewTurn, StoreWrite, TurnId, TurnStatus, TurnStore};
+use haft::stores::{
+    LeaseRequest, NewTurn, StoreWrite, TurnId, TurnStatus, TurnStore, TurnStoreExt as _,
+};
 use haft::stores::{MemorySpoolStore, MemoryStore};
 use haft::tools::ToolEffect;
 use haft::turn::{Cancellation, GateRequest, TurnContext};
@@ -230,29 +232,22 @@ macro_rules! slow {
 }
 
 slow! {
-    create(turn: NewTurn, holder: LeaseRequest) -> haft::stores::Lease;
-    enqueue(turn: NewTurn) -> ();
-    claim(turn: TurnId, holder: LeaseRequest) -> haft::stores::Lease;
+    insert(turn: NewTurn) -> Option<haft::stores::Lease>;
+    gates(query: haft::stores::GateQuery) -> Vec<haft::stores::GateRow>;
     claim_next(filter: haft::stores::ClaimFilter, holder: LeaseRequest) -> Option<haft::stores::Lease>;
-    count_claimable(filter: haft::stores::ClaimFilter) -> u64;
     renew(lease: haft::stores::Lease) -> haft::stores::Lease;
     release(lease: haft::stores::Lease) -> ();
     commit(lease: haft::stores::Lease, writes: Vec<StoreWrite>) -> ();
     request_cancel(turn: TurnId, request: haft::stores::CancelRequest) -> haft::stores::CancelOutcome;
     load(turn: TurnId) -> Option<haft::stores::StoredTurn>;
-    summary(turn: TurnId) -> Option<haft::stores::TurnSummary>;
     read_journal(turn: TurnId, after: u64, limit: usize) -> Vec<haft::stores::JournalRow>;
     turns(query: haft::stores::TurnQuery) -> Vec<haft::stores::TurnSummary>;
-    remove(turn: TurnId) -> bool;
     remove_turns(query: haft::stores::TurnQuery) -> Vec<TurnId>;
     unreferenced_keys(keys: Vec<haft::stores::SpoolKey>) -> Vec<haft::stores::SpoolKey>;
-    gate(gate: haft::stores::GateId) -> Option<haft::stores::GateRow>;
-    open_gates(turn: Option<TurnId>) -> Vec<haft::stores::GateRow>;
     settle(gate: haft::stores::GateId, settlement: String) -> haft::stores::SettleOutcome;
     load_memories(scope: haft::stores::MemoryScope) -> Vec<haft::stores::MemoryRow>;
     set_title(tenant: String, conversation: String, title: Option<String>) -> ();
     titles(tenant: String, conversations: Vec<String>) -> std::collections::BTreeMap<String, String>;
-    verify_secret(fingerprint: [u8; 32]) -> ();
 }
 
 /// The spool fails or hangs: a call is told so, an input is kept until it works.

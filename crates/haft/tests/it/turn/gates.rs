@@ -7,7 +7,7 @@ use haft::executors::{Step, StepContext, StepError};
 use haft::middleware::Next;
 use haft::records::CallState;
 use haft::stores::MemoryStore;
-use haft::stores::{GateId, TurnId, TurnQuery, TurnStore};
+use haft::stores::{GateId, TurnId, TurnQuery, TurnStore, TurnStoreExt as _};
 use haft::turn::TurnContext;
 use haft::turn::{Clock, SystemClock};
 use haft::turn::{Gate, GateDecision, GateKey, GateRequest, GateSettlement};

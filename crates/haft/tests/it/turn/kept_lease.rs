@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use haft::executors::Step;
-use haft::stores::{LeaseRequest, MemoryStore, StoreError, TurnStore};
+use haft::stores::{LeaseRequest, MemoryStore, StoreError, TurnStoreExt as _};
 use haft::turn::{Clock, Deadlines, Timestamp, TurnOutcome};
 use haft::{Args, Tool, schema};
 use tokio::time::Instant;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use haft::executors::Step;
 use haft::records::CallState;
-use haft::stores::{GateId, LeaseRequest, MemoryStore, StoreError, TurnId, TurnStore};
+use haft::stores::{GateId, LeaseRequest, MemoryStore, StoreError, TurnId, TurnStoreExt as _};
 use haft::tools::ToolEffect;
 use haft::turn::{ApprovalStore, Deadlines, Gate, ManualClock, Spending, Timestamp};
 use haft::{Args, BoxFuture, DispatchContext, Tool};

@@ -10,9 +10,9 @@ use std::{fmt, io};
 use bytes::Bytes;
 use futures_core::Stream;
 use haft::stores::{
-    CancelOutcome, CancelRequest, ChangeListener, ClaimFilter, GateId, GateRow, JournalRow, Lease,
-    LeaseRequest, MemoryRow, MemoryScope, NewTurn, SettleOutcome, StoreError, StoreWrite,
-    StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary,
+    CancelOutcome, CancelRequest, ChangeListener, ClaimFilter, GateId, GateQuery, GateRow,
+    JournalRow, Lease, LeaseRequest, MemoryRow, MemoryScope, NewTurn, SettleOutcome, StoreError,
+    StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary,
 };
 use haft::stores::{ReaderDescriptor, SpoolError, SpoolKey, SpoolPayload, SpoolReader, SpoolStore};
 use haft::tools::ByteStream;
@@ -105,6 +105,16 @@ macro_rules! guarded {
                 }
             )*
 
+            fn insert(&self, turn: NewTurn) -> BoxFuture<'_, Result<Option<Lease>, StoreError>> {
+                let what = if turn.holder.is_some() { "create" } else { "enqueue" };
+                Box::pin(self.around(what, true, self.inner.insert(turn)))
+            }
+
+            fn gates(&self, query: GateQuery) -> BoxFuture<'_, Result<Vec<GateRow>, StoreError>> {
+                let what = if query.id.is_some() { "gate" } else { "open_gates" };
+                Box::pin(self.around(what, false, self.inner.gates(query)))
+            }
+
             fn listen(&self) -> Box<dyn ChangeListener> {
                 self.inner.listen()
             }
@@ -113,29 +123,20 @@ macro_rules! guarded {
 }
 
 guarded! {
-    create(turn: NewTurn, holder: LeaseRequest) -> Lease, true;
-    enqueue(turn: NewTurn) -> (), true;
-    claim(turn: TurnId, holder: LeaseRequest) -> Lease, true;
     claim_next(filter: ClaimFilter, holder: LeaseRequest) -> Option<Lease>, true;
-    count_claimable(filter: ClaimFilter) -> u64, false;
     renew(lease: Lease) -> Lease, true;
     release(lease: Lease) -> (), true;
     commit(lease: Lease, writes: Vec<StoreWrite>) -> (), true;
     request_cancel(turn: TurnId, request: CancelRequest) -> CancelOutcome, true;
     load(turn: TurnId) -> Option<StoredTurn>, false;
-    summary(turn: TurnId) -> Option<TurnSummary>, false;
     read_journal(turn: TurnId, after: u64, limit: usize) -> Vec<JournalRow>, false;
     turns(query: TurnQuery) -> Vec<TurnSummary>, false;
-    remove(turn: TurnId) -> bool, true;
     remove_turns(query: TurnQuery) -> Vec<TurnId>, true;
     unreferenced_keys(keys: Vec<SpoolKey>) -> Vec<SpoolKey>, false;
-    gate(gate: GateId) -> Option<GateRow>, false;
-    open_gates(turn: Option<TurnId>) -> Vec<GateRow>, false;
     settle(gate: GateId, settlement: String) -> SettleOutcome, true;
     load_memories(scope: MemoryScope) -> Vec<MemoryRow>, false;
     set_title(tenant: String, conversation: String, title: Option<String>) -> (), true;
     titles(tenant: String, conversations: Vec<String>) -> std::collections::BTreeMap<String, String>, false;
-    verify_secret(fingerprint: [u8; 32]) -> (), true;
 }
 
 impl<S: SpoolStore + ?Sized + 'static> SpoolStore for Guarded<S> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use haft::executors::{Step, StepContext, StepError};
 use haft::stores::{
     CancelOutcome, CancelRequest, ClaimFilter, Lease, LeaseRequest, MemoryStore, TurnId, TurnQuery,
-    TurnStatus, TurnStore as _,
+    TurnStatus, TurnStore as _, TurnStoreExt as _,
 };
 use haft::turn::{
     Cancellation, Deadlines, Limits, ManualClock, Timestamp, TurnOutcome, TurnReport,

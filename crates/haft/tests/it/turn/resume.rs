@@ -7,6 +7,7 @@ use haft::executors::{DispatchExecutor, ScriptExecutor, Step, StepContext, StepE
 use haft::records::{CallState, Record as _};
 use haft::stores::{
     LeaseRequest, StoreError, StoreWrite, TurnId, TurnQuery, TurnStatus, TurnStore,
+    TurnStoreExt as _,
 };
 use haft::stores::{MemorySpoolStore, MemoryStore};
 use haft::stores::{SpoolKey, SpoolStore as _};

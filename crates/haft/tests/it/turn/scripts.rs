@@ -7,8 +7,8 @@ mod probe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use haft::stores::TurnStore as _;
 use haft::stores::{MemorySpoolStore, MemoryStore};
+use haft::stores::{TurnStore as _, TurnStoreExt as _};
 use haft::turn::{ManualClock, Timestamp};
 use haft::turn::{TurnReport, TurnRunner};
 use proptest::prelude::*;

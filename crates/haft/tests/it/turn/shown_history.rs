@@ -7,7 +7,7 @@ use std::time::Duration;
 use haft::executors::{Step, StepContext, StepError};
 use haft::middleware::{HydrateConversation, hydrate_conversation};
 use haft::records::Message;
-use haft::stores::{MemoryStore, TurnStore as _};
+use haft::stores::{MemoryStore, TurnStoreExt as _};
 use haft::turn::{ManualClock, Timestamp, TurnOutcome};
 use haft::{DispatchExecutor, TurnInput, TurnRunner};
 

@@ -7,7 +7,9 @@ use std::time::Duration;
 use haft::executors::Step;
 use haft::records::CallState;
 use haft::stores::MemoryStore;
-use haft::stores::{LeaseRequest, NewTurn, StoreWrite, StoredTurn, TurnId, TurnStore};
+use haft::stores::{
+    LeaseRequest, NewTurn, StoreWrite, StoredTurn, TurnId, TurnStore, TurnStoreExt as _,
+};
 use haft::turn::GateKey;
 use haft::turn::SystemClock;
 use haft::turn::{Deadlines, Gatekeeper, TurnOutcome, TurnReport, TurnRunner};

@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use haft::executors::{ScriptExecutor, Step, StepContext, StepError};
-use haft::stores::{MemoryStore, SqliteStore, TurnId, TurnStatus, TurnStore, TurnSummary};
+use haft::stores::{
+    MemoryStore, SqliteStore, TurnId, TurnStatus, TurnStore, TurnStoreExt as _, TurnSummary,
+};
 use haft::turn::{Cancellation, Deadlines, GatePolicy, TurnError};
 use haft::worker::{RunnerSource, Worker, WorkerBuilder, WorkerStats};
 use haft::{BoxFuture, Tool, TurnInput, TurnRunner};

@@ -145,35 +145,6 @@ fn what_does_not_mean_anything_is_told() {
     }
 }
 
-/// One bit of a text is another text that is valid as well.
-#[test]
-fn a_flipped_bit_of_a_row_is_told() {
-    let damages = [
-        ("UPDATE records SET json = '{{'", "row `first`"),
-        ("UPDATE records SET id = 'girst'", "row `girst`"),
-        ("UPDATE journal SET json = '[0]' WHERE json = '[1]'", "the journal of turn `a`"),
-        ("UPDATE gates SET json = '{|'", "gate `g`"),
-        ("UPDATE gates SET settlement = 'nes'", "gate `g`"),
-        ("UPDATE gates SET settlement = NULL", "gate `g`"),
-    ];
-    for (damage, expected) in damages {
-        let (_dir, path) = temp_db();
-        run(async {
-            let store = SqliteStore::open(&path).unwrap();
-            let lease = begin(&store, "a").await;
-            let gate = StoreWrite::open_gate("g".parse().unwrap(), "{}".to_owned());
-            store.commit(lease, vec![gate, StoreWrite::Journal("[1]".into())]).await.unwrap();
-            store.settle("g".parse().unwrap(), "yes".to_owned()).await.unwrap();
-            load(&store, "a").await;
-            sql(&path, damage);
-            let error = store.load(turn("a")).await.unwrap_err();
-            let expected =
-                format!("what is stored of {expected} is damaged: it does not match its checksum");
-            assert_eq!(error.to_string(), expected);
-        });
-    }
-}
-
 #[test]
 fn pages_that_are_damaged_are_told() {
     let (_dir, path) = temp_db();

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use haft::BoxFuture;
 use haft::stores::{
-    CancelOutcome, CancelRequest, ChangeListener, ClaimFilter, GateId, GateRow, JournalRow, Lease,
-    LeaseRequest, MemoryRow, MemoryScope, MemoryStore, NewTurn, SettleOutcome, SpoolKey,
-    StoreError, StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary,
+    CancelOutcome, CancelRequest, ChangeListener, ClaimFilter, GateId, GateQuery, GateRow,
+    JournalRow, Lease, LeaseRequest, MemoryRow, MemoryScope, MemoryStore, NewTurn, SettleOutcome,
+    SpoolKey, StoreError, StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary,
 };
 use tokio::sync::Notify;
 
@@ -63,14 +63,10 @@ macro_rules! forwarded {
 }
 
 impl TurnStore for Probe {
-    fn create(
-        &self,
-        turn: NewTurn,
-        holder: LeaseRequest,
-    ) -> BoxFuture<'_, Result<Lease, StoreError>> {
+    fn insert(&self, turn: NewTurn) -> BoxFuture<'_, Result<Option<Lease>, StoreError>> {
         let written = journaled(&turn.writes);
         Box::pin(async move {
-            let lease = self.inner.create(turn, holder).await?;
+            let lease = self.inner.insert(turn).await?;
             self.count(written).await;
             Ok(lease)
         })
@@ -94,26 +90,19 @@ impl TurnStore for Probe {
     }
 
     forwarded! {
-        enqueue(turn: NewTurn) -> ();
-        claim(turn: TurnId, holder: LeaseRequest) -> Lease;
+        gates(query: GateQuery) -> Vec<GateRow>;
         claim_next(filter: ClaimFilter, holder: LeaseRequest) -> Option<Lease>;
-        count_claimable(filter: ClaimFilter) -> u64;
         renew(lease: Lease) -> Lease;
         release(lease: Lease) -> ();
         request_cancel(turn: TurnId, request: CancelRequest) -> CancelOutcome;
         load(turn: TurnId) -> Option<StoredTurn>;
-        summary(turn: TurnId) -> Option<TurnSummary>;
         read_journal(turn: TurnId, after: u64, limit: usize) -> Vec<JournalRow>;
         turns(query: TurnQuery) -> Vec<TurnSummary>;
-        remove(turn: TurnId) -> bool;
         remove_turns(query: TurnQuery) -> Vec<TurnId>;
         unreferenced_keys(keys: Vec<SpoolKey>) -> Vec<SpoolKey>;
-        gate(gate: GateId) -> Option<GateRow>;
-        open_gates(turn: Option<TurnId>) -> Vec<GateRow>;
         settle(gate: GateId, settlement: String) -> SettleOutcome;
         load_memories(scope: MemoryScope) -> Vec<MemoryRow>;
         set_title(tenant: String, conversation: String, title: Option<String>) -> ();
         titles(tenant: String, conversations: Vec<String>) -> BTreeMap<String, String>;
-        verify_secret(fingerprint: [u8; 32]) -> ();
     }
 }

@@ -1,0 +1,104 @@
+//! Stores turns in a database: the statements and the rules that SQLite and PostgreSQL share.
+//!
+//! A statement is written once, with `{s}.` before the name of each table and `$1` for a parameter. Each database runs
+//! it by its [`SqlTransaction`].
+#![expect(
+    clippy::future_not_send,
+    reason = "a transaction of SQLite stays on the thread that writes"
+)]
+
+mod claims;
+mod gates;
+mod marks;
+mod queries;
+mod turn;
+mod turn_list;
+mod updates;
+mod value;
+
+#[cfg(feature = "sqlite")]
+#[cfg(test)]
+pub(super) use self::claims::claim_sql;
+pub(super) use self::claims::{ClaimAttempt, cancel, claim, claim_next, release, renew};
+pub(super) use self::gates::{list_gates, settle};
+pub(super) use self::queries::{
+    list_unreferenced_keys, load_memories, load_titles, load_turn, read_journal,
+};
+pub(super) use self::turn_list::list_turns;
+#[cfg(feature = "sqlite")]
+#[cfg(test)]
+pub(super) use self::turn_list::{ByLease, TurnListSql};
+pub(super) use self::updates::{commit, insert, remove_turns, set_title};
+pub(super) use self::value::{Cell, SqlRow, SqlValue};
+
+use haft_core::clock::Timestamp;
+use haft_core::store::StoreError;
+
+/// A transaction of a database, which is rolled back if a function of this module fails in it.
+///
+/// The futures of SQLite are done at once.
+pub(super) trait SqlTransaction {
+    /// How the database fails, and what the contract defines.
+    type Error: From<StoreError>;
+
+    /// Locks the selected rows until the end of the transaction.
+    const LOCK: &'static str;
+    /// Locks the selected row until the end of the transaction, and skips rows that others have locked.
+    const LOCK_UNLOCKED: &'static str;
+    /// Finds records by the beginning of their ids, in a database that cannot index long texts.
+    const RECORD_ID_PREFIX: &'static str;
+    /// Whether statements name the index that they use.
+    const HAS_INDEX_HINTS: bool;
+
+    /// Runs a statement, and returns how many rows it has changed.
+    fn execute(
+        &self,
+        sql: &str,
+        values: &[SqlValue<'_>],
+    ) -> impl Future<Output = Result<u64, Self::Error>> + Send;
+
+    /// Runs a statement, and returns its rows.
+    fn query(
+        &self,
+        sql: &str,
+        values: &[SqlValue<'_>],
+    ) -> impl Future<Output = Result<Vec<SqlRow>, Self::Error>> + Send;
+
+    /// The time by the clock of the store.
+    fn read_time(&self) -> impl Future<Output = Result<Timestamp, Self::Error>> + Send;
+
+    /// Locks a conversation until the end of the transaction. Returns false if another process has locked it.
+    fn lock_conversation(
+        &self,
+        tenant: &str,
+        conversation: &str,
+    ) -> impl Future<Output = Result<bool, Self::Error>> + Send;
+}
+
+/// The part of a statement that names the index to use.
+fn index_hint<T: SqlTransaction>(index: &str) -> String {
+    if T::HAS_INDEX_HINTS { format!(" INDEXED BY {index}") } else { String::new() }
+}
+
+/// Placeholders for `count` parameters after the first `before`: `$3, $4`.
+fn placeholders(before: usize, count: usize) -> String {
+    let marks: Vec<String> = (before + 1..=before + count).map(|n| format!("${n}")).collect();
+    marks.join(", ")
+}
+
+/// The error for stored data that no store has written, or that was changed since.
+fn damaged(what: impl Into<String>, reason: impl Into<String>) -> StoreError {
+    StoreError::Damaged { what: what.into(), reason: reason.into() }
+}
+
+/// A number as the signed integers of the databases have it. No limit and no count reaches the largest one.
+fn saturating_i64(value: u64) -> i64 {
+    value.min(i64::MAX as u64) as i64
+}
+
+/// How many parameters a statement has at most for a list.
+const MAX_LIST: usize = 500;
+
+/// The condition of a turn that has not ended, as the indexes have it.
+pub(super) const UNFINISHED: &str =
+    "status IN ('queued', 'running', 'waiting', 'suspended', 'cancel-requested')";

@@ -1,0 +1,312 @@
+//! Changes of turns, memories and titles.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use haft_core::store::{
+    Lease, Mark, MemoryScope, NewTurn, Row, RowKind, StoreError, StoreKey, StoreWrite, TurnId,
+    TurnQuery,
+};
+use sha2::{Digest as _, Sha256};
+
+use super::gates::{close_gate, open_gate};
+use super::marks::{Contents, entry_mark, memory_mark, place_mark, record_mark, title_mark};
+use super::turn::{SqlTurn, first_expiry};
+use super::turn_list::list_removable_turns;
+use super::{MAX_LIST, SqlRow, SqlTransaction, SqlValue};
+use crate::turns::tool_word;
+use crate::turns::turn_row::TurnRow;
+
+/// Inserts a turn with its first rows, and returns the lease on it if it has a holder.
+pub(in crate::turns) async fn insert<T: SqlTransaction>(
+    tx: &T,
+    key: &StoreKey,
+    new: &NewTurn,
+    process: Option<&Arc<str>>,
+) -> Result<Option<Lease>, T::Error> {
+    let now = tx.read_time().await?;
+    let (row, lease) = TurnRow::new(new, process, now);
+    let number = SqlTurn::insert(tx, &row).await?;
+    let number = number.ok_or_else(|| StoreError::turn_exists(&new.id))?;
+    insert_words(tx, number, &new.search_words()).await?;
+    let mut turn = SqlTurn { number, row, contents: Contents::EMPTY };
+    apply(tx, key, &mut turn, &new.writes).await?;
+    Ok(lease)
+}
+
+/// Stores the words by which a turn is found.
+async fn insert_words<T: SqlTransaction>(
+    tx: &T,
+    turn: i64,
+    words: &BTreeSet<String>,
+) -> Result<(), T::Error> {
+    let words: Vec<SqlValue<'_>> = words.iter().map(SqlValue::from).collect();
+    for words in words.chunks(MAX_LIST) {
+        let rows: Vec<String> = (2..words.len() + 2).map(|n| format!("(${n}, $1)")).collect();
+        let sql = format!(
+            "INSERT INTO {{s}}.turn_words (word, turn) VALUES {} ON CONFLICT DO NOTHING",
+            rows.join(", ")
+        );
+        tx.execute(&sql, &[&[turn.into()], words].concat()).await?;
+    }
+    Ok(())
+}
+
+/// Applies the writes of a holder. Returns whether the turn has ended with them.
+pub(in crate::turns) async fn commit<T: SqlTransaction>(
+    tx: &T,
+    key: &StoreKey,
+    lease: &Lease,
+    writes: &[StoreWrite],
+) -> Result<bool, T::Error> {
+    let mut turn = SqlTurn::lock_leased(tx, key, lease).await?;
+    apply(tx, key, &mut turn, writes).await
+}
+
+async fn apply<T: SqlTransaction>(
+    tx: &T,
+    key: &StoreKey,
+    turn: &mut SqlTurn,
+    writes: &[StoreWrite],
+) -> Result<bool, T::Error> {
+    let now = tx.read_time().await?;
+    let before = turn.row.summary.status;
+    for write in writes {
+        match write {
+            StoreWrite::Put(row) => put_record(tx, key, turn, row).await?,
+            StoreWrite::Delete { kind, id } => delete_record(tx, key, turn, (*kind, id)).await?,
+            StoreWrite::Journal(json) => {
+                let contents = &mut turn.contents;
+                let mark = entry_mark(key, &turn.row.summary.id, &contents.last_entry, json);
+                contents.add_entry(mark);
+                let sql = "INSERT INTO {s}.journal (turn, json, mark) VALUES ($1, $2, $3)";
+                tx.execute(sql, &[turn.number.into(), json.as_str().into(), (&mark).into()])
+                    .await?;
+            }
+            StoreWrite::Status(status) => {
+                let expiry = first_expiry(tx, turn.number, *status).await?;
+                turn.row.set_status(*status, expiry);
+            }
+            StoreWrite::Suspend { delay } => turn.row.suspend(*delay, now),
+            StoreWrite::Progress => turn.row.summary.take_overs = 0,
+            StoreWrite::Summary(update) => {
+                let known = turn.row.summary.tools.clone();
+                turn.row.summary.update(update);
+                let new = turn.row.summary.tools.iter().filter(|it| !known.contains(it));
+                insert_words(tx, turn.number, &new.map(|it| tool_word(it)).collect()).await?;
+            }
+            StoreWrite::OpenGate { id, json, expires_at } => {
+                open_gate(tx, key, turn, (id, json, *expires_at)).await?;
+            }
+            StoreWrite::CloseGate { id, settlement } => {
+                close_gate(tx, key, (&turn.row.summary.id, id), settlement).await?;
+            }
+            StoreWrite::PutMemory { scope, id, json } => {
+                put_memory(tx, key, (scope, id), json).await?;
+            }
+            StoreWrite::DeleteMemory { scope, id } => delete_memory(tx, scope, id).await?,
+            _ => {
+                let reason = "this store does not know its sort";
+                return Err(StoreError::Invalid { what: "a write", reason }.into());
+            }
+        }
+    }
+    let has_ended = turn.row.note_commit(before, now);
+    turn.store(tx, key).await?;
+    Ok(has_ended)
+}
+
+/// The number of a record, and its mark at its place.
+async fn find_record<T: SqlTransaction>(
+    tx: &T,
+    key: &StoreKey,
+    turn: i64,
+    (kind, id): (RowKind, &str),
+) -> Result<Option<(i64, Mark)>, T::Error> {
+    let prefix = T::RECORD_ID_PREFIX;
+    let sql = format!(
+        "SELECT number, mark FROM {{s}}.records WHERE turn = $1 AND kind = $2 AND id = $3{prefix}"
+    );
+    let mut rows = tx.query(&sql, &[turn.into(), kind.as_str().into(), id.into()]).await?;
+    let Some(row) = rows.first_mut() else { return Ok(None) };
+    let number = row.int()?;
+    Ok(Some((number, place_mark(key, number, &row.mark()?))))
+}
+
+/// Inserts or replaces a record. A replaced record keeps its number and so its place in the order.
+async fn put_record<T: SqlTransaction>(
+    tx: &T,
+    key: &StoreKey,
+    turn: &mut SqlTurn,
+    row: &Row,
+) -> Result<(), T::Error> {
+    let mark = record_mark(key, &turn.row.summary.id, row.kind, &row.id, &row.json);
+    let json = row.json.as_str();
+    let number = match find_record(tx, key, turn.number, (row.kind, &row.id)).await? {
+        Some((number, place)) => {
+            turn.contents.remove_row(place);
+            let sql = "UPDATE {s}.records SET json = $2, mark = $3 WHERE number = $1";
+            tx.execute(sql, &[number.into(), json.into(), (&mark).into()]).await?;
+            tx.execute("DELETE FROM {s}.content WHERE record = $1", &[number.into()]).await?;
+            number
+        }
+        None => {
+            let sql = "INSERT INTO {s}.records (turn, kind, id, json, mark)
+                       VALUES ($1, $2, $3, $4, $5) RETURNING number";
+            let values = [
+                turn.number.into(),
+                row.kind.as_str().into(),
+                (&row.id).into(),
+                json.into(),
+                (&mark).into(),
+            ];
+            let mut rows = tx.query(sql, &values).await?;
+            let number = rows.first_mut().map(SqlRow::int).transpose()?;
+            number.ok_or_else(|| StoreError::backend("store a row", "it has no number"))?
+        }
+    };
+    turn.contents.add_row(place_mark(key, number, &mark));
+    let sql = "INSERT INTO {s}.content (key, record) VALUES ($1, $2)";
+    for content in row.content_keys() {
+        tx.execute(sql, &[content.as_str().into(), number.into()]).await?;
+    }
+    Ok(())
+}
+
+async fn delete_record<T: SqlTransaction>(
+    tx: &T,
+    key: &StoreKey,
+    turn: &mut SqlTurn,
+    name: (RowKind, &str),
+) -> Result<(), T::Error> {
+    let Some((number, place)) = find_record(tx, key, turn.number, name).await? else {
+        return Ok(());
+    };
+    turn.contents.remove_row(place);
+    tx.execute("DELETE FROM {s}.records WHERE number = $1", &[number.into()]).await?;
+    Ok(())
+}
+
+/// Inserts or replaces a memory. A replaced memory keeps its number and so its place in the order; one that was deleted
+/// gets a new place.
+async fn put_memory<T: SqlTransaction>(
+    tx: &T,
+    key: &StoreKey,
+    (scope, id): (&MemoryScope, &str),
+    json: &str,
+) -> Result<(), T::Error> {
+    let kind = scope.kind.as_str();
+    let (scope_digest, digest) = (digest(&scope.id), digest(id));
+    // A row that is there first can be locked, so that its version follows from the one before.
+    let sql = "INSERT INTO {s}.memories (scope_kind, scope_digest, digest, id, json, version, deleted, mark)
+               VALUES ($1, $2, $3, $4, '', 0, 1, $5) ON CONFLICT DO NOTHING";
+    let none = Mark::ZERO;
+    let name = [kind.into(), (&scope_digest).into(), (&digest).into()];
+    tx.execute(sql, &[&name[..], &[id.into(), (&none).into()]].concat()).await?;
+    let sql = format!(
+        "SELECT version FROM {{s}}.memories
+         WHERE scope_kind = $1 AND scope_digest = $2 AND digest = $3{}",
+        T::LOCK
+    );
+    let mut rows = tx.query(&sql, &name).await?;
+    let version = rows.first_mut().map(SqlRow::int).transpose()?.unwrap_or(0).saturating_add(1);
+    let mark = memory_mark(key, scope, id, version, json);
+    let sql = "UPDATE {s}.memories SET
+                   number = CASE WHEN deleted = 1 THEN (
+                       SELECT coalesce(max(other.number), 0) + 1 FROM {s}.memories AS other
+                       WHERE other.scope_kind = $1 AND other.scope_digest = $2) ELSE number END,
+                   json = $4, version = $5, deleted = 0, mark = $6
+               WHERE scope_kind = $1 AND scope_digest = $2 AND digest = $3";
+    let values = [&name[..], &[json.into(), version.into(), (&mark).into()]].concat();
+    tx.execute(sql, &values).await?;
+    Ok(())
+}
+
+/// The row stays with its version, and the text is gone.
+async fn delete_memory<T: SqlTransaction>(
+    tx: &T,
+    scope: &MemoryScope,
+    id: &str,
+) -> Result<(), T::Error> {
+    let sql = "UPDATE {s}.memories SET deleted = 1, json = '', version = version + 1
+               WHERE scope_kind = $1 AND scope_digest = $2 AND digest = $3 AND deleted = 0";
+    let (scope_digest, digest) = (digest(&scope.id), digest(id));
+    let values = [scope.kind.as_str().into(), (&scope_digest).into(), (&digest).into()];
+    tx.execute(sql, &values).await?;
+    Ok(())
+}
+
+/// Removes the selected turns that are free, and returns their ids. The turn that a query names is removed also if it
+/// has not ended.
+pub(in crate::turns) async fn remove_turns<T: SqlTransaction>(
+    tx: &T,
+    key: &StoreKey,
+    query: &TurnQuery,
+) -> Result<Vec<TurnId>, T::Error> {
+    let now = tx.read_time().await?;
+    let ids = match &query.id {
+        Some(id) => vec![id.clone()],
+        None => list_removable_turns(tx, key, query, now).await?,
+    };
+    let mut removed = Vec::with_capacity(ids.len());
+    for id in ids {
+        let turn = SqlTurn::lock(tx, key, &id).await?;
+        let Some(turn) = turn.filter(|it| query.selects(&it.row.summary)) else { continue };
+        match turn.row.check_free(now) {
+            Ok(()) => {}
+            Err(held) if query.id.is_some() => return Err(held.into()),
+            // Another process has claimed it meanwhile.
+            Err(_) => continue,
+        }
+        remove_turn(tx, &turn).await?;
+        removed.push(id);
+    }
+    Ok(removed)
+}
+
+async fn remove_turn<T: SqlTransaction>(tx: &T, turn: &SqlTurn) -> Result<(), T::Error> {
+    // The rows that belong to the turn are deleted by the foreign keys.
+    tx.execute("DELETE FROM {s}.turns WHERE number = $1", &[turn.number.into()]).await?;
+    if let Some(conversation) = &turn.row.summary.conversation {
+        // A conversation loses its title with its last turn.
+        let sql = "DELETE FROM {s}.conversations WHERE digest = $1 AND NOT EXISTS
+                       (SELECT 1 FROM {s}.turns WHERE conversation = $2 AND tenant = $3)";
+        let tenant = &turn.row.summary.tenant;
+        let digest = conversation_digest(tenant, conversation);
+        tx.execute(sql, &[(&digest).into(), conversation.into(), tenant.into()]).await?;
+    }
+    Ok(())
+}
+
+/// Sets or removes the title of a conversation.
+pub(in crate::turns) async fn set_title<T: SqlTransaction>(
+    tx: &T,
+    key: &StoreKey,
+    (tenant, conversation): (&str, &str),
+    title: Option<&str>,
+) -> Result<(), T::Error> {
+    let digest = conversation_digest(tenant, conversation);
+    let Some(title) = title else {
+        let sql = "DELETE FROM {s}.conversations WHERE digest = $1";
+        tx.execute(sql, &[(&digest).into()]).await?;
+        return Ok(());
+    };
+    let sql = "INSERT INTO {s}.conversations (digest, tenant, id, title, mark)
+               VALUES ($1, $2, $3, $4, $5)
+               ON CONFLICT (digest) DO UPDATE SET title = excluded.title, mark = excluded.mark";
+    let mark = title_mark(key, tenant, conversation, title);
+    let values =
+        [(&digest).into(), tenant.into(), conversation.into(), title.into(), (&mark).into()];
+    tx.execute(sql, &values).await?;
+    Ok(())
+}
+
+/// The hash by which a conversation of a tenant is found. The length makes it unique for every pair.
+pub(super) fn conversation_digest(tenant: &str, conversation: &str) -> [u8; 32] {
+    digest(&format!("{}:{tenant}{conversation}", tenant.len()))
+}
+
+/// The hash by which a text of any length is found.
+pub(super) fn digest(text: &str) -> [u8; 32] {
+    Sha256::digest(text).into()
+}
