@@ -65,8 +65,11 @@ pub(super) async fn check_agent(args: &CheckArgs, terminal: &Terminal) -> Result
     if let Some(agent) = &mut agent {
         check_servers(agent, &mut findings, terminal).await?;
         steps = check_parts(agent, args.model.as_deref(), &mut findings).await?;
-        tools = tool_block::measure_tools(agent)?;
-        tool_block::check_tool_block(&tools, &mut findings);
+        // With errors, tools are missing or stand there twice.
+        if findings.errors.is_empty() {
+            tools = tool_block::measure_tools(agent)?;
+            tool_block::check_tool_block(&tools, &mut findings);
+        }
     }
     findings.sort();
     let is_ok = findings.errors.is_empty();

@@ -15,7 +15,7 @@ fn lines_of_a_text() {
     write_log(dir.path());
     let cli = |words: &[&str]| run_haft(dir.path(), words);
     let info = cli(&["artifact", "info", "app.log"]);
-    assert!(info.starts_with("exit 0\n--- out\napp.log: text, 52 bytes"), "{info}");
+    assert!(info.starts_with("exit 0\n--- out\napp.log: text, 53 bytes"), "{info}");
     assert_eq!(
         cli(&["artifact", "read", "app.log", "--end", "2"]),
         "exit 0\n--- out\nstart\nwarn: low"

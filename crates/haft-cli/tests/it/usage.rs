@@ -68,7 +68,7 @@ fn help_has_examples_and_completions_are_printed() {
     assert!(run_haft(dir.path(), &["completions", "bash"]).contains("_haft"));
     assert!(run_haft(dir.path(), &["man"]).contains(".TH haft"));
     assert_eq!(run_haft(dir.path(), &["man", "--dir", "man"]), "exit 0");
-    for page in ["haft.1", "haft-run.1", "haft-artifact-csv-group.1"] {
+    for page in ["haft.1", "haft-run.1", "haft-artifact-query.1"] {
         assert!(dir.path().join("man").join(page).is_file(), "{page}");
     }
 }
@@ -150,7 +150,7 @@ fn the_help_of_every_command_says_what_the_command_does() {
             open.push(inner);
         }
     }
-    assert!(checked > 60, "{checked}");
+    assert!(checked > 50, "{checked}");
 }
 
 /// Every command has a page, with every option that its help has.

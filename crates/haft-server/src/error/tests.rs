@@ -50,8 +50,8 @@ fn errors_of_a_store_have_their_statuses() {
     check(lost, 409, "E_STORE", lost_text);
     check(invalid, 422, "E_STORE", "the input cannot be kept: it is too large");
     check(backend(), 500, "E_STORE", "could not commit: the disk is full");
-    let other = "the store is used with another secret; give this process the secret of the \
-                 others, or use another store";
+    let other = "the store belongs to another key; give this process the key or the secret that \
+                 the store was made with, or use another store";
     check(StoreError::OtherSecret, 500, "E_STORE", other);
 }
 

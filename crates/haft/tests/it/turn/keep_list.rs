@@ -197,7 +197,7 @@ async fn line_21_tools_on_artifacts_are_there_before_the_model() {
     let built = built.tool(large.build().unwrap()).dispatch_input("look", look);
     assert_eq!(built.build().unwrap().run(input()).await.unwrap().outcome, TurnOutcome::Completed);
     let counts = counts.lock().unwrap();
-    assert!(counts[0] == 0 && counts[1] > 0 && counts[1] == counts[2], "{counts:?}");
+    assert!(counts[0] > 0 && counts.iter().all(|it| *it == counts[0]), "{counts:?}");
 }
 
 #[tokio::test]
