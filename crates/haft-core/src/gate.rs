@@ -21,7 +21,6 @@ use serde_json::Value;
 
 use crate::clock::Timestamp;
 use crate::error::{Coded, ErrorCode};
-use crate::event::GateResult;
 use crate::id::{CallId, Digest, RecordId};
 use crate::json::canonical_text;
 use crate::preview::CallPreview;
@@ -317,17 +316,6 @@ pub enum GateDecision {
 }
 
 impl GateDecision {
-    /// What observers see of it.
-    #[must_use]
-    pub const fn result(&self) -> GateResult {
-        match self {
-            Self::Resolved { .. } => GateResult::Resolved,
-            Self::Rejected { .. } => GateResult::Rejected,
-            Self::Aborted => GateResult::Aborted,
-            Self::Timeout => GateResult::Timeout,
-        }
-    }
-
     /// Its name in messages.
     #[must_use]
     pub const fn as_str(&self) -> &'static str {

@@ -11,7 +11,7 @@ use haft_core::error::{Coded, ErrorCode, codes};
 pub(crate) use self::library::describe_cause;
 use crate::HttpPhase;
 #[cfg(feature = "fetch")]
-use crate::fetch::UrlRefusal;
+use crate::refusal::UrlRefusal;
 
 /// There is no response, or its body did not arrive completely. The messages name the host, and nothing else of the URL
 /// or of the headers.

@@ -28,14 +28,14 @@ use serde_json::json;
 use self::request::CheckedRequest;
 use self::response::response_stream;
 
-pub use self::error::{FetchError, UrlRefusal};
+pub use self::error::FetchError;
 pub use self::error_body::ErrorBody;
 pub use self::fetcher::{FetchDeadlines, Fetcher, FetcherBuilder};
 pub use self::policy::UrlPolicy;
 pub use self::request::{FetchRequest, HttpMethod};
-pub(crate) use self::resolver::find_refusal;
 pub use self::response::FetchResponse;
 pub use crate::HttpPhase;
+pub use crate::refusal::UrlRefusal;
 
 /// The default limit on the size of a response: 64 MiB.
 pub const MAX_BYTES: u64 = 64 * 1024 * 1024;

@@ -58,6 +58,8 @@ pub mod fetch;
 mod limits;
 mod phase;
 pub mod redact;
+#[cfg(feature = "fetch")]
+mod refusal;
 mod secret;
 pub mod uri;
 

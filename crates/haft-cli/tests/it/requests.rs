@@ -71,7 +71,7 @@ fn a_dry_run_prints_the_first_request_and_does_nothing_else() {
     assert_snapshot!(start, @r#"
     exit 0
     --- out
-    request: model `m` of `openai`, 9 tools, 3,333 bytes, SHA-256 HASH
+    request: model `m` of `openai`, 5 tools, 2,586 bytes, SHA-256 HASH
     {
       "messages": [
         {

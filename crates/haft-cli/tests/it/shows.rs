@@ -84,10 +84,10 @@ fn a_turn_is_shown_with_everything_that_the_model_saw() {
     agent      PATH
     model      openai:m at http://127.0.0.1:PORT/v1
     options    {"temperature":0}
-    offered    9 tools: book, and 8 that query artifacts
+    offered    5 tools: book, and 4 that query artifacts
     usage      2 steps, 2 calls, 2,500 prompt + 33 completion tokens, $0.0028, DURATION
     user       Book a room.
-    ── step 1 · 1,200 prompt + 30 completion tokens · $0.0015 · DURATION · request of 3,384 bytes
+    ── step 1 · 1,200 prompt + 30 completion tokens · $0.0015 · DURATION · request of 2,637 bytes
     call       book {"day":"Friday","seats":"4"}  DURATION
                  coerced `/day`: the case of letters was changed
                  coerced `/seats`: a string became a number
@@ -102,7 +102,7 @@ fn a_turn_is_shown_with_everything_that_the_model_saw() {
                  - `/dya`: this field does not exist; the fields are `day`, `seats`
                  - `/day`: missing; expected one of "friday", "monday"; for example "friday"
                  correct them and call `book` again
-    ── step 2 · 1,300 prompt + 3 completion tokens · $0.0013 · DURATION · request of 4,347 bytes, 70 % as before
+    ── step 2 · 1,300 prompt + 3 completion tokens · $0.0013 · DURATION · request of 3,600 bytes, 71 % as before
     assistant  Booked.
     "#);
     let shown = run_haft(dir.path(), &["show", turn, "--json"]);

@@ -12,7 +12,7 @@ use crate::call::{CallId, CallState, Handle, ToolCall, ToolResults};
 use crate::clock::Timestamp;
 use crate::error::{Coded, ErrorCode};
 use crate::failure::causes_beyond;
-use crate::gate::GrantId;
+use crate::gate::{GateDecision, GrantId};
 use crate::usage::Usage;
 
 /// A piece of a message or a thought.
@@ -423,6 +423,18 @@ pub enum GateResult {
     Aborted,
     /// No decision arrived in time.
     Timeout,
+}
+
+/// Observers see how a gate closed, and neither the value nor the reason.
+impl From<&GateDecision> for GateResult {
+    fn from(decision: &GateDecision) -> Self {
+        match decision {
+            GateDecision::Resolved { .. } => Self::Resolved,
+            GateDecision::Rejected { .. } => Self::Rejected,
+            GateDecision::Aborted => Self::Aborted,
+            GateDecision::Timeout => Self::Timeout,
+        }
+    }
 }
 
 /// How much a log message matters.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::HttpError;
 use crate::HttpPhase;
 #[cfg(feature = "fetch")]
-use crate::fetch::find_refusal;
+use crate::refusal::find_refusal;
 
 impl HttpError {
     /// The error of a request that got no response.

@@ -6,7 +6,8 @@ use reqwest::Url;
 
 use super::address::{Network, canonical_address, non_public_kind};
 use super::display_url;
-use super::error::{FetchError, UrlRefusal};
+use super::error::FetchError;
+use crate::refusal::UrlRefusal;
 
 /// Decides which URLs can be fetched. The application configures it.
 ///

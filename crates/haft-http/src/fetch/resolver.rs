@@ -1,6 +1,5 @@
 //! Resolves names, and returns only the addresses that the policy allows.
 
-use std::fmt;
 use std::future::Future;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -9,8 +8,8 @@ use std::sync::Arc;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-use super::error::UrlRefusal;
 use super::policy::UrlPolicy;
+use crate::refusal::{RefusedNameError, UrlRefusal};
 
 pub(super) type Lookup =
     dyn Fn(String) -> Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>> + Send + Sync;
@@ -50,28 +49,4 @@ impl Resolve for CheckedResolver {
             }
         })
     }
-}
-
-/// The error of a name without an allowed address.
-#[derive(Clone, Debug)]
-pub(super) struct RefusedNameError(pub(super) UrlRefusal);
-
-impl std::error::Error for RefusedNameError {}
-
-impl fmt::Display for RefusedNameError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-/// Searches the sources of an error for a refusal.
-pub(crate) fn find_refusal(error: &(dyn std::error::Error + 'static)) -> Option<UrlRefusal> {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        if let Some(RefusedNameError(why)) = error.downcast_ref() {
-            return Some(why.clone());
-        }
-        next = error.source();
-    }
-    None
 }

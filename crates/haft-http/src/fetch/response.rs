@@ -13,13 +13,14 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use reqwest::Url;
 use tokio::time::{Instant, timeout_at};
 
-use super::error::{FetchError, UrlRefusal};
+use super::error::FetchError;
 use super::error_body::ErrorBody;
 use super::fetcher::Fetcher;
 use super::request::CheckedRequest;
 use super::{display_url, preview, tool_failure};
 use crate::limits::LONGEST;
 use crate::redact::is_credential_header;
+use crate::refusal::UrlRefusal;
 use crate::{HttpBody, HttpError, HttpPhase, Scrubber};
 
 /// The response to a request: its head has arrived, and its body is read chunk by chunk.

@@ -14,8 +14,8 @@ use haft_macros::ToolArgs;
 
 #[derive(ToolArgs)]
 pub(crate) struct FindFilesArgs {
-    /// A glob such as `*.md` or `src/**/*.{rs,toml}`
-    #[arg(min_len = 1, max_len = 500)]
+    /// A glob
+    #[arg(min_len = 1, max_len = 500, example = "src/**/*.{rs,toml}")]
     pattern: String,
     /// Folder below the root
     #[arg(default = ".", max_len = 4096)]

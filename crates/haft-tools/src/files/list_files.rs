@@ -14,7 +14,7 @@ use haft_macros::ToolArgs;
 #[derive(ToolArgs)]
 pub(crate) struct ListFilesArgs {
     /// Folder below the root
-    #[arg(default = ".", max_len = 4096)]
+    #[arg(default = ".", max_len = 4096, example = "notes")]
     path: String,
     /// 2: the folders in it, too
     #[arg(default = 1, min = 1, max = 10)]
@@ -25,7 +25,7 @@ pub(crate) struct ListFilesArgs {
     #[arg(default = 200, min = 1, max = 2000)]
     limit: usize,
     /// Entries to leave out
-    #[arg(default = 0)]
+    #[arg(default = 0, max = 1000000)]
     skip: usize,
 }
 

@@ -27,8 +27,8 @@ pub(crate) struct SearchFilesArgs {
     /// Folder or file below the root
     #[arg(default = ".", max_len = 4096)]
     path: String,
-    /// Only files of this glob, such as `*.rs`
-    #[arg(max_len = 500)]
+    /// Only files of this glob
+    #[arg(max_len = 500, example = "*.rs")]
     files: Option<String>,
     #[arg(default = false)]
     ignore_case: bool,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use haft_core::call::RecordId;
 use haft_core::clock::Timestamp;
-use haft_core::event::{Event, EventKind, ToolCallReport};
+use haft_core::event::{Event, EventKind, GateResult, ToolCallReport};
 use haft_core::store::{ChangeListener, GateId, GateRow, StoreError, TurnId, TurnStatus};
 use haft_core::stream::{StreamPart, StreamTracker};
 
@@ -201,7 +201,7 @@ impl TurnFollower {
         let Some(settlement) = &row.settlement else { return Ok(()) };
         if self.told.closed.insert(row.id.clone()) {
             let settlement = read_settlement(&row.id, settlement)?;
-            let result = settlement.decision.result();
+            let result = GateResult::from(&settlement.decision);
             let gate_id = row.id.as_str().into();
             let grant = settlement.grant;
             self.push(None, at, EventKind::TurnGateClosed { gate_id, result, grant });

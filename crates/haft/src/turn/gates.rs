@@ -312,7 +312,7 @@ impl SharedTurn {
             None => Err(GateError::forged()),
         };
         let result = match verified {
-            Ok(()) => settlement.decision.result(),
+            Ok(()) => GateResult::from(&settlement.decision),
             Err(_) => GateResult::Rejected,
         };
         let grant = settlement.grant.filter(|_| result == GateResult::Resolved);

@@ -128,13 +128,15 @@ fn scripted_turn() {
 #[cfg(feature = "formats")]
 #[test]
 fn own_format() {
-    insta::assert_snapshot!(run("06_own_format"), @r##"
-    artifact_ini_sections: [server]
+    insta::assert_snapshot!(run("06_own_format"), @"
+    artifact_info: 256a713d: ini, 57 bytes (about 15 tokens), 6 lines
+    [server]
     [log]
+    artifact_grep takes a regular expression, artifact_read takes line numbers
     artifact_ini_get: `artifact_ini_get` failed: no such section; there are [server] [log]
     artifact_ini_get: 8080
     The port is 8080.
-    "##);
+    ");
 }
 
 #[cfg(feature = "http")]
@@ -154,12 +156,12 @@ fn seeds() {
 
 #[test]
 fn skills() {
-    insta::assert_snapshot!(run("09_skills"), @r##"
-    refund_order failed: there is no tool `refund_order`; the tools are `load_skill`
+    insta::assert_snapshot!(run("09_skills"), @"
+    refund_order failed: there is no tool `refund_order`; the tools are `artifact_grep`, `artifact_info`, `artifact_query`, `artifact_read` and `load_skill`
     load_skill succeeded
     refund_order succeeded
     You can call refund_order now. order 7 is refunded.
-    "##);
+    ");
 }
 
 #[test]
