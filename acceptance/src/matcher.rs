@@ -2,7 +2,7 @@
 //!
 //! A placeholder stands for a value with a unit and a plausible size, so that a wrong unit is a difference:
 //! [`placeholder`] lists them. `[..]` stands for any text within a line, and a line `...` for any number of lines.
-//! A page for readers shows a sample instead, which [`sample`] turns into the placeholder of its kind.
+//! A page for readers shows a sample instead, which `sample` turns into the placeholder of its kind.
 
 pub mod placeholder;
 mod sample;

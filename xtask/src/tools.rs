@@ -18,8 +18,8 @@ pub(crate) struct Tool {
 /// Rules about licences, sources and duplicates.
 pub(crate) const DENY: Tool = Tool { name: "cargo-deny", version: "0.20.2", flags: &[] };
 
-/// Finds dependencies that nothing uses.
-pub(crate) const SHEAR: Tool = Tool { name: "cargo-shear", version: "1.14.0", flags: &[] };
+/// Finds dependencies that nothing uses. From 1.14 on, building it needs Rust 1.98.
+pub(crate) const SHEAR: Tool = Tool { name: "cargo-shear", version: "1.13.0", flags: &[] };
 
 /// The book, as HTML. Without its watching and serving parts.
 pub(crate) const MDBOOK: Tool =
