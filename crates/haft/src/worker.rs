@@ -37,7 +37,7 @@ use crate::turn::{CancelSignal, TimedStore, TurnError, TurnRunner, run_cancellab
 /// ```
 /// use std::sync::Arc;
 /// use haft::executors::ScriptExecutor;
-/// use haft::stores::{MemoryStore, TurnStatus, TurnStore};
+/// use haft::stores::{MemoryStore, TurnStatus, TurnStore, TurnStoreExt as _};
 /// use haft::turn::Cancellation;
 /// use haft::worker::Worker;
 /// use haft::{TurnInput, TurnRunner};

@@ -54,7 +54,7 @@ fn what_cannot_work_is_found_without_a_model() {
     exit 0
     --- out
     ok: a has 4 tools and a script of 3 steps
-    each request has 8 tools, 1187 tokens: read_file 89, list_files 188, find_files 162, search_files 191, artifact_info 96, artifact_read 149, artifact_grep 144, artifact_query 168
+    each request has 8 tools, 1183 tokens: read_file 89, list_files 189, find_files 158, search_files 190, artifact_info 96, artifact_read 149, artifact_grep 144, artifact_query 168
     ");
     assert_snapshot!(check("model = 'openai:m'\noptions.temperatur = 1", say), @r"
     exit 1
