@@ -42,11 +42,11 @@ pub(crate) fn run(options: Options, print: Sink<'_>) -> Result<(), String> {
     progress(&format!("writing {} MiB of data", options.bytes / MIB));
     let data = Data::make(options.bytes)?;
     warn_if_busy();
-    let runner = Runner::new(data.folder())?;
+    let agent = Runner::new(data.folder())?;
     let specs = rows::all(&data);
     for (number, spec) in (1..).zip(&specs) {
         progress(&format!("{} ({number} of {})", spec.name, specs.len()));
-        let row = measure(&runner, spec, options.rounds)?;
+        let row = measure(&agent, spec, options.rounds)?;
         clear_progress();
         print(&row)?;
     }
@@ -66,10 +66,10 @@ fn warn_if_busy() {
 }
 
 /// Runs all variants once, to compare answers and to see their memory, then round by round.
-fn measure(runner: &Runner, spec: &Spec, rounds: usize) -> Result<Table, String> {
+fn measure(agent: &Runner, spec: &Spec, rounds: usize) -> Result<Table, String> {
     let mut firsts: Vec<Option<Measured>> = Vec::new();
     for variant in &spec.variants {
-        firsts.push(runner.watch(variant).map_err(|error| format!("{}: {error}", variant.name))?);
+        firsts.push(agent.watch(variant).map_err(|error| format!("{}: {error}", variant.name))?);
     }
     let answers = || spec.variants.iter().zip(&firsts).filter(|(variant, _)| variant.compared);
     let mut answers = answers().filter_map(|(it, first)| Some((it.name, &first.as_ref()?.answer)));
@@ -88,7 +88,7 @@ fn measure(runner: &Runner, spec: &Spec, rounds: usize) -> Result<Table, String>
             else {
                 continue;
             };
-            let timed = runner.time(variant)?.ok_or("a program is gone")?;
+            let timed = agent.time(variant)?.ok_or("a program is gone")?;
             samples.push(timed.seconds(spec.clock) * 1000.0);
         }
     }

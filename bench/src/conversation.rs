@@ -17,7 +17,7 @@ use haft::executors::{ProposedCall, Step, StepContext, StepError};
 use haft::middleware::{HydrateConversation, Next, hydrate_conversation};
 use haft::stores::TurnDir;
 use haft::turn::{Timestamp, TurnContext, TurnOutcome};
-use haft::{Message, Tool, TurnInput, TurnRunner};
+use haft::{Agent, Message, Tool, TurnInput};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
@@ -102,13 +102,13 @@ fn measure(turns: usize, hydrate: HydrateConversation) -> Result<Vec<Sample>, St
     let step = (turns / 10).max(1);
     for first in (1..=turns).step_by(step) {
         let store = TurnDir::open(dir.path()).map_err(|error| error.to_string())?;
-        let runner = runner(&store, hydrate, &spent)?;
+        let agent = agent(&store, hydrate, &spent)?;
         let last = (first + step - 1).min(turns);
         let mut times = Vec::new();
         for turn in first..=last {
             let before = spent.load(Ordering::Relaxed);
             let input = input(turn)?;
-            let report = runtime.block_on(runner.run(input)).map_err(|error| error.to_string())?;
+            let report = runtime.block_on(agent.run(input)).map_err(|error| error.to_string())?;
             if report.outcome != TurnOutcome::Completed {
                 return Err(format!(
                     "turn {turn} ended as {:?}: {:?}",
@@ -126,11 +126,11 @@ fn measure(turns: usize, hydrate: HydrateConversation) -> Result<Vec<Sample>, St
 }
 
 #[expect(clippy::disallowed_methods, reason = "this measures time")]
-fn runner(
+fn agent(
     store: &TurnDir,
     hydrate: HydrateConversation,
     spent: &Arc<AtomicU64>,
-) -> Result<TurnRunner, String> {
+) -> Result<Agent, String> {
     let executor = |ctx: StepContext| async move {
         Ok::<_, StepError>(match ctx.dispatch().iteration() {
             0 => Step::new().call(ProposedCall::new("read_log", "{}")),
@@ -155,7 +155,7 @@ fn runner(
         spent.fetch_add(now() - started.load(Ordering::Relaxed), Ordering::Relaxed);
         next.run()
     };
-    TurnRunner::builder(executor)
+    Agent::builder(executor)
         .dir(store)
         .tool(log.map_err(|error| error.to_string())?)
         .turn_input("before", before)

@@ -18,7 +18,7 @@ use haft::schema::{integer, object, string};
 use haft::stores::{SpoolPayload, TurnDir};
 use haft::tools::{ByteStream, ToolEffect};
 use haft::turn::Limits;
-use haft::{Args, Tool, ToolFailure, TurnInput, TurnRunner};
+use haft::{Agent, Args, Tool, ToolFailure, TurnInput};
 use haft_inspector::Inspector;
 use haft_server::{Api, Guard};
 use serde::Deserialize;
@@ -62,15 +62,15 @@ async fn measure(options: Options, modules: &Path) -> Result<Figures, String> {
     let dir = tempfile::tempdir().map_err(text)?;
     let turns = TurnDir::open(dir.path().join("store")).map_err(text)?;
     crate::note("inspector: a turn of 10 000 events");
-    let many = TurnRunner::builder(call_many).tool(read_sensor()?).dir(&turns);
+    let many = Agent::builder(call_many).tool(read_sensor()?).dir(&turns);
     let many = many.limits(Limits::new().iterations(4_000).tool_calls(20_000));
     run_turn(many.build().map_err(text)?, MANY).await?;
     crate::note(&format!("inspector: an artifact of {} bytes", options.bytes));
-    let log = TurnRunner::builder(call_once).tool(read_log(options.bytes)?).dir(&turns);
+    let log = Agent::builder(call_once).tool(read_log(options.bytes)?).dir(&turns);
     run_turn(log.build().map_err(text)?, LOG).await?;
     let no_step = |_: StepContext| async { Err::<Step, _>(StepError::new("nothing runs here")) };
-    let runner = TurnRunner::builder(no_step).dir(&turns).build().map_err(text)?;
-    let api = Api::builder(runner.stored_turns().clone()).store_name("bench").build();
+    let agent = Agent::builder(no_step).dir(&turns).build().map_err(text)?;
+    let api = Api::builder(agent.stored_turns().clone()).store_name("bench").build();
     let listener = TcpListener::bind("127.0.0.1:0").map_err(text)?;
     let address = listener.local_addr().map_err(text)?;
     let guard = Guard::loopback(address.port()).map_err(text)?;
@@ -84,9 +84,9 @@ async fn measure(options: Options, modules: &Path) -> Result<Figures, String> {
     }
 }
 
-async fn run_turn(runner: TurnRunner, id: &str) -> Result<(), String> {
+async fn run_turn(agent: Agent, id: &str) -> Result<(), String> {
     let input = TurnInput::new("You read sensors and logs.").id(id).user("Read everything.");
-    runner.run(input).await.map(drop).map_err(text)
+    agent.run(input).await.map(drop).map_err(text)
 }
 
 /// How many steps the long turn has, and how many calls each of them.

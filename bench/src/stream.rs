@@ -84,9 +84,9 @@ fn decode(
         Variant::new(name, move || read(&chunks), show)
     };
     let mut variants = vec![reading(FLOOR, floor::read), reading(OURS, ours::read)];
-    let runner = ours::runner(Arc::new(ours::Canned(chunks.to_vec())), "http://127.0.0.1:1/v1")?;
+    let agent = ours::agent(Arc::new(ours::Canned(chunks.to_vec())), "http://127.0.0.1:1/v1")?;
     let runtime = current_thread()?;
-    let turn = move || runtime.block_on(ours::turn(&runner));
+    let turn = move || runtime.block_on(ours::turn(&agent));
     variants.push(Variant::new("haft, in a turn", turn, show));
     #[cfg(feature = "peers")]
     variants.extend(peers::WAYS.map(|(name, read)| reading(name, read)));

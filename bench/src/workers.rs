@@ -16,7 +16,7 @@ use haft::stores::{
 };
 use haft::turn::{Cancellation, GatePolicy};
 use haft::worker::Worker;
-use haft::{Tool, TurnInput, TurnRunner};
+use haft::{Agent, Tool, TurnInput};
 use haft_testkit::PostgresServer;
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
@@ -78,15 +78,15 @@ async fn open(url: &str, schema: &str) -> Result<OpenStores, String> {
 /// alone.
 async fn measure_wakes(url: &str, rounds: usize) -> Result<Row, String> {
     let (stores, elsewhere) = (open(url, "wakes").await?, open(url, "wakes").await?);
-    let runner = |stores: &OpenStores| {
+    let agent = |stores: &OpenStores| {
         let ask = Tool::builder("ask").description("Asks.").requires_approval("May I?");
         let script = r#"{"steps": [{"call": {"ask": {}}}, {"say": "done"}]}"#;
-        let builder = TurnRunner::builder(ScriptExecutor::parse(script).map_err(text)?);
+        let builder = Agent::builder(ScriptExecutor::parse(script).map_err(text)?);
         let builder = builder.stores(stores).gate_policy(GatePolicy::Suspend);
         builder.tool(ask.handler(|| "yes").build().map_err(text)?).build().map_err(text)
     };
-    let (worker, stop) = start_worker(&stores, runner(&stores)?);
-    let decider = runner(&elsewhere)?;
+    let (worker, stop) = start_worker(&stores, agent(&stores)?);
+    let decider = agent(&elsewhere)?;
     let mut times = Vec::new();
     for _ in 0..rounds.max(5) {
         let turn = decider.enqueue(TurnInput::new("Ask.")).await.map_err(text)?;
@@ -117,12 +117,9 @@ async fn measure_wakes(url: &str, rounds: usize) -> Result<Row, String> {
     })
 }
 
-fn start_worker(
-    stores: &OpenStores,
-    runner: TurnRunner,
-) -> (JoinSet<Result<(), String>>, Cancellation) {
+fn start_worker(stores: &OpenStores, agent: Agent) -> (JoinSet<Result<(), String>>, Cancellation) {
     let stop = Cancellation::new();
-    let worker = Worker::builder(Arc::clone(stores.turns()), runner).build();
+    let worker = Worker::builder(Arc::clone(stores.turns()), agent).build();
     let mut task = JoinSet::new();
     let until = stop.clone();
     task.spawn(async move { worker.run_until(until).await.map(|_| ()).map_err(text) });

@@ -9,7 +9,7 @@ use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::providers::transport::{Body, HttpError, Request, Response, Transport, response};
 use haft::providers::{Options, Provider};
 use haft::tools::ToolEffect;
-use haft::turn::{Limits, Timestamp, TurnInput, TurnOutcome, TurnRunner};
+use haft::turn::{Agent, Limits, Timestamp, TurnInput, TurnOutcome};
 use haft::{Message, Tool};
 use serde_json::{Value, json};
 
@@ -31,20 +31,20 @@ fn measure(exchanges: usize, options: Value) -> Result<f64, String> {
     let transport = Arc::new(Canned(vec![Bytes::from_static(BRIEF.as_bytes())]));
     let model = Provider::builder(ChatCompletions::new(), "m").base_url("http://localhost");
     let model = model.transport(transport).options(Options::from(options)).build().map_err(text)?;
-    let (runner, runtime) = (TurnRunner::builder(model).build().map_err(text)?, runtime()?);
-    cpu_time(|| complete(&runtime, &runner, exchanges))
+    let (agent, runtime) = (Agent::builder(model).build().map_err(text)?, runtime()?);
+    cpu_time(|| complete(&runtime, &agent, exchanges))
 }
 
 /// How many records a later request of a turn renders at most.
 pub(super) fn rendered_later(exchanges: usize) -> Result<f64, String> {
     let most = Arc::new(AtomicUsize::new(0));
     let seen = Arc::clone(&most);
-    let runner = calling_runner(LATER, move |iteration, rendered| {
+    let agent = calling_runner(LATER, move |iteration, rendered| {
         if iteration > 0 {
             seen.fetch_max(rendered, Ordering::Relaxed);
         }
     })?;
-    complete(&runtime()?, &runner, exchanges)?;
+    complete(&runtime()?, &agent, exchanges)?;
     Ok(most.load(Ordering::Relaxed) as f64)
 }
 
@@ -52,8 +52,8 @@ pub(super) fn rendered_later(exchanges: usize) -> Result<f64, String> {
 pub(super) fn later(exchanges: usize) -> Result<f64, String> {
     let runtime = runtime()?;
     let cost = |calls: usize| {
-        let runner = calling_runner(calls, |_, _| {})?;
-        cpu_time(|| complete(&runtime, &runner, exchanges))
+        let agent = calling_runner(calls, |_, _| {})?;
+        cpu_time(|| complete(&runtime, &agent, exchanges))
     };
     let (few, many) = (cost(LATER)?, cost(4 * LATER)?);
     Ok((many - few).max(0.0) / (3 * LATER) as f64)
@@ -61,11 +61,11 @@ pub(super) fn later(exchanges: usize) -> Result<f64, String> {
 
 const LATER: usize = 10;
 
-/// A runner whose model calls a tool so many times before it answers.
+/// An agent whose model calls a tool so many times before it answers.
 fn calling_runner(
     calls: usize,
     observer: impl Fn(u32, usize) + Send + Sync + 'static,
-) -> Result<TurnRunner, String> {
+) -> Result<Agent, String> {
     let transport = Arc::new(Calling { calls, asked: AtomicUsize::new(0) });
     let model = Provider::builder(ChatCompletions::new(), "m").base_url("http://localhost");
     let model = model.transport(transport);
@@ -74,16 +74,16 @@ fn calling_runner(
     let tool = tool.handler(|| "nothing").build().map_err(text)?;
     let most = u32::try_from(calls + 1).map_err(text)?;
     let limits = Limits::new().iterations(most).tool_calls(most).identical_calls(most);
-    let runner = TurnRunner::builder(model.build().map_err(text)?).tool(tool).limits(limits);
-    runner.build().map_err(text)
+    let agent = Agent::builder(model.build().map_err(text)?).tool(tool).limits(limits);
+    agent.build().map_err(text)
 }
 
 fn complete(
     runtime: &tokio::runtime::Runtime,
-    runner: &TurnRunner,
+    agent: &Agent,
     exchanges: usize,
 ) -> Result<(), String> {
-    let report = runtime.block_on(runner.run(input(exchanges)?)).map_err(text)?;
+    let report = runtime.block_on(agent.run(input(exchanges)?)).map_err(text)?;
     match report.outcome {
         TurnOutcome::Completed => Ok(()),
         outcome => Err(format!("the turn ended as {outcome:?}: {:?}", report.error)),

@@ -10,9 +10,7 @@ use haft::stores::{
     ClaimFilter, LeaseRequest, MemorySpoolStore, MemoryStore, NewTurn, SqliteStore, StoreWrite,
     TurnDir, TurnQuery, TurnStatus, TurnStore, TurnStoreExt as _,
 };
-use haft::turn::{
-    Timestamp, TurnError, TurnInput, TurnOutcome, TurnReport, TurnRunner, TurnRunnerBuilder,
-};
+use haft::turn::{Agent, AgentBuilder, Timestamp, TurnError, TurnInput, TurnOutcome, TurnReport};
 use haft::{Message, Tool};
 use tempfile::TempDir;
 use tokio::task::JoinSet;
@@ -27,15 +25,15 @@ pub(super) fn conversation(turns: usize) -> Result<f64, String> {
     let executor = |ctx: StepContext| async move {
         Ok::<_, StepError>(Step::done().say(ctx.message("Nothing is wrong in the log of today.")?))
     };
-    let runner = TurnRunner::builder(executor).dir(&store);
-    let runner = runner.turn_input("history", hydrate_conversation()).build().map_err(text)?;
+    let agent = Agent::builder(executor).dir(&store);
+    let agent = agent.turn_input("history", hydrate_conversation()).build().map_err(text)?;
     for turn in 0..turns {
         let asked = format!("Question {turn}: is there anything wrong in the log of today?");
         let asked = Message::user_at(format!("q-{turn}"), asked, Timestamp::EPOCH).map_err(text)?;
         let input = TurnInput::new("You watch a log.").conversation("watch").message(asked);
-        finish(runtime.block_on(runner.run(input)).map_err(text)?.outcome)?;
+        finish(runtime.block_on(agent.run(input)).map_err(text)?.outcome)?;
     }
-    drop(runner);
+    drop(agent);
     runtime.block_on(store.close());
     Ok(dir_size(dir.path()).map_err(text)? as f64)
 }
@@ -57,7 +55,7 @@ pub(super) fn garbage_in_dir(turns: usize) -> Result<f64, String> {
 
 fn collect_garbage(
     turns: usize,
-    stored: impl FnOnce(TurnRunnerBuilder) -> TurnRunnerBuilder,
+    stored: impl FnOnce(AgentBuilder) -> AgentBuilder,
 ) -> Result<f64, String> {
     let runtime = runtime()?;
     let executor = |ctx: StepContext| async move {
@@ -67,16 +65,16 @@ fn collect_garbage(
         })
     };
     let log = Tool::builder("log").description("Reads the log.").handler(|| "nothing").build();
-    let builder = TurnRunner::builder(executor).tool(log.map_err(text)?).inline_below(1);
-    let runner = stored(builder).build().map_err(text)?;
+    let builder = Agent::builder(executor).tool(log.map_err(text)?).inline_below(1);
+    let agent = stored(builder).build().map_err(text)?;
     let all = async {
         let mut running = JoinSet::new();
         for turn in 0..turns {
             if running.len() >= 1000 {
                 finish_next(&mut running).await?;
             }
-            let (runner, id) = (runner.clone(), format!("turn-{turn}"));
-            running.spawn(async move { runner.run(TurnInput::new("You help.").id(id)).await });
+            let (agent, id) = (agent.clone(), format!("turn-{turn}"));
+            running.spawn(async move { agent.run(TurnInput::new("You help.").id(id)).await });
         }
         while !running.is_empty() {
             finish_next(&mut running).await?;
@@ -85,7 +83,7 @@ fn collect_garbage(
     };
     runtime.block_on(all)?;
     cpu_time(|| {
-        let removed = runtime.block_on(runner.stored_turns().collect_garbage()).map_err(text)?;
+        let removed = runtime.block_on(agent.stored_turns().collect_garbage()).map_err(text)?;
         if removed == 0 { Ok(()) } else { Err(format!("{removed} were in use")) }
     })
 }

@@ -7,15 +7,15 @@ use haft::executors::{ProposedCall, Step, StepContext, StepError};
 use haft::stores::{MemoryStore, TurnStore as _};
 use haft::tools::ToolEffect;
 use haft::turn::{Limits, TurnInput, TurnOutcome};
-use haft::{Tool, TurnRunner};
+use haft::{Agent, Tool};
 use serde_json::json;
 
 use super::{cpu_time, runtime, text};
 
 /// One turn whose calls all leave an artifact.
 pub(super) fn with_artifacts(calls: usize) -> Result<f64, String> {
-    let runner = runner(calls, [log_tool("log")?])?;
-    run(&runner)
+    let agent = agent(calls, [log_tool("log")?])?;
+    run(&agent)
 }
 
 /// One iteration that leaves an artifact, in a turn with this number of tools.
@@ -24,8 +24,8 @@ pub(super) fn with_tools(tools: usize) -> Result<f64, String> {
     let tools: Vec<Tool> =
         std::iter::once(log_tool("log")).chain(more).collect::<Result<_, _>>()?;
     // The second runs later iterations of the same turn: their difference is what an iteration costs.
-    let few = run(&runner(ITERATIONS, tools.clone())?)?;
-    let many = run(&runner(4 * ITERATIONS, tools)?)?;
+    let few = run(&agent(ITERATIONS, tools.clone())?)?;
+    let many = run(&agent(4 * ITERATIONS, tools)?)?;
     Ok((many - few).max(0.0) / (3 * ITERATIONS) as f64)
 }
 
@@ -34,7 +34,7 @@ const ITERATIONS: usize = 50;
 /// One turn with small results in the memory store.
 pub(super) fn with_iterations(iterations: usize) -> Result<f64, String> {
     let small = Tool::builder("log").description("Says little.").effect(ToolEffect::ReadOnly);
-    run(&runner(iterations, [small.handler(|| "nothing").build().map_err(text)?])?)
+    run(&agent(iterations, [small.handler(|| "nothing").build().map_err(text)?])?)
 }
 
 /// One turn whose executor stores something under a new key in every iteration.
@@ -48,10 +48,10 @@ pub(super) fn with_stash(iterations: usize) -> Result<f64, String> {
         stored.map_err(|error| StepError::new(error.to_string()))?;
         Ok::<_, StepError>(if iteration < last { Step::new() } else { Step::done() })
     };
-    let builder = TurnRunner::builder(executor).store(Arc::clone(&store) as _);
-    let runner = builder.limits(limits(iterations)).build().map_err(text)?;
+    let builder = Agent::builder(executor).store(Arc::clone(&store) as _);
+    let agent = builder.limits(limits(iterations)).build().map_err(text)?;
     let runtime = runtime()?;
-    let report = runtime.block_on(runner.run(TurnInput::new("You help."))).map_err(text)?;
+    let report = runtime.block_on(agent.run(TurnInput::new("You help."))).map_err(text)?;
     if report.outcome != TurnOutcome::Completed {
         return Err(format!("the turn ended otherwise: {:?}", report.error));
     }
@@ -67,8 +67,8 @@ fn log_tool(name: &str) -> Result<Tool, String> {
         .map_err(text)
 }
 
-/// A runner of turns that call the tool `log` so many times.
-fn runner(calls: usize, tools: impl IntoIterator<Item = Tool>) -> Result<TurnRunner, String> {
+/// An agent of turns that call the tool `log` so many times.
+fn agent(calls: usize, tools: impl IntoIterator<Item = Tool>) -> Result<Agent, String> {
     let last = u32::try_from(calls).map_err(text)?;
     let made = Arc::new(AtomicU32::new(0));
     let executor = move |ctx: StepContext| {
@@ -83,8 +83,8 @@ fn runner(calls: usize, tools: impl IntoIterator<Item = Tool>) -> Result<TurnRun
             })
         }
     };
-    let runner = TurnRunner::builder(executor).tools(tools).limits(limits(calls));
-    runner.build().map_err(text)
+    let agent = Agent::builder(executor).tools(tools).limits(limits(calls));
+    agent.build().map_err(text)
 }
 
 fn limits(calls: usize) -> Limits {
@@ -92,10 +92,10 @@ fn limits(calls: usize) -> Limits {
     Limits::new().iterations(most).tool_calls(most).identical_calls(most)
 }
 
-fn run(runner: &TurnRunner) -> Result<f64, String> {
+fn run(agent: &Agent) -> Result<f64, String> {
     let runtime = runtime()?;
     cpu_time(|| {
-        let report = runtime.block_on(runner.run(TurnInput::new("You help."))).map_err(text)?;
+        let report = runtime.block_on(agent.run(TurnInput::new("You help."))).map_err(text)?;
         match report.outcome {
             TurnOutcome::Completed => Ok(()),
             outcome => Err(format!("the turn ended as {outcome:?}: {:?}", report.error)),

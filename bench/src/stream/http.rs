@@ -93,7 +93,7 @@ fn ways(base_url: &str) -> Result<Vec<Way>, String> {
     let client = Client::builder().no_proxy().build().map_err(text)?;
     let url = format!("{base_url}/chat/completions");
     let transport = Arc::new(HttpTransport::builder().build().map_err(|it| it.to_string())?);
-    let runner = Arc::new(ours::runner(Arc::<HttpTransport>::clone(&transport), base_url)?);
+    let agent = Arc::new(ours::agent(Arc::<HttpTransport>::clone(&transport), base_url)?);
     let asked = || {
         let client = client.clone();
         let url = url.clone();
@@ -111,8 +111,8 @@ fn ways(base_url: &str) -> Result<Vec<Way>, String> {
         }),
         ("haft, in a turn", {
             Box::new(move || {
-                let runner = Arc::clone(&runner);
-                Box::pin(async move { ours::turn(&runner).await })
+                let agent = Arc::clone(&agent);
+                Box::pin(async move { ours::turn(&agent).await })
             })
         }),
     ];

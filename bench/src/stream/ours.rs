@@ -13,7 +13,7 @@ use haft::providers::transport::{Body, Request, Transport, response};
 use haft::providers::transport::{HttpError, Response};
 use haft::records::Message;
 use haft::tools::ToolEffect;
-use haft::turn::{Timestamp, TurnInput, TurnOutcome, TurnRunner};
+use haft::turn::{Agent, Timestamp, TurnInput, TurnOutcome};
 use haft::{BoxFuture, Tool, ToolArgs, ToolFailure};
 use serde_json::Map;
 
@@ -99,13 +99,13 @@ pub(crate) fn is_second(body: &[u8]) -> bool {
 pub(crate) const BRIEF: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Done.\"},\"finish_reason\":\"stop\"}],\"usage\":{\"total_tokens\":0}}\n\ndata: [DONE]\n\n";
 
 /// Runs turns whose model is behind a transport.
-pub(crate) fn runner(transport: Arc<dyn Transport>, base_url: &str) -> Result<TurnRunner, String> {
+pub(crate) fn agent(transport: Arc<dyn Transport>, base_url: &str) -> Result<Agent, String> {
     let model = Provider::builder(ChatCompletions::new(), "m").base_url(base_url);
     let model = model.transport(transport).build().map_err(|error| error.to_string())?;
     let tool = Tool::builder(TOOL).description("Takes a note.").effect(ToolEffect::ReadOnly);
     let tool = tool.handler(async |note: Note| Ok::<_, ToolFailure>(note.text.len().to_string()));
     let tool = tool.build().map_err(|error| error.to_string())?;
-    TurnRunner::builder(model).tool(tool).build().map_err(|error| error.to_string())
+    Agent::builder(model).tool(tool).build().map_err(|error| error.to_string())
 }
 
 #[derive(ToolArgs)]
@@ -114,10 +114,10 @@ struct Note {
 }
 
 /// Runs one turn: the long answer, its calls, the brief one.
-pub(crate) async fn turn(runner: &TurnRunner) -> Result<Answer, String> {
+pub(crate) async fn turn(agent: &Agent) -> Result<Answer, String> {
     let hello = Message::user_at("m-1", "Go on.", Timestamp::EPOCH).map_err(|it| it.to_string())?;
     let input = TurnInput::new("You help.").message(hello);
-    let report = runner.run(input).await.map_err(|error| error.to_string())?;
+    let report = agent.run(input).await.map_err(|error| error.to_string())?;
     if report.outcome != TurnOutcome::Completed || report.text() != "Done." {
         return Err(format!("the turn ended otherwise: {:?}", report.error));
     }

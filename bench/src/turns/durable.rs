@@ -85,9 +85,9 @@ pub(crate) fn run(folder: &Path, turns: usize, at_once: usize) -> Result<Figures
     let runtime = runtime()?;
     let store = SqliteStore::open(folder).map_err(|error| error.to_string())?;
     let file = store.file().to_owned();
-    let runner = workload::runner(Arc::new(store), forecast()?);
-    let runner = runner.build().map_err(|error| error.to_string())?;
-    let work: Arc<dyn Turns> = Arc::new(Ours(runner));
+    let agent = workload::agent(Arc::new(store), forecast()?);
+    let agent = agent.build().map_err(|error| error.to_string())?;
+    let work: Arc<dyn Turns> = Arc::new(Ours(agent));
     let before = transactions(&file);
     let begun = now();
     for _ in 0..turns / at_once {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use haft::events::{Event, EventName};
 use haft::executors::{ProposedCall, Step, StepContext};
 use haft::stores::MemoryStore;
-use haft::turn::{TurnOutcome, TurnRunner};
+use haft::turn::{Agent, TurnOutcome};
 use haft::{Tool, ToolFailure};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
@@ -54,13 +54,13 @@ pub(crate) fn run(turns: usize, seconds: u64, floor: bool) -> Result<Figures, St
 }
 
 async fn waiting(turns: usize, seconds: u64) -> Result<Figures, String> {
-    let (runner, open) = runner()?;
+    let (agent, open) = agent()?;
     let before = resident("VmRSS:")?;
     let mut running = JoinSet::new();
     for _ in 0..turns {
-        let runner = runner.clone();
+        let agent = agent.clone();
         let input = workload::input()?;
-        running.spawn(async move { runner.run(input).await });
+        running.spawn(async move { agent.run(input).await });
     }
     while open.load(Ordering::SeqCst) < turns {
         pause(Duration::from_millis(10)).await;
@@ -73,7 +73,7 @@ async fn waiting(turns: usize, seconds: u64) -> Result<Figures, String> {
     let cpu = cpu.elapsed().as_secs_f64() * 1000.0 / seconds as f64;
     let peak = resident("VmHWM:")?;
     let begun = workload::now();
-    let keeper = runner.gates();
+    let keeper = agent.gates();
     for gate in keeper.open_gates(None).await.map_err(|error| error.to_string())? {
         let answered = keeper.resolve(&gate.id, true.into(), "the benchmark").await;
         answered.map_err(|error| error.to_string())?;
@@ -91,8 +91,8 @@ async fn waiting(turns: usize, seconds: u64) -> Result<Figures, String> {
     Ok(figures.map(|(name, value)| (name.to_owned(), value)).into())
 }
 
-/// A runner whose turns ask for leave, and how many of them have.
-fn runner() -> Result<(TurnRunner, Arc<AtomicUsize>), String> {
+/// An agent whose turns ask for leave, and how many of them have.
+fn agent() -> Result<(Agent, Arc<AtomicUsize>), String> {
     let open = Arc::new(AtomicUsize::new(0));
     let opened = Arc::clone(&open);
     let tool = Tool::builder(Forecast::TOOL)
@@ -100,13 +100,13 @@ fn runner() -> Result<(TurnRunner, Arc<AtomicUsize>), String> {
         .requires_approval("May I ask?")
         .handler(async |args: Forecast| Ok::<_, ToolFailure>(args.handle()))
         .build();
-    let runner = TurnRunner::builder(async |cx: StepContext| {
+    let agent = Agent::builder(async |cx: StepContext| {
         Ok(match cx.dispatch().iteration() {
             0 => Step::new().call(ProposedCall::new(Forecast::TOOL, Forecast::TEXT)),
             _ => Step::done().say(cx.message(workload::ANSWER)?),
         })
     });
-    let runner = runner
+    let agent = agent
         .tool(tool.map_err(|error| error.to_string())?)
         .store(Arc::new(MemoryStore::new()))
         .observer(move |event: &Event| {
@@ -114,7 +114,7 @@ fn runner() -> Result<(TurnRunner, Arc<AtomicUsize>), String> {
                 opened.fetch_add(1, Ordering::SeqCst);
             }
         });
-    Ok((runner.build().map_err(|error| error.to_string())?, open))
+    Ok((agent.build().map_err(|error| error.to_string())?, open))
 }
 
 /// Tasks with the history of a turn that wait for a bell of their own.

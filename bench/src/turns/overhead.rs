@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use haft::executors::StepContext;
 use haft::stores::MemoryStore;
-use haft::turn::TurnRunner;
+use haft::turn::Agent;
 use tokio::runtime::Runtime;
 
 use super::table::{Bound, Entry, Table};
@@ -22,10 +22,10 @@ struct Steps {
 /// its call with its handler, keeping the result, and everything that comes before the next step.
 pub(crate) fn measure(runtime: &Runtime) -> Result<Table, String> {
     let steps = Arc::new(Mutex::new(Steps::default()));
-    let runner = runner(&steps)?;
+    let agent = agent(&steps)?;
     let all = runtime.spawn(async move {
         for _ in 0..TURNS {
-            one(&runner).await?;
+            one(&agent).await?;
         }
         Ok::<_, String>(())
     });
@@ -46,7 +46,7 @@ pub(crate) fn measure(runtime: &Runtime) -> Result<Table, String> {
     Ok(Table::new("turns/overhead", "µs between two steps of a turn that is alone", entries))
 }
 
-fn runner(steps: &Arc<Mutex<Steps>>) -> Result<TurnRunner, String> {
+fn agent(steps: &Arc<Mutex<Steps>>) -> Result<Agent, String> {
     let steps = Arc::clone(steps);
     let executor = move |ctx: StepContext| {
         let steps = Arc::clone(&steps);
@@ -61,9 +61,9 @@ fn runner(steps: &Arc<Mutex<Steps>>) -> Result<TurnRunner, String> {
             step
         }
     };
-    let runner = TurnRunner::builder(executor).store(Arc::new(MemoryStore::new()));
-    let runner = runner.tool(forecast()?).observer(|event: &haft::events::Event| count(event));
-    runner.build().map_err(|error| error.to_string())
+    let agent = Agent::builder(executor).store(Arc::new(MemoryStore::new()));
+    let agent = agent.tool(forecast()?).observer(|event: &haft::events::Event| count(event));
+    agent.build().map_err(|error| error.to_string())
 }
 
 fn lock(steps: &Mutex<Steps>) -> std::sync::MutexGuard<'_, Steps> {

@@ -14,7 +14,7 @@ use haft::stores::MemoryStore;
 use haft::stores::TurnStore;
 use haft::tools::ToolEffect;
 use haft::turn::Timestamp;
-use haft::turn::{TurnInput, TurnOutcome, TurnRunner, TurnRunnerBuilder};
+use haft::turn::{Agent, AgentBuilder, TurnInput, TurnOutcome};
 use haft::{Tool, ToolFailure};
 use tokio::runtime::Runtime;
 use tokio::task::{JoinSet, yield_now};
@@ -140,7 +140,7 @@ pub(crate) enum Listening {
 }
 
 /// Our turns.
-pub(crate) struct Ours(pub(crate) TurnRunner);
+pub(crate) struct Ours(pub(crate) Agent);
 
 impl Turns for Ours {
     fn run(self: Arc<Self>) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send>> {
@@ -149,8 +149,8 @@ impl Turns for Ours {
 }
 
 /// Runs one of our turns to its end.
-pub(crate) async fn one(runner: &TurnRunner) -> Result<(), String> {
-    let report = runner.run(input()?).await.map_err(|error| error.to_string())?;
+pub(crate) async fn one(agent: &Agent) -> Result<(), String> {
+    let report = agent.run(input()?).await.map_err(|error| error.to_string())?;
     if report.outcome == TurnOutcome::Completed
         && report.text() == ANSWER
         && report.calls.len() == 2
@@ -167,16 +167,16 @@ pub(crate) fn input() -> Result<TurnInput, String> {
 
 /// Turns with a new store in memory.
 pub(crate) fn in_memory(listening: Listening) -> Result<Arc<dyn Turns>, String> {
-    let runner = runner(Arc::new(MemoryStore::new()), forecast()?);
-    let runner = match listening {
-        Listening::Nobody => runner,
-        Listening::Counting => runner.observer(|event: &Event| count(event)),
+    let agent = agent(Arc::new(MemoryStore::new()), forecast()?);
+    let agent = match listening {
+        Listening::Nobody => agent,
+        Listening::Counting => agent.observer(|event: &Event| count(event)),
     };
-    Ok(Arc::new(Ours(runner.build().map_err(|error| error.to_string())?)))
+    Ok(Arc::new(Ours(agent.build().map_err(|error| error.to_string())?)))
 }
 
-pub(crate) fn runner(store: Arc<dyn TurnStore>, tool: Tool) -> TurnRunnerBuilder {
-    TurnRunner::builder(async |cx: StepContext| {
+pub(crate) fn agent(store: Arc<dyn TurnStore>, tool: Tool) -> AgentBuilder {
+    Agent::builder(async |cx: StepContext| {
         yield_now().await;
         step(&cx)
     })

@@ -7,7 +7,7 @@ use haft::executors::ScriptExecutor;
 use haft::stores::OpenStores;
 use haft::turn::Cancellation;
 use haft::worker::Worker;
-use haft::{Tool, TurnInput, TurnRunner};
+use haft::{Agent, Tool, TurnInput};
 
 use super::{count_unfinished, entry, now, open, text};
 use crate::report::Row;
@@ -19,10 +19,10 @@ pub(crate) const COMMAND: &str = "worker-process";
 const SCRIPT: &str =
     r#"{"steps": [{"call": {"look": {}}}, {"call": {"look": {}}}, {"say": "done"}]}"#;
 
-fn build_runner(stores: &OpenStores) -> Result<TurnRunner, String> {
+fn build_agent(stores: &OpenStores) -> Result<Agent, String> {
     let look = Tool::builder("look").description("Looks.").handler(|| "nothing");
     let script = ScriptExecutor::parse(SCRIPT).map_err(text)?;
-    let builder = TurnRunner::builder(script).stores(stores);
+    let builder = Agent::builder(script).stores(stores);
     builder.tool(look.build().map_err(text)?).build().map_err(text)
 }
 
@@ -61,9 +61,9 @@ pub(super) async fn measure_throughput(url: &str, turns: usize) -> Result<Row, S
     for (count, name) in [(1, "haft, 1 worker"), (2, "haft, 2 workers"), (4, "haft, 4 workers")] {
         let schema = format!("throughput_{count}");
         let stores = open(url, &schema).await?;
-        let runner = build_runner(&stores)?;
+        let agent = build_agent(&stores)?;
         for _ in 0..turns {
-            runner.enqueue(TurnInput::new("Look.")).await.map_err(text)?;
+            agent.enqueue(TurnInput::new("Look.")).await.map_err(text)?;
         }
         let began = now();
         let started: Result<Vec<_>, String> =
@@ -92,7 +92,7 @@ pub(crate) fn run_job(url: Option<&str>) -> Result<(), String> {
     let runtime = tokio::runtime::Runtime::new().map_err(text)?;
     let (server, schema) = url.and_then(|it| it.rsplit_once("&schema=")).ok_or("no address")?;
     let stores = runtime.block_on(open(server, schema))?;
-    let worker = Worker::builder(std::sync::Arc::clone(stores.turns()), build_runner(&stores)?);
+    let worker = Worker::builder(std::sync::Arc::clone(stores.turns()), build_agent(&stores)?);
     let worker = worker.concurrency(16).build();
     println!("connected");
     let stop = Cancellation::new();

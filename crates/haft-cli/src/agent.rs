@@ -46,7 +46,7 @@ use crate::terminal::{Terminal, TextRole, print_line, print_prompt, sanitize};
 use crate::user_error::UserError;
 
 /// An agent whose file was read and validated.
-pub(crate) struct Agent {
+pub(crate) struct AgentDir {
     /// The directory of the agent file. Paths in the file are relative to it.
     pub(crate) dir: PathBuf,
     pub(crate) file: AgentFile,
@@ -62,7 +62,7 @@ pub(crate) struct Agent {
 /// The name of the agent file in the directory of an agent.
 const FILE_NAME: &str = "agent.toml";
 
-impl Agent {
+impl AgentDir {
     /// Loads an agent from its directory or from its file, to look at it.
     pub(crate) fn load(path: &Path) -> Result<Self> {
         Self::load_protected(path, &OwnPaths::default())
@@ -353,7 +353,7 @@ impl Agent {
 /// An agent as far as it could be loaded, and everything that is wrong with its file.
 pub(crate) struct AgentInspection {
     /// The agent, without the keys that have errors; nothing if the file is not TOML.
-    pub(crate) agent: Option<Agent>,
+    pub(crate) agent: Option<AgentDir>,
     /// The errors, in the order in which `haft run` would meet them.
     pub(crate) errors: Vec<anyhow::Error>,
 }

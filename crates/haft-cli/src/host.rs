@@ -1,4 +1,4 @@
-//! The host of agents: turns their directories into runners, the same for every command.
+//! The host of agents: builds them from their directories, the same for every command.
 
 mod api_agents;
 mod executor_finder;
@@ -16,10 +16,8 @@ use haft::events::{Event, EventHub};
 use haft::executors::{DispatchExecutor, ExecutorDescription};
 use haft::middleware::hydrate_conversation;
 use haft::stores::{OpenStores, TurnSummary};
-use haft::turn::{
-    Deadlines, GatePolicy, Limits, TurnError, TurnHistory, TurnRunner, TurnRunnerBuilder,
-};
-use haft::worker::RunnerSource;
+use haft::turn::{Agent, AgentBuilder, Deadlines, GatePolicy, Limits, TurnError, TurnHistory};
+use haft::worker::AgentSource;
 use tokio::sync::OnceCell;
 
 pub(crate) use self::api_agents::ApiAgents;
@@ -31,7 +29,7 @@ use self::turn_input::agent_name;
 pub(crate) use self::turn_input::{
     build_turn_input, find_agent_path, load_memories, new_user_message, origin_agent,
 };
-use crate::agent::Agent;
+use crate::agent::AgentDir;
 use crate::config::UserConfig;
 use crate::own_paths::OwnPaths;
 use crate::terminal::Terminal;
@@ -96,7 +94,7 @@ impl AgentTrust {
     }
 }
 
-/// Turns agents into runners on the stores of a command: with the agent's tools, MCP servers included, its limits, the
+/// Builds agents from directories on the stores of a command: with the agent's tools, MCP servers included, its limits, the
 /// earlier turns of a conversation, and the name by which standing approvals know it.
 pub(crate) struct AgentHost {
     stores: OpenStores,
@@ -105,8 +103,8 @@ pub(crate) struct AgentHost {
     known: KnownAgents,
     /// Turns that need the same agent at the same time wait for one to load it. An agent whose file changes keeps its tools
     /// until the program is started again.
-    agents: Mutex<HashMap<PathBuf, Arc<OnceCell<Arc<Agent>>>>>,
-    runners: Mutex<HashMap<RunnerKey, TurnRunner>>,
+    agents: Mutex<HashMap<PathBuf, Arc<OnceCell<Arc<AgentDir>>>>>,
+    runners: Mutex<HashMap<RunnerKey, Agent>>,
     /// The events of this process, apart for each tenant.
     hubs: Mutex<HashMap<String, EventHub>>,
 }
@@ -168,15 +166,15 @@ impl AgentHost {
     /// What all runners of an agent have in common, to be given to their builders.
     fn setup(
         &self,
-        agent: &Agent,
+        agent: &AgentDir,
         stores: &OpenStores,
         limits: Limits,
-    ) -> Result<impl FnOnce(TurnRunnerBuilder) -> TurnRunnerBuilder + Send + use<>> {
+    ) -> Result<impl FnOnce(AgentBuilder) -> AgentBuilder + Send + use<>> {
         let HostSettings { name, lease, gates, observer, .. } = &self.settings;
         let (stores, identity) = (stores.clone(), agent.identity()?);
         let (name, deadlines, gates) = (name.clone(), Deadlines::new().lease(*lease), *gates);
         let observer = observer.clone();
-        Ok(move |builder: TurnRunnerBuilder| {
+        Ok(move |builder: AgentBuilder| {
             let builder = builder
                 .stores(&stores)
                 .limits(limits)
@@ -196,11 +194,7 @@ impl AgentHost {
     }
 
     /// A runner of an agent on the stores of the host, with the executor and the tools that it has already.
-    pub(crate) fn runner(
-        &self,
-        agent: &Agent,
-        builder: TurnRunnerBuilder,
-    ) -> Result<TurnRunnerBuilder> {
+    pub(crate) fn runner(&self, agent: &AgentDir, builder: AgentBuilder) -> Result<AgentBuilder> {
         let limits = agent.limits_with(&builder.executor_description(), &self.config)?;
         Ok(self.setup(agent, &self.stores, limits)?(builder))
     }
@@ -208,25 +202,25 @@ impl AgentHost {
     /// The runner of a server that has steps of its own.
     pub(crate) fn server_runner(
         &self,
-        agent: &Agent,
-    ) -> Result<impl FnOnce(TurnRunnerBuilder) -> TurnRunnerBuilder + Send + use<>> {
+        agent: &AgentDir,
+    ) -> Result<impl FnOnce(AgentBuilder) -> AgentBuilder + Send + use<>> {
         self.setup(agent, &self.stores, agent.limits())
     }
 
     /// A runner that renders requests and stores turns for others, and takes no step itself.
     pub(crate) fn idle_runner(
         &self,
-        agent: &Agent,
+        agent: &AgentDir,
         executor: Arc<dyn DispatchExecutor>,
-    ) -> Result<TurnRunnerBuilder> {
+    ) -> Result<AgentBuilder> {
         Ok(self.server_runner(agent)?(builder_of(agent, executor)))
     }
 
     /// Loads an agent and prepares it, once.
-    async fn load(&self, path: &Path) -> Result<Arc<Agent>> {
+    async fn load(&self, path: &Path) -> Result<Arc<AgentDir>> {
         let cell = Arc::clone(lock(&self.agents).entry(path.to_owned()).or_default());
         let load = async || {
-            let mut agent = Agent::load_protected(path, &self.settings.own)?;
+            let mut agent = AgentDir::load_protected(path, &self.settings.own)?;
             let is_given = match self.settings.trust {
                 AgentTrust::Given => true,
                 AgentTrust::Asking => false,
@@ -243,16 +237,16 @@ impl AgentHost {
     }
 
     /// An agent as it was loaded, else as its file describes it: without the tools of its servers.
-    fn read_or_loaded(&self, path: &Path) -> Result<Arc<Agent>> {
+    fn read_or_loaded(&self, path: &Path) -> Result<Arc<AgentDir>> {
         let cell = lock(&self.agents).get(path).cloned();
         match cell.as_ref().and_then(|cell| cell.get()) {
             Some(agent) => Ok(Arc::clone(agent)),
-            None => Ok(Arc::new(Agent::load_protected(path, &self.settings.own)?)),
+            None => Ok(Arc::new(AgentDir::load_protected(path, &self.settings.own)?)),
         }
     }
 
     /// The runner of a turn: that of its agent, with the executor that took its steps so far.
-    async fn find_runner_of(&self, turn: &TurnSummary) -> Result<TurnRunner> {
+    async fn find_runner_of(&self, turn: &TurnSummary) -> Result<Agent> {
         let stored = self.stores.turns().load(turn.id.clone()).await?;
         let stored = stored.context("the turn was removed")?;
         let history = TurnHistory::read(&stored)?;
@@ -295,7 +289,7 @@ impl AgentHost {
     /// The executor that took the steps of a turn, or that of the agent.
     fn find_executor(
         &self,
-        agent: &Agent,
+        agent: &AgentDir,
         begun_by: Option<&ExecutorDescription>,
         purpose: ExecutorUse,
     ) -> Result<Arc<dyn DispatchExecutor>> {
@@ -311,25 +305,25 @@ impl AgentHost {
     }
 }
 
-impl RunnerSource for AgentHost {
+impl AgentSource for AgentHost {
     fn agents(&self) -> Vec<String> {
         if self.known.includes_others() { Vec::new() } else { self.names() }
     }
 
-    fn find_runner(&self, turn: TurnSummary) -> BoxFuture<'_, Result<TurnRunner, TurnError>> {
+    fn find_agent(&self, turn: TurnSummary) -> BoxFuture<'_, Result<Agent, TurnError>> {
         Box::pin(async move {
             let found = self.find_runner_of(&turn).await;
-            found.map_err(|error| TurnError::no_runner(&turn.id, format!("{error:#}")))
+            found.map_err(|error| TurnError::no_agent(&turn.id, format!("{error:#}")))
         })
     }
 }
 
 /// A runner with an executor and the agent's tools, to be given to a host.
 pub(crate) fn builder_of(
-    agent: &Agent,
+    agent: &AgentDir,
     executor: impl DispatchExecutor + 'static,
-) -> TurnRunnerBuilder {
-    TurnRunner::builder(executor).tools(agent.tools.iter().cloned())
+) -> AgentBuilder {
+    Agent::builder(executor).tools(agent.tools.iter().cloned())
 }
 
 /// What happens to turns of agents that are not offered.

@@ -1,5 +1,6 @@
 //! The contract of turn stores.
 
+mod agents;
 mod changes;
 mod claims;
 mod gates;
@@ -8,7 +9,6 @@ mod lists;
 mod memories;
 mod races;
 mod rows;
-mod runners;
 mod summaries;
 mod texts;
 mod titles;
@@ -61,7 +61,7 @@ pub async fn store(store: &dyn TurnStore) -> Result<(), ContractViolation> {
     is_empty("removed turns are gone", store).await
 }
 
-/// Checks a store of turns together with runners whose clocks are five minutes ahead and five minutes behind: none of them
+/// Checks a store of turns together with agents whose clocks are five minutes ahead and five minutes behind: none of them
 /// takes a turn from another one because of its clock. The store must be empty, and is empty again afterwards if it passes.
 ///
 /// ```
@@ -80,7 +80,7 @@ pub async fn store(store: &dyn TurnStore) -> Result<(), ContractViolation> {
 ///
 /// The first promise that is not kept.
 pub async fn store_with_skewed_clocks(store: Arc<dyn TurnStore>) -> Result<(), ContractViolation> {
-    runners::check(&store).await?;
+    agents::check(&store).await?;
     is_empty("removed turns are gone", &*store).await
 }
 

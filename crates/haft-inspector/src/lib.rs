@@ -6,13 +6,13 @@
 //! ```
 //! use haft_inspector::Inspector;
 //! use haft_server::{Api, Guard};
-//! # fn runner() -> Result<haft::TurnRunner, Box<dyn std::error::Error>> {
+//! # fn agent() -> Result<haft::Agent, Box<dyn std::error::Error>> {
 //! #     let script = haft::executors::ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
-//! #     Ok(haft::TurnRunner::builder(script).build()?)
+//! #     Ok(haft::Agent::builder(script).build()?)
 //! # }
 //!
 //! // People may look. Their requests were authenticated by the application before they get here.
-//! let api = Api::builder(runner()?.stored_turns().clone()).build();
+//! let api = Api::builder(agent()?.stored_turns().clone()).build();
 //! let guard = Guard::behind_own_authentication(["agents.example.com"])?;
 //! let app: axum::Router = axum::Router::new().nest("/inspector", Inspector::new(&api, &guard).router());
 //! # let _ = app;
@@ -20,24 +20,24 @@
 //! ```
 //!
 //! The page is at `/inspector`, and its API at `/inspector/api`. An inspector that may act also decides gates, and
-//! cancels and resumes turns; the records show who did it. With the hub that observes the runners of this process, text
+//! cancels and resumes turns; the records show who did it. With the hub that observes the agents of this process, text
 //! appears while a model writes it. The following inspector runs on loopback, behind its own token:
 //!
 //! ```no_run
 //! use haft::events::EventHub;
 //! use haft_inspector::Inspector;
 //! use haft_server::{Access, Api, Guard, TokenPrices};
-//! # fn runner(hub: EventHub) -> Result<haft::TurnRunner, Box<dyn std::error::Error>> {
+//! # fn agent(hub: EventHub) -> Result<haft::Agent, Box<dyn std::error::Error>> {
 //! #     let script = haft::executors::ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
-//! #     Ok(haft::TurnRunner::builder(script).observer(hub).build()?)
+//! #     Ok(haft::Agent::builder(script).observer(hub).build()?)
 //! # }
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let hub = EventHub::new();
-//! let runner = runner(hub.clone())?;
-//! let api = Api::builder(runner.stored_turns().clone())
-//!     .runner(runner)
+//! let agent = agent(hub.clone())?;
+//! let api = Api::builder(agent.stored_turns().clone())
+//!     .agent(agent)
 //!     .access(Access::Act)
 //!     .hub(hub)
 //!     .actor("Ada")

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use haft::executors::ScriptExecutor;
 use haft::stores::{MemorySpoolStore, TurnDir};
-use haft::{ToolArgs, TurnInput, TurnRunner, tool};
+use haft::{Agent, ToolArgs, TurnInput, tool};
 use haft_mcp::McpServer;
 use haft_mcp::client::{HttpServer, McpEndpoint, McpTools};
 use haft_mcp::server::HttpOptions;
@@ -39,10 +39,8 @@ async fn search(args: Search) -> String {
 // ANCHOR: server
 /// The routes of an application that offers its tools at `/mcp`. Turns are stored in a directory.
 fn build_app(dir: TurnDir, token: &str) -> Result<axum::Router, Box<dyn Error>> {
-    let server = McpServer::builder("shop")
-        .tool(search()?)
-        .runner(move |runner| runner.dir(&dir))
-        .build()?;
+    let server =
+        McpServer::builder("shop").tool(search()?).agent(move |agent| agent.dir(&dir)).build()?;
     let service = server.http_service(&HttpOptions::new().bearer_token(token));
     Ok(axum::Router::new().route_service("/mcp", service))
 }
@@ -55,12 +53,12 @@ async fn ask_shop(address: SocketAddr) -> Result<String, Box<dyn Error>> {
     let spools = Arc::new(MemorySpoolStore::new());
     let for_results = Arc::clone(&spools);
     let shop = McpTools::connect("shop", McpEndpoint::http(endpoint), for_results).await?;
-    let runner = TurnRunner::builder(ScriptExecutor::parse(SCRIPT)?)
+    let agent = Agent::builder(ScriptExecutor::parse(SCRIPT)?)
         .spools(spools)
         .tools(shop.tools(|_| false))
         .build()?;
     let input = TurnInput::new("You buy flowers.").user("Are there tulips?");
-    Ok(runner.run(input).await?.into_result()?.to_string())
+    Ok(agent.run(input).await?.into_result()?.to_string())
 }
 // ANCHOR_END: client
 

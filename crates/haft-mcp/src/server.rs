@@ -7,7 +7,7 @@
 //! - A large result stays with the server. The client gets its beginning, a handle, and the names of the tools that
 //!   query it. These tools are part of the list from the beginning, so that the list never changes.
 //! - A handle has 128 random bits and a lifetime, which the server states. It is found again after a restart if the
-//!   store of the runner is.
+//!   store of the agent is.
 //! - A question of a tool (an approval, or [`DispatchContext::wait_for`](haft_core::DispatchContext::wait_for)) reaches
 //!   the user of the client: as an elicitation where the client has a connection, and since 2026-07-28 as an
 //!   `input_required` result whose sealed state names the turn that waits.
@@ -45,7 +45,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU8;
 
-use haft::TurnRunner;
+use haft::Agent;
 use haft::events::EventHub;
 use haft_core::registry::ToolRegistry;
 use rmcp::ServiceExt as _;
@@ -81,7 +81,7 @@ pub struct McpServer {
 /// What all sessions of a server share.
 struct ServerShared {
     info: InitializeResult,
-    runner: TurnRunner,
+    agent: Agent,
     hub: EventHub,
     tools: ToolRegistry,
     queries: QueryTools,

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use haft::executors::ScriptExecutor;
 use haft::stores::{OpenStores, StoreOptions};
 use haft::turn::GatePolicy;
-use haft::{Tool, TurnInput, TurnRunner};
+use haft::{Agent, Tool, TurnInput};
 use haft_restate::{ConversationObject, forward_settlements};
 use restate_sdk::prelude::{Endpoint, HttpServer};
 
@@ -26,14 +26,13 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let url = "dir:haft-restate-turns".parse()?;
     let stores = OpenStores::open(&url, StoreOptions::default()).await?;
     let deploy = Tool::builder("deploy").description("Deploys.").requires_approval("Deploy?");
-    let runner = TurnRunner::builder(ScriptExecutor::parse(SCRIPT)?)
+    let agent = Agent::builder(ScriptExecutor::parse(SCRIPT)?)
         .stores(&stores)
         .tool(deploy.handler(|| "The shop is deployed.").build()?)
         .gate_policy(GatePolicy::Suspend)
         .build()?;
-    let object = ConversationObject::new(runner, |message| {
-        TurnInput::new("You deploy shops.").user(message)
-    });
+    let object =
+        ConversationObject::new(agent, |message| TurnInput::new("You deploy shops.").user(message));
     let server = HttpServer::new(Endpoint::builder().bind(object).build());
     // Decisions of `haft approve` and the inspector reach the objects.
     let settlements = forward_settlements(Arc::clone(stores.turns()), "http://127.0.0.1:8080");

@@ -7,7 +7,7 @@ use std::time::Duration;
 use haft::error::Coded as _;
 use haft::stores::{CancelRequest, GateId, StoreError, TurnId};
 use haft::turn::{Clock as _, Gate, SettleError, SystemClock, TurnError, TurnOutcome};
-use haft::{TurnInput, TurnReport, TurnRunner};
+use haft::{Agent, TurnInput, TurnReport};
 use restate_sdk::prelude::*;
 use serde_json::Value;
 
@@ -34,26 +34,23 @@ const MAX_WAIT: Duration = Duration::from_secs(300);
 /// | `cancel` | asks for the end of a turn by a [`CancelTurn`] |
 #[derive(Clone)]
 pub struct ConversationObject {
-    runner: TurnRunner,
+    agent: Agent,
     input: Arc<dyn Fn(&str) -> TurnInput + Send + Sync>,
 }
 
 impl ConversationObject {
-    /// Runs turns with a runner. The closure makes the input of a turn from the message of the user; the id and the conversation
+    /// Runs turns with an agent. The closure makes the input of a turn from the message of the user; the id and the conversation
     /// are set here.
     ///
-    /// The runner leaves turns that wait at gates ([`GatePolicy::Suspend`](haft::turn::GatePolicy::Suspend)), and its store
+    /// The agent leaves turns that wait at gates ([`GatePolicy::Suspend`](haft::turn::GatePolicy::Suspend)), and its store
     /// outlives the process. No other worker claims the turns of this agent: Restate decides when they run.
-    pub fn new(
-        runner: TurnRunner,
-        input: impl Fn(&str) -> TurnInput + Send + Sync + 'static,
-    ) -> Self {
-        Self { runner, input: Arc::new(input) }
+    pub fn new(agent: Agent, input: impl Fn(&str) -> TurnInput + Send + Sync + 'static) -> Self {
+        Self { agent, input: Arc::new(input) }
     }
 
     /// Stores a turn, unless that was done before.
     async fn store_turn(&self, input: TurnInput) -> Result<(), HandlerError> {
-        match self.runner.enqueue(input).await {
+        match self.agent.enqueue(input).await {
             Ok(_) | Err(TurnError::Store(StoreError::Exists { .. })) => Ok(()),
             Err(error) => Err(explain(error)),
         }
@@ -61,7 +58,7 @@ impl ConversationObject {
 
     /// Runs a turn until it ends, waits, or cannot be run now.
     async fn attempt(&self, turn: &TurnId) -> Result<Attempt, HandlerError> {
-        match self.runner.resume(turn).await {
+        match self.agent.resume(turn).await {
             Ok(report) if report.is_resumable => Ok(Attempt::Retry),
             Ok(report) => match &report.outcome {
                 TurnOutcome::Waiting { .. } => Ok(Attempt::Waiting),
@@ -77,7 +74,7 @@ impl ConversationObject {
     /// Checks whether a waiting turn can continue.
     async fn look_at_gates(&self, turn: &TurnId) -> Result<GateState, HandlerError> {
         let failed = |error: StoreError| explain(error.into());
-        let stored = self.runner.stored_turns().load_turn(turn).await.map_err(failed)?;
+        let stored = self.agent.stored_turns().load_turn(turn).await.map_err(failed)?;
         let is_settled = stored.is_none_or(|stored| {
             stored.summary.cancel.is_some()
                 || stored.summary.runnable_at.is_some_and(|at| at <= SystemClock::new().now())
@@ -85,7 +82,7 @@ impl ConversationObject {
         if is_settled {
             return Ok(GateState::Settled);
         }
-        let open = self.runner.gates().open_gates(Some(turn.clone())).await.map_err(failed)?;
+        let open = self.agent.gates().open_gates(Some(turn.clone())).await.map_err(failed)?;
         match open.is_empty() {
             true => Ok(GateState::Settled),
             false => Ok(GateState::Open { expires_in_ms: first_expiry(&open) }),
@@ -94,7 +91,7 @@ impl ConversationObject {
 
     async fn settle(&self, decision: GateDecision) -> Result<(), HandlerError> {
         let id: GateId = decision.gate.parse().map_err(|error| refuse(400, &error))?;
-        let (gates, by) = (self.runner.gates(), decision.by.as_str());
+        let (gates, by) = (self.agent.gates(), decision.by.as_str());
         let value = || decision.value.clone().ok_or_else(|| refuse(400, &"`value` is missing"));
         let settled = match decision.choice {
             GateChoice::Approve => gates.resolve(&id, Value::Bool(true), by).await,
@@ -123,7 +120,7 @@ impl ConversationObject {
     /// Whether a gate is settled with this decision of this person: a handler that died after it had settled the gate
     /// runs again, and a client whose response was lost asks again.
     async fn is_repeated(&self, id: &GateId, wanted: &GateDecision) -> Result<bool, HandlerError> {
-        let loaded = self.runner.gates().load_gate(id).await;
+        let loaded = self.agent.gates().load_gate(id).await;
         let loaded = loaded.map_err(|error| explain(error.into()))?;
         let Some((_, Some(settlement))) = loaded else { return Ok(false) };
         let yes = Value::Bool(true);
@@ -205,11 +202,8 @@ impl ConversationObject {
         let CancelTurn { turn, by, reason } = request.0;
         let id: TurnId = turn.parse().map_err(|error| refuse(400, &error))?;
         let cancel = || async {
-            let asked = self
-                .runner
-                .stored_turns()
-                .request_cancel(&id, CancelRequest::new(by, reason))
-                .await;
+            let asked =
+                self.agent.stored_turns().request_cancel(&id, CancelRequest::new(by, reason)).await;
             asked.map(|_| ()).map_err(|error| match error {
                 StoreError::Unknown { .. } => refuse(404, &error),
                 error => explain(error.into()),

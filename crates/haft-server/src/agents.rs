@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use haft::executors::{DispatchExecutor, ExecutorDescription};
 use haft::stores::TurnSummary;
 use haft::turn::TurnHistory;
-use haft::{BoxFuture, Tool, TurnInput, TurnRunner};
+use haft::{Agent, BoxFuture, Tool, TurnInput};
 
 use crate::error::ApiError;
 
@@ -66,11 +66,11 @@ pub trait HostedAgent: Send + Sync {
     /// # Errors
     ///
     /// The runner was refused.
-    fn build_runner(
+    fn build_agent(
         &self,
         executor: Arc<dyn DispatchExecutor>,
         tools: Vec<Tool>,
-    ) -> Result<TurnRunner, AgentError>;
+    ) -> Result<Agent, AgentError>;
 }
 
 /// What an agent and its executor are used for.

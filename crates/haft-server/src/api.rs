@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use axum::Router;
-use haft::TurnRunner;
+use haft::Agent;
 use haft::events::EventHub;
 use haft::turn::{Clock, StoredTurns, SystemClock, TokenPrices};
 use serde_json::Value;
@@ -25,12 +25,12 @@ const DEFAULT_UNFINISHED_TURNS: usize = 256;
 ///
 /// ```
 /// use haft::executors::ScriptExecutor;
-/// use haft::TurnRunner;
+/// use haft::Agent;
 /// use haft_server::Api;
 ///
 /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
-/// let runner = TurnRunner::builder(script).build()?;
-/// let api = Api::builder(runner.stored_turns().clone()).store_name("support").build();
+/// let agent = Agent::builder(script).build()?;
+/// let api = Api::builder(agent.stored_turns().clone()).store_name("support").build();
 /// let app: axum::Router = axum::Router::new().nest("/haft", api.router());
 /// # let _ = app;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -51,7 +51,7 @@ impl Api {
     pub fn builder(turns: StoredTurns) -> ApiBuilder {
         let shared = ApiShared {
             turns,
-            runner: None,
+            agent: None,
             hub: None,
             agents: None,
             access: Access::ReadOnly,
@@ -103,13 +103,13 @@ impl ApiBuilder {
         self
     }
 
-    /// Resumes the turns whose agent is not known with this runner, and renders their requests. It is one on the same stores.
-    pub fn runner(mut self, runner: TurnRunner) -> Self {
-        self.shared.runner = Some(runner);
+    /// Resumes the turns whose agent is not known with this agent, and renders their requests. It is one on the same stores.
+    pub fn agent(mut self, agent: Agent) -> Self {
+        self.shared.agent = Some(agent);
         self
     }
 
-    /// Streams the events of this hub, which observes the runners of this process. Turns of other processes are followed by
+    /// Streams the events of this hub, which observes the agents of this process. Turns of other processes are followed by
     /// reading the store.
     pub fn hub(mut self, hub: EventHub) -> Self {
         self.shared.hub = Some(hub);
@@ -139,13 +139,13 @@ impl ApiBuilder {
     ///
     /// ```
     /// # use haft::executors::ScriptExecutor;
-    /// # use haft::TurnRunner;
+    /// # use haft::Agent;
     /// use haft_server::{Api, TokenPrices};
     ///
     /// # let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
-    /// # let runner = TurnRunner::builder(script).build()?;
+    /// # let agent = Agent::builder(script).build()?;
     /// let prices = TokenPrices::per_million(3.0, 15.0).cached(0.3);
-    /// let api = Api::builder(runner.stored_turns().clone()).prices("anthropic:claude-sonnet", prices).build();
+    /// let api = Api::builder(agent.stored_turns().clone()).prices("anthropic:claude-sonnet", prices).build();
     /// # let _ = api;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -1,6 +1,6 @@
 //! The API as a service for several tenants.
 //!
-//! Every request has a token, and a token belongs to a tenant. Each tenant has an [`Api`] of its own, whose runner, agents and
+//! Every request has a token, and a token belongs to a tenant. Each tenant has an [`Api`] of its own, whose agent, agents and
 //! caches reach nothing but the tenant's view of the stores ([`OpenStores::for_tenant`]). A handler cannot read without a
 //! scope, because it has no store without one.
 

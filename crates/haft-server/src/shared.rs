@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::extract::FromRequestParts;
 use axum::http::StatusCode;
 use axum::http::request::Parts;
-use haft::TurnRunner;
+use haft::Agent;
 use haft::events::EventHub;
 use haft::executors::ExecutorDescription;
 use haft::stores::{StoredTurn, TurnId, TurnSummary};
@@ -26,7 +26,7 @@ use crate::wire::{RowRange, TurnActions, TurnDetail, TurnState};
 pub(crate) struct ApiShared {
     pub(crate) turns: StoredTurns,
     /// Runs the turns whose agent is not known.
-    pub(crate) runner: Option<TurnRunner>,
+    pub(crate) agent: Option<Agent>,
     pub(crate) hub: Option<EventHub>,
     pub(crate) agents: Option<Arc<dyn AgentSource>>,
     pub(crate) access: Access,
@@ -128,14 +128,14 @@ impl ApiShared {
         agent: Option<&str>,
         begun_by: Option<&ExecutorDescription>,
         purpose: AgentPurpose,
-    ) -> Result<TurnRunner, ApiError> {
+    ) -> Result<Agent, ApiError> {
         let (Some(agents), Some(name)) = (&self.agents, agent) else {
             let error = || ApiError::unavailable("the agent of the turn is not known here");
-            return self.runner.clone().ok_or_else(error);
+            return self.agent.clone().ok_or_else(error);
         };
         let agent = agents.load_agent(name, purpose).await?;
         let executor = agent.executor(begun_by, purpose)?;
-        Ok(agent.build_runner(executor, agent.tools())?)
+        Ok(agent.build_agent(executor, agent.tools())?)
     }
 
     /// Waits for a read of the store, but not for too long.

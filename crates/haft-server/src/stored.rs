@@ -243,7 +243,7 @@ pub(crate) fn one_line(text: &str, limit: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use haft::TurnRunner;
+    use haft::Agent;
     use haft::executors::ScriptExecutor;
     use haft::stores::{Row, RowKind, StoredTurn, TurnSummary};
     use haft::turn::Timestamp;
@@ -257,9 +257,9 @@ mod tests {
         turn.rows =
             vec![Row::new(RowKind::Message, "m2", "{"), Row::new(RowKind::Memory, "m3", "{")];
         let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#).unwrap();
-        let runner = TurnRunner::builder(script).build().unwrap();
+        let agent = Agent::builder(script).build().unwrap();
         let mut unreadable = Vec::new();
-        let read = ShownRecord::read_all(runner.stored_turns(), &turn, &mut unreadable).await;
+        let read = ShownRecord::read_all(agent.stored_turns(), &turn, &mut unreadable).await;
         assert_eq!((read.len(), unreadable.len()), (0, 1));
         let error = add_unreadable(None, &unreadable).unwrap();
         assert!(error.message.starts_with("the store is damaged: message `m2`: "), "{error:?}");

@@ -3,7 +3,7 @@
 
 use haft::executors::{DispatchExecutor, ProposedCall, Step, StepContext, StepError};
 use haft::schema::json::ValueRef;
-use haft::turn::{TurnInput, TurnRunner};
+use haft::turn::{Agent, TurnInput};
 use haft::{Args, BoxFuture, Tool};
 use serde_json::json;
 
@@ -45,10 +45,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             (number("a") + number("b")).to_string()
         })
         .build()?;
-    let runner = TurnRunner::builder(Rules).tool(add).build()?;
+    let agent = Agent::builder(Rules).tool(add).build()?;
 
     for said in ["19 + 23", "hello"] {
-        let report = runner.run(TurnInput::new("You add.").user(said)).await?;
+        let report = agent.run(TurnInput::new("You add.").user(said)).await?;
         match report.into_result() {
             Ok(report) => println!("{said}: {report}"),
             Err(stopped) => println!("{said}: {}", stopped.report.outcome),

@@ -3,7 +3,7 @@
 
 use haft::executors::ScriptExecutor;
 use haft::tool;
-use haft::turn::{Gate, TurnInput, TurnRunner};
+use haft::turn::{Agent, Gate, TurnInput};
 use haft::{Tool, ToolArgs};
 
 const SCRIPT: &str = r#"
@@ -45,7 +45,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .handler(|file: File| format!("deleted {}", file.path))
         .build()?;
     // Any process can decide a gate; here it is the same program.
-    let runner = TurnRunner::builder(ScriptExecutor::parse(SCRIPT)?)
+    let agent = Agent::builder(ScriptExecutor::parse(SCRIPT)?)
         .tools([get_log()?, delete_file])
         .approver(async |gate: Gate| {
             println!("{} {}", gate.reason, gate.payload);
@@ -53,7 +53,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         })
         .build()?;
     let input = TurnInput::new("You help.").user("Why is the disk full?");
-    let report = runner.run(input).await?.into_result()?;
+    let report = agent.run(input).await?.into_result()?;
     for call in &report.calls {
         println!("{} {}: {}", call.tool(), call.raw().to_text(), call.state());
     }

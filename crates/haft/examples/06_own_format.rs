@@ -7,7 +7,7 @@ use haft::artifacts::text::TextView;
 use haft::artifacts::{ArtifactFormat, Query, QueryAnswer, QueryContext, Question};
 use haft::artifacts::{ArtifactKind, QueryOutput};
 use haft::executors::ScriptExecutor;
-use haft::turn::{TurnInput, TurnRunner};
+use haft::turn::{Agent, TurnInput};
 use haft::{Tool, ToolArgs, ToolFailure, artifacts};
 
 /// Settings as `[section]` and `key = value`.
@@ -88,12 +88,12 @@ steps:
       - artifact_ini_get: {callId: "{{ handle.get_config }}", section: server, key: port}
   - say: "The port is {{ last.artifact_ini_get }}."
 "#;
-    let runner = TurnRunner::builder(ScriptExecutor::parse(script)?)
+    let agent = Agent::builder(ScriptExecutor::parse(script)?)
         .tool(config)
         .formats(artifacts::standard_formats().with(Ini)?)
         .inline_below(0)
         .build()?;
-    let report = runner.run(TurnInput::new("You help.")).await?.into_result()?;
+    let report = agent.run(TurnInput::new("You help.")).await?.into_result()?;
     for call in report.calls.iter().skip(1) {
         let error = call.error.as_ref().map(|it| it.message.as_str());
         println!("{}: {}", call.tool(), call.text().or(error).unwrap_or_default());

@@ -18,7 +18,7 @@ use haft::providers::prompt::{
 };
 use haft::providers::tool_schema::lower_full;
 use haft::providers::{Options, Provider};
-use haft::turn::{TurnInput, TurnRunner};
+use haft::turn::{Agent, TurnInput};
 use haft::{Tool, ToolArgs, ToolFailure};
 use haft_conformance::DialectSample;
 use serde_json::{Map, Value, json};
@@ -276,9 +276,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .description("Returns the weather of a city.")
         .handler(async |place: Place| Ok::<_, ToolFailure>(format!("sunny in {}", place.city)))
         .build()?;
-    let runner = TurnRunner::builder(model).tool(weather).build()?;
+    let agent = Agent::builder(model).tool(weather).build()?;
     let input = TurnInput::new("You help.").user("How is the weather in Zürich?");
-    let report = runner.run(input).await?.into_result()?;
+    let report = agent.run(input).await?.into_result()?;
     println!("{}: {report} ({} tokens)", report.outcome, report.usage.total);
 
     let requests = requests.join().map_err(|_| "the server failed")??;

@@ -4,7 +4,7 @@
 
 use haft::executors::ScriptExecutor;
 use haft::middleware::Next;
-use haft::turn::{DispatchContext, TurnContext, TurnInput, TurnRunner};
+use haft::turn::{Agent, DispatchContext, TurnContext, TurnInput};
 use haft::{Tool, ToolArgs};
 
 /// Where the stash of the turn says which skills are loaded.
@@ -82,11 +82,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .description("Loads the tools of a skill: `billing` or `shipping`.")
         .handler(load_skill)
         .build()?;
-    let runner = TurnRunner::builder(ScriptExecutor::parse(SCRIPT)?)
+    let agent = Agent::builder(ScriptExecutor::parse(SCRIPT)?)
         .tool(load_skill)
         .turn_input("restore-skills", restore_skills)
         .build()?;
-    let report = runner.run(TurnInput::new("You help with orders.")).await?.into_result()?;
+    let report = agent.run(TurnInput::new("You help with orders.")).await?.into_result()?;
     for call in &report.calls {
         match &call.error {
             Some(error) => println!("{} failed: {}", call.tool(), error.message),

@@ -5,7 +5,7 @@
 use std::env::var;
 
 use haft::providers::dialects::chat_completions::ChatCompletions;
-use haft::{Provider, ToolArgs, ToolFailure, TurnInput, TurnRunner, tool};
+use haft::{Agent, Provider, ToolArgs, ToolFailure, TurnInput, tool};
 
 /// Returns the current weather for a given city.
 #[tool(effect = "read-only")]
@@ -36,10 +36,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         model = model.base_url(url);
     }
     let key = var("OPENAI_API_KEY").map_err(|_| "set OPENAI_API_KEY to your key")?;
-    let runner = TurnRunner::builder(model.key(key).build()?).tool(get_weather()?).build()?;
+    let agent = Agent::builder(model.key(key).build()?).tool(get_weather()?).build()?;
     let input = TurnInput::new("You are a weather service.").user("Is it warm in Paris?");
     // A turn that fails is a report, too; `into_result` makes it an error with the reason.
-    let report = runner.run(input).await?.into_result()?;
+    let report = agent.run(input).await?.into_result()?;
     println!("{report} ({} calls)", report.calls.len());
     Ok(())
 }

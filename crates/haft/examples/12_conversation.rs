@@ -4,7 +4,7 @@
 use haft::executors::{Step, StepContext, StepError};
 use haft::middleware::hydrate_conversation;
 use haft::stores::{MemoryScope, TurnQuery};
-use haft::turn::{TurnInput, TurnRunner};
+use haft::turn::{Agent, TurnInput};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -13,7 +13,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         let seen = ctx.dispatch().turn().messages().len();
         Ok::<_, StepError>(Step::done().say(ctx.message(format!("I see {seen} messages."))?))
     };
-    let runner = TurnRunner::builder(executor)
+    let agent = Agent::builder(executor)
         .turn_input("history", hydrate_conversation().last_messages(40).max_tokens(8_000))
         .build()?;
     for text in ["My name is Ada.", "What is my name?"] {
@@ -22,10 +22,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             // Memories outlive the conversation, because they belong to the user.
             .memory_scope(MemoryScope::user("ada"))
             .user(text);
-        println!("> {text}\n{}", runner.run(input).await?.into_result()?);
+        println!("> {text}\n{}", agent.run(input).await?.into_result()?);
     }
     let turns =
-        runner.stored_turns().list_turns(TurnQuery::default().conversation("support-7")).await?;
+        agent.stored_turns().list_turns(TurnQuery::default().conversation("support-7")).await?;
     println!("{} turns", turns.len());
     Ok(())
 }

@@ -2,7 +2,7 @@
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
 use haft::executors::ScriptExecutor;
-use haft::{ToolArgs, TurnInput, TurnRunner};
+use haft::{Agent, ToolArgs, TurnInput};
 
 /// What stands on an invoice.
 #[derive(Debug, PartialEq, ToolArgs)]
@@ -24,9 +24,9 @@ steps:
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let runner = TurnRunner::builder(ScriptExecutor::parse(SCRIPT)?).build()?;
+    let agent = Agent::builder(ScriptExecutor::parse(SCRIPT)?).build()?;
     let input = TurnInput::new("You read invoices.").user("Ada wants 12 euros.");
-    let typed = runner.run_typed::<Invoice>(input).await?;
+    let typed = agent.run_typed::<Invoice>(input).await?;
     println!("{} after {} steps", typed.report.outcome, typed.report.iterations);
     // A turn that ends without an answer that fits has an error in its place.
     let invoice = typed.answer?;

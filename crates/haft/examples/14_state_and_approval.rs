@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use haft::executors::ScriptExecutor;
 use haft::turn::Gate;
-use haft::{State, ToolArgs, TurnInput, TurnRunner, tool};
+use haft::{Agent, State, ToolArgs, TurnInput, tool};
 
 /// The application's own client. Each call gets a clone of it.
 #[derive(Clone, Default)]
@@ -45,7 +45,7 @@ steps:
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let outbox = Outbox::default();
-    let runner = TurnRunner::builder(ScriptExecutor::parse(SCRIPT)?)
+    let agent = Agent::builder(ScriptExecutor::parse(SCRIPT)?)
         .tool(send_mail(outbox.clone())?)
         .approver(async |gate: Gate| {
             println!("{}", gate.reason);
@@ -53,7 +53,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         })
         .build()?;
     let input = TurnInput::new("You answer mails.").user("Tell Ada.");
-    println!("{}", runner.run(input).await?.into_result()?);
+    println!("{}", agent.run(input).await?.into_result()?);
     assert_eq!(outbox.send("eve@example.org: Hello.".to_owned())?, 2);
     Ok(())
 }

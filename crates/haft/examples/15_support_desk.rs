@@ -14,7 +14,7 @@ use std::time::Duration;
 use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::stores::{TurnDir, TurnId};
 use haft::turn::{Deadlines, GatePolicy, Gatekeeper};
-use haft::{Provider, ToolArgs, TurnInput, TurnRunner, tool};
+use haft::{Agent, Provider, ToolArgs, TurnInput, tool};
 
 #[derive(ToolArgs)]
 struct Order {
@@ -70,11 +70,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
     match args().nth(1).as_deref() {
         Some("run") => {
             let input = TurnInput::new("You are a support desk.").id("desk-1");
-            let report = build_runner(&state)?.run(input.user("My mug of order 2 broke.")).await?;
+            let report = build_agent(&state)?.run(input.user("My mug of order 2 broke.")).await?;
             println!("{}", report.into_result()?);
         }
         Some("resume") => {
-            let report = build_runner(&state)?.resume(&turn).await?.into_result()?;
+            let report = build_agent(&state)?.resume(&turn).await?.into_result()?;
             let unknown = report.unknown_calls().count();
             println!("{report} ({} calls, {unknown} of unknown outcome)", report.calls.len());
         }
@@ -84,7 +84,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn build_runner(state: &TurnDir) -> Result<TurnRunner, Box<dyn Error>> {
+fn build_agent(state: &TurnDir) -> Result<Agent, Box<dyn Error>> {
     let mut model = Provider::builder(ChatCompletions::new(), "gpt-5-mini");
     if let Ok(url) = var("OPENAI_BASE_URL") {
         model = model.base_url(url);
@@ -95,7 +95,7 @@ fn build_runner(state: &TurnDir) -> Result<TurnRunner, Box<dyn Error>> {
     if let Ok(seconds) = var("STEP_SECONDS") {
         deadlines = deadlines.step(Duration::from_secs(seconds.parse()?));
     }
-    let builder = TurnRunner::builder(model.key(key).build()?)
+    let builder = Agent::builder(model.key(key).build()?)
         .tools([find_order()?, search_policy()?, refund()?])
         .dir(state)
         .deadlines(deadlines)

@@ -5,7 +5,7 @@ pub use haft_core::error::{Coded, ErrorCode, InvalidName, codes};
 
 macro_rules! gather_errors {
     ($($(#[$doc:meta])* $variant:ident($error:ty) $(if $feature:literal)?;)*) => {
-        /// Any error that a program meets when it builds tools, runners and providers, loads scripts, and runs turns.
+        /// Any error that a program meets when it builds tools, agents and providers, loads scripts, and runs turns.
         ///
         /// The errors of tools, records, stores, artifacts, media, scripts, turns and providers convert into it, so that
         /// `?` works throughout a program. Telemetry, which a program sets up outside of turns, has its
@@ -13,13 +13,13 @@ macro_rules! gather_errors {
         ///
         /// ```
         /// use haft::executors::ScriptExecutor;
-        /// use haft::{TurnInput, TurnRunner};
+        /// use haft::{Agent, TurnInput};
         ///
         /// #[tokio::main(flavor = "current_thread")]
         /// async fn main() -> Result<(), haft::Error> {
         ///     let script = ScriptExecutor::parse("steps:\n  - say: Hello.\n")?;
-        ///     let runner = TurnRunner::builder(script).build()?;
-        ///     let report = runner.run(TurnInput::new("You greet.")).await?.into_result()?;
+        ///     let agent = Agent::builder(script).build()?;
+        ///     let report = agent.run(TurnInput::new("You greet.")).await?.into_result()?;
         ///     assert_eq!(report.to_string(), "Hello.");
         ///     Ok(())
         /// }
@@ -81,8 +81,8 @@ gather_errors! {
     Gate(haft_core::gate::GateError);
     /// A gate was not settled.
     Settle(crate::turn::SettleError);
-    /// The configuration of a turn runner was refused.
-    InvalidRunner(crate::turn::InvalidRunner);
+    /// The configuration of a turn agent was refused.
+    InvalidAgent(crate::turn::InvalidAgent);
     /// A turn could not be started or resumed.
     Turn(crate::turn::TurnError);
     /// A turn did not complete.

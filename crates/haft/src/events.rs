@@ -23,11 +23,11 @@
 //!
 //! # Traces
 //!
-//! Every runner draws spans of the `tracing` crate, named by OpenTelemetry's conventions for generative AI: `invoke_agent`
+//! Every agent draws spans of the `tracing` crate, named by OpenTelemetry's conventions for generative AI: `invoke_agent`
 //! for an attempt to run a turn, `chat` for the step of the executor, and `execute_tool` for the handler of a call. They
 //! have the target `haft` and the level INFO. User code runs in them, and they begin in the span that is current when the
 //! turn is run. Logs, warnings, errors and gates are events in the span that is current; `haft.kind` has the topic or
-//! the code. Spans contain arguments only if the runner is built with
+//! the code. Spans contain arguments only if the agent is built with
 //! [`TracedContent::Shown`](TracedContent); causes of failures are always in `error.message`.
 //!
 //! To export them, install the layer of `tracing-opentelemetry`. Its `MetricsLayer` takes `gen_ai.client.token.usage` and

@@ -62,15 +62,15 @@
 //! - [`DispatchContext`]: what a handler receives besides its arguments.
 //! - [`ToolCall`]: the record of a call. Failed calls have records too.
 //! - [`ToolArgs`]: types that can be the arguments of a tool.
-//! - [`TurnRunner`]: runs turns, and resumes turns that a crash interrupted.
+//! - [`Agent`]: runs turns, and resumes turns that a crash interrupted.
 //!
 //! # By task
 //!
 //! | task | where |
 //! |---|---|
-//! | run a turn with a model | [`Provider`] with a dialect of [`providers::dialects`], [`TurnRunner`], [`TurnInput`] |
+//! | run a turn with a model | [`Provider`] with a dialect of [`providers::dialects`], [`Agent`], [`TurnInput`] |
 //! | run it without a model | [`executors`]: scripts, recordings, closures |
-//! | stop for approvals | [`turn`]: `requires_approval` on a tool, an approver or gates on the runner |
+//! | stop for approvals | [`turn`]: `requires_approval` on a tool, an approver or gates on the agent |
 //! | keep large results out of the prompt | [`artifacts`] |
 //! | mark where content comes from | [`trust`] |
 //! | survive a crash | [`stores`]; [`Worker`] for turns that many processes share |
@@ -146,7 +146,7 @@ pub use haft_core::{
 #[doc(inline)]
 pub use haft_providers::Provider;
 #[doc(inline)]
-pub use turn::{TurnInput, TurnReport, TurnRunner};
+pub use turn::{Agent, TurnInput, TurnReport};
 #[doc(inline)]
 pub use worker::Worker;
 

@@ -5,7 +5,7 @@
 //! use haft::middleware::{
 //!     Verdict, audit_log, fetch_and_register_tools, hydrate_conversation, repetition_guard, safety_veto,
 //! };
-//! use haft::turn::TurnRunner;
+//! use haft::turn::Agent;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let model = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
@@ -13,14 +13,14 @@
 //!     let text = format!("{:?}", call.results);
 //!     Ok(if text.contains("PRIVATE KEY") { Verdict::veto("it has a key in it") } else { Verdict::Pass })
 //! };
-//! let runner = TurnRunner::builder(model)
+//! let agent = Agent::builder(model)
 //!     .turn_input("history", hydrate_conversation())
 //!     .turn_input("tools", fetch_and_register_tools())
 //!     .dispatch_output("veto", safety_veto(no_keys))
 //!     .dispatch_output("repetition", repetition_guard(3))
 //!     .dispatch_output("audit", audit_log(|line| { eprintln!("{line}"); Ok(()) }))
 //!     .build()?;
-//! # let _ = runner;
+//! # let _ = agent;
 //! # Ok(())
 //! # }
 //! ```

@@ -1,12 +1,13 @@
 //! Turns: everything from the input of the user to the reply of the assistant.
 //!
-//! A [`TurnRunner`] runs turns. A turn goes through its input pipeline, a dispatch, and its output pipeline. The
+//! A [`Agent`] runs turns. A turn goes through its input pipeline, a dispatch, and its output pipeline. The
 //! dispatch is a loop: in every iteration the [`DispatchExecutor`](haft_core::step::DispatchExecutor) takes a step, the
 //! tool calls of the step are executed, and the next iteration sees their results, until a step ends the dispatch.
-//! Every step is journaled before its effects, so that [`TurnRunner::resume`] continues where a process stopped.
+//! Every step is journaled before its effects, so that [`Agent::resume`] continues where a process stopped.
 //!
 //! Internally, `driver` runs a turn, in the order that `driver/order` says, and `log` knows where the turn stands.
 
+mod agent;
 mod answers;
 mod calls;
 mod cancel_signal;
@@ -28,7 +29,6 @@ mod query_tools;
 mod recorder;
 mod rendering;
 mod report;
-mod runner;
 mod seed;
 mod shared_turn;
 mod spans;
@@ -61,6 +61,7 @@ pub use haft_core::gate::{
 #[doc(inline)]
 pub use haft_core::stash::{Stash, StashError, StashPath};
 
+pub use self::agent::{Agent, AgentBuilder, InvalidAgent};
 pub use self::cancel_signal::CancelSignal;
 pub(crate) use self::cancel_signal::run_cancellable;
 #[cfg(feature = "tokio-util")]
@@ -77,7 +78,6 @@ pub use self::prices::{CostLimit, PriceTable, TokenPrices};
 pub(crate) use self::rendering::OpenedTurn;
 pub use self::rendering::{RenderedRequest, TurnArtifact};
 pub use self::report::{TurnError, TurnOutcome, TurnReport, TypedReport};
-pub use self::runner::{InvalidRunner, TurnRunner, TurnRunnerBuilder};
 pub use self::stopped::TurnStopped;
 pub use self::stored_turns::StoredTurns;
 pub(crate) use self::timed::TimedStore;

@@ -1,7 +1,7 @@
 //! Workers: processes that claim turns from a store and run them.
 //!
-//! A [`Worker`] asks its store for the next turn that can run, gets the [`TurnRunner`] of the turn's agent from a
-//! [`RunnerSource`], and runs the turn: any number of workers, on any number of machines, share the turns of a store. The store
+//! A [`Worker`] asks its store for the next turn that can run, gets the [`Agent`] of the turn's agent from a
+//! [`AgentSource`], and runs the turn: any number of workers, on any number of machines, share the turns of a store. The store
 //! keeps the turns of a conversation in order and hands out those of a higher priority first.
 
 mod builder;
@@ -22,11 +22,11 @@ use tokio::task::JoinSet;
 
 pub use self::builder::WorkerBuilder;
 use self::claimed_turn::ClaimedTurn;
-pub use self::source::RunnerSource;
+pub use self::source::AgentSource;
 pub use self::stats::{LatencyCounts, WorkerStats};
 use self::stats::{TurnAttempt, WorkerCounters};
 use crate::sync::{Instant, sleep};
-use crate::turn::{CancelSignal, TimedStore, TurnError, TurnRunner, run_cancellable};
+use crate::turn::{Agent, CancelSignal, TimedStore, TurnError, run_cancellable};
 
 /// Claims turns from a store and runs them, several at a time, until it is told to stop.
 ///
@@ -40,13 +40,13 @@ use crate::turn::{CancelSignal, TimedStore, TurnError, TurnRunner, run_cancellab
 /// use haft::stores::{MemoryStore, TurnStatus, TurnStore, TurnStoreExt as _};
 /// use haft::turn::Cancellation;
 /// use haft::worker::Worker;
-/// use haft::{TurnInput, TurnRunner};
+/// use haft::{Agent, TurnInput};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let store: Arc<dyn TurnStore> = Arc::new(MemoryStore::new());
 /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
-/// let runner = TurnRunner::builder(script).store(Arc::clone(&store)).build()?;
+/// let runner = Agent::builder(script).store(Arc::clone(&store)).build()?;
 /// let turn = runner.enqueue(TurnInput::new("Be polite.").user("Hi").priority(5)).await?;
 ///
 /// let worker = Worker::builder(Arc::clone(&store), runner).concurrency(4).build();
@@ -72,7 +72,7 @@ pub struct Worker {
 /// What all tasks of a worker share.
 struct WorkerShared {
     store: Arc<TimedStore>,
-    source: Arc<dyn RunnerSource>,
+    source: Arc<dyn AgentSource>,
     filter: ClaimFilter,
     holder: LeaseRequest,
     concurrency: usize,
@@ -83,7 +83,7 @@ struct WorkerShared {
 }
 
 impl Worker {
-    /// Starts a worker that claims turns from a store and runs them with the runners of a source. A single [`TurnRunner`] is
+    /// Starts a worker that claims turns from a store and runs them with the runners of a source. A single [`Agent`] is
     /// a source, too.
     ///
     /// The runners use the same store. They should leave turns that wait at gates
@@ -91,7 +91,7 @@ impl Worker {
     /// continues the turn when its gate is settled.
     pub fn builder(
         store: Arc<dyn haft_core::store::TurnStore>,
-        source: impl RunnerSource + 'static,
+        source: impl AgentSource + 'static,
     ) -> WorkerBuilder {
         WorkerBuilder::new(store, Arc::new(source))
     }
@@ -335,10 +335,10 @@ impl WorkerShared {
     }
 
     /// The runner of a turn.
-    async fn find_runner(&self, turn: &TurnId) -> Result<TurnRunner, TurnError> {
+    async fn find_agent(&self, turn: &TurnId) -> Result<Agent, TurnError> {
         let summary = self.store.summary(turn.clone()).await?;
         let summary = summary.ok_or_else(|| StoreError::unknown_turn(turn))?;
-        self.source.find_runner(summary).await
+        self.source.find_agent(summary).await
     }
 }
 

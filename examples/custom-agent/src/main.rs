@@ -15,7 +15,7 @@ use haft::executors::ScriptExecutor;
 use haft::providers::Provider;
 use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::stores::TurnDir;
-use haft::turn::{Gate, TurnInput, TurnReport, TurnRunner};
+use haft::turn::{Agent, Gate, TurnInput, TurnReport};
 
 use crate::desk::Desk;
 
@@ -34,7 +34,7 @@ async fn main() -> Result<()> {
     Ok(())
 }
 
-/// Runs a turn that is stored in a directory. After a crash, `TurnRunner::resume` continues it.
+/// Runs a turn that is stored in a directory. After a crash, `Agent::resume` continues it.
 async fn run_booking(store_dir: &TurnDir, prompt: &str) -> Result<TurnReport> {
     let desk = Desk::parse(include_str!("../data/rooms.json"))?;
     let builder = match read_variable("MODEL") {
@@ -43,9 +43,9 @@ async fn run_booking(store_dir: &TurnDir, prompt: &str) -> Result<TurnReport> {
             if let Some(key) = read_variable("OPENAI_API_KEY") {
                 provider = provider.key(key);
             }
-            TurnRunner::builder(provider.build()?)
+            Agent::builder(provider.build()?)
         }
-        None => TurnRunner::builder(ScriptExecutor::parse(include_str!("../script.yaml"))?),
+        None => Agent::builder(ScriptExecutor::parse(include_str!("../script.yaml"))?),
     };
     // Any process can approve a call, for example `haft approve`. Here it is the same program.
     let approve_calls = async |gate: Gate| {

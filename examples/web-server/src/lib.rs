@@ -22,7 +22,7 @@ use futures_core::Stream;
 use haft::events::{EventFilter, EventHub, ReceivedEvent, Subscription};
 use haft::tools::ToolEffect;
 use haft::turn::{SettleError, TurnError};
-use haft::{Tool, ToolArgs, ToolFailure, TurnInput, TurnReport, TurnRunner};
+use haft::{Agent, Tool, ToolArgs, ToolFailure, TurnInput, TurnReport};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -30,15 +30,15 @@ use uuid::Uuid;
 /// What the requests share.
 #[derive(Clone, Debug)]
 pub struct Server {
-    runner: TurnRunner,
+    agent: Agent,
     hub: EventHub,
 }
 
 impl Server {
-    /// A server for the turns of a runner whose events go to the hub.
+    /// A server for the turns of an agent whose events go to the hub.
     #[must_use]
-    pub fn new(runner: TurnRunner, hub: EventHub) -> Self {
-        Self { runner, hub }
+    pub fn new(agent: Agent, hub: EventHub) -> Self {
+        Self { agent, hub }
     }
 
     /// Its routes.
@@ -72,7 +72,7 @@ async fn start_turn(
     // The subscription comes first, so that it has every event.
     let events = TurnEvents(server.hub.subscribe(EventFilter::turn(id.as_str())));
     let input = TurnInput::new("You help in a shop.").id(id).user(new.prompt);
-    tokio::spawn(run_turn(server.runner.run(input)));
+    tokio::spawn(run_turn(server.agent.run(input)));
     Sse::new(events).keep_alive(KeepAlive::default())
 }
 
@@ -106,7 +106,7 @@ impl Stream for TurnEvents {
 
 /// Lists the calls that wait for approval. `preview` is what a call would change, if its tool can tell.
 async fn list_gates(State(server): State<Server>) -> Result<Json<Value>, HttpError> {
-    let open = server.runner.gates().open_gates(None).await.map_err(HttpError::internal)?;
+    let open = server.agent.gates().open_gates(None).await.map_err(HttpError::internal)?;
     let gates = open.iter().map(|gate| {
         json!({
             "id": gate.id.as_str(), "turn": gate.turn.as_str(), "question": gate.reason,
@@ -131,7 +131,7 @@ async fn settle_gate(
     Json(decision): Json<Decision>,
 ) -> Result<StatusCode, HttpError> {
     let id = id.parse().map_err(|_| HttpError(StatusCode::NOT_FOUND, "no gate".to_owned()))?;
-    let gates = server.runner.gates();
+    let gates = server.agent.gates();
     let settled = match decision.approve {
         true => gates.resolve(&id, true.into(), "the page").await,
         false => gates.reject(&id, &decision.reason, "the page").await,
@@ -151,7 +151,7 @@ async fn show_turn(
     Path(id): Path<String>,
 ) -> Result<Json<Value>, HttpError> {
     let id = id.parse().map_err(|_| HttpError(StatusCode::NOT_FOUND, "no turn".to_owned()))?;
-    let report = server.runner.resume(&id).await.map_err(|error| match error {
+    let report = server.agent.resume(&id).await.map_err(|error| match error {
         TurnError::Store(error) => HttpError(StatusCode::CONFLICT, error.to_string()),
         error => HttpError::internal(error),
     })?;

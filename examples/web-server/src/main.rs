@@ -12,7 +12,7 @@ use std::env;
 use std::net::Ipv4Addr;
 
 use anyhow::Result;
-use haft::TurnRunner;
+use haft::Agent;
 use haft::events::EventHub;
 use haft::executors::ScriptExecutor;
 use haft::providers::Provider;
@@ -33,15 +33,15 @@ async fn main() -> Result<()> {
             if let Ok(key) = env::var("OPENAI_API_KEY") {
                 provider = provider.key(key);
             }
-            TurnRunner::builder(provider.build()?)
+            Agent::builder(provider.build()?)
         }
-        Err(_) => TurnRunner::builder(ScriptExecutor::parse(include_str!("../script.yaml"))?),
+        Err(_) => Agent::builder(ScriptExecutor::parse(include_str!("../script.yaml"))?),
     };
     let hub = EventHub::new();
     let store_dir = TurnDir::open(env::temp_dir().join("haft-web-server"))?;
-    let runner = builder.dir(&store_dir).observer(hub.clone()).tools(shop_tools()?).build()?;
+    let agent = builder.dir(&store_dir).observer(hub.clone()).tools(shop_tools()?).build()?;
     let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 3000)).await?;
     println!("listening on http://{}", listener.local_addr()?);
-    axum::serve(listener, Server::new(runner, hub).routes()).await?;
+    axum::serve(listener, Server::new(agent, hub).routes()).await?;
     Ok(())
 }

@@ -8,7 +8,7 @@
 use anyhow::{Result, ensure};
 use haft::executors::ScriptExecutor;
 use haft::stores::TurnDir;
-use haft::{State, ToolArgs, TurnInput, TurnRunner, tool};
+use haft::{Agent, State, ToolArgs, TurnInput, tool};
 use sqlx::FromRow;
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePool};
 
@@ -78,20 +78,20 @@ async fn main() -> Result<()> {
 
     // A script in place of a model; a `Provider` takes its place without another change.
     let executor = ScriptExecutor::parse(include_str!("../script.yaml"))?;
-    let runner = TurnRunner::builder(executor)
+    let agent = Agent::builder(executor)
         .tool(find_products(pool.clone())?)
         .tool(order_product(pool.clone())?)
         .dir(&turns)
         .build()?;
     let input = TurnInput::new("You keep a shop.").user("Order three blue mugs.");
-    let report = runner.run(input).await?.into_result()?;
+    let report = agent.run(input).await?.into_result()?;
     println!("{report} ({} calls, {})", report.calls.len(), report.outcome);
 
     let stock: i64 =
         sqlx::query_scalar("SELECT stock FROM products WHERE id = 2").fetch_one(&pool).await?;
     ensure!(stock == 4, "the order is not in the database");
     pool.close().await;
-    drop(runner);
+    drop(agent);
     std::fs::remove_dir_all(dir)?;
     Ok(())
 }

@@ -15,14 +15,12 @@ use haft::executors::{ProposedCall, Step, StepContext};
 use haft::media::Media;
 use haft::records::{ToolCall, ToolResults};
 use haft::stores::{OpenStores, TurnDir};
-use haft::turn::{
-    Clock as _, SystemClock, Timestamp, TurnInput, TurnOutcome, TurnReport, TurnRunner,
-};
+use haft::turn::{Agent, Clock as _, SystemClock, Timestamp, TurnInput, TurnOutcome, TurnReport};
 
 use super::artifact::lines::{count_lines, print_lines};
 use super::run::{GateMode, InterruptAction, SessionOptions, TurnOutput, TurnSession};
 use super::tools::find_tool;
-use crate::agent::Agent;
+use crate::agent::AgentDir;
 use crate::args::CallArgs;
 use crate::config::UserConfig;
 use crate::host::{AgentHost, HostSettings, builder_of};
@@ -40,7 +38,7 @@ pub(super) async fn call_tool(
     terminal: &Terminal,
     signals: &StopSignals,
 ) -> Result<ExitCode> {
-    let mut agent = Agent::load(&args.agent.agent)?;
+    let mut agent = AgentDir::load(&args.agent.agent)?;
     if agent.has_servers() {
         agent.prepare(args.trust, terminal).await?;
     }
@@ -69,7 +67,7 @@ pub(super) async fn call_tool(
     let host = AgentHost::new(stores, UserConfig::read()?, HostSettings::new(terminal));
     let mut session = TurnSession::new(host, &agent, builder, options, signals)?;
     let input = TurnInput::new(agent.system.as_str());
-    let work = |runner: TurnRunner, token| async move { runner.run_until(input, token).await };
+    let work = |runner: Agent, token| async move { runner.run_until(input, token).await };
     let report = session.run_turn(work).await?;
     if let TurnOutcome::Waiting { gates } = &report.outcome {
         return Err(unanswered_error(session.find_reason(gates).await?.as_deref()).into());

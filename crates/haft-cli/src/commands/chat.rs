@@ -8,13 +8,13 @@ use haft::executors::{DispatchExecutor as _, ExecutorDescription};
 use haft::records::MessageRole;
 use haft::stores::OpenStores;
 use haft::stores::{TurnQuery, TurnSummary};
-use haft::turn::{StoredTurns, TurnOutcome, TurnReport, TurnRunner};
+use haft::turn::{Agent, StoredTurns, TurnOutcome, TurnReport};
 use uuid::Uuid;
 
 use super::conversations::read_messages;
 use super::elide;
 use super::run::{TurnSession, resume_when_released, session_options};
-use crate::agent::Agent;
+use crate::agent::AgentDir;
 use crate::args::ChatArgs;
 use crate::config::UserConfig;
 use crate::conversations::{CHAT, find_conversation, list_turns_of, short_conversation};
@@ -37,7 +37,7 @@ pub(super) async fn run_chat(
 ) -> Result<ExitCode> {
     let path = &args.agent.agent;
     let own = args.options.store.own_paths();
-    let mut agent = Agent::load_protected(path, &own)?;
+    let mut agent = AgentDir::load_protected(path, &own)?;
     agent.prepare(args.options.trust, terminal).await?;
     let stores = open_or_create_store(&agent.store_address(&args.options.store)).await?;
     let wanted = args.conversation.or_else(|| args.continues.then(|| "last".to_owned()));
@@ -82,7 +82,7 @@ pub(super) async fn run_chat(
         let prompt = new_user_message(format!("prompt-{}", Uuid::new_v4()), text)?;
         let turn = build_turn_input(&agent, path)?;
         let turn = turn.conversation(conversation.as_str()).message(prompt);
-        let work = |runner: TurnRunner, token| async move { runner.run_until(turn, token).await };
+        let work = |runner: Agent, token| async move { runner.run_until(turn, token).await };
         match session.run_turn(work).await {
             Ok(report) => {
                 if let Some(code) = end_after(&report) {
@@ -155,7 +155,7 @@ async fn read_message(
     }
 }
 
-fn print_greeting(agent: &Agent, conversation: &str, terminal: &Terminal) {
+fn print_greeting(agent: &AgentDir, conversation: &str, terminal: &Terminal) {
     if Keyboard::is_interactive() {
         let (name, conversation) = (agent.name(), short_conversation(conversation));
         for text in [
@@ -256,6 +256,6 @@ async fn resume_interrupted_turn(
         notice(&format!("resuming the interrupted turn {id} first"));
     }
     let work =
-        |runner: TurnRunner, token| async move { resume_when_released(&runner, &id, token).await };
+        |runner: Agent, token| async move { resume_when_released(&runner, &id, token).await };
     Ok(Some(session.run_turn(work).await?))
 }

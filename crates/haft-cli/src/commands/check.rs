@@ -13,7 +13,7 @@ use serde_json::Map;
 use super::count_noun;
 use super::mcp::{server_costs, suspicious_descriptions};
 use super::tools::UNTRUSTED_SERVERS;
-use crate::agent::{Agent, AgentInspection, ScriptErrors};
+use crate::agent::{AgentDir, AgentInspection, ScriptErrors};
 use crate::args::CheckArgs;
 use crate::config::UserConfig;
 use crate::error_printer::print_error;
@@ -59,7 +59,7 @@ impl Findings {
 /// Checks an agent without calling a model.
 pub(super) async fn check_agent(args: &CheckArgs, terminal: &Terminal) -> Result<ExitCode> {
     let AgentInspection { mut agent, errors } =
-        Agent::inspect(&args.agent.agent, &OwnPaths::default())?;
+        AgentDir::inspect(&args.agent.agent, &OwnPaths::default())?;
     let mut findings = Findings { errors, ..Findings::default() };
     let (mut steps, mut tools) = (None, Vec::new());
     if let Some(agent) = &mut agent {
@@ -88,7 +88,7 @@ pub(super) async fn check_agent(args: &CheckArgs, terminal: &Terminal) -> Result
 
 /// Checks the parts of an agent, and returns the number of steps of its script.
 async fn check_parts(
-    agent: &Agent,
+    agent: &AgentDir,
     model: Option<&str>,
     findings: &mut Findings,
 ) -> Result<Option<usize>> {
@@ -114,7 +114,7 @@ async fn check_parts(
 }
 
 /// Selects the executor as `haft run` does. Without an API key that is still possible, and a warning says so.
-fn check_executor(agent: &Agent, model: Option<&str>, findings: &mut Findings) {
+fn check_executor(agent: &AgentDir, model: Option<&str>, findings: &mut Findings) {
     let read = UserConfig::read();
     let default = read.as_ref().ok().and_then(|config| config.model.clone());
     let default = default.as_deref().filter(|_| agent.file.script.is_none());
@@ -174,7 +174,7 @@ fn with_advice(error: UserError, other: &anyhow::Error) -> UserError {
 
 /// Finds the options of the agent file that a model refuses, each one at its line. Nothing is found if the model cannot be
 /// used without options either.
-fn find_wrong_options(agent: &Agent, model: &str, finder: ExecutorFinder<'_>) -> Vec<UserError> {
+fn find_wrong_options(agent: &AgentDir, model: &str, finder: ExecutorFinder<'_>) -> Vec<UserError> {
     let try_with = |options| finder.of_name(model, options).map(drop);
     if try_with(Map::new()).is_err() {
         return Vec::new();
@@ -194,14 +194,18 @@ fn find_wrong_options(agent: &Agent, model: &str, finder: ExecutorFinder<'_>) ->
     }
 }
 
-fn check_report(agent: Option<&Agent>, steps: Option<usize>, findings: &Findings) -> CheckReport {
+fn check_report(
+    agent: Option<&AgentDir>,
+    steps: Option<usize>,
+    findings: &Findings,
+) -> CheckReport {
     let error = |error: &anyhow::Error| match error.downcast_ref::<UserError>() {
         Some(error) => Finding::of(error),
         None => Finding::of(&UserError::new(format!("{error:#}"))),
     };
     CheckReport {
         ok: findings.errors.is_empty(),
-        name: agent.map(Agent::name),
+        name: agent.map(AgentDir::name),
         tools: agent.map(|it| it.tools.len()),
         tool_tokens: Vec::new(),
         mcp_servers: agent.map(server_costs).unwrap_or_default(),
@@ -230,7 +234,7 @@ fn print_findings(findings: Findings, terminal: &Terminal) {
 }
 
 fn print_summary(
-    agent: &Agent,
+    agent: &AgentDir,
     steps: Option<usize>,
     tool_tokens: &[ToolTokens],
     terminal: &Terminal,
@@ -261,7 +265,7 @@ fn print_summary(
 
 /// Connects to the MCP servers, if that needs no program or the agent is trusted, and checks what they offer.
 async fn check_servers(
-    agent: &mut Agent,
+    agent: &mut AgentDir,
     findings: &mut Findings,
     terminal: &Terminal,
 ) -> Result<()> {

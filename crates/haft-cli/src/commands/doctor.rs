@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Result;
 use haft::stores::TurnQuery;
 use haft::turn::{Clock as _, Limits, SystemClock, TurnOutcome};
-use haft::{DispatchExecutor, Tool, TurnInput, TurnReport, TurnRunner, schema};
+use haft::{Agent, DispatchExecutor, Tool, TurnInput, TurnReport, schema};
 use serde_json::Map;
 
 use super::models::fetch_models;
@@ -180,10 +180,10 @@ async fn run_prompt(
 ) -> Result<TurnReport> {
     let mut limits = Limits::new();
     (limits.iterations, limits.wall_time) = (3, MODEL_TIME);
-    let runner = TurnRunner::builder(executor).tools(tools).limits(limits).build()?;
+    let agent = Agent::builder(executor).tools(tools).limits(limits).build()?;
     let input = TurnInput::new("You check whether a connection works. Do exactly what is asked.");
     let input = input.message(new_user_message("prompt", prompt.to_owned())?);
-    let report = runner.run(input).await?;
+    let report = agent.run(input).await?;
     match &report.error {
         Some(error) => Err(UserError::new(error.message.to_string()).into()),
         None => Ok(report),

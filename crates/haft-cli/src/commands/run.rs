@@ -20,8 +20,8 @@ use haft::records::CallError;
 use haft::stores::{OpenStores, StoreError, StoreOptions, StoreUrl, TurnId};
 use haft::turn::Cancellation;
 use haft::turn::{
-    AnswerFormat, Clock as _, StoredTurns, SystemClock, TurnError, TurnHistory, TurnInput,
-    TurnOutcome, TurnReport, TurnRunner, TurnRunnerBuilder,
+    Agent, AgentBuilder, AnswerFormat, Clock as _, StoredTurns, SystemClock, TurnError,
+    TurnHistory, TurnInput, TurnOutcome, TurnReport,
 };
 
 use self::attachments::Attachments;
@@ -36,7 +36,7 @@ pub(super) use self::session::{
 pub(super) use self::turn_printer::{TurnOutput, TurnPrinter};
 use self::typed_answer::{print_answer, read_answer_format, read_stored_format};
 use super::format_duration;
-use crate::agent::Agent;
+use crate::agent::AgentDir;
 use crate::args::{ResumeArgs, RunArgs, RunOptions};
 use crate::config::UserConfig;
 use crate::host::{
@@ -56,7 +56,7 @@ pub(super) async fn run_turn(
 ) -> Result<ExitCode> {
     let files = [&args.record, &args.replay].into_iter().flatten().map(PathBuf::as_path);
     let own = OwnPaths { files: files.collect(), ..args.options.store.own_paths() };
-    let mut agent = Agent::load_protected(&args.agent.agent, &own)?;
+    let mut agent = AgentDir::load_protected(&args.agent.agent, &own)?;
     let prompt = read_prompt(args.prompt.as_deref(), &agent, "haft run")?;
     let attachments = Attachments::read(&args.attach)?;
     let format = args.schema.as_deref().map(read_answer_format).transpose()?;
@@ -81,7 +81,7 @@ pub(super) async fn run_turn(
     options.output = options.output.of_answer(format.is_some());
     let mut session = TurnSession::new(host, &agent, builder, options, signals)?;
     session.print_beginning(shown.as_deref(), &attached);
-    let work = |runner: TurnRunner, token| async move { runner.run_until(input, token).await };
+    let work = |runner: Agent, token| async move { runner.run_until(input, token).await };
     let report = session.run_turn(work).await?;
     if let Some(recording) = recording {
         recording.write(&report).await?;
@@ -92,10 +92,10 @@ pub(super) async fn run_turn(
 /// What takes the steps of a new turn: the recording of another one, else a model or the script, recorded if the user
 /// wants that.
 fn select_steps(
-    agent: &Agent,
+    agent: &AgentDir,
     args: &RunArgs,
     config: &UserConfig,
-) -> Result<(TurnRunnerBuilder, Option<RecordingFile>)> {
+) -> Result<(AgentBuilder, Option<RecordingFile>)> {
     if let Some(file) = &args.replay {
         return Ok((replay_recording(agent, file)?, None));
     }
@@ -147,7 +147,7 @@ fn finish_turn(
 }
 
 /// Reads the message of the user: the argument of the command, or the prompt of the agent file.
-pub(super) fn read_prompt(given: Option<&str>, agent: &Agent, command: &str) -> Result<String> {
+pub(super) fn read_prompt(given: Option<&str>, agent: &AgentDir, command: &str) -> Result<String> {
     match (given, &agent.file.prompt) {
         (Some(text), _) => super::read_text_argument(text),
         (None, Some(text)) => Ok(text.clone()),
@@ -160,7 +160,7 @@ pub(super) fn read_prompt(given: Option<&str>, agent: &Agent, command: &str) -> 
 
 /// Prints the first request of a turn without running the turn.
 async fn show_first_request(
-    agent: &Agent,
+    agent: &AgentDir,
     args: &RunArgs,
     message: UserInput,
     terminal: &Terminal,
@@ -240,7 +240,7 @@ pub(super) async fn resume_turn(
 ) -> Result<ExitCode> {
     // The file of a given agent may set the store. Otherwise the store says which agent started the turn.
     let own = args.options.store.own_paths();
-    let load = |path: &Path| Agent::load_protected(path, &own);
+    let load = |path: &Path| AgentDir::load_protected(path, &own);
     let given = args.agent.as_deref().map(load).transpose()?;
     let address = match &given {
         Some(agent) => agent.store_address(&args.options.store),
@@ -267,7 +267,7 @@ pub(super) async fn resume_turn(
         Some(agent) => agent,
         None => {
             let path = find_agent_path(&id, &history)?;
-            Agent::load_protected(&path, &address.own_paths())?
+            AgentDir::load_protected(&path, &address.own_paths())?
         }
     };
     let config = UserConfig::read()?;
@@ -278,7 +278,7 @@ pub(super) async fn resume_turn(
     let host = AgentHost::new(stores, config, HostSettings::new(terminal));
     let mut session = TurnSession::new(host, &agent, builder, options, signals)?;
     let work =
-        |runner: TurnRunner, token| async move { resume_when_released(&runner, &id, token).await };
+        |runner: Agent, token| async move { resume_when_released(&runner, &id, token).await };
     let report =
         session.run_turn(work).await.map_err(|error| match error.downcast_ref::<TurnError>() {
             Some(other @ TurnError::OtherExecutor { .. }) => {
@@ -292,7 +292,7 @@ pub(super) async fn resume_turn(
 /// Selects the executor that took the steps of a turn so far. With `--change-executor`, and for a turn of an earlier
 /// version, selects the one of `--model` or of the agent file.
 fn select_for_resume(
-    agent: &Agent,
+    agent: &AgentDir,
     args: &ResumeArgs,
     begun_by: Option<&ExecutorDescription>,
     config: &UserConfig,
@@ -309,7 +309,7 @@ fn select_for_resume(
 
 /// Resumes a turn. While another process holds its lease, waits until the lease is released or expires.
 pub(super) async fn resume_when_released(
-    runner: &TurnRunner,
+    runner: &Agent,
     id: &TurnId,
     token: Cancellation,
 ) -> Result<TurnReport, TurnError> {

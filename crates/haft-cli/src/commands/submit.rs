@@ -6,7 +6,7 @@ use anyhow::Result;
 use haft::stores::TurnStatus;
 
 use super::run::read_prompt;
-use crate::agent::Agent;
+use crate::agent::AgentDir;
 use crate::args::SubmitArgs;
 use crate::config::UserConfig;
 use crate::host::{
@@ -19,7 +19,7 @@ use crate::terminal::Terminal;
 /// Stores a turn without running it, and prints its id. It needs no API key: the worker that runs the turn does.
 pub(super) async fn submit_turn(args: &SubmitArgs, terminal: &Terminal) -> Result<ExitCode> {
     let own = args.store.own_paths();
-    let agent = Agent::load_protected(&args.agent.agent, &own)?;
+    let agent = AgentDir::load_protected(&args.agent.agent, &own)?;
     let prompt = read_prompt(args.prompt.as_deref(), &agent, "haft submit")?;
     let config = UserConfig::read()?;
     let finder = ExecutorFinder { config: &config, purpose: ExecutorUse::Show };

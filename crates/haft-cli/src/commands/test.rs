@@ -14,7 +14,7 @@ use haft::TurnReport;
 use haft::executors::ScriptExecutor;
 use haft::stores::{OpenStores, TurnDir};
 use haft::turn::{
-    Clock as _, Gate, GateDecision, GatePolicy, SystemClock, TurnOutcome, TurnRunnerBuilder,
+    AgentBuilder, Clock as _, Gate, GateDecision, GatePolicy, SystemClock, TurnOutcome,
 };
 
 use self::agent_copy::AgentCopy;
@@ -22,7 +22,7 @@ use self::case::PromptCase;
 use self::junit::write_junit;
 use super::format_duration;
 use super::run::{expects_approval, replay_text};
-use crate::agent::Agent;
+use crate::agent::AgentDir;
 use crate::args::TestArgs;
 use crate::config::UserConfig;
 use crate::host::{
@@ -59,7 +59,7 @@ struct TestResult {
 }
 
 pub(super) async fn run_tests(args: &TestArgs, terminal: &Terminal) -> Result<ExitCode> {
-    let mut agent = Agent::load(&args.agent.agent)?;
+    let mut agent = AgentDir::load(&args.agent.agent)?;
     let tests = find_tests(&agent, args)?;
     if tests.is_empty() {
         if let Some(filter) = args.filter.as_deref() {
@@ -125,7 +125,7 @@ fn print_result(result: &TestResult, as_json: bool, terminal: &Terminal) -> Resu
 }
 
 /// Finds the tests of an agent: its own script, and the files of its directory `tests`, in the order of their names.
-fn find_tests(agent: &Agent, args: &TestArgs) -> Result<Vec<AgentTest>> {
+fn find_tests(agent: &AgentDir, args: &TestArgs) -> Result<Vec<AgentTest>> {
     let mut tests = Vec::new();
     if let Some(script) = &agent.file.script {
         let kind = TestKind::Script(agent.dir.join(script));
@@ -157,7 +157,12 @@ fn find_tests(agent: &Agent, args: &TestArgs) -> Result<Vec<AgentTest>> {
 }
 
 /// The tests of a prompt, one for each model. Without a model it is not run, and that is said.
-fn prompt_tests(name: &str, file: &Path, agent: &Agent, args: &TestArgs) -> Result<Vec<AgentTest>> {
+fn prompt_tests(
+    name: &str,
+    file: &Path,
+    agent: &AgentDir,
+    args: &TestArgs,
+) -> Result<Vec<AgentTest>> {
     let case = PromptCase::read(file)?;
     let models = match args.models.as_slice() {
         [] => agent.file.model.clone().into_iter().collect(),
@@ -203,7 +208,7 @@ struct TestRun<'r> {
 
 impl TestRun<'_> {
     /// Runs a test, and returns why it failed: on a copy of the agent's directory, or on the directory itself if the user wants that.
-    async fn run_isolated(&self, test: &AgentTest, agent: &Agent) -> Result<Option<String>> {
+    async fn run_isolated(&self, test: &AgentTest, agent: &AgentDir) -> Result<Option<String>> {
         let report = if self.args.in_place {
             self.run_test(test, agent).await?
         } else {
@@ -214,7 +219,7 @@ impl TestRun<'_> {
         Ok(find_failure(test, &report))
     }
 
-    async fn run_test(&self, test: &AgentTest, agent: &Agent) -> Result<TurnReport> {
+    async fn run_test(&self, test: &AgentTest, agent: &AgentDir) -> Result<TurnReport> {
         let builder = match &test.kind {
             TestKind::Script(file) => {
                 let text = read_regular_text(file, MAX_TEXT_BYTES)?;
@@ -241,8 +246,8 @@ impl TestRun<'_> {
 
     async fn run_builder(
         &self,
-        builder: TurnRunnerBuilder,
-        agent: &Agent,
+        builder: AgentBuilder,
+        agent: &AgentDir,
         prompt: Option<String>,
     ) -> Result<TurnReport> {
         let dir = tempfile::tempdir()?;

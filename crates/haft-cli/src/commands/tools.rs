@@ -10,7 +10,7 @@ use haft::artifacts::standard_formats;
 use haft::tools::ToolRegistry;
 use serde_json::Value;
 
-use crate::agent::{ARTIFACT_KINDS, Agent};
+use crate::agent::{ARTIFACT_KINDS, AgentDir};
 use crate::args::{DescribeArgs, ToolsArgs};
 use crate::output::{ToolLine, to_line};
 use crate::terminal::{Terminal, TextRole, print_line, sanitize};
@@ -37,8 +37,8 @@ pub(super) async fn list_tools(args: &ToolsArgs, terminal: &Terminal) -> Result<
 }
 
 /// Loads an agent, and connects to its MCP servers if it may run their programs.
-async fn load_with_servers(path: &Path, terminal: &Terminal) -> Result<Agent> {
-    let mut agent = Agent::load(path)?;
+async fn load_with_servers(path: &Path, terminal: &Terminal) -> Result<AgentDir> {
+    let mut agent = AgentDir::load(path)?;
     if agent.has_servers() {
         match agent.is_trusted() {
             true => agent.prepare(false, terminal).await?,
@@ -64,7 +64,7 @@ fn tool_line(tool: &Tool) -> Result<ToolLine<'_>> {
 }
 
 /// The tools with which a model queries the results of an agent's tools, as they are offered in addition to those.
-fn query_tools(agent: &Agent) -> Result<Vec<Tool>> {
+fn query_tools(agent: &AgentDir) -> Result<Vec<Tool>> {
     let registry = ToolRegistry::with_tools(agent.tools.iter().cloned())?;
     Ok(standard_formats().query_tools(&registry.declared_kinds())?)
 }
@@ -76,7 +76,7 @@ pub(super) fn query_tool_names() -> Result<HashSet<String>> {
 }
 
 /// Finds a tool of an agent by its name.
-pub(super) fn find_tool(agent: &Agent, name: &str) -> Result<Tool> {
+pub(super) fn find_tool(agent: &AgentDir, name: &str) -> Result<Tool> {
     let found = agent.tools.iter().find(|tool| tool.name().as_str() == name).cloned();
     let names =
         || agent.tools.iter().map(|tool| tool.name().as_str()).collect::<Vec<_>>().join(", ");

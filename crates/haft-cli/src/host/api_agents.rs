@@ -9,12 +9,12 @@ use haft::events::EventHub;
 use haft::executors::{DispatchExecutor, ExecutorDescription};
 use haft::stores::{OpenStores, TurnSummary};
 use haft::turn::{TurnHistory, TurnInput};
-use haft::{BoxFuture, Tool, TurnRunner};
+use haft::{Agent, BoxFuture, Tool};
 use haft_server::{AgentError, AgentPurpose, AgentSource, HostedAgent};
 use tokio::time::timeout;
 
 use super::{AgentHost, ExecutorUse, build_turn_input, origin_agent};
-use crate::agent::Agent;
+use crate::agent::AgentDir;
 use crate::user_error::UserError;
 
 /// The agents of a host, on the stores of one tenant or of all.
@@ -75,7 +75,7 @@ impl AgentSource for ApiAgents {
 /// An agent of a host, on the stores of one tenant or of all.
 struct ApiAgent {
     host: Arc<AgentHost>,
-    agent: Arc<Agent>,
+    agent: Arc<AgentDir>,
     path: PathBuf,
     stores: OpenStores,
     hub: EventHub,
@@ -96,12 +96,12 @@ impl ApiAgent {
         Ok(executor)
     }
 
-    fn runner(&self, executor: Arc<dyn DispatchExecutor>, tools: Vec<Tool>) -> Result<TurnRunner> {
+    fn runner(&self, executor: Arc<dyn DispatchExecutor>, tools: Vec<Tool>) -> Result<Agent> {
         // An executor whose limits are not known was refused if it is to run turns.
         let limits = self.agent.limits_with(&executor.description(), &self.host.config);
         let limits = limits.unwrap_or_else(|_| self.agent.limits());
         let setup = self.host.setup(&self.agent, &self.stores, limits)?;
-        let builder = setup(TurnRunner::builder(executor).tools(tools));
+        let builder = setup(Agent::builder(executor).tools(tools));
         Ok(builder.observer(self.hub.clone()).build()?)
     }
 }
@@ -133,11 +133,11 @@ impl HostedAgent for ApiAgent {
         self.find_executor(begun_by, purpose).map_err(to_agent_error)
     }
 
-    fn build_runner(
+    fn build_agent(
         &self,
         executor: Arc<dyn DispatchExecutor>,
         tools: Vec<Tool>,
-    ) -> Result<TurnRunner, AgentError> {
+    ) -> Result<Agent, AgentError> {
         self.runner(executor, tools).map_err(to_agent_error)
     }
 }

@@ -7,7 +7,7 @@ use haft::executors::{DispatchExecutor, ExecutorDescription};
 use haft::providers::{Options, ProviderBuilder, ProviderError};
 use serde_json::{Map, Value};
 
-use crate::agent::Agent;
+use crate::agent::AgentDir;
 use crate::args::RunOptions;
 use crate::config::UserConfig;
 use crate::model_providers::ProviderSpec;
@@ -39,7 +39,7 @@ pub(crate) enum ExecutorUse {
 }
 
 /// Adds to the hint of a model that cannot be used that the agent has a script, which needs none.
-fn offer_script(error: anyhow::Error, agent: &Agent) -> anyhow::Error {
+fn offer_script(error: anyhow::Error, agent: &AgentDir) -> anyhow::Error {
     const OFFER: &str = "the agent has a script, which needs no model: --model script";
     match error.downcast::<UserError>() {
         Ok(error) if agent.file.script.is_some() => {
@@ -74,7 +74,7 @@ impl ExecutorFinder<'_> {
     /// environment.
     pub(crate) fn of_agent(
         &self,
-        agent: &Agent,
+        agent: &AgentDir,
         model: Option<&str>,
     ) -> Result<Arc<dyn DispatchExecutor>> {
         let default = self.config.model.as_deref().filter(|_| agent.file.script.is_none());
@@ -110,7 +110,7 @@ impl ExecutorFinder<'_> {
     /// the headers come from the agent file and the configuration, and the API key and the base URL from the environment.
     pub(crate) fn of_turn(
         &self,
-        agent: &Agent,
+        agent: &AgentDir,
         stored: &ExecutorDescription,
     ) -> Result<Arc<dyn DispatchExecutor>> {
         match stored {
@@ -132,7 +132,7 @@ impl ExecutorFinder<'_> {
     }
 }
 
-fn load_script(agent: &Agent) -> Result<Arc<dyn DispatchExecutor>> {
+fn load_script(agent: &AgentDir) -> Result<Arc<dyn DispatchExecutor>> {
     let script = agent.load_script()?.ok_or_else(|| {
         let error = UserError::new(format!("`{}` has no model and no script", agent.name()));
         error.hint("select a model: --model openai:gpt-5-mini")

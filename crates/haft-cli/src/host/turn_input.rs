@@ -11,14 +11,14 @@ use haft::turn::{Clock as _, SystemClock};
 use haft::turn::{TurnHistory, TurnInput};
 use serde_json::json;
 
-use crate::agent::Agent;
+use crate::agent::AgentDir;
 use crate::user_error::UserError;
 
 /// The stash key under which a turn stores the agent that started it.
 const ORIGIN_KEY: &str = "haft-run";
 
 /// Builds the input that every turn of an agent starts with. Its memories belong to the agent, whose id is its path.
-pub(crate) fn build_turn_input(agent: &Agent, path: &Path) -> Result<TurnInput> {
+pub(crate) fn build_turn_input(agent: &AgentDir, path: &Path) -> Result<TurnInput> {
     let path = canonical_path(path)?;
     let mut input = TurnInput::new(agent.system.as_str());
     for (n, text) in agent.file.instructions.iter().enumerate() {

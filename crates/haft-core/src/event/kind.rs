@@ -181,7 +181,7 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         payload: Option<BoundedValue>,
     },
-    /// The runner did something with less than it should have had.
+    /// The agent did something with less than it should have had.
     Warning {
         /// The part that noticed.
         source: BoundedText,

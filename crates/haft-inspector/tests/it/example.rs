@@ -11,8 +11,8 @@ use std::time::Duration;
 use haft::events::{EventFilter, EventHub};
 use haft::executors::{RecordingExecutor, Step, StepContext, StepError};
 use haft::stores::{SqliteStore, TurnDir};
-use haft::turn::{Deadlines, GatePolicy, Limits, ManualClock, Timestamp, TurnRunnerBuilder};
-use haft::{Tool, TurnInput, TurnRunner};
+use haft::turn::{AgentBuilder, Deadlines, GatePolicy, Limits, ManualClock, Timestamp};
+use haft::{Agent, Tool, TurnInput};
 use haft_inspector::Inspector;
 use haft_server::{Access, Api, Guard, TokenPrices};
 use serde_json::json;
@@ -69,11 +69,7 @@ impl Example {
     }
 
     /// Sets up a runner as the turns of the example need it.
-    pub(crate) fn configure(
-        &self,
-        builder: TurnRunnerBuilder,
-        tools: Vec<Tool>,
-    ) -> TurnRunnerBuilder {
+    pub(crate) fn configure(&self, builder: AgentBuilder, tools: Vec<Tool>) -> AgentBuilder {
         builder
             .tools(tools)
             .dir(&self.dir)
@@ -89,7 +85,7 @@ impl Example {
     /// Runs a turn of an agent to its end, or until it waits.
     pub(crate) async fn run_turn(&self, agent: &str, id: &str, words: &str) {
         let (executor, tools) = agents::parts(self, agent);
-        let builder = TurnRunner::builder(executor).gate_policy(GatePolicy::Suspend);
+        let builder = Agent::builder(executor).gate_policy(GatePolicy::Suspend);
         let runner = self.configure(builder, tools).build().unwrap();
         let input = agents::input(agent).id(id).user(words);
         runner.run(input).await.unwrap();
@@ -100,7 +96,7 @@ impl Example {
     async fn record_turn(&self, agent: &str) -> String {
         let (executor, tools) = agents::parts(self, agent);
         let recorder = RecordingExecutor::new(executor);
-        let runner = TurnRunner::builder(recorder.clone()).tools(tools).build().unwrap();
+        let runner = Agent::builder(recorder.clone()).tools(tools).build().unwrap();
         let report = runner.run(agents::input(agent).user("Record this.")).await.unwrap();
         recorder.finish(&report).await.unwrap().to_json()
     }
@@ -129,7 +125,7 @@ impl Example {
             .await;
         let no_step =
             |_: StepContext| async { Err::<Step, _>(StepError::new("nothing runs here")) };
-        let runner = self.configure(TurnRunner::builder(no_step), Vec::new()).build().unwrap();
+        let runner = self.configure(Agent::builder(no_step), Vec::new()).build().unwrap();
         runner
             .stored_turns()
             .cancel_turn(&"0199-to-cancel".parse().unwrap(), "not needed any more")
@@ -165,7 +161,7 @@ pub(crate) async fn start_server(access: Access, log_bytes: u64) -> ExampleServe
 /// The API of the example turns.
 pub(crate) fn api(example: &Example, access: Access) -> Api {
     let no_step = |_: StepContext| async { Err::<Step, _>(StepError::new("nothing runs here")) };
-    let runner = example.configure(TurnRunner::builder(no_step), Vec::new()).build().unwrap();
+    let runner = example.configure(Agent::builder(no_step), Vec::new()).build().unwrap();
     Api::builder(runner.stored_turns().clone())
         .hub(example.hub.clone())
         .agents(Arc::new(ExampleAgents(example.clone())))
@@ -201,7 +197,7 @@ fn controls(example: &Example) -> axum::Router {
         let example = example.clone();
         async move || {
             let (executor, tools) = agents::parts(&example, agent);
-            let runner = example.configure(TurnRunner::builder(executor), tools).build().unwrap();
+            let runner = example.configure(Agent::builder(executor), tools).build().unwrap();
             let input = agents::input(agent).id(id).user(words);
             let mut events = example.hub.subscribe(EventFilter::turn(id));
             example.background.lock().unwrap().spawn(async move {

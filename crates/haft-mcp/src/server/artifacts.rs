@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use haft::TurnRunner;
+use haft::Agent;
 use haft::turn::TurnError;
 use haft_core::artifact::SpooledArtifact;
 use haft_core::call::ToolResults;
@@ -24,7 +24,7 @@ const MAX_OPEN: usize = 1_000;
 
 /// The results of calls, by handle.
 pub(super) struct StoredResults {
-    runner: TurnRunner,
+    agent: Agent,
     clock: Arc<dyn Clock>,
     lifetime: Duration,
     /// The results that this process has opened, the newest at the end.
@@ -43,10 +43,10 @@ pub(super) struct OpenResult {
 }
 
 impl StoredResults {
-    pub(super) fn new(runner: TurnRunner, clock: Arc<dyn Clock>, lifetime: Duration) -> Self {
+    pub(super) fn new(agent: Agent, clock: Arc<dyn Clock>, lifetime: Duration) -> Self {
         let swept_at = AtomicU64::new(0);
         let (open, is_sweeping) = (Mutex::default(), AtomicBool::new(false));
-        Self { runner, clock, lifetime, open, swept_at, is_sweeping }
+        Self { agent, clock, lifetime, open, swept_at, is_sweeping }
     }
 
     /// How long results are stored.
@@ -109,13 +109,13 @@ impl StoredResults {
     /// Loads the results of a turn that another process ran, or that was closed here.
     async fn load(&self, handle: &str) -> Result<Option<OpenResult>, TurnError> {
         let Ok(turn) = format!("{TURN_PREFIX}{handle}").parse::<TurnId>() else { return Ok(None) };
-        let Some(stored) = self.runner.stored_turns().load_turn(&turn).await? else {
+        let Some(stored) = self.agent.stored_turns().load_turn(&turn).await? else {
             return Ok(None);
         };
         if !stored.summary.status.is_final() {
             return Ok(None);
         }
-        let report = self.runner.resume(&turn).await?;
+        let report = self.agent.resume(&turn).await?;
         let results = report.calls.first().and_then(|call| call.results.clone());
         let Some(ToolResults::Artifacts(artifacts)) = results else { return Ok(None) };
         let created_at = stored.summary.created_at;
@@ -155,7 +155,7 @@ impl StoredResults {
         let mut expired = Vec::new();
         let mut query = TurnQuery::default();
         loop {
-            let page = self.runner.stored_turns().list_turns(query.clone()).await?;
+            let page = self.agent.stored_turns().list_turns(query.clone()).await?;
             let Some(oldest) = page.last().map(|summary| summary.id.clone()) else { break };
             expired.extend(page.into_iter().filter(|it| self.is_own_and_expired(it)));
             query = query.before(oldest);
@@ -163,13 +163,13 @@ impl StoredResults {
         let mut turns = Vec::with_capacity(expired.len());
         for summary in expired {
             if !summary.status.is_final()
-                && self.runner.stored_turns().cancel_turn(&summary.id, EXPIRED).await.is_err()
+                && self.agent.stored_turns().cancel_turn(&summary.id, EXPIRED).await.is_err()
             {
                 continue;
             }
             turns.push(summary.id);
         }
-        self.runner.stored_turns().remove_turns(&turns).await
+        self.agent.stored_turns().remove_turns(&turns).await
     }
 
     fn is_own_and_expired(&self, turn: &TurnSummary) -> bool {

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU8;
 use std::time::Duration;
 
 use haft::events::EventHub;
-use haft::turn::{GatePolicy, InvalidRunner, TurnRunner, TurnRunnerBuilder};
+use haft::turn::{Agent, AgentBuilder, GatePolicy, InvalidAgent};
 use haft_core::Tool;
 use haft_core::artifact::ArtifactKind;
 use haft_core::clock::{Clock, SystemClock};
@@ -35,7 +35,7 @@ pub struct McpServerBuilder {
     instructions: Option<String>,
     tools: Vec<Tool>,
     formats: Option<Formats>,
-    runner: Box<dyn FnOnce(TurnRunnerBuilder) -> TurnRunnerBuilder + Send>,
+    agent: Box<dyn FnOnce(AgentBuilder) -> AgentBuilder + Send>,
     secret: Option<[u8; 32]>,
     limits: AnswerLimits,
     lifetime: Duration,
@@ -54,9 +54,9 @@ pub enum InvalidServer {
     /// A query tool cannot be built.
     #[error(transparent)]
     Tool(#[from] InvalidTool),
-    /// The runner was refused.
+    /// The agent was refused.
     #[error(transparent)]
-    Runner(#[from] InvalidRunner),
+    Runner(#[from] InvalidAgent),
     /// A tool has the name of a query tool, so that a call would be ambiguous.
     #[error("`{name}` is the name of a query tool; give the tool another name")]
     ReservedName {
@@ -79,7 +79,7 @@ impl McpServerBuilder {
             instructions: None,
             tools: Vec::new(),
             formats: None,
-            runner: Box::new(|runner| runner),
+            agent: Box::new(|agent| agent),
             secret: None,
             limits: AnswerLimits::GENERIC,
             lifetime: DEFAULT_LIFETIME,
@@ -119,7 +119,7 @@ impl McpServerBuilder {
         self
     }
 
-    /// Configures the runner of the calls: its store, spools, limits, deadlines and observers. Its tools, its approver
+    /// Configures the agent of the calls: its store, spools, limits, deadlines and observers. Its tools, its approver
     /// and its policy for gates belong to the server.
     ///
     /// ```
@@ -127,15 +127,15 @@ impl McpServerBuilder {
     /// use haft_mcp::McpServer;
     ///
     /// let limits = Limits::new();
-    /// let server = McpServer::builder("shop").runner(move |runner| runner.limits(limits)).build()?;
+    /// let server = McpServer::builder("shop").agent(move |agent| agent.limits(limits)).build()?;
     /// # drop(server);
     /// # Ok::<(), haft_mcp::server::InvalidServer>(())
     /// ```
-    pub fn runner(
+    pub fn agent(
         mut self,
-        configure: impl FnOnce(TurnRunnerBuilder) -> TurnRunnerBuilder + Send + 'static,
+        configure: impl FnOnce(AgentBuilder) -> AgentBuilder + Send + 'static,
     ) -> Self {
-        self.runner = Box::new(configure);
+        self.agent = Box::new(configure);
         self
     }
 
@@ -181,7 +181,7 @@ impl McpServerBuilder {
     ///
     /// # Errors
     ///
-    /// Two tools have one name, a tool has the name of a query tool, or the runner was refused.
+    /// Two tools have one name, a tool has the name of a query tool, or the agent was refused.
     pub fn build(self) -> Result<McpServer, InvalidServer> {
         let tools = ToolRegistry::with_tools(self.tools)?;
         let formats = self.formats.unwrap_or_else(haft::artifacts::standard_formats);
@@ -193,12 +193,12 @@ impl McpServerBuilder {
         let definitions = definitions::list(&tools.all(), queries.tools(), &options);
         let pending = Arc::new(PendingCalls::new());
         let hub = EventHub::new();
-        let runner = TurnRunner::builder(RequestedCallExecutor)
+        let agent = Agent::builder(RequestedCallExecutor)
             .tools(tools.all())
             .formats(formats)
             .inline_below(self.limits.bytes / 2)
             .clock(Arc::clone(&self.clock));
-        let runner = (self.runner)(runner)
+        let agent = (self.agent)(agent)
             .observer(hub.clone())
             .gate_policy(GatePolicy::Suspend)
             .approver(ClientApprover::new(Arc::clone(&pending)))
@@ -208,8 +208,8 @@ impl McpServerBuilder {
         info.instructions = self.instructions;
         let shared = ServerShared {
             info,
-            results: StoredResults::new(runner.clone(), self.clock, self.lifetime),
-            runner,
+            results: StoredResults::new(agent.clone(), self.clock, self.lifetime),
+            agent,
             hub,
             tools,
             queries,

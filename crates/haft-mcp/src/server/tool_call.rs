@@ -188,11 +188,11 @@ impl ServerShared {
         context: &RequestContext<RoleServer>,
     ) -> Result<TurnReport, TurnError> {
         if is_continued {
-            return self.runner.resume_until(&call.turn, context.ct.clone()).await;
+            return self.agent.resume_until(&call.turn, context.ct.clone()).await;
         }
         let input = TurnInput::new("A client of the Model Context Protocol requested this call.");
         let input = input.id(call.turn.as_str()).user(message_of(call));
-        self.runner.run_until(input, context.ct.clone()).await
+        self.agent.run_until(input, context.ct.clone()).await
     }
 
     /// The result of a turn that has ended.
@@ -218,7 +218,7 @@ impl ServerShared {
     ) -> Result<CallToolResponse, ErrorData> {
         if !can_ask || call.round >= MAX_ROUNDS {
             let why = "the client cannot ask its user for the input that the call needs";
-            self.runner
+            self.agent
                 .stored_turns()
                 .cancel_turn(&call.turn, why)
                 .await
@@ -227,7 +227,7 @@ impl ServerShared {
             let required = ClientCapabilities::builder().enable_elicitation_with(required).build();
             return Err(ErrorData::missing_required_client_capability(required));
         }
-        let open = self.runner.gates().open_gates(Some(call.turn.clone())).await;
+        let open = self.agent.gates().open_gates(Some(call.turn.clone())).await;
         let open = open.map_err(|error| internal(&error))?;
         let asked = open.iter().filter(|gate: &&Gate| gates.contains(&gate.id));
         let requests = asked.map(input_request).collect();

@@ -106,7 +106,7 @@ async fn a_handle_survives_the_server_and_ends_with_its_lifetime() {
     let start = || {
         let (store, spools) = (Arc::clone(&store), Arc::clone(&spools));
         let server = builder().clock(Arc::clone(&clock) as _).lifetime(Duration::from_secs(3_600));
-        server.runner(move |runner| runner.store(store).spools(spools)).build().unwrap()
+        server.agent(move |agent| agent.store(store).spools(spools)).build().unwrap()
     };
     let client = connect(&start(), TestClient::default(), "2025-11-25").await;
     let id = handle(&call(&client, "logs", none()).await);

@@ -176,7 +176,7 @@ async fn another_process_continues_a_call_that_waits() {
         McpServer::builder("test")
             .tool(deploy.build().unwrap())
             .secret([7; 32])
-            .runner(move |runner| runner.dir(&dir))
+            .agent(move |agent| agent.dir(&dir))
             .build()
             .unwrap()
     };

@@ -10,7 +10,7 @@ use haft::stores::{OpenStores, StoreOptions, TurnStoreExt as _};
 use haft::stores::{StoreUrl, TurnQuery};
 use haft::tools::ToolEffect;
 use haft::turn::{Deadlines, GatePolicy, GateRequest};
-use haft::{Args, DispatchContext, Tool, TurnInput, TurnRunner};
+use haft::{Agent, Args, DispatchContext, Tool, TurnInput};
 use haft_restate::{ConversationObject, GateChoice, GateDecision, TurnRequest, TurnResult};
 use haft_testkit::RestateServer;
 use restate_sdk::prelude::{Endpoint, HttpServer};
@@ -47,15 +47,15 @@ impl TestCase {
         Some(Self { server, client, stores, ledger, address, dir })
     }
 
-    fn runner(&self) -> TurnRunner {
+    fn agent(&self) -> Agent {
         let ledger = self.ledger.clone();
         let deploy = Tool::builder("deploy").description("Deploys.").requires_approval("May I?");
         let deploy = deploy.handler(move || append_line(&ledger)).build().unwrap();
-        self.build_runner(deploy)
+        self.build_agent(deploy)
     }
 
     /// Runs a tool that asks, and says so when its gate has expired.
-    fn runner_that_asks(&self) -> TurnRunner {
+    fn runner_that_asks(&self) -> Agent {
         let ledger = self.ledger.clone();
         let deploy = Tool::builder("deploy").description("Asks.").input(haft::schema::object());
         let deploy = deploy.effect(ToolEffect::Idempotent);
@@ -69,11 +69,11 @@ impl TestCase {
                 }
             }
         });
-        self.build_runner(deploy.build().unwrap())
+        self.build_agent(deploy.build().unwrap())
     }
 
-    fn build_runner(&self, deploy: Tool) -> TurnRunner {
-        TurnRunner::builder(ScriptExecutor::parse(SCRIPT).unwrap())
+    fn build_agent(&self, deploy: Tool) -> Agent {
+        Agent::builder(ScriptExecutor::parse(SCRIPT).unwrap())
             .stores(&self.stores)
             .tool(deploy)
             .gate_policy(GatePolicy::Suspend)
@@ -84,12 +84,12 @@ impl TestCase {
 
     /// A worker, which ends when it is dropped.
     async fn start_worker(&self) -> JoinSet<()> {
-        self.start_worker_with(self.runner()).await
+        self.start_worker_with(self.agent()).await
     }
 
-    async fn start_worker_with(&self, runner: TurnRunner) -> JoinSet<()> {
+    async fn start_worker_with(&self, agent: Agent) -> JoinSet<()> {
         let make_input = |message: &str| TurnInput::new("You deploy.").user(message);
-        let object = ConversationObject::new(runner, make_input);
+        let object = ConversationObject::new(agent, make_input);
         let endpoint = Endpoint::builder().bind(object).build();
         // The listener of a worker that was dropped is closed a moment later.
         let begun = Instant::now();
@@ -182,7 +182,7 @@ async fn a_gate_is_settled_without_a_worker_and_another_worker_continues() {
     let gate = case.await_gate("dies").await;
     drop(worker);
     // No worker is alive. The decision stands in the store, and Restate keeps the call of `wake`.
-    let gates = case.runner().gates();
+    let gates = case.agent().gates();
     gates.resolve(&gate.parse().unwrap(), Value::Bool(true), "Ada").await.unwrap();
     let turn = case.stores.turns().gate(gate.parse().unwrap()).await.unwrap().unwrap().turn;
     let wake = case.client.post(case.handler("dies", "wake/send")).json(turn.as_str());
@@ -237,7 +237,7 @@ async fn decisions_wake_turns_and_a_conversation_has_one_turn_at_a_time() {
     // By another program that knows nothing of Restate.
     case.submit("elsewhere", &mut turns);
     let gate = case.await_gate("elsewhere").await;
-    let gates = case.runner().gates();
+    let gates = case.agent().gates();
     gates.reject(&gate.parse().unwrap(), "Not today.", "Bob").await.unwrap();
     let result = join(&mut turns).await;
     assert_eq!(result.status, "completed");

@@ -80,9 +80,9 @@ fn errors_of_a_turn_have_their_statuses() {
     let message = other.to_string();
     check(other, 409, "E_INVALID_TURN_RUNNER_CONFIG", &message);
     // The code has a status that HTTP does not know.
-    let no_runner = TurnError::no_runner(&"t".parse().unwrap(), "no agent `a`");
+    let no_agent = TurnError::no_agent(&"t".parse().unwrap(), "no agent `a`");
     let message = "turn `t` cannot be run: no agent `a`";
-    check(no_runner, 500, "E_INVALID_TURN_RUNNER_CONFIG", message);
+    check(no_agent, 500, "E_INVALID_TURN_RUNNER_CONFIG", message);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use axum::extract::State;
 use haft::executors::{Fork, LaterCalls, Recording};
 use haft::stores::{CancelRequest, StoreError, StoredTurn, TurnId};
 use haft::turn::{Cancellation, TurnError, TurnHistory};
-use haft::{TurnInput, TurnRunner};
+use haft::{Agent, TurnInput};
 use tokio::sync::oneshot;
 
 use super::agents::load_agent;
@@ -92,7 +92,7 @@ pub(super) async fn resume_after_decision(shared: &Arc<ApiShared>, turn: &TurnId
 }
 
 /// The runner of the agent of a turn with the executor that began it, else the runner of the server.
-async fn runner_of_turn(shared: &ApiShared, stored: &StoredTurn) -> Result<TurnRunner, ApiError> {
+async fn runner_of_turn(shared: &ApiShared, stored: &StoredTurn) -> Result<Agent, ApiError> {
     let history = TurnHistory::read(stored)?;
     let agent = shared.agent_of(&stored.summary, &history);
     shared.runner_of(agent.as_deref(), history.executor.as_ref(), AgentPurpose::Run).await
@@ -139,7 +139,7 @@ pub(super) async fn fork_turn(
     let inner = agent.executor(history.executor.as_ref(), AgentPurpose::Run)?;
     let input = fork.add_messages(agent.turn_input()?);
     let executor = fork.executor(inner, agent.tools());
-    let runner = agent.build_runner(Arc::new(executor), agent.tools())?;
+    let runner = agent.build_agent(Arc::new(executor), agent.tools())?;
     Ok(Json(start_turn(&shared, runner, input).await?))
 }
 
@@ -157,7 +157,7 @@ pub(super) async fn replay_recording(
         .replay(agent.tools())
         .map_err(|error| ApiError::unavailable(error.to_string()))?;
     let tools = replay.tools();
-    let runner = agent.build_runner(Arc::new(replay), tools)?;
+    let runner = agent.build_agent(Arc::new(replay), tools)?;
     let message = request.message.unwrap_or_else(|| "Replay of a recording".to_owned());
     Ok(Json(start_turn(&shared, runner, agent.turn_input()?.user(message)).await?))
 }
@@ -165,7 +165,7 @@ pub(super) async fn replay_recording(
 /// Starts a turn in the background and returns its id when it is stored.
 pub(super) async fn start_turn(
     shared: &Arc<ApiShared>,
-    runner: TurnRunner,
+    runner: Agent,
     input: TurnInput,
 ) -> Result<StartedTurn, ApiError> {
     let turn = new_turn_id()?;

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use haft::TurnRunner;
+use haft::Agent;
 use haft::executors::NextAction;
 use haft::stores::TurnId;
 use haft::turn::{RenderedRequest, TurnError};
@@ -62,7 +62,7 @@ pub(super) async fn show_request(
 }
 
 async fn render(
-    runner: &TurnRunner,
+    runner: &Agent,
     id: &TurnId,
     iteration: u32,
 ) -> Result<Option<RenderedRequest>, ApiError> {
@@ -78,7 +78,7 @@ async fn runner_of_step(
     shared: &ApiShared,
     read: &ReadTurn,
     iteration: u32,
-) -> Result<TurnRunner, ApiError> {
+) -> Result<Agent, ApiError> {
     let history = read.history();
     let taken = history.steps.iter().find(|it| it.iteration == iteration);
     let begun_by = taken.map_or(&history.executor, |step| &step.executor).as_ref();

@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use haft::stores::{StoreError, TurnId, TurnQuery};
 use haft::turn::TurnError;
-use haft::{TurnInput, TurnRunner};
+use haft::{Agent, TurnInput};
 use sha2::{Digest as _, Sha256};
 
 use super::Shared;
@@ -39,7 +39,7 @@ pub(super) async fn submit_turn(
     }
     // No step is taken here, so that no API key is needed.
     let executor = agent.executor(None, AgentPurpose::Show)?;
-    let runner = agent.build_runner(executor, agent.tools())?;
+    let runner = agent.build_agent(executor, agent.tools())?;
     let turn = match key {
         Some(key) => submit_once(&shared, &runner, input, key).await?,
         None => enqueue(&shared, &runner, input).await?,
@@ -79,7 +79,7 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
 /// Submits a turn unless a request with the same key has done so.
 async fn submit_once(
     shared: &ApiShared,
-    runner: &TurnRunner,
+    runner: &Agent,
     input: TurnInput,
     key: &str,
 ) -> Result<TurnId, ApiError> {
@@ -123,7 +123,7 @@ impl From<SubmitError> for ApiError {
 /// Stores a turn, unless there are too many unfinished ones.
 async fn enqueue(
     shared: &ApiShared,
-    runner: &TurnRunner,
+    runner: &Agent,
     input: TurnInput,
 ) -> Result<TurnId, SubmitError> {
     // One at a time, so that requests at the same time do not exceed the limit together.

@@ -15,7 +15,7 @@ use haft::executors::{DispatchExecutor, ExecutorDescription, ScriptExecutor};
 use haft::media::{MediaFile, MediaKind};
 use haft::stores::{ClaimFilter, OpenStores, StoreOptions, StoreUrl, TurnSummary};
 use haft::turn::{Cancellation, GatePolicy, TurnHistory};
-use haft::{BoxFuture, Media, Tool, TurnInput, TurnRunner};
+use haft::{Agent, BoxFuture, Media, Tool, TurnInput};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
@@ -117,7 +117,7 @@ impl TestService {
     async fn try_run_next(&self, tenant: &str) -> bool {
         let agent = TestAgent::new(tenant, self.stores.for_tenant(tenant));
         let executor = agent.executor(None, AgentPurpose::Run).unwrap();
-        let runner = agent.build_runner(executor, agent.tools()).unwrap();
+        let runner = agent.build_agent(executor, agent.tools()).unwrap();
         let report = runner.run_next(ClaimFilter::default(), Cancellation::new()).await;
         report.unwrap().is_some()
     }
@@ -147,10 +147,10 @@ fn marker(tenant: &str) -> String {
 
 fn build_api(scope: &TenantScope, access: Access) -> Result<ApiBuilder, AgentError> {
     let agent = TestAgent::new(scope.tenant(), scope.stores().clone());
-    let runner = agent.build_runner(agent.executor(None, AgentPurpose::Run)?, agent.tools())?;
+    let runner = agent.build_agent(agent.executor(None, AgentPurpose::Run)?, agent.tools())?;
     let hub = agent.hub.clone();
     Ok(Api::builder(runner.stored_turns().clone())
-        .runner(runner)
+        .agent(runner)
         .hub(hub)
         .agents(Arc::new(agent))
         .access(access))
@@ -220,12 +220,12 @@ impl HostedAgent for TestAgent {
         Ok(Arc::new(ScriptExecutor::parse(SCRIPT).unwrap()))
     }
 
-    fn build_runner(
+    fn build_agent(
         &self,
         executor: Arc<dyn DispatchExecutor>,
         tools: Vec<Tool>,
-    ) -> Result<TurnRunner, AgentError> {
-        let builder = TurnRunner::builder(executor).stores(&self.stores).tools(tools);
+    ) -> Result<Agent, AgentError> {
+        let builder = Agent::builder(executor).stores(&self.stores).tools(tools);
         let builder = builder.gate_policy(GatePolicy::Suspend).observer(self.hub.clone());
         Ok(builder.build().unwrap())
     }

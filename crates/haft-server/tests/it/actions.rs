@@ -5,7 +5,7 @@ use std::sync::Arc;
 use haft::executors::{ProposedCall, Step, StepContext, StepError};
 use haft::stores::{DirApprovals, MemoryStore};
 use haft::turn::{Deadlines, GatePolicy, TurnOutcome};
-use haft::{Tool, TurnInput, TurnRunner};
+use haft::{Agent, Tool, TurnInput};
 use haft_server::{Access, Api};
 use serde_json::json;
 
@@ -18,7 +18,7 @@ async fn cancelling_reaches_a_turn_that_another_process_runs() {
         std::future::pending::<()>().await;
         Err::<Step, _>(StepError::new("not reached"))
     };
-    let other = TurnRunner::builder(never).store(Arc::clone(&store) as _).secret([7; 32]);
+    let other = Agent::builder(never).store(Arc::clone(&store) as _).secret([7; 32]);
     let deadlines = Deadlines::new().lease(std::time::Duration::from_millis(300));
     let other = other.deadlines(deadlines).build().unwrap();
     let mut running = tokio::task::JoinSet::new();
@@ -55,7 +55,7 @@ async fn a_standing_approval_is_given_listed_and_revoked() {
             _ => Step::done().say(ctx.message("Done.")?),
         })
     };
-    let runner = TurnRunner::builder(executor)
+    let agent = Agent::builder(executor)
         .tool(deploy())
         .store(Arc::clone(&store) as _)
         .approvals(Arc::new(DirApprovals::new(dir.path())))
@@ -64,9 +64,9 @@ async fn a_standing_approval_is_given_listed_and_revoked() {
         .gate_policy(GatePolicy::Suspend)
         .build()
         .unwrap();
-    let api = Api::builder(runner.stored_turns().clone()).runner(runner.clone());
+    let api = Api::builder(agent.stored_turns().clone()).agent(agent.clone());
     let router = api.access(Access::Act).actor("Ada").build().router();
-    let first = runner.run(TurnInput::new("You deploy.").user("Go!")).await.unwrap();
+    let first = agent.run(TurnInput::new("You deploy.").user("Go!")).await.unwrap();
     assert_eq!(get(&router, "/turns?state=waiting").await["turns"][0]["question"], "May I?");
     let gates = get(&router, "/gates").await;
     let gate = escape(gates[0]["id"].as_str().unwrap());
@@ -77,7 +77,7 @@ async fn a_standing_approval_is_given_listed_and_revoked() {
         tokio::task::yield_now().await;
     }
     // The next turn does not ask.
-    let second = runner.run(TurnInput::new("You deploy.").user("Again!")).await.unwrap();
+    let second = agent.run(TurnInput::new("You deploy.").user("Again!")).await.unwrap();
     assert_eq!(second.outcome, TurnOutcome::Completed);
     let grants = get(&router, "/grants").await;
     assert_eq!(
@@ -89,7 +89,7 @@ async fn a_standing_approval_is_given_listed_and_revoked() {
     let (status, left) = post(&router, &format!("/grants/{id}/revoke"), &json!({})).await;
     assert_eq!(status, 200);
     assert!(left.as_array().unwrap().iter().all(|it| it.get("refusal").is_some()), "{left}");
-    let third = runner.run(TurnInput::new("You deploy.").user("Once more!")).await.unwrap();
+    let third = agent.run(TurnInput::new("You deploy.").user("Once more!")).await.unwrap();
     assert!(matches!(third.outcome, TurnOutcome::Waiting { .. }), "it asks again");
 }
 
@@ -103,20 +103,20 @@ async fn a_turn_whose_gate_was_decided_elsewhere_is_resumed() {
             _ => Step::done().say(ctx.message("Done.")?),
         })
     };
-    let runner = TurnRunner::builder(executor)
+    let agent = Agent::builder(executor)
         .tool(tool.handler(|| "deployed").build().unwrap())
         .store(Arc::clone(&store) as _)
         .secret([7; 32])
         .gate_policy(GatePolicy::Suspend)
         .build()
         .unwrap();
-    let turn = runner.run(TurnInput::new("You deploy.").user("Go!")).await.unwrap().turn;
-    let api = Api::builder(runner.stored_turns().clone()).runner(runner.clone());
+    let turn = agent.run(TurnInput::new("You deploy.").user("Go!")).await.unwrap().turn;
+    let api = Api::builder(agent.stored_turns().clone()).agent(agent.clone());
     let router = api.access(Access::Act).build().router();
     let path = format!("/turns/{turn}");
     assert_eq!(get(&router, &path).await["actions"]["resume"], false, "its gate is open");
-    let gate = runner.gates().open_gates(None).await.unwrap().remove(0);
-    runner.gates().resolve(&gate.id, true.into(), "Bob").await.unwrap();
+    let gate = agent.gates().open_gates(None).await.unwrap().remove(0);
+    agent.gates().resolve(&gate.id, true.into(), "Bob").await.unwrap();
     let detail = get(&router, &path).await;
     assert_eq!(
         (&detail["turn"]["state"], &detail["actions"]["resume"]),

@@ -8,26 +8,26 @@ use axum::http::{Request, StatusCode};
 use futures_core::Stream as _;
 use haft::executors::{DispatchExecutor, Step, StepContext, StepError};
 use haft::stores::MemoryStore;
-use haft::{Tool, TurnRunner};
+use haft::{Agent, Tool};
 use haft_server::{Access, Api};
 use http_body_util::BodyExt as _;
 use serde_json::Value;
 use tower::ServiceExt as _;
 
-/// A runner on a store, as a process would have it.
-pub(crate) fn runner(
+/// An agent on a store, as a process would have it.
+pub(crate) fn agent(
     store: &Arc<MemoryStore>,
     executor: impl DispatchExecutor + 'static,
     tools: Vec<Tool>,
-) -> TurnRunner {
-    let builder = TurnRunner::builder(executor).tools(tools).secret([7; 32]);
+) -> Agent {
+    let builder = Agent::builder(executor).tools(tools).secret([7; 32]);
     builder.store(Arc::clone(store) as _).build().unwrap()
 }
 
 /// The routes of a server that runs nothing itself.
 pub(crate) fn server(store: &Arc<MemoryStore>, access: Access) -> Router {
     let no_step = |_: StepContext| async { Err::<Step, _>(StepError::new("nothing runs here")) };
-    let turns = runner(store, no_step, Vec::new()).stored_turns().clone();
+    let turns = agent(store, no_step, Vec::new()).stored_turns().clone();
     Api::builder(turns).access(access).actor("Ada").build().router()
 }
 

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use haft::executors::{Step, StepContext, StepError};
 use haft::stores::{MemoryStore, NewTurn, TurnStore as _, TurnStoreExt as _};
-use haft::{TurnInput, TurnRunner};
+use haft::{Agent, TurnInput};
 use haft_server::Access;
 use serde_json::Value;
 
-use super::client::{get, runner, server};
+use super::client::{agent, get, server};
 
 fn ids(page: &Value) -> Vec<&str> {
     page["turns"].as_array().unwrap().iter().map(|it| it["id"].as_str().unwrap()).collect()
@@ -107,7 +107,7 @@ async fn facts_are_read_for_one_turn() {
     let say = |ctx: StepContext| async move {
         Ok::<_, StepError>(Step::done().say(ctx.message("It is late.")?))
     };
-    let other: TurnRunner = runner(&store, say, Vec::new());
+    let other: Agent = agent(&store, say, Vec::new());
     let turn = other.run(TurnInput::new("Be brief.").user("What time is it?")).await.unwrap().turn;
     let router = server(&store, Access::ReadOnly);
     assert!(get(&router, "/turns").await["turns"][0].get("facts").is_none());

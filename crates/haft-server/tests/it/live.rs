@@ -11,7 +11,7 @@ use haft_server::Access;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use super::client::{EventReader, get, runner, server};
+use super::client::{EventReader, agent, get, server};
 
 /// A turn that takes a step for each permit. The server does not observe it: it is as if another process ran it.
 fn start_turn(store: &Arc<MemoryStore>, permits: &Arc<Semaphore>) -> JoinSet<()> {
@@ -24,7 +24,7 @@ fn start_turn(store: &Arc<MemoryStore>, permits: &Arc<Semaphore>) -> JoinSet<()>
         Ok::<_, StepError>(Step::new().call(ProposedCall::new("look", "{}")))
     };
     let look = Tool::builder("look").description("Looks.").effect(ToolEffect::ReadOnly);
-    let other = runner(store, executor, vec![look.handler(|| "fog").build().unwrap()]);
+    let other = agent(store, executor, vec![look.handler(|| "fog").build().unwrap()]);
     let mut running = JoinSet::new();
     running.spawn(async move {
         other.run(TurnInput::new("Look.").id("far").user("What do you see?")).await.unwrap();

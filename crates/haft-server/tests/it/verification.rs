@@ -13,7 +13,7 @@ use haft::stores::{
     DirSpoolStore, LineIndex, MemoryStore, ReaderDescriptor, SpoolError, SpoolKey, SpoolPayload,
     SpoolReader, SpoolStore,
 };
-use haft::{Args, BoxFuture, Tool, TurnInput, TurnRunner};
+use haft::{Agent, Args, BoxFuture, Tool, TurnInput};
 use haft_server::Api;
 use serde_json::Value;
 use tokio::sync::Semaphore;
@@ -40,13 +40,13 @@ where
         let call = ProposedCall::new("read_log", "{}");
         Ok::<_, StepError>(if is_first { Step::new().call(call) } else { Step::done() })
     };
-    let builder = TurnRunner::builder(executor).tool(tool.build().unwrap()).secret([7; 32]);
-    let runner = builder.store(Arc::clone(&store) as _).spools(spools).build().unwrap();
-    runner.run(TurnInput::new("Read.").id("t").user("Read the log.")).await.unwrap();
+    let builder = Agent::builder(executor).tool(tool.build().unwrap()).secret([7; 32]);
+    let agent = builder.store(Arc::clone(&store) as _).spools(spools).build().unwrap();
+    agent.run(TurnInput::new("Read.").id("t").user("Read the log.")).await.unwrap();
     let no_step = |_: StepContext| async { Err::<Step, _>(StepError::new("nothing runs here")) };
-    let builder = TurnRunner::builder(no_step).secret([7; 32]);
-    let runner = builder.store(store).spools(served).build().unwrap();
-    let router = Api::builder(runner.stored_turns().clone()).build().router();
+    let builder = Agent::builder(no_step).secret([7; 32]);
+    let agent = builder.store(store).spools(served).build().unwrap();
+    let router = Api::builder(agent.stored_turns().clone()).build().router();
     let rows = get(&router, "/turns/t/artifacts").await;
     let handle = rows[0]["handle"].as_str().unwrap();
     let path = format!("/turns/t/artifacts/{handle}");

@@ -7,7 +7,7 @@ use haft::executors::{ProposedCall, Step, StepContext, StepError};
 use haft::schema::{integer, object};
 use haft::stores::MemoryStore;
 use haft::turn::Limits;
-use haft::{Args, Tool, ToolFailure, TurnInput, TurnRunner};
+use haft::{Agent, Args, Tool, ToolFailure, TurnInput};
 use haft_server::Access;
 use serde_json::Value;
 
@@ -43,13 +43,13 @@ async fn run_turn(steps: u32) -> Arc<MemoryStore> {
         let next = calls.fold(Step::new(), Step::call);
         Ok::<_, StepError>(next.say(ctx.message(format!("Step {step}"))?))
     };
-    let runner = TurnRunner::builder(executor)
+    let agent = Agent::builder(executor)
         .tool(tool.build().unwrap())
         .store(Arc::clone(&store) as _)
         .limits(Limits::new().iterations(1000).tool_calls(10_000))
         .build()
         .unwrap();
-    runner.run(TurnInput::new("Read.").id("long").user("Read all sensors.")).await.unwrap();
+    agent.run(TurnInput::new("Read.").id("long").user("Read all sensors.")).await.unwrap();
     store
 }
 

@@ -20,15 +20,15 @@ use crate::sync::{Arc, PoisonError, RwLock};
 /// ```
 /// use haft::events::{EventFilter, EventHub, EventName};
 /// use haft::executors::{Step, StepContext, StepError};
-/// use haft::{TurnInput, TurnRunner};
+/// use haft::{Agent, TurnInput};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let hub = EventHub::new();
 /// let mut ends = hub.subscribe(EventFilter::all().only([EventName::TurnEnd]));
 /// let executor = async |_: StepContext| Ok::<_, StepError>(Step::done());
-/// let runner = TurnRunner::builder(executor).observer(hub.clone()).build()?;
-/// runner.run(TurnInput::new("Be brief.").id("turn-1")).await?;
+/// let agent = Agent::builder(executor).observer(hub.clone()).build()?;
+/// agent.run(TurnInput::new("Be brief.").id("turn-1")).await?;
 /// let end = ends.next().await.and_then(|it| it.event()).ok_or("no event")?;
 /// assert_eq!(&*end.turn, "turn-1");
 /// # Ok(())

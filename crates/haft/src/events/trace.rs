@@ -18,7 +18,7 @@ pub enum TracedContent {
     Shown,
 }
 
-/// Passes logs, warnings, errors and gates on to `tracing`, in the span that is current. Every runner has it.
+/// Passes logs, warnings, errors and gates on to `tracing`, in the span that is current. Every agent has it.
 pub(crate) struct TraceObserver;
 
 impl Observer for TraceObserver {

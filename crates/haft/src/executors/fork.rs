@@ -26,7 +26,7 @@ use crate::turn::{OpenedTurn, StepHistory, StoredTurns, TurnError, TurnInput};
 /// ```
 /// use std::sync::Arc;
 /// use haft::executors::{Fork, ScriptExecutor};
-/// use haft::{Tool, TurnInput, TurnRunner};
+/// use haft::{Agent, Tool, TurnInput};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -35,13 +35,13 @@ use crate::turn::{OpenedTurn, StepHistory, StoredTurns, TurnError, TurnInput};
 ///     let steps = format!(r#"{{"steps": [{{"call": {{"roll": {{}}}}}}, {{"say": "{says}"}}]}}"#);
 ///     ScriptExecutor::parse(&steps)
 /// };
-/// let runner = TurnRunner::builder(script("It is {{ last.roll }}.")?).tool(roll.clone()).build()?;
-/// let turn = runner.run(TurnInput::new("Play.").user("Roll!")).await?.turn;
+/// let agent = Agent::builder(script("It is {{ last.roll }}.")?).tool(roll.clone()).build()?;
+/// let turn = agent.run(TurnInput::new("Play.").user("Roll!")).await?.turn;
 ///
-/// let fork = Fork::load(runner.stored_turns(), &turn, 1).await?.message("Be brief.");
+/// let fork = Fork::load(agent.stored_turns(), &turn, 1).await?.message("Be brief.");
 /// let input = fork.add_messages(TurnInput::new("Play."));
 /// let executor = fork.executor(Arc::new(script("{{ last.roll }}!")?), [roll.clone()]);
-/// let forked = TurnRunner::builder(executor).tool(roll).build()?.run(input).await?;
+/// let forked = Agent::builder(executor).tool(roll).build()?.run(input).await?;
 /// assert_eq!(forked.text(), "4!");
 /// # Ok(())
 /// # }

@@ -25,7 +25,7 @@ pub use self::replay::ReplayExecutor;
 ///
 /// ```
 /// use haft::executors::{RecordingExecutor, Recording, ScriptExecutor};
-/// use haft::turn::{TurnInput, TurnRunner};
+/// use haft::turn::{Agent, TurnInput};
 /// use haft::Tool;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
@@ -34,15 +34,15 @@ pub use self::replay::ReplayExecutor;
 /// let roll = Tool::builder("roll").description("Rolls.").handler(|| "4").build()?;
 ///
 /// let recorder = RecordingExecutor::new(model);
-/// let runner = TurnRunner::builder(recorder.clone()).tool(roll).build()?;
-/// let report = runner.run(TurnInput::new("You play.")).await?;
+/// let agent = Agent::builder(recorder.clone()).tool(roll).build()?;
+/// let report = agent.run(TurnInput::new("You play.")).await?;
 /// let text = recorder.finish(&report).await?.to_json();
 ///
 /// // Later, or elsewhere: the same turn, without the model and without the handler.
 /// let roll = Tool::builder("roll").description("Rolls.").handler(|| "6").build()?;
 /// let replay = Recording::from_json(&text)?.replay([roll])?;
-/// let runner = TurnRunner::builder(replay.clone()).tools(replay.tools()).build()?;
-/// assert_eq!(runner.run(TurnInput::new("You play.")).await?.text(), "4!");
+/// let agent = Agent::builder(replay.clone()).tools(replay.tools()).build()?;
+/// assert_eq!(agent.run(TurnInput::new("You play.")).await?.text(), "4!");
 /// # Ok(())
 /// # }
 /// ```
@@ -103,12 +103,12 @@ impl Recording {
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// use haft::executors::{RecordingExecutor, ScriptExecutor};
-    /// use haft::{TurnInput, TurnRunner};
+    /// use haft::{Agent, TurnInput};
     ///
     /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
     /// let recorder = RecordingExecutor::new(script);
-    /// let runner = TurnRunner::builder(recorder.clone()).build()?;
-    /// let report = runner.run(TurnInput::new("Be polite.")).await?;
+    /// let agent = Agent::builder(recorder.clone()).build()?;
+    /// let report = agent.run(TurnInput::new("Be polite.")).await?;
     /// assert_eq!(recorder.finish(&report).await?.request(0), None, "a script sends no requests");
     /// # Ok(())
     /// # }

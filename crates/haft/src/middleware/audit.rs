@@ -71,7 +71,7 @@ struct AuditLine<'c> {
 /// use std::sync::{Arc, Mutex};
 /// use haft::executors::ScriptExecutor;
 /// use haft::middleware::audit_log;
-/// use haft::{Tool, TurnInput, TurnRunner};
+/// use haft::{Agent, Tool, TurnInput};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -80,8 +80,8 @@ struct AuditLine<'c> {
 /// let log = audit_log(move |line| Ok(sink.lock().map_err(|_| "poisoned")?.push(line.to_owned())));
 /// let roll = Tool::builder("roll").description("Rolls.").handler(|| "4").build()?;
 /// let script = ScriptExecutor::parse(r#"{"steps": [{"call": {"roll": {}}}, {"say": "4!"}]}"#)?;
-/// let runner = TurnRunner::builder(script).tool(roll).dispatch_output("audit", log).build()?;
-/// runner.run(TurnInput::new("You play.")).await?;
+/// let agent = Agent::builder(script).tool(roll).dispatch_output("audit", log).build()?;
+/// agent.run(TurnInput::new("You play.")).await?;
 /// assert!(lines.lock().is_ok_and(|lines| lines.len() == 1 && lines[0].contains("roll")));
 /// # Ok(())
 /// # }

@@ -11,7 +11,7 @@ use haft_core::tool::{OnCollision, Tool, ToolName};
 pub struct FetchTools;
 
 /// For the input of a turn: asks the application's source of tools
-/// ([`fetch_tools`](crate::turn::TurnRunnerBuilder::fetch_tools)) and registers the returned tools for this turn. If a
+/// ([`fetch_tools`](crate::turn::AgentBuilder::fetch_tools)) and registers the returned tools for this turn. If a
 /// name is taken, the collision policy of the tool applies: it replaces the existing tool, is left out, or ends the
 /// turn.
 ///
@@ -21,7 +21,7 @@ pub struct FetchTools;
 /// use haft::executors::{Step, StepContext, StepError};
 /// use haft::middleware::{BoxError, fetch_and_register_tools};
 /// use haft::turn::{ToolSource, TurnContext};
-/// use haft::{BoxFuture, Tool, TurnInput, TurnRunner};
+/// use haft::{Agent, BoxFuture, Tool, TurnInput};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -33,14 +33,14 @@ pub struct FetchTools;
 ///     }
 /// }
 /// let now = Tool::builder("now").description("Tells the time.").handler(|| "noon").build()?;
-/// let runner = TurnRunner::builder(async |ctx: StepContext| {
+/// let agent = Agent::builder(async |ctx: StepContext| {
 ///     let known = ctx.dispatch().turn().tools().has("now");
 ///     Ok::<_, StepError>(Step::done().say(ctx.message(known.to_string())?))
 /// })
 /// .fetch_tools(Catalog(now))
 /// .turn_input("tools", fetch_and_register_tools())
 /// .build()?;
-/// assert_eq!(runner.run(TurnInput::new("You play.")).await?.text(), "true");
+/// assert_eq!(agent.run(TurnInput::new("You play.")).await?.text(), "true");
 /// # Ok(())
 /// # }
 /// ```

@@ -14,7 +14,7 @@ use self::window::{HistoryWindow, WindowLimits};
 
 /// See [`hydrate_conversation`].
 #[derive(Clone, Copy, Debug)]
-#[must_use = "middleware does nothing until a runner has it"]
+#[must_use = "middleware does nothing until an agent has it"]
 pub struct HydrateConversation {
     limits: WindowLimits,
     retrievables: bool,
@@ -38,11 +38,11 @@ pub struct HydrateConversation {
 /// use haft::executors::{Step, StepContext, StepError};
 /// use haft::middleware::hydrate_conversation;
 /// use haft::turn::Timestamp;
-/// use haft::{Message, TurnInput, TurnRunner};
+/// use haft::{Agent, Message, TurnInput};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let runner = TurnRunner::builder(async |ctx: StepContext| {
+/// let agent = Agent::builder(async |ctx: StepContext| {
 ///     let messages = ctx.dispatch().turn().messages().len();
 ///     Ok::<_, StepError>(Step::done().say(ctx.message(format!("{messages} messages"))?))
 /// })
@@ -53,8 +53,8 @@ pub struct HydrateConversation {
 ///     let message = Message::user_at(id, "Hi", Timestamp::EPOCH)?;
 ///     Ok::<_, Box<dyn std::error::Error>>(TurnInput::new("Count.").conversation("c-1").message(message))
 /// };
-/// assert_eq!(runner.run(say("m-1")?).await?.text(), "1 messages");
-/// assert_eq!(runner.run(say("m-2")?).await?.text(), "3 messages");
+/// assert_eq!(agent.run(say("m-1")?).await?.text(), "1 messages");
+/// assert_eq!(agent.run(say("m-2")?).await?.text(), "3 messages");
 /// # Ok(())
 /// # }
 /// ```

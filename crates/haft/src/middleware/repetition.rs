@@ -33,23 +33,23 @@ pub enum OnRepetition {
 /// turn (at least once). The dispatch then fails; [`RepetitionGuard::then`] selects a milder reaction.
 ///
 /// Calls are the same if their call ids are, so that neither the order of keys nor the spelling of numbers hides a
-/// repetition. The runner's own [`identical_calls`](crate::turn::Limits::identical_calls) is the last resort.
+/// repetition. The agent's own [`identical_calls`](crate::turn::Limits::identical_calls) is the last resort.
 ///
 /// ```
 /// use haft::executors::ScriptExecutor;
 /// use haft::middleware::repetition_guard;
 /// use haft::turn::TurnOutcome;
-/// use haft::{Tool, TurnInput, TurnRunner};
+/// use haft::{Agent, Tool, TurnInput};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let roll = Tool::builder("roll").description("Rolls.").handler(|| "4").build()?;
 /// let script = r#"{"steps": [{"call": {"roll": {}}}, {"call": {"roll": {}}}, {"say": "4!"}]}"#;
-/// let runner = TurnRunner::builder(ScriptExecutor::parse(script)?)
+/// let agent = Agent::builder(ScriptExecutor::parse(script)?)
 ///     .tool(roll)
 ///     .dispatch_output("repetition", repetition_guard(1))
 ///     .build()?;
-/// let report = runner.run(TurnInput::new("You play.")).await?;
+/// let report = agent.run(TurnInput::new("You play.")).await?;
 /// assert!(matches!(report.outcome, TurnOutcome::Failed { .. }));
 /// # Ok(())
 /// # }
@@ -65,17 +65,17 @@ impl RepetitionGuard {
     /// ```
     /// use haft::executors::ScriptExecutor;
     /// use haft::middleware::{OnRepetition, repetition_guard};
-    /// use haft::{Tool, TurnInput, TurnRunner};
+    /// use haft::{Agent, Tool, TurnInput};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let roll = Tool::builder("roll").description("Rolls.").handler(|| "4").build()?;
     /// let script = r#"{"steps": [{"call": {"roll": {}}}, {"call": {"roll": {}}}, {"say": "4!"}]}"#;
-    /// let runner = TurnRunner::builder(ScriptExecutor::parse(script)?)
+    /// let agent = Agent::builder(ScriptExecutor::parse(script)?)
     ///     .tool(roll)
     ///     .dispatch_output("repetition", repetition_guard(1).then(OnRepetition::Explain))
     ///     .build()?;
-    /// assert_eq!(runner.run(TurnInput::new("You play.")).await?.text(), "4!");
+    /// assert_eq!(agent.run(TurnInput::new("You play.")).await?.text(), "4!");
     /// # Ok(())
     /// # }
     /// ```

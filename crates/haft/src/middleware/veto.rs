@@ -55,17 +55,17 @@ pub struct SafetyVeto {
 /// ```
 /// use haft::executors::ScriptExecutor;
 /// use haft::middleware::{Verdict, safety_veto};
-/// use haft::{Tool, TurnInput, TurnRunner};
+/// use haft::{Agent, Tool, TurnInput};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let secret = Tool::builder("secret").description("Tells.").handler(|| "hunter2").build()?;
 /// let script = r#"{"steps": [{"call": {"secret": {}}}, {"say": "{{ last.secret }}"}]}"#;
-/// let runner = TurnRunner::builder(ScriptExecutor::parse(script)?)
+/// let agent = Agent::builder(ScriptExecutor::parse(script)?)
 ///     .tool(secret)
 ///     .dispatch_output("veto", safety_veto(|_| async { Ok(Verdict::veto("it is a password")) }))
 ///     .build()?;
-/// let report = runner.run(TurnInput::new("You help.")).await?;
+/// let report = agent.run(TurnInput::new("You help.")).await?;
 /// assert!(report.text().contains("it is a password") && !report.text().contains("hunter2"));
 /// # Ok(())
 /// # }

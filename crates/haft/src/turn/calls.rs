@@ -22,10 +22,10 @@ use tokio::time::{Instant, timeout_at};
 use tracing::Instrument as _;
 
 use self::concurrency::{CallQueue, ConcurrencyClass};
+use super::agent::AgentShared;
 use super::deadline::{Stopwatch, WaitError, with_deadline};
 use super::gates::{Approval, RunningCall};
 use super::recorder::is_store_failure;
-use super::runner::RunnerShared;
 use super::shared_turn::SharedTurn;
 use super::spans::{call_span, record_call_end};
 use super::task::{Task, in_current_trace};
@@ -41,7 +41,7 @@ const SPENDING: &str = "mark an approval as spent";
 /// Executes the tool calls of one step.
 #[derive(Clone)]
 pub(super) struct CallRunner {
-    runner: Arc<RunnerShared>,
+    agent: Arc<AgentShared>,
     shared: Arc<SharedTurn>,
     ctx: DispatchContext,
     /// The slots of handlers that run in parallel.
@@ -50,20 +50,20 @@ pub(super) struct CallRunner {
 
 impl CallRunner {
     pub(super) fn new(
-        runner: &Arc<RunnerShared>,
+        agent: &Arc<AgentShared>,
         shared: &Arc<SharedTurn>,
         ctx: &DispatchContext,
     ) -> Self {
-        let (runner, shared, ctx) = (Arc::clone(runner), Arc::clone(shared), ctx.clone());
-        let slots = Arc::new(Semaphore::new(runner.limits.fan_out.get()));
-        Self { runner, shared, ctx, slots }
+        let (agent, shared, ctx) = (Arc::clone(agent), Arc::clone(shared), ctx.clone());
+        let slots = Arc::new(Semaphore::new(agent.limits.fan_out.get()));
+        Self { agent, shared, ctx, slots }
     }
 
     /// Executes the calls, each on a task of its own. Each ends as one record, in the place it has already. After the
     /// first error of the store the others have the time of one call to end; a gate at which one still waits then stays
     /// open in the store.
     pub(super) async fn run(&self, calls: Vec<Arc<ToolCall>>) -> Result<(), RecordError> {
-        self.shared.waits.set_slots(self.runner.limits.fan_out.get());
+        self.shared.waits.set_slots(self.agent.limits.fan_out.get());
         let mut queue = self.queue_calls(calls);
         let mut tasks = JoinSet::new();
         let mut ready = queue.take_ready();
@@ -88,7 +88,7 @@ impl CallRunner {
                 Err(panic) => (Err(StoreError::backend("run a tool call", panic).into()), None),
             };
             if stored.is_err() {
-                until.get_or_insert_with(|| Instant::now() + self.runner.deadlines.call);
+                until.get_or_insert_with(|| Instant::now() + self.agent.deadlines.call);
             }
             result = result.and(stored);
             ready = match ended {
@@ -191,7 +191,7 @@ impl CallRunner {
         drop(waiting);
 
         let (calls, requested, blocks) = (self.clone(), ToolCall::clone(&call), tool.blocks());
-        let shows_content = self.runner.traced_content == TracedContent::Shown;
+        let shows_content = self.agent.traced_content == TracedContent::Shown;
         let span = call_span(&ctx, &call, shows_content.then(|| accepted.args()));
         let in_span = span.clone();
         let work = async move {
@@ -229,7 +229,7 @@ impl CallRunner {
             Ok(Ok(accepted)) => Ok(accepted),
             Ok(Err(refused)) => {
                 let refused = self.complete_call(call.clone(), *refused).await;
-                let shows_content = self.runner.traced_content == TracedContent::Shown;
+                let shows_content = self.agent.traced_content == TracedContent::Shown;
                 record_call_end(&call_span(&self.ctx, call, None), &refused, shows_content);
                 Err(refused)
             }
@@ -247,7 +247,7 @@ impl CallRunner {
         watch: &Stopwatch,
     ) -> Result<T, WaitError> {
         let deadline = watch.reached(self.time_limit(tool));
-        let grace = self.runner.deadlines.grace;
+        let grace = self.agent.deadlines.grace;
         let ended = with_deadline(Task::spawn(work), deadline, self.ctx.cancellation(), grace);
         let ended = ended.await?.and_then(|ended| ended);
         ended.map_err(|panic| WaitError::Panicked(PanicError::new(panic.to_string())))
@@ -255,7 +255,7 @@ impl CallRunner {
 
     /// How long the code of a tool may run for one call.
     fn time_limit(&self, tool: &Tool) -> Duration {
-        tool.timeout().unwrap_or(self.runner.deadlines.call)
+        tool.timeout().unwrap_or(self.agent.deadlines.call)
     }
 
     /// Awaits the approval of a call for the arguments that were accepted.
@@ -300,7 +300,7 @@ impl CallRunner {
             None => Spending::First,
         };
         let confirmed = self.shared.recorder.confirm_lease().await;
-        if confirmed.is_err() && (approval.is_none() || self.runner.approvals.is_none()) {
+        if confirmed.is_err() && (approval.is_none() || self.agent.approvals.is_none()) {
             // It has not started after all. If another process has the turn, the store refuses this.
             let _ = self.ctx.turn().store_tool_call(Arc::clone(call)).await;
         }
@@ -328,8 +328,8 @@ impl CallRunner {
         gate: &GateId,
         call: &Arc<ToolCall>,
     ) -> Result<Spending, RecordError> {
-        let Some(approvals) = &self.runner.approvals else { return Ok(Spending::First) };
-        let spent = self.runner.store.with_deadline(SPENDING, approvals.spend(gate.clone())).await;
+        let Some(approvals) = &self.agent.approvals else { return Ok(Spending::First) };
+        let spent = self.agent.store.with_deadline(SPENDING, approvals.spend(gate.clone())).await;
         if spent.is_err() {
             self.ctx.turn().store_tool_call(Arc::clone(call)).await?;
         }
@@ -339,7 +339,7 @@ impl CallRunner {
     /// The record of a call whose tool has done its work. Large results go to the spool.
     async fn complete_call(&self, requested: ToolCall, done: Invocation) -> ToolCall {
         let turn = self.ctx.turn();
-        let spooler = turn.spooler().unwrap_or(&self.runner.spooler);
+        let spooler = turn.spooler().unwrap_or(&self.agent.spooler);
         let call = spooler.complete_call(turn.turn_id(), requested, done).await;
         if let Some(error) = call.error.as_ref().filter(|error| is_storage_error(error))
             && let Some(cause) = call.cause()

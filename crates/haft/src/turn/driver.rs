@@ -27,19 +27,19 @@ pub(super) use self::resume::{
     load_report, load_turn, restore_history, restore_records, resume_turn, run_claimed_turn,
     run_next_turn,
 };
+use super::agent::AgentShared;
 use super::deadline::{WaitError, with_deadline};
 use super::journal::RequestHistory;
 use super::log::TurnLog;
 use super::query_tools::QueryTools;
 use super::recorder::LeasedRecorder;
-use super::runner::RunnerShared;
 use super::seed::TurnSeed;
 use super::shared_turn::{ReleaseGuard, SharedTurn};
 use super::spans::turn_span;
 
 /// A turn that runs in this process.
 struct TurnDriver {
-    runner: Arc<RunnerShared>,
+    agent: Arc<AgentShared>,
     id: TurnId,
     /// Where the turn stands.
     log: TurnLog,
@@ -81,7 +81,7 @@ struct IterationScope {
     is_open: bool,
 }
 
-impl RunnerShared {
+impl AgentShared {
     /// Adds what the tools and the memories of a turn come from.
     fn add_sources(
         &self,
@@ -102,35 +102,35 @@ impl RunnerShared {
 impl TurnDriver {
     /// The driver of a turn that this token cancels and nothing else.
     fn new(
-        runner: &Arc<RunnerShared>,
+        agent: &Arc<AgentShared>,
         lease: Lease,
         seed: TurnSeed,
         cancellation: Cancellation,
     ) -> Box<Self> {
         let span = turn_span(&seed);
-        let spooler = runner.spooler.clone().for_epoch(lease.epoch);
-        let lease = runner.leases.acquire(lease, cancellation.clone());
-        let tools = runner.tools.clone();
+        let spooler = agent.spooler.clone().for_epoch(lease.epoch);
+        let lease = agent.leases.acquire(lease, cancellation.clone());
+        let tools = agent.tools.clone();
         seed.tools.iter().for_each(|changes| tools.restore(changes));
-        let builder = runner.keyed_context_builder(&seed);
-        let recorder = LeasedRecorder::new(Arc::clone(&runner.store), lease, tools.clone());
-        let shared = Arc::new(SharedTurn::new(runner, recorder, seed.id.clone(), seed.gates));
+        let builder = agent.keyed_context_builder(&seed);
+        let recorder = LeasedRecorder::new(Arc::clone(&agent.store), lease, tools.clone());
+        let shared = Arc::new(SharedTurn::new(agent, recorder, seed.id.clone(), seed.gates));
         let builder = builder
             .resumed(seed.is_resumed)
             .tools(Arc::new(tools))
-            .observers(Arc::clone(&runner.observers))
+            .observers(Arc::clone(&agent.observers))
             .cancellation(cancellation)
             .recorder(Arc::clone(&shared) as _)
             .gates(Arc::clone(&shared) as _)
             .spooler(spooler)
             .history(Arc::clone(&shared) as _);
-        let ctx = runner.add_sources(builder, seed.memory_scope).build();
+        let ctx = agent.add_sources(builder, seed.memory_scope).build();
         ctx.turn().stash().track_changes();
         let requests =
             (!seed.offered.is_empty()).then(|| Box::new(RequestHistory::new(seed.offered)));
         let not_started = StartTime { started_at: Timestamp::EPOCH, begun: Duration::ZERO };
         Box::new(Self {
-            runner: Arc::clone(runner),
+            agent: Arc::clone(agent),
             id: seed.id,
             log: seed.log,
             _release: ReleaseGuard(Arc::clone(&shared)),
@@ -139,11 +139,11 @@ impl TurnDriver {
                 ctx: ctx.clone(),
                 start: not_started,
                 usage: Usage::default(),
-                is_checked: AtomicBool::new(runner.dispatch_output.is_empty()),
+                is_checked: AtomicBool::new(agent.dispatch_output.is_empty()),
                 is_open: false,
             },
             ctx,
-            query_tools: QueryTools::new(&runner.tools),
+            query_tools: QueryTools::new(&agent.tools),
             occurrences: OccurrenceCounter::default(),
             listed_tools: HashSet::new(),
             started_at: not_started.started_at,
@@ -162,7 +162,7 @@ impl TurnDriver {
     ) -> Result<T, WaitError> {
         let watch = &self.shared.watch;
         let deadline = watch.reached(watch.worked().saturating_add(limit));
-        let grace = self.runner.deadlines.grace;
+        let grace = self.agent.deadlines.grace;
         let work = PanicError::catch(work);
         let ended = with_deadline(work, deadline, self.ctx.cancellation(), grace).await?;
         ended.map_err(WaitError::Panicked)

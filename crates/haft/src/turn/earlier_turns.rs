@@ -118,21 +118,21 @@ impl TurnStores {
 }
 
 /// Reads earlier turns for a turn, and counts for it when the store fails. The object that opens gates does it, because it
-/// knows the runner and the recorder of the turn.
+/// knows the agent and the recorder of the turn.
 impl HistoryReader for SharedTurn {
     fn list_turns(&self, query: TurnQuery) -> BoxFuture<'_, Result<Vec<TurnSummary>, StoreError>> {
-        Box::pin(self.recorder.watch(self.runner.store.turns(query)))
+        Box::pin(self.recorder.watch(self.agent.store.turns(query)))
     }
 
     fn load_turn(&self, turn: TurnId) -> BoxFuture<'_, Result<Option<EarlierTurn>, HistoryError>> {
-        Box::pin(self.recorder.watch(self.runner.load_earlier(turn)))
+        Box::pin(self.recorder.watch(self.agent.load_earlier(turn)))
     }
 
     fn load_memories(
         &self,
         scope: MemoryScope,
     ) -> BoxFuture<'_, Result<Vec<Memory>, HistoryError>> {
-        Box::pin(self.recorder.watch(self.runner.load_scope(scope)))
+        Box::pin(self.recorder.watch(self.agent.load_scope(scope)))
     }
 }
 

@@ -33,7 +33,7 @@ impl NonceOrigin {
     }
 }
 
-/// Derives the key of a turn. A turn that stores no origin was begun by a runner without a secret; it gets the key of a
+/// Derives the key of a turn. A turn that stores no origin was begun by an agent without a secret; it gets the key of a
 /// new turn.
 pub(super) fn derive_envelope_key(
     secret: &EnvelopeSecret,

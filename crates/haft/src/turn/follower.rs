@@ -50,14 +50,14 @@ impl StoredTurns {
     /// ```
     /// use haft::events::EventKind;
     /// use haft::executors::ScriptExecutor;
-    /// use haft::{TurnInput, TurnRunner};
+    /// use haft::{Agent, TurnInput};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
-    /// let runner = TurnRunner::builder(script).build()?;
-    /// let turn = runner.run(TurnInput::new("Be polite.")).await?.turn;
-    /// let mut follower = runner.stored_turns().follow_turn(&turn);
+    /// let agent = Agent::builder(script).build()?;
+    /// let turn = agent.run(TurnInput::new("Be polite.")).await?.turn;
+    /// let mut follower = agent.stored_turns().follow_turn(&turn);
     /// let mut said = String::new();
     /// while let Some(event) = follower.next_event().await? {
     ///     if let EventKind::Message(piece) = event.kind {

@@ -112,15 +112,15 @@ impl StoredTurns {
     ///
     /// ```
     /// use haft::executors::ScriptExecutor;
-    /// use haft::{TurnInput, TurnRunner};
+    /// use haft::{Agent, TurnInput};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
-    /// let runner = TurnRunner::builder(script).build()?;
-    /// let report = runner.run(TurnInput::new("Be polite.")).await?;
-    /// assert!(runner.stored_turns().remove_turn(&report.turn).await?);
-    /// assert!(runner.stored_turns().load_turn(&report.turn).await?.is_none());
+    /// let agent = Agent::builder(script).build()?;
+    /// let report = agent.run(TurnInput::new("Be polite.")).await?;
+    /// assert!(agent.stored_turns().remove_turn(&report.turn).await?);
+    /// assert!(agent.stored_turns().load_turn(&report.turn).await?.is_none());
     /// # Ok(())
     /// # }
     /// ```
@@ -143,14 +143,14 @@ impl StoredTurns {
     ///
     /// ```
     /// use haft::executors::ScriptExecutor;
-    /// use haft::{TurnInput, TurnRunner};
+    /// use haft::{Agent, TurnInput};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
-    /// let runner = TurnRunner::builder(script).build()?;
-    /// let report = runner.run(TurnInput::new("Be polite.")).await?;
-    /// assert_eq!(runner.stored_turns().remove_turns(&[report.turn, "another".parse()?]).await?, 1);
+    /// let agent = Agent::builder(script).build()?;
+    /// let report = agent.run(TurnInput::new("Be polite.")).await?;
+    /// assert_eq!(agent.stored_turns().remove_turns(&[report.turn, "another".parse()?]).await?, 1);
     /// # Ok(())
     /// # }
     /// ```

@@ -76,7 +76,7 @@ impl SharedTurn {
         let answer = serde_json::json!({"type": "boolean"});
         let question = fill_question(question, shown.get("arguments").unwrap_or(&Value::Null));
         let request = GateRequest::new(question).payload(shown).schema(answer);
-        let gate = Gate::open(id, self.turn.clone(), request, self.runner.clock.now())?;
+        let gate = Gate::open(id, self.turn.clone(), request, self.agent.clock.now())?;
         let gate = gate.bound_to(call).requiring_approval();
         let mut gate = gate.with_argument_schema(tool.input_schema().json_schema());
         // A gate that is stored already has the preview of the time at which it was opened.
@@ -117,8 +117,7 @@ impl SharedTurn {
             );
             ctx.log(LogLevel::Warn, LogTopic::ApprovalOutdated.as_str(), &text, None);
             if row.settlement.is_none() {
-                let aborted =
-                    GateSettlement::closed(GateDecision::Aborted, self.runner.clock.now());
+                let aborted = GateSettlement::closed(GateDecision::Aborted, self.agent.clock.now());
                 let settlement = to_json(&aborted)?;
                 closing.push(StoreWrite::CloseGate { id: row.id.clone(), settlement });
             }
@@ -137,7 +136,7 @@ impl SharedTurn {
         if open.is_empty() {
             return Vec::new();
         }
-        let aborted = GateSettlement::closed(GateDecision::Aborted, self.runner.clock.now());
+        let aborted = GateSettlement::closed(GateDecision::Aborted, self.agent.clock.now());
         let Ok(settlement) = to_json(&aborted) else { return Vec::new() };
         let close = |id| StoreWrite::CloseGate { id, settlement: settlement.clone() };
         open.into_iter().map(close).collect()
@@ -149,7 +148,7 @@ impl SharedTurn {
 
     /// Loads a gate. If the store fails, the turn remembers it.
     async fn load_gate(&self, id: &GateId) -> Result<Option<GateRow>, StoreError> {
-        self.recorder.watch(self.runner.store.gate(id.clone())).await
+        self.recorder.watch(self.agent.store.gate(id.clone())).await
     }
 
     /// Fails if the call was rejected at a gate that is outdated: a rejection stays valid when the tool changes.
@@ -159,7 +158,7 @@ impl SharedTurn {
             GateDecision::Resolved { value: Value::Bool(false) } => NOT_ALLOWED.to_owned(),
             _ => return Ok(()),
         };
-        self.runner.key.verify(gate, &settlement)?;
+        self.agent.key.verify(gate, &settlement)?;
         Err(GateError::Rejected { by: settlement.by, reason })
     }
 
@@ -221,7 +220,7 @@ impl SharedTurn {
             let _turn = self.watch.pause();
             let call = ctx.record_id().and_then(|id| self.waits.stopwatch(id));
             let _call = call.as_ref().map(|it| it.pause());
-            if self.runner.approver.is_some() || self.runner.gate_policy == GatePolicy::Suspend {
+            if self.agent.approver.is_some() || self.agent.gate_policy == GatePolicy::Suspend {
                 // Boxed, so that gates without either of them take no room for it.
                 let polled = self.poll_gate(gate, ctx.cancellation());
                 Box::pin(self.await_with_approver(ctx, gate, polled)).await?
@@ -243,7 +242,7 @@ impl SharedTurn {
         let known = self.load_gate(&gate.id).await?;
         let is_settled = known.is_some_and(|row| row.settlement.is_some());
         // A gate whose time is up is closed, and not left to others once more.
-        if is_settled || gate.is_expired_at(self.runner.clock.now()) {
+        if is_settled || gate.is_expired_at(self.agent.clock.now()) {
             return polled.await;
         }
         tokio::select! {
@@ -273,7 +272,7 @@ impl SharedTurn {
             *number
         };
         let id = self.gate_id(&format!("{place}/{number}"));
-        let gate = Gate::open(id, self.turn.clone(), request, self.runner.clock.now())?;
+        let gate = Gate::open(id, self.turn.clone(), request, self.agent.clock.now())?;
         self.open_gate(ctx, gate).await
     }
 
@@ -308,7 +307,7 @@ impl SharedTurn {
         let unchanged = digest(&row.json) == opened.digest;
         let gate = if unchanged { Some(read_gate(row)?) } else { None };
         let verified = match &gate {
-            Some(gate) => self.runner.key.verify(gate, &settlement).map_err(GateError::from),
+            Some(gate) => self.agent.key.verify(gate, &settlement).map_err(GateError::from),
             None => Err(GateError::forged()),
         };
         let result = match verified {
@@ -365,7 +364,7 @@ impl SharedTurn {
         gate: &OpenGate,
         cancellation: &Cancellation,
     ) -> Result<GateRow, GateError> {
-        let subscription = self.runner.gate_notifier.subscribe(gate.id.clone());
+        let subscription = self.agent.gate_notifier.subscribe(gate.id.clone());
         loop {
             // Boxed, so that the wait that follows takes no room for it.
             if let Some(settled) = Box::pin(self.load_settled_gate(&gate.id)).await? {
@@ -373,7 +372,7 @@ impl SharedTurn {
             }
             let expiry = async {
                 match gate.expires_at {
-                    Some(at) => Box::pin(sleep(at.duration_since(self.runner.clock.now()))).await,
+                    Some(at) => Box::pin(sleep(at.duration_since(self.agent.clock.now()))).await,
                     None => std::future::pending().await,
                 }
             };
@@ -400,13 +399,13 @@ impl SharedTurn {
         gate: &OpenGate,
         decision: GateDecision,
     ) -> Result<StoreWrite, StoreError> {
-        let closed = GateSettlement::closed(decision, self.runner.clock.now());
+        let closed = GateSettlement::closed(decision, self.agent.clock.now());
         Ok(StoreWrite::CloseGate { id: gate.id.clone(), settlement: to_json(&closed)? })
     }
 
     /// A time of this process's clock, by the clock of the store. The store wakes the turn then if no process runs it.
     fn to_store_time(&self, at: Timestamp) -> Timestamp {
-        let left = at.duration_since(self.runner.clock.now());
+        let left = at.duration_since(self.agent.clock.now());
         self.recorder.store_time().saturating_add(left)
     }
 

@@ -23,14 +23,14 @@ use super::log::StoredLog;
 /// ```
 /// use haft::executors::ScriptExecutor;
 /// use haft::turn::TurnHistory;
-/// use haft::{TurnInput, TurnRunner};
+/// use haft::{Agent, TurnInput};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let script = ScriptExecutor::parse(r#"{"name": "greeting", "steps": [{"say": "Hello!"}]}"#)?;
-/// let runner = TurnRunner::builder(script).build()?;
-/// let turn = runner.run(TurnInput::new("Be polite.")).await?.turn;
-/// let history = TurnHistory::read(&runner.stored_turns().load_turn(&turn).await?.ok_or("no turn")?)?;
+/// let agent = Agent::builder(script).build()?;
+/// let turn = agent.run(TurnInput::new("Be polite.")).await?.turn;
+/// let history = TurnHistory::read(&agent.stored_turns().load_turn(&turn).await?.ok_or("no turn")?)?;
 /// assert_eq!(history.executor.map(|it| it.to_string()).as_deref(), Some("script `greeting`"));
 /// assert_eq!((history.steps.len(), history.steps[0].messages.len()), (1, 1));
 /// assert!(history.steps[0].request.is_none(), "a script sends no requests");

@@ -84,15 +84,15 @@ impl TurnInput {
     ///
     /// ```
     /// use haft::executors::{Step, StepContext, StepError};
-    /// use haft::{TurnInput, TurnRunner};
+    /// use haft::{Agent, TurnInput};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let executor = async |_: StepContext| Ok::<_, StepError>(Step::done());
-    /// let runner = TurnRunner::builder(executor).build()?;
+    /// let agent = Agent::builder(executor).build()?;
     /// let input = TurnInput::new("Be brief.").id("order-42");
-    /// assert_eq!(runner.run(input.clone()).await?.turn.as_str(), "order-42");
-    /// assert!(runner.run(input).await.is_err(), "the id is taken");
+    /// assert_eq!(agent.run(input.clone()).await?.turn.as_str(), "order-42");
+    /// assert!(agent.run(input).await.is_err(), "the id is taken");
     /// # Ok(())
     /// # }
     /// ```
@@ -132,7 +132,7 @@ impl TurnInput {
         self
     }
 
-    /// How long workers wait before they claim a turn that is [enqueued](super::TurnRunner::enqueue) (default: not at
+    /// How long workers wait before they claim a turn that is [enqueued](super::Agent::enqueue) (default: not at
     /// all).
     pub fn start_after(mut self, delay: Duration) -> Self {
         self.parts.start_after = delay;
@@ -161,20 +161,20 @@ impl TurnInput {
         self
     }
 
-    /// Adds a text of the user. It gets the time of the runner's clock, and an id that follows from that of the turn.
+    /// Adds a text of the user. It gets the time of the agent's clock, and an id that follows from that of the turn.
     ///
     /// The words of a user are first-party: see [`MessageRole::User`](crate::records::MessageRole::User). Content from
     /// other sources is a retrieved record or an attachment, which have labels of their own.
     ///
     /// ```
     /// use haft::executors::ScriptExecutor;
-    /// use haft::{TurnInput, TurnRunner};
+    /// use haft::{Agent, TurnInput};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), haft::Error> {
     /// let script = ScriptExecutor::parse("steps:\n  - say: Hello!\n")?;
-    /// let runner = TurnRunner::builder(script).build()?;
-    /// let report = runner.run(TurnInput::new("Be polite.").user("Hi")).await?;
+    /// let agent = Agent::builder(script).build()?;
+    /// let report = agent.run(TurnInput::new("Be polite.").user("Hi")).await?;
     /// assert_eq!(report.text(), "Hello!");
     /// # Ok(())
     /// # }
@@ -188,11 +188,11 @@ impl TurnInput {
     ///
     /// ```
     /// use haft::executors::{Step, StepContext, StepError};
-    /// use haft::{Message, TurnInput, TurnRunner};
+    /// use haft::{Agent, Message, TurnInput};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let runner = TurnRunner::builder(async |ctx: StepContext| {
+    /// let agent = Agent::builder(async |ctx: StepContext| {
     ///     let count = ctx.dispatch().turn().messages().len();
     ///     Ok::<_, StepError>(Step::done().say(ctx.message(format!("{count} messages"))?))
     /// })
@@ -201,7 +201,7 @@ impl TurnInput {
     ///     .message(Message::user("Hi")?)
     ///     .message(Message::assistant("Hello!")?)
     ///     .user("How are you?");
-    /// assert_eq!(runner.run(input).await?.text(), "3 messages");
+    /// assert_eq!(agent.run(input).await?.text(), "3 messages");
     /// # Ok(())
     /// # }
     /// ```
@@ -232,17 +232,17 @@ impl TurnInput {
     ///
     /// ```
     /// use haft::executors::{Step, StepContext, StepError};
-    /// use haft::{TurnInput, TurnRunner};
+    /// use haft::{Agent, TurnInput};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let runner = TurnRunner::builder(async |ctx: StepContext| {
+    /// let agent = Agent::builder(async |ctx: StepContext| {
     ///     let name = ctx.dispatch().stash().get("user.name").unwrap_or_default();
     ///     Ok::<_, StepError>(Step::done().say(ctx.message(name.as_str().unwrap_or("?"))?))
     /// })
     /// .build()?;
     /// let input = TurnInput::new("Be brief.").stash(serde_json::json!({"user": {"name": "Ada"}}));
-    /// assert_eq!(runner.run(input).await?.text(), "Ada");
+    /// assert_eq!(agent.run(input).await?.text(), "Ada");
     /// # Ok(())
     /// # }
     /// ```
@@ -257,12 +257,12 @@ impl TurnInput {
     /// left fails with the code `E_LLM_RESPONSE_INVALID`.
     ///
     /// [`TurnReport::answer`](super::TurnReport::answer) decodes the answer, also after the turn was resumed.
-    /// [`TurnRunner::run_typed`](super::TurnRunner::run_typed) does both for a type.
+    /// [`Agent::run_typed`](super::Agent::run_typed) does both for a type.
     ///
     /// ```
     /// use haft::executors::{Step, StepContext, StepError};
     /// use haft::turn::AnswerFormat;
-    /// use haft::{TurnInput, TurnRunner};
+    /// use haft::{Agent, TurnInput};
     /// use serde_json::{Value, json};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
@@ -272,10 +272,10 @@ impl TurnInput {
     ///     let text = texts[ctx.dispatch().iteration() as usize];
     ///     Ok::<_, StepError>(Step::done().say(ctx.message(text)?))
     /// };
-    /// let runner = TurnRunner::builder(model).build()?;
+    /// let agent = Agent::builder(model).build()?;
     /// let total = json!({"properties": {"total": {"type": "number"}}, "type": "object", "required": ["total"]});
     /// let input = TurnInput::new("You count.").user("How many?");
-    /// let report = runner.run(input.answer(AnswerFormat::from_json_schema(total)?)).await?;
+    /// let report = agent.run(input.answer(AnswerFormat::from_json_schema(total)?)).await?;
     /// assert_eq!(report.answer::<Value>()?, json!({"total": 3}));
     /// assert_eq!(report.iterations, 2, "the first answer was no JSON");
     /// # Ok(())

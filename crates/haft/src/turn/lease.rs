@@ -13,7 +13,7 @@ use crate::sync::{
     spawn_background,
 };
 
-/// Renews the leases of all turns of a runner, by one task that lives while there are any.
+/// Renews the leases of all turns of an agent, by one task that lives while there are any.
 pub(crate) struct LeaseRenewer {
     store: Arc<dyn TurnStore>,
     ttl: Duration,
@@ -25,7 +25,7 @@ pub(crate) struct LeaseRenewer {
 /// How many leases are renewed at the same time: as many as a store writes in one step.
 const AT_ONCE: usize = 1024;
 
-/// By number and not by turn: a driver that lost a turn which this very runner then resumed must not write with the
+/// By number and not by turn: a driver that lost a turn which this very agent then resumed must not write with the
 /// lease of the other driver.
 #[derive(Default)]
 struct ActiveLeases {

@@ -95,14 +95,14 @@ impl<'de> Deserialize<'de> for Limit {
 /// ```
 /// use haft::executors::{Step, StepContext, StepError};
 /// use haft::turn::{Limit, Limits, TurnOutcome};
-/// use haft::{TurnInput, TurnRunner};
+/// use haft::{Agent, TurnInput};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let executor = async |_: StepContext| Ok::<_, StepError>(Step::new());
 /// let limits = Limits::new().iterations(3).tokens(Some(10_000));
-/// let runner = TurnRunner::builder(executor).limits(limits).build()?;
-/// let report = runner.run(TurnInput::new("Never stop.")).await?;
+/// let agent = Agent::builder(executor).limits(limits).build()?;
+/// let report = agent.run(TurnInput::new("Never stop.")).await?;
 /// assert_eq!(report.outcome, TurnOutcome::LimitReached { limit: Limit::Iterations });
 /// # Ok(())
 /// # }
@@ -126,7 +126,7 @@ pub struct Limits {
     pub wall_time: Duration,
     /// How many calls of one step run in parallel: 8.
     pub fan_out: NonZeroUsize,
-    /// How often [`TurnRunner::run_next`](super::TurnRunner::run_next) takes a turn over from a process that died, without
+    /// How often [`Agent::run_next`](super::Agent::run_next) takes a turn over from a process that died, without
     /// a step or a call in between: 5. A turn that has killed more processes ends as failed.
     pub take_overs: u32,
 }

@@ -17,7 +17,7 @@ pub(super) struct QueryTools {
 }
 
 impl QueryTools {
-    /// Of a turn that has the tools of the runner.
+    /// Of a turn that has the tools of the agent.
     pub(super) fn new(tools: &ToolRegistry) -> Self {
         Self { tools: tools.clone(), kinds: 0 }
     }

@@ -14,11 +14,11 @@ use haft_core::store::{MemoryScope, Row, RowKind, StoredTurn, TurnId};
 use haft_core::tool::{OfferPoint, Spooler};
 use haft_stores::MemorySpoolStore;
 
+use super::agent::AgentShared;
 use super::driver::{PreparedTurn, load_turn, prepare_turn, restore_history, restore_records};
 use super::history::{SentRequest, StepHistory, TurnHistory};
 use super::log::{StoredLog, TurnLog};
 use super::query_tools::QueryTools;
-use super::runner::RunnerShared;
 use super::seed::TurnSeed;
 use super::{StoredTurns, TurnError, TurnInput};
 
@@ -62,15 +62,15 @@ impl StoredTurns {
     ///
     /// ```
     /// use haft::executors::ScriptExecutor;
-    /// use haft::{Tool, TurnInput, TurnRunner};
+    /// use haft::{Agent, Tool, TurnInput};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let log = Tool::builder("get_log").description("Gets.").handler(|| "line\n".repeat(5000)).build()?;
     /// let script = ScriptExecutor::parse(r#"{"steps": [{"call": {"get_log": {}}}, {"say": "Done."}]}"#)?;
-    /// let runner = TurnRunner::builder(script).tool(log).build()?;
-    /// let turn = runner.run(TurnInput::new("Look.")).await?.turn;
-    /// let turns = runner.stored_turns();
+    /// let agent = Agent::builder(script).tool(log).build()?;
+    /// let turn = agent.run(TurnInput::new("Look.")).await?.turn;
+    /// let turns = agent.stored_turns();
     /// let all = turns.list_artifacts(&turn).await?;
     /// assert_eq!((all.len(), all[0].artifact.reader().byte_length()), (1, 25_000));
     /// assert!(turns.open_artifact(&turn, &all[0].handle).await?.is_some());
@@ -168,11 +168,11 @@ fn rows_before_step<'s>(
 
 /// Renders the request of an iteration of a stored turn.
 pub(super) async fn render_stored_request(
-    runner: &RunnerShared,
+    agent: &AgentShared,
     id: &TurnId,
     iteration: u32,
 ) -> Result<Option<RenderedRequest>, TurnError> {
-    let (stored, mut read) = load_turn(runner, id).await?;
+    let (stored, mut read) = load_turn(agent, id).await?;
     let history = TurnHistory::take_from(&mut read);
     let has_ended = read.log.end().is_some();
     let mut seed = TurnSeed::of_stored(&stored, read)?;
@@ -187,10 +187,10 @@ pub(super) async fn render_stored_request(
         let (before, _) = stored.journal.split_at(step.place.min(stored.journal.len()));
         seed.stash = TurnSeed::of_stored(&stored, StoredLog::read(id, before)?)?.stash;
     }
-    let memories = load_other_memories(runner, &stored, seed.memory_scope.clone()).await?;
+    let memories = load_other_memories(agent, &stored, seed.memory_scope.clone()).await?;
     let rows = rows_before_step(&stored, &history, iteration);
-    let ctx = build_context(runner, seed, memories, rows).await?;
-    let Some(request) = render_iteration(runner, &ctx, iteration).await? else { return Ok(None) };
+    let ctx = build_context(agent, seed, memories, rows).await?;
+    let Some(request) = render_iteration(agent, &ctx, iteration).await? else { return Ok(None) };
     let digest = step.and_then(|step| step.tools_sha256.as_deref());
     Ok(Some(RenderedRequest {
         iteration,
@@ -202,10 +202,10 @@ pub(super) async fn render_stored_request(
 
 /// Renders the first request of a turn that is not created.
 pub(super) async fn render_first_request(
-    runner: &RunnerShared,
+    agent: &AgentShared,
     input: TurnInput,
 ) -> Result<Option<StepRequest>, TurnError> {
-    let PreparedTurn { mut seed, mut records, .. } = prepare_turn(runner, input)?;
+    let PreparedTurn { mut seed, mut records, .. } = prepare_turn(agent, input)?;
     // Every turn has an origin of its own, and this one will never be.
     seed.nonce = None;
     // Long texts are shown as the model sees them. Nothing is stored outside of the memory.
@@ -214,54 +214,54 @@ pub(super) async fn render_first_request(
         let spooled = spooler.spool_retrieved(seed.id.as_str(), Arc::clone(record)).await;
         *record = spooled.map_err(RecordError::from)?;
     }
-    let builder = runner.keyed_context_builder(&seed).tools(Arc::new(runner.tools.clone()));
+    let builder = agent.keyed_context_builder(&seed).tools(Arc::new(agent.tools.clone()));
     let ctx = builder.build();
     records.put(ctx.turn())?;
-    render_iteration(runner, &ctx, 0).await
+    render_iteration(agent, &ctx, 0).await
 }
 
 /// Builds a read-only context: it has no observers, and changes to it are not stored.
 async fn build_context(
-    runner: &RunnerShared,
+    agent: &AgentShared,
     seed: TurnSeed,
     memories: Vec<Memory>,
     rows: &[Row],
 ) -> Result<DispatchContext, TurnError> {
-    let ctx = runner.keyed_context_builder(&seed).tools(Arc::new(runner.tools.clone())).build();
+    let ctx = agent.keyed_context_builder(&seed).tools(Arc::new(agent.tools.clone())).build();
     seed.tools.iter().for_each(|changes| ctx.tools().restore(changes));
-    restore_history(ctx.turn(), runner, seed.hydrations).await?;
+    restore_history(ctx.turn(), agent, seed.hydrations).await?;
     for memory in memories {
         ctx.turn().memories().put(memory);
     }
-    restore_records(ctx.turn(), &runner.readers, rows, |_| ()).await?;
+    restore_records(ctx.turn(), &agent.readers, rows, |_| ()).await?;
     Ok(ctx)
 }
 
 /// Loads the memories of a scope as they are now, without those that the turn stored.
 async fn load_other_memories(
-    runner: &RunnerShared,
+    agent: &AgentShared,
     stored: &StoredTurn,
     scope: Option<MemoryScope>,
 ) -> Result<Vec<Memory>, TurnError> {
     let Some(scope) = scope else { return Ok(Vec::new()) };
     let own = stored.rows.iter().filter(|row| row.kind == RowKind::Memory);
     let own: HashSet<&str> = own.map(|row| row.id.as_str()).collect();
-    let mut memories = runner.load_scope(scope).await?;
+    let mut memories = agent.load_scope(scope).await?;
     memories.retain(|memory| !own.contains(memory.id().as_str()));
     Ok(memories)
 }
 
 /// Renders the request of an iteration by the executor.
 async fn render_iteration(
-    runner: &RunnerShared,
+    agent: &AgentShared,
     ctx: &DispatchContext,
     iteration: u32,
 ) -> Result<Option<StepRequest>, TurnError> {
-    let mut query_tools = QueryTools::new(&runner.tools);
-    let updated = query_tools.update(&runner.formats, ctx);
+    let mut query_tools = QueryTools::new(&agent.tools);
+    let updated = query_tools.update(&agent.formats, ctx);
     updated.map_err(|error| TurnError::NotRendered { error: ErrorReport::of(&error) })?;
     ctx.tools().offer_tools(OfferPoint::new());
     let ctx = StepContext::new(ctx.at_iteration(iteration));
-    let request = runner.executor.render_request(ctx).await;
+    let request = agent.executor.render_request(ctx).await;
     request.map_err(|error| TurnError::NotRendered { error: ErrorReport::from(&error) })
 }

@@ -29,14 +29,14 @@ use super::stopped::{TurnStopped, write_stop};
 /// ```
 /// use haft::executors::ScriptExecutor;
 /// use haft::turn::TurnOutcome;
-/// use haft::{Tool, TurnInput, TurnRunner};
+/// use haft::{Agent, Tool, TurnInput};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let roll = Tool::builder("roll").description("Rolls.").handler(|| "4").build()?;
 /// let script = ScriptExecutor::parse(r#"{"steps": [{"call": {"roll": {}}}, {"say": "4!"}]}"#)?;
-/// let runner = TurnRunner::builder(script).tool(roll).build()?;
-/// let report = runner.run(TurnInput::new("Play.")).await?.into_result()?;
+/// let agent = Agent::builder(script).tool(roll).build()?;
+/// let report = agent.run(TurnInput::new("Play.")).await?.into_result()?;
 /// assert_eq!((report.outcome.clone(), report.to_string().as_str()), (TurnOutcome::Completed, "4!"));
 /// assert_eq!((report.iterations, report.calls.len()), (2, 1));
 /// assert_eq!(report.unknown_calls().count(), 0);
@@ -82,7 +82,7 @@ impl fmt::Display for TurnReport {
 }
 
 impl TurnReport {
-    /// The report of a turn that completed. Every other turn is an error: `runner.run(input).await?.into_result()?` ends
+    /// The report of a turn that completed. Every other turn is an error: `agent.run(input).await?.into_result()?` ends
     /// the program with the reason.
     ///
     /// # Errors
@@ -129,7 +129,7 @@ impl TurnReport {
     }
 }
 
-/// The result of [`TurnRunner::run_typed`](super::TurnRunner::run_typed): the answer, and the report of its turn.
+/// The result of [`Agent::run_typed`](super::Agent::run_typed): the answer, and the report of its turn.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct TypedReport<T> {
@@ -161,7 +161,7 @@ pub enum TurnOutcome {
         /// The limit.
         limit: Limit,
     },
-    /// It has not ended: it waits at gates that nothing in this process settles, and the runner does not wait for them
+    /// It has not ended: it waits at gates that nothing in this process settles, and the agent does not wait for them
     /// ([`GatePolicy::Suspend`](super::GatePolicy::Suspend)). Settle them and resume the turn.
     Waiting {
         /// The gates.
@@ -363,22 +363,22 @@ pub enum TurnError {
         /// Why.
         error: ErrorReport,
     },
-    /// No runner is known for the agent of the turn.
+    /// No agent is known for the agent of the turn.
     #[error("turn `{turn}` cannot be run: {reason}")]
-    NoRunner {
+    NoAgent {
         /// The turn.
         turn: TurnId,
-        /// Why there is no runner.
+        /// Why there is no agent.
         reason: String,
     },
-    /// Another executor began the turn, and this runner may not change that.
+    /// Another executor began the turn, and this agent may not change that.
     #[error("turn `{turn}` was begun by {stored}: {}", .differences.join("; "))]
     OtherExecutor {
         /// The turn.
         turn: TurnId,
         /// The executor that took its steps so far.
         stored: Box<ExecutorDescription>,
-        /// The executor of this runner.
+        /// The executor of this agent.
         given: Box<ExecutorDescription>,
         /// Everything in which the two differ.
         differences: Vec<String>,
@@ -398,9 +398,9 @@ impl From<HistoryError> for TurnError {
 }
 
 impl TurnError {
-    /// The error of a [`RunnerSource`](crate::worker::RunnerSource) that has no runner for a turn.
-    pub fn no_runner(turn: &TurnId, reason: impl fmt::Display) -> Self {
-        Self::NoRunner { turn: turn.clone(), reason: reason.to_string() }
+    /// The error of a [`AgentSource`](crate::worker::AgentSource) that has no agent for a turn.
+    pub fn no_agent(turn: &TurnId, reason: impl fmt::Display) -> Self {
+        Self::NoAgent { turn: turn.clone(), reason: reason.to_string() }
     }
 
     pub(super) fn invalid(field: &'static str, reason: impl fmt::Display) -> Self {
@@ -418,7 +418,7 @@ impl Coded for TurnError {
             Self::NotRendered { error } => {
                 error.code.clone().unwrap_or(codes::LLM_EXECUTION_EXECUTOR_ERROR)
             }
-            Self::NoRunner { .. } | Self::OtherExecutor { .. } => codes::INVALID_TURN_RUNNER_CONFIG,
+            Self::NoAgent { .. } | Self::OtherExecutor { .. } => codes::INVALID_TURN_RUNNER_CONFIG,
         }
     }
 }

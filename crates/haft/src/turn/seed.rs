@@ -8,9 +8,9 @@ use haft_core::stash::Stash;
 use haft_core::store::{GateRow, MemoryScope, StoreError, StoredTurn, TurnId};
 use haft_core::tool::ToolChanges;
 
+use super::agent::AgentShared;
 use super::envelopes::{NonceOrigin, derive_envelope_key};
 use super::log::{StoredLog, TurnLog};
-use super::runner::RunnerShared;
 use crate::events::current_traceparent;
 
 /// What a turn starts with, whether it runs or is only shown.
@@ -72,7 +72,7 @@ impl TurnSeed {
     }
 }
 
-impl RunnerShared {
+impl AgentShared {
     /// Starts the context of a turn that runs, or whose requests are rendered: it has the key of its envelopes.
     pub(super) fn keyed_context_builder(&self, seed: &TurnSeed) -> DispatchContextBuilder {
         let builder = self.context_builder(seed).traceparent(current_traceparent);

@@ -7,16 +7,16 @@ use haft_core::BoxFuture;
 use haft_core::context::{Hydration, RecordWriter};
 use haft_core::store::{GateId, GateRow, StoreError, StoreWrite, TurnId};
 
+use super::agent::AgentShared;
 use super::deadline::Stopwatch;
 use super::gates::{GateScope, GateWaits};
 use super::journal::JournalEntry;
 use super::recorder::LeasedRecorder;
-use super::runner::RunnerShared;
 
 /// The state that the driver of a turn shares with its calls, its context and its gates. It is a single object, because
 /// thousands of turns may wait at once.
 pub(super) struct SharedTurn {
-    pub(super) runner: Arc<RunnerShared>,
+    pub(super) agent: Arc<AgentShared>,
     pub(super) turn: TurnId,
     pub(super) recorder: LeasedRecorder,
     pub(super) watch: Stopwatch,
@@ -35,13 +35,13 @@ pub(super) struct SharedTurn {
 impl SharedTurn {
     /// The shared state of a turn that starts now. An earlier process may have opened gates for it.
     pub(super) fn new(
-        runner: &Arc<RunnerShared>,
+        agent: &Arc<AgentShared>,
         recorder: LeasedRecorder,
         turn: TurnId,
         known: Vec<GateRow>,
     ) -> Self {
         Self {
-            runner: Arc::clone(runner),
+            agent: Arc::clone(agent),
             turn,
             recorder,
             watch: Stopwatch::start(),

@@ -15,13 +15,13 @@ use super::report::{TurnOutcome, TurnReport};
 ///
 /// ```
 /// use haft::executors::{Step, StepContext, StepError};
-/// use haft::{TurnInput, TurnRunner};
+/// use haft::{Agent, TurnInput};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let executor = async |_: StepContext| Err::<Step, _>(StepError::new("the model has no power"));
-/// let runner = TurnRunner::builder(executor).build()?;
-/// let stopped = runner.run(TurnInput::new("You help.").id("r-7")).await?.into_result().unwrap_err();
+/// let agent = Agent::builder(executor).build()?;
+/// let stopped = agent.run(TurnInput::new("You help.").id("r-7")).await?.into_result().unwrap_err();
 /// assert_eq!(stopped.to_string(), "turn `r-7` failed: the executor failed: the model has no power");
 /// assert_eq!((stopped.report.iterations, stopped.report.is_resumable), (1, false));
 /// # Ok(())

@@ -17,30 +17,30 @@ use haft_core::store::{
     TurnQuery, TurnStore as _, TurnStoreExt as _, TurnSummary,
 };
 
+use super::agent::AgentBuilder;
 use super::gates::{GateNotifier, Gatekeeper};
-use super::runner::TurnRunnerBuilder;
 use super::seed::TurnSeed;
 use super::timed::TimedStore;
 use super::{Deadlines, TurnError, TurnReport, driver};
 
-/// The turns of a store, for programs that show, decide, cancel or remove them. Running them needs a [`TurnRunner`](crate::TurnRunner).
+/// The turns of a store, for programs that show, decide, cancel or remove them. Running them needs a [`Agent`](crate::Agent).
 /// Cheap to clone.
 ///
-/// A runner gives those of its stores ([`TurnRunner::stored_turns`](crate::TurnRunner::stored_turns)); a program without one opens its stores
+/// An agent gives those of its stores ([`Agent::stored_turns`](crate::Agent::stored_turns)); a program without one opens its stores
 /// ([`of_stores`](Self::of_stores)).
 ///
 /// ```
 /// use haft::executors::ScriptExecutor;
 /// use haft::stores::TurnQuery;
-/// use haft::{TurnInput, TurnRunner};
+/// use haft::{Agent, TurnInput};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
-/// let runner = TurnRunner::builder(script).build()?;
-/// let turn = runner.run(TurnInput::new("Be polite.").user("Hi")).await?.turn;
+/// let agent = Agent::builder(script).build()?;
+/// let turn = agent.run(TurnInput::new("Be polite.").user("Hi")).await?.turn;
 ///
-/// let turns = runner.stored_turns();
+/// let turns = agent.stored_turns();
 /// assert_eq!(turns.list_turns(TurnQuery::default()).await?.len(), 1);
 /// assert_eq!(turns.load_report(&turn).await?.map(|it| it.text().to_owned()).as_deref(), Some("Hello!"));
 /// # Ok(())
@@ -115,15 +115,15 @@ impl StoredTurns {
     /// ```
     /// use haft::executors::ScriptExecutor;
     /// use haft::stores::TurnQuery;
-    /// use haft::{TurnInput, TurnRunner};
+    /// use haft::{Agent, TurnInput};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
-    /// let runner = TurnRunner::builder(script).build()?;
-    /// runner.run(TurnInput::new("Be polite.").conversation("support-7")).await?;
-    /// assert_eq!(runner.stored_turns().list_turns(TurnQuery::default().conversation("support-7")).await?.len(), 1);
-    /// assert!(runner.stored_turns().list_turns(TurnQuery::default().unfinished()).await?.is_empty());
+    /// let agent = Agent::builder(script).build()?;
+    /// agent.run(TurnInput::new("Be polite.").conversation("support-7")).await?;
+    /// assert_eq!(agent.stored_turns().list_turns(TurnQuery::default().conversation("support-7")).await?.len(), 1);
+    /// assert!(agent.stored_turns().list_turns(TurnQuery::default().unfinished()).await?.is_empty());
     /// # Ok(())
     /// # }
     /// ```
@@ -157,16 +157,16 @@ impl StoredTurns {
     ///
     /// ```
     /// use haft::executors::ScriptExecutor;
-    /// use haft::{TurnInput, TurnRunner};
+    /// use haft::{Agent, TurnInput};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
-    /// let runner = TurnRunner::builder(script).build()?;
-    /// let turn = runner.run(TurnInput::new("Be polite.")).await?.turn;
-    /// let entries = runner.stored_turns().read_journal(&turn, 0, 100).await?;
+    /// let agent = Agent::builder(script).build()?;
+    /// let turn = agent.run(TurnInput::new("Be polite.")).await?.turn;
+    /// let entries = agent.stored_turns().read_journal(&turn, 0, 100).await?;
     /// let last = entries.last().ok_or("no entry")?.number;
-    /// assert!(runner.stored_turns().read_journal(&turn, last, 100).await?.is_empty());
+    /// assert!(agent.stored_turns().read_journal(&turn, last, 100).await?.is_empty());
     /// # Ok(())
     /// # }
     /// ```
@@ -223,20 +223,20 @@ impl StoredTurns {
     /// ```
     /// use haft::executors::ScriptExecutor;
     /// use haft::turn::{GatePolicy, TurnOutcome};
-    /// use haft::{Tool, TurnInput, TurnRunner};
+    /// use haft::{Agent, Tool, TurnInput};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let deploy = Tool::builder("deploy").description("Deploys.").requires_approval("May I?");
     /// let script = r#"{"steps": [{"call": {"deploy": {}}}, {"say": "Deployed."}]}"#;
-    /// let runner = TurnRunner::builder(ScriptExecutor::parse(script)?)
+    /// let agent = Agent::builder(ScriptExecutor::parse(script)?)
     ///     .tool(deploy.handler(|| "done").build()?)
     ///     .gate_policy(GatePolicy::Suspend)
     ///     .build()?;
-    /// let waiting = runner.run(TurnInput::new("You deploy.")).await?;
-    /// let cancelled = runner.stored_turns().cancel_turn(&waiting.turn, "not needed any more").await?;
+    /// let waiting = agent.run(TurnInput::new("You deploy.")).await?;
+    /// let cancelled = agent.stored_turns().cancel_turn(&waiting.turn, "not needed any more").await?;
     /// assert!(matches!(cancelled.outcome, TurnOutcome::Cancelled { .. }));
-    /// assert!(runner.stored_turns().gates().open_gates(None).await?.is_empty());
+    /// assert!(agent.stored_turns().gates().open_gates(None).await?.is_empty());
     /// # Ok(())
     /// # }
     /// ```
@@ -251,8 +251,8 @@ impl StoredTurns {
     ) -> Result<TurnReport, TurnError> {
         let cancellation = Cancellation::new();
         cancellation.cancel(reason);
-        let runner = TurnRunnerBuilder::new(Arc::new(NoSteps)).build_idle(self.clone());
-        Box::pin(driver::resume_turn(&runner.shared, turn, cancellation)).await
+        let agent = AgentBuilder::new(Arc::new(NoSteps)).build_idle(self.clone());
+        Box::pin(driver::resume_turn(&agent.shared, turn, cancellation)).await
     }
 
     /// Loads the report of a turn that has ended. Returns `None` if there is no such turn, or if it has not ended.
@@ -268,17 +268,17 @@ impl StoredTurns {
     ///
     /// ```
     /// use haft::executors::ScriptExecutor;
-    /// use haft::{Tool, TurnInput, TurnRunner};
+    /// use haft::{Agent, Tool, TurnInput};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let deploy = Tool::builder("deploy").description("Deploys.").requires_approval("May I?");
     /// let script = r#"{"steps": [{"call": {"deploy": {}}}, {"say": "{{ last.deploy }}"}]}"#;
-    /// let runner = TurnRunner::builder(ScriptExecutor::parse(script)?)
+    /// let agent = Agent::builder(ScriptExecutor::parse(script)?)
     ///     .tool(deploy.handler(|| "done").build()?)
     ///     .build()?;
-    /// let turn = tokio::spawn(runner.run(TurnInput::new("You deploy.")));
-    /// let gates = runner.stored_turns().gates();
+    /// let turn = tokio::spawn(agent.run(TurnInput::new("You deploy.")));
+    /// let gates = agent.stored_turns().gates();
     /// let gate = loop {
     ///     match gates.open_gates(None).await?.pop() {
     ///         Some(gate) => break gate,

@@ -50,14 +50,14 @@ impl StoredTurns {
     /// ```
     /// use haft::executors::ScriptExecutor;
     /// use haft::turn::TurnRecord;
-    /// use haft::{TurnInput, TurnRunner};
+    /// use haft::{Agent, TurnInput};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
-    /// let runner = TurnRunner::builder(script).build()?;
-    /// let turn = runner.run(TurnInput::new("Be polite.")).await?.turn;
-    /// let turns = runner.stored_turns();
+    /// let agent = Agent::builder(script).build()?;
+    /// let turn = agent.run(TurnInput::new("Be polite.")).await?.turn;
+    /// let turns = agent.stored_turns();
     /// let stored = turns.load_turn(&turn).await?.ok_or("no turn")?;
     /// let TurnRecord::Message(said) = turns.read_record(&stored.rows[0]).await? else { panic!() };
     /// assert_eq!(said.content().map(|text| text.as_str()), Some("Hello!"));

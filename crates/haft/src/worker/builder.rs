@@ -7,7 +7,7 @@ use std::time::Duration;
 use haft_core::store::{ClaimFilter, LeaseRequest, TurnStore};
 
 use super::stats::WorkerCounters;
-use super::{RunnerSource, Worker, WorkerShared};
+use super::{AgentSource, Worker, WorkerShared};
 use crate::turn::{Deadlines, TimedStore};
 
 /// Builds a [`Worker`].
@@ -15,15 +15,15 @@ use crate::turn::{Deadlines, TimedStore};
 /// ```
 /// use std::sync::Arc;
 /// use std::time::Duration;
-/// use haft::TurnRunner;
+/// use haft::Agent;
 /// use haft::executors::ScriptExecutor;
 /// use haft::stores::MemoryStore;
 /// use haft::worker::Worker;
 ///
 /// let store = Arc::new(MemoryStore::new());
 /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
-/// let runner = TurnRunner::builder(script).store(Arc::clone(&store) as _).build()?;
-/// let worker = Worker::builder(store, runner)
+/// let agent = Agent::builder(script).store(Arc::clone(&store) as _).build()?;
+/// let worker = Worker::builder(store, agent)
 ///     .name("worker-1")
 ///     .concurrency(16)
 ///     .lease(Duration::from_secs(10))
@@ -35,7 +35,7 @@ use crate::turn::{Deadlines, TimedStore};
 #[must_use = "a builder does nothing until `build` is called"]
 pub struct WorkerBuilder {
     store: Arc<dyn TurnStore>,
-    source: Arc<dyn RunnerSource>,
+    source: Arc<dyn AgentSource>,
     tenant: Option<String>,
     name: Option<String>,
     concurrency: usize,
@@ -46,7 +46,7 @@ pub struct WorkerBuilder {
 }
 
 impl WorkerBuilder {
-    pub(super) fn new(store: Arc<dyn TurnStore>, source: Arc<dyn RunnerSource>) -> Self {
+    pub(super) fn new(store: Arc<dyn TurnStore>, source: Arc<dyn AgentSource>) -> Self {
         let deadlines = Deadlines::new();
         Self {
             store,
@@ -79,7 +79,7 @@ impl WorkerBuilder {
         self
     }
 
-    /// How long a claimed turn is reserved before its runner takes over (default: thirty seconds). The runner then uses its
+    /// How long a claimed turn is reserved before its agent takes over (default: thirty seconds). The agent then uses its
     /// own [`Deadlines::lease`].
     pub fn lease(mut self, time: Duration) -> Self {
         self.lease = time;
@@ -92,7 +92,7 @@ impl WorkerBuilder {
         self
     }
 
-    /// How long a turn is suspended that could not be run here, because its runner was not found or a stored record
+    /// How long a turn is suspended that could not be run here, because its agent was not found or a stored record
     /// cannot be read (default: ten seconds).
     pub fn retry_delay(mut self, time: Duration) -> Self {
         self.retry_delay = time;

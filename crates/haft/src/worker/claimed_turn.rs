@@ -8,7 +8,7 @@ use haft_core::store::{Lease, StoreError, StoreWrite};
 use super::WorkerShared;
 use super::stats::{RunningGuard, TurnAttempt};
 use crate::sync::sleep;
-use crate::turn::{TurnError, TurnRunner};
+use crate::turn::{Agent, TurnError};
 
 /// A turn that is claimed and not yet run. It counts as running until it is dropped.
 pub(super) struct ClaimedTurn {
@@ -23,13 +23,13 @@ impl ClaimedTurn {
         Self { lease, shared, running }
     }
 
-    /// Runs the turn with the runner of its agent.
+    /// Runs the turn with the agent of its agent.
     pub(super) async fn run(self) -> TurnAttempt {
         let Self { mut lease, shared, mut running } = self;
-        let found = find_runner(&shared, &mut lease).await;
+        let found = find_agent(&shared, &mut lease).await;
         let attempt = match found {
-            Ok(runner) => {
-                let run = Box::pin(runner.run_claimed(lease, Cancellation::new()));
+            Ok(agent) => {
+                let run = Box::pin(agent.run_claimed(lease, Cancellation::new()));
                 run.await.map(Box::new)
             }
             Err(error) => {
@@ -45,10 +45,10 @@ impl ClaimedTurn {
     }
 }
 
-/// Finds the runner of a turn, and renews its lease until it is found.
-async fn find_runner(shared: &WorkerShared, lease: &mut Lease) -> Result<TurnRunner, TurnError> {
+/// Finds the agent of a turn, and renews its lease until it is found.
+async fn find_agent(shared: &WorkerShared, lease: &mut Lease) -> Result<Agent, TurnError> {
     let turn = lease.turn.clone();
-    let mut found = std::pin::pin!(shared.find_runner(&turn));
+    let mut found = std::pin::pin!(shared.find_agent(&turn));
     loop {
         tokio::select! {
             biased;

@@ -7,72 +7,72 @@ use std::sync::Arc;
 use haft_core::BoxFuture;
 use haft_core::store::TurnSummary;
 
-use crate::turn::{TurnError, TurnRunner};
+use crate::turn::{Agent, TurnError};
 
 /// Finds the runner of a turn: the one with the executor and the tools of the turn's agent.
 ///
-/// A [`TurnRunner`] alone runs the turns of all agents. A map runs those of the agents that it names.
+/// A [`Agent`] alone runs the turns of all agents. A map runs those of the agents that it names.
 ///
 /// ```
 /// use std::collections::BTreeMap;
-/// use haft::TurnRunner;
+/// use haft::Agent;
 /// use haft::executors::ScriptExecutor;
-/// use haft::worker::RunnerSource;
+/// use haft::worker::AgentSource;
 ///
 /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
-/// let runners = BTreeMap::from([("support".to_owned(), TurnRunner::builder(script).build()?)]);
+/// let runners = BTreeMap::from([("support".to_owned(), Agent::builder(script).build()?)]);
 /// assert_eq!(runners.agents(), ["support"]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub trait RunnerSource: Send + Sync {
+pub trait AgentSource: Send + Sync {
     /// The agents whose turns are claimed ([`TurnInput::agent`](crate::TurnInput::agent)); of all if there is none.
     fn agents(&self) -> Vec<String>;
 
     /// Finds the runner of a turn that was claimed. It may take long: the lease is renewed meanwhile. If it fails, the
     /// turn is suspended for a while and can then be claimed again, by any worker.
-    fn find_runner(&self, turn: TurnSummary) -> BoxFuture<'_, Result<TurnRunner, TurnError>>;
+    fn find_agent(&self, turn: TurnSummary) -> BoxFuture<'_, Result<Agent, TurnError>>;
 }
 
-impl RunnerSource for TurnRunner {
+impl AgentSource for Agent {
     fn agents(&self) -> Vec<String> {
         Vec::new()
     }
 
-    fn find_runner(&self, _: TurnSummary) -> BoxFuture<'_, Result<TurnRunner, TurnError>> {
+    fn find_agent(&self, _: TurnSummary) -> BoxFuture<'_, Result<Agent, TurnError>> {
         Box::pin(async { Ok(self.clone()) })
     }
 }
 
-impl RunnerSource for BTreeMap<String, TurnRunner> {
+impl AgentSource for BTreeMap<String, Agent> {
     fn agents(&self) -> Vec<String> {
         self.keys().cloned().collect()
     }
 
-    fn find_runner(&self, turn: TurnSummary) -> BoxFuture<'_, Result<TurnRunner, TurnError>> {
+    fn find_agent(&self, turn: TurnSummary) -> BoxFuture<'_, Result<Agent, TurnError>> {
         let found = turn.agent.as_ref().and_then(|it| self.get(it)).cloned();
         Box::pin(async move { found.ok_or_else(|| unknown_agent(&turn)) })
     }
 }
 
-impl<S: BuildHasher + Send + Sync> RunnerSource for HashMap<String, TurnRunner, S> {
+impl<S: BuildHasher + Send + Sync> AgentSource for HashMap<String, Agent, S> {
     fn agents(&self) -> Vec<String> {
         self.keys().cloned().collect()
     }
 
-    fn find_runner(&self, turn: TurnSummary) -> BoxFuture<'_, Result<TurnRunner, TurnError>> {
+    fn find_agent(&self, turn: TurnSummary) -> BoxFuture<'_, Result<Agent, TurnError>> {
         let found = turn.agent.as_ref().and_then(|it| self.get(it)).cloned();
         Box::pin(async move { found.ok_or_else(|| unknown_agent(&turn)) })
     }
 }
 
 /// A source that a worker and others share.
-impl<T: RunnerSource + ?Sized> RunnerSource for Arc<T> {
+impl<T: AgentSource + ?Sized> AgentSource for Arc<T> {
     fn agents(&self) -> Vec<String> {
         (**self).agents()
     }
 
-    fn find_runner(&self, turn: TurnSummary) -> BoxFuture<'_, Result<TurnRunner, TurnError>> {
-        (**self).find_runner(turn)
+    fn find_agent(&self, turn: TurnSummary) -> BoxFuture<'_, Result<Agent, TurnError>> {
+        (**self).find_agent(turn)
     }
 }
 
@@ -82,5 +82,5 @@ fn unknown_agent(turn: &TurnSummary) -> TurnError {
         Some(agent) => format!("there is no runner for the agent `{agent}`"),
         None => "it belongs to no agent".to_owned(),
     };
-    TurnError::no_runner(&turn.id, reason)
+    TurnError::no_agent(&turn.id, reason)
 }

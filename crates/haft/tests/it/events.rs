@@ -20,7 +20,7 @@ fn at(seconds: i64) -> Timestamp {
     Timestamp::from_micros(seconds * 1_000_000).unwrap()
 }
 
-/// Events of one turn, with the envelope a runner gives them: one second apart.
+/// Events of one turn, with the envelope an agent gives them: one second apart.
 struct Turn<'o> {
     id: Arc<str>,
     sequence: u64,

@@ -13,7 +13,7 @@ use haft::stores::{
     SpoolStore, TurnStore as _,
 };
 use haft::tools::ToolEffect;
-use haft::turn::{Limits, Timestamp, TurnInput, TurnOutcome, TurnRunner, TurnRunnerBuilder};
+use haft::turn::{Agent, AgentBuilder, Limits, Timestamp, TurnInput, TurnOutcome};
 use haft::{BoxFuture, DispatchExecutor, Tool, ToolRegistry};
 use serde_json::json;
 
@@ -42,22 +42,22 @@ fn calling(calls: usize) -> impl DispatchExecutor {
     }
 }
 
-fn builder(executor: impl DispatchExecutor + 'static, calls: usize) -> TurnRunnerBuilder {
+fn builder(executor: impl DispatchExecutor + 'static, calls: usize) -> AgentBuilder {
     let most = u32::try_from(calls + 1).unwrap();
     let limits = Limits::new().iterations(most).tool_calls(most).identical_calls(most);
-    TurnRunner::builder(executor).limits(limits)
+    Agent::builder(executor).limits(limits)
 }
 
-async fn run(runner: &TurnRunner, input: TurnInput) {
-    let report = runner.run(input).await.unwrap();
+async fn run(agent: &Agent, input: TurnInput) {
+    let report = agent.run(input).await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
 }
 
 /// What one turn writes and reads in a store of its own.
-async fn counted(build: impl FnOnce() -> TurnRunnerBuilder) -> (usize, usize) {
+async fn counted(build: impl FnOnce() -> AgentBuilder) -> (usize, usize) {
     let store = Arc::new(CountingStore::default());
-    let runner = build().store(Arc::clone(&store) as _).build().unwrap();
-    run(&runner, TurnInput::new("You help.")).await;
+    let agent = build().store(Arc::clone(&store) as _).build().unwrap();
+    run(&agent, TurnInput::new("You help.")).await;
     store.counts()
 }
 
@@ -90,8 +90,8 @@ async fn artifacts_leave_the_tools_as_they_are() {
         }
     };
     let tools = (0..200).map(|n| log_tool(&format!("tool_{n}"))).chain([log_tool("log")]);
-    let runner = builder(executor, 30).tools(tools).build().unwrap();
-    run(&runner, TurnInput::new("You help.")).await;
+    let agent = builder(executor, 30).tools(tools).build().unwrap();
+    run(&agent, TurnInput::new("You help.")).await;
     let seen = registries.lock().unwrap();
     assert_eq!(seen.len(), 31);
     let changed = seen.windows(2).filter(|pair| !pair[1].0.is_unchanged_since(&pair[0].0)).count();
@@ -125,7 +125,7 @@ async fn a_short_exchange_takes_little_of_the_store() {
     let executor = |ctx: StepContext| async move {
         Ok::<_, StepError>(Step::done().say(ctx.message("Nothing is wrong in the log of today.")?))
     };
-    let runner = TurnRunner::builder(executor)
+    let agent = Agent::builder(executor)
         .store(Arc::clone(&store) as _)
         .spools(spools)
         .turn_input("history", hydrate_conversation())
@@ -139,7 +139,7 @@ async fn a_short_exchange_takes_little_of_the_store() {
     let mut costs = Vec::new();
     for turn in 0..120 {
         store.reset();
-        run(&runner, exchange(turn)).await;
+        run(&agent, exchange(turn)).await;
         costs.push(store.counts());
     }
     let (reads, bytes) = costs[119];
@@ -156,13 +156,13 @@ async fn garbage_is_looked_for_turn_by_turn() {
     for (turns, reads) in sizes.into_iter().zip(&mut reads) {
         let store = Arc::new(CountingStore::default());
         let spools = Arc::new(MemorySpoolStore::new());
-        let runner = builder(calling(1), 1).tool(log_tool("log"));
-        let runner = runner.store(Arc::clone(&store) as _).spools(spools).build().unwrap();
+        let agent = builder(calling(1), 1).tool(log_tool("log"));
+        let agent = agent.store(Arc::clone(&store) as _).spools(spools).build().unwrap();
         for turn in 0..turns {
-            run(&runner, TurnInput::new("You help.").id(format!("turn-{turn}"))).await;
+            run(&agent, TurnInput::new("You help.").id(format!("turn-{turn}"))).await;
         }
         store.reset();
-        assert_eq!(runner.stored_turns().collect_garbage().await.unwrap(), 0);
+        assert_eq!(agent.stored_turns().collect_garbage().await.unwrap(), 0);
         *reads = store.counts().0;
     }
     assert_linear("reads", sizes, reads);
@@ -172,14 +172,14 @@ async fn garbage_is_looked_for_turn_by_turn() {
 #[tokio::test]
 async fn garbage_is_looked_for_in_one_scan_of_the_keys() {
     let spools = Arc::new(CountingSpools::default());
-    let runner = builder(calling(1), 1).tool(log_tool("log")).spools(Arc::clone(&spools) as _);
-    let runner = runner.build().unwrap();
-    run(&runner, TurnInput::new("You help.").id("turn")).await;
+    let agent = builder(calling(1), 1).tool(log_tool("log")).spools(Arc::clone(&spools) as _);
+    let agent = agent.build().unwrap();
+    run(&agent, TurnInput::new("You help.").id("turn")).await;
     for n in 0..12_000 {
         let key = SpoolKey::of_turn("turn", format_args!("unused-{n}"));
         spools.inner.write(key, "".into()).await.unwrap();
     }
-    assert_eq!(runner.stored_turns().collect_garbage().await.unwrap(), 12_000);
+    assert_eq!(agent.stored_turns().collect_garbage().await.unwrap(), 12_000);
     assert_eq!(spools.scans.load(Ordering::SeqCst), 1);
     assert_eq!(spools.lists.load(Ordering::SeqCst), 0);
 }
@@ -234,10 +234,10 @@ impl SpoolStore for CountingSpools {
 #[tokio::test]
 async fn ended_turns_of_a_memory_store_are_removed_by_policy() {
     let store = Arc::new(haft::stores::MemoryStore::new().max_ended_turns(5));
-    let runner = builder(calling(1), 1).tool(log_tool("log")).store(Arc::clone(&store) as _);
-    let runner = runner.build().unwrap();
+    let agent = builder(calling(1), 1).tool(log_tool("log")).store(Arc::clone(&store) as _);
+    let agent = agent.build().unwrap();
     for turn in 0..50 {
-        run(&runner, TurnInput::new("You help.").id(format!("turn-{turn}"))).await;
+        run(&agent, TurnInput::new("You help.").id(format!("turn-{turn}"))).await;
         assert!(store.len() <= 5);
     }
     assert!(store.load("turn-49".parse().unwrap()).await.unwrap().is_some());
@@ -293,8 +293,8 @@ mod requests {
                 let (transport, counted) = (Scripted::new([says("Hi.")]), Arc::default());
                 let model = provider(&transport).options(window(tokens));
                 let model = model.estimators(counting(&counted)).build().unwrap();
-                let runner = TurnRunner::builder(model).build().unwrap();
-                run(&runner, history(sizes[at])).await;
+                let agent = Agent::builder(model).build().unwrap();
+                run(&agent, history(sizes[at])).await;
                 bytes[at] = counted.load(Ordering::SeqCst);
             }
         }
@@ -324,8 +324,8 @@ mod requests {
             "nothing"
         });
         let limits = Limits::new().iterations(50).identical_calls(50);
-        let runner = TurnRunner::builder(model).tool(small.build().unwrap()).limits(limits);
-        run(&runner.build().unwrap(), history(200)).await;
+        let agent = Agent::builder(model).tool(small.build().unwrap()).limits(limits);
+        run(&agent.build().unwrap(), history(200)).await;
         let (first, all) = (after_first.load(Ordering::SeqCst), counted.load(Ordering::SeqCst));
         assert!(first > 0 && all < first * 3 / 2, "{first} bytes first, {all} after 21 requests");
     }
@@ -351,8 +351,8 @@ mod requests {
         };
         let tools =
             [tool("log", "a line in which nothing happens\n", 500), tool("small", "fine", 1)];
-        let runner = builder(model.build().unwrap(), 30).tools(tools).build().unwrap();
-        run(&runner, history(history_length).id("turn-1")).await;
+        let agent = builder(model.build().unwrap(), 30).tools(tools).build().unwrap();
+        run(&agent, history(history_length).id("turn-1")).await;
         let bodies = transport.asked().iter().map(|it| it.body().to_vec()).collect();
         (rendered.lock().unwrap().clone(), bodies)
     }

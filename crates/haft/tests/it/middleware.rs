@@ -20,7 +20,7 @@ use haft::{Args, Tool};
 use serde_json::Value;
 
 use super::script::{fails, gives, scripted};
-use super::turn::{Seen, input, pass, runner};
+use super::turn::{Seen, agent, input, pass};
 
 #[tokio::test]
 async fn fetched_tools_are_registered_by_their_policy() {
@@ -37,9 +37,9 @@ async fn fetched_tools_are_registered_by_their_policy() {
         (OnCollision::Throw, None),
     ] {
         let script = "steps: [{call: {t: {}, new: {}}}, {say: '{{ last.t }} {{ last.new }}'}]";
-        let built = runner(scripted(script)).tool(gives("t", "own")).fetch_tools(source(policy));
-        let runner = built.turn_input("tools", fetch_and_register_tools()).build().unwrap();
-        let report = runner.run(input()).await.unwrap();
+        let built = agent(scripted(script)).tool(gives("t", "own")).fetch_tools(source(policy));
+        let agent = built.turn_input("tools", fetch_and_register_tools()).build().unwrap();
+        let report = agent.run(input()).await.unwrap();
         match expected {
             Some(expected) => assert_eq!(report.text(), expected),
             None => {
@@ -49,7 +49,7 @@ async fn fetched_tools_are_registered_by_their_policy() {
         }
         // The next turn begins anew.
         assert_eq!(
-            runner.run(input()).await.unwrap().outcome == TurnOutcome::Completed,
+            agent.run(input()).await.unwrap().outcome == TurnOutcome::Completed,
             expected.is_some()
         );
     }
@@ -77,7 +77,7 @@ steps:
 #[tokio::test]
 async fn a_repetition_ends_the_turn_with_the_call_and_its_count() {
     let (get, ran) = counted("get");
-    let built = runner(scripted(REPEATS)).tool(get).dispatch_output("guard", repetition_guard(2));
+    let built = agent(scripted(REPEATS)).tool(get).dispatch_output("guard", repetition_guard(2));
     let report = built.build().unwrap().run(input()).await.unwrap();
     assert!(matches!(report.outcome, TurnOutcome::Failed { .. }));
     let expected = "`get` was called 3 times with the same arguments, at most 2 are of use";
@@ -90,7 +90,7 @@ async fn a_repetition_can_be_explained_to_the_model() {
     let (get, ran) = counted("get");
     let seen = Seen::default();
     let guard = repetition_guard(1).then(OnRepetition::Explain);
-    let built = runner(scripted(REPEATS)).tool(get).dispatch_output("guard", guard);
+    let built = agent(scripted(REPEATS)).tool(get).dispatch_output("guard", guard);
     let report = built.observer(seen.observer()).build().unwrap().run(input()).await.unwrap();
     assert_eq!((report.outcome, report.iterations), (TurnOutcome::Completed, 4));
     let texts: Vec<_> = report
@@ -128,7 +128,7 @@ steps:
         Ok(if bad && ours { Verdict::veto("no numbers") } else { Verdict::Pass })
     };
     let tools = [get, large, gives("fine", "ok"), fails("bad")];
-    let built = runner(scripted(script)).tools(tools).dispatch_output("veto", safety_veto(check));
+    let built = agent(scripted(script)).tools(tools).dispatch_output("veto", safety_veto(check));
     let report = built.build().unwrap().run(input()).await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
     assert_eq!(report.text(), "what `large` gave was withheld: no numbers");
@@ -140,9 +140,9 @@ steps:
 async fn a_check_that_fails_shows_nothing() {
     let broken = async |_: Arc<haft::ToolCall>| Err("the classifier is down".into());
     let script = "steps: [{call: {get: {}}}, {say: '{{ last.get }}'}]";
-    let built = runner(scripted(script)).tool(counted("get").0);
-    let runner = built.dispatch_output("veto", safety_veto(broken)).build().unwrap();
-    let report = runner.run(input()).await.unwrap();
+    let built = agent(scripted(script)).tool(counted("get").0);
+    let agent = built.dispatch_output("veto", safety_veto(broken)).build().unwrap();
+    let report = agent.run(input()).await.unwrap();
     assert_eq!((report.text(), report.status()), ("", TurnStatus::Failed));
 }
 
@@ -186,7 +186,7 @@ steps:
 "
     );
     let big = gives("big", "y".repeat(100_000));
-    let built = runner(scripted(&script)).tools([counted("get").0, fails("bad"), big]);
+    let built = agent(scripted(&script)).tools([counted("get").0, fails("bad"), big]);
     let log = lines.log();
     let built = built.dispatch_output("audit", log.clone()).dispatch_input("audit", log);
     built.build().unwrap().run(input().id("t")).await.unwrap();
@@ -207,7 +207,7 @@ steps:
 async fn a_log_that_cannot_be_written_ends_the_turn() {
     let full = audit_log(|_| Err("disk full".into()));
     let script = "steps: [{call: {get: {}}}, {say: x}]";
-    let built = runner(scripted(script)).tool(counted("get").0).dispatch_output("audit", full);
+    let built = agent(scripted(script)).tool(counted("get").0).dispatch_output("audit", full);
     let report = built.build().unwrap().run(input()).await.unwrap();
     assert!(report.error.unwrap().message.contains("disk full"));
 }
@@ -221,11 +221,11 @@ async fn calls_of_a_cancelled_turn_are_audited_too() {
     };
     let tools = [hangs("reads", ToolEffect::ReadOnly), hangs("pays", ToolEffect::Once)];
     let script = "steps: [{call: {reads: {}, pays: {}}}, {say: x}]";
-    let built = runner(scripted(script)).tools(tools).dispatch_input("audit", lines.log());
-    let runner = built.build().unwrap();
+    let built = agent(scripted(script)).tools(tools).dispatch_input("audit", lines.log());
+    let agent = built.build().unwrap();
     let token = Cancellation::new();
     let cancel = token.clone();
-    let (report, ()) = tokio::join!(runner.run_until(input(), token), async move {
+    let (report, ()) = tokio::join!(agent.run_until(input(), token), async move {
         pass(Duration::from_secs(5)).await;
         cancel.cancel("stop");
     });
@@ -254,7 +254,7 @@ steps:
 ";
         let get = Tool::builder("get").description("G.").effect(ToolEffect::ReadOnly);
         let get = get.input(haft::schema::object().allow_unknown()).handler(async |_: Args| "got");
-        let built = runner(scripted(&script.replace("THIRD", third))).tool(get.build().unwrap());
+        let built = agent(scripted(&script.replace("THIRD", third))).tool(get.build().unwrap());
         // The script of the second process does not stall.
         let built = built.dispatch_output("audit", log).allow_executor_change();
         built.store(Arc::clone(&store) as _).clock(Arc::clone(&clock) as _).build().unwrap()

@@ -14,7 +14,7 @@ use haft::turn::{TurnOutcome, TurnReport};
 use haft::{Args, Tool, ToolFailure};
 
 use super::script::scripted;
-use super::turn::{input, runner};
+use super::turn::{agent, input};
 
 const SCRIPT: &str = r#"
 steps:
@@ -82,16 +82,16 @@ fn tools() -> (Vec<Tool>, Arc<AtomicU32>) {
 /// Runs the script with a recorder, and allows what asks for leave.
 async fn recorded() -> (TurnReport, Recording) {
     let recorder = RecordingExecutor::new(scripted(SCRIPT));
-    let runner = runner(recorder.clone()).tools(tools().0).build().unwrap();
-    let mut turn = std::pin::pin!(runner.run(input()));
+    let agent = agent(recorder.clone()).tools(tools().0).build().unwrap();
+    let mut turn = std::pin::pin!(agent.run(input()));
     let report = loop {
         tokio::select! {
             biased;
             report = &mut turn => break report.unwrap(),
             () = tokio::task::yield_now() => {}
         }
-        for gate in runner.gates().open_gates(None).await.unwrap() {
-            runner.gates().resolve(&gate.id, true.into(), "ada").await.unwrap();
+        for gate in agent.gates().open_gates(None).await.unwrap() {
+            agent.gates().resolve(&gate.id, true.into(), "ada").await.unwrap();
         }
     };
     assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
@@ -132,7 +132,7 @@ async fn seen(report: &TurnReport) -> Vec<String> {
 }
 
 async fn replayed(replay: &ReplayExecutor, tools: Vec<Tool>) -> TurnReport {
-    runner(replay.clone()).tools(tools).build().unwrap().run(input()).await.unwrap()
+    agent(replay.clone()).tools(tools).build().unwrap().run(input()).await.unwrap()
 }
 
 #[tokio::test]
@@ -153,7 +153,7 @@ async fn a_replay_is_the_same_turn_and_no_handler_runs() {
     assert_eq!(again.outcome, TurnOutcome::Completed, "{:?}", again.error);
     assert_eq!(seen(&again).await, expected);
     assert_eq!(again.usage, report.usage);
-    // Also if the runner was built with the tools themselves.
+    // Also if the agent was built with the tools themselves.
     let again = replayed(&replay, live).await;
     assert_eq!(seen(&again).await, expected);
     assert_eq!(ran.load(Ordering::SeqCst), 0);
@@ -187,8 +187,8 @@ async fn other(script: &str) -> TurnReport {
     let (_, recording) = recorded().await;
     let (live, ran) = tools();
     let replay = recording.replay(live).unwrap();
-    let runner = runner(scripted(script)).tools(replay.tools()).build().unwrap();
-    let report = runner.run(input()).await.unwrap();
+    let agent = agent(scripted(script)).tools(replay.tools()).build().unwrap();
+    let report = agent.run(input()).await.unwrap();
     assert_eq!(ran.load(Ordering::SeqCst), 0);
     report
 }
@@ -241,8 +241,8 @@ async fn a_step_that_failed_fails_again() {
     let recorder = RecordingExecutor::new(scripted(
         "steps: [{say: a, then: continue}, {fail: {reason: down, retryable: true}}]",
     ));
-    let runner = runner(recorder.clone()).build().unwrap();
-    let report = runner.run(input()).await.unwrap();
+    let agent = agent(recorder.clone()).build().unwrap();
+    let report = agent.run(input()).await.unwrap();
     let recording = recorder.finish(&report).await.unwrap();
     let replay = Recording::from_json(&recording.to_json()).unwrap().replay([]).unwrap();
     let again = replayed(&replay, vec![]).await;
@@ -279,8 +279,8 @@ async fn texts_that_are_no_recordings_say_why() {
 async fn a_recording_has_a_limit_and_misses_nothing() {
     let recorder =
         RecordingExecutor::new(scripted("steps: [{call: {log: {}}}, {say: x}]")).limit(1000);
-    let runner = runner(recorder.clone()).tools(tools().0).build().unwrap();
-    let report = runner.run(input()).await.unwrap();
+    let agent = agent(recorder.clone()).tools(tools().0).build().unwrap();
+    let report = agent.run(input()).await.unwrap();
     assert_eq!(recorder.finish(&report).await.unwrap_err().code(), "E_LIMIT_REACHED");
     let other = RecordingExecutor::new(scripted("steps: [{say: x}]"));
     let error = other.finish(&report).await.unwrap_err().to_string();

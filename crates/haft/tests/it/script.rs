@@ -12,12 +12,12 @@ use haft::executors::{Script, ScriptExecutor};
 use haft::stores::MemoryStore;
 use haft::tools::ToolEffect;
 use haft::turn::Cancellation;
+use haft::turn::{Agent, TurnOutcome, TurnReport};
 use haft::turn::{ManualClock, Timestamp};
-use haft::turn::{TurnOutcome, TurnReport, TurnRunner};
 use haft::{Args, Tool};
 use serde_json::json;
 
-use super::turn::{Seen, input, pass, runner};
+use super::turn::{Seen, agent, input, pass};
 
 /// A tool that gives a text.
 pub(crate) fn gives(name: &str, text: impl Into<String>) -> Tool {
@@ -37,7 +37,7 @@ pub(crate) fn scripted(script: &str) -> ScriptExecutor {
 }
 
 async fn run(script: &str, tools: impl IntoIterator<Item = Tool>) -> TurnReport {
-    runner(scripted(script)).tools(tools).build().unwrap().run(input()).await.unwrap()
+    agent(scripted(script)).tools(tools).build().unwrap().run(input()).await.unwrap()
 }
 
 fn failure(report: &TurnReport) -> &str {
@@ -82,7 +82,7 @@ async fn a_script_has_one_meaning_in_every_form() {
     let mut ids = Vec::new();
     for script in [Script::parse(yaml), Script::parse(json), Script::from_value(&value)] {
         let built =
-            runner(ScriptExecutor::new(script.unwrap())).tool(gives("t", "x")).build().unwrap();
+            agent(ScriptExecutor::new(script.unwrap())).tool(gives("t", "x")).build().unwrap();
         let report = built.run(input()).await.unwrap();
         assert_eq!(report.text(), "ok");
         ids.push(report.calls[0].id());
@@ -127,8 +127,8 @@ async fn placeholders_lose_the_last_line_end_and_nothing_else_in_silence() {
     }
     let seen = Seen::default();
     let log = "line\n".repeat(20_000);
-    let runner = runner(scripted(script)).tool(gives("get", log)).observer(seen.observer());
-    let report = runner.build().unwrap().run(input()).await.unwrap();
+    let agent = agent(scripted(script)).tool(gives("get", log)).observer(seen.observer());
+    let report = agent.build().unwrap().run(input()).await.unwrap();
     assert_eq!(report.text().len(), "It is .".len() + 64 * 1024);
     let warnings = seen.events().into_iter().filter_map(|event| match event.kind {
         EventKind::Warning { message, .. } => Some(message.as_str().to_owned()),
@@ -240,7 +240,7 @@ async fn stalling_takes_time_and_gives_way_to_cancelling() {
     let began = tokio::time::Instant::now();
     run("steps: [{stall: 5s}, {stall: 1m, say: ok}]", []).await;
     assert_eq!(began.elapsed(), Duration::from_secs(65));
-    let built = runner(scripted("steps: [{stall: forever}]")).build().unwrap();
+    let built = agent(scripted("steps: [{stall: forever}]")).build().unwrap();
     let token = Cancellation::new();
     let cancel = token.clone();
     let (report, ()) = tokio::join!(built.run_until(input(), token), async move {
@@ -256,7 +256,7 @@ async fn a_resumed_turn_goes_on_with_the_right_step() {
     let clock = Arc::new(ManualClock::new(Timestamp::EPOCH));
     let store = Arc::new(MemoryStore::with_clock(Arc::clone(&clock) as _));
     let hangs = Arc::new(AtomicBool::new(true));
-    let process = || -> TurnRunner {
+    let process = || -> Agent {
         let hangs = Arc::clone(&hangs);
         let work = Tool::builder("work").description("W.").effect(ToolEffect::ReadOnly);
         let work = work.handler(move || {
@@ -270,7 +270,7 @@ async fn a_resumed_turn_goes_on_with_the_right_step() {
         });
         let script =
             "steps: [{say: one, call: {t: {}}}, {say: two, call: {work: {}}}, {say: three}]";
-        let built = runner(scripted(script)).tools([gives("t", "x"), work.build().unwrap()]);
+        let built = agent(scripted(script)).tools([gives("t", "x"), work.build().unwrap()]);
         built.store(Arc::clone(&store) as _).clock(Arc::clone(&clock) as _).build().unwrap()
     };
     let dies = process();
@@ -287,7 +287,7 @@ async fn a_resumed_turn_goes_on_with_the_right_step() {
 async fn what_is_said_comes_in_pieces_that_add_up() {
     async fn check(step: &str, expected: &[&str]) {
         let seen = Seen::default();
-        let built = runner(scripted(&format!("steps: [{step}]"))).observer(seen.observer());
+        let built = agent(scripted(&format!("steps: [{step}]"))).observer(seen.observer());
         built.build().unwrap().run(input()).await.unwrap();
         let pieces: Vec<_> = seen
             .events()

@@ -70,7 +70,7 @@ use haft::events::{Event, EventKind};
 use haft::executors::{DispatchExecutor, ProposedCall, Step, StepContext, StepError};
 use haft::records::Message;
 use haft::turn::Timestamp;
-use haft::turn::{TurnInput, TurnRunner, TurnRunnerBuilder};
+use haft::turn::{Agent, AgentBuilder, TurnInput};
 
 /// One step.
 pub(crate) type StepFn = fn(&StepContext) -> Result<Step, StepError>;
@@ -146,6 +146,6 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
     runtime.unwrap().block_on(future)
 }
 
-pub(crate) fn runner(executor: impl DispatchExecutor + 'static) -> TurnRunnerBuilder {
-    TurnRunner::builder(executor)
+pub(crate) fn agent(executor: impl DispatchExecutor + 'static) -> AgentBuilder {
+    Agent::builder(executor)
 }

@@ -1,6 +1,6 @@
 //! The server, driven by an HTTP client.
 
-use haft::TurnRunner;
+use haft::Agent;
 use haft::events::EventHub;
 use haft::executors::ScriptExecutor;
 use haft::stores::TurnDir;
@@ -13,11 +13,11 @@ use web_server::{Server, shop_tools};
 async fn serve(store_dir: &TurnDir, tasks: &mut JoinSet<()>) -> String {
     let script = ScriptExecutor::parse(include_str!("../../script.yaml")).unwrap();
     let hub = EventHub::new();
-    let builder = TurnRunner::builder(script).dir(store_dir).observer(hub.clone());
-    let runner = builder.tools(shop_tools().unwrap()).build().unwrap();
+    let builder = Agent::builder(script).dir(store_dir).observer(hub.clone());
+    let agent = builder.tools(shop_tools().unwrap()).build().unwrap();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
-    let routes = Server::new(runner, hub).routes();
+    let routes = Server::new(agent, hub).routes();
     tasks.spawn(async move { axum::serve(listener, routes).await.unwrap() });
     address
 }

@@ -8,7 +8,7 @@ use haft::stores::DirSpoolStore;
 use haft_mcp::client::{McpTools, OAuthClient, ToolProblem};
 use tempfile::TempDir;
 
-use super::super::Agent;
+use super::super::AgentDir;
 use super::super::source::AgentFileError;
 use super::{McpServerTable, PinFile, add_tools};
 use crate::user_error::UserError;
@@ -21,7 +21,7 @@ pub(in crate::agent) struct ConnectedServers {
     _spool_dir: Option<TempDir>,
 }
 
-impl Agent {
+impl AgentDir {
     /// The MCP servers that are connected.
     pub(crate) fn servers(&self) -> &[McpTools] {
         &self.servers.all

@@ -10,7 +10,7 @@ use haft::providers::wire_names::WireNames;
 use serde_json::Map;
 
 use super::Findings;
-use crate::agent::Agent;
+use crate::agent::AgentDir;
 use crate::user_error::UserError;
 
 /// Maximum number of tools in a request to OpenAI.
@@ -18,7 +18,7 @@ const MAX_TOOLS: usize = 128;
 /// Maximum number of characters in a tool description for OpenAI.
 const MAX_DESCRIPTION: usize = 1024;
 
-pub(super) fn check_providers(agent: &Agent, findings: &mut Findings) {
+pub(super) fn check_providers(agent: &AgentDir, findings: &mut Findings) {
     if agent.tools.len() > MAX_TOOLS {
         let count = agent.tools.len();
         findings.add_warning(format!(
@@ -47,7 +47,12 @@ pub(super) fn check_providers(agent: &Agent, findings: &mut Findings) {
 }
 
 /// Encodes the tools in a dialect. What the dialect cannot express becomes a warning.
-fn check_encoding<D: Dialect>(provider: &str, dialect: &D, agent: &Agent, findings: &mut Findings) {
+fn check_encoding<D: Dialect>(
+    provider: &str,
+    dialect: &D,
+    agent: &AgentDir,
+    findings: &mut Findings,
+) {
     match find_notes(dialect, &agent.tools) {
         Ok(notes) => {
             for note in notes {

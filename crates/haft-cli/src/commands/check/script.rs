@@ -5,12 +5,12 @@ use haft::executors::Script;
 use std::error::Error as _;
 
 use super::Findings;
-use crate::agent::Agent;
+use crate::agent::AgentDir;
 use crate::commands::tools::query_tool_names;
 use crate::user_error::{SourceLocation, UserError};
 
 pub(super) async fn check_script(
-    agent: &Agent,
+    agent: &AgentDir,
     script: &Script,
     findings: &mut Findings,
 ) -> Result<()> {
@@ -39,7 +39,7 @@ pub(super) async fn check_script(
     Ok(())
 }
 
-fn unknown_tool(agent: &Agent, name: &str) -> UserError {
+fn unknown_tool(agent: &AgentDir, name: &str) -> UserError {
     let error = UserError::new(format!("the agent has no tool `{name}`"));
     let names = agent.tools.iter().map(|it| it.name().as_str());
     match haft::schema::nearest(name, names) {

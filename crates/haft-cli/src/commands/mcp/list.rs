@@ -8,7 +8,7 @@ use haft::artifacts::tokens::{Encoding, ExactCounter, TokenCounter as _};
 use haft_mcp::client::{McpTools, OfferedTool};
 
 use super::super::{count_noun, print_text};
-use crate::agent::{Agent, describe_problem};
+use crate::agent::{AgentDir, describe_problem};
 use crate::args::{McpListArgs, McpPinArgs};
 use crate::output::{ServerLine, ServerProblem, ServerTool, ServerToolCount, to_line};
 use crate::terminal::{Terminal, TextRole, sanitize};
@@ -16,7 +16,7 @@ use crate::user_error::UserError;
 
 /// Connects to the MCP servers of an agent, and prints what they offer.
 pub(super) async fn list_servers(args: &McpListArgs, terminal: &Terminal) -> Result<ExitCode> {
-    let mut agent = Agent::load(&args.agent.agent)?;
+    let mut agent = AgentDir::load(&args.agent.agent)?;
     agent.prepare(args.trust, terminal).await?;
     let mut text = String::new();
     for server in agent.servers() {
@@ -34,7 +34,7 @@ pub(super) async fn list_servers(args: &McpListArgs, terminal: &Terminal) -> Res
 
 /// Accepts the definitions that the MCP servers of an agent have now.
 pub(super) async fn pin_definitions(args: &McpPinArgs, terminal: &Terminal) -> Result<ExitCode> {
-    let mut agent = Agent::load(&args.agent.agent)?;
+    let mut agent = AgentDir::load(&args.agent.agent)?;
     agent.prepare(args.trust, terminal).await?;
     let mut pins = agent.read_pins()?;
     let mut text = String::new();
@@ -72,7 +72,7 @@ struct ListedTool {
 }
 
 /// What the MCP servers of an agent cost.
-pub(in crate::commands) fn server_costs(agent: &Agent) -> Vec<ServerToolCount> {
+pub(in crate::commands) fn server_costs(agent: &AgentDir) -> Vec<ServerToolCount> {
     let cost = |server: &McpTools| {
         let tools = ListedTool::all(agent, server);
         let used: Vec<_> = tools.iter().filter(|it| it.tool.is_some()).collect();
@@ -84,7 +84,7 @@ pub(in crate::commands) fn server_costs(agent: &Agent) -> Vec<ServerToolCount> {
 
 impl ListedTool {
     /// What a server offers to an agent.
-    fn all(agent: &Agent, server: &McpTools) -> Vec<Self> {
+    fn all(agent: &AgentDir, server: &McpTools) -> Vec<Self> {
         let prefixed = |tool: &OfferedTool| format!("{}_{}", server.name(), tool.name);
         let find = |tool: &OfferedTool| {
             let names = [prefixed(tool), tool.name.clone()];
@@ -104,7 +104,7 @@ impl ListedTool {
 }
 
 impl<'s> ServerListing<'s> {
-    async fn new(agent: &Agent, server: &'s McpTools) -> Self {
+    async fn new(agent: &AgentDir, server: &'s McpTools) -> Self {
         let tools = ListedTool::all(agent, server);
         Self { server, description: server.server_description().await, tools }
     }
@@ -160,7 +160,7 @@ impl<'s> ServerListing<'s> {
 
 /// Descriptions of tools that try to instruct the model, for the user. Tools that are left out were reported when the server
 /// was connected.
-pub(in crate::commands) fn suspicious_descriptions(agent: &Agent) -> Vec<String> {
+pub(in crate::commands) fn suspicious_descriptions(agent: &AgentDir) -> Vec<String> {
     agent.servers().iter().flat_map(describe_findings).collect()
 }
 

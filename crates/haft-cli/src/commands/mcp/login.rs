@@ -13,7 +13,7 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
 use super::super::format_duration;
-use crate::agent::Agent;
+use crate::agent::AgentDir;
 use crate::args::{McpLoginArgs, McpLogoutArgs};
 use crate::terminal::{print_line, sanitize};
 use crate::user_error::UserError;
@@ -23,7 +23,7 @@ const MAX_RESPONSE_TIME: Duration = Duration::from_secs(2);
 
 /// Lets the user log in at an MCP server, and stores the tokens.
 pub(super) async fn log_in(args: &McpLoginArgs) -> Result<ExitCode> {
-    let agent = Agent::load(&args.agent.agent)?;
+    let agent = AgentDir::load(&args.agent.agent)?;
     let (client, port) = agent.login_client(&args.server).await?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
     let listener = listener.with_context(|| format!("cannot listen on port {port}"))?;
@@ -85,7 +85,7 @@ async fn take_callback(State(sender): State<mpsc::Sender<String>>, uri: Uri) -> 
 
 /// Removes the tokens of a login.
 pub(super) fn log_out(args: &McpLogoutArgs) -> Result<ExitCode> {
-    let agent = Agent::load(&args.agent.agent)?;
+    let agent = AgentDir::load(&args.agent.agent)?;
     let server = sanitize(&args.server);
     match agent.remove_tokens(&args.server)? {
         true => print_line(format_args!("removed the tokens of `{server}`")),

@@ -10,7 +10,7 @@ use haft_mcp::server::HttpOptions;
 use haft_server::{admit_connection, serve_connections};
 use sha2::{Digest as _, Sha256};
 
-use crate::agent::Agent;
+use crate::agent::AgentDir;
 use crate::args::McpServeArgs;
 use crate::config::UserConfig;
 use crate::host::{AgentHost, HostSettings};
@@ -25,7 +25,7 @@ const TOKEN_VARIABLE: &str = "HAFT_MCP_TOKEN";
 /// Serves the tools of an agent until the client closes its end, or until the program is stopped.
 pub(super) async fn serve_agent(args: McpServeArgs, terminal: &Terminal) -> Result<ExitCode> {
     let own = args.store.own_paths();
-    let mut agent = Agent::load_protected(&args.agent.agent, &own)?;
+    let mut agent = AgentDir::load_protected(&args.agent.agent, &own)?;
     let options = args.http.map(|address| http_options(&args, address)).transpose()?;
     agent.prepare(args.trust, terminal).await?;
     let store = open_or_create_store(&agent.server_store_address(&args.store)).await?;
@@ -38,7 +38,7 @@ pub(super) async fn serve_agent(args: McpServeArgs, terminal: &Terminal) -> Resu
     Ok(ExitCode::SUCCESS)
 }
 
-fn build_server(args: &McpServeArgs, agent: &Agent, host: &AgentHost) -> Result<McpServer> {
+fn build_server(args: &McpServeArgs, agent: &AgentDir, host: &AgentHost) -> Result<McpServer> {
     let tools = agent.tools.iter().map(|tool| match args.yes {
         true => tool.without_approval(),
         false => tool.clone(),
@@ -55,7 +55,7 @@ fn build_server(args: &McpServeArgs, agent: &Agent, host: &AgentHost) -> Result<
         .lifetime(args.lifetime)
         .resource_links(args.resource_links)
         .secret(secret)
-        .runner(host.server_runner(agent)?);
+        .agent(host.server_runner(agent)?);
     Ok(server.build()?)
 }
 

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use haft::executors::{DispatchExecutor, Recording, RecordingExecutor};
-use haft::turn::{TurnReport, TurnRunner, TurnRunnerBuilder};
+use haft::turn::{Agent, AgentBuilder, TurnReport};
 
-use crate::agent::Agent;
+use crate::agent::AgentDir;
 use crate::commands::read_text_argument;
 
 /// A file that receives the recording of a turn when the turn has ended.
@@ -49,15 +49,15 @@ impl RecordingFile {
 }
 
 /// Reads a recording and builds a runner that replays it. No model is called and no tool runs.
-pub(super) fn replay_recording(agent: &Agent, file: &Path) -> Result<TurnRunnerBuilder> {
+pub(super) fn replay_recording(agent: &AgentDir, file: &Path) -> Result<AgentBuilder> {
     replay_text(agent, file, &read_text_argument(&format!("@{}", file.display()))?)
 }
 
 /// Builds a runner that replays the text of a recording.
-pub(crate) fn replay_text(agent: &Agent, file: &Path, text: &str) -> Result<TurnRunnerBuilder> {
+pub(crate) fn replay_text(agent: &AgentDir, file: &Path, text: &str) -> Result<AgentBuilder> {
     let cannot_replay = || format!("cannot replay `{}`", file.display());
     let recording = Recording::from_json(text).with_context(cannot_replay)?;
     let replay = recording.replay(agent.tools.iter().cloned()).with_context(cannot_replay)?;
     let tools = replay.tools();
-    Ok(TurnRunner::builder(replay).tools(tools))
+    Ok(Agent::builder(replay).tools(tools))
 }

@@ -9,13 +9,13 @@ use haft::events::{EventFilter, EventHub};
 use haft::stores::{GateId, StoreUrl, TurnId};
 use haft::turn::Cancellation;
 use haft::turn::{
-    Gate, GateDecision, GatePolicy, SettleError, StoredTurns, TurnError, TurnHistory, TurnOutcome,
-    TurnReport, TurnRunner, TurnRunnerBuilder,
+    Agent, AgentBuilder, Gate, GateDecision, GatePolicy, SettleError, StoredTurns, TurnError,
+    TurnHistory, TurnOutcome, TurnReport,
 };
 
 use super::gate_reply::{CHOICES, GateReply, expects_approval, parse_reply};
 use super::turn_printer::{TurnOutput, TurnPrinter};
-use crate::agent::Agent;
+use crate::agent::AgentDir;
 use crate::args::GateAction;
 use crate::config::UserConfig;
 use crate::host::AgentHost;
@@ -67,7 +67,7 @@ impl GateMode {
     }
 
     /// Sets up a runner that decides gates, or leaves them, as the mode says.
-    fn apply(self, builder: TurnRunnerBuilder) -> TurnRunnerBuilder {
+    fn apply(self, builder: AgentBuilder) -> AgentBuilder {
         match self {
             Self::Ask | Self::Wait => builder,
             Self::Park => builder.gate_policy(GatePolicy::Suspend),
@@ -98,7 +98,7 @@ pub(crate) enum InterruptAction {
 /// A runner together with the printer and the keyboard of the user.
 pub(crate) struct TurnSession {
     host: AgentHost,
-    runner: TurnRunner,
+    runner: Agent,
     hub: EventHub,
     printer: TurnPrinter,
     keyboard: Keyboard,
@@ -115,8 +115,8 @@ impl TurnSession {
     /// Starts a session with a runner whose executor and tools are already set.
     pub(crate) fn new(
         host: AgentHost,
-        agent: &Agent,
-        builder: TurnRunnerBuilder,
+        agent: &AgentDir,
+        builder: AgentBuilder,
         options: SessionOptions,
         signals: &StopSignals,
     ) -> Result<Self> {
@@ -154,7 +154,7 @@ impl TurnSession {
     /// that it can be resumed.
     pub(crate) async fn run_turn<F>(
         &mut self,
-        work: impl FnOnce(TurnRunner, Cancellation) -> F,
+        work: impl FnOnce(Agent, Cancellation) -> F,
     ) -> Result<TurnReport>
     where
         F: Future<Output = Result<TurnReport, TurnError>>,

@@ -8,18 +8,18 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use tempfile::TempDir;
 
-use crate::agent::Agent;
+use crate::agent::AgentDir;
 use crate::user_error::UserError;
 
 /// A directory with a copy of an agent. It is removed when this is dropped.
 pub(super) struct AgentCopy {
-    pub(super) agent: Agent,
+    pub(super) agent: AgentDir,
     _dir: TempDir,
 }
 
 impl AgentCopy {
     /// Copies the directory of an agent, lays the files of `tests/files` over it, and loads the agent from there.
-    pub(super) fn create(original: &Agent) -> Result<Self> {
+    pub(super) fn create(original: &AgentDir) -> Result<Self> {
         let dir = tempfile::tempdir().context("cannot create a temporary directory")?;
         let from = original.dir.canonicalize();
         let from = from.with_context(|| format!("cannot read `{}`", original.dir.display()))?;
@@ -31,7 +31,7 @@ impl AgentCopy {
         if fixture.is_dir() {
             copier.copy_dir(&fixture, &to)?;
         }
-        let agent = Agent::load(&to.join(original.file_name()))?;
+        let agent = AgentDir::load(&to.join(original.file_name()))?;
         if agent.text() != original.text() {
             let error = UserError::new("the agent file was changed while its tests ran");
             return Err(error.hint("run the tests again").into());

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::parse_json_or_text;
 use super::record_view::{CallFacts, ReadRecord, RecordView, read_records};
-use crate::agent::Agent;
+use crate::agent::AgentDir;
 use crate::args::ShowArgs;
 use crate::commands::run::{ShownRequest, StoredFacts};
 use crate::commands::{format_count, print_text};
@@ -33,8 +33,8 @@ pub(super) async fn show_request(
     let id = &turn.summary.id;
     let history = TurnHistory::read(turn)?;
     let agent = match &args.agent {
-        Some(path) => Agent::load(path)?,
-        None => Agent::load(&find_agent_path(id, &history)?)?,
+        Some(path) => AgentDir::load(path)?,
+        None => AgentDir::load(&find_agent_path(id, &history)?)?,
     };
     let iteration = step.get() - 1;
     let taken = history.steps.iter().find(|it| it.iteration == iteration);

@@ -9,7 +9,7 @@ use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::providers::{Options, Provider};
 use haft::records::ToolResults;
 use haft::stores::{OpenStores, Row, RowKind, StoredTurn};
-use haft::turn::{Gate, HydratedRange, StepHistory, StoredTurns, TurnHistory, TurnRunner};
+use haft::turn::{Agent, Gate, HydratedRange, StepHistory, StoredTurns, TurnHistory};
 use serde_json::{Value, json};
 
 use super::record_view::{CallFacts, ReadRecord, RecordView, read_records};
@@ -290,7 +290,7 @@ async fn render_results(
     // A picture that no model reads must not hide the other results.
     let options = Options::from(json!({"unsupportedMediaPolicy": "synthetic-description"}));
     let executor = Provider::builder(ChatCompletions::new(), "model").options(options).build()?;
-    let runner = TurnRunner::builder(executor).stores(stores).build()?;
+    let runner = Agent::builder(executor).stores(stores).build()?;
     let Some(rendered) = runner.render_request(&turn.summary.id, last.iteration).await? else {
         return Ok(HashMap::new());
     };

@@ -8,7 +8,7 @@ use haft::executors::{
 };
 use haft::stores::TurnSummary;
 use haft::turn::TurnHistory;
-use haft::{BoxFuture, Tool, TurnInput, TurnRunner};
+use haft::{Agent, BoxFuture, Tool, TurnInput};
 use haft_server::{AgentError, AgentPurpose, AgentSource, HostedAgent};
 
 use super::{Example, model, named_input, tools};
@@ -68,12 +68,12 @@ impl HostedAgent for ExampleAgent {
         Ok(parts(&self.example, &self.name).0)
     }
 
-    fn build_runner(
+    fn build_agent(
         &self,
         executor: Arc<dyn DispatchExecutor>,
         tools: Vec<Tool>,
-    ) -> Result<TurnRunner, AgentError> {
-        let runner = self.example.configure(TurnRunner::builder(executor), tools);
+    ) -> Result<Agent, AgentError> {
+        let runner = self.example.configure(Agent::builder(executor), tools);
         let runner = runner.agent(self.name.as_str());
         runner.build().map_err(|error| AgentError::new(error.to_string()))
     }

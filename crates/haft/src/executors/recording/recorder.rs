@@ -24,19 +24,19 @@ use super::form::{
 use super::{Recording, RecordingError};
 use crate::turn::TurnReport;
 
-/// Takes and records the steps of another executor. Cheap to clone: pass one clone to the runner, and use another to
+/// Takes and records the steps of another executor. Cheap to clone: pass one clone to the agent, and use another to
 /// make the [`Recording`] when the turn has ended.
 ///
 /// ```
 /// use haft::executors::{RecordingExecutor, ScriptExecutor};
-/// use haft::{TurnInput, TurnRunner};
+/// use haft::{Agent, TurnInput};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
 /// let recorder = RecordingExecutor::new(script);
-/// let runner = TurnRunner::builder(recorder.clone()).build()?;
-/// let report = runner.run(TurnInput::new("Be polite.")).await?;
+/// let agent = Agent::builder(recorder.clone()).build()?;
+/// let report = agent.run(TurnInput::new("Be polite.")).await?;
 /// let recording = recorder.finish(&report).await?;
 /// assert_eq!((recording.n_steps(), recording.n_calls()), (1, 0));
 /// # Ok(())

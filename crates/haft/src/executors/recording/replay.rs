@@ -22,7 +22,7 @@ use super::{NotReplayable, Recording, ReplayDifference, text_document};
 ///
 /// Its [`tools`](Self::tools) are those of the application with other handlers, which look up what was recorded by call
 /// id and occurrence. The executor replaces the tools of the turn by them, so that no handler of a recorded tool runs,
-/// however the runner was built. Queries on artifacts do run: they only read what was recorded, and their results are
+/// however the agent was built. Queries on artifacts do run: they only read what was recorded, and their results are
 /// compared with the recorded ones.
 ///
 /// A call that is not in the recording ends the dispatch with an error that names the most similar recorded call and
@@ -30,18 +30,18 @@ use super::{NotReplayable, Recording, ReplayDifference, text_document};
 ///
 /// ```
 /// use haft::executors::{RecordingExecutor, ScriptExecutor};
-/// use haft::{TurnInput, TurnRunner};
+/// use haft::{Agent, TurnInput};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
 /// let recorder = RecordingExecutor::new(script);
-/// let runner = TurnRunner::builder(recorder.clone()).build()?;
-/// let report = runner.run(TurnInput::new("Be polite.")).await?;
+/// let agent = Agent::builder(recorder.clone()).build()?;
+/// let report = agent.run(TurnInput::new("Be polite.")).await?;
 ///
 /// let replay = recorder.finish(&report).await?.replay([])?;
-/// let runner = TurnRunner::builder(replay).build()?;
-/// assert_eq!(runner.run(TurnInput::new("Be polite.")).await?.text(), "Hello!");
+/// let agent = Agent::builder(replay).build()?;
+/// assert_eq!(agent.run(TurnInput::new("Be polite.")).await?.text(), "Hello!");
 /// # Ok(())
 /// # }
 /// ```

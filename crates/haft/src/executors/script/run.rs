@@ -20,7 +20,7 @@ use super::{InvalidScript, Script, ScriptStall, ScriptStep, StepEnd};
 ///
 /// ```
 /// use haft::executors::ScriptExecutor;
-/// use haft::turn::{TurnInput, TurnRunner};
+/// use haft::turn::{Agent, TurnInput};
 /// use haft::Tool;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
@@ -31,8 +31,8 @@ use super::{InvalidScript, Script, ScriptStall, ScriptStep, StepEnd};
 /// ]}"#)?;
 /// let dice = Tool::builder("roll_dice").description("Rolls.").handler(|| "4").build()?;
 ///
-/// let runner = TurnRunner::builder(script).tool(dice).build()?;
-/// let report = runner.run(TurnInput::new("You play.")).await?;
+/// let agent = Agent::builder(script).tool(dice).build()?;
+/// let report = agent.run(TurnInput::new("You play.")).await?;
 /// assert_eq!(report.text(), "You rolled 4.");
 /// # Ok(())
 /// # }

@@ -12,10 +12,10 @@ use haft_core::store::{
     LeaseRequest, MemoryScope, NewTurn, StoreWrite, TurnId, TurnStoreExt as _, first_words,
 };
 
+use super::super::agent::AgentShared;
 use super::super::envelopes::NonceOrigin;
 use super::super::journal::JournalEntry;
 use super::super::log::TurnLog;
-use super::super::runner::RunnerShared;
 use super::super::seed::TurnSeed;
 use super::super::{TurnError, TurnInput, TurnReport};
 use super::TurnDriver;
@@ -23,12 +23,12 @@ use crate::events::current_traceparent;
 
 /// Creates a turn and runs it to its end. The token cancels this turn and nothing else.
 pub(in crate::turn) fn create_turn(
-    runner: Arc<RunnerShared>,
+    agent: Arc<AgentShared>,
     input: TurnInput,
     cancellation: Cancellation,
 ) -> impl Future<Output = Result<TurnReport, TurnError>> + Send {
     // Boxed, so that the turn, which may wait for long, does not hold its input to its end.
-    let created = Box::pin(store_turn(runner, input, cancellation));
+    let created = Box::pin(store_turn(agent, input, cancellation));
     Box::pin(async move {
         let turn = created.await?;
         Ok(turn.run().await)
@@ -37,11 +37,11 @@ pub(in crate::turn) fn create_turn(
 
 /// Stores a turn that any process can claim, and returns its id.
 pub(in crate::turn) async fn enqueue_turn(
-    runner: &RunnerShared,
+    agent: &AgentShared,
     input: TurnInput,
 ) -> Result<TurnId, TurnError> {
-    let prepared = prepare_turn(runner, input)?;
-    runner.store.enqueue(prepared.new).await?;
+    let prepared = prepare_turn(agent, input)?;
+    agent.store.enqueue(prepared.new).await?;
     Ok(prepared.seed.id)
 }
 
@@ -99,21 +99,21 @@ impl InputRecords {
 
 /// Checks an input, and makes what is stored of its turn.
 pub(in crate::turn) fn prepare_turn(
-    runner: &RunnerShared,
+    agent: &AgentShared,
     mut input: TurnInput,
 ) -> Result<PreparedTurn, TurnError> {
     let id = input.turn_id()?;
-    let messages = input.take_messages(&id, runner.clock.now())?;
+    let messages = input.take_messages(&id, agent.clock.now())?;
     input.add_answer_format()?;
     let stash = input.parse_stash()?;
     let stored_prompt = input.prompt_text()?;
     let parts = input.parts;
     let conversation = parts.conversation;
-    let secret = runner.envelope_secret.as_ref();
+    let secret = agent.envelope_secret.as_ref();
     let nonce = secret.map(|secret| NonceOrigin::new(secret, conversation.as_deref()));
     let conversation_scope = || conversation.clone().map(MemoryScope::conversation);
     let memory_scope = parts.memory_scope.or_else(conversation_scope);
-    let executor = runner.executor.description();
+    let executor = agent.executor.description();
     let records = InputRecords {
         instructions: share(parts.instructions),
         messages,
@@ -136,7 +136,7 @@ pub(in crate::turn) fn prepare_turn(
         version: JournalEntry::required_version(conversation.as_deref(), memory_scope.as_ref()),
         system_prompt: stored_prompt,
         stash: parts.stash,
-        at: runner.clock.now(),
+        at: agent.clock.now(),
         executor: Some(Box::new(executor)),
         nonce: nonce.clone(),
         memory_scope: memory_scope.clone(),
@@ -167,20 +167,20 @@ pub(in crate::turn) fn prepare_turn(
 
 /// Stores what a turn begins with.
 async fn store_turn(
-    runner: Arc<RunnerShared>,
+    agent: Arc<AgentShared>,
     input: TurnInput,
     cancellation: Cancellation,
 ) -> Result<Box<TurnDriver>, TurnError> {
-    let PreparedTurn { new, seed, records } = prepare_turn(&runner, input)?;
-    let lease = runner.store.create(new, new_lease_request(&runner)).await?;
-    let driver = TurnDriver::new(&runner, lease, seed, cancellation);
+    let PreparedTurn { new, seed, records } = prepare_turn(&agent, input)?;
+    let lease = agent.store.create(new, new_lease_request(&agent)).await?;
+    let driver = TurnDriver::new(&agent, lease, seed, cancellation);
     records.put(driver.ctx.turn())?;
     Ok(driver)
 }
 
 /// Makes the request of a lease that begins now.
-pub(super) fn new_lease_request(runner: &RunnerShared) -> LeaseRequest {
-    LeaseRequest::new(Arc::clone(&runner.name), runner.deadlines.lease)
+pub(super) fn new_lease_request(agent: &AgentShared) -> LeaseRequest {
+    LeaseRequest::new(Arc::clone(&agent.name), agent.deadlines.lease)
 }
 
 /// Records that both the turn and the store have.

@@ -43,7 +43,7 @@ impl TurnDriver {
             }
         } else {
             if matches!(conclusion.outcome, TurnOutcome::Failed { .. }) {
-                self.shared.recorder.suspend_for(self.runner.deadlines.outage);
+                self.shared.recorder.suspend_for(self.agent.deadlines.outage);
             }
             conclusion
         };
@@ -74,7 +74,7 @@ impl TurnDriver {
     ) -> JournalEntry {
         let TurnTotals { iterations, usage } = totals;
         let (outcome, error) = (conclusion.outcome.clone(), conclusion.error.as_deref().cloned());
-        JournalEntry::Ended { outcome, error, iterations, usage, at: self.runner.clock.now() }
+        JournalEntry::Ended { outcome, error, iterations, usage, at: self.agent.clock.now() }
     }
 
     /// Stores what was noted after the end of the turn was stored. If that fails, the turn has ended all the same.
@@ -119,7 +119,7 @@ impl TurnDriver {
         }
         let message = format!("the turn ended before the call of `{}` did", call.tool());
         let error = CallError::new(codes::TOOL_CANCELLED, message, false);
-        call.clone().ended(CallState::Cancelled, error, self.runner.clock.now())
+        call.clone().ended(CallState::Cancelled, error, self.agent.clock.now())
     }
 
     /// Whether a call was started by an earlier process and its outcome cannot be known.
@@ -137,6 +137,6 @@ impl TurnDriver {
             call.tool()
         );
         let error = CallError::new(codes::TOOL_OUTCOME_UNKNOWN, message, false);
-        call.clone().ended(CallState::Unknown, error, self.runner.clock.now())
+        call.clone().ended(CallState::Unknown, error, self.agent.clock.now())
     }
 }

@@ -17,7 +17,7 @@ use super::{IterationScope, StartTime, TurnDriver};
 
 impl TurnDriver {
     pub(super) fn announce_turn(&mut self) {
-        self.started_at = self.runner.clock.now();
+        self.started_at = self.agent.clock.now();
         self.ctx.turn().emit_with(|| EventKind::TurnStart {});
     }
 
@@ -41,7 +41,7 @@ impl TurnDriver {
         let iteration = match *self.log.position() {
             Position::Calls { iteration, .. } => iteration,
             Position::Iteration(iteration) => {
-                let limits = &self.runner.limits;
+                let limits = &self.agent.limits;
                 let is_late = self.shared.watch.has_reached(limits.wall_time);
                 if let Some(limit) = limits.before_iteration(iteration, usage, is_late) {
                     return Err(limit.into());
@@ -50,14 +50,14 @@ impl TurnDriver {
             }
             _ => return Err(self.report_broken("there is no iteration to open".to_owned())),
         };
-        if let Err(error) = self.query_tools.update(&self.runner.formats, &self.ctx) {
+        if let Err(error) = self.query_tools.update(&self.agent.formats, &self.ctx) {
             let error = ErrorReport::of(&error).at(FailurePoint::Forge.as_str());
             return Err(Conclusion::failed(error));
         }
         let ctx = self.ctx.at_iteration(iteration);
         let start = self.record_start();
         ctx.emit_with(|| EventKind::IterationStart {});
-        let is_checked = AtomicBool::new(self.runner.dispatch_output.is_empty());
+        let is_checked = AtomicBool::new(self.agent.dispatch_output.is_empty());
         self.iteration = IterationScope { ctx, start, usage, is_checked, is_open: true };
         Ok(())
     }
@@ -196,7 +196,7 @@ impl TurnDriver {
 
     /// The time that it is now, for something that starts.
     fn record_start(&self) -> StartTime {
-        StartTime { started_at: self.runner.clock.now(), begun: self.shared.watch.elapsed() }
+        StartTime { started_at: self.agent.clock.now(), begun: self.shared.watch.elapsed() }
     }
 
     /// How long ago something started.

@@ -36,12 +36,12 @@ impl TurnDriver {
         self.report(conclusion)
     }
 
-    /// Works until the turn can end, or until all that runs waits at gates and the runner does not wait with it. When the
+    /// Works until the turn can end, or until all that runs waits at gates and the agent does not wait with it. When the
     /// turn has worked for as long as it may, what runs is cancelled.
     async fn work_in_bounds(&mut self) -> Conclusion {
         let shared = std::sync::Arc::clone(&self.shared);
         let cancellation = self.ctx.turn().cancellation().clone();
-        let suspends = shared.runner.gate_policy == GatePolicy::Suspend;
+        let suspends = shared.agent.gate_policy == GatePolicy::Suspend;
         let all_wait = async {
             match suspends {
                 true => shared.waits.all_wait().await,
@@ -55,7 +55,7 @@ impl TurnDriver {
                 biased;
                 conclusion = &mut work => Ok(conclusion),
                 gates = all_wait => Err(gates),
-                () = shared.watch.reached(shared.runner.limits.wall_time) => {
+                () = shared.watch.reached(shared.agent.limits.wall_time) => {
                     cancellation.cancel(CancelReason::Deadline);
                     Ok(match work.await {
                         // What was cancelled because of the working time has reached a limit.

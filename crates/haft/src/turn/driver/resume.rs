@@ -16,11 +16,11 @@ use haft_core::store::{
     ClaimFilter, Lease, Row, RowKind, StoreError, StoreWrite, StoredTurn, TurnId, TurnStoreExt as _,
 };
 
+use super::super::agent::AgentShared;
 use super::super::journal::JournalEntry;
 use super::super::lease::cancel_reason;
 use super::super::log::{StoredLog, TurnLog, TurnTotals};
 use super::super::report::{Conclusion, FailurePoint, LogTopic};
-use super::super::runner::RunnerShared;
 use super::super::seed::TurnSeed;
 use super::super::stored_turns::TurnStores;
 use super::super::turn_record::TurnRecord;
@@ -30,55 +30,55 @@ use super::create::new_lease_request;
 
 /// Resumes a turn and runs it to its end. One that has ended is reported again.
 pub(in crate::turn) async fn resume_turn(
-    runner: &Arc<RunnerShared>,
+    agent: &Arc<AgentShared>,
     id: &TurnId,
     cancellation: Cancellation,
 ) -> Result<TurnReport, TurnError> {
-    let (stored, read) = load_turn(runner, id).await?;
+    let (stored, read) = load_turn(agent, id).await?;
     if let Some(end) = read.log.end() {
-        return report_ended(runner, &stored, &read.log, end).await;
+        return report_ended(agent, &stored, &read.log, end).await;
     }
     if !cancellation.is_cancelled() {
-        check_executor(runner, id, &read)?;
+        check_executor(agent, id, &read)?;
     }
-    let lease = runner.store.claim(id.clone(), new_lease_request(runner)).await?;
+    let lease = agent.store.claim(id.clone(), new_lease_request(agent)).await?;
     let leased = LeasedTurn { lease, refusal: None, retry_delay: None };
-    run_leased(runner, leased, cancellation).await
+    run_leased(agent, leased, cancellation).await
 }
 
 /// Claims the next turn that can run, and runs it to its end. Returns `None` if there is none.
 pub(in crate::turn) async fn run_next_turn(
-    runner: &Arc<RunnerShared>,
+    agent: &Arc<AgentShared>,
     filter: ClaimFilter,
     cancellation: Cancellation,
 ) -> Result<Option<TurnReport>, TurnError> {
-    let claimed = runner.store.claim_next(filter, new_lease_request(runner)).await?;
+    let claimed = agent.store.claim_next(filter, new_lease_request(agent)).await?;
     let Some(lease) = claimed else { return Ok(None) };
-    Box::pin(run_claimed_turn(runner, lease, cancellation)).await.map(Some)
+    Box::pin(run_claimed_turn(agent, lease, cancellation)).await.map(Some)
 }
 
 /// Runs a turn whose lease [`claim_next`](haft_core::store::TurnStore::claim_next) granted. A turn that was taken over
 /// too often ends as failed. A turn that cannot be run is suspended for a while, because the next claim would get it
 /// again.
 pub(in crate::turn) async fn run_claimed_turn(
-    runner: &Arc<RunnerShared>,
+    agent: &Arc<AgentShared>,
     mut lease: Lease,
     cancellation: Cancellation,
 ) -> Result<TurnReport, TurnError> {
-    // Leases are renewed as often as the runner's deadline demands.
-    if lease.ttl != runner.deadlines.lease {
-        lease.ttl = runner.deadlines.lease;
-        lease = runner.store.renew(lease).await?;
+    // Leases are renewed as often as the agent's deadline demands.
+    if lease.ttl != agent.deadlines.lease {
+        lease.ttl = agent.deadlines.lease;
+        lease = agent.store.renew(lease).await?;
     }
-    let refusal = (lease.take_overs > runner.limits.take_overs).then(|| {
+    let refusal = (lease.take_overs > agent.limits.take_overs).then(|| {
         let message = format!(
             "the turn was given up: {} processes died while they ran it, and it got no further",
             lease.take_overs
         );
         ErrorReport::coded(codes::LIMIT_REACHED, message).at(FailurePoint::Turn.as_str())
     });
-    let retry_delay = Some(runner.deadlines.outage);
-    run_leased(runner, LeasedTurn { lease, refusal, retry_delay }, cancellation).await
+    let retry_delay = Some(agent.deadlines.outage);
+    run_leased(agent, LeasedTurn { lease, refusal, retry_delay }, cancellation).await
 }
 
 /// A turn whose lease was given out.
@@ -92,7 +92,7 @@ struct LeasedTurn {
 
 /// Runs a turn whose lease was given out.
 async fn run_leased(
-    runner: &Arc<RunnerShared>,
+    agent: &Arc<AgentShared>,
     leased: LeasedTurn,
     cancellation: Cancellation,
 ) -> Result<TurnReport, TurnError> {
@@ -100,10 +100,10 @@ async fn run_leased(
     if let Some(request) = &lease.cancel {
         cancellation.cancel(cancel_reason(request));
     }
-    match Box::pin(take_over(runner, lease.clone(), &cancellation)).await {
+    match Box::pin(take_over(agent, lease.clone(), &cancellation)).await {
         Ok(TakenOver::Ended(report)) => {
             // A lease that cannot be released expires by itself.
-            let _ = runner.store.release(lease).await;
+            let _ = agent.store.release(lease).await;
             Ok(*report)
         }
         Ok(TakenOver::Unfinished(turn)) => Ok(match refusal {
@@ -113,10 +113,10 @@ async fn run_leased(
         Err(error) => {
             if let Some(delay) = retry_delay {
                 let _ =
-                    runner.store.commit(lease.clone(), vec![StoreWrite::Suspend { delay }]).await;
+                    agent.store.commit(lease.clone(), vec![StoreWrite::Suspend { delay }]).await;
             }
             // A process that can read the turn need not wait until the lease has expired.
-            let _ = runner.store.release(lease).await;
+            let _ = agent.store.release(lease).await;
             Err(error)
         }
     }
@@ -130,56 +130,56 @@ enum TakenOver {
 
 /// Loads a turn under its new lease, with everything it has behind it.
 async fn take_over(
-    runner: &Arc<RunnerShared>,
+    agent: &Arc<AgentShared>,
     lease: Lease,
     cancellation: &Cancellation,
 ) -> Result<TakenOver, TurnError> {
     let id = lease.turn.clone();
     // The process that had the lease may have run the turn until now.
-    let (stored, read) = load_turn(runner, &id).await?;
+    let (stored, read) = load_turn(agent, &id).await?;
     // A turn that is cancelled takes no more steps, so that any executor can end it.
     let other_executor = match cancellation.is_cancelled() {
         true => None,
-        false => check_executor(runner, &id, &read)?,
+        false => check_executor(agent, &id, &read)?,
     };
     if let Some(end) = read.log.end() {
-        let report = report_ended(runner, &stored, &read.log, end).await?;
+        let report = report_ended(agent, &stored, &read.log, end).await?;
         return Ok(TakenOver::Ended(Box::new(report)));
     }
     let mut seed = TurnSeed::of_stored(&stored, read)?;
     let conversation = seed.conversation.as_deref();
     let resumed = JournalEntry::Resumed {
         version: JournalEntry::required_version(conversation, seed.memory_scope.as_ref()),
-        by: runner.name.to_string(),
-        at: runner.clock.now(),
+        by: agent.name.to_string(),
+        at: agent.clock.now(),
         executor: other_executor.map(Box::new),
     };
     seed.log.advance(&resumed).map_err(|illegal| damaged(&id, illegal.to_string()))?;
     let hydrations = std::mem::take(&mut seed.hydrations);
-    let mut driver = TurnDriver::new(runner, lease, seed, cancellation.child());
+    let mut driver = TurnDriver::new(agent, lease, seed, cancellation.child());
     let TurnDriver { ctx, occurrences, .. } = &mut *driver;
-    restore_history(ctx.turn(), runner, hydrations).await?;
+    restore_history(ctx.turn(), agent, hydrations).await?;
     let on_call = |call| occurrences.restore(call);
-    restore_records(ctx.turn(), &runner.readers, &stored.rows, on_call).await?;
+    restore_records(ctx.turn(), &agent.readers, &stored.rows, on_call).await?;
     driver.shared.recorder.defer(resumed.to_write());
     Ok(TakenOver::Unfinished(driver))
 }
 
-/// Compares the executor of the runner with the one that took the steps of the turn so far. Returns the description of
-/// the runner's executor if it differs and the runner may change it.
+/// Compares the executor of the agent with the one that took the steps of the turn so far. Returns the description of
+/// the agent's executor if it differs and the agent may change it.
 fn check_executor(
-    runner: &RunnerShared,
+    agent: &AgentShared,
     id: &TurnId,
     read: &StoredLog,
 ) -> Result<Option<ExecutorDescription>, TurnError> {
     // Turns of earlier versions do not say what began them.
     let Some(stored) = &read.executor else { return Ok(None) };
-    let given = runner.executor.description();
+    let given = agent.executor.description();
     let differences = stored.differences(&given);
     if differences.is_empty() {
         return Ok(None);
     }
-    if runner.allows_executor_change {
+    if agent.allows_executor_change {
         return Ok(Some(given));
     }
     let (turn, stored) = (id.clone(), stored.clone());

@@ -23,7 +23,7 @@ impl TurnDriver {
     /// Stores long texts that the turn began with, unless an earlier process did.
     pub(super) async fn spool_input(&self) -> Result<(), Conclusion> {
         let turn = self.ctx.turn();
-        let limit = self.runner.deadlines.store;
+        let limit = self.agent.deadlines.store;
         for record in turn.retrievables().all() {
             if record.to_spool().is_none() {
                 continue;
@@ -48,17 +48,17 @@ impl TurnDriver {
 
     /// Runs the pipeline of a stage. A turn that is cancelled does not pass it.
     pub(super) async fn run_stage(&self, stage: Stage) -> Result<(), Conclusion> {
-        let Self { runner, ctx, iteration, .. } = self;
+        let Self { agent, ctx, iteration, .. } = self;
         self.shared.enter(GateScope::Stage(stage));
         match stage {
-            Stage::TurnInput => self.run_pipeline(&runner.turn_input, ctx.turn()).await?,
+            Stage::TurnInput => self.run_pipeline(&agent.turn_input, ctx.turn()).await?,
             Stage::DispatchInput => {
-                self.run_pipeline(&runner.dispatch_input, &iteration.ctx).await?;
+                self.run_pipeline(&agent.dispatch_input, &iteration.ctx).await?;
             }
             Stage::DispatchOutput => {
-                self.run_pipeline(&runner.dispatch_output, &iteration.ctx).await?;
+                self.run_pipeline(&agent.dispatch_output, &iteration.ctx).await?;
             }
-            Stage::TurnOutput => self.run_pipeline(&runner.turn_output, ctx.turn()).await?,
+            Stage::TurnOutput => self.run_pipeline(&agent.turn_output, ctx.turn()).await?,
         }
         self.check_cancelled()
     }
@@ -107,7 +107,7 @@ impl TurnDriver {
         ctx: &C,
     ) -> Result<bool, StageFailure> {
         let stage = pipeline.stage();
-        let limit = self.runner.deadlines.pipeline;
+        let limit = self.agent.deadlines.pipeline;
         let run = Box::pin(pipeline.run_members(ctx));
         let mut is_of_store = false;
         let error = match self.within(limit, run).await {

@@ -79,10 +79,10 @@ impl TurnDriver {
     /// Lets the executor take the step of the iteration.
     pub(super) async fn ask_executor(&mut self) -> Result<ProposedStep, Conclusion> {
         let step_ctx = StepContext::new(self.iteration.ctx.clone());
-        let chat = ChatSpan::begin(step_ctx.dispatch(), || self.runner.executor.description());
-        let began_at = self.runner.clock.now();
+        let chat = ChatSpan::begin(step_ctx.dispatch(), || self.agent.executor.description());
+        let began_at = self.agent.clock.now();
         let taken = self.take_step(&step_ctx, &chat.span).await;
-        let duration = self.runner.clock.now().duration_since(began_at);
+        let duration = self.agent.clock.now().duration_since(began_at);
         let error = match &taken {
             Ok(Step { then: NextAction::Fail(error), .. }) => Some(&**error),
             Ok(_) => None,
@@ -94,13 +94,13 @@ impl TurnDriver {
 
     async fn take_step(&self, step_ctx: &StepContext, span: &Span) -> Result<Step, Conclusion> {
         let ctx = &self.iteration.ctx;
-        let limit = self.runner.deadlines.step;
+        let limit = self.agent.deadlines.step;
         // From here on the model may have seen these tools.
         if ctx.tools().has_new_tools() {
             ctx.tools().offer_tools(offer_point(ctx));
         }
         self.shared.enter(GateScope::Step);
-        let stepping = async { self.runner.executor.step(step_ctx.clone()).await };
+        let stepping = async { self.agent.executor.step(step_ctx.clone()).await };
         let taken = self.within(limit, stepping.instrument(span.clone())).await;
         step_ctx.end_reports(taken.as_ref().ok().and_then(|step| step.as_ref().ok()));
         let error = match taken {
@@ -140,12 +140,12 @@ impl TurnDriver {
         let calls = (0..).zip(calls).map(|(ordinal, call)| self.request_call(&ctx, call, ordinal));
         let calls: Vec<Arc<ToolCall>> = calls.collect();
         let repeated = calls.iter().map(|call| ctx.turn().occurrence_in_turn(call.id()));
-        let limit = self.runner.limits.of_calls(calls_made, repeated.max().unwrap_or_default());
+        let limit = self.agent.limits.of_calls(calls_made, repeated.max().unwrap_or_default());
         let ends_turn = limit.is_none()
             && next == NextAction::Done
             && calls.is_empty()
             && ctx.pending().is_none()
-            && !self.runner.has_output()
+            && !self.agent.has_output()
             && self.can_end();
         let thoughts = thoughts.into_iter().map(Arc::new).collect();
         let messages = messages.into_iter().map(Arc::new).collect();
@@ -257,7 +257,7 @@ impl TurnDriver {
 
     /// The calls of a step that would exceed a limit: they end without having been made.
     fn refuse_calls(&self, calls: &[Arc<ToolCall>], limit: &Limit) -> Vec<Arc<ToolCall>> {
-        let now = self.runner.clock.now();
+        let now = self.agent.clock.now();
         let message = format!("not made: the turn came to its limit of {limit}");
         let error = CallError::new(codes::LIMIT_REACHED, message, false);
         let refuse = |call: &Arc<ToolCall>| {
@@ -275,7 +275,7 @@ impl TurnDriver {
         ordinal: u32,
     ) -> Arc<ToolCall> {
         let ProposedCall { tool, args, provider_id, payload, .. } = call;
-        let now = self.runner.clock.now();
+        let now = self.agent.clock.now();
         let first = ToolCall::requested(tool, args, NonZeroU32::MIN, now);
         let occurrence = self.occurrences.next(first.id().call_id()).occurrence();
         // The id of a call costs a hash, and most calls are made once.
@@ -321,7 +321,7 @@ impl TurnDriver {
         if calls.is_empty() {
             return Ok(());
         }
-        let runner = CallRunner::new(&self.runner, &self.shared, &ctx);
-        runner.run(calls).await.map_err(|error| Conclusion::not_stored(&error))
+        let agent = CallRunner::new(&self.agent, &self.shared, &ctx);
+        agent.run(calls).await.map_err(|error| Conclusion::not_stored(&error))
     }
 }

@@ -20,7 +20,7 @@ use super::super::deadline::Stopwatch;
 use super::super::shared_turn::SharedTurn;
 use super::{OpenGate, SettleError, read_gate, to_json};
 
-/// Decides the gates of the turns that a runner runs.
+/// Decides the gates of the turns that an agent runs.
 ///
 /// Every function from a [`Gate`] to a future of a decision is one. A decision is `true` or `false`, a JSON value that
 /// meets the schema of the gate, a [`GateDecision`], or an `Option` of one of these: `None` leaves the gate to others.
@@ -28,17 +28,17 @@ use super::{OpenGate, SettleError, read_gate, to_json};
 /// ```
 /// use haft::executors::ScriptExecutor;
 /// use haft::turn::Gate;
-/// use haft::{Tool, TurnInput, TurnRunner};
+/// use haft::{Agent, Tool, TurnInput};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), haft::Error> {
 /// let deploy = Tool::builder("deploy").description("Deploys.").requires_approval("May I?");
 /// let script = r#"{"steps": [{"call": {"deploy": {}}}, {"say": "{{ last.deploy }}"}]}"#;
-/// let runner = TurnRunner::builder(ScriptExecutor::parse(script)?)
+/// let agent = Agent::builder(ScriptExecutor::parse(script)?)
 ///     .tool(deploy.handler(|| "done").build()?)
 ///     .approver(async |gate: Gate| gate.call.is_some_and(|call| call.tool == "deploy"))
 ///     .build()?;
-/// assert_eq!(runner.run(TurnInput::new("You deploy.").user("Go!")).await?.text(), "done");
+/// assert_eq!(agent.run(TurnInput::new("You deploy.").user("Go!")).await?.text(), "done");
 /// # Ok(())
 /// # }
 /// ```
@@ -96,7 +96,7 @@ impl<T: IntoGateDecision> IntoGateDecision for Option<T> {
     }
 }
 
-/// What a runner does at a gate that its approver does not decide.
+/// What an agent does at a gate that its approver does not decide.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum GatePolicy {
@@ -104,7 +104,7 @@ pub enum GatePolicy {
     #[default]
     Wait,
     /// It returns the turn as [`TurnOutcome::Waiting`](crate::turn::TurnOutcome::Waiting) as soon as nothing else of it
-    /// can run. Once the gate is settled, [`TurnRunner::resume`](crate::TurnRunner::resume) continues the turn.
+    /// can run. Once the gate is settled, [`Agent::resume`](crate::Agent::resume) continues the turn.
     ///
     /// A handler that waits at a gate of its own starts again when the turn is resumed, and finds its decision there. A
     /// handler whose effect must happen [once](ToolEffect::Once) cannot start again: its gate is closed instead, and it
@@ -332,7 +332,7 @@ impl Drop for ParkedGate<'_> {
 }
 
 impl SharedTurn {
-    /// Lets the approver of the runner settle a gate. If it does not, other processes can decide the gate. Returns only
+    /// Lets the approver of the agent settle a gate. If it does not, other processes can decide the gate. Returns only
     /// if the store fails: the waiting call finds the settlement in the store.
     pub(super) async fn consult_approver(
         &self,
@@ -349,8 +349,8 @@ impl SharedTurn {
             }
         };
         if is_settled {
-            self.runner.gate_notifier.notify(&gate.id);
-        } else if is_once(ctx) && self.runner.gate_policy == GatePolicy::Suspend {
+            self.agent.gate_notifier.notify(&gate.id);
+        } else if is_once(ctx) && self.agent.gate_policy == GatePolicy::Suspend {
             self.close_gate(gate).await?;
         } else {
             let _parked = self.waits.park(gate.id.clone(), gate.call);
@@ -365,7 +365,7 @@ impl SharedTurn {
         ctx: &DispatchContext,
         gate: &OpenGate,
     ) -> Result<bool, SettleError> {
-        let Some(approver) = &self.runner.approver else { return Ok(false) };
+        let Some(approver) = &self.agent.approver else { return Ok(false) };
         let Some(row) = self.load_gate(&gate.id).await? else { return Ok(false) };
         let gate = read_gate(&row)?;
         let deciding = async { approver.decide(gate.clone()).await };
@@ -378,9 +378,9 @@ impl SharedTurn {
         if let GateDecision::Resolved { value } = &decision {
             gate.check(value).map_err(|problems| SettleError::Invalid { problems })?;
         }
-        let now = self.runner.clock.now();
-        let settlement = to_json(&self.runner.key.sign(&gate, decision, APPROVER, now))?;
-        let settling = self.runner.store.settle(gate.id.clone(), settlement);
+        let now = self.agent.clock.now();
+        let settlement = to_json(&self.agent.key.sign(&gate, decision, APPROVER, now))?;
+        let settling = self.agent.store.settle(gate.id.clone(), settlement);
         self.recorder.watch(settling).await?;
         Ok(true)
     }
@@ -388,7 +388,7 @@ impl SharedTurn {
     /// Closes a gate that nothing will settle.
     async fn close_gate(&self, gate: &OpenGate) -> Result<(), StoreError> {
         self.recorder.commit(vec![self.close_write(gate, GateDecision::Aborted)?]).await?;
-        self.runner.gate_notifier.notify(&gate.id);
+        self.agent.gate_notifier.notify(&gate.id);
         Ok(())
     }
 }
@@ -398,5 +398,5 @@ fn is_once(ctx: &DispatchContext) -> bool {
     ctx.tool().map(Tool::effect) == Some(ToolEffect::Once)
 }
 
-/// The name in settlements of the approver of a runner.
+/// The name in settlements of the approver of an agent.
 const APPROVER: &str = "approver";

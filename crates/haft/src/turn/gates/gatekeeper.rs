@@ -178,7 +178,7 @@ impl Gatekeeper {
         self.settle_gate(&gate, settlement).await
     }
 
-    /// Approves a call and later calls like it, in the name of the person who decided. The runner that asked stores the
+    /// Approves a call and later calls like it, in the name of the person who decided. The agent that asked stores the
     /// grant when it reads the decision, so a gate that was changed in the store grants nothing.
     ///
     /// # Errors

@@ -61,9 +61,9 @@ impl SharedTurn {
             }
         };
         let Some(grant) = found else { return Ok(()) };
-        let settlement = self.runner.key.sign_granted(gate, &grant, self.runner.clock.now());
+        let settlement = self.agent.key.sign_granted(gate, &grant, self.agent.clock.now());
         // A decision that came first counts.
-        let settling = self.runner.store.settle(gate.id.clone(), to_json(&settlement)?);
+        let settling = self.agent.store.settle(gate.id.clone(), to_json(&settlement)?);
         self.recorder.watch(settling).await?;
         Ok(())
     }
@@ -102,18 +102,18 @@ impl SharedTurn {
     /// Verifies a grant and checks that it covers the call of a gate now.
     fn check_grant(&self, row: &GrantRow, gate: &Gate) -> Result<Grant, GrantRefusal> {
         let call = gate.call.as_ref().filter(|_| gate.approval).ok_or(GrantRefusal::OtherTool)?;
-        let agent = self.runner.agent.as_deref();
-        let at = self.runner.clock.now();
-        let grant = read_grant(row, &self.runner.key)?;
+        let agent = self.agent.agent.as_deref();
+        let at = self.agent.clock.now();
+        let grant = read_grant(row, &self.agent.key)?;
         grant.check(&GrantSubject { turn: &self.turn, agent, call, at })?;
         if row.is_revoked { Err(GrantRefusal::Revoked) } else { Ok(grant) }
     }
 
     async fn load_grants(&self) -> Result<Vec<GrantRow>, StoreError> {
-        match &self.runner.approvals {
+        match &self.agent.approvals {
             None => Ok(Vec::new()),
             Some(approvals) => {
-                self.runner.store.with_deadline(LOADING, approvals.load_grants()).await
+                self.agent.store.with_deadline(LOADING, approvals.load_grants()).await
             }
         }
     }
@@ -126,12 +126,12 @@ impl SharedTurn {
         settlement: &GateSettlement,
     ) {
         let (Some(always), Some(call)) = (&settlement.always, &gate.call) else { return };
-        let agent = self.runner.agent.as_deref();
+        let agent = self.agent.agent.as_deref();
         let subject = GrantSubject { turn: &self.turn, agent, call, at: settlement.at };
         let grant = Grant::new(&gate.id, always, &subject, settlement.by.as_str());
-        let stored = match (&self.runner.approvals, grant) {
-            (None, _) => Err("the runner has no store for them".to_owned()),
-            (_, None) => Err("the runner does not know which agent it runs".to_owned()),
+        let stored = match (&self.agent.approvals, grant) {
+            (None, _) => Err("the agent has no store for them".to_owned()),
+            (_, None) => Err("the agent does not know which agent it runs".to_owned()),
             (Some(approvals), Some(grant)) => {
                 self.insert_grant(&**approvals, grant).await.map_err(|error| error.to_string())
             }
@@ -150,9 +150,9 @@ impl SharedTurn {
         approvals: &dyn ApprovalStore,
         grant: Grant,
     ) -> Result<(), StoreError> {
-        let grant = self.runner.key.sign_grant(grant);
+        let grant = self.agent.key.sign_grant(grant);
         let inserted = approvals.insert_grant(grant.id, to_json(&grant)?);
-        self.runner.store.with_deadline(STORING, inserted).await
+        self.agent.store.with_deadline(STORING, inserted).await
     }
 
     /// The id of the gate at which a call is approved. The definition is part of it: a tool that was changed asks

@@ -22,7 +22,7 @@ pub(crate) struct GateNotifier {
 
 #[derive(Default)]
 struct Waiters {
-    /// More than one waits at a gate when a turn was taken over by the runner that lost it.
+    /// More than one waits at a gate when a turn was taken over by the agent that lost it.
     by_gate: HashMap<GateId, Vec<Arc<Notify>>>,
     is_polling: bool,
 }

@@ -9,8 +9,8 @@ use haft::events::{GenerationStats, LogLevel, TracedContent, Usage};
 use haft::executors::{
     DispatchExecutor, ExecutorDescription, ProposedCall, Step, StepContext, StepError,
 };
-use haft::turn::{TurnReport, TurnRunnerBuilder};
-use haft::{Args, BoxFuture, DispatchContext, Tool, ToolFailure, TurnInput, TurnRunner};
+use haft::turn::{AgentBuilder, TurnReport};
+use haft::{Agent, Args, BoxFuture, DispatchContext, Tool, ToolFailure, TurnInput};
 use tracing::field::{Field, Visit};
 use tracing::instrument::{Instrument as _, WithSubscriber as _};
 use tracing::span::{Attributes, Id, Record};
@@ -108,18 +108,18 @@ pub(super) fn search() -> Tool {
         .unwrap()
 }
 
-async fn run(built: TurnRunnerBuilder, collect: &Collect) -> TurnReport {
+async fn run(built: AgentBuilder, collect: &Collect) -> TurnReport {
     let subscriber = tracing_subscriber::registry().with(collect.clone());
-    let runner = built.tool(search()).build().unwrap();
+    let agent = built.tool(search()).build().unwrap();
     let work = async {
         let input = TurnInput::new("Be brief.").id("t").conversation("c").agent("librarian");
-        runner.run(input).instrument(tracing::info_span!("program")).await.unwrap()
+        agent.run(input).instrument(tracing::info_span!("program")).await.unwrap()
     };
     work.with_subscriber(subscriber).await
 }
 
 /// What a collector sees of a turn.
-async fn collected(built: TurnRunnerBuilder) -> Vec<String> {
+async fn collected(built: AgentBuilder) -> Vec<String> {
     let collect = Collect::default();
     run(built, &collect).await;
     let mut seen = collect.0.lock().unwrap().clone();
@@ -130,7 +130,7 @@ async fn collected(built: TurnRunnerBuilder) -> Vec<String> {
 
 #[tokio::test]
 async fn a_turn_is_a_tree_of_spans_by_the_convention() {
-    let seen = collected(TurnRunner::builder(Librarian)).await;
+    let seen = collected(Agent::builder(Librarian)).await;
     insta::assert_snapshot!(seen.join("\n"), @r#"
     chat in Some("invoke_agent")
       gen_ai.conversation.id = c
@@ -207,7 +207,7 @@ async fn a_turn_is_a_tree_of_spans_by_the_convention() {
 #[tokio::test]
 async fn arguments_are_shown_only_when_asked_for() {
     let run = async |content| {
-        collected(TurnRunner::builder(Librarian).traced_content(content)).await.join("\n")
+        collected(Agent::builder(Librarian).traced_content(content)).await.join("\n")
     };
     assert!(!run(TracedContent::Hidden).await.contains("arguments"));
     let shown = run(TracedContent::Shown).await;
@@ -223,7 +223,7 @@ async fn a_failed_turn_says_why_and_a_refused_call_is_a_span_too() {
             Err(StepError::coded(codes::LLM_RESPONSE_REFUSED, "no").with_source(source))
         }
     };
-    let seen = collected(TurnRunner::builder(executor)).await;
+    let seen = collected(Agent::builder(executor)).await;
     let names: Vec<_> = seen.iter().map(|it| it.lines().next().unwrap()).collect();
     assert_eq!(
         names,
@@ -300,8 +300,8 @@ async fn all_names_are_those_of_the_conventions() {
     ];
     let names = FieldNames::default();
     let subscriber = tracing_subscriber::registry().with(names.clone());
-    let runner = TurnRunner::builder(Librarian).tool(search()).build().unwrap();
-    runner.run(TurnInput::new("Be brief.")).with_subscriber(subscriber).await.unwrap();
+    let agent = Agent::builder(Librarian).tool(search()).build().unwrap();
+    agent.run(TurnInput::new("Be brief.")).with_subscriber(subscriber).await.unwrap();
     let mut names = names.0.lock().unwrap().clone();
     names.sort_unstable();
     names.dedup();

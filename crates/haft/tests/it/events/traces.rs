@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use haft::executors::{Step, StepContext, StepError};
 use haft::stores::{ClaimFilter, MemoryStore, TurnStore};
 use haft::turn::Cancellation;
-use haft::{TurnInput, TurnRunner};
+use haft::{Agent, TurnInput};
 use opentelemetry::trace::{SpanContext, SpanId, TracerProvider as _};
 use opentelemetry::{Array, Value};
 use opentelemetry_sdk::metrics::data::{
@@ -63,7 +63,7 @@ async fn a_turn_is_exported_as_a_tree_with_typed_attributes_and_metrics() {
     let metrics = InMemoryMetricExporter::default();
     let meters = SdkMeterProvider::builder().with_periodic_exporter(metrics.clone()).build();
     let subscriber = exported.subscriber().with(MetricsLayer::new(meters.clone()));
-    let runner = TurnRunner::builder(Librarian).tool(search()).build().unwrap();
+    let runner = Agent::builder(Librarian).tool(search()).build().unwrap();
     runner.run(TurnInput::new("Be brief.")).with_subscriber(subscriber).await.unwrap();
 
     let (agent, chat) = (exported.span("invoke_agent"), exported.span("chat small-1"));
@@ -108,8 +108,7 @@ async fn a_trace_continues_in_other_services_and_in_workers() {
         Ok::<_, StepError>(Step::done())
     };
     let store: Arc<dyn TurnStore> = Arc::new(MemoryStore::new());
-    let runner =
-        || TurnRunner::builder(executor.clone()).store(Arc::clone(&store)).build().unwrap();
+    let runner = || Agent::builder(executor.clone()).store(Arc::clone(&store)).build().unwrap();
 
     let program = Exported::new();
     let enqueue = async {
@@ -141,7 +140,7 @@ async fn the_span_of_a_step_is_sent_to_the_model() {
     use crate::providers::provider::{provider, says};
 
     let (exported, transport) = (Exported::new(), Scripted::new([says("Hello!")]));
-    let runner = TurnRunner::builder(provider(&transport).build().unwrap()).build().unwrap();
+    let runner = Agent::builder(provider(&transport).build().unwrap()).build().unwrap();
     let turn = runner.run(TurnInput::new("Be brief."));
     turn.with_subscriber(exported.subscriber()).await.unwrap();
     let chat = exported.span("chat test-model");

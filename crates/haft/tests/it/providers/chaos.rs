@@ -13,7 +13,7 @@ use haft::providers::{Options, Provider};
 use haft::records::CallState;
 use haft::stores::MemoryStore;
 use haft::tools::ToolEffect;
-use haft::turn::{TurnOutcome, TurnRunner};
+use haft::turn::{Agent, TurnOutcome};
 use haft::{Args, BoxFuture, Tool};
 use serde_json::{Value, json};
 
@@ -114,15 +114,15 @@ async fn no_turn_ends_for_good_in_the_chaos_of_its_provider() {
             .options(Options::new().with("retry", json!({ "maxAttempts": 2 })))
             .retry(retry)
             .transport(Arc::clone(&chaos));
-        let runner = TurnRunner::builder(provider.build().unwrap())
+        let agent = Agent::builder(provider.build().unwrap())
             .tool(charge.build().unwrap())
             .store(Arc::new(MemoryStore::new()))
             .build()
             .unwrap();
-        let mut report = runner.run(input()).await.unwrap();
+        let mut report = agent.run(input()).await.unwrap();
         while report.is_resumable {
             resumes += 1;
-            report = runner.resume(&report.turn).await.unwrap();
+            report = agent.resume(&report.turn).await.unwrap();
         }
         let error = &report.error;
         assert_eq!(report.outcome, TurnOutcome::Completed, "turn {turn} of seed {seed}: {error:?}");

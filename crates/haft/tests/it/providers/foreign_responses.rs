@@ -9,7 +9,7 @@ use haft::providers::dialects::ollama::Ollama;
 use haft::providers::dialects::openai_responses::OpenAiResponses;
 use haft::providers::transport::{Body, HttpError};
 use haft::providers::{Dialect, Options, Provider};
-use haft::turn::{TurnReport, TurnRunner};
+use haft::turn::{Agent, TurnReport};
 use serde_json::{Value, json};
 
 use super::provider::input;
@@ -41,7 +41,7 @@ async fn run_on(
         .transport(Arc::clone(&transport))
         .build()
         .unwrap();
-    let report = TurnRunner::builder(provider).build().unwrap().run(input()).await.unwrap();
+    let report = Agent::builder(provider).build().unwrap().run(input()).await.unwrap();
     (report, transport.asked().len())
 }
 

@@ -13,7 +13,7 @@ use haft::records::{Memory, Message, Record as _, Retrievable};
 use haft::schema::Args;
 use haft::schema::{object, string};
 use haft::trust::{ForeignText, TrustTier};
-use haft::turn::{TurnInput, TurnRunner};
+use haft::turn::{Agent, TurnInput};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Map, Value, json};
@@ -107,9 +107,9 @@ const ELEMENTS: usize = 7;
 fn nothing_escapes() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let body = prop::collection::vec(piece(), 1..8).prop_map(|pieces| pieces.concat());
-    let mut runner = TestRunner::new(Config { cases: 300, ..Config::default() });
+    let mut agent = TestRunner::new(Config { cases: 300, ..Config::default() });
     let harmless = runtime.block_on(requests("x"));
-    let run = runner.run(&body, |body| {
+    let run = agent.run(&body, |body| {
         let hostile = runtime.block_on(requests(&body));
         for (request, harmless) in hostile.iter().zip(&harmless) {
             prop_assert_eq!(shape(request), shape(harmless));
@@ -216,8 +216,8 @@ async fn definitions_and_arguments_go_through_the_funnel() {
         let transport = Scripted::new(answers);
         let model = Provider::builder(ChatCompletions::new(), "m").base_url(base);
         let model = model.transport(Arc::clone(&transport)).build().unwrap();
-        let runner = TurnRunner::builder(model).tool(tool.clone()).tool(own.clone());
-        let report = runner.build().unwrap().run(input()).await.unwrap();
+        let agent = Agent::builder(model).tool(tool.clone()).tool(own.clone());
+        let report = agent.build().unwrap().run(input()).await.unwrap();
         assert_eq!(report.text(), "Done.", "{:?}", report.error);
         let asked = transport.asked();
         let body: Value = serde_json::from_slice(asked[1].body()).unwrap();
@@ -247,7 +247,7 @@ async fn control_tokens_are_made_inert_by_dialect_address_and_option() {
         let model = model.transport(Arc::clone(&transport)).build().unwrap();
         let message = Message::user_at("m-1", "Hi<|im_end|>", AT).unwrap();
         let input = TurnInput::new("You help.").message(message);
-        TurnRunner::builder(model).build().unwrap().run(input).await.unwrap();
+        Agent::builder(model).build().unwrap().run(input).await.unwrap();
         String::from_utf8(transport.asked()[0].body().to_vec()).unwrap()
     }
     let chat = ChatCompletions::new;

@@ -11,7 +11,7 @@ use haft::records::{Memory, Message, MessageRole, Record as _, Retrievable};
 use haft::tools::ByteStream;
 use haft::trust::TrustTier;
 use haft::turn::Timestamp;
-use haft::turn::{TurnInput, TurnRunner};
+use haft::turn::{Agent, TurnInput};
 use serde_json::{Value, json};
 
 use super::Scripted;
@@ -105,11 +105,11 @@ async fn results_that_were_read_become_handles() {
             ]);
             let provider = provider(&transport).options(Options::from(window(tokens))).build();
             let seen = Seen::default();
-            let mut runner = TurnRunner::builder(provider.unwrap()).observer(seen.observer());
+            let mut agent = Agent::builder(provider.unwrap()).observer(seen.observer());
             for tool in tools {
-                runner = runner.tool(tool);
+                agent = agent.tool(tool);
             }
-            let report = runner.build().unwrap().run(input()).await.unwrap();
+            let report = agent.build().unwrap().run(input()).await.unwrap();
             let bodies = transport.asked().into_iter();
             let bodies: Vec<String> =
                 bodies.map(|it| String::from_utf8(it.body().to_vec()).unwrap()).collect();
@@ -184,8 +184,8 @@ async fn a_turn_that_is_at_the_limit_again_frees_a_quarter_of_the_window() {
             ]);
             let provider = provider(&transport).options(Options::from(window(tokens))).build();
             let seen = Seen::default();
-            let runner = TurnRunner::builder(provider.unwrap()).observer(seen.observer());
-            let ran = runner.tool(report).build().unwrap().run(conversation()).await.unwrap();
+            let agent = Agent::builder(provider.unwrap()).observer(seen.observer());
+            let ran = agent.tool(report).build().unwrap().run(conversation()).await.unwrap();
             assert_eq!(ran.text(), "Done.", "{:?}", ran.error);
             seen.events()
         }
@@ -244,9 +244,9 @@ async fn a_medium_is_read_once_in_a_turn() {
         };
         let transport = Scripted::new((0..turns).flat_map(|_| answers()));
         let provider = provider(&transport).media_cache_bytes(cache).build().unwrap();
-        let runner = TurnRunner::builder(provider).tool(weather()).build().unwrap();
+        let agent = Agent::builder(provider).tool(weather()).build().unwrap();
         for _ in 0..turns {
-            let report = runner.run(showing(&media)).await.unwrap();
+            let report = agent.run(showing(&media)).await.unwrap();
             assert_eq!(report.text(), "Done.", "{:?}", report.error);
         }
         let asked = transport.asked();

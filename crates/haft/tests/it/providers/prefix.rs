@@ -18,7 +18,7 @@ use haft::records::{Identity, Memory, Message, MessageRole, Record as _};
 use haft::schema::{integer, object};
 use haft::stores::{MemorySpoolStore, MemoryStore, TurnId};
 use haft::turn::{ManualClock, Timestamp, TurnHistory, TurnOutcome};
-use haft::{Args, BoxFuture, DispatchContext, Tool, TurnInput, TurnRunner};
+use haft::{Agent, Args, BoxFuture, DispatchContext, Tool, TurnInput};
 use serde_json::{Value, json};
 
 use super::{SentRequest, WithHeader as _, respond};
@@ -225,15 +225,15 @@ impl Default for World {
 }
 
 impl World {
-    /// A runner of a new process: nothing of an earlier one is left but the store and the secret.
-    fn runner<D: Answering>(&self, dialect: &D, answers: &Arc<Answers>) -> TurnRunner {
+    /// An agent of a new process: nothing of an earlier one is left but the store and the secret.
+    fn agent<D: Answering>(&self, dialect: &D, answers: &Arc<Answers>) -> Agent {
         let provider = Provider::builder(dialect.clone(), "m")
             .key("k")
             .base_url("http://localhost:1/v1")
             .options(Options::from(dialect.options()))
             .transport(Arc::clone(answers))
             .build();
-        TurnRunner::builder(provider.unwrap())
+        Agent::builder(provider.unwrap())
             .tool(produce())
             .store(Arc::clone(&self.store) as _)
             .spools(Arc::clone(&self.spools) as _)
@@ -267,8 +267,8 @@ fn long_turn<D: Answering>(dialect: &D) -> Vec<Value> {
 async fn check_long_turn<D: Answering>(dialect: D) {
     let answers = Answers::new(long_turn(&dialect));
     let world = World::default();
-    let runner = world.runner(&dialect, &answers);
-    let report = runner.run(input().message(named("m-1", "Begin."))).await.unwrap();
+    let agent = world.agent(&dialect, &answers);
+    let report = agent.run(input().message(named("m-1", "Begin."))).await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
     assert_eq!((report.calls.len(), report.iterations), (20, 12));
     let sent = answers.sent();
@@ -278,16 +278,16 @@ async fn check_long_turn<D: Answering>(dialect: D) {
         thoughts >= 11 || dialect.name() == "openai-responses",
         "{thoughts} thoughts went back"
     );
-    check_stored_requests(&runner, &report.turn, &sent).await;
+    check_stored_requests(&agent, &report.turn, &sent).await;
 }
 
 /// Checks what the journal says about the requests, and that they are rendered again byte by byte.
-async fn check_stored_requests(runner: &TurnRunner, turn: &TurnId, sent: &[Bytes]) {
-    let stored = runner.stored_turns().load_turn(turn).await.unwrap().unwrap();
+async fn check_stored_requests(agent: &Agent, turn: &TurnId, sent: &[Bytes]) {
+    let stored = agent.stored_turns().load_turn(turn).await.unwrap().unwrap();
     let history = TurnHistory::read(&stored).unwrap();
     assert_eq!(history.steps.len(), sent.len());
     for (step, body) in history.steps.iter().zip(sent) {
-        let rendered = runner.render_request(turn, step.iteration).await.unwrap().unwrap();
+        let rendered = agent.render_request(turn, step.iteration).await.unwrap().unwrap();
         assert_eq!(
             String::from_utf8_lossy(&rendered.request.body),
             String::from_utf8_lossy(body),
@@ -301,7 +301,7 @@ async fn check_stored_requests(runner: &TurnRunner, turn: &TurnId, sent: &[Bytes
         assert!(step.options.is_some() && step.usage != Usage::default());
     }
     let last = u32::try_from(sent.len()).unwrap();
-    assert!(runner.render_request(turn, last).await.is_err(), "the turn has no further step");
+    assert!(agent.render_request(turn, last).await.is_err(), "the turn has no further step");
 }
 
 #[tokio::test]
@@ -318,9 +318,9 @@ async fn check_second_turn<D: Answering>(dialect: D) {
     let answers = Answers::new(first.into_iter().chain(second));
     let question = named("m-1", &"What can you do? ".repeat(30));
     let first = input().conversation("c-1").message(question);
-    world.runner(&dialect, &answers).run(first).await.unwrap();
+    world.agent(&dialect, &answers).run(first).await.unwrap();
     let second = input().conversation("c-1").message(named("m-2", "Then do it."));
-    let report = world.runner(&dialect, &answers).run(second).await.unwrap();
+    let report = world.agent(&dialect, &answers).run(second).await.unwrap();
     assert_eq!(report.text(), "Sure.", "{:?}", report.error);
     assert_eq!(answers.sent().len(), 4);
     assert_prefixes(dialect.name(), &answers.sent());
@@ -338,17 +338,17 @@ async fn check_resumed_turn<D: Answering>(dialect: D) {
     let all = long_turn(&dialect);
     let (before, after) = all.split_at(5);
     let first = Answers::new(before.to_vec());
-    let runner = world.runner(&dialect, &first);
-    let turn = runner.run(input().id("t").message(named("m-1", "Begin.")));
+    let agent = world.agent(&dialect, &first);
+    let turn = agent.run(input().id("t").message(named("m-1", "Begin.")));
     // The process dies while the sixth answer is awaited.
     assert!(tokio::time::timeout(Duration::from_secs(1), turn).await.is_err());
     world.clock.advance(Duration::from_secs(60));
     let second = Answers::new(after.to_vec());
-    let runner = world.runner(&dialect, &second);
+    let agent = world.agent(&dialect, &second);
     let turn: TurnId = "t".parse().unwrap();
-    let next = runner.render_request(&turn, 5).await.unwrap().unwrap();
+    let next = agent.render_request(&turn, 5).await.unwrap().unwrap();
     assert_eq!((next.is_identical(), &next.request.body), (None, &first.sent()[5]));
-    let report = runner.resume(&turn).await.unwrap();
+    let report = agent.resume(&turn).await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
     let (first, second) = (first.sent(), second.sent());
     assert_eq!(first[5], second[0], "{}: the request that was lost is sent again", dialect.name());
@@ -367,12 +367,12 @@ async fn a_resumed_turn_goes_on_with_the_same_bytes() {
 async fn requests_are_rendered_before_a_turn_exists() {
     let world = World::default();
     let answers = Answers::new([ChatCompletions::new().says("Hello.")]);
-    let runner = world.runner(&ChatCompletions::new(), &answers);
+    let agent = world.agent(&ChatCompletions::new(), &answers);
     let turn = || input().id("t").message(named("m-1", "Hi."));
-    let shown = runner.render_first_request(turn()).await.unwrap().unwrap();
+    let shown = agent.render_first_request(turn()).await.unwrap().unwrap();
     assert!(answers.sent().is_empty());
-    assert!(runner.stored_turns().load_turn(&"t".parse().unwrap()).await.unwrap().is_none());
-    runner.run(turn()).await.unwrap();
+    assert!(agent.stored_turns().load_turn(&"t".parse().unwrap()).await.unwrap().is_none());
+    agent.run(turn()).await.unwrap();
     assert_eq!(shown.body, answers.sent()[0]);
     assert_eq!(shown.tools[..2], ["produce", "artifact_info"]);
 }
@@ -381,10 +381,10 @@ async fn requests_are_rendered_before_a_turn_exists() {
 async fn another_secret_renders_other_bytes_and_that_is_said() {
     let world = World::default();
     let answers = Answers::new([ChatCompletions::new().says("Hello.")]);
-    let runner = world.runner(&ChatCompletions::new(), &answers);
-    let turn = runner.run(input().message(named("m-1", "Hi."))).await.unwrap().turn;
+    let agent = world.agent(&ChatCompletions::new(), &answers);
+    let turn = agent.run(input().message(named("m-1", "Hi."))).await.unwrap().turn;
     let provider = Provider::builder(ChatCompletions::new(), "m").build().unwrap();
-    let other = TurnRunner::builder(provider)
+    let other = Agent::builder(provider)
         .tool(produce())
         .store(Arc::clone(&world.store) as _)
         .envelope_secret([8; 32])
@@ -400,19 +400,16 @@ async fn artifacts_of_a_stored_turn_are_opened_by_their_handles() {
     let world = World::default();
     let dialect = ChatCompletions::new();
     let answers = Answers::new([dialect.calls(&[0]), dialect.says("Done.")]);
-    let runner = world.runner(&dialect, &answers);
-    let report = runner.run(input().message(named("m-1", "Hi."))).await.unwrap();
+    let agent = world.agent(&dialect, &answers);
+    let report = agent.run(input().message(named("m-1", "Hi."))).await.unwrap();
     let id = report.calls[0].id().to_string();
     let handle = id.get(..8).unwrap();
     assert!(String::from_utf8_lossy(&answers.sent()[1]).contains(handle), "the model sees it");
-    let artifact =
-        runner.stored_turns().open_artifact(&report.turn, handle).await.unwrap().unwrap();
+    let artifact = agent.stored_turns().open_artifact(&report.turn, handle).await.unwrap().unwrap();
     let bytes = artifact.reader().read_at(0, 7).await.unwrap();
     assert_eq!(&bytes[..], b"line 0\n");
-    assert!(runner.stored_turns().open_artifact(&report.turn, "nothing").await.unwrap().is_none());
-    assert!(
-        runner.stored_turns().open_artifact(&"no-turn".parse().unwrap(), handle).await.is_err()
-    );
+    assert!(agent.stored_turns().open_artifact(&report.turn, "nothing").await.unwrap().is_none());
+    assert!(agent.stored_turns().open_artifact(&"no-turn".parse().unwrap(), handle).await.is_err());
 }
 
 #[tokio::test]
@@ -421,8 +418,8 @@ async fn a_recording_has_the_requests() {
     let answers = Answers::new([dialect.calls(&[0]), dialect.calls(&[1]), dialect.says("Done.")]);
     let provider = Provider::builder(dialect, "m").transport(Arc::clone(&answers)).build().unwrap();
     let recorder = RecordingExecutor::new(provider);
-    let runner = TurnRunner::builder(recorder.clone()).tool(produce_small()).build().unwrap();
-    let report = runner.run(input().message(named("m-1", "Grüße."))).await.unwrap();
+    let agent = Agent::builder(recorder.clone()).tool(produce_small()).build().unwrap();
+    let report = agent.run(input().message(named("m-1", "Grüße."))).await.unwrap();
     let text = recorder.finish(&report).await.unwrap().to_json();
     let recording = Recording::from_json(&text).unwrap();
     for (n, body) in answers.sent().iter().enumerate() {
@@ -444,9 +441,9 @@ async fn what_is_remembered_on_the_way_stands_behind_the_timeline() {
         next.run().await
     };
     let provider = Provider::builder(dialect, "m").transport(Arc::clone(&answers)).build().unwrap();
-    let runner = TurnRunner::builder(provider).tool(produce()).envelope_secret([9; 32]);
-    let runner = runner.dispatch_output("remember", remember).build().unwrap();
-    let report = runner.run(input().message(named("m-1", "Begin."))).await.unwrap();
+    let agent = Agent::builder(provider).tool(produce()).envelope_secret([9; 32]);
+    let agent = agent.dispatch_output("remember", remember).build().unwrap();
+    let report = agent.run(input().message(named("m-1", "Begin."))).await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
     let sent: Vec<Value> =
         answers.sent().iter().map(|body| serde_json::from_slice(body).unwrap()).collect();
@@ -474,9 +471,8 @@ async fn what_was_left_out_stays_out() {
         .transport(Arc::clone(&answers))
         .build()
         .unwrap();
-    let runner = TurnRunner::builder(provider).tool(produce_small()).envelope_secret([9; 32]);
-    let report =
-        runner.build().unwrap().run(input().message(named("m-1", "Begin."))).await.unwrap();
+    let agent = Agent::builder(provider).tool(produce_small()).envelope_secret([9; 32]);
+    let report = agent.build().unwrap().run(input().message(named("m-1", "Begin."))).await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
     let texts: Vec<String> = answers.sent().iter().map(cached_text).collect();
     let moved = texts.windows(2).filter(|pair| {

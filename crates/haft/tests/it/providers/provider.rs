@@ -12,7 +12,7 @@ use haft::providers::retry::RetryPolicy;
 use haft::providers::transport::{Body, HttpError, Response, Transport};
 use haft::providers::{Options, Provider, ProviderBuilder};
 use haft::records::Message;
-use haft::turn::{self, TurnInput, TurnReport, TurnRunner};
+use haft::turn::{self, Agent, TurnInput, TurnReport};
 use haft::turn::{Cancellation, Timestamp};
 use serde_json::{Value, json};
 
@@ -83,9 +83,8 @@ pub(super) async fn run_with(
     let transport = Scripted::new(answers);
     let provider = provider(&transport).options(Options::from(options)).build().unwrap();
     let seen = Seen::default();
-    let runner =
-        TurnRunner::builder(provider).tool(weather()).tool(fetch()).observer(seen.observer());
-    let report = runner.build().unwrap().run(input).await.unwrap();
+    let agent = Agent::builder(provider).tool(weather()).tool(fetch()).observer(seen.observer());
+    let report = agent.build().unwrap().run(input).await.unwrap();
     let requests = transport.asked();
     let bodies = requests.iter().map(|it| serde_json::from_slice(it.body()).unwrap()).collect();
     Ran { report, events: seen.events(), bodies, requests }
@@ -189,8 +188,8 @@ async fn a_turn_with_a_call_and_an_answer() {
 #[tokio::test]
 async fn names_with_dots_are_called_by_their_own_name() {
     let transport = Scripted::new([says("Hi.")]);
-    let runner = TurnRunner::builder(provider(&transport).build().unwrap()).tool(fetch());
-    runner.build().unwrap().run(input()).await.unwrap();
+    let agent = Agent::builder(provider(&transport).build().unwrap()).tool(fetch());
+    agent.build().unwrap().run(input()).await.unwrap();
     let body: Value = serde_json::from_slice(transport.asked()[0].body()).unwrap();
     let name = body["tools"][0]["function"]["name"].as_str().unwrap().to_owned();
     assert_ne!(name, "web.fetch");
@@ -295,8 +294,8 @@ async fn keys_are_shown_nowhere() {
         .unwrap();
     let debug = format!("{provider:?}");
     let seen = Seen::default();
-    let runner = TurnRunner::builder(provider).observer(seen.observer()).build().unwrap();
-    let report = runner.run(input()).await.unwrap();
+    let agent = Agent::builder(provider).observer(seen.observer()).build().unwrap();
+    let report = agent.run(input()).await.unwrap();
     let events = serde_json::to_string(&seen.events()).unwrap();
     for text in [debug, events, format!("{report:?}"), shown.lock().unwrap().clone()] {
         assert!(!text.contains("very-secret"), "{text}");
@@ -402,7 +401,7 @@ async fn observers_may_panic() {
         .on_generation(move |report| *sink.lock().unwrap() = Some(report.outcome))
         .build()
         .unwrap();
-    let report = TurnRunner::builder(provider).build().unwrap().run(input()).await.unwrap();
+    let report = Agent::builder(provider).build().unwrap().run(input()).await.unwrap();
     assert_eq!(report.text(), "Hi.");
     assert_eq!(*outcome.lock().unwrap(), Some(GenerationOutcome::Completed));
 }
@@ -421,13 +420,13 @@ impl Transport for Silent {
 async fn a_cancelled_turn_does_not_wait_for_the_provider() {
     let provider =
         Provider::builder(ChatCompletions::new(), "m").transport(Silent).build().unwrap();
-    let runner = TurnRunner::builder(provider).build().unwrap();
+    let agent = Agent::builder(provider).build().unwrap();
     let cancellation = Cancellation::new();
     let stop = async {
         tokio::task::yield_now().await;
         cancellation.cancel("stop");
     };
-    let (report, ()) = tokio::join!(runner.run_until(input(), cancellation.clone()), stop);
+    let (report, ()) = tokio::join!(agent.run_until(input(), cancellation.clone()), stop);
     let report = report.unwrap();
     assert!(matches!(report.outcome, turn::TurnOutcome::Cancelled { .. }), "{:?}", report.outcome);
 }
@@ -438,8 +437,8 @@ async fn a_provider_that_is_silent_is_left() {
         Options::new().with("requestTimeoutMs", 50).with("retry", json!({ "maxAttempts": 2 }));
     let provider =
         Provider::builder(ChatCompletions::new(), "m").transport(Silent).options(options);
-    let runner = TurnRunner::builder(provider.build().unwrap()).build().unwrap();
-    let report = runner.run(input()).await.unwrap();
+    let agent = Agent::builder(provider.build().unwrap()).build().unwrap();
+    let report = agent.run(input()).await.unwrap();
     let code = report.error.unwrap().code.unwrap();
     assert_eq!(code.as_str(), "E_PROVIDER_REQUEST_TIMEOUT");
 }
@@ -448,9 +447,9 @@ async fn a_provider_that_is_silent_is_left() {
 async fn many_turns_share_one_provider() {
     let answers = (0..8).map(|_| says("Hi."));
     let transport = Scripted::new(answers);
-    let runner = TurnRunner::builder(provider(&transport).build().unwrap()).build().unwrap();
+    let agent = Agent::builder(provider(&transport).build().unwrap()).build().unwrap();
     let turn =
-        |n: u64| runner.run(input().stash(json!({ "openai-chat-completions": { "seed": n } })));
+        |n: u64| agent.run(input().stash(json!({ "openai-chat-completions": { "seed": n } })));
     let (a, b, c, d) = tokio::join!(turn(0), turn(1), turn(2), turn(3));
     let (e, f, g, h) = tokio::join!(turn(4), turn(5), turn(6), turn(7));
     let set = [a, b, c, d, e, f, g, h].map(Result::unwrap);
@@ -473,8 +472,8 @@ async fn repaired_arguments_go_back_as_they_ran() {
         stream(&[calls("get_weather", written), ends("tool_calls")]),
         says("Done."),
     ]);
-    let runner = TurnRunner::builder(provider(&transport).build().unwrap()).tool(weather());
-    let report = runner.build().unwrap().run(input()).await.unwrap();
+    let agent = Agent::builder(provider(&transport).build().unwrap()).tool(weather());
+    let report = agent.build().unwrap().run(input()).await.unwrap();
     assert!(report.calls[0].error.is_none(), "{:?}", report.calls[0].error);
     let body: Value = serde_json::from_slice(transport.asked()[1].body()).unwrap();
     let messages = body["messages"].as_array().unwrap();

@@ -16,7 +16,7 @@ use haft::providers::transport::{Body, HttpError};
 use haft::providers::{Dialect, Options, Provider};
 use haft::stores::{MemoryStore, RowKind, TurnStatus, TurnStore as _};
 use haft::turn::Cancellation;
-use haft::turn::{self, TurnReport, TurnRunner};
+use haft::turn::{self, Agent, TurnReport};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
@@ -50,8 +50,8 @@ async fn run_on(
     let provider = Provider::builder(dialect, "m").options(Options::from(options));
     let provider = provider.transport(Arc::clone(&transport)).build().unwrap();
     let seen = Seen::default();
-    let runner = TurnRunner::builder(provider).tool(weather()).observer(seen.observer());
-    let report = runner.build().unwrap().run(input()).await.unwrap();
+    let agent = Agent::builder(provider).tool(weather()).observer(seen.observer());
+    let report = agent.build().unwrap().run(input()).await.unwrap();
     let asked = transport.asked();
     let bodies = asked.iter().map(|it| String::from_utf8(it.body().to_vec()).unwrap()).collect();
     Ran { report, events: seen.events(), bodies }
@@ -191,8 +191,8 @@ async fn refused_reasoning_is_stored_by_the_id_of_its_thought() {
     let provider = Provider::builder(<D as Reasons>::new(), "m").options(Options::from(D::given()));
     let provider = provider.transport(Arc::clone(&transport)).build().unwrap();
     let store = Arc::new(MemoryStore::new());
-    let runner = TurnRunner::builder(provider).tool(weather()).store(Arc::clone(&store) as _);
-    let report = runner.build().unwrap().run(input()).await.unwrap();
+    let agent = Agent::builder(provider).tool(weather()).store(Arc::clone(&store) as _);
+    let report = agent.build().unwrap().run(input()).await.unwrap();
     let stored = store.load(report.turn).await.unwrap().unwrap();
     let thought = stored.rows.iter().find(|row| row.kind == RowKind::Thought).unwrap();
     let journal: String = stored.journal.iter().map(ToString::to_string).collect();
@@ -240,8 +240,8 @@ async fn a_stream_that_stalls_is_left_and_nothing_of_it_is_kept() {
     let transport = Scripted::new([answer]);
     let options = stalling().with("retry", json!({ "maxAttempts": 1 }));
     let provider = provider(&transport).options(options).build().unwrap();
-    let runner = TurnRunner::builder(provider).tool(weather()).build().unwrap();
-    let report = runner.run(input()).await.unwrap();
+    let agent = Agent::builder(provider).tool(weather()).build().unwrap();
+    let report = agent.run(input()).await.unwrap();
     assert!(report.is_resumable);
     let error = report.error.unwrap();
     assert_eq!(error.code.unwrap().as_str(), "E_PROVIDER_STREAM_STALLED");
@@ -288,8 +288,8 @@ async fn a_response_that_breaks_off_is_requested_again_and_nothing_of_it_is_kept
         let transport = Scripted::new([answer, says("The whole answer.")]);
         let provider = provider(&transport).options(stalling()).build().unwrap();
         let seen = Seen::default();
-        let runner = TurnRunner::builder(provider).tool(weather()).observer(seen.observer());
-        let report = runner.build().unwrap().run(input()).await.unwrap();
+        let agent = Agent::builder(provider).tool(weather()).observer(seen.observer());
+        let report = agent.build().unwrap().run(input()).await.unwrap();
         assert_eq!(report.outcome, turn::TurnOutcome::Completed, "{what}: {:?}", report.error);
         assert_eq!((report.text(), report.calls.len()), ("The whole answer.", 0), "{what}");
         assert_eq!(transport.asked().len(), 2, "{what}");
@@ -335,11 +335,7 @@ async fn an_outage_of_the_provider_leaves_the_turn_resumable() {
     let run = |answers: Vec<Answer>| {
         let transport = Scripted::new(answers);
         let provider = provider(&transport).build().unwrap();
-        TurnRunner::builder(provider)
-            .tool(weather())
-            .store(Arc::clone(&store) as _)
-            .build()
-            .unwrap()
+        Agent::builder(provider).tool(weather()).store(Arc::clone(&store) as _).build().unwrap()
     };
     let call = || stream(&[calls("get_weather", r#"{"city": "Paris"}"#), ends("tool_calls")]);
     let away = || status(503, "away");
@@ -365,14 +361,14 @@ async fn comments_that_keep_a_connection_open_are_no_progress() {
         let transport = Scripted::new([answer]);
         let options = options.with("retry", json!({ "maxAttempts": 1 }));
         let provider = provider(&transport).options(options).build().unwrap();
-        let runner = TurnRunner::builder(provider).build().unwrap();
+        let agent = Agent::builder(provider).build().unwrap();
         let drip = async {
             while send.send(Bytes::from_static(b": still here\n\n")).is_ok() {
                 after(limit * 2 / 5).await;
             }
         };
         let begun = tokio::time::Instant::now();
-        let (report, ()) = tokio::join!(runner.run(input()), drip);
+        let (report, ()) = tokio::join!(agent.run(input()), drip);
         let error = report.unwrap().error.unwrap();
         assert_eq!(error.code.unwrap().as_str(), "E_PROVIDER_STREAM_STALLED");
         assert!(begun.elapsed() < limit * 2, "{:?}", begun.elapsed());
@@ -400,7 +396,7 @@ async fn a_stream_that_makes_progress_is_waited_for() {
     let (send, answer) = dripping();
     let transport = Scripted::new([answer]);
     let provider = provider(&transport).options(stalling()).build().unwrap();
-    let runner = TurnRunner::builder(provider).build().unwrap();
+    let agent = Agent::builder(provider).build().unwrap();
     let drip = async {
         // Each one in time, all of them together not.
         for _ in 0..5 {
@@ -412,7 +408,7 @@ async fn a_stream_that_makes_progress_is_waited_for() {
         send.send(chunk(&ends("stop"))).unwrap();
         send.send(Bytes::from_static(b"data: [DONE]\n\n")).unwrap();
     };
-    let (report, ()) = tokio::join!(runner.run(input()), drip);
+    let (report, ()) = tokio::join!(agent.run(input()), drip);
     let report = report.unwrap();
     assert_eq!((report.text(), &report.outcome), ("HHHHHi.", &turn::TurnOutcome::Completed));
     // The end was said, so that nobody waited for the connection to close.
@@ -426,7 +422,7 @@ async fn a_stream_that_stalls_behind_its_end_is_whole() {
     send.send(chunk(&ends("stop"))).unwrap();
     let transport = Scripted::new([answer]);
     let provider = provider(&transport).options(stalling()).build().unwrap();
-    let report = TurnRunner::builder(provider).build().unwrap().run(input()).await.unwrap();
+    let report = Agent::builder(provider).build().unwrap().run(input()).await.unwrap();
     assert_eq!((report.text(), &report.outcome), ("Hi.", &turn::TurnOutcome::Completed));
 }
 
@@ -436,13 +432,13 @@ async fn a_cancellation_is_no_stall() {
     send.send(chunk(&text("Half an"))).unwrap();
     let transport = Scripted::new([answer]);
     let provider = provider(&transport).options(stalling()).build().unwrap();
-    let runner = TurnRunner::builder(provider).build().unwrap();
+    let agent = Agent::builder(provider).build().unwrap();
     let cancellation = Cancellation::new();
     let stop = async {
         after(IDLE / 2).await;
         cancellation.cancel("enough");
     };
-    let (report, ()) = tokio::join!(runner.run_until(input(), cancellation.clone()), stop);
+    let (report, ()) = tokio::join!(agent.run_until(input(), cancellation.clone()), stop);
     let outcome = report.unwrap().outcome;
     assert!(matches!(outcome, turn::TurnOutcome::Cancelled { .. }), "{outcome:?}");
     assert!(send.is_closed());
@@ -513,8 +509,8 @@ async fn a_key_in_the_options_of_a_turn_does_not_go_out_either() {
     let provider = Provider::builder(ChatCompletions::new(), "m").transport(Arc::clone(&transport));
     let provider = provider.base_url("http://gpu.lan:8000/v1").build().unwrap();
     let stash = json!({ "openai-chat-completions": { "headers": { "x-api-key": "sk-1" } } });
-    let runner = TurnRunner::builder(provider).build().unwrap();
-    let report = runner.run(input().stash(stash)).await.unwrap();
+    let agent = Agent::builder(provider).build().unwrap();
+    let report = agent.run(input().stash(stash)).await.unwrap();
     assert!(report.error.unwrap().message.contains("plain http"));
     assert!(transport.asked().is_empty());
 }

@@ -15,7 +15,7 @@ use haft::providers::{Dialect, Options, Provider};
 use haft::records::CallState;
 use haft::records::Message;
 use haft::turn::Timestamp;
-use haft::turn::{Limits, TurnInput, TurnOutcome, TurnReport, TurnRunner};
+use haft::turn::{Agent, Limits, TurnInput, TurnOutcome, TurnReport};
 use haft::{Args, Tool, schema};
 use serde_json::{Value, json};
 
@@ -90,10 +90,10 @@ async fn ask(provider: Provider, said: &str) -> (TurnReport, usize) {
         })
         .build()
         .unwrap();
-    let runner = TurnRunner::builder(provider).tool(tool).limits(Limits::new().iterations(4));
-    let runner = runner.build().unwrap();
+    let agent = Agent::builder(provider).tool(tool).limits(Limits::new().iterations(4));
+    let agent = agent.build().unwrap();
     let message = Message::user_at("u1", said, Timestamp::EPOCH).unwrap();
-    let report = runner.run(TurnInput::new("You help.").message(message)).await.unwrap();
+    let report = agent.run(TurnInput::new("You help.").message(message)).await.unwrap();
     (report, ran.load(Ordering::SeqCst))
 }
 

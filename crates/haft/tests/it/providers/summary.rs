@@ -11,7 +11,7 @@ use haft::providers::RollingSummary;
 use haft::providers::summary::{STASH_KEY, Summary, SummaryError, SummaryRequest};
 use haft::records::{Memory, Message, Record as _, Retrievable};
 use haft::trust::TrustTier;
-use haft::turn::{TurnInput, TurnRunner};
+use haft::turn::{Agent, TurnInput};
 use serde_json::{Value, json};
 
 use super::Scripted;
@@ -64,8 +64,8 @@ async fn what_is_old_is_summarised_once() {
     let (rolling, asked) = counting("They talked.");
     let model = provider(&transport).rolling_summary(rolling).build().unwrap();
     let seen = Seen::default();
-    let runner = TurnRunner::builder(model).tool(weather()).observer(seen.observer());
-    let report = runner.build().unwrap().run(conversation(5)).await.unwrap();
+    let agent = Agent::builder(model).tool(weather()).observer(seen.observer());
+    let report = agent.build().unwrap().run(conversation(5)).await.unwrap();
     assert_eq!(report.text(), "Done.", "{:?}", report.error);
     let requests = transport.asked();
     for request in &requests {
@@ -99,8 +99,8 @@ async fn what_is_short_or_new_is_not_summarised() {
     let run = |exchanges: usize, rolling: RollingSummary| async move {
         let transport = Scripted::new([says("Done.")]);
         let model = provider(&transport).rolling_summary(rolling).build().unwrap();
-        let runner = TurnRunner::builder(model).build().unwrap();
-        assert_eq!(runner.run(conversation(exchanges)).await.unwrap().text(), "Done.");
+        let agent = Agent::builder(model).build().unwrap();
+        assert_eq!(agent.run(conversation(exchanges)).await.unwrap().text(), "Done.");
         shown(transport.asked()[0].body())
     };
     let (rolling, asked) = counting("x");
@@ -346,8 +346,8 @@ async fn a_provider_writes_summaries() {
             let transport = Scripted::new([says("Done.")]);
             let rolling = RollingSummary::new(writer).over_tokens(0);
             let model = provider(&transport).rolling_summary(rolling).build().unwrap();
-            let runner = TurnRunner::builder(model).observer(observer).build().unwrap();
-            (runner.run(conversation(5)).await.unwrap(), writes.asked(), transport.asked())
+            let agent = Agent::builder(model).observer(observer).build().unwrap();
+            (agent.run(conversation(5)).await.unwrap(), writes.asked(), transport.asked())
         }
     };
     let (report, wrote, asked) = run(says("Notes by a model.")).await;

@@ -6,7 +6,7 @@ use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::providers::dialects::ollama::Ollama;
 use haft::providers::dialects::openai_responses::OpenAiResponses;
 use haft::providers::{Options, Provider};
-use haft::turn::{AnswerFormat, TurnRunner};
+use haft::turn::{Agent, AnswerFormat};
 use serde_json::{Value, json};
 
 use super::provider::{Ran, input, run_with, says};
@@ -25,10 +25,10 @@ fn format() -> AnswerFormat {
 /// The body of the first request to a provider with these options.
 async fn first_body<D: Dialect>(dialect: D, options: Value, with_tools: bool) -> Value {
     let provider = Provider::builder(dialect, "m").options(Options::from(options));
-    let runner = TurnRunner::builder(provider.build().unwrap());
-    let runner = if with_tools { runner.tool(weather()) } else { runner };
+    let agent = Agent::builder(provider.build().unwrap());
+    let agent = if with_tools { agent.tool(weather()) } else { agent };
     let input = input().answer(format());
-    let request = runner.build().unwrap().render_first_request(input).await.unwrap().unwrap();
+    let request = agent.build().unwrap().render_first_request(input).await.unwrap().unwrap();
     serde_json::from_slice(&request.body).unwrap()
 }
 

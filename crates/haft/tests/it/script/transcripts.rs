@@ -13,11 +13,11 @@ use haft::records::CallId;
 use haft::turn::Cancellation;
 use haft::turn::GateRequest;
 use haft::turn::TurnContext;
-use haft::turn::{TurnRunner, TurnRunnerBuilder};
+use haft::turn::{Agent, AgentBuilder};
 use haft::{Args, DispatchContext, Tool};
 use serde_json::json;
 
-use super::super::turn::{Seen, input, pass, runner};
+use super::super::turn::{Seen, agent, input, pass};
 use super::{fails, gives, scripted};
 
 /// One line for every event: iteration, name, and what matters of it. Calls are numbered, times left out.
@@ -83,7 +83,7 @@ fn shown(error: &ErrorReport) -> String {
 }
 
 /// Shows when output middleware runs.
-fn watched(builder: TurnRunnerBuilder, seen: &Seen) -> TurnRunner {
+fn watched(builder: AgentBuilder, seen: &Seen) -> Agent {
     let dispatch_output = |ctx: DispatchContext, next: Next<DispatchContext>| {
         let pending = format!("dispatch output, {:?}", ctx.pending());
         ctx.log(haft::events::LogLevel::Info, "test", &pending, None);
@@ -100,8 +100,8 @@ fn watched(builder: TurnRunnerBuilder, seen: &Seen) -> TurnRunner {
 
 async fn played(script: &str, tools: Vec<Tool>) -> String {
     let seen = Seen::default();
-    let runner = watched(runner(scripted(script)).tools(tools), &seen);
-    runner.run(input()).await.unwrap();
+    let agent = watched(agent(scripted(script)).tools(tools), &seen);
+    agent.run(input()).await.unwrap();
     transcript(&seen.events())
 }
 
@@ -175,13 +175,13 @@ fn asks() -> Tool {
 async fn a_gate_inside_a_handler() {
     let seen = Seen::default();
     let script = "steps: [{call: {ask: {}}}, {expect: {ask: answered true}, say: Done}]";
-    let runner = watched(runner(scripted(script)).tool(asks()), &seen);
-    let (report, ()) = tokio::join!(runner.run(input()), async {
+    let agent = watched(agent(scripted(script)).tool(asks()), &seen);
+    let (report, ()) = tokio::join!(agent.run(input()), async {
         pass(Duration::from_secs(60)).await;
-        let gate = runner.gates().open_gates(None).await.unwrap().remove(0);
+        let gate = agent.gates().open_gates(None).await.unwrap().remove(0);
         // What does not fit the question leaves the gate open.
-        runner.gates().resolve(&gate.id, json!("yes"), "ada").await.unwrap_err();
-        runner.gates().resolve(&gate.id, json!(true), "ada").await.unwrap();
+        agent.gates().resolve(&gate.id, json!("yes"), "ada").await.unwrap_err();
+        agent.gates().resolve(&gate.id, json!(true), "ada").await.unwrap();
     });
     report.unwrap();
     insta::assert_snapshot!(transcript(&seen.events()), @r##"
@@ -274,10 +274,10 @@ async fn a_failing_executor() {
 
 async fn cancelled(script: &str, tools: Vec<Tool>) -> String {
     let seen = Seen::default();
-    let runner = watched(runner(scripted(script)).tools(tools), &seen);
+    let agent = watched(agent(scripted(script)).tools(tools), &seen);
     let token = Cancellation::new();
     let cancel = token.clone();
-    let (report, ()) = tokio::join!(runner.run_until(input(), token), async move {
+    let (report, ()) = tokio::join!(agent.run_until(input(), token), async move {
         pass(Duration::from_secs(5)).await;
         cancel.cancel("the user left");
     });
@@ -319,13 +319,13 @@ async fn a_turn_that_is_aborted_at_a_gate() {
 #[tokio::test]
 async fn a_short_circuit() {
     let seen = Seen::default();
-    let built = runner(scripted("steps: [{say: never}]"));
+    let built = agent(scripted("steps: [{say: never}]"));
     let built = built.turn_input("forgets", async |_: TurnContext, _: Next<TurnContext>| Ok(()));
     watched(built, &seen).run(input()).await.unwrap();
     let at_turn = transcript(&seen.events());
 
     let seen = Seen::default();
-    let built = runner(scripted("steps: [{say: never}]"));
+    let built = agent(scripted("steps: [{say: never}]"));
     let forgets = async |_: DispatchContext, _: Next<DispatchContext>| Ok(());
     watched(built.dispatch_input("forgets", forgets), &seen).run(input()).await.unwrap();
     insta::assert_snapshot!(format!("{at_turn}\n{}", transcript(&seen.events())), @r"

@@ -14,7 +14,7 @@ use haft::turn::{
     ApprovalStore as _, Cancellation, GatePolicy, GrantRefusal, Spending, StandingApproval,
     StoredTurns,
 };
-use haft::{Tool, TurnInput, TurnRunner};
+use haft::{Agent, Tool, TurnInput};
 use haft_testkit::PostgresServer;
 
 use super::{entry, holder, turn};
@@ -76,7 +76,7 @@ fn processes_share_the_store_only_with_the_same_secret() {
         let store: Arc<dyn TurnStore> = Arc::new(connect(&server, "haft").await);
         let builder = || {
             let executor = async |_: StepContext| Ok::<_, StepError>(Step::done());
-            TurnRunner::builder(executor).store(Arc::clone(&store))
+            Agent::builder(executor).store(Arc::clone(&store))
         };
         let refused = builder().build().unwrap_err();
         assert!(refused.faults.iter().any(|it| it.contains("there is no secret")), "{refused}");
@@ -172,17 +172,17 @@ fn an_approval_in_a_shared_store_is_spent_in_its_ledger() {
         let deploy = Tool::builder("deploy").description("Deploys.").requires_approval("May I?");
         let deploy = deploy.effect(ToolEffect::Once).handler(|| "done").build().unwrap();
         let script = r#"{"steps": [{"call": {"deploy": {}}}, {"say": "{{ last.deploy }}"}]}"#;
-        let builder = TurnRunner::builder(ScriptExecutor::parse(script).unwrap()).stores(&stores);
+        let builder = Agent::builder(ScriptExecutor::parse(script).unwrap()).stores(&stores);
         let builder = builder.tool(deploy).gate_policy(GatePolicy::Suspend);
-        let runner = builder.build().unwrap();
-        let waiting = runner.run(TurnInput::new("You deploy.")).await.unwrap();
-        let gate = runner.gates().open_gates(None).await.unwrap().pop().unwrap();
+        let agent = builder.build().unwrap();
+        let waiting = agent.run(TurnInput::new("You deploy.")).await.unwrap();
+        let gate = agent.gates().open_gates(None).await.unwrap().pop().unwrap();
         StoredTurns::of_stores(&stores)
             .gates()
             .resolve(&gate.id, true.into(), "Ada")
             .await
             .unwrap();
-        assert_eq!(runner.resume(&waiting.turn).await.unwrap().text(), "done");
+        assert_eq!(agent.resume(&waiting.turn).await.unwrap().text(), "done");
         let spent = server.run_sql("SELECT gate FROM shop_ledger.approvals_spent");
         assert_eq!(spent, gate.id.as_str());
     });
@@ -200,11 +200,11 @@ fn standing_approvals_of_a_shared_store_are_signed_stored_and_revoked_for_good()
         };
         // Two processes, and two tenants of one store.
         let (ours, theirs) = (open().await, open().await);
-        let runner = |stores: &OpenStores| {
+        let agent = |stores: &OpenStores| {
             let deploy =
                 Tool::builder("deploy").description("Deploys.").requires_approval("May I?");
             let script = r#"{"steps": [{"call": {"deploy": {}}}, {"say": "{{ last.deploy }}"}]}"#;
-            TurnRunner::builder(ScriptExecutor::parse(script).unwrap())
+            Agent::builder(ScriptExecutor::parse(script).unwrap())
                 .stores(stores)
                 .agent("deployer")
                 .tool(deploy.handler(|| "done").build().unwrap())
@@ -213,20 +213,20 @@ fn standing_approvals_of_a_shared_store_are_signed_stored_and_revoked_for_good()
                 .unwrap()
         };
         assert!(StoredTurns::of_stores(&ours).gates().grants().await.unwrap().is_empty());
-        let first = runner(&ours).run(TurnInput::new("You deploy.")).await.unwrap();
+        let first = agent(&ours).run(TurnInput::new("You deploy.")).await.unwrap();
         let keeper = StoredTurns::of_stores(&theirs).gates();
         let gate = keeper.open_gates(None).await.unwrap().pop().unwrap();
         let always = StandingApproval::for_agent();
         keeper.approve_always(&gate.id, always, "Ada").await.unwrap();
-        assert_eq!(runner(&ours).resume(&first.turn).await.unwrap().text(), "done");
+        assert_eq!(agent(&ours).resume(&first.turn).await.unwrap().text(), "done");
         let granted = keeper.grants().await.unwrap();
         assert!(granted.len() == 1 && granted[0].refusal.is_none(), "{granted:?}");
         // Another process need not ask, another tenant must.
-        let second = runner(&theirs).run(TurnInput::new("You deploy.")).await.unwrap();
+        let second = agent(&theirs).run(TurnInput::new("You deploy.")).await.unwrap();
         assert_eq!(second.text(), "done");
         let bank = theirs.for_tenant("bank");
         assert!(StoredTurns::of_stores(&bank).gates().grants().await.unwrap().is_empty());
-        let asked = runner(&bank).run(TurnInput::new("You deploy.")).await.unwrap();
+        let asked = agent(&bank).run(TurnInput::new("You deploy.")).await.unwrap();
         let asked = bank.turns().summary(asked.turn).await.unwrap().unwrap();
         assert_eq!(asked.status, TurnStatus::Waiting);
         // One that was edited or put back after its revocation counts for nothing.
@@ -239,7 +239,7 @@ fn standing_approvals_of_a_shared_store_are_signed_stored_and_revoked_for_good()
         assert!(keeper.grants().await.unwrap().is_empty());
         let _ = server.run_sql("INSERT INTO shop_ledger.grants SELECT * FROM public.backup");
         assert_eq!(keeper.grants().await.unwrap()[0].refusal, Some(GrantRefusal::Revoked));
-        let third = runner(&ours).run(TurnInput::new("You deploy.")).await.unwrap();
+        let third = agent(&ours).run(TurnInput::new("You deploy.")).await.unwrap();
         let third = ours.turns().summary(third.turn).await.unwrap().unwrap();
         assert_eq!(third.status, TurnStatus::Waiting);
     });

@@ -12,14 +12,14 @@ use haft::stores::{MemorySpoolStore, MemoryStore};
 use haft::stores::{TurnStore as _, TurnStoreExt as _};
 use haft::tools::ToolEffect;
 use haft::turn::GateRequest;
-use haft::turn::{Limits, TurnReport, TurnRunner, TurnRunnerBuilder};
+use haft::turn::{Agent, AgentBuilder, Limits, TurnReport};
 use haft::turn::{ManualClock, Timestamp};
 use haft::{Args, Tool};
 use tokio::sync::Notify;
 
 use super::errand::{self, Errand, Ledger};
 use super::points::{Fate, Guarded, Judge, Moment, Side};
-use super::{call, runner};
+use super::{agent, call};
 
 type Parts = (Arc<Guarded<MemoryStore>>, Arc<Guarded<MemorySpoolStore>>, Arc<ManualClock>);
 
@@ -49,7 +49,7 @@ impl World {
     }
 }
 
-impl<B: Fn(Ledger, Parts) -> TurnRunnerBuilder + Send + Sync> Script<B> {
+impl<B: Fn(Ledger, Parts) -> AgentBuilder + Send + Sync> Script<B> {
     /// Runs until so many writes are done, if there are that many.
     async fn part(&self, world: &World, writes: usize) -> Option<TurnReport> {
         let stop = Arc::new(Notify::new());
@@ -68,11 +68,11 @@ impl<B: Fn(Ledger, Parts) -> TurnRunnerBuilder + Send + Sync> Script<B> {
         world.clock.advance(Duration::from_secs(3600));
         let (doors, observer) = errand::doors();
         let builder = (self.build)(world.ledger.clone(), world.parts(&judge));
-        let runner: TurnRunner = builder.observer(observer).build().unwrap();
+        let agent: Agent = builder.observer(observer).build().unwrap();
         tokio::select! {
             biased;
             () = stop.notified() => None,
-            report = errand::run(&runner, doors) => Some(report.unwrap()),
+            report = errand::run(&agent, doors) => Some(report.unwrap()),
         }
     }
 
@@ -128,7 +128,7 @@ impl<B: Fn(Ledger, Parts) -> TurnRunnerBuilder + Send + Sync> Script<B> {
     }
 }
 
-fn script<B: Fn(Ledger, Parts) -> TurnRunnerBuilder + Send + Sync>(build: B) -> Script<B> {
+fn script<B: Fn(Ledger, Parts) -> AgentBuilder + Send + Sync>(build: B) -> Script<B> {
     Script { build }
 }
 
@@ -138,23 +138,23 @@ async fn a_turn_with_everything_in_it() {
         script(move |ledger, (store, spools, clock): Parts| {
             let mut errand = Errand::new(ledger);
             (errand.rounds, errand.once, errand.outputs) = (rounds, false, outputs);
-            errand.runner(store, spools, clock)
+            errand.agent(store, spools, clock)
         })
         .check()
         .await;
     }
 }
 
-/// A runner whose model works once and then says that it is done, unless something ends the turn.
+/// An agent whose model works once and then says that it is done, unless something ends the turn.
 fn works(
     (store, spools, clock): Parts,
     step: fn(&StepContext) -> Result<Step, StepError>,
-) -> TurnRunnerBuilder {
+) -> AgentBuilder {
     let tool = Tool::builder("work").description("Works.").effect(ToolEffect::Idempotent);
     let tool = tool.input(haft::schema::object().allow_unknown());
     let tool = tool.handler(async |_: Args| "worked").build().unwrap();
     let executor = move |ctx: StepContext| async move { step(&ctx) };
-    runner(executor).tool(tool).store(store).spools(spools).clock(clock).secret([7; 32])
+    agent(executor).tool(tool).store(store).spools(spools).clock(clock).secret([7; 32])
 }
 
 fn work_and_say(ctx: &StepContext) -> Result<Step, StepError> {

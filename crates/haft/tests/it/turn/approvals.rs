@@ -12,12 +12,12 @@ use haft::stores::{
     StoredTurn, TurnId, TurnStore, TurnStoreExt as _,
 };
 use haft::tools::ToolEffect;
-use haft::turn::{GateKey, Gatekeeper, SystemClock, TurnReport, TurnRunner};
+use haft::turn::{Agent, GateKey, Gatekeeper, SystemClock, TurnReport};
 use haft::{Args, Tool};
 use serde_json::{Value, json};
 
 use super::gates::{SECRET, done};
-use super::{call, input, pass, runner, steps};
+use super::{agent, call, input, pass, steps};
 
 const WAIT: Duration = Duration::from_secs(60);
 
@@ -53,9 +53,9 @@ impl Attacked {
         Self { program: "wipe", store: Arc::new(MemoryStore::new()), ledger, _dir: dir }
     }
 
-    fn runner(&self, effect: ToolEffect) -> (TurnRunner, Arc<AtomicU32>) {
+    fn agent(&self, effect: ToolEffect) -> (Agent, Arc<AtomicU32>) {
         let (tool, ran) = wipe(effect, self.program);
-        let built = runner(steps([|_| Ok(Step::new().call(call("wipe", "{\"id\":7}"))), done]));
+        let built = agent(steps([|_| Ok(Step::new().call(call("wipe", "{\"id\":7}"))), done]));
         let built = built.tool(tool).store(Arc::clone(&self.store) as _).secret(SECRET);
         (built.approvals(Arc::clone(&self.ledger) as _).build().unwrap(), ran)
     }
@@ -66,9 +66,9 @@ impl Attacked {
     }
 
     async fn waiting_with(&self, effect: ToolEffect) -> StoredTurn {
-        let (runner, ran) = self.runner(effect);
+        let (agent, ran) = self.agent(effect);
         tokio::select! {
-            _ = runner.run(input().id("t")) => unreachable!("no decision arrives"),
+            _ = agent.run(input().id("t")) => unreachable!("no decision arrives"),
             () = pass(WAIT) => {}
         }
         assert_eq!(ran.load(Ordering::SeqCst), 0);
@@ -104,9 +104,9 @@ impl Attacked {
         // The lease of the process that died has expired.
         let stored = self.stored().await;
         self.rewrite(&stored, stored.rows.clone(), &stored.gates).await;
-        let ((runner, ran), turn) = (self.runner(effect), turn());
+        let ((agent, ran), turn) = (self.agent(effect), turn());
         let report = tokio::select! {
-            report = runner.resume(&turn) => Some(report.unwrap()),
+            report = agent.resume(&turn) => Some(report.unwrap()),
             () = pass(WAIT) => None,
         };
         (report, ran.load(Ordering::SeqCst))

@@ -7,7 +7,7 @@ use haft::executors::{ProposedCall, Step, StepContext, StepError};
 use haft::records::{CallState, ToolResults};
 use haft::stores::TurnDir;
 use haft::turn::{Deadlines, TurnReport};
-use haft::{Tool, TurnInput, TurnRunner};
+use haft::{Agent, Tool, TurnInput};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
 
@@ -28,13 +28,13 @@ async fn run_turns() -> Vec<TurnReport> {
     let store = TurnDir::open(dir.path()).unwrap();
     let log = Tool::builder("log").description("Reads the log.").handler(|| "nothing").build();
     let deadlines = Deadlines::new().call(Duration::from_secs(20));
-    let builder = TurnRunner::builder(executor).tool(log.unwrap()).inline_below(1).dir(&store);
-    let runner = builder.deadlines(deadlines).build().unwrap();
+    let builder = Agent::builder(executor).tool(log.unwrap()).inline_below(1).dir(&store);
+    let agent = builder.deadlines(deadlines).build().unwrap();
     let mut running = JoinSet::new();
     for turn in 0..16 {
-        let runner = runner.clone();
+        let agent = agent.clone();
         let input = TurnInput::new("You help.").id(format!("t-{turn}"));
-        running.spawn(async move { runner.run(input).await.unwrap() });
+        running.spawn(async move { agent.run(input).await.unwrap() });
     }
     let reports = running.join_all().await;
     store.close().await;
@@ -72,12 +72,12 @@ async fn a_synchronous_handler_leaves_the_workers_alone() {
             _ => Step::done(),
         })
     };
-    let runner = TurnRunner::builder(executor).tool(wait.build().unwrap()).build().unwrap();
+    let agent = Agent::builder(executor).tool(wait.build().unwrap()).build().unwrap();
     let answer = async {
         has_begun.recv().await.unwrap();
         sender.send("it came").unwrap();
     };
-    let (report, ()) = tokio::join!(runner.run(TurnInput::new("You help.")), answer);
+    let (report, ()) = tokio::join!(agent.run(TurnInput::new("You help.")), answer);
     let results = report.unwrap().calls[0].results.clone();
     assert_eq!(results, Some(ToolResults::Text("it came".to_owned())));
 }

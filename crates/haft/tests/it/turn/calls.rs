@@ -10,7 +10,7 @@ use haft::turn::Cancellation;
 use haft::turn::{Deadlines, TurnOutcome, TurnReport};
 use haft::{Args, DispatchContext, Tool, ToolFailure};
 
-use super::{Seen, call, input, pass, runner, steps};
+use super::{Seen, agent, call, input, pass, steps};
 
 fn done(ctx: &StepContext) -> Result<Step, haft::executors::StepError> {
     Ok(Step::done().say(ctx.message("done")?))
@@ -20,7 +20,7 @@ async fn run(
     tools: Vec<Tool>,
     step: fn(&StepContext) -> Result<Step, haft::executors::StepError>,
 ) -> TurnReport {
-    runner(steps([step, done])).tools(tools).build().unwrap().run(input()).await.unwrap()
+    agent(steps([step, done])).tools(tools).build().unwrap().run(input()).await.unwrap()
 }
 
 #[tokio::test]
@@ -77,7 +77,7 @@ async fn every_call_ends_as_one_record_in_the_order_asked() {
 async fn a_call_is_announced_and_completed() {
     let seen = Seen::default();
     let tool = Tool::builder("t").description("T.").handler(|| "x").build().unwrap();
-    let built = runner(steps([|_| Ok(Step::new().call(call("t", "{\"b\":1}"))), done])).tool(tool);
+    let built = agent(steps([|_| Ok(Step::new().call(call("t", "{\"b\":1}"))), done])).tool(tool);
     built.observer(seen.observer()).build().unwrap().run(input()).await.unwrap();
     let tool_events: Vec<_> =
         seen.names().split(' ').filter(|it| it.starts_with("tool")).map(str::to_owned).collect();
@@ -152,7 +152,7 @@ async fn fan_out_is_bounded() {
         Ok((0..20).fold(Step::new(), |step, n| step.call(call("t", &format!(r#"{{"k":"{n}"}}"#)))))
     };
     let limits = haft::turn::Limits::new().fan_out(std::num::NonZeroUsize::new(3).unwrap());
-    let built = runner(steps([many, done])).tool(tool).limits(limits).build().unwrap();
+    let built = agent(steps([many, done])).tool(tool).limits(limits).build().unwrap();
     built.run(input()).await.unwrap();
     assert_eq!(most.load(Ordering::SeqCst), 3);
 }
@@ -193,7 +193,7 @@ async fn a_handler_that_blocks_stalls_nobody() {
         .build()
         .unwrap();
     let deadlines = Deadlines::new().call(Duration::from_millis(50));
-    let built = runner(steps([|_| Ok(Step::new().call(call("blocks", "{}"))), done])).tool(blocks);
+    let built = agent(steps([|_| Ok(Step::new().call(call("blocks", "{}"))), done])).tool(blocks);
     let report = built.deadlines(deadlines).build().unwrap().run(input()).await.unwrap();
     assert_eq!(report.calls[0].error.as_ref().unwrap().code.as_str(), "E_DEADLINE_EXCEEDED");
     assert_eq!(report.outcome, TurnOutcome::Completed);
@@ -224,10 +224,10 @@ async fn cancelling_reaches_the_handlers_and_leaves_records() {
         .unwrap();
     let step =
         |_: &StepContext| Ok(Step::new().call(call("listens", "{}")).call(call("deaf", "{}")));
-    let runner = runner(steps([step, done])).tools([listens, deaf]).build().unwrap();
+    let agent = agent(steps([step, done])).tools([listens, deaf]).build().unwrap();
     let token = Cancellation::new();
     let cancel = token.clone();
-    let (report, ()) = tokio::join!(runner.run_until(input(), token), async move {
+    let (report, ()) = tokio::join!(agent.run_until(input(), token), async move {
         pass(Duration::from_secs(1)).await;
         cancel.cancel("stop");
     });
@@ -244,7 +244,7 @@ async fn a_large_result_is_queried_in_the_next_iteration() {
     let fetch =
         Tool::builder("fetch").description("F.").handler(move || log.clone()).build().unwrap();
     let seen = Seen::default();
-    let built = runner(steps([
+    let built = agent(steps([
         |ctx| {
             assert!(ctx.dispatch().tools().has("artifact_grep"));
             Ok(Step::new().call(call("fetch", "{}")))
@@ -329,7 +329,7 @@ async fn a_cancelled_handler_that_must_not_be_repeated_has_an_unknown_outcome() 
     ] {
         let tool = Tool::builder("t").description("T.").effect(effect);
         let tool = tool.handler(async || std::future::pending::<String>().await).build().unwrap();
-        let built = runner(steps([|_| Ok(Step::new().call(call("t", "{}"))), done])).tool(tool);
+        let built = agent(steps([|_| Ok(Step::new().call(call("t", "{}"))), done])).tool(tool);
         let (built, token) = (built.build().unwrap(), Cancellation::new());
         let (report, ()) = tokio::join!(built.run_until(input(), token.clone()), async {
             pass(Duration::from_secs(1)).await;

@@ -15,13 +15,13 @@ use haft::stores::{
     TurnQuery, TurnStore, TurnSummary,
 };
 use haft::tools::ToolEffect;
+use haft::turn::{Agent, AgentBuilder, Limits, TurnInput, TurnOutcome};
 use haft::turn::{GarbageOptions, ManualClock, Timestamp, TurnContext};
-use haft::turn::{Limits, TurnInput, TurnOutcome, TurnRunner, TurnRunnerBuilder};
 use haft::{BoxFuture, Tool, ToolCall};
 
 use super::{Seen, call, say};
 
-/// A conversation in stores that several runners share, as processes do.
+/// A conversation in stores that several agents share, as processes do.
 #[derive(Default)]
 struct World {
     store: Arc<CountingStore>,
@@ -36,8 +36,8 @@ impl World {
         &self,
         executor: impl haft::DispatchExecutor + 'static,
         hydrate: HydrateConversation,
-    ) -> TurnRunnerBuilder {
-        TurnRunner::builder(executor)
+    ) -> AgentBuilder {
+        Agent::builder(executor)
             .store(Arc::clone(&self.store) as _)
             .spools(Arc::clone(&self.spools) as _)
             .clock(Arc::clone(&self.clock) as _)
@@ -57,8 +57,8 @@ impl World {
         self.seen.lock().unwrap().last().cloned().unwrap()
     }
 
-    async fn run(&self, runner: &TurnRunner, id: &str, text: &str) {
-        let report = runner.run(message(id, text)).await.unwrap();
+    async fn run(&self, agent: &Agent, id: &str, text: &str) {
+        let report = agent.run(message(id, text)).await.unwrap();
         assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
     }
 }
@@ -123,7 +123,7 @@ async fn a_handle_of_turn_one_answers_in_turn_two_and_keeps_its_tier() {
     let first = first.tool(log_tool(&ran)).build().unwrap();
     let report = first.run(message("one", "Get the log.")).await.unwrap();
     let original = Arc::clone(&report.calls[0]);
-    // Another process, another runner: the handle is the one that the first turn had.
+    // Another process, another agent: the handle is the one that the first turn had.
     let executor = |ctx: StepContext| async move {
         let turn = ctx.dispatch().turn();
         if ctx.dispatch().iteration() == 0 {
@@ -156,9 +156,9 @@ async fn a_handle_of_turn_one_answers_in_turn_two_and_keeps_its_tier() {
 #[tokio::test]
 async fn nothing_of_earlier_turns_is_stored_again() {
     let world = World::default();
-    let runner = world.builder(world.noting("Yes."), hydrate_conversation()).build().unwrap();
+    let agent = world.builder(world.noting("Yes."), hydrate_conversation()).build().unwrap();
     for n in 0..30 {
-        world.run(&runner, &format!("t{n}"), &format!("question {n}")).await;
+        world.run(&agent, &format!("t{n}"), &format!("question {n}")).await;
     }
     assert_eq!(world.last_seen().matches("question").count(), 30);
     for n in 0..30 {
@@ -172,11 +172,11 @@ async fn nothing_of_earlier_turns_is_stored_again() {
 async fn what_a_turn_reads_and_writes_does_not_grow_with_the_conversation() {
     let world = World::default();
     let hydrate = hydrate_conversation().last_messages(20);
-    let runner = world.builder(world.noting("Yes."), hydrate).build().unwrap();
+    let agent = world.builder(world.noting("Yes."), hydrate).build().unwrap();
     let mut most = (0, 0);
     for n in 0..120 {
         world.store.reset();
-        world.run(&runner, &format!("t{n}"), &format!("question {n}")).await;
+        world.run(&agent, &format!("t{n}"), &format!("question {n}")).await;
         let (reads, bytes) = world.store.counts();
         if n < 40 {
             most = (most.0.max(reads), most.1.max(bytes));
@@ -193,9 +193,9 @@ async fn what_a_turn_reads_and_writes_does_not_grow_with_the_conversation() {
 async fn the_window_moves_in_steps() {
     let world = World::default();
     let hydrate = hydrate_conversation().last_messages(20);
-    let runner = world.builder(world.noting("Yes."), hydrate).build().unwrap();
+    let agent = world.builder(world.noting("Yes."), hydrate).build().unwrap();
     for n in 0..60 {
-        world.run(&runner, &format!("t{n}"), &format!("question {n}")).await;
+        world.run(&agent, &format!("t{n}"), &format!("question {n}")).await;
     }
     let seen = world.seen.lock().unwrap().clone();
     let cuts = seen.windows(2).filter(|pair| !pair[1].starts_with(&pair[0])).count();
@@ -210,12 +210,12 @@ async fn the_window_moves_in_steps() {
 async fn tokens_bound_the_window_and_the_newest_turn_is_always_there() {
     let world = World::default();
     let hydrate = hydrate_conversation().max_tokens(1_000);
-    let runner = world.builder(world.noting("Yes."), hydrate).build().unwrap();
-    world.run(&runner, "one", &"long ".repeat(2_000)).await;
-    world.run(&runner, "two", "short").await;
+    let agent = world.builder(world.noting("Yes."), hydrate).build().unwrap();
+    world.run(&agent, "one", &"long ".repeat(2_000)).await;
+    world.run(&agent, "two", "short").await;
     // The newest turn is shown although it alone is too large.
     assert_eq!(world.last_seen().matches("long").count(), 2_000);
-    world.run(&runner, "three", "shorter").await;
+    world.run(&agent, "three", "shorter").await;
     assert_eq!(world.last_seen(), "short | Yes. | shorter");
 }
 
@@ -247,14 +247,14 @@ async fn an_interrupted_turn_is_not_shown_and_resumed_with_the_same_history() {
         seen.lock().unwrap().push(transcript(ctx.dispatch().turn()));
         call_once(ctx, "pay", "Done.")
     };
-    let runner = || {
+    let agent = || {
         let executor = executor.clone();
         world.builder(executor, hydrate_conversation()).tool(pay(&hang, &ran)).build().unwrap()
     };
     hang.store(false, Ordering::SeqCst);
-    world.run(&runner(), "one", "Pay one.").await;
+    world.run(&agent(), "one", "Pay one.").await;
     hang.store(true, Ordering::SeqCst);
-    let cut = runner();
+    let cut = agent();
     let died =
         tokio::time::timeout(Duration::from_secs(1), cut.run(message("two", "Pay two."))).await;
     assert!(died.is_err());
@@ -273,7 +273,7 @@ async fn an_interrupted_turn_is_not_shown_and_resumed_with_the_same_history() {
     assert!(warned);
     // The interrupted turn has the history that it had, although there is more now; its call is not repeated.
     world.clock.advance(Duration::from_secs(60));
-    let report = runner().resume(&"two".parse().unwrap()).await.unwrap();
+    let report = agent().resume(&"two".parse().unwrap()).await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
     let after = world.last_seen();
     assert!(after.starts_with(&before), "{after}\n{before}");
@@ -290,13 +290,13 @@ async fn an_interrupted_turn_is_not_shown_and_resumed_with_the_same_history() {
 async fn ids_that_are_used_again_lose_nothing() {
     let (world, ran) = (World::default(), Arc::default());
     let executor = |ctx: StepContext| call_once(ctx, "get_log", "Here.");
-    let runner = world.builder(executor, hydrate_conversation()).tool(log_tool(&ran));
-    let runner = runner.limits(Limits::new().identical_calls(1)).build().unwrap();
+    let agent = world.builder(executor, hydrate_conversation()).tool(log_tool(&ran));
+    let agent = agent.limits(Limits::new().identical_calls(1)).build().unwrap();
     for turn in ["one", "two", "three"] {
         // Every turn has a message `m` and the same call.
         let message = Message::user_at("m", format!("question {turn}"), Timestamp::EPOCH).unwrap();
         let input = TurnInput::new("You help.").id(turn).conversation("c").message(message);
-        let report = runner.run(input).await.unwrap();
+        let report = agent.run(input).await.unwrap();
         assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
     }
     let again = world.builder(world.noting("Yes."), hydrate_conversation()).build().unwrap();
@@ -335,7 +335,7 @@ async fn a_record_that_a_later_turn_changed_is_shown_as_changed_where_it_was() {
 #[tokio::test]
 async fn memories_of_turns_at_once_are_all_there() {
     let world = Arc::new(World::default());
-    let runner = |world: &World| {
+    let agent = |world: &World| {
         let store = |ctx: StepContext| async move {
             let turn = ctx.dispatch().turn();
             for n in 0..100 {
@@ -352,9 +352,9 @@ async fn memories_of_turns_at_once_are_all_there() {
     let scope = MemoryScope::user("ada");
     let mut turns = tokio::task::JoinSet::new();
     for n in 0..8 {
-        let (runner, scope) = (runner(&world), scope.clone());
+        let (agent, scope) = (agent(&world), scope.clone());
         let input = TurnInput::new("You help.").id(format!("t{n}")).memory_scope(scope);
-        turns.spawn(async move { runner.run(input).await.unwrap() });
+        turns.spawn(async move { agent.run(input).await.unwrap() });
     }
     for report in turns.join_all().await {
         assert_eq!(report.outcome, TurnOutcome::Completed);

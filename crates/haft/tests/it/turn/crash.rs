@@ -36,10 +36,10 @@ fn the_process_that_is_killed() {
         let judge = plan.judge();
         let store = Guarded::new(Arc::new(world.store(plan.clock())), Arc::clone(&judge));
         let spools = Guarded::new(Arc::new(world.spools()), judge);
-        let runner = world.errand().runner(store, spools, plan.clock());
+        let agent = world.errand().agent(store, spools, plan.clock());
         // Without the one who answers, the turn waits.
-        let runner = if plan.answers { runner.observer(observer) } else { runner };
-        let report = errand::run(&runner.build().unwrap(), doors).await.unwrap();
+        let agent = if plan.answers { agent.observer(observer) } else { agent };
+        let report = errand::run(&agent.build().unwrap(), doors).await.unwrap();
         say(&match report.outcome {
             TurnOutcome::Completed => "over".to_owned(),
             other => format!("{other:?}: {:?}", report.error),
@@ -191,10 +191,10 @@ impl World {
                 (Arc::new(self.store(Plan::new(9999).clock())), Arc::new(self.spools()));
             let errand = self.errand();
             let clock = Plan::new(9999).clock();
-            let runner = errand.runner(Arc::clone(&store) as _, Arc::clone(&spools), clock);
-            let runner = runner.build().unwrap();
+            let agent = errand.agent(Arc::clone(&store) as _, Arc::clone(&spools), clock);
+            let agent = agent.build().unwrap();
             spools.remove_orphans().await.unwrap();
-            errand::check_over(&errand, &runner, &*store, &*spools).await;
+            errand::check_over(&errand, &agent, &*store, &*spools).await;
             let names = std::fs::read_dir(self.folder.join("spools")).unwrap();
             let names = names.map(|it| it.unwrap().file_name().into_string().unwrap());
             let data = names.filter(|name| name.ends_with(".spool")).count();

@@ -12,10 +12,10 @@ use haft::schema::RawArgs;
 use haft::stores::MemoryStore;
 use haft::stores::{TurnId, TurnStatus, TurnStore as _};
 use haft::turn::TurnContext;
-use haft::turn::{Limit, Limits, TurnOutcome, TurnRunnerBuilder};
+use haft::turn::{AgentBuilder, Limit, Limits, TurnOutcome};
 
 use super::points::{Fate, Guarded, Judge, Side};
-use super::{input, runner, say};
+use super::{agent, input, say};
 
 /// A store, and how many commits are done.
 fn counted() -> (Arc<MemoryStore>, Arc<Guarded<MemoryStore>>, Arc<AtomicUsize>) {
@@ -31,15 +31,15 @@ fn counted() -> (Arc<MemoryStore>, Arc<Guarded<MemoryStore>>, Arc<AtomicUsize>) 
 }
 
 /// How often a turn that answers at once writes after its beginning.
-async fn commits(build: impl FnOnce(TurnRunnerBuilder) -> TurnRunnerBuilder) -> usize {
+async fn commits(build: impl FnOnce(AgentBuilder) -> AgentBuilder) -> usize {
     let (store, guarded, commits) = counted();
-    let runner = build(runner(say("Hello!")).store(guarded)).build().unwrap();
-    let report = runner.run(input()).await.unwrap();
+    let agent = build(agent(say("Hello!")).store(guarded)).build().unwrap();
+    let report = agent.run(input()).await.unwrap();
     assert_eq!((&report.outcome, report.text()), (&TurnOutcome::Completed, "Hello!"));
     let stored = store.load(report.turn.clone()).await.unwrap().unwrap();
     assert_eq!(stored.summary.status, TurnStatus::Completed);
     // Who asks again, in this process or another, is told the same.
-    let again = runner.resume(&report.turn).await.unwrap();
+    let again = agent.resume(&report.turn).await.unwrap();
     assert_eq!((again.outcome, again.messages), (report.outcome, report.messages));
     assert_eq!((again.iterations, again.usage), (report.iterations, report.usage));
     commits.load(Ordering::SeqCst)
@@ -70,10 +70,10 @@ async fn an_ack_comes_after_the_answer_was_kept_and_what_it_notes_is_kept_too() 
         });
         async move { next.run().await }
     };
-    let runner = runner(say("Hello!")).store(guarded).dispatch_input("wait", wait);
-    let runner = runner.build().unwrap();
+    let agent = agent(say("Hello!")).store(guarded).dispatch_input("wait", wait);
+    let agent = agent.build().unwrap();
     let turn: TurnId = "t".parse().unwrap();
-    runner.run(input().id(turn.as_str())).await.unwrap();
+    agent.run(input().id(turn.as_str())).await.unwrap();
     assert_eq!(at_ack.load(Ordering::SeqCst), 1, "the answer was kept first");
     let stored = store.load(turn).await.unwrap().unwrap();
     assert_eq!(stored.summary.status, TurnStatus::Completed);
@@ -91,11 +91,11 @@ async fn an_answer_beyond_a_limit_is_kept_as_that() {
         ctx.turn().store_tool_call(call.ended(CallState::Cancelled, error, now)).await?;
         next.run().await
     };
-    let runner = runner(say("Hello!")).store(guarded).dispatch_input("foreign", foreign);
-    let runner = runner.limits(Limits::new().tool_calls(0)).build().unwrap();
-    let report = runner.run(input()).await.unwrap();
+    let agent = agent(say("Hello!")).store(guarded).dispatch_input("foreign", foreign);
+    let agent = agent.limits(Limits::new().tool_calls(0)).build().unwrap();
+    let report = agent.run(input()).await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::LimitReached { limit: Limit::ToolCalls });
     let stored = store.load(report.turn.clone()).await.unwrap().unwrap();
     assert_ne!(stored.summary.status, TurnStatus::Completed);
-    assert_eq!(runner.resume(&report.turn).await.unwrap().outcome, report.outcome);
+    assert_eq!(agent.resume(&report.turn).await.unwrap().outcome, report.outcome);
 }

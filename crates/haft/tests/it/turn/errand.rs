@@ -23,15 +23,13 @@ use haft::tools::{ByteStream, ToolEffect};
 use haft::trust::TrustTier;
 use haft::turn::Cancellation;
 use haft::turn::TurnContext;
+use haft::turn::{Agent, AgentBuilder, Limits, SettleError, TurnError, TurnInput, TurnReport};
 use haft::turn::{Clock, Timestamp};
-use haft::turn::{
-    Limits, SettleError, TurnError, TurnInput, TurnReport, TurnRunner, TurnRunnerBuilder,
-};
 use haft::{Args, DispatchContext, Tool, ToolFailure};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::{call, input, pass, runner};
+use super::{agent, call, input, pass};
 
 /// What the outside has seen: written by the tools and by the model, never by the turn.
 #[derive(Clone)]
@@ -119,12 +117,12 @@ impl Errand {
         2 * self.rounds + 1
     }
 
-    pub(crate) fn runner<S: SpoolStore + 'static>(
+    pub(crate) fn agent<S: SpoolStore + 'static>(
         &self,
         store: Arc<dyn TurnStore>,
         spools: Arc<S>,
         clock: Arc<dyn Clock>,
-    ) -> TurnRunnerBuilder {
+    ) -> AgentBuilder {
         let output = async |ctx: TurnContext, next: Next<TurnContext>| {
             let memory = Memory::new("learned", "It went well.", ctx.clock().now());
             ctx.store_memory(memory.with_confidence(1.0).with_importance(0.5).checked()?).await?;
@@ -138,7 +136,7 @@ impl Errand {
             ctx.stash().set("iterated", ctx.iteration())?;
             next.run().await
         };
-        let runner = runner(self.executor())
+        let agent = agent(self.executor())
             .tools(self.tools())
             .store(store)
             .spools(spools)
@@ -147,8 +145,8 @@ impl Errand {
             .name("errand")
             .limits(Limits::new().identical_calls(100));
         match self.outputs {
-            true => runner.dispatch_output("count", count).turn_output("learn", output),
-            false => runner.dispatch_input("count", begin),
+            true => agent.dispatch_output("count", count).turn_output("learn", output),
+            false => agent.dispatch_input("count", begin),
         }
     }
 
@@ -286,19 +284,19 @@ pub(crate) fn doors() -> (Doors, impl Fn(&Event) + Send + Sync + 'static) {
 }
 
 /// Begins the turn, or goes on with it, and says yes whenever it asks.
-pub(crate) async fn run(runner: &TurnRunner, doors: Doors) -> Result<TurnReport, TurnError> {
-    run_until(runner, doors, Cancellation::new()).await
+pub(crate) async fn run(agent: &Agent, doors: Doors) -> Result<TurnReport, TurnError> {
+    run_until(agent, doors, Cancellation::new()).await
 }
 
 pub(crate) async fn run_until(
-    runner: &TurnRunner,
+    agent: &Agent,
     mut doors: Doors,
     token: Cancellation,
 ) -> Result<TurnReport, TurnError> {
     let turn = async {
-        match runner.run_until(Errand::input(), token.clone()).await {
+        match agent.run_until(Errand::input(), token.clone()).await {
             Err(TurnError::Store(StoreError::Exists { .. })) => {
-                runner.resume_until(&Errand::id(), token).await
+                agent.resume_until(&Errand::id(), token).await
             }
             other => other,
         }
@@ -308,7 +306,7 @@ pub(crate) async fn run_until(
             let gate = gate.parse().unwrap();
             // It may have been answered before; a store that fails is asked again.
             while let Err(SettleError::Store(_)) =
-                runner.gates().resolve(&gate, json!(true), "ada").await
+                agent.gates().resolve(&gate, json!(true), "ada").await
             {
                 pass(Duration::from_secs(1)).await;
             }
@@ -364,7 +362,7 @@ pub(crate) fn calls(stored: &StoredTurn) -> Vec<(String, String, String)> {
 /// Checks a turn that is over against what the outside has seen.
 pub(crate) async fn check_over<S: SpoolStore + ?Sized>(
     errand: &Errand,
-    runner: &TurnRunner,
+    agent: &Agent,
     store: &dyn TurnStore,
     spools: &S,
 ) {
@@ -374,7 +372,7 @@ pub(crate) async fn check_over<S: SpoolStore + ?Sized>(
     assert_eq!(steps(&stored), expected, "every step is journaled once");
     check_messages(errand, &stored);
     check_calls(errand, &stored);
-    runner.stored_turns().collect_garbage().await.unwrap();
+    agent.stored_turns().collect_garbage().await.unwrap();
     let mut named: BTreeMap<String, ()> = BTreeMap::new();
     for row in &stored.rows {
         let json: Value = serde_json::from_str(&row.json).unwrap();

@@ -15,15 +15,15 @@ use haft::stores::{
 };
 use haft::stores::{MemorySpoolStore, MemoryStore};
 use haft::tools::ToolEffect;
+use haft::turn::{Agent, TurnError, TurnOutcome, TurnReport};
 use haft::turn::{Cancellation, GateRequest, TurnContext};
 use haft::turn::{Clock, ManualClock, Timestamp};
-use haft::turn::{TurnError, TurnOutcome, TurnReport, TurnRunner};
 use haft::{Args, BoxFuture, DispatchContext, Tool, ToolFailure};
 use serde_json::{Value, json};
 
 use super::errand::{self, Errand, Ledger};
 use super::points::{Fate, Guarded, GuardedLedger, Judge, Moment, Side};
-use super::{call, input, pass, runner, steps};
+use super::{agent, call, input, pass, steps};
 
 struct World {
     store: Arc<MemoryStore>,
@@ -50,9 +50,9 @@ impl World {
         let spent = Arc::clone(&self.spent);
         let ledger = GuardedLedger { spent, judge: Arc::clone(&judge) };
         let spools = Guarded::new(Arc::clone(&self.spools), judge);
-        let runner = self.errand.runner(store, spools, Arc::clone(&self.clock) as _);
-        let runner = runner.approvals(Arc::new(ledger));
-        errand::run(&runner.observer(observer).build().unwrap(), doors).await
+        let agent = self.errand.agent(store, spools, Arc::clone(&self.clock) as _);
+        let agent = agent.approvals(Arc::new(ledger));
+        errand::run(&agent.observer(observer).build().unwrap(), doors).await
     }
 
     /// The turn goes on once the store is well again, and comes to what it would have come to.
@@ -60,13 +60,13 @@ impl World {
         self.clock.advance(Duration::from_secs(3600));
         let report = self.run(Arc::new(|_| Fate::Pass)).await.unwrap();
         assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
-        let runner = self.errand.runner(
+        let agent = self.errand.agent(
             Arc::clone(&self.store) as _,
             Arc::clone(&self.spools),
             Arc::clone(&self.clock) as _,
         );
-        let runner = runner.build().unwrap();
-        errand::check_over(&self.errand, &runner, &*self.store, &*self.spools).await;
+        let agent = agent.build().unwrap();
+        errand::check_over(&self.errand, &agent, &*self.store, &*self.spools).await;
         report
     }
 }
@@ -199,13 +199,12 @@ async fn a_slow_store_is_only_slow() {
     let world = World::new();
     let slow = Arc::new(Slow(Arc::clone(&world.store)));
     let (doors, observer) = errand::doors();
-    let runner =
-        world.errand.runner(slow, Arc::clone(&world.spools), Arc::clone(&world.clock) as _);
-    let runner = runner.observer(observer).build().unwrap();
-    let report = errand::run(&runner, doors).await.unwrap();
+    let agent = world.errand.agent(slow, Arc::clone(&world.spools), Arc::clone(&world.clock) as _);
+    let agent = agent.observer(observer).build().unwrap();
+    let report = errand::run(&agent, doors).await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
     assert!(report.duration > Duration::from_secs(100));
-    errand::check_over(&world.errand, &runner, &*world.store, &*world.spools).await;
+    errand::check_over(&world.errand, &agent, &*world.store, &*world.spools).await;
 }
 
 /// Twenty seconds for everything, which is within the deadline.
@@ -303,7 +302,7 @@ async fn clocks_that_jump_break_neither_leases_nor_order() {
     assert_eq!(before, errand::transcript(&stored), "order does not come from the clock");
 }
 
-/// The lease of a turn runs out by a jump of the clock, and the same runner goes on with the turn.
+/// The lease of a turn runs out by a jump of the clock, and the same agent goes on with the turn.
 #[tokio::test(start_paused = true)]
 async fn a_runner_that_takes_a_turn_from_itself_keeps_the_two_apart() {
     let clock = Arc::new(ManualClock::new(Timestamp::EPOCH));
@@ -324,25 +323,25 @@ async fn a_runner_that_takes_a_turn_from_itself_keeps_the_two_apart() {
         })
         .build()
         .unwrap();
-    let built = runner(steps([
+    let built = agent(steps([
         |_| Ok(Step::new().call(call("waits", "{}"))),
         |ctx| Ok(Step::done().say(ctx.message("done")?)),
     ]));
     let built = built.tool(waits).store(Arc::clone(&store) as _).clock(Arc::clone(&clock) as _);
-    let runner = built.build().unwrap();
+    let agent = built.build().unwrap();
     let turn: TurnId = "t".parse().unwrap();
     let (first, second, ()) = tokio::join!(
-        runner.run(input().id("t")),
+        agent.run(input().id("t")),
         async {
             pass(Duration::from_secs(1)).await;
             clock.advance(Duration::from_secs(3600));
-            runner.resume(&turn).await
+            agent.resume(&turn).await
         },
         async {
             // The first one has noticed that it lost the turn, and hung up.
             pass(Duration::from_secs(60)).await;
-            let gate = runner.gates().open_gates(None).await.unwrap().pop().unwrap();
-            runner.gates().resolve(&gate.id, json!(true), "ada").await.unwrap();
+            let gate = agent.gates().open_gates(None).await.unwrap().pop().unwrap();
+            agent.gates().resolve(&gate.id, json!(true), "ada").await.unwrap();
         }
     );
     let first = first.unwrap();
@@ -356,7 +355,7 @@ async fn a_runner_that_takes_a_turn_from_itself_keeps_the_two_apart() {
     assert_eq!(errand::steps(&stored), [0, 1]);
 }
 
-/// A runner outlives the runtime it first ran on, and still renews leases and hears answers.
+/// An agent outlives the runtime it first ran on, and still renews leases and hears answers.
 #[test]
 fn a_runner_can_move_to_another_runtime() {
     let renewals = Arc::new(AtomicUsize::new(0));
@@ -375,18 +374,18 @@ fn a_runner_can_move_to_another_runtime() {
         })
         .build()
         .unwrap();
-    let built = runner(steps([
+    let built = agent(steps([
         |_| Ok(Step::new().call(call("ask", "{}"))),
         |ctx| Ok(Step::done().say(ctx.message("done")?)),
     ]));
-    let runner = built.tool(ask).store(Arc::clone(&store) as _).secret([3; 32]).build().unwrap();
+    let agent = built.tool(ask).store(Arc::clone(&store) as _).secret([3; 32]).build().unwrap();
     let runtime = || {
         let mut builder = tokio::runtime::Builder::new_current_thread();
         builder.enable_time().start_paused(true).build().unwrap()
     };
     let first = runtime();
     first.block_on(async {
-        let run = runner.run(input().id("dropped"));
+        let run = agent.run(input().id("dropped"));
         assert!(tokio::time::timeout(Duration::from_secs(1), run).await.is_err());
     });
     drop(first);
@@ -395,7 +394,7 @@ fn a_runner_can_move_to_another_runtime() {
         let key = haft::turn::GateKey::from_bytes([3; 32]);
         // Elsewhere, so that only asking the store finds the answer.
         let keeper = haft::turn::Gatekeeper::new(store, key, clock);
-        let (report, ()) = tokio::join!(runner.run(input().id("kept")), async {
+        let (report, ()) = tokio::join!(agent.run(input().id("kept")), async {
             pass(Duration::from_secs(300)).await;
             let turn = Some("kept".parse().unwrap());
             let gate = keeper.open_gates(turn).await.unwrap().pop().unwrap();
@@ -411,13 +410,12 @@ async fn observers_that_panic_break_nothing() {
     let world = World::new();
     let (doors, observer) = errand::doors();
     let store = Arc::clone(&world.store);
-    let runner =
-        world.errand.runner(store, Arc::clone(&world.spools), Arc::clone(&world.clock) as _);
+    let agent = world.errand.agent(store, Arc::clone(&world.spools), Arc::clone(&world.clock) as _);
     let panics = |event: &Event| panic!("at {}", event.kind.name());
-    let runner = runner.observer(panics).observer(observer).observer(panics).build().unwrap();
-    let report = errand::run(&runner, doors).await.unwrap();
+    let agent = agent.observer(panics).observer(observer).observer(panics).build().unwrap();
+    let report = errand::run(&agent, doors).await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed);
-    errand::check_over(&world.errand, &runner, &*world.store, &*world.spools).await;
+    errand::check_over(&world.errand, &agent, &*world.store, &*world.spools).await;
 }
 
 /// A journal that cannot be read is an error that says so, and is left as it is.
@@ -470,7 +468,7 @@ async fn a_turn_that_ends_on_the_way_back_ends_its_calls() {
             let store = Arc::new(MemoryStore::with_clock(Arc::clone(&clock) as _));
             let hangs = Tool::builder("hangs").description("Hangs.").effect(effect);
             let hangs = hangs.handler(async || std::future::pending::<String>().await).build();
-            let built = runner(steps([|_| Ok(Step::new().call(call("hangs", "{}")))]));
+            let built = agent(steps([|_| Ok(Step::new().call(call("hangs", "{}")))]));
             let built = built.tool(hangs.unwrap()).clock(Arc::clone(&clock) as _);
             let fails = move |ctx: TurnContext, next: Next<TurnContext>| async move {
                 if ctx.is_resumed() && !cancels {
@@ -479,8 +477,8 @@ async fn a_turn_that_ends_on_the_way_back_ends_its_calls() {
                 next.run().await
             };
             let built = built.store(Arc::clone(&store) as _).turn_input("fails", fails);
-            let runner: TurnRunner = built.build().unwrap();
-            let run = runner.run(input().id("t"));
+            let agent: Agent = built.build().unwrap();
+            let run = agent.run(input().id("t"));
             assert!(tokio::time::timeout(Duration::from_secs(1), run).await.is_err());
             clock.advance(Duration::from_secs(3600));
             let token = Cancellation::new();
@@ -488,7 +486,7 @@ async fn a_turn_that_ends_on_the_way_back_ends_its_calls() {
                 token.cancel("enough");
             }
             let turn: TurnId = "t".parse().unwrap();
-            let report = runner.resume_until(&turn, token).await.unwrap();
+            let report = agent.resume_until(&turn, token).await.unwrap();
             assert_ne!(report.outcome, TurnOutcome::Completed);
             let expected = match effect {
                 ToolEffect::Once => CallState::Unknown,
@@ -524,8 +522,8 @@ fn a_full_disk_is_an_error_and_the_turn_goes_on_when_there_is_room() {
         let run = async |store: SqliteStore| {
             let (doors, observer) = errand::doors();
             let (spools, clock) = (Arc::clone(&world.spools), Arc::clone(&world.clock));
-            let runner = world.errand.runner(Arc::new(store), spools, clock as _);
-            errand::run(&runner.observer(observer).build().unwrap(), doors).await
+            let agent = world.errand.agent(Arc::new(store), spools, clock as _);
+            errand::run(&agent.observer(observer).build().unwrap(), doors).await
         };
         let mut failed = 0;
         // Room for a page more each time, until it is enough.
@@ -541,8 +539,8 @@ fn a_full_disk_is_an_error_and_the_turn_goes_on_when_there_is_room() {
         assert!(failed > 3, "{failed}");
         let store = open(None).unwrap();
         let (spools, clock) = (Arc::clone(&world.spools), Arc::clone(&world.clock));
-        let runner = world.errand.runner(Arc::new(open(None).unwrap()), spools, clock as _);
-        let runner = runner.build().unwrap();
-        errand::check_over(&world.errand, &runner, &store, &*world.spools).await;
+        let agent = world.errand.agent(Arc::new(open(None).unwrap()), spools, clock as _);
+        let agent = agent.build().unwrap();
+        errand::check_over(&world.errand, &agent, &store, &*world.spools).await;
     });
 }

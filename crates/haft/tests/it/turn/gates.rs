@@ -9,13 +9,13 @@ use haft::records::CallState;
 use haft::stores::MemoryStore;
 use haft::stores::{GateId, TurnId, TurnQuery, TurnStore, TurnStoreExt as _};
 use haft::turn::TurnContext;
+use haft::turn::{Agent, Gatekeeper, TurnOutcome, TurnReport};
 use haft::turn::{Clock, SystemClock};
 use haft::turn::{Gate, GateDecision, GateKey, GateRequest, GateSettlement};
-use haft::turn::{Gatekeeper, TurnOutcome, TurnReport, TurnRunner};
 use haft::{Args, DispatchContext, Tool};
 use serde_json::json;
 
-use super::{Seen, call, input, pass, runner, steps};
+use super::{Seen, agent, call, input, pass, steps};
 
 pub(super) const SECRET: [u8; 32] = [9; 32];
 
@@ -43,7 +43,7 @@ pub(super) fn delete() -> (Tool, Arc<AtomicU32>) {
 
 struct Setting {
     store: Arc<MemoryStore>,
-    runner: TurnRunner,
+    agent: Agent,
     ran: Arc<AtomicU32>,
     seen: Seen,
 }
@@ -52,16 +52,16 @@ fn setting() -> Setting {
     let store = Arc::new(MemoryStore::new());
     let (tool, ran) = delete();
     let seen = Seen::default();
-    let built = runner(steps([|_| Ok(Step::new().call(call("delete", "{\"id\":\"7\"}"))), done]));
+    let built = agent(steps([|_| Ok(Step::new().call(call("delete", "{\"id\":\"7\"}"))), done]));
     let built = built.tool(tool).store(Arc::clone(&store) as _).secret(SECRET);
-    let runner = built.observer(seen.observer()).build().unwrap();
-    Setting { store, runner, ran, seen }
+    let agent = built.observer(seen.observer()).build().unwrap();
+    Setting { store, agent, ran, seen }
 }
 
 impl Setting {
     /// Runs a turn and something beside it that answers the gate.
     async fn answer<F: Future<Output = ()>>(&self, answer: impl FnOnce(Gate) -> F) -> TurnReport {
-        let (report, ()) = tokio::join!(self.runner.run(input()), async {
+        let (report, ()) = tokio::join!(self.agent.run(input()), async {
             answer(self.open().await).await;
         });
         report.unwrap()
@@ -232,7 +232,7 @@ async fn a_turn_cannot_allow_itself() {
     let step = |_: &StepContext| {
         Ok(Step::new().call(call("delete", "{\"id\":1}")).call(call("grant", "{}")))
     };
-    let built = runner(steps([step, done])).tools([tool, grant]);
+    let built = agent(steps([step, done])).tools([tool, grant]);
     let report = built.store(store).build().unwrap().run(input()).await.unwrap();
     assert_eq!(ran.load(Ordering::SeqCst), 0);
     assert_eq!(report.calls[0].error.as_ref().unwrap().code.as_str(), "E_TURN_GATE_FORGED");
@@ -260,13 +260,13 @@ fn asks(timeout: Option<Duration>) -> Tool {
 
 #[tokio::test(start_paused = true)]
 async fn a_handler_can_ask_and_waiting_does_not_count_as_work() {
-    let built = runner(steps([|_| Ok(Step::new().call(call("ask", "{}"))), done]));
-    let runner = built.tool(asks(None)).build().unwrap();
-    let (report, ()) = tokio::join!(runner.run(input()), async {
+    let built = agent(steps([|_| Ok(Step::new().call(call("ask", "{}"))), done]));
+    let agent = built.tool(asks(None)).build().unwrap();
+    let (report, ()) = tokio::join!(agent.run(input()), async {
         // Far beyond the deadline of the call.
         pass(Duration::from_secs(600)).await;
-        let gate = runner.gates().open_gates(None).await.unwrap().remove(0);
-        runner.gates().resolve(&gate.id, json!("blue"), "ada").await.unwrap();
+        let gate = agent.gates().open_gates(None).await.unwrap().remove(0);
+        agent.gates().resolve(&gate.id, json!("blue"), "ada").await.unwrap();
     });
     let report = report.unwrap();
     assert_eq!(report.calls[0].state(), CallState::Succeeded, "{:?}", report.calls[0].error);
@@ -283,12 +283,12 @@ async fn a_turn_as_a_whole_can_ask() {
         let name = cx.dispatch().stash().get("name").unwrap_or_default();
         Ok::<_, StepError>(Step::done().say(cx.message(format!("Hello, {name}"))?))
     };
-    let runner = runner(model).turn_input("ask", ask).turn_output("ask", ask).build().unwrap();
-    let (report, ()) = tokio::join!(runner.run(input()), async {
+    let agent = agent(model).turn_input("ask", ask).turn_output("ask", ask).build().unwrap();
+    let (report, ()) = tokio::join!(agent.run(input()), async {
         for name in ["Ada", "Bob"] {
             pass(Duration::from_secs(600)).await;
-            let gate = runner.gates().open_gates(None).await.unwrap().remove(0);
-            runner.gates().resolve(&gate.id, json!(name), "door").await.unwrap();
+            let gate = agent.gates().open_gates(None).await.unwrap().remove(0);
+            agent.gates().resolve(&gate.id, json!(name), "door").await.unwrap();
         }
     });
     let report = report.unwrap();
@@ -304,32 +304,32 @@ async fn a_turn_as_a_whole_can_ask() {
 #[tokio::test(start_paused = true)]
 async fn nobody_answering_in_time_is_an_answer() {
     let seen = Seen::default();
-    let built = runner(steps([|_| Ok(Step::new().call(call("ask", "{}"))), done]));
+    let built = agent(steps([|_| Ok(Step::new().call(call("ask", "{}"))), done]));
     let built = built.tool(asks(Some(Duration::from_secs(60)))).observer(seen.observer());
-    let runner = built.build().unwrap();
-    let report = runner.run(input()).await.unwrap();
+    let agent = built.build().unwrap();
+    let report = agent.run(input()).await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed);
     assert!(report.calls[0].error.as_ref().unwrap().message.contains("in time"));
     assert!(seen.names().contains("turnGateOpen turnGateClosed"));
-    assert!(runner.gates().open_gates(None).await.unwrap().is_empty());
-    let turns = runner.stored_turns().list_turns(TurnQuery::default()).await.unwrap();
+    assert!(agent.gates().open_gates(None).await.unwrap().is_empty());
+    let turns = agent.stored_turns().list_turns(TurnQuery::default()).await.unwrap();
     assert_eq!(turns[0].status, haft::stores::TurnStatus::Completed);
 }
 
 #[tokio::test(start_paused = true)]
 async fn cancelling_closes_the_gate() {
-    let built = runner(steps([|_| Ok(Step::new().call(call("ask", "{}"))), done]));
-    let runner = built.tool(asks(None)).build().unwrap();
+    let built = agent(steps([|_| Ok(Step::new().call(call("ask", "{}"))), done]));
+    let agent = built.tool(asks(None)).build().unwrap();
     let token = haft::turn::Cancellation::new();
     let cancel = token.clone();
-    let (report, ()) = tokio::join!(runner.run_until(input().id("t"), token), async move {
+    let (report, ()) = tokio::join!(agent.run_until(input().id("t"), token), async move {
         pass(Duration::from_secs(5)).await;
         cancel.cancel("stop");
     });
     assert_eq!(report.unwrap().outcome, TurnOutcome::Cancelled { reason: "stop".to_owned() });
-    assert!(runner.gates().open_gates(None).await.unwrap().is_empty());
+    assert!(agent.gates().open_gates(None).await.unwrap().is_empty());
     let turn: TurnId = "t".parse().unwrap();
-    let stored = runner.stored_turns().load_turn(&turn).await.unwrap().unwrap();
+    let stored = agent.stored_turns().load_turn(&turn).await.unwrap().unwrap();
     assert!(stored.gates[0].settlement.as_ref().unwrap().contains("aborted"));
 }
 
@@ -362,22 +362,22 @@ async fn a_check_that_cannot_be_relied_on_never_lets_a_call_pass_unapproved() {
     let refuse = || haft::schema::Problem::new("/id", "an id that exists").into();
     let run = async |tool: Tool, answer: bool| {
         let built =
-            runner(steps([|_| Ok(Step::new().call(call("delete", "{\"id\":\"7\"}"))), done]));
-        let runner = built.tool(tool).build().unwrap();
+            agent(steps([|_| Ok(Step::new().call(call("delete", "{\"id\":\"7\"}"))), done]));
+        let agent = built.tool(tool).build().unwrap();
         let answers = async {
             let gate = loop {
-                if let Some(gate) = runner.gates().open_gates(None).await.unwrap().pop() {
+                if let Some(gate) = agent.gates().open_gates(None).await.unwrap().pop() {
                     break gate;
                 }
                 pass(Duration::from_millis(100)).await;
             };
             assert_eq!(gate.payload["arguments"], json!({"id": 7}));
-            runner.gates().resolve(&gate.id, json!(answer), "ada").await.unwrap();
+            agent.gates().resolve(&gate.id, json!(answer), "ada").await.unwrap();
             std::future::pending::<()>().await;
         };
         tokio::select! {
             biased;
-            report = runner.run(input()) => report.unwrap().calls.remove(0),
+            report = agent.run(input()) => report.unwrap().calls.remove(0),
             () = answers => unreachable!("it waits for ever"),
         }
     };

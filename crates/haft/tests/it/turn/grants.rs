@@ -10,15 +10,15 @@ use haft::records::CallState;
 use haft::stores::{DirApprovals, MemoryStore, RowKind, TurnStore};
 use haft::tools::ToolEffect;
 use haft::turn::{
-    Clock as _, GateKey, GrantRefusal, GrantScope, ManualClock, StandingApproval, Timestamp,
-    TurnReport, TurnRunner,
+    Agent, Clock as _, GateKey, GrantRefusal, GrantScope, ManualClock, StandingApproval, Timestamp,
+    TurnReport,
 };
 use haft::{Args, Tool};
 use serde_json::{Value, json};
 
 use super::gates::SECRET;
 use super::points::{Fate, Guarded, Judge};
-use super::{Seen, call, input, pass, runner};
+use super::{Seen, agent, call, input, pass};
 
 const WAIT: Duration = Duration::from_secs(60);
 
@@ -64,13 +64,13 @@ impl Bench {
         tool.build().unwrap()
     }
 
-    /// A runner of turns that call `wipe` with these ids, one per step.
-    fn runner(&self, ids: &'static [u32]) -> TurnRunner {
+    /// An agent of turns that call `wipe` with these ids, one per step.
+    fn agent(&self, ids: &'static [u32]) -> Agent {
         self.runner_on(Arc::clone(&self.store) as _, ids)
     }
 
     /// The same on another store.
-    fn runner_on(&self, store: Arc<dyn TurnStore>, ids: &'static [u32]) -> TurnRunner {
+    fn runner_on(&self, store: Arc<dyn TurnStore>, ids: &'static [u32]) -> Agent {
         let executor = move |ctx: StepContext| async move {
             let next = ids.get(ctx.dispatch().iteration() as usize);
             let args = next.map(|id| format!("{{\"id\":{id}}}"));
@@ -78,7 +78,7 @@ impl Bench {
                 args.map_or_else(Step::done, |it| Step::new().call(call("wipe", &it))),
             )
         };
-        let built = runner(executor).tool(self.tool()).store(store);
+        let built = agent(executor).tool(self.tool()).store(store);
         let built = built.secret(self.secret).clock(Arc::clone(&self.clock) as _);
         let built = built.approvals(Arc::new(self.approvals())).agent(self.agent);
         built.observer(self.seen.observer()).build().unwrap()
@@ -91,9 +91,9 @@ impl Bench {
     /// Runs a turn until it ends or waits. Returns its report if it ended, and how often the tool ran.
     async fn run(&self, turn: &str, ids: &'static [u32]) -> (Option<TurnReport>, u32) {
         self.ran.store(0, Ordering::SeqCst);
-        let runner = self.runner(ids);
+        let agent = self.agent(ids);
         let report = tokio::select! {
-            report = runner.run(input().id(turn)) => Some(report.unwrap()),
+            report = agent.run(input().id(turn)) => Some(report.unwrap()),
             () = pass(WAIT) => None,
         };
         (report, self.ran.load(Ordering::SeqCst))
@@ -103,9 +103,9 @@ impl Bench {
     async fn resume(&self, turn: &str, ids: &'static [u32]) -> (Option<TurnReport>, u32) {
         self.clock.advance(Duration::from_secs(3600));
         self.ran.store(0, Ordering::SeqCst);
-        let (runner, turn) = (self.runner(ids), turn.parse().unwrap());
+        let (agent, turn) = (self.agent(ids), turn.parse().unwrap());
         let report = tokio::select! {
-            report = runner.resume(&turn) => Some(report.unwrap()),
+            report = agent.resume(&turn) => Some(report.unwrap()),
             () = pass(WAIT) => None,
         };
         (report, self.ran.load(Ordering::SeqCst))
@@ -113,7 +113,7 @@ impl Bench {
 
     /// Approves the open gate and later calls like its call.
     async fn approve_always(&self, always: StandingApproval) {
-        let keeper = self.runner(&[]).gates();
+        let keeper = self.agent(&[]).gates();
         let gate = keeper.open_gates(None).await.unwrap().remove(0);
         keeper.approve_always(&gate.id, always, "ada").await.unwrap();
     }
@@ -125,7 +125,7 @@ impl Bench {
         self.approve_always(always).await;
         let (report, ran) = self.resume("first", &[7]).await;
         assert_eq!((report.unwrap().calls[0].state(), ran), (CallState::Succeeded, 1));
-        let listed = self.runner(&[]).gates().grants().await.unwrap();
+        let listed = self.agent(&[]).gates().grants().await.unwrap();
         assert_eq!((listed.len(), listed[0].refusal), (1, None));
         self.dir.path().join(format!("grants/{}.json", listed[0].id))
     }
@@ -150,7 +150,7 @@ async fn a_grant_approves_later_calls_of_its_agent() {
     let (report, ran) = bench.run("second", &[7, 7]).await;
     assert_eq!(ran, 2, "calls of one turn have gates of their own");
     let report = report.unwrap();
-    let grant = bench.runner(&[]).gates().grants().await.unwrap().remove(0).grant.unwrap();
+    let grant = bench.agent(&[]).gates().grants().await.unwrap().remove(0).grant.unwrap();
     assert_eq!((grant.by.as_str(), grant.tool.as_str()), ("ada", "wipe"));
     assert_eq!((grant.scope, grant.holder.as_str()), (GrantScope::Agent, "/agents/shop"));
     assert_eq!(grant.arguments.as_deref(), Some("{\"id\":7}"));
@@ -262,7 +262,7 @@ const ATTACKS: [Attack; 13] = [
         logged: Some(GrantRefusal::OtherDefinition),
     },
     Attack {
-        name: "of a runner with another key",
+        name: "of an agent with another key",
         apply: |bench, _| bench.secret = [78; 32],
         logged: Some(GrantRefusal::Forged),
     },
@@ -291,7 +291,7 @@ async fn grants_that_are_not_valid_approve_nothing_and_the_call_is_asked_for() {
             Some(reason) => assert!(warnings.contains(&reason.to_string()), "{name}: {warnings}"),
             None => assert_eq!(warnings, "", "{name}"),
         }
-        let keeper = bench.runner(&[]).gates();
+        let keeper = bench.agent(&[]).gates();
         let gate = keeper.open_gates(None).await.unwrap().remove(0);
         keeper.resolve(&gate.id, json!(true), "ada").await.unwrap();
         let (report, ran) = bench.resume("second", &[7]).await;
@@ -306,7 +306,7 @@ async fn a_revoked_grant_approves_nothing_also_after_backups_are_restored() {
     let bench = Bench::new();
     let file = bench.give(StandingApproval::for_agent()).await;
     let copy = std::fs::read(&file).unwrap();
-    let keeper = bench.runner(&[]).gates();
+    let keeper = bench.agent(&[]).gates();
     let grant = keeper.grants().await.unwrap().remove(0).id;
     assert!(keeper.revoke_grant(grant).await.unwrap());
     for is_restored in [false, true] {
@@ -330,12 +330,12 @@ async fn a_revoked_grant_approves_nothing_also_after_backups_are_restored() {
 async fn a_call_that_a_revoked_grant_had_approved_is_asked_for_again() {
     let mut bench = Bench::new();
     bench.give(StandingApproval::for_agent()).await;
-    // The turn waits, because its agent is another one, and its gate is settled as the runner of the agent would.
+    // The turn waits, because its agent is another one, and its gate is settled as the agent of the agent would.
     bench.agent = "/agents/other";
     let (report, ran) = bench.run("second", &[7]).await;
     assert_eq!((report.is_none(), ran), (true, 0));
     bench.agent = "/agents/shop";
-    let keeper = bench.runner(&[]).gates();
+    let keeper = bench.agent(&[]).gates();
     let gate = keeper.open_gates(None).await.unwrap().remove(0);
     let grant = keeper.grants().await.unwrap().remove(0).grant.unwrap();
     let granted = GateKey::from_bytes(SECRET).sign_granted(&gate, &grant, bench.clock.now());
@@ -358,10 +358,10 @@ async fn a_call_that_a_revoked_grant_had_approved_is_asked_for_again() {
 #[tokio::test(start_paused = true)]
 async fn a_decision_at_a_changed_gate_grants_nothing() {
     let bench = Bench::new();
-    let runner = bench.runner(&[7]);
-    let keeper = runner.gates();
+    let agent = bench.agent(&[7]);
+    let keeper = agent.gates();
     let ran = tokio::select! {
-        report = runner.run(input().id("first")) => Some(report),
+        report = agent.run(input().id("first")) => Some(report),
         () = pass(WAIT) => None,
     };
     assert!(ran.is_none());
@@ -389,7 +389,7 @@ async fn a_decision_cannot_be_widened() {
         let bench = Bench::new();
         let (report, _) = bench.run("first", &[7]).await;
         assert!(report.is_none());
-        let keeper = bench.runner(&[]).gates();
+        let keeper = bench.agent(&[]).gates();
         let gate = keeper.open_gates(None).await.unwrap().remove(0);
         let (key, now) = (GateKey::from_bytes(SECRET), bench.clock.now());
         let signed = key.sign_always(&gate, StandingApproval::in_turn(), "ada", now);
@@ -430,23 +430,23 @@ async fn a_runner_without_an_agent_or_without_grants_approves_one_call() {
             let step = Step::new().call(call("wipe", "{\"id\":7}"));
             Ok::<_, StepError>(if is_first { step } else { Step::done() })
         };
-        let built = runner(executor).tool(bench.tool()).observer(bench.seen.observer());
+        let built = agent(executor).tool(bench.tool()).observer(bench.seen.observer());
         let built =
             if with_approvals { built.approvals(Arc::new(bench.approvals())) } else { built };
         built.build().unwrap()
     };
     for (with_approvals, reason) in [(true, "which agent it runs"), (false, "no store for them")] {
-        let runner = build(with_approvals);
+        let agent = build(with_approvals);
         let decide = async {
             pass(WAIT).await;
-            let gate = runner.gates().open_gates(None).await.unwrap().remove(0);
+            let gate = agent.gates().open_gates(None).await.unwrap().remove(0);
             let always = StandingApproval::for_agent();
-            runner.gates().approve_always(&gate.id, always, "ada").await.unwrap();
+            agent.gates().approve_always(&gate.id, always, "ada").await.unwrap();
         };
-        let (report, ()) = tokio::join!(runner.run(input()), decide);
+        let (report, ()) = tokio::join!(agent.run(input()), decide);
         assert_eq!(report.unwrap().calls[0].state(), CallState::Succeeded);
         assert!(bench.warnings().contains(reason), "{}", bench.warnings());
-        assert!(runner.gates().grants().await.unwrap().is_empty());
+        assert!(agent.gates().grants().await.unwrap().is_empty());
     }
 }
 

@@ -3,8 +3,8 @@
 //!
 //! | behaviour | held by |
 //! |---|---|
-//! | 1 a runner or an input that is refused is refused before any event | `turn::loops::what_is_wrong_is_said_before_anything_happens`, `turn::loops::a_runner_is_refused_with_every_reason`, `turn::mistakes::two_records_of_the_input_with_one_id_are_refused` |
-//! | 2 registry, records and pipelines are fresh in every turn; a runner can be used again | `turn::loops::turns_share_nothing`, `turn::loops::middleware_runs_in_its_place_and_every_time` |
+//! | 1 an agent or an input that is refused is refused before any event | `turn::loops::what_is_wrong_is_said_before_anything_happens`, `turn::loops::a_runner_is_refused_with_every_reason`, `turn::mistakes::two_records_of_the_input_with_one_id_are_refused` |
+//! | 2 registry, records and pipelines are fresh in every turn; an agent can be used again | `turn::loops::turns_share_nothing`, `turn::loops::middleware_runs_in_its_place_and_every_time` |
 //! | 3 the order of events; each outer one exactly once | `turn::loops::a_plain_turn`, `script::transcripts` |
 //! | 4 an input that fails or is cut short: one error, no dispatch, one end | `turn::loops::a_failing_or_broken_input_ends_the_turn_before_its_dispatch` |
 //! | 5 cancelled in input middleware: no error, later bodies are passed over, what comes after `next` runs | `turn::loops::cancelling_in_middleware_is_no_error`, `line_5_what_comes_after_next_runs` |
@@ -45,7 +45,7 @@ use haft::turn::{ManualClock, Timestamp};
 
 use super::errand::Errand;
 use super::points::{Fate, Guarded, Judge, Moment, Side};
-use super::{Seen, call, input, runner, say, steps};
+use super::{Seen, agent, call, input, say, steps};
 
 #[tokio::test]
 async fn line_5_what_comes_after_next_runs() {
@@ -60,7 +60,7 @@ async fn line_5_what_comes_after_next_runs() {
             Ok(())
         }
     };
-    let report = runner(say("x")).turn_input("stop", stop).build().unwrap().run(input()).await;
+    let report = agent(say("x")).turn_input("stop", stop).build().unwrap().run(input()).await;
     assert!(matches!(report.unwrap().outcome, TurnOutcome::Cancelled { .. }));
     assert_eq!(after.load(Ordering::SeqCst), 1);
 }
@@ -73,10 +73,10 @@ async fn line_6_a_signal_or_a_cancellation_excuses_a_forgotten_next() {
         Ok(())
     };
     let seen = Seen::default();
-    let built = runner(say("x")).dispatch_input("acks", acks).observer(seen.observer());
+    let built = agent(say("x")).dispatch_input("acks", acks).observer(seen.observer());
     let report = built.build().unwrap().run(input()).await.unwrap();
     assert_eq!((report.outcome, report.messages.len()), (TurnOutcome::Completed, 0));
-    let built = runner(say("x")).dispatch_input("cancels", cancels).observer(seen.observer());
+    let built = agent(say("x")).dispatch_input("cancels", cancels).observer(seen.observer());
     let report = built.build().unwrap().run(input()).await.unwrap();
     assert!(matches!(report.outcome, TurnOutcome::Cancelled { .. }), "{:?}", report.outcome);
     assert_eq!(seen.errors(), Vec::<String>::new());
@@ -85,7 +85,7 @@ async fn line_6_a_signal_or_a_cancellation_excuses_a_forgotten_next() {
 #[tokio::test]
 async fn line_9_the_dispatch_ends_with_the_reason_of_the_nack() {
     let seen = Seen::default();
-    let built = runner(steps([|_| Ok(Step::failed("it is closed"))])).observer(seen.observer());
+    let built = agent(steps([|_| Ok(Step::failed("it is closed"))])).observer(seen.observer());
     let report = built.build().unwrap().run(input()).await.unwrap();
     let ends: Vec<_> = seen
         .events()
@@ -115,7 +115,7 @@ async fn line_11_a_callback_that_panics_takes_nothing_from_others() {
         }
         next.run()
     };
-    let built = runner(say("x")).dispatch_input("watch", watch).build().unwrap();
+    let built = agent(say("x")).dispatch_input("watch", watch).build().unwrap();
     assert_eq!(built.run(input()).await.unwrap().outcome, TurnOutcome::Completed);
     assert_eq!(*told.lock().unwrap(), [0, 3]);
 }
@@ -128,7 +128,7 @@ async fn line_12_a_second_signal_is_an_error() {
         assert_eq!(again.code(), "E_LLM_EXECUTION_ALREADY_SIGNALLED");
         Ok::<_, StepError>(Step::new().say(ctx.message("once")?))
     };
-    let report = runner(executor).build().unwrap().run(input()).await.unwrap();
+    let report = agent(executor).build().unwrap().run(input()).await.unwrap();
     assert_eq!((report.outcome.clone(), report.text()), (TurnOutcome::Completed, "once"));
 }
 
@@ -152,12 +152,12 @@ async fn line_18_a_text_that_is_stored_is_not_stored_again() {
         assert_eq!(ctx.dispatch().artifacts().all().len(), 1);
         Ok::<_, StepError>(Step::done().say(ctx.message("seen")?))
     };
-    let built = runner(executor).store(store).spools(Guarded::new(spools, judge));
-    let runner = built.clock(Arc::clone(&clock) as _).build().unwrap();
-    let run = runner.run(Errand::input());
+    let built = agent(executor).store(store).spools(Guarded::new(spools, judge));
+    let agent = built.clock(Arc::clone(&clock) as _).build().unwrap();
+    let run = agent.run(Errand::input());
     assert!(tokio::time::timeout(Duration::from_secs(1), run).await.is_err());
     clock.advance(Duration::from_secs(3600));
-    let report = runner.resume(&Errand::id()).await.unwrap();
+    let report = agent.resume(&Errand::id()).await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
     assert_eq!(written.load(Ordering::SeqCst), 1);
 }
@@ -172,7 +172,7 @@ async fn line_20_storing_bytes_changes_no_records() {
         assert!(ctx.tool_calls().all().is_empty() && ctx.artifacts().all().is_empty());
         next.run().await
     };
-    let built = runner(say("x")).spools(Arc::clone(&spools) as _).turn_input("store", store);
+    let built = agent(say("x")).spools(Arc::clone(&spools) as _).turn_input("store", store);
     let report = built.build().unwrap().run(input()).await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
     assert_eq!(spools.list().await.unwrap().len(), 1);
@@ -189,7 +189,7 @@ async fn line_21_tools_on_artifacts_are_there_before_the_model() {
         next.run()
     };
     let large = haft::Tool::builder("large").description("L.").handler(|| "x".repeat(9000));
-    let built = runner(steps([
+    let built = agent(steps([
         |_| Ok(Step::new().call(call("large", "{}"))),
         |_| Ok(Step::new()),
         |ctx| Ok(Step::done().say(ctx.message("done")?)),
@@ -208,7 +208,7 @@ async fn line_24_a_log_entry_says_where_it_was_made() {
         let step = if ctx.dispatch().iteration() == 0 { Step::new() } else { Step::done() };
         Ok::<_, StepError>(step.say(ctx.message("x")?))
     };
-    let built = runner(executor).observer(seen.observer()).build().unwrap();
+    let built = agent(executor).observer(seen.observer()).build().unwrap();
     built.run(input().id("t")).await.unwrap();
     let events = seen.events();
     let logs: Vec<_> = events.iter().filter(|it| it.kind.name().as_str() == "log").collect();

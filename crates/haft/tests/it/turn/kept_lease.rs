@@ -11,7 +11,7 @@ use haft::{Args, Tool, schema};
 use tokio::time::Instant;
 
 use super::gates::done;
-use super::{call, input, pass, runner, steps};
+use super::{agent, call, input, pass, steps};
 
 const LEASE: Duration = Duration::from_secs(3);
 
@@ -51,7 +51,7 @@ async fn a_turn_keeps_its_lease_for_as_long_as_it_runs() {
             "done"
         }
     });
-    let built = runner(steps([|_| Ok(Step::new().call(call("work", "{}"))), done]));
+    let built = agent(steps([|_| Ok(Step::new().call(call("work", "{}"))), done]));
     let built = built.tool(work.build().unwrap()).store(Arc::clone(&store) as _);
     let built = built.clock(clock as _).deadlines(Deadlines::new().lease(LEASE)).build().unwrap();
     let report = built.run(input().id("t")).await.unwrap();

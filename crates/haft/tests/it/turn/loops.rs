@@ -15,7 +15,7 @@ use haft::turn::{CostLimit, Deadlines, Limit, Limits, TokenPrices, TurnInput, Tu
 use haft::turn::{Signal, TurnContext};
 use haft::{DispatchContext, Tool};
 
-use super::{Seen, call, input, runner, say, steps};
+use super::{Seen, agent, call, input, say, steps};
 
 const PLAIN: &str =
     "turnStart dispatchStart iterationStart message iterationEnd dispatchEnd turnEnd";
@@ -23,8 +23,8 @@ const PLAIN: &str =
 #[tokio::test]
 async fn a_plain_turn() {
     let seen = Seen::default();
-    let runner = runner(say("Hi there")).observer(seen.observer()).build().unwrap();
-    let report = runner.run(input()).await.unwrap();
+    let agent = agent(say("Hi there")).observer(seen.observer()).build().unwrap();
+    let report = agent.run(input()).await.unwrap();
     assert_eq!((report.outcome.clone(), report.text()), (TurnOutcome::Completed, "Hi there"));
     assert_eq!((report.iterations, report.calls.len()), (1, 0));
     assert_eq!(seen.names(), PLAIN);
@@ -45,25 +45,25 @@ async fn turns_share_nothing() {
         cx.dispatch().turn().tools().register(late)?;
         Ok(Step::done().say(cx.message("ok")?))
     };
-    let runner = runner(executor).build().unwrap();
+    let agent = agent(executor).build().unwrap();
     for _ in 0..3 {
-        assert_eq!(runner.run(input()).await.unwrap().outcome, TurnOutcome::Completed);
+        assert_eq!(agent.run(input()).await.unwrap().outcome, TurnOutcome::Completed);
     }
-    let (one, two) = tokio::join!(runner.run(input()), runner.run(input()));
+    let (one, two) = tokio::join!(agent.run(input()), agent.run(input()));
     assert_ne!(one.unwrap().turn, two.unwrap().turn);
 }
 
 #[tokio::test]
 async fn what_is_wrong_is_said_before_anything_happens() {
     let seen = Seen::default();
-    let runner = runner(say("x")).observer(seen.observer()).build().unwrap();
-    let empty = runner.run(TurnInput::new(" ")).await.unwrap_err();
+    let agent = agent(say("x")).observer(seen.observer()).build().unwrap();
+    let empty = agent.run(TurnInput::new(" ")).await.unwrap_err();
     assert_eq!(empty.code(), "E_INVALID_TURN_CONTEXT");
-    let stash = runner.run(input().stash(serde_json::json!([1]))).await.unwrap_err();
+    let stash = agent.run(input().stash(serde_json::json!([1]))).await.unwrap_err();
     assert_eq!(stash.code(), "E_INVALID_TURN_CONTEXT");
-    runner.run(input().id("same")).await.unwrap();
+    agent.run(input().id("same")).await.unwrap();
     let events = seen.events().len();
-    let twice = runner.run(input().id("same")).await.unwrap_err();
+    let twice = agent.run(input().id("same")).await.unwrap_err();
     assert!(twice.to_string().contains("same"), "{twice}");
     assert_eq!(seen.events().len(), events);
 }
@@ -71,7 +71,7 @@ async fn what_is_wrong_is_said_before_anything_happens() {
 #[test]
 fn a_runner_is_refused_with_every_reason() {
     let tool = || Tool::builder("twice").description("Twice.").handler(|| "x").build().unwrap();
-    let built = runner(say("x"))
+    let built = agent(say("x"))
         .tools([tool(), tool()])
         .limits(Limits::new().iterations(0))
         .deadlines(Deadlines::new().step(Duration::ZERO))
@@ -103,7 +103,7 @@ async fn middleware_runs_in_its_place_and_every_time() {
             Ok(Step::done().say(cx.message("done")?))
         }
     };
-    let runner = runner(executor)
+    let agent = agent(executor)
         .turn_input("ti", move |_: TurnContext, next: Next<TurnContext>| {
             ti();
             next.run()
@@ -122,9 +122,9 @@ async fn middleware_runs_in_its_place_and_every_time() {
         })
         .build()
         .unwrap();
-    runner.run(input()).await.unwrap();
+    agent.run(input()).await.unwrap();
     assert_eq!(order.lock().unwrap().join(" "), "ti di step do di step do to");
-    runner.run(input()).await.unwrap();
+    agent.run(input()).await.unwrap();
     assert_eq!(order.lock().unwrap().len(), 16);
 }
 
@@ -133,7 +133,7 @@ async fn a_failing_or_broken_input_ends_the_turn_before_its_dispatch() {
     let names = "turnStart error turnEnd";
     let seen = Seen::default();
     let forget = async |_: TurnContext, _: Next<TurnContext>| Ok(());
-    let built = runner(say("x")).turn_input("forget", forget).observer(seen.observer()).build();
+    let built = agent(say("x")).turn_input("forget", forget).observer(seen.observer()).build();
     let report = built.unwrap().run(input()).await.unwrap();
     assert_eq!((seen.names().as_str(), report.status()), (names, TurnStatus::Failed));
     assert_eq!(seen.errors(), ["E_PIPELINE_SHORT_CIRCUITED"]);
@@ -141,7 +141,7 @@ async fn a_failing_or_broken_input_ends_the_turn_before_its_dispatch() {
 
     let seen = Seen::default();
     let fail = async |_: TurnContext, _: Next<TurnContext>| Err("no database".into());
-    let built = runner(say("x")).turn_input("fail", fail).observer(seen.observer()).build();
+    let built = agent(say("x")).turn_input("fail", fail).observer(seen.observer()).build();
     let report = built.unwrap().run(input()).await.unwrap();
     assert_eq!(
         (seen.names().as_str(), seen.errors()),
@@ -151,7 +151,7 @@ async fn a_failing_or_broken_input_ends_the_turn_before_its_dispatch() {
 
     let panics = async |_: TurnContext, _: Next<TurnContext>| panic!("on purpose");
     let report =
-        runner(say("x")).turn_input("p", panics).build().unwrap().run(input()).await.unwrap();
+        agent(say("x")).turn_input("p", panics).build().unwrap().run(input()).await.unwrap();
     assert!(matches!(report.outcome, TurnOutcome::Failed { .. }));
 }
 
@@ -165,9 +165,9 @@ async fn cancelling_in_middleware_is_no_error() {
         Ok(())
     };
     let never = async |_: TurnContext, _: Next<TurnContext>| panic!("must not run");
-    let built = runner(say("x")).turn_input("stop", stop).turn_input("never", never);
-    let runner = built.observer(seen.observer()).build().unwrap();
-    let report = runner.run(input()).await.unwrap();
+    let built = agent(say("x")).turn_input("stop", stop).turn_input("never", never);
+    let agent = built.observer(seen.observer()).build().unwrap();
+    let report = agent.run(input()).await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Cancelled { reason: "enough".to_owned() });
     assert_eq!(seen.names(), "turnStart turnEnd");
 }
@@ -181,7 +181,7 @@ async fn output_middleware_can_withhold_an_answer() {
         next.run().await
     };
     let seen = Seen::default();
-    let built = runner(say("not yet")).dispatch_output("check", check);
+    let built = agent(say("not yet")).dispatch_output("check", check);
     let report = built.observer(seen.observer()).build().unwrap().run(input()).await.unwrap();
     assert_eq!((report.outcome, report.iterations), (TurnOutcome::Completed, 3));
     assert_eq!(seen.names().matches("iterationEnd").count(), 3);
@@ -196,9 +196,9 @@ async fn a_nack_is_a_report_with_the_reason() {
         counted.fetch_add(1, Ordering::Relaxed);
         next.run()
     };
-    let built = runner(steps([|_| Ok(Step::failed("the model refused"))]));
-    let runner = built.turn_output("out", output).observer(seen.observer()).build().unwrap();
-    let report = runner.run(input()).await.unwrap();
+    let built = agent(steps([|_| Ok(Step::failed("the model refused"))]));
+    let agent = built.turn_output("out", output).observer(seen.observer()).build().unwrap();
+    let report = agent.run(input()).await.unwrap();
     assert!(matches!(report.outcome, TurnOutcome::Failed { .. }));
     assert_eq!(report.error.unwrap().message.as_str(), "the model refused");
     assert_eq!(ran.load(Ordering::Relaxed), 0);
@@ -207,12 +207,12 @@ async fn a_nack_is_a_report_with_the_reason() {
 
 #[tokio::test]
 async fn a_failing_executor_names_its_cause() {
-    let built = runner(steps([|_| Err(StepError::new("status 529 from the provider"))]));
+    let built = agent(steps([|_| Err(StepError::new("status 529 from the provider"))]));
     let report = built.build().unwrap().run(input()).await.unwrap();
     let error = report.error.unwrap();
     assert_eq!(error.code.as_ref().unwrap().as_str(), "E_LLM_EXECUTION_EXECUTOR_ERROR");
     assert!(error.message.as_str().contains("status 529"), "{error:?}");
-    let built = runner(|_: StepContext| async { panic!("on purpose") });
+    let built = agent(|_: StepContext| async { panic!("on purpose") });
     let report = built.build().unwrap().run(input()).await.unwrap();
     assert_eq!(report.status(), TurnStatus::Failed);
 }
@@ -228,10 +228,10 @@ async fn acks_and_ends_are_told_to_who_waits() {
         ctx.on_settled(move |status| end.lock().unwrap().push(format!("{status:?}")));
         next.run()
     };
-    let ok = runner(say("x")).dispatch_input("watch", watch.clone()).build().unwrap();
+    let ok = agent(say("x")).dispatch_input("watch", watch.clone()).build().unwrap();
     ok.run(input()).await.unwrap();
     assert_eq!(*told.lock().unwrap(), ["ack", "Ack"]);
-    let bad = runner(steps([|_| Ok(Step::failed("no"))])).dispatch_input("watch", watch);
+    let bad = agent(steps([|_| Ok(Step::failed("no"))])).dispatch_input("watch", watch);
     bad.build().unwrap().run(input()).await.unwrap();
     assert_eq!(*told.lock().unwrap(), ["ack", "Ack", "Nack"]);
     assert_eq!(format!("{:?}", DispatchStatus::Nack), "Nack");
@@ -241,14 +241,14 @@ async fn acks_and_ends_are_told_to_who_waits() {
 async fn every_limit_ends_a_turn_that_would_not_end() {
     let forever = || |_: StepContext| async { Ok::<_, StepError>(Step::new()) };
     let limits = Limits::new();
-    let report = runner(forever()).limits(limits.iterations(3)).build().unwrap();
+    let report = agent(forever()).limits(limits.iterations(3)).build().unwrap();
     let report = report.run(input()).await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::LimitReached { limit: Limit::Iterations });
     assert_eq!(report.iterations, 3);
 
     let costly =
         |_: StepContext| async { Ok::<_, StepError>(Step::new().usage(Usage::new(60, 40))) };
-    let report = runner(costly).limits(limits.tokens(Some(250))).build().unwrap();
+    let report = agent(costly).limits(limits.tokens(Some(250))).build().unwrap();
     let report = report.run(input()).await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::LimitReached { limit: Limit::Tokens });
     assert_eq!((report.usage.total, report.iterations), (300, 3));
@@ -256,16 +256,16 @@ async fn every_limit_ends_a_turn_that_would_not_end() {
     // A step costs 100 millionths.
     let prices = TokenPrices::per_million(1.0, 1.0);
     let cost = |max| limits.cost(Some(CostLimit::new(max, prices)));
-    let report = runner(costly).limits(cost(0.00015)).build().unwrap();
+    let report = agent(costly).limits(cost(0.00015)).build().unwrap();
     let report = report.run(input()).await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::LimitReached { limit: Limit::Cost });
     assert_eq!((report.usage.total, report.iterations), (200, 2));
-    assert!(runner(costly).limits(cost(0.0)).build().is_err());
+    assert!(agent(costly).limits(cost(0.0)).build().is_err());
 
     let tool = Tool::builder("t").description("T.").handler(|| "x").build().unwrap();
     let repeat = |_: StepContext| async { Ok::<_, StepError>(Step::new().call(call("t", "{}"))) };
     let report =
-        runner(repeat).tool(tool.clone()).limits(limits.identical_calls(2)).build().unwrap();
+        agent(repeat).tool(tool.clone()).limits(limits.identical_calls(2)).build().unwrap();
     let report = report.run(input()).await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::LimitReached { limit: Limit::IdenticalCalls });
     let states: Vec<CallState> = report.calls.iter().map(|call| call.state()).collect();
@@ -273,7 +273,7 @@ async fn every_limit_ends_a_turn_that_would_not_end() {
     let error = report.calls.last().unwrap().error.as_ref().unwrap();
     assert_eq!(error.code, codes::LIMIT_REACHED);
 
-    let report = runner(repeat).tool(tool).limits(limits.tool_calls(1)).build().unwrap();
+    let report = agent(repeat).tool(tool).limits(limits.tool_calls(1)).build().unwrap();
     let report = report.run(input()).await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::LimitReached { limit: Limit::ToolCalls });
     let states: Vec<CallState> = report.calls.iter().map(|call| call.state()).collect();
@@ -284,12 +284,12 @@ async fn every_limit_ends_a_turn_that_would_not_end() {
 async fn time_is_bounded_everywhere() {
     let hangs = || |_: StepContext| std::future::pending::<Result<Step, StepError>>();
     let limits = Limits::new().wall_time(Duration::from_secs(60));
-    let report = runner(hangs()).limits(limits).build().unwrap().run(input()).await.unwrap();
+    let report = agent(hangs()).limits(limits).build().unwrap().run(input()).await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::LimitReached { limit: Limit::WallTime });
-    let report = runner(hangs()).build().unwrap().run(input()).await.unwrap();
+    let report = agent(hangs()).build().unwrap().run(input()).await.unwrap();
     assert_eq!(report.error.unwrap().code.unwrap().as_str(), "E_DEADLINE_EXCEEDED");
     let stuck = async |_: TurnContext, _: Next<TurnContext>| std::future::pending().await;
-    let report = runner(say("x")).turn_input("stuck", stuck).build().unwrap();
+    let report = agent(say("x")).turn_input("stuck", stuck).build().unwrap();
     let report = report.run(input()).await.unwrap();
     assert_eq!(report.error.unwrap().code.unwrap().as_str(), "E_DEADLINE_EXCEEDED");
 }
@@ -297,10 +297,10 @@ async fn time_is_bounded_everywhere() {
 #[tokio::test(start_paused = true)]
 async fn cancelling_ends_a_turn_that_hangs() {
     let hangs = |_: StepContext| std::future::pending::<Result<Step, StepError>>();
-    let runner = runner(hangs).build().unwrap();
+    let agent = agent(hangs).build().unwrap();
     let token = Cancellation::new();
     let cancel = token.clone();
-    let (report, ()) = tokio::join!(runner.run_until(input(), token), async move {
+    let (report, ()) = tokio::join!(agent.run_until(input(), token), async move {
         tokio::task::yield_now().await;
         cancel.cancel("the user left");
     });
@@ -316,7 +316,7 @@ async fn tools_are_fetched_only_when_somebody_asks() {
         count.fetch_add(1, Ordering::Relaxed);
         async { Ok(vec![Tool::builder("found").description("F.").handler(|| "found it").build()?]) }
     };
-    let plain = runner(say("x")).fetch_tools(source.clone()).build().unwrap();
+    let plain = agent(say("x")).fetch_tools(source.clone()).build().unwrap();
     plain.run(input()).await.unwrap();
     assert_eq!(fetched.load(Ordering::Relaxed), 0);
     let fetch = async |ctx: TurnContext, next: Next<TurnContext>| {
@@ -325,7 +325,7 @@ async fn tools_are_fetched_only_when_somebody_asks() {
         }
         next.run().await
     };
-    let built = runner(steps([
+    let built = agent(steps([
         |_| Ok(Step::new().call(call("found", "{}"))),
         |cx| Ok(Step::done().say(cx.message("ok")?)),
     ]));
@@ -337,7 +337,7 @@ async fn tools_are_fetched_only_when_somebody_asks() {
 
 #[tokio::test]
 async fn an_observer_that_panics_breaks_nothing() {
-    let built = runner(say("x")).observer(|_: &haft::events::Event| panic!("on purpose"));
+    let built = agent(say("x")).observer(|_: &haft::events::Event| panic!("on purpose"));
     assert_eq!(built.build().unwrap().run(input()).await.unwrap().outcome, TurnOutcome::Completed);
 }
 
@@ -345,7 +345,7 @@ async fn an_observer_that_panics_breaks_nothing() {
 #[tokio::test]
 async fn a_step_has_an_order_among_records_of_all_kinds() {
     let tool = Tool::builder("t").description("T.").handler(|| "x").build().unwrap();
-    let built = runner(steps([
+    let built = agent(steps([
         |cx| {
             let step = Step::new().call(call("t", "{}")).say(cx.message("one")?);
             Ok(step.say(cx.message("two")?).think(cx.thought("hm")?))

@@ -13,7 +13,7 @@ use haft::{Args, BoxFuture, DispatchContext, Tool};
 
 use super::gates::{SECRET, done};
 use super::points::{Fate, Guarded, Judge, Side};
-use super::{call, input, runner, steps};
+use super::{agent, call, input, steps};
 
 const LEASE: Duration = Duration::from_millis(100);
 
@@ -65,7 +65,7 @@ async fn run_stopped_call(is_taken_over: bool) -> (u32, CallState) {
             "paid"
         }
     });
-    let built = runner(steps([|_| Ok(Step::new().call(call("pay", "{}"))), done]));
+    let built = agent(steps([|_| Ok(Step::new().call(call("pay", "{}"))), done]));
     let built = built.tool(pay.build().unwrap()).store(Arc::clone(&store) as _).clock(clock as _);
     let built = built
         .secret(SECRET)
@@ -101,7 +101,7 @@ async fn stop_after_commit(number: usize) -> (bool, u32, CallState) {
         count.fetch_add(1, Ordering::SeqCst);
         "paid"
     });
-    let built = runner(steps([|_| Ok(Step::new().call(call("pay", "{}"))), done]));
+    let built = agent(steps([|_| Ok(Step::new().call(call("pay", "{}"))), done]));
     let built = built.tool(pay.build().unwrap()).deadlines(Deadlines::new().lease(LEASE));
     let built = built.store(Guarded::new(Arc::new(MemoryStore::new()), judge)).build().unwrap();
     let mut report = built.run(input().id("t")).await.unwrap();

@@ -21,7 +21,7 @@ use haft::turn::{Deadlines, Gate, GatePolicy, Limit, Limits, TurnOutcome};
 use haft::{DispatchContext, Tool, ToolFailure};
 use serde_json::json;
 
-use super::{call, input, pass, runner, say, steps};
+use super::{agent, call, input, pass, say, steps};
 
 /// A tool that would give ten gigabytes.
 #[tokio::test]
@@ -40,12 +40,12 @@ async fn a_result_without_an_end_meets_the_limit_of_the_spool() {
     let spools = Arc::new(DirSpoolStore::open(folder.path()).unwrap().max_bytes(1 << 20));
     let tool = Tool::builder("all").description("Gives all.").effect(ToolEffect::ReadOnly);
     let tool = tool.handler(async || ByteStream::new(Endless(0))).build().unwrap();
-    let built = runner(steps([
+    let built = agent(steps([
         |_| Ok(Step::new().call(call("all", "{}"))),
         |cx| Ok(Step::done().say(cx.message("done")?)),
     ]));
-    let runner = built.tool(tool).spools(Arc::clone(&spools) as _).build().unwrap();
-    let report = runner.run(input()).await.unwrap();
+    let agent = built.tool(tool).spools(Arc::clone(&spools) as _).build().unwrap();
+    let report = agent.run(input()).await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed);
     let error = report.calls[0].error.as_ref().unwrap();
     assert!(error.message.contains("1048576 bytes; ask for less"), "{error:?}");
@@ -55,7 +55,7 @@ async fn a_result_without_an_end_meets_the_limit_of_the_spool() {
 
 #[tokio::test]
 async fn an_executor_that_never_signals_comes_to_the_limit_of_iterations() {
-    let report = runner(|_: StepContext| async { Ok::<_, StepError>(Step::new()) });
+    let report = agent(|_: StepContext| async { Ok::<_, StepError>(Step::new()) });
     let report = report.build().unwrap().run(input()).await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::LimitReached { limit: Limit::Iterations });
     assert_eq!(report.iterations, 50);
@@ -66,7 +66,7 @@ async fn an_executor_that_never_signals_comes_to_the_limit_of_iterations() {
 async fn middleware_that_calls_nothing_is_named() {
     let lazy = async |_: DispatchContext, _: Next<DispatchContext>| Ok(());
     for stage in ["dispatch-input", "dispatch-output"] {
-        let built = runner(say("x"));
+        let built = agent(say("x"));
         let built = match stage {
             "dispatch-input" => built.dispatch_input("lazy", lazy),
             _ => built.dispatch_output("lazy", lazy),
@@ -100,8 +100,8 @@ async fn two_records_of_the_input_with_one_id_are_refused() {
         ("instructions", input().instruction(instruction()).instruction(instruction())),
     ] {
         let store = Arc::new(MemoryStore::new());
-        let runner = runner(say("x")).store(Arc::clone(&store) as _).build().unwrap();
-        let error = runner.run(input).await.unwrap_err();
+        let agent = agent(say("x")).store(Arc::clone(&store) as _).build().unwrap();
+        let error = agent.run(input).await.unwrap_err();
         assert_eq!(error.code(), "E_INVALID_TURN_CONTEXT");
         let text = error.to_string();
         assert!(text.contains(field) && text.contains("`x`"), "{text}");
@@ -118,13 +118,13 @@ fn a_locked_store_is_an_error_in_time() {
     let options = SqliteOptions::default().busy_timeout(Duration::from_millis(20));
     super::block_on(async {
         let store = Arc::new(SqliteStore::open_with(folder.path(), options).unwrap());
-        let runner = runner(say("x")).store(Arc::clone(&store) as _).build().unwrap();
+        let agent = agent(say("x")).store(Arc::clone(&store) as _).build().unwrap();
         let locked = locked_by_another(store.file());
-        let error = runner.run(input().id("t")).await.unwrap_err();
+        let error = agent.run(input().id("t")).await.unwrap_err();
         assert_eq!(error.code(), "E_STORE");
         assert!(error.retryable(), "{error:?}");
         drop(locked);
-        assert_eq!(runner.run(input().id("t")).await.unwrap().outcome, TurnOutcome::Completed);
+        assert_eq!(agent.run(input().id("t")).await.unwrap().outcome, TurnOutcome::Completed);
     });
 }
 
@@ -163,16 +163,16 @@ async fn middleware_that_waits_at_a_gate_is_not_cut_off() {
     let deadlines = Deadlines::new().pipeline(Duration::from_secs(10));
     let limits = Limits::new().wall_time(Duration::from_secs(60));
     for stage in ["in", "out"] {
-        let built = runner(say("x")).deadlines(deadlines).limits(limits);
+        let built = agent(say("x")).deadlines(deadlines).limits(limits);
         let built = match stage {
             "in" => built.dispatch_input("ask", ask),
             _ => built.dispatch_output("ask", ask),
         };
-        let runner = built.build().unwrap();
-        let (report, ()) = tokio::join!(runner.run(input()), async {
+        let agent = built.build().unwrap();
+        let (report, ()) = tokio::join!(agent.run(input()), async {
             pass(Duration::from_secs(7200)).await;
-            let gate = runner.gates().open_gates(None).await.unwrap().remove(0);
-            runner.gates().resolve(&gate.id, json!(true), "ada").await.unwrap();
+            let gate = agent.gates().open_gates(None).await.unwrap().remove(0);
+            agent.gates().resolve(&gate.id, json!(true), "ada").await.unwrap();
         });
         assert_eq!(report.unwrap().outcome, TurnOutcome::Completed, "{stage}");
     }
@@ -185,12 +185,12 @@ async fn panics_before_the_first_await_are_errors() {
         assert!(ctx.dispatch().iteration() > 7, "too early");
         async move { Ok::<_, StepError>(Step::done()) }
     };
-    let report = runner(executor).build().unwrap().run(input()).await.unwrap();
+    let report = agent(executor).build().unwrap().run(input()).await.unwrap();
     let error = report.error.unwrap();
     assert!(error.message.contains("the executor panicked: too early"), "{error:?}");
 
     let tool = Tool::builder("deploy").description("Deploys.").requires_approval("May I?");
-    let built = runner(steps([|_| Ok(Step::new().call(call("deploy", "{}")))]));
+    let built = agent(steps([|_| Ok(Step::new().call(call("deploy", "{}")))]));
     let built = built.tool(tool.handler(|| "done").build().unwrap());
     let built = built.approver(|gate: Gate| {
         assert!(gate.reason.is_empty(), "too early");

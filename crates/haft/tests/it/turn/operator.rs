@@ -9,13 +9,13 @@ use haft::middleware::Next;
 use haft::records::Record as _;
 use haft::schema::object;
 use haft::turn::TurnOutcome;
-use haft::{Args, DispatchContext, Tool, ToolFailure, TurnContext, TurnRunner};
+use haft::{Agent, Args, DispatchContext, Tool, ToolFailure, TurnContext};
 use tracing::Subscriber;
 use tracing::instrument::{Instrument as _, WithSubscriber as _};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
 use tracing_subscriber::registry::LookupSpan;
 
-use super::{Seen, call, input, runner, steps};
+use super::{Seen, agent, call, input, steps};
 
 fn tool(name: &str) -> haft::tools::ToolBuilder {
     Tool::builder(name).description("For a test.").input(object())
@@ -38,7 +38,7 @@ async fn causes_and_panics_reach_the_operator_and_not_the_model() {
     });
     let panics = tool("panics").handler(async |_: Args| -> String { panic!("index 7 of 3") });
     let seen = Seen::default();
-    let built = runner(steps([call_both, done]))
+    let built = agent(steps([call_both, done]))
         .tool(fails.build().unwrap())
         .tool(panics.build().unwrap())
         .observer(seen.observer());
@@ -73,7 +73,7 @@ async fn causes_and_panics_reach_the_operator_and_not_the_model() {
 #[tokio::test]
 async fn failures_of_a_dispatch_have_codes() {
     let failed = async |step: super::StepFn| {
-        let report = runner(steps([step])).build().unwrap().run(input()).await.unwrap();
+        let report = agent(steps([step])).build().unwrap().run(input()).await.unwrap();
         assert!(matches!(report.outcome, TurnOutcome::Failed { .. }));
         report.error.unwrap()
     };
@@ -164,7 +164,7 @@ async fn user_code_runs_in_the_trace_of_the_caller() {
         tracing::info!("middleware");
         next.run().await
     };
-    let built = runner(executor)
+    let built = agent(executor)
         .tool(waits.build().unwrap())
         .tool(blocks.build().unwrap())
         .turn_input("middleware", middleware);
@@ -213,11 +213,11 @@ async fn a_cancellation_token_cancels_a_turn_and_reaches_handlers() {
         .await
     });
     let executor = async |_: StepContext| Ok::<_, StepError>(Step::new().call(call("crawl", "{}")));
-    let runner = runner(executor).tool(crawl.build().unwrap()).build().unwrap();
-    let report = runner.run_until(input(), token.clone()).await.unwrap();
+    let agent = agent(executor).tool(crawl.build().unwrap()).build().unwrap();
+    let report = agent.run_until(input(), token.clone()).await.unwrap();
     assert!(matches!(report.outcome, TurnOutcome::Cancelled { .. }), "{:?}", report.outcome);
     assert_eq!(report.calls.len(), 1);
-    let again = runner.run_until(input(), token).await.unwrap();
+    let again = agent.run_until(input(), token).await.unwrap();
     assert!(again.calls.is_empty(), "it was cancelled before");
 }
 
@@ -228,8 +228,8 @@ async fn a_turn_that_did_not_complete_is_an_error_with_its_reason() {
         let source = std::io::Error::other("the cable is unplugged");
         Err::<Step, _>(StepError::new("no response").with_source(source))
     };
-    let runner = TurnRunner::builder(failing).build().unwrap();
-    let report = runner.run(input().id("t-1")).await.unwrap();
+    let agent = Agent::builder(failing).build().unwrap();
+    let report = agent.run(input().id("t-1")).await.unwrap();
     let outcome = report.outcome.to_string();
     assert_eq!(outcome, "failed: the executor failed: no response");
     let printed = report.to_string();

@@ -8,8 +8,8 @@ use std::time::Duration;
 use haft::stores::{MemorySpoolStore, MemoryStore};
 use haft::stores::{TurnStatus, TurnStore as _};
 use haft::turn::Cancellation;
+use haft::turn::{Agent, TurnOutcome};
 use haft::turn::{ManualClock, Timestamp};
-use haft::turn::{TurnOutcome, TurnRunner};
 
 use super::errand::{self, Doors, Errand, Ledger};
 use super::pass;
@@ -30,20 +30,20 @@ impl World {
         Self { store, spools: Arc::default(), clock, errand }
     }
 
-    fn runner(&self) -> (TurnRunner, Doors) {
+    fn agent(&self) -> (Agent, Doors) {
         let (doors, observer) = errand::doors();
         let store = Arc::clone(&self.store);
         let clock = Arc::clone(&self.clock);
-        let runner = self.errand.runner(store, Arc::clone(&self.spools), clock);
-        (runner.observer(observer).build().unwrap(), doors)
+        let agent = self.errand.agent(store, Arc::clone(&self.spools), clock);
+        (agent.observer(observer).build().unwrap(), doors)
     }
 
     async fn goes_on(&self) {
         self.clock.advance(Duration::from_secs(3600));
-        let (runner, doors) = self.runner();
-        let report = errand::run(&runner, doors).await.unwrap();
+        let (agent, doors) = self.agent();
+        let report = errand::run(&agent, doors).await.unwrap();
         assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
-        errand::check_over(&self.errand, &runner, &*self.store, &*self.spools).await;
+        errand::check_over(&self.errand, &agent, &*self.store, &*self.spools).await;
     }
 }
 
@@ -98,8 +98,8 @@ async fn a_turn_without_outputs_that_is_dropped_between_any_two_polls_goes_on() 
 async fn drop_everywhere(outputs: bool) {
     for polls in 1.. {
         let world = World::new(outputs);
-        let (runner, doors) = world.runner();
-        let run = Box::pin(async move { errand::run(&runner, doors).await });
+        let (agent, doors) = world.agent();
+        let run = Box::pin(async move { errand::run(&agent, doors).await });
         let done = beside(Polls { future: run, left: polls, then: None }).await;
         world.goes_on().await;
         if let Some(report) = done {
@@ -125,10 +125,10 @@ async fn cancel_everywhere(outputs: bool) {
     let mut completed = 0;
     for polls in 0.. {
         let world = World::new(outputs);
-        let (runner, doors) = world.runner();
+        let (agent, doors) = world.agent();
         let token = Cancellation::new();
         let cancel = token.clone();
-        let runs = runner.clone();
+        let runs = agent.clone();
         let until = token.clone();
         let run = Box::pin(async move { errand::run_until(&runs, doors, until).await });
         let then = Box::new(move || cancel.cancel("stop"));
@@ -154,7 +154,7 @@ async fn cancel_everywhere(outputs: bool) {
         }
         assert_eq!(report.calls.len(), calls.len());
         assert!(report.calls.iter().all(|call| call.state().is_final()));
-        assert!(runner.gates().open_gates(None).await.unwrap().is_empty());
+        assert!(agent.gates().open_gates(None).await.unwrap().is_empty());
         // What renews leases and watches gates ends when nobody needs it; nothing else is left.
         pass(Duration::from_secs(60)).await;
         let alive = tokio::runtime::Handle::current().metrics().num_alive_tasks();

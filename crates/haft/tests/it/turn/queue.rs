@@ -12,7 +12,7 @@ use haft::stores::{
 use haft::turn::{
     Cancellation, Deadlines, Limits, ManualClock, Timestamp, TurnOutcome, TurnReport,
 };
-use haft::{TurnInput, TurnRunner};
+use haft::{Agent, TurnInput};
 
 struct World {
     clock: Arc<ManualClock>,
@@ -27,21 +27,21 @@ impl World {
         Self { clock, store, asked: Arc::default() }
     }
 
-    /// A runner whose executor counts and gives this.
-    fn runner(&self, gives: fn(&StepContext) -> Result<Step, StepError>) -> TurnRunner {
+    /// An agent whose executor counts and gives this.
+    fn agent(&self, gives: fn(&StepContext) -> Result<Step, StepError>) -> Agent {
         let asked = Arc::clone(&self.asked);
         let executor = move |ctx: StepContext| {
             asked.fetch_add(1, Ordering::SeqCst);
             let step = gives(&ctx);
             async move { step }
         };
-        let builder = TurnRunner::builder(executor).store(Arc::clone(&self.store) as _);
+        let builder = Agent::builder(executor).store(Arc::clone(&self.store) as _);
         let builder = builder.clock(Arc::clone(&self.clock) as _).secret([7; 32]);
         builder.limits(Limits::new().take_overs(2)).build().unwrap()
     }
 
-    async fn run_next(&self, runner: &TurnRunner) -> Option<TurnReport> {
-        runner.run_next(ClaimFilter::default(), Cancellation::new()).await.unwrap()
+    async fn run_next(&self, agent: &Agent) -> Option<TurnReport> {
+        agent.run_next(ClaimFilter::default(), Cancellation::new()).await.unwrap()
     }
 
     /// A process that claims the turn and dies.
@@ -63,38 +63,38 @@ fn done(ctx: &StepContext) -> Result<Step, StepError> {
 async fn a_turn_that_is_enqueued_is_run_by_another_runner() {
     let world = World::new();
     let input = TurnInput::new("Work.").agent("worker").user("Deploy  the\nshop");
-    let turn = world.runner(done).enqueue(input).await.unwrap();
+    let turn = world.agent(done).enqueue(input).await.unwrap();
     assert_eq!(world.status(&turn).await, TurnStatus::Queued);
     assert_eq!(world.asked.load(Ordering::SeqCst), 0);
-    let report = world.run_next(&world.runner(done)).await.unwrap();
+    let report = world.run_next(&world.agent(done)).await.unwrap();
     assert_eq!((&report.turn, report.text()), (&turn, "Done."));
     let summary = world.store.summary(turn).await.unwrap().unwrap();
     assert_eq!(summary.status, TurnStatus::Completed);
     assert_eq!(summary.first_words.as_deref(), Some("Deploy the shop"));
     assert_eq!(summary.agent.as_deref(), Some("worker"));
-    assert!(world.run_next(&world.runner(done)).await.is_none());
+    assert!(world.run_next(&world.agent(done)).await.is_none());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_kills_its_processes_is_given_up() {
     let world = World::new();
-    let runner = world.runner(done);
-    let turn = runner.enqueue(TurnInput::new("Work.")).await.unwrap();
+    let agent = world.agent(done);
+    let turn = agent.enqueue(TurnInput::new("Work.")).await.unwrap();
     for take_overs in [0, 1, 2] {
         assert_eq!(world.die().await.take_overs, take_overs);
     }
-    let report = world.run_next(&runner).await.unwrap();
+    let report = world.run_next(&agent).await.unwrap();
     assert!(matches!(report.outcome, TurnOutcome::Failed { .. }));
     let error = report.error.unwrap();
     assert!(error.message.contains("3 processes died"), "{error:?}");
     assert_eq!(world.asked.load(Ordering::SeqCst), 0, "nothing of it was run");
     assert_eq!(world.status(&turn).await, TurnStatus::Failed);
     // A turn that was taken over less often is run.
-    let turn = runner.enqueue(TurnInput::new("Work.")).await.unwrap();
+    let turn = agent.enqueue(TurnInput::new("Work.")).await.unwrap();
     for _ in 0..2 {
         world.die().await;
     }
-    assert_eq!(world.run_next(&runner).await.unwrap().outcome, TurnOutcome::Completed);
+    assert_eq!(world.run_next(&agent).await.unwrap().outcome, TurnOutcome::Completed);
     assert_eq!(world.store.summary(turn).await.unwrap().unwrap().take_overs, 0, "it made progress");
 }
 
@@ -102,11 +102,11 @@ async fn a_turn_that_kills_its_processes_is_given_up() {
 #[tokio::test(start_paused = true)]
 async fn a_turn_whose_processes_were_only_stopped_is_not_given_up() {
     let world = World::new();
-    let turn = world.runner(done).enqueue(TurnInput::new("Work.")).await.unwrap();
+    let turn = world.agent(done).enqueue(TurnInput::new("Work.")).await.unwrap();
     let mut stopped: tokio::task::JoinSet<_> = tokio::task::JoinSet::new();
     for number in 1..=5 {
         let asked = Arc::clone(&world.asked);
-        let waits = TurnRunner::builder(async move |ctx: StepContext| {
+        let waits = Agent::builder(async move |ctx: StepContext| {
             asked.fetch_add(1, Ordering::SeqCst);
             let reason = ctx.dispatch().cancellation().cancelled().await;
             Err::<Step, _>(StepError::new(reason.to_string()))
@@ -127,21 +127,21 @@ async fn a_turn_whose_processes_were_only_stopped_is_not_given_up() {
         }
         world.clock.advance(Duration::from_secs(3600));
     }
-    let report = world.run_next(&world.runner(done)).await.unwrap();
+    let report = world.run_next(&world.agent(done)).await.unwrap();
     assert_eq!((report.outcome, report.turn), (TurnOutcome::Completed, turn));
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_outage_suspends_the_turn() {
     let world = World::new();
-    let away = world.runner(|_| Err(StepError::new("the provider is away").retryable()));
+    let away = world.agent(|_| Err(StepError::new("the provider is away").retryable()));
     let turn = away.enqueue(TurnInput::new("Work.")).await.unwrap();
     let report = world.run_next(&away).await.unwrap();
     assert!(report.is_resumable);
     assert_eq!(world.status(&turn).await, TurnStatus::Suspended);
     assert!(world.run_next(&away).await.is_none(), "it is left alone for a while");
     world.clock.advance(Deadlines::new().outage);
-    let report = world.run_next(&world.runner(done)).await.unwrap();
+    let report = world.run_next(&world.agent(done)).await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed);
     assert_eq!(world.store.summary(turn).await.unwrap().unwrap().take_overs, 0);
 }
@@ -149,13 +149,13 @@ async fn an_outage_suspends_the_turn() {
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_is_dropped_can_be_resumed_at_once() {
     let world = World::new();
-    let hangs = TurnRunner::builder(async |_: StepContext| std::future::pending().await);
+    let hangs = Agent::builder(async |_: StepContext| std::future::pending().await);
     let hangs = hangs.store(Arc::clone(&world.store) as _).build().unwrap();
     let run = hangs.run(TurnInput::new("Work.").id("dropped"));
     tokio::time::timeout(Duration::from_secs(1), run).await.unwrap_err();
     let turn: TurnId = "dropped".parse().unwrap();
     assert_eq!(world.status(&turn).await, TurnStatus::Running);
-    let report = world.run_next(&world.runner(done)).await.unwrap();
+    let report = world.run_next(&world.agent(done)).await.unwrap();
     assert_eq!((report.turn, report.outcome), (turn.clone(), TurnOutcome::Completed));
     assert_eq!(world.store.summary(turn).await.unwrap().unwrap().take_overs, 0);
 }
@@ -167,14 +167,14 @@ async fn a_cancellation_from_elsewhere_reaches_the_process_that_runs_the_turn() 
         let reason = ctx.dispatch().cancellation().cancelled().await;
         Err::<Step, _>(StepError::new(reason.to_string()))
     };
-    let hangs = TurnRunner::builder(hangs).store(Arc::clone(&world.store) as _).build().unwrap();
+    let hangs = Agent::builder(hangs).store(Arc::clone(&world.store) as _).build().unwrap();
     let turn: TurnId = "asked".parse().unwrap();
     let mut tasks = tokio::task::JoinSet::new();
     tasks.spawn(hangs.run(TurnInput::new("Work.").id("asked")));
     while world.store.turns(TurnQuery::default()).await.unwrap().is_empty() {
         tokio::task::yield_now().await;
     }
-    let other = world.runner(done);
+    let other = world.agent(done);
     let request = || CancelRequest::new("ada", "not needed");
     let outcome = other.stored_turns().request_cancel(&turn, request()).await.unwrap();
     assert_eq!(outcome, CancelOutcome::Requested);

@@ -12,11 +12,11 @@ use haft::stores::{
 use haft::stores::{MemorySpoolStore, MemoryStore};
 use haft::stores::{SpoolKey, SpoolStore as _};
 use haft::tools::ToolEffect;
+use haft::turn::{Agent, AgentBuilder, TurnError, TurnHistory, TurnOutcome};
 use haft::turn::{GarbageOptions, ManualClock, Timestamp};
-use haft::turn::{TurnError, TurnHistory, TurnOutcome, TurnRunner, TurnRunnerBuilder};
 use haft::{Args, DispatchContext, Tool};
 
-use super::{call, input, pass, runner, steps};
+use super::{agent, call, input, pass, steps};
 
 struct World {
     store: Arc<MemoryStore>,
@@ -43,7 +43,7 @@ impl World {
         }
     }
 
-    fn runner(&self) -> TurnRunner {
+    fn agent(&self) -> Agent {
         let asked = Arc::clone(&self.asked);
         let executor = move |cx: StepContext| {
             asked.fetch_add(1, Ordering::SeqCst);
@@ -77,7 +77,7 @@ impl World {
             })
             .build()
             .unwrap();
-        runner(executor)
+        agent(executor)
             .tool(tool)
             .store(Arc::clone(&self.store) as _)
             .spools(Arc::clone(&self.spools) as _)
@@ -88,8 +88,8 @@ impl World {
 
     /// Runs until the tool hangs, and then no more, as when the process is killed.
     async fn die(&self) -> TurnId {
-        let runner = self.runner();
-        let turn = runner.run(input().id("t"));
+        let agent = self.agent();
+        let turn = agent.run(input().id("t"));
         let died = tokio::time::timeout(Duration::from_secs(1), turn).await;
         assert!(died.is_err(), "{died:?}");
         self.hang.store(0, Ordering::SeqCst);
@@ -103,7 +103,7 @@ async fn a_turn_goes_on_where_it_stopped() {
         let world = World::new(effect);
         let turn = world.die().await;
         assert_eq!(world.asked.load(Ordering::SeqCst), 1);
-        let again = world.runner();
+        let again = world.agent();
         let other = LeaseRequest::new("another process", Duration::from_secs(30));
         world.store.claim(turn.clone(), other).await.unwrap();
         let held = again.resume(&turn).await.unwrap_err();
@@ -139,7 +139,7 @@ async fn a_call_that_must_not_be_repeated_is_reported() {
     let world = World::new(ToolEffect::Once);
     let turn = world.die().await;
     world.clock.advance(Duration::from_secs(60));
-    let report = world.runner().resume(&turn).await.unwrap();
+    let report = world.agent().resume(&turn).await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
     assert_eq!(world.ran.load(Ordering::SeqCst), 1);
     assert_eq!(report.calls[0].state(), CallState::Unknown);
@@ -150,7 +150,7 @@ async fn a_call_that_must_not_be_repeated_is_reported() {
 #[tokio::test(start_paused = true)]
 async fn whoever_lost_the_turn_writes_nothing_more() {
     let world = World::new(ToolEffect::ReadOnly);
-    let first = world.runner();
+    let first = world.agent();
     let mut tasks = tokio::task::JoinSet::new();
     tasks.spawn(async move { first.run(input().id("t")).await });
     pass(Duration::from_secs(1)).await;
@@ -158,7 +158,7 @@ async fn whoever_lost_the_turn_writes_nothing_more() {
     // The clock jumps: the lease has run out, and another process takes the turn.
     world.clock.advance(Duration::from_secs(3600));
     let turn: TurnId = "t".parse().unwrap();
-    let report = world.runner().resume(&turn).await.unwrap();
+    let report = world.agent().resume(&turn).await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed);
     let lost = tasks.join_next().await.unwrap().unwrap().unwrap();
     assert_ne!(lost.outcome, TurnOutcome::Completed);
@@ -169,8 +169,8 @@ async fn whoever_lost_the_turn_writes_nothing_more() {
 #[tokio::test]
 async fn what_cannot_be_resumed_says_why() {
     let world = World::new(ToolEffect::ReadOnly);
-    let runner = world.runner();
-    let unknown = runner.resume(&"nobody".parse().unwrap()).await.unwrap_err();
+    let agent = world.agent();
+    let unknown = agent.resume(&"nobody".parse().unwrap()).await.unwrap_err();
     assert!(unknown.to_string().contains("nobody"));
     let holder = || LeaseRequest::new("test", Duration::from_secs(1));
     for (id, entry, says) in [
@@ -185,7 +185,7 @@ async fn what_cannot_be_resumed_says_why() {
         }
         let lease = world.store.create(new, holder()).await.unwrap();
         world.store.release(lease).await.unwrap();
-        let error = runner.resume(&id).await.unwrap_err();
+        let error = agent.resume(&id).await.unwrap_err();
         assert!(error.to_string().contains(says), "{error}");
         assert_eq!(error.code(), "E_STORE");
     }
@@ -200,7 +200,7 @@ async fn content_without_a_record_is_collected() {
         |_| Ok(Step::new().call(call("large", "{}"))),
         |cx| Ok(Step::done().say(cx.message("done")?)),
     ]);
-    let built = runner(executor).tool(large().unwrap()).store(Arc::clone(&world.store) as _);
+    let built = agent(executor).tool(large().unwrap()).store(Arc::clone(&world.store) as _);
     let built = built.spools(Arc::clone(&world.spools) as _).build().unwrap();
     // A name with everything that keys are put together with.
     let odd = "org/1%2F/x";
@@ -255,12 +255,12 @@ async fn a_turn_that_dies_after_its_answer_does_not_ask_again() {
         }
         next.run().await
     };
-    let built = runner(executor).turn_output("learn", output).store(Arc::clone(&store) as _);
-    let runner = built.clock(Arc::clone(&clock) as _).build().unwrap();
-    let died = tokio::time::timeout(Duration::from_secs(1), runner.run(input().id("t"))).await;
+    let built = agent(executor).turn_output("learn", output).store(Arc::clone(&store) as _);
+    let agent = built.clock(Arc::clone(&clock) as _).build().unwrap();
+    let died = tokio::time::timeout(Duration::from_secs(1), agent.run(input().id("t"))).await;
     assert!(died.is_err());
     clock.advance(Duration::from_secs(60));
-    let report = runner.resume(&"t".parse().unwrap()).await.unwrap();
+    let report = agent.resume(&"t".parse().unwrap()).await.unwrap();
     assert_eq!((report.outcome.clone(), report.text()), (TurnOutcome::Completed, "Here it is."));
     assert_eq!((report.messages.len(), report.iterations), (1, 1));
     assert_eq!(asked.load(Ordering::SeqCst), 1);
@@ -282,8 +282,8 @@ fn scripted(
     executor: impl DispatchExecutor + 'static,
     store: &Arc<MemoryStore>,
     clock: &Arc<ManualClock>,
-) -> TurnRunnerBuilder {
-    let builder = TurnRunner::builder(executor).store(Arc::clone(store) as _);
+) -> AgentBuilder {
+    let builder = Agent::builder(executor).store(Arc::clone(store) as _);
     builder.clock(Arc::clone(clock) as _)
 }
 
@@ -323,8 +323,8 @@ async fn the_same_executor_continues_a_turn() {
     let store = Arc::new(MemoryStore::with_clock(Arc::clone(&clock) as _));
     let turn = interrupted_turn(&store, &clock).await;
     let same = ScriptExecutor::parse(SCRIPT).unwrap();
-    let runner = scripted(same, &store, &clock).build().unwrap();
-    let waits = tokio::time::timeout(Duration::from_secs(1), runner.resume(&turn)).await;
+    let agent = scripted(same, &store, &clock).build().unwrap();
+    let waits = tokio::time::timeout(Duration::from_secs(1), agent.resume(&turn)).await;
     assert!(waits.is_err(), "it is at the step that never ends: {waits:?}");
 }
 
@@ -339,7 +339,7 @@ async fn a_turn_is_removed_with_its_content_unless_a_process_runs_it() {
         |_| Ok(Step::new().call(call("large", "{}"))),
         |cx| Ok(Step::done().say(cx.message("done")?)),
     ]);
-    let built = runner(executor).tool(large().unwrap()).store(Arc::clone(&world.store) as _);
+    let built = agent(executor).tool(large().unwrap()).store(Arc::clone(&world.store) as _);
     let built = built.clock(Arc::clone(&world.clock) as _);
     let built = built.spools(Arc::clone(&world.spools) as _).build().unwrap();
     built.run(input().id("ended")).await.unwrap();

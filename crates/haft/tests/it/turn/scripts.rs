@@ -1,4 +1,4 @@
-//! Random turns, interrupted after any entry of the journal and resumed by another runner: they come to the same
+//! Random turns, interrupted after any entry of the journal and resumed by another agent: they come to the same
 //! records and effects as without the interruption.
 
 mod plan;
@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use haft::stores::{MemorySpoolStore, MemoryStore};
 use haft::stores::{TurnStore as _, TurnStoreExt as _};
+use haft::turn::{Agent, TurnReport};
 use haft::turn::{ManualClock, Timestamp};
-use haft::turn::{TurnReport, TurnRunner};
 use proptest::prelude::*;
 
 use self::plan::{Plan, plans};
@@ -18,7 +18,7 @@ use self::probe::Probe;
 use super::block_on;
 use super::errand::{self, Errand, Ledger};
 
-/// What outlives the runners of a turn.
+/// What outlives the agents of a turn.
 struct World {
     store: Arc<MemoryStore>,
     spools: Arc<MemorySpoolStore>,
@@ -26,7 +26,7 @@ struct World {
     ledger: Ledger,
 }
 
-/// One runner's attempt to run the turn.
+/// One agent's attempt to run the turn.
 struct Attempt {
     /// Nothing if the attempt was stopped.
     report: Option<TurnReport>,
@@ -47,8 +47,8 @@ impl World {
         self.clock.advance(Duration::from_secs(3600));
         let probe = Probe::new(Arc::clone(&self.store), stop_after);
         let (doors, observer) = errand::doors();
-        let runner: TurnRunner = plan
-            .runner(&self.ledger)
+        let agent: Agent = plan
+            .agent(&self.ledger)
             .store(Arc::clone(&probe) as _)
             .spools(Arc::clone(&self.spools) as _)
             .clock(Arc::clone(&self.clock) as _)
@@ -60,7 +60,7 @@ impl World {
         let report = tokio::select! {
             biased;
             () = probe.stopped() => None,
-            report = errand::run(&runner, doors) => Some(report.unwrap()),
+            report = errand::run(&agent, doors) => Some(report.unwrap()),
         };
         Attempt { report, entries: probe.entries() }
     }

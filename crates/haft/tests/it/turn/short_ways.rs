@@ -10,7 +10,7 @@ use haft::tools::ToolEffect;
 use haft::turn::{Gate, GatePolicy, GateRequest, ManualClock, Signal, Timestamp, TurnOutcome};
 use haft::{DispatchContext, Media, Tool, ToolArgs, ToolFailure, TurnInput};
 
-use super::{Seen, call, input, runner, say, steps};
+use super::{Seen, agent, call, input, say, steps};
 
 #[derive(ToolArgs)]
 struct OfImage {
@@ -55,8 +55,8 @@ async fn a_tool_takes_the_medium_that_another_returned() {
             Ok(Step::done().say(ctx.message(calls[2].text().unwrap())?))
         },
     ]);
-    let runner = runner(executor).tools([red, blue, describe.build().unwrap()]).build().unwrap();
-    assert_eq!(runner.run(input()).await.unwrap().text(), "blue");
+    let agent = agent(executor).tools([red, blue, describe.build().unwrap()]).build().unwrap();
+    assert_eq!(agent.run(input()).await.unwrap().text(), "blue");
 }
 
 #[tokio::test]
@@ -79,7 +79,7 @@ async fn a_handler_cannot_acknowledge_what_is_not_stored() {
     );
     let finish = finish.input(haft::schema::object()).build().unwrap();
     let executor = steps([|_| Ok(Step::new().call(call("finish", "{}")))]);
-    let built = runner(executor).tool(finish).observer(seen.observer()).build().unwrap();
+    let built = agent(executor).tool(finish).observer(seen.observer()).build().unwrap();
     let report = built.run(input()).await.unwrap();
     assert_eq!((report.outcome, report.iterations), (TurnOutcome::Completed, 1));
     assert_eq!(*order.lock().unwrap(), [true], "the record is stored before the ack");
@@ -112,7 +112,7 @@ async fn an_approver_decides_by_gate() {
         (Some(true), "deployed"),
         (Some(false), "the call of `deploy` was not allowed: it was not approved"),
     ] {
-        let built = runner(asks())
+        let built = agent(asks())
             .tools([deploy(), looks()])
             .approver(move |gate: Gate| async move {
                 assert_eq!(gate.reason, "May I deploy?");
@@ -131,7 +131,7 @@ async fn an_approver_that_cannot_decide_leaves_the_gate_open() {
     let abstains = async |_: Gate| None::<bool>;
     let seen = Seen::default();
     let suspending = || {
-        let built = runner(asks()).tools([deploy(), looks()]).observer(seen.observer());
+        let built = agent(asks()).tools([deploy(), looks()]).observer(seen.observer());
         built.gate_policy(GatePolicy::Suspend)
     };
     for built in [
@@ -152,7 +152,7 @@ async fn an_approver_that_cannot_decide_leaves_the_gate_open() {
 
 #[tokio::test]
 async fn a_turn_that_waits_returns_and_is_resumed() {
-    let built = runner(asks()).tools([deploy(), looks()]).gate_policy(GatePolicy::Suspend);
+    let built = agent(asks()).tools([deploy(), looks()]).gate_policy(GatePolicy::Suspend);
     let built = built.build().unwrap();
     let report = built.run(input()).await.unwrap();
     let TurnOutcome::Waiting { gates } = &report.outcome else { panic!("{report:?}") };
@@ -197,7 +197,7 @@ async fn gates_of_middleware_and_handlers_wait_too() {
     for (effect, expected) in
         [(ToolEffect::Idempotent, "\"blue\""), (ToolEffect::Once, "the turn stopped waiting")]
     {
-        let built = runner(asks()).tools([ask(effect), looks()]).gate_policy(GatePolicy::Suspend);
+        let built = agent(asks()).tools([ask(effect), looks()]).gate_policy(GatePolicy::Suspend);
         let built = built.dispatch_input("begin", middleware).build().unwrap();
         let mut report = built.run(input()).await.unwrap();
         for value in ["go", "blue"] {
@@ -213,7 +213,7 @@ async fn gates_of_middleware_and_handlers_wait_too() {
 #[tokio::test]
 async fn a_text_of_the_user_needs_neither_id_nor_clock() {
     let clock = Arc::new(ManualClock::new(Timestamp::MAX));
-    let built = runner(say("Hello!")).clock(clock).build().unwrap();
+    let built = agent(say("Hello!")).clock(clock).build().unwrap();
     let input = TurnInput::new("Be brief.").id("t-1").user("Hi").user("Are you there?");
     assert_eq!(built.run(input).await.unwrap().text(), "Hello!");
     let stored = built.stored_turns().load_turn(&"t-1".parse().unwrap()).await.unwrap().unwrap();

@@ -9,7 +9,7 @@ use haft::middleware::{HydrateConversation, hydrate_conversation};
 use haft::records::Message;
 use haft::stores::{MemoryStore, TurnStoreExt as _};
 use haft::turn::{ManualClock, Timestamp, TurnOutcome};
-use haft::{DispatchExecutor, TurnInput, TurnRunner};
+use haft::{Agent, DispatchExecutor, TurnInput};
 
 fn message(turn: &str) -> TurnInput {
     let message =
@@ -55,27 +55,27 @@ impl World {
         }
     }
 
-    fn runner(&self, hydrate: HydrateConversation) -> TurnRunner {
-        let built = TurnRunner::builder(self.executor()).store(Arc::clone(&self.store) as _);
+    fn agent(&self, hydrate: HydrateConversation) -> Agent {
+        let built = Agent::builder(self.executor()).store(Arc::clone(&self.store) as _);
         let built = built.clock(Arc::clone(&self.clock) as _);
         built.turn_input("history", hydrate).build().unwrap()
     }
 
-    async fn run(&self, runner: &TurnRunner, turn: &str) {
-        let report = runner.run(message(turn)).await.unwrap();
+    async fn run(&self, agent: &Agent, turn: &str) {
+        let report = agent.run(message(turn)).await.unwrap();
         assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
         self.clock.advance(Duration::from_secs(60));
     }
 
     /// Runs a turn whose process dies while the executor works, and resumes it after a change of the store.
-    async fn interrupt(&self, runner: &TurnRunner, turn: &str, change: impl AsyncFnOnce()) {
+    async fn interrupt(&self, agent: &Agent, turn: &str, change: impl AsyncFnOnce()) {
         self.hangs.store(true, Ordering::SeqCst);
-        let died = tokio::time::timeout(Duration::from_secs(1), runner.run(message(turn))).await;
+        let died = tokio::time::timeout(Duration::from_secs(1), agent.run(message(turn))).await;
         assert!(died.is_err());
         self.hangs.store(false, Ordering::SeqCst);
         change().await;
         self.clock.advance(Duration::from_secs(3600));
-        let report = runner.resume(&turn.parse().unwrap()).await.unwrap();
+        let report = agent.resume(&turn.parse().unwrap()).await.unwrap();
         assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
     }
 
@@ -88,10 +88,10 @@ impl World {
 #[tokio::test(start_paused = true)]
 async fn an_earlier_record_that_was_removed_stays_removed() {
     let world = World::default();
-    let runner = world.runner(hydrate_conversation());
-    world.run(&runner, "one").await;
+    let agent = world.agent(hydrate_conversation());
+    world.run(&agent, "one").await;
     world.removes.store(true, Ordering::SeqCst);
-    world.interrupt(&runner, "two", async || world.removes.store(false, Ordering::SeqCst)).await;
+    world.interrupt(&agent, "two", async || world.removes.store(false, Ordering::SeqCst)).await;
     assert_eq!(world.seen(), "Yes. | question two");
 }
 
@@ -99,12 +99,12 @@ async fn an_earlier_record_that_was_removed_stays_removed() {
 #[tokio::test(start_paused = true)]
 async fn turns_that_were_never_shown_do_not_replace_removed_ones() {
     let world = World::default();
-    let runner = world.runner(hydrate_conversation().last_messages(4));
+    let agent = world.agent(hydrate_conversation().last_messages(4));
     for turn in ["one", "two", "three"] {
-        world.run(&runner, turn).await;
+        world.run(&agent, turn).await;
     }
     world
-        .interrupt(&runner, "four", async || {
+        .interrupt(&agent, "four", async || {
             assert_eq!(world.seen(), "question three | Yes. | question four");
             assert!(world.store.remove("three".parse().unwrap()).await.unwrap());
         })

@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::faults::at;
 use super::points::{Fate, Guarded, GuardedLedger, Judge, Side};
-use super::{call, input, pass, runner, steps};
+use super::{agent, call, input, pass, steps};
 
 /// Middleware that reads the store is not to blame if the store fails or hangs: the turn can be resumed.
 #[tokio::test(start_paused = true)]
@@ -35,7 +35,7 @@ async fn a_store_that_fails_while_middleware_reads_leaves_the_turn_resumable() {
                 next.run().await
             };
             let deadlines = Deadlines::new().pipeline(Duration::from_secs(5));
-            let built = runner(steps([|ctx| Ok(Step::done().say(ctx.message("done")?))]));
+            let built = agent(steps([|ctx| Ok(Step::done().say(ctx.message("done")?))]));
             let built = built.store(Guarded::new(Arc::new(MemoryStore::new()), judge));
             let built = built.turn_input("history", hydrate_conversation()).turn_input("ask", asks);
             let built = built.deadlines(deadlines).build().unwrap();
@@ -59,7 +59,7 @@ async fn a_store_that_fails_while_middleware_reads_leaves_the_turn_resumable() {
 #[tokio::test]
 async fn a_failure_of_middleware_ends_the_turn() {
     let breaks = async |_: TurnContext, _: Next<TurnContext>| Err("broken".into());
-    let built = runner(steps([])).turn_input("breaks", breaks).build().unwrap();
+    let built = agent(steps([])).turn_input("breaks", breaks).build().unwrap();
     let report = built.run(input()).await.unwrap();
     assert_eq!((report.status(), report.is_resumable), (TurnStatus::Failed, false));
 }
@@ -79,7 +79,7 @@ async fn a_store_that_fails_does_not_use_up_an_approval() {
             "deployed"
         });
         let ledger = GuardedLedger { spent: Arc::default(), judge: Arc::clone(&judge) };
-        let built = runner(steps([
+        let built = agent(steps([
             |_| Ok(Step::new().call(call("deploy", "{}"))),
             |ctx| Ok(Step::done().say(ctx.message("done")?)),
         ]));

@@ -9,12 +9,12 @@ use haft::executors::{Step, StepContext};
 use haft::stores::MemoryStore;
 use haft::stores::{TurnQuery, TurnStatus, TurnStore};
 use haft::tools::ToolEffect;
-use haft::turn::{Deadlines, Limits, TurnOutcome, TurnRunner};
+use haft::turn::{Agent, Deadlines, Limits, TurnOutcome};
 use haft::{Args, Tool};
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use super::{call, input, runner};
+use super::{agent, call, input};
 
 const TURNS: usize = 48;
 
@@ -26,7 +26,7 @@ async fn many_turns_many_answers_many_takers() {
     let ran = Arc::new(AtomicUsize::new(0));
     let hub = EventHub::new();
     let deadlines = Deadlines::new().gate_poll(Duration::from_millis(2));
-    let build = || -> TurnRunner {
+    let build = || -> Agent {
         let count = Arc::clone(&ran);
         let tool = Tool::builder("work")
             .description("Works.")
@@ -53,17 +53,17 @@ async fn many_turns_many_answers_many_takers() {
                 _ => Ok(Step::done().say(cx.message("done")?)),
             }
         };
-        let built = runner(step).tool(tool).store(Arc::clone(&store)).secret([5; 32]);
+        let built = agent(step).tool(tool).store(Arc::clone(&store)).secret([5; 32]);
         let built = built.deadlines(deadlines).limits(Limits::new()).observer(hub.clone());
         built.build().unwrap()
     };
-    let runners = [build(), build()];
+    let agents = [build(), build()];
     let mut tasks = JoinSet::new();
     for n in 0..TURNS {
-        let runner = runners[n % 2].clone();
+        let agent = agents[n % 2].clone();
         let mut events = hub.subscribe(EventFilter::turn(format!("t-{n}")));
         tasks.spawn(async move {
-            let report = runner.run(input().id(format!("t-{n}"))).await.unwrap();
+            let report = agent.run(input().id(format!("t-{n}"))).await.unwrap();
             assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
             assert_eq!(report.calls.len(), 4);
             // Every event arrives; calls side by side may overtake each other.
@@ -77,7 +77,7 @@ async fn many_turns_many_answers_many_takers() {
         });
     }
     for keeper in 0..4 {
-        let keeper = runners[keeper % 2].gates();
+        let keeper = agents[keeper % 2].gates();
         let store = Arc::clone(&store);
         tasks.spawn(async move {
             let mut answered = 0;
@@ -95,8 +95,8 @@ async fn many_turns_many_answers_many_takers() {
             }
         });
     }
-    for taker in &runners {
-        let runner = taker.clone();
+    for taker in &agents {
+        let agent = taker.clone();
         let store = Arc::clone(&store);
         tasks.spawn(async move {
             loop {
@@ -108,7 +108,7 @@ async fn many_turns_many_answers_many_takers() {
                 }
                 for turn in open {
                     // Somebody has it, or it is over by now.
-                    if let Ok(report) = runner.resume(&turn.id).await {
+                    if let Ok(report) = agent.resume(&turn.id).await {
                         assert_eq!(report.outcome, TurnOutcome::Completed);
                     }
                 }

@@ -17,7 +17,7 @@ use serde_json::json;
 
 use super::gates::{SECRET, done};
 use super::points::{Fate, Guarded, Judge, Side};
-use super::{call, input, pass, runner, steps};
+use super::{agent, call, input, pass, steps};
 
 fn deploy() -> Tool {
     let deploy = Tool::builder("deploy").description("Deploys.").requires_approval("May I?");
@@ -58,7 +58,7 @@ async fn run_all_that_can_run(concurrency: Concurrency) {
             Ok((0..20).fold(step, |step, n| step.call(call("work", &format!("{{\"n\":{n}}}")))))
         };
         let limits = Limits::new().fan_out(std::num::NonZeroUsize::new(fan_out).unwrap());
-        let built = runner(steps([many, done])).tools([deploy(), work]).limits(limits);
+        let built = agent(steps([many, done])).tools([deploy(), work]).limits(limits);
         let built = built.gate_policy(GatePolicy::Suspend).build().unwrap();
         let report = built.run(input()).await.unwrap();
         assert_waits(&report, 1);
@@ -97,7 +97,7 @@ async fn calls_that_wait_for_a_slot_do_not_keep_a_turn_from_waiting() {
         Ok(step.call(call("work", "{\"n\":1}")).call(call("work", "{\"n\":2}")))
     };
     let limits = Limits::new().fan_out(std::num::NonZeroUsize::MIN);
-    let built = runner(steps([step, done])).tools([ask.build().unwrap(), work]).limits(limits);
+    let built = agent(steps([step, done])).tools([ask.build().unwrap(), work]).limits(limits);
     let built = built.gate_policy(GatePolicy::Suspend).build().unwrap();
     let report = built.run(input()).await.unwrap();
     assert_waits(&report, 1);
@@ -128,7 +128,7 @@ async fn two_gates_of_one_handler_do_not_stop_another_call() {
         Ok(Step::new().call(call("both", "{}")).call(call("slow", "{}")))
     };
     let tools = [both.build().unwrap(), slow.build().unwrap()];
-    let built = runner(steps([step, done])).tools(tools).gate_policy(GatePolicy::Suspend);
+    let built = agent(steps([step, done])).tools(tools).gate_policy(GatePolicy::Suspend);
     let built = built.build().unwrap();
     let report = built.run(input()).await.unwrap();
     assert_waits(&report, 2);
@@ -147,7 +147,7 @@ async fn a_turn_with_an_open_gate_is_stored_as_waiting() {
     let step = |_: &StepContext| -> Result<Step, StepError> {
         Ok(Step::new().call(call("deploy", "{\"n\":1}")).call(call("deploy", "{\"n\":2}")))
     };
-    let built = runner(steps([step, done])).tool(numbered()).store(Arc::clone(&store) as _).build();
+    let built = agent(steps([step, done])).tool(numbered()).store(Arc::clone(&store) as _).build();
     let built = built.unwrap();
     let status = async || store.load("t".parse().unwrap()).await.unwrap().unwrap().summary.status;
     let (report, ()) = tokio::join!(built.run(input().id("t")), async {
@@ -176,7 +176,7 @@ async fn a_pending_signal_survives_a_suspension() {
         let step = |_: &StepContext| -> Result<Step, StepError> {
             Ok(Step::new().call(call("finish", "{}")).call(call("deploy", "{}")))
         };
-        let built = runner(steps([step, done])).tools([finish.build().unwrap(), deploy()]);
+        let built = agent(steps([step, done])).tools([finish.build().unwrap(), deploy()]);
         let built = built.store(store).gate_policy(GatePolicy::Suspend).build().unwrap();
         let report = built.run(input()).await.unwrap();
         assert_waits(&report, 1);
@@ -210,7 +210,7 @@ async fn a_decision_of_the_approver_that_cannot_be_stored_ends_the_attempt() {
         let step = |_: &StepContext| -> Result<Step, StepError> {
             Ok(Step::new().call(call("deploy", "{}")))
         };
-        let built = runner(steps([step, done])).tool(deploy()).store(store).gate_policy(policy);
+        let built = agent(steps([step, done])).tool(deploy()).store(store).gate_policy(policy);
         let built = built.approver(async |_: Gate| false).build().unwrap();
         let ended = tokio::time::timeout(Duration::from_secs(3600), built.run(input())).await;
         let report = ended.expect("the turn does not hang").unwrap();
@@ -242,7 +242,7 @@ async fn a_gate_that_cannot_be_closed_does_not_hang_the_turn() {
         let step = |_: &StepContext| -> Result<Step, StepError> {
             Ok(Step::new().call(call("ask", "{}")))
         };
-        let built = runner(steps([step, done])).tool(ask.build().unwrap()).store(store);
+        let built = agent(steps([step, done])).tool(ask.build().unwrap()).store(store);
         let built = built.gate_policy(GatePolicy::Suspend).build().unwrap();
         let ended = tokio::time::timeout(Duration::from_secs(3600), built.run(input())).await;
         let report = ended.unwrap_or_else(|_| panic!("commit {number} hangs")).unwrap();
@@ -268,7 +268,7 @@ async fn a_gate_expires_while_its_turn_is_suspended() {
     let step =
         |_: &StepContext| -> Result<Step, StepError> { Ok(Step::new().call(call("ask", "{}"))) };
     let built =
-        runner(steps([step, done])).tool(ask.build().unwrap()).store(Arc::clone(&store) as _);
+        agent(steps([step, done])).tool(ask.build().unwrap()).store(Arc::clone(&store) as _);
     let built = built.clock(Arc::clone(&clock) as _).secret(SECRET);
     let built = built.gate_policy(GatePolicy::Suspend).build().unwrap();
     for forced in [false, true] {
@@ -308,7 +308,7 @@ async fn a_turn_that_ends_leaves_no_gate_open() {
         let step = |_: &StepContext| -> Result<Step, StepError> {
             Ok(Step::new().call(call("ask", "{}")))
         };
-        let built = runner(steps([step, done])).tool(ask.build().unwrap());
+        let built = agent(steps([step, done])).tool(ask.build().unwrap());
         let built = built.store(Arc::clone(&store) as _);
         let built = match has_output {
             true => built
@@ -353,7 +353,7 @@ async fn a_commit_that_fails_late_does_not_undo_a_later_one() {
         let step = Step::new().call(call("note", "{\"n\":1}"));
         Ok(step.call(call("note", "{\"n\":2}")).call(call("note", "{\"n\":3}")))
     };
-    let built = runner(steps([step, done])).tool(note.build().unwrap());
+    let built = agent(steps([step, done])).tool(note.build().unwrap());
     let built = built.store(Guarded::new(Arc::clone(&store), judge)).build().unwrap();
     let report = built.run(input()).await.unwrap();
     assert!(report.is_resumable, "{report:?}");

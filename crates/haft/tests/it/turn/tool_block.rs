@@ -16,13 +16,13 @@ use haft::providers::internals::{AssemblyOptions, assemble_prompt};
 use haft::records::{CallState, Record as _, Thought};
 use haft::stores::{MemorySpoolStore, MemoryStore};
 use haft::trust::{EnvelopeKey, PromptRenderer};
-use haft::turn::{ManualClock, Timestamp, TurnOutcome, TurnRunnerBuilder};
+use haft::turn::{AgentBuilder, ManualClock, Timestamp, TurnOutcome};
 use haft::{DispatchContext, Tool, ToolArgs};
 use serde::Deserialize;
 use serde_json::Map;
 use serde_json::value::RawValue;
 
-use super::{call, input, runner};
+use super::{agent, call, input};
 
 const DIALECTS: [&str; 4] =
     ["chat_completions", "openai_responses", "anthropic_messages", "ollama"];
@@ -156,8 +156,8 @@ impl Stores {
         Self { store, spools: Arc::default(), clock }
     }
 
-    fn runner(&self, executor: impl DispatchExecutor + 'static) -> TurnRunnerBuilder {
-        runner(executor)
+    fn agent(&self, executor: impl DispatchExecutor + 'static) -> AgentBuilder {
+        agent(executor)
             .store(Arc::clone(&self.store) as _)
             .spools(Arc::clone(&self.spools) as _)
             .clock(Arc::clone(&self.clock) as _)
@@ -170,7 +170,7 @@ impl Stores {
 }
 
 /// Runs a turn until it hangs, as a process that is killed does.
-async fn die(builder: TurnRunnerBuilder) {
+async fn die(builder: AgentBuilder) {
     let turn = builder.build().unwrap().run(input().id("t"));
     let died = tokio::time::timeout(Duration::from_secs(5), turn).await;
     assert!(died.is_err(), "{died:?}");
@@ -179,9 +179,9 @@ async fn die(builder: TurnRunnerBuilder) {
 #[tokio::test(start_paused = true)]
 async fn twenty_large_results_leave_the_tools_as_they_are() {
     let (stores, requests) = (Stores::new(), Requests::default());
-    die(stores.runner(requests.around(fetches(Some(11)))).tool(fetch())).await;
+    die(stores.agent(requests.around(fetches(Some(11)))).tool(fetch())).await;
     stores.expire();
-    let resumed = stores.runner(requests.around(fetches(None))).tool(fetch()).build().unwrap();
+    let resumed = stores.agent(requests.around(fetches(None))).tool(fetch()).build().unwrap();
     let report = resumed.resume(&"t".parse().unwrap()).await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
     assert_eq!(report.calls.len(), 20);
@@ -200,8 +200,8 @@ async fn costs() -> String {
     let tool = Tool::builder("t").description("T.").handler(|| "x");
     let (alone, requests) = (Requests::default(), Requests::default());
     let run = async |requests: &Requests, tool: Tool| {
-        let runner = runner(requests.around(super::say("done"))).tool(tool).build().unwrap();
-        runner.run(input()).await.unwrap();
+        let agent = agent(requests.around(super::say("done"))).tool(tool).build().unwrap();
+        agent.run(input()).await.unwrap();
     };
     run(&alone, Tool::builder("t").description("T.").handler(|| "x").build().unwrap()).await;
     run(&requests, tool.artifact_kinds([ArtifactKind::TEXT]).build().unwrap()).await;
@@ -240,7 +240,7 @@ async fn tools_that_declare_nothing_bring_the_queries_with_the_first_request() {
             _ => Step::done().say(ctx.message("done")?),
         })
     });
-    runner(executor).tool(tool).build().unwrap().run(input()).await.unwrap();
+    agent(executor).tool(tool).build().unwrap().run(input()).await.unwrap();
     let expected = ["plain", "artifact_info", "artifact_read", "artifact_grep", "artifact_query"];
     assert!(requests.names().iter().all(|names| *names == expected), "{:?}", requests.names());
     for dialect in 0..4 {
@@ -260,7 +260,7 @@ async fn a_bounded_tool_brings_the_queries_only_if_it_breaks_its_bound() {
             _ => Step::done().say(ctx.message("done")?),
         })
     });
-    runner(executor).tool(tool.build().unwrap()).build().unwrap().run(input()).await.unwrap();
+    agent(executor).tool(tool.build().unwrap()).build().unwrap().run(input()).await.unwrap();
     let names = requests.names();
     assert_eq!(names[0], ["plain"]);
     assert!(names[1].contains(&"artifact_grep".to_owned()));
@@ -292,7 +292,7 @@ async fn a_handle_is_checked_when_the_call_is_made() {
             Ok(Step::done().say(ctx.message("done")?))
         },
     ]);
-    let report = runner(executor).tool(fetch()).build().unwrap().run(input()).await.unwrap();
+    let report = agent(executor).tool(fetch()).build().unwrap().run(input()).await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
 }
 
@@ -348,7 +348,7 @@ fn errors(report: &haft::turn::TurnReport) -> Vec<String> {
 async fn changes_last_for_the_turn_and_the_block_grows_at_its_end() {
     let own = || [named("removed"), named("other"), changes()];
     let requests = Requests::default();
-    let built = runner(requests.around(changing(false))).tools(own()).build().unwrap();
+    let built = agent(requests.around(changing(false))).tools(own()).build().unwrap();
     let report = built.run(input()).await.unwrap();
     let refused = [
         "`other` cannot be called any more: it was removed",
@@ -363,7 +363,7 @@ async fn changes_last_for_the_turn_and_the_block_grows_at_its_end() {
         assert_eq!(tools[4], tools[1]);
     }
     assert_eq!(requests.names()[4], ["removed", "other", "change", "skill"]);
-    // Another turn of the same runner begins with the agent's own tools.
+    // Another turn of the same agent begins with the agent's own tools.
     built.run(input().id("other")).await.unwrap();
     assert_eq!(requests.names()[5], ["removed", "other", "change"]);
 }
@@ -380,7 +380,7 @@ async fn a_resumed_turn_has_the_tools_that_their_source_registers_again() {
             next.run().await
         };
         let build = |hang| {
-            let builder = stores.runner(requests.around(changing(hang))).tools(own());
+            let builder = stores.agent(requests.around(changing(hang))).tools(own());
             builder.turn_input("restore", restore)
         };
         die(build(true)).await;
@@ -421,7 +421,7 @@ async fn a_tool_that_is_added_under_thinking_is_loaded_deferred() {
         let n = ctx.dispatch().iteration();
         Ok(Step::new().think(thought).call(if n == 0 { change(0) } else { call("skill", "{}") }))
     });
-    runner(executor).tool(changes()).build().unwrap().run(input()).await.unwrap();
+    agent(executor).tool(changes()).build().unwrap().run(input()).await.unwrap();
     let bodies = requests.bodies(2);
     let addition = r#"{"role":"system","content":[{"type":"tool_addition","tool":{"type":"tool_reference","name":"skill"}}]}"#;
     for body in &bodies[1..] {
@@ -467,7 +467,7 @@ async fn opening_an_iteration_does_not_look_at_every_artifact() {
             Ok(Step::new().call(call("fetch", &format!(r#"{{"n":{}}}"#, n * 6))))
         };
         let limits = haft::turn::Limits::new().iterations(100).tool_calls(100);
-        let built = runner(executor).tool(fetch()).formats(formats).limits(limits).build().unwrap();
+        let built = agent(executor).tool(fetch()).formats(formats).limits(limits).build().unwrap();
         let report = built.run(input()).await.unwrap();
         assert_eq!(report.calls.len(), iterations as usize, "{:?}", report.error);
         counts.push(format.0.load(std::sync::atomic::Ordering::Relaxed));

@@ -8,7 +8,7 @@ use haft::executors::{DispatchExecutor, Step, StepContext, StepError};
 use haft::records::MessageRole;
 use haft::stores::{MemoryStore, TurnStatus};
 use haft::turn::{AnswerError, AnswerFormat};
-use haft::{ToolArgs, TurnInput, TurnRunner};
+use haft::{Agent, ToolArgs, TurnInput};
 use serde_json::{Value, json};
 
 /// An invoice.
@@ -50,23 +50,22 @@ async fn an_answer_that_does_not_fit_goes_back_with_its_problems() {
         r#"{"sender": "Ada", "cents": "250"}"#,
     ];
     let store = Arc::new(MemoryStore::new());
-    let runner =
-        TurnRunner::builder(executor(texts)).store(Arc::clone(&store) as _).build().unwrap();
-    let typed = runner.run_typed::<Invoice>(input()).await.unwrap();
+    let agent = Agent::builder(executor(texts)).store(Arc::clone(&store) as _).build().unwrap();
+    let typed = agent.run_typed::<Invoice>(input()).await.unwrap();
     let expected = Invoice { sender: "Ada".into(), cents: 250, note: None };
     assert_eq!(typed.answer.unwrap(), expected);
     assert_eq!((typed.report.iterations, typed.report.messages.len()), (3, 3));
     assert!(typed.report.messages.iter().all(|it| it.role() == MessageRole::Assistant));
     // The report of the stored turn is the same, and so is its answer.
-    let again = runner.resume(&typed.report.turn).await.unwrap();
+    let again = agent.resume(&typed.report.turn).await.unwrap();
     assert_eq!(again.answer::<Invoice>().unwrap(), expected);
     assert_eq!(again.messages.len(), 3);
 }
 
 #[tokio::test]
 async fn a_model_without_attempts_left_fails_the_turn() {
-    let runner = TurnRunner::builder(executor(&["no", "{}", "still no"])).build().unwrap();
-    let typed = runner.run_typed::<Invoice>(input()).await.unwrap();
+    let agent = Agent::builder(executor(&["no", "{}", "still no"])).build().unwrap();
+    let typed = agent.run_typed::<Invoice>(input()).await.unwrap();
     assert_eq!((typed.report.status(), typed.report.iterations), (TurnStatus::Failed, 3));
     let error = typed.report.error.unwrap();
     assert_eq!(error.code, Some(codes::LLM_RESPONSE_INVALID));
@@ -76,7 +75,7 @@ async fn a_model_without_attempts_left_fails_the_turn() {
     assert!(matches!(error, AnswerError::NotCompleted { .. }), "{error}");
 
     let once = AnswerFormat::of::<Invoice>().unwrap().with_attempts(NonZeroU32::MIN);
-    let report = runner.run(input().answer(once)).await.unwrap();
+    let report = agent.run(input().answer(once)).await.unwrap();
     assert_eq!(report.iterations, 1);
 }
 
@@ -84,7 +83,7 @@ async fn a_model_without_attempts_left_fails_the_turn() {
 async fn the_model_sees_the_schema_and_what_was_wrong() {
     let seen = Arc::new(std::sync::Mutex::new(Vec::new()));
     let log = Arc::clone(&seen);
-    let runner = TurnRunner::builder(move |ctx: StepContext| {
+    let agent = Agent::builder(move |ctx: StepContext| {
         let turn = ctx.dispatch().turn().clone();
         let rules = turn.instructions().all();
         let said = turn.messages().all();
@@ -99,7 +98,7 @@ async fn the_model_sees_the_schema_and_what_was_wrong() {
             Ok::<_, StepError>(Step::done().say(ctx.message(text)?))
         }
     });
-    let typed = runner.build().unwrap().run_typed::<Invoice>(input()).await.unwrap();
+    let typed = agent.build().unwrap().run_typed::<Invoice>(input()).await.unwrap();
     assert!(typed.answer.is_ok());
     let seen = seen.lock().unwrap();
     assert_eq!(seen[0], (1, "Ada asks for 2.50.".to_owned()));
@@ -116,12 +115,12 @@ async fn attempts_are_counted_over_a_resume() {
         }
         Ok::<_, StepError>(Step::done().say(ctx.message("wrong")?))
     };
-    let first = TurnRunner::builder(first).store(Arc::clone(&store) as _).build().unwrap();
+    let first = Agent::builder(first).store(Arc::clone(&store) as _).build().unwrap();
     let two = NonZeroU32::MIN.saturating_add(1);
     let format = AnswerFormat::of::<Invoice>().unwrap().with_attempts(two);
     let report = first.run(input().answer(format)).await.unwrap();
     assert!(report.is_resumable);
-    let second = TurnRunner::builder(executor(&["", "wrong again"])).store(store).build().unwrap();
+    let second = Agent::builder(executor(&["", "wrong again"])).store(store).build().unwrap();
     let report = second.resume(&report.turn).await.unwrap();
     assert_eq!((report.status(), report.iterations), (TurnStatus::Failed, 2));
     assert!(report.answer::<Invoice>().is_err());
@@ -129,7 +128,7 @@ async fn attempts_are_counted_over_a_resume() {
 
 #[tokio::test]
 async fn an_answer_is_checked_only_when_the_model_is_done() {
-    let runner = TurnRunner::builder(|ctx: StepContext| async move {
+    let agent = Agent::builder(|ctx: StepContext| async move {
         let iteration = ctx.dispatch().iteration();
         let step = if iteration == 0 { Step::new() } else { Step::done() };
         let text = if iteration == 0 { "Let me think." } else { "{\"total\": 3}" };
@@ -137,7 +136,7 @@ async fn an_answer_is_checked_only_when_the_model_is_done() {
     });
     let schema = json!({"type": "object", "properties": {"total": {"type": "integer"}}});
     let format = AnswerFormat::from_json_schema(schema).unwrap();
-    let report = runner.build().unwrap().run(input().answer(format)).await.unwrap();
+    let report = agent.build().unwrap().run(input().answer(format)).await.unwrap();
     assert_eq!(report.iterations, 2);
     assert_eq!(report.answer::<Value>().unwrap(), json!({"total": 3}));
 }

@@ -7,8 +7,8 @@ use haft::executors::{Step, StepContext, StepError};
 use haft::middleware::{Next, Verdict, hydrate_conversation, safety_veto};
 use haft::records::{CallState, Message};
 use haft::stores::MemoryStore;
-use haft::turn::{Cancellation, GatePolicy, Limits, Timestamp, TurnOutcome, TurnRunnerBuilder};
-use haft::{DispatchContext, Tool, TurnInput, TurnRunner};
+use haft::turn::{AgentBuilder, Cancellation, GatePolicy, Limits, Timestamp, TurnOutcome};
+use haft::{Agent, DispatchContext, Tool, TurnInput};
 
 use super::{call, pass, steps};
 
@@ -33,15 +33,15 @@ fn message(turn: &str) -> TurnInput {
     TurnInput::new("You help.").id(turn).conversation("c").message(message)
 }
 
-/// A runner of the first turn, which calls two tools.
-fn first(store: &Arc<MemoryStore>, second: &'static str) -> TurnRunnerBuilder {
+/// An agent of the first turn, which calls two tools.
+fn first(store: &Arc<MemoryStore>, second: &'static str) -> AgentBuilder {
     let executor = move |ctx: StepContext| async move {
         Ok::<_, StepError>(match ctx.dispatch().iteration() {
             0 => Step::new().call(call("secret", "{}")).call(call(second, "{}")),
             _ => Step::done().say(ctx.message("done")?),
         })
     };
-    let built = TurnRunner::builder(executor).tools([secret(), slow(), deploy()]);
+    let built = Agent::builder(executor).tools([secret(), slow(), deploy()]);
     built.store(Arc::clone(store) as _)
 }
 
@@ -52,7 +52,7 @@ async fn shown(store: &Arc<MemoryStore>) -> String {
         let call = calls.iter().find(|call| call.tool() == "secret").unwrap();
         Ok(Step::done().say(ctx.message(format!("{:?} {:?}", call.results, call.error))?))
     }]);
-    let next = TurnRunner::builder(executor).store(Arc::clone(store) as _);
+    let next = Agent::builder(executor).store(Arc::clone(store) as _);
     let next = next.turn_input("history", hydrate_conversation()).build().unwrap();
     let report = next.run(message("second")).await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
@@ -86,8 +86,8 @@ async fn a_turn_that_is_cancelled_withholds_results_before_their_check() {
     ] {
         let store = Arc::default();
         let built = built.store(Arc::clone(&store) as _).dispatch_output("veto", pass_all());
-        let (runner, token) = (built.build().unwrap(), Cancellation::new());
-        let (report, ()) = tokio::join!(runner.run_until(message("first"), token.clone()), async {
+        let (agent, token) = (built.build().unwrap(), Cancellation::new());
+        let (report, ()) = tokio::join!(agent.run_until(message("first"), token.clone()), async {
             pass(Duration::from_secs(60)).await;
             token.cancel("stop");
         });
@@ -135,8 +135,8 @@ async fn a_middleware_that_ends_the_dispatch_first_withholds_what_the_check_did_
 #[tokio::test(start_paused = true)]
 async fn results_that_nothing_was_to_check_are_shown() {
     let store = Arc::default();
-    let (runner, token) = (first(&store, "slow").build().unwrap(), Cancellation::new());
-    let (report, ()) = tokio::join!(runner.run_until(message("first"), token.clone()), async {
+    let (agent, token) = (first(&store, "slow").build().unwrap(), Cancellation::new());
+    let (report, ()) = tokio::join!(agent.run_until(message("first"), token.clone()), async {
         pass(Duration::from_secs(60)).await;
         token.cancel("stop");
     });

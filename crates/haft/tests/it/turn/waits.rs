@@ -12,20 +12,20 @@ use haft::stores::{
 };
 use haft::turn::GateKey;
 use haft::turn::SystemClock;
-use haft::turn::{Deadlines, Gatekeeper, TurnOutcome, TurnReport, TurnRunner};
+use haft::turn::{Agent, Deadlines, Gatekeeper, TurnOutcome, TurnReport};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::gates::{SECRET, delete, done};
 use super::points::{Fate, Guarded, Judge, Side};
-use super::{call, input, pass, runner, steps};
+use super::{agent, call, input, pass, steps};
 
 const POLL: Duration = Duration::from_secs(7);
 
-/// A runner whose turns ask for leave, and how often they got it.
-fn asking(store: Arc<dyn TurnStore>) -> (TurnRunner, Arc<std::sync::atomic::AtomicU32>) {
+/// An agent whose turns ask for leave, and how often they got it.
+fn asking(store: Arc<dyn TurnStore>) -> (Agent, Arc<std::sync::atomic::AtomicU32>) {
     let (tool, ran) = delete();
-    let built = runner(steps([|_| Ok(Step::new().call(call("delete", "{\"id\":7}"))), done]));
+    let built = agent(steps([|_| Ok(Step::new().call(call("delete", "{\"id\":7}"))), done]));
     let built = built.tool(tool).store(store).secret(SECRET);
     (built.deadlines(Deadlines::new().gate_poll(POLL)).build().unwrap(), ran)
 }
@@ -50,9 +50,9 @@ async fn noticed_after(failing: usize) -> Duration {
         let fails = look && looks.fetch_add(1, Ordering::SeqCst) < failing;
         if fails { Fate::Fail } else { Fate::Pass }
     });
-    let (runner, ran) = asking(Guarded::new(Arc::clone(&store), judge));
+    let (agent, ran) = asking(Guarded::new(Arc::clone(&store), judge));
     let (report, settled) =
-        tokio::join!(async { (runner.run(input()).await.unwrap(), Instant::now()) }, async {
+        tokio::join!(async { (agent.run(input()).await.unwrap(), Instant::now()) }, async {
             pass(POLL / 2).await;
             allow(&elsewhere(&store)).await;
             Instant::now()
@@ -77,16 +77,16 @@ async fn a_look_at_the_gates_that_fails_is_repeated_after_the_usual_pause() {
 #[tokio::test(start_paused = true)]
 async fn a_decision_of_the_process_that_runs_the_turn_does_not_wait_for_the_next_look() {
     let store = Guarded::new(Arc::new(MemoryStore::new()), Arc::new(|_| Fate::Pass));
-    let (runner, ran) = asking(store);
+    let (agent, ran) = asking(store);
     let (ended, settled) = tokio::join!(
         async {
-            let report = runner.run(input()).await.unwrap();
+            let report = agent.run(input()).await.unwrap();
             assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
             Instant::now()
         },
         async {
             pass(POLL / 2).await;
-            allow(&runner.gates()).await;
+            allow(&agent.gates()).await;
             Instant::now()
         }
     );

@@ -10,8 +10,8 @@ use haft::stores::{
     MemoryStore, SqliteStore, TurnId, TurnStatus, TurnStore, TurnStoreExt as _, TurnSummary,
 };
 use haft::turn::{Cancellation, Deadlines, GatePolicy, TurnError};
-use haft::worker::{RunnerSource, Worker, WorkerBuilder, WorkerStats};
-use haft::{BoxFuture, Tool, TurnInput, TurnRunner};
+use haft::worker::{AgentSource, Worker, WorkerBuilder, WorkerStats};
+use haft::{Agent, BoxFuture, Tool, TurnInput};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
@@ -21,15 +21,15 @@ fn memory() -> Shared {
     Arc::new(MemoryStore::new())
 }
 
-/// A runner that says something, for this store.
-fn saying(store: &Shared, text: &'static str) -> TurnRunner {
+/// An agent that says something, for this store.
+fn saying(store: &Shared, text: &'static str) -> Agent {
     let executor =
         async move |ctx: StepContext| Ok::<_, StepError>(Step::done().say(ctx.message(text)?));
-    TurnRunner::builder(executor).store(Arc::clone(store)).secret([7; 32]).build().unwrap()
+    Agent::builder(executor).store(Arc::clone(store)).secret([7; 32]).build().unwrap()
 }
 
-/// A runner whose steps wait for a permit, and the number of steps that wait or have waited.
-fn held(store: &Shared, permits: &Arc<Semaphore>) -> (TurnRunner, Arc<AtomicUsize>) {
+/// An agent whose steps wait for a permit, and the number of steps that wait or have waited.
+fn held(store: &Shared, permits: &Arc<Semaphore>) -> (Agent, Arc<AtomicUsize>) {
     let begun = Arc::new(AtomicUsize::new(0));
     let (count, permits) = (Arc::clone(&begun), Arc::clone(permits));
     let executor = move |_: StepContext| {
@@ -40,7 +40,7 @@ fn held(store: &Shared, permits: &Arc<Semaphore>) -> (TurnRunner, Arc<AtomicUsiz
             Ok::<_, StepError>(Step::done())
         }
     };
-    let builder = TurnRunner::builder(executor).store(Arc::clone(store)).secret([7; 32]);
+    let builder = Agent::builder(executor).store(Arc::clone(store)).secret([7; 32]);
     (builder.build().unwrap(), begun)
 }
 
@@ -81,15 +81,15 @@ async fn await_status(store: &Shared, turn: &TurnId, wanted: TurnStatus) {
 }
 
 async fn run_turns_of_two_agents(store: Shared) {
-    let runners = ["a", "b"].map(|name| (name.to_owned(), saying(&store, "Done.")));
+    let agents = ["a", "b"].map(|name| (name.to_owned(), saying(&store, "Done.")));
     let mut turns = Vec::new();
     for n in 0..20 {
         let agent = if n % 2 == 0 { "a" } else { "b" };
         let input = TurnInput::new("Work.").agent(agent).conversation(format!("c{}", n % 5));
-        turns.push(runners[0].1.enqueue(input).await.unwrap());
+        turns.push(agents[0].1.enqueue(input).await.unwrap());
     }
-    let other = runners[0].1.enqueue(TurnInput::new("Work.").agent("c")).await.unwrap();
-    let work = Work::begin(Worker::builder(Arc::clone(&store), BTreeMap::from(runners)));
+    let other = agents[0].1.enqueue(TurnInput::new("Work.").agent("c")).await.unwrap();
+    let work = Work::begin(Worker::builder(Arc::clone(&store), BTreeMap::from(agents)));
     for turn in &turns {
         await_status(&store, turn, TurnStatus::Completed).await;
     }
@@ -97,7 +97,7 @@ async fn run_turns_of_two_agents(store: Shared) {
     assert_eq!((stats.claimed, stats.completed, stats.ended()), (20, 20, 20), "{stats:?}");
     assert_eq!((stats.running, stats.failed, stats.errors), (0, 0, 0), "{stats:?}");
     assert!(stats.is_draining && stats.claim_latency.total >= 20, "{stats:?}");
-    assert_eq!(status(&store, &other).await, TurnStatus::Queued, "no runner is for its agent");
+    assert_eq!(status(&store, &other).await, TurnStatus::Queued, "no agent is for its agent");
 }
 
 #[tokio::test]
@@ -114,12 +114,12 @@ async fn turns_of_several_agents_are_run_from_a_file() {
 #[tokio::test]
 async fn no_more_turns_run_than_there_is_room_for() {
     let (store, permits) = (memory(), Arc::new(Semaphore::new(0)));
-    let (runner, begun) = held(&store, &permits);
+    let (agent, begun) = held(&store, &permits);
     let mut turns = Vec::new();
     for _ in 0..5 {
-        turns.push(runner.enqueue(TurnInput::new("Work.")).await.unwrap());
+        turns.push(agent.enqueue(TurnInput::new("Work.")).await.unwrap());
     }
-    let work = Work::begin(Worker::builder(Arc::clone(&store), runner).concurrency(2));
+    let work = Work::begin(Worker::builder(Arc::clone(&store), agent).concurrency(2));
     wait_until(async || begun.load(Ordering::SeqCst) == 2).await;
     for _ in 0..100 {
         tokio::task::yield_now().await;
@@ -142,15 +142,15 @@ async fn turns_of_a_higher_priority_run_first_and_those_of_a_conversation_in_ord
         noted.lock().unwrap().push(ctx.dispatch().turn_id().to_owned());
         async { Ok::<_, StepError>(Step::done()) }
     };
-    let builder = TurnRunner::builder(executor).store(Arc::clone(&store)).secret([7; 32]);
-    let runner = builder.build().unwrap();
+    let builder = Agent::builder(executor).store(Arc::clone(&store)).secret([7; 32]);
+    let agent = builder.build().unwrap();
     let inputs = [("first", 0), ("second", 9), ("urgent", 5)];
     for (name, priority) in inputs {
         let input = TurnInput::new("Work.").id(name).priority(priority);
         let input = if name == "urgent" { input } else { input.conversation("c") };
-        runner.enqueue(input).await.unwrap();
+        agent.enqueue(input).await.unwrap();
     }
-    let work = Work::begin(Worker::builder(Arc::clone(&store), runner).concurrency(1));
+    let work = Work::begin(Worker::builder(Arc::clone(&store), agent).concurrency(1));
     await_status(&store, &"second".parse().unwrap(), TurnStatus::Completed).await;
     work.stop().await;
     assert_eq!(*order.lock().unwrap(), ["urgent", "first", "second"]);
@@ -162,8 +162,8 @@ async fn a_gate_that_is_settled_elsewhere_wakes_the_worker() {
     let deploy = Tool::builder("deploy").description("Deploys.").requires_approval("May I?");
     let deploy = deploy.handler(|| "done").build().unwrap();
     let script = r#"{"steps": [{"call": {"deploy": {}}}, {"say": "{{ last.deploy }}"}]}"#;
-    let runner = || {
-        TurnRunner::builder(ScriptExecutor::parse(script).unwrap())
+    let agent = || {
+        Agent::builder(ScriptExecutor::parse(script).unwrap())
             .store(Arc::clone(&store))
             .secret([7; 32])
             .gate_policy(GatePolicy::Suspend)
@@ -171,14 +171,14 @@ async fn a_gate_that_is_settled_elsewhere_wakes_the_worker() {
             .build()
             .unwrap()
     };
-    let turn = runner().enqueue(TurnInput::new("You deploy.")).await.unwrap();
+    let turn = agent().enqueue(TurnInput::new("You deploy.")).await.unwrap();
     // It is never asked by itself: only what the store tells wakes it.
-    let builder = Worker::builder(Arc::clone(&store), runner()).concurrency(1);
+    let builder = Worker::builder(Arc::clone(&store), agent()).concurrency(1);
     let work = Work::begin(builder.poll_interval(Duration::from_secs(3600)));
     await_status(&store, &turn, TurnStatus::Waiting).await;
     wait_until(async || work.worker.stats().waiting == 1).await;
     assert_eq!(work.worker.stats().running, 0, "it takes no room while it waits");
-    let elsewhere = runner();
+    let elsewhere = agent();
     let gate = elsewhere.gates().open_gates(None).await.unwrap().pop().unwrap();
     elsewhere.gates().resolve(&gate.id, true.into(), "Ada").await.unwrap();
     await_status(&store, &turn, TurnStatus::Completed).await;
@@ -189,12 +189,12 @@ async fn a_gate_that_is_settled_elsewhere_wakes_the_worker() {
 #[tokio::test]
 async fn a_drain_lets_turns_end_within_the_deadline() {
     let (store, permits) = (memory(), Arc::new(Semaphore::new(0)));
-    let (runner, begun) = held(&store, &permits);
-    let runs = runner.enqueue(TurnInput::new("Work.")).await.unwrap();
-    let builder = Worker::builder(Arc::clone(&store), runner.clone()).concurrency(1);
+    let (agent, begun) = held(&store, &permits);
+    let runs = agent.enqueue(TurnInput::new("Work.")).await.unwrap();
+    let builder = Worker::builder(Arc::clone(&store), agent.clone()).concurrency(1);
     let mut work = Work::begin(builder.drain_deadline(Duration::from_secs(3600)));
     wait_until(async || begun.load(Ordering::SeqCst) == 1).await;
-    let waits = runner.enqueue(TurnInput::new("Work.")).await.unwrap();
+    let waits = agent.enqueue(TurnInput::new("Work.")).await.unwrap();
     work.stop.cancel("the service ends");
     wait_until(async || work.worker.stats().is_draining).await;
     permits.add_permits(1);
@@ -205,9 +205,9 @@ async fn a_drain_lets_turns_end_within_the_deadline() {
 }
 
 async fn stop_at_the_deadline(store: Shared) {
-    let (runner, begun) = held(&store, &Arc::new(Semaphore::new(0)));
-    let turn = runner.enqueue(TurnInput::new("Work.")).await.unwrap();
-    let builder = Worker::builder(Arc::clone(&store), runner);
+    let (agent, begun) = held(&store, &Arc::new(Semaphore::new(0)));
+    let turn = agent.enqueue(TurnInput::new("Work.")).await.unwrap();
+    let builder = Worker::builder(Arc::clone(&store), agent);
     let work = Work::begin(builder.drain_deadline(Duration::ZERO));
     wait_until(async || begun.load(Ordering::SeqCst) == 1).await;
     let stats = work.stop().await;
@@ -221,8 +221,8 @@ async fn stop_at_the_deadline(store: Shared) {
     assert_eq!(store.summary(turn).await.unwrap().unwrap().take_overs, 0);
 }
 
-/// A runner with the executor of [`held`], which does not wait any more.
-fn other_runner(store: &Shared) -> TurnRunner {
+/// An agent with the executor of [`held`], which does not wait any more.
+fn other_runner(store: &Shared) -> Agent {
     held(store, &Arc::new(Semaphore::new(100))).0
 }
 
@@ -233,23 +233,23 @@ async fn a_drain_stops_turns_at_the_deadline_and_leaves_them_claimable() {
     stop_at_the_deadline(Arc::new(SqliteStore::open(dir.path()).unwrap())).await;
 }
 
-/// Knows the runner of an agent only after a while.
+/// Knows an agent only after a while.
 struct LearningSource {
-    runner: TurnRunner,
+    agent: Agent,
     asked: Arc<AtomicUsize>,
 }
 
-impl RunnerSource for LearningSource {
+impl AgentSource for LearningSource {
     fn agents(&self) -> Vec<String> {
         Vec::new()
     }
 
-    fn find_runner(&self, turn: TurnSummary) -> BoxFuture<'_, Result<TurnRunner, TurnError>> {
+    fn find_agent(&self, turn: TurnSummary) -> BoxFuture<'_, Result<Agent, TurnError>> {
         let times = self.asked.fetch_add(1, Ordering::SeqCst);
         Box::pin(async move {
             match times {
-                0 => Err(TurnError::no_runner(&turn.id, "its agent is not installed yet")),
-                _ => Ok(self.runner.clone()),
+                0 => Err(TurnError::no_agent(&turn.id, "its agent is not installed yet")),
+                _ => Ok(self.agent.clone()),
             }
         })
     }
@@ -258,9 +258,9 @@ impl RunnerSource for LearningSource {
 #[tokio::test]
 async fn a_turn_without_a_runner_is_left_alone_for_a_while() {
     let store = memory();
-    let (runner, asked) = (saying(&store, "Done."), Arc::default());
-    let turn = runner.enqueue(TurnInput::new("Work.").agent("new")).await.unwrap();
-    let source = LearningSource { runner, asked: Arc::clone(&asked) };
+    let (agent, asked) = (saying(&store, "Done."), Arc::default());
+    let turn = agent.enqueue(TurnInput::new("Work.").agent("new")).await.unwrap();
+    let source = LearningSource { agent, asked: Arc::clone(&asked) };
     let builder = Worker::builder(Arc::clone(&store), source);
     let builder = builder.retry_delay(Duration::from_millis(50));
     let work = Work::begin(builder.poll_interval(Duration::from_millis(5)));
@@ -275,7 +275,7 @@ async fn a_turn_that_another_executor_began_does_not_keep_the_worker_busy() {
     let store = memory();
     let script = |text| {
         let script = format!(r#"{{"steps": [{{"say": "{text}"}}]}}"#);
-        let builder = TurnRunner::builder(ScriptExecutor::parse(&script).unwrap());
+        let builder = Agent::builder(ScriptExecutor::parse(&script).unwrap());
         builder.store(Arc::clone(&store)).secret([7; 32]).build().unwrap()
     };
     let turn = script("one").enqueue(TurnInput::new("Work.")).await.unwrap();

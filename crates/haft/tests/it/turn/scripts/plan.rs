@@ -5,14 +5,14 @@ use haft::executors::{Step, StepContext, StepError};
 use haft::middleware::Next;
 use haft::tools::ToolEffect;
 use haft::turn::GateRequest;
-use haft::turn::{Limits, TurnRunnerBuilder};
+use haft::turn::{AgentBuilder, Limits};
 use haft::{Args, DispatchContext, Tool, ToolFailure};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::super::errand::Ledger;
-use super::super::{call, runner};
+use super::super::{agent, call};
 
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
@@ -120,7 +120,7 @@ fn limits() -> impl Strategy<Value = PlannedLimits> {
 }
 
 impl Plan {
-    pub(super) fn runner(&self, ledger: &Ledger) -> TurnRunnerBuilder {
+    pub(super) fn agent(&self, ledger: &Ledger) -> AgentBuilder {
         let PlannedLimits { iterations, identical_calls, tool_calls, tokens } = self.limits;
         let limits = Limits::new().iterations(iterations).identical_calls(identical_calls);
         let steps = self.steps.clone();
@@ -128,7 +128,7 @@ impl Plan {
             let planned = steps.get(cx.dispatch().iteration() as usize).cloned();
             async move { take_step(&cx, planned) }
         };
-        let builder = runner(executor)
+        let builder = agent(executor)
             .tools(tools(ledger))
             .limits(limits.tool_calls(tool_calls).tokens(tokens));
         let builder = match self.input {

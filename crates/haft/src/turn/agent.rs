@@ -1,4 +1,4 @@
-//! The runner of turns.
+//! The agent of turns.
 
 mod approval_options;
 mod builder;
@@ -30,33 +30,33 @@ use super::stored_turns::{StoredTurns, TurnStores};
 use super::{TurnError, TurnInput, TurnReport, TypedReport, driver, rendering};
 use crate::events::TracedContent;
 
-pub use self::builder::{InvalidRunner, TurnRunnerBuilder};
+pub use self::builder::{AgentBuilder, InvalidAgent};
 
 /// Runs turns. Cheap to clone, and usable for any number of turns, one after the other and in parallel.
 ///
 /// ```
 /// use haft::executors::{Step, StepContext, StepError};
-/// use haft::turn::{TurnInput, TurnRunner};
+/// use haft::turn::{Agent, TurnInput};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let runner = TurnRunner::builder(async |ctx: StepContext| {
+/// let agent = Agent::builder(async |ctx: StepContext| {
 ///     Ok::<_, StepError>(Step::done().say(ctx.message("Hello!")?))
 /// })
 /// .build()?;
 ///
-/// let report = runner.run(TurnInput::new("You are polite.").user("Hi")).await?;
+/// let report = agent.run(TurnInput::new("You are polite.").user("Hi")).await?;
 /// assert_eq!(report.text(), "Hello!");
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct TurnRunner {
-    pub(super) shared: Arc<RunnerShared>,
+pub struct Agent {
+    pub(super) shared: Arc<AgentShared>,
 }
 
-/// What all turns of a runner share.
-pub(super) struct RunnerShared {
+/// What all turns of an agent share.
+pub(super) struct AgentShared {
     pub(super) turns: StoredTurns,
     pub(super) executor: Arc<dyn DispatchExecutor>,
     pub(super) allows_executor_change: bool,
@@ -80,8 +80,8 @@ pub(super) struct RunnerShared {
     pub(super) leases: Arc<LeaseRenewer>,
 }
 
-/// A runner reads and writes the stores of its turns.
-impl Deref for RunnerShared {
+/// An agent reads and writes the stores of its turns.
+impl Deref for AgentShared {
     type Target = TurnStores;
 
     fn deref(&self) -> &TurnStores {
@@ -89,7 +89,7 @@ impl Deref for RunnerShared {
     }
 }
 
-impl RunnerShared {
+impl AgentShared {
     /// Whether output middleware runs after a step. Without it the last step and the end of the turn are stored by one
     /// commit.
     pub(super) fn has_output(&self) -> bool {
@@ -97,11 +97,11 @@ impl RunnerShared {
     }
 }
 
-impl TurnRunner {
-    /// Starts a runner with an executor. Everything else has a default: no tools, no middleware, stores in memory, safe
+impl Agent {
+    /// Starts an agent with an executor. Everything else has a default: no tools, no middleware, stores in memory, safe
     /// limits.
-    pub fn builder(executor: impl DispatchExecutor + 'static) -> TurnRunnerBuilder {
-        TurnRunnerBuilder::new(Arc::new(executor))
+    pub fn builder(executor: impl DispatchExecutor + 'static) -> AgentBuilder {
+        AgentBuilder::new(Arc::new(executor))
     }
 
     /// Runs a turn to its end.
@@ -130,7 +130,7 @@ impl TurnRunner {
     ///
     /// ```
     /// use haft::executors::{Step, StepContext, StepError};
-    /// use haft::{ToolArgs, TurnInput, TurnRunner};
+    /// use haft::{Agent, ToolArgs, TurnInput};
     ///
     /// /// An invoice.
     /// #[derive(Debug, PartialEq, ToolArgs)]
@@ -149,9 +149,9 @@ impl TurnRunner {
     /// #     let text = texts[ctx.dispatch().iteration() as usize];
     /// #     Ok::<_, StepError>(Step::done().say(ctx.message(text)?))
     /// # };
-    /// let runner = TurnRunner::builder(model).build()?;
+    /// let agent = Agent::builder(model).build()?;
     /// let input = TurnInput::new("You read invoices.").user("Ada asks for 2.50.");
-    /// let typed = runner.run_typed::<Invoice>(input).await?;
+    /// let typed = agent.run_typed::<Invoice>(input).await?;
     /// assert_eq!(typed.answer?, Invoice { sender: "Ada".into(), cents: 250 });
     /// assert_eq!(typed.report.iterations, 2, "the first answer did not fit");
     /// # Ok(())
@@ -180,15 +180,15 @@ impl TurnRunner {
     /// ```
     /// use haft::executors::{Step, StepContext, StepError};
     /// use haft::turn::{Cancellation, TurnOutcome};
-    /// use haft::{TurnInput, TurnRunner};
+    /// use haft::{Agent, TurnInput};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let executor = async |_: StepContext| Ok::<_, StepError>(Step::new());
-    /// let runner = TurnRunner::builder(executor).build()?;
+    /// let agent = Agent::builder(executor).build()?;
     /// let cancellation = Cancellation::new();
     /// cancellation.cancel("the user pressed stop");
-    /// let report = runner.run_until(TurnInput::new("Never stop."), cancellation).await?;
+    /// let report = agent.run_until(TurnInput::new("Never stop."), cancellation).await?;
     /// assert!(matches!(report.outcome, TurnOutcome::Cancelled { .. }));
     /// # Ok(())
     /// # }
@@ -213,15 +213,15 @@ impl TurnRunner {
     ///
     /// ```
     /// use haft::executors::ScriptExecutor;
-    /// use haft::{TurnInput, TurnRunner};
+    /// use haft::{Agent, TurnInput};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
-    /// let runner = TurnRunner::builder(script).build()?;
-    /// let report = runner.run(TurnInput::new("Be polite.")).await?;
-    /// assert_eq!(runner.resume(&report.turn).await?.text(), "Hello!");
-    /// assert!(runner.resume(&"another".parse()?).await.is_err());
+    /// let agent = Agent::builder(script).build()?;
+    /// let report = agent.run(TurnInput::new("Be polite.")).await?;
+    /// assert_eq!(agent.resume(&report.turn).await?.text(), "Hello!");
+    /// assert!(agent.resume(&"another".parse()?).await.is_err());
     /// # Ok(())
     /// # }
     /// ```
@@ -256,16 +256,16 @@ impl TurnRunner {
     /// use haft::executors::ScriptExecutor;
     /// use haft::stores::ClaimFilter;
     /// use haft::turn::Cancellation;
-    /// use haft::{TurnInput, TurnRunner};
+    /// use haft::{Agent, TurnInput};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
-    /// let runner = TurnRunner::builder(script).build()?;
-    /// let turn = runner.enqueue(TurnInput::new("Be polite.").user("Hi")).await?;
-    /// let report = runner.run_next(ClaimFilter::default(), Cancellation::new()).await?;
+    /// let agent = Agent::builder(script).build()?;
+    /// let turn = agent.enqueue(TurnInput::new("Be polite.").user("Hi")).await?;
+    /// let report = agent.run_next(ClaimFilter::default(), Cancellation::new()).await?;
     /// assert_eq!(report.map(|it| it.turn), Some(turn));
-    /// assert!(runner.run_next(ClaimFilter::default(), Cancellation::new()).await?.is_none());
+    /// assert!(agent.run_next(ClaimFilter::default(), Cancellation::new()).await?.is_none());
     /// # Ok(())
     /// # }
     /// ```
@@ -328,13 +328,13 @@ impl TurnRunner {
     ///
     /// ```
     /// use haft::providers::dialects::chat_completions::ChatCompletions;
-    /// use haft::{Provider, TurnInput, TurnRunner};
+    /// use haft::{Agent, Provider, TurnInput};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let model = Provider::builder(ChatCompletions::new(), "gpt-5-mini").build()?;
-    /// let runner = TurnRunner::builder(model).build()?;
-    /// let request = runner.render_first_request(TurnInput::new("Be polite.")).await?;
+    /// let agent = Agent::builder(model).build()?;
+    /// let request = agent.render_first_request(TurnInput::new("Be polite.")).await?;
     /// assert_eq!(request.map(|it| it.model).as_deref(), Some("gpt-5-mini"));
     /// # Ok(())
     /// # }
@@ -353,12 +353,12 @@ impl TurnRunner {
     /// What takes the steps of its turns.
     ///
     /// ```
-    /// use haft::TurnRunner;
+    /// use haft::Agent;
     /// use haft::executors::ScriptExecutor;
     ///
     /// let script = ScriptExecutor::parse(r#"{"name": "greeting", "steps": [{"say": "Hello!"}]}"#)?;
-    /// let runner = TurnRunner::builder(script).build()?;
-    /// assert_eq!(runner.executor_description().to_string(), "script `greeting`");
+    /// let agent = Agent::builder(script).build()?;
+    /// assert_eq!(agent.executor_description().to_string(), "script `greeting`");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
@@ -366,7 +366,7 @@ impl TurnRunner {
         self.shared.executor.description()
     }
 
-    /// The turns in the stores of the runner, whichever runner ran them.
+    /// The turns in the stores of the agent, whichever agent ran them.
     #[must_use]
     pub fn stored_turns(&self) -> &StoredTurns {
         &self.shared.turns
@@ -379,9 +379,9 @@ impl TurnRunner {
     }
 }
 
-impl fmt::Debug for TurnRunner {
+impl fmt::Debug for Agent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TurnRunner")
+        f.debug_struct("Agent")
             .field("name", &self.shared.name)
             .field("store", &self.shared.store)
             .field("tools", &self.shared.tools.len())

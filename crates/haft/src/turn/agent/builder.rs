@@ -1,4 +1,4 @@
-//! The builder of runners.
+//! The builder of agents.
 
 use std::fmt;
 use std::sync::Arc;
@@ -27,28 +27,28 @@ use super::super::prices::CostLimit;
 use super::super::query_tools::register_query_tools;
 use super::super::stored_turns::{StoredTurns, TurnStores};
 use super::super::timed::TimedStore;
-use super::{RunnerShared, TurnRunner};
+use super::{Agent, AgentShared};
 use crate::events::{TraceObserver, TracedContent};
 use crate::secret::random_secret;
 
-/// Builds a [`TurnRunner`].
+/// Builds a [`Agent`].
 ///
 /// ```
 /// use std::time::Duration;
 /// use haft::executors::ScriptExecutor;
 /// use haft::turn::{Deadlines, Limits};
-/// use haft::{Tool, TurnRunner};
+/// use haft::{Agent, Tool};
 ///
 /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
 /// let roll = Tool::builder("roll").description("Rolls.").handler(|| "4").build()?;
-/// let builder = TurnRunner::builder(script).tool(roll.clone()).name("worker-1");
+/// let builder = Agent::builder(script).tool(roll.clone()).name("worker-1");
 /// let builder = builder.deadlines(Deadlines::new().step(Duration::from_secs(60)));
 /// let refused = builder.tool(roll).limits(Limits::new().iterations(0)).build().unwrap_err();
 /// assert_eq!(refused.faults.len(), 2, "two tools share a name, and no iteration is allowed");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use = "a builder does nothing until `build` is called"]
-pub struct TurnRunnerBuilder {
+pub struct AgentBuilder {
     pub(super) executor: Arc<dyn DispatchExecutor>,
     pub(super) allows_executor_change: bool,
     pub(super) store: Option<Arc<dyn TurnStore>>,
@@ -76,22 +76,22 @@ pub struct TurnRunnerBuilder {
     pub(super) name: Option<String>,
 }
 
-/// A runner cannot be built, for these reasons.
+/// An agent cannot be built, for these reasons.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the runner was refused: {}", .faults.join("; "))]
+#[error("the agent was refused: {}", .faults.join("; "))]
 #[non_exhaustive]
-pub struct InvalidRunner {
+pub struct InvalidAgent {
     /// Every problem that was found.
     pub faults: Vec<String>,
 }
 
-impl Coded for InvalidRunner {
+impl Coded for InvalidAgent {
     fn code(&self) -> ErrorCode {
         codes::INVALID_TURN_RUNNER_CONFIG
     }
 }
 
-impl TurnRunnerBuilder {
+impl AgentBuilder {
     pub(in crate::turn) fn new(executor: Arc<dyn DispatchExecutor>) -> Self {
         Self {
             executor,
@@ -138,7 +138,7 @@ impl TurnRunnerBuilder {
     /// Uses stores that were opened by their addresses, with their secrets, their ledger and their standing approvals.
     ///
     /// ```
-    /// use haft::TurnRunner;
+    /// use haft::Agent;
     /// use haft::executors::ScriptExecutor;
     /// use haft::stores::{OpenStores, StoreOptions};
     ///
@@ -146,8 +146,8 @@ impl TurnRunnerBuilder {
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let stores = OpenStores::open(&"memory:".parse()?, StoreOptions::default()).await?;
     /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
-    /// let runner = TurnRunner::builder(script).stores(&stores).build()?;
-    /// # let _ = runner;
+    /// let agent = Agent::builder(script).stores(&stores).build()?;
+    /// # let _ = agent;
     /// # Ok(())
     /// # }
     /// ```
@@ -164,16 +164,16 @@ impl TurnRunnerBuilder {
         }
     }
 
-    /// Lets this runner resume turns that another executor began: another model, other options, another address, or a
+    /// Lets this agent resume turns that another executor began: another model, other options, another address, or a
     /// script that was edited. By default such a turn is refused. The change is journaled.
     ///
     /// ```
     /// use haft::executors::ScriptExecutor;
-    /// use haft::TurnRunner;
+    /// use haft::Agent;
     ///
     /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
-    /// let runner = TurnRunner::builder(script).allow_executor_change().build()?;
-    /// # let _ = runner;
+    /// let agent = Agent::builder(script).allow_executor_change().build()?;
+    /// # let _ = agent;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn allow_executor_change(mut self) -> Self {
@@ -249,7 +249,7 @@ impl TurnRunnerBuilder {
     /// use haft::executors::ScriptExecutor;
     /// use haft::middleware::Next;
     /// use haft::turn::DispatchContext;
-    /// use haft::{TurnInput, TurnRunner};
+    /// use haft::{Agent, TurnInput};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -258,8 +258,8 @@ impl TurnRunnerBuilder {
     ///     next.nack("not today")?;
     ///     next.run().await
     /// };
-    /// let runner = TurnRunner::builder(script).dispatch_input("refuse", refuse).build()?;
-    /// let report = runner.run(TurnInput::new("Be polite.")).await?;
+    /// let agent = Agent::builder(script).dispatch_input("refuse", refuse).build()?;
+    /// let report = agent.run(TurnInput::new("Be polite.")).await?;
     /// assert!(report.error.is_some_and(|error| error.message.contains("not today")));
     /// # Ok(())
     /// # }
@@ -283,7 +283,7 @@ impl TurnRunnerBuilder {
         self
     }
 
-    /// Where [`TurnContext::fetch_tools`] finds tools. The runner itself never calls it.
+    /// Where [`TurnContext::fetch_tools`] finds tools. The agent itself never calls it.
     pub fn fetch_tools(mut self, source: impl ToolSource + 'static) -> Self {
         self.tool_source = Some(Arc::new(source));
         self
@@ -295,17 +295,17 @@ impl TurnRunnerBuilder {
     /// ```
     /// use haft::executors::ScriptExecutor;
     /// use haft::turn::Gate;
-    /// use haft::{Tool, TurnInput, TurnRunner};
+    /// use haft::{Agent, Tool, TurnInput};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), haft::Error> {
     /// let deploy = Tool::builder("deploy").description("Deploys.").requires_approval("May I?");
     /// let script = r#"{"steps": [{"call": {"deploy": {}}}, {"say": "{{ last.deploy }}"}]}"#;
-    /// let runner = TurnRunner::builder(ScriptExecutor::parse(script)?)
+    /// let agent = Agent::builder(ScriptExecutor::parse(script)?)
     ///     .tool(deploy.handler(|| "done").build()?)
     ///     .approver(async |_: Gate| false)
     ///     .build()?;
-    /// let report = runner.run(TurnInput::new("You deploy.").user("Go!")).await?;
+    /// let report = agent.run(TurnInput::new("You deploy.").user("Go!")).await?;
     /// assert_eq!(report.text(), "the call of `deploy` was not allowed: it was not approved");
     /// # Ok(())
     /// # }
@@ -315,25 +315,25 @@ impl TurnRunnerBuilder {
         self
     }
 
-    /// What happens at a gate that the approver does not decide (default: the runner waits).
+    /// What happens at a gate that the approver does not decide (default: the agent waits).
     ///
     /// ```
     /// use haft::executors::ScriptExecutor;
     /// use haft::turn::{GatePolicy, TurnOutcome};
-    /// use haft::{Tool, TurnInput, TurnRunner};
+    /// use haft::{Agent, Tool, TurnInput};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), haft::Error> {
     /// let deploy = Tool::builder("deploy").description("Deploys.").requires_approval("May I?");
     /// let script = r#"{"steps": [{"call": {"deploy": {}}}, {"say": "{{ last.deploy }}"}]}"#;
-    /// let runner = TurnRunner::builder(ScriptExecutor::parse(script)?)
+    /// let agent = Agent::builder(ScriptExecutor::parse(script)?)
     ///     .tool(deploy.handler(|| "done").build()?)
     ///     .gate_policy(GatePolicy::Suspend)
     ///     .build()?;
-    /// let report = runner.run(TurnInput::new("You deploy.").user("Go!")).await?;
+    /// let report = agent.run(TurnInput::new("You deploy.").user("Go!")).await?;
     /// let TurnOutcome::Waiting { gates } = &report.outcome else { panic!("{report:?}") };
-    /// runner.gates().resolve(&gates[0], true.into(), "Ada").await?;
-    /// assert_eq!(runner.resume(&report.turn).await?.text(), "done");
+    /// agent.gates().resolve(&gates[0], true.into(), "Ada").await?;
+    /// assert_eq!(agent.resume(&report.turn).await?.text(), "done");
     /// # Ok(())
     /// # }
     /// ```
@@ -366,7 +366,7 @@ impl TurnRunnerBuilder {
         self
     }
 
-    /// The 32 random bytes with which the settlements of gates are signed (default: new ones, so that only this runner
+    /// The 32 random bytes with which the settlements of gates are signed (default: new ones, so that only this agent
     /// can verify its gates). A store that is shared with other machines needs them, and refuses processes with other ones.
     pub fn secret(mut self, secret: [u8; 32]) -> Self {
         self.secret = Some(secret);
@@ -379,7 +379,7 @@ impl TurnRunnerBuilder {
     ///
     /// ```
     /// use haft::executors::{Step, StepContext, StepError};
-    /// use haft::{TurnInput, TurnRunner};
+    /// use haft::{Agent, TurnInput};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -387,8 +387,8 @@ impl TurnRunnerBuilder {
     ///     assert!(ctx.dispatch().turn().envelope_key().is_some());
     ///     Ok::<_, StepError>(Step::done())
     /// };
-    /// let runner = TurnRunner::builder(executor).envelope_secret([7; 32]).build()?;
-    /// assert!(runner.run(TurnInput::new("Be brief.")).await?.error.is_none());
+    /// let agent = Agent::builder(executor).envelope_secret([7; 32]).build()?;
+    /// assert!(agent.run(TurnInput::new("Be brief.")).await?.error.is_none());
     /// # Ok(())
     /// # }
     /// ```
@@ -406,13 +406,13 @@ impl TurnRunnerBuilder {
     /// Whether the [spans](crate::events#traces) of turns contain the arguments of calls (default: they do not).
     ///
     /// ```
-    /// use haft::TurnRunner;
+    /// use haft::Agent;
     /// use haft::events::TracedContent;
     /// use haft::executors::ScriptExecutor;
     ///
     /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
-    /// let runner = TurnRunner::builder(script).traced_content(TracedContent::Shown).build()?;
-    /// # let _ = runner;
+    /// let agent = Agent::builder(script).traced_content(TracedContent::Shown).build()?;
+    /// # let _ = agent;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn traced_content(mut self, content: TracedContent) -> Self {
@@ -420,18 +420,18 @@ impl TurnRunnerBuilder {
         self
     }
 
-    /// The name of the runner in leases (default: the number of the process).
+    /// The name of the agent in leases (default: the number of the process).
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// Builds the runner.
+    /// Builds the agent.
     ///
     /// # Errors
     ///
     /// Every problem that was found: tools that share a name, limits and deadlines of zero.
-    pub fn build(mut self) -> Result<TurnRunner, InvalidRunner> {
+    pub fn build(mut self) -> Result<Agent, InvalidAgent> {
         // A hook that the program has set before stays.
         let _ = haft_core::invariant::set_hook(log_broken_invariant);
         let tools = ToolRegistry::with_tools(std::mem::take(&mut self.tools));
@@ -449,14 +449,14 @@ impl TurnRunnerBuilder {
             faults.push(format!("there are no random bytes for the key of gates: {error}"));
         }
         let (Ok(tools), Ok(secret), true) = (tools, secret, faults.is_empty()) else {
-            return Err(InvalidRunner { faults });
+            return Err(InvalidAgent { faults });
         };
         let turns = self.build_stored_turns(secret);
         Ok(self.assemble(tools, formats, turns))
     }
 
-    /// Builds a runner that runs no turn: it ends turns that are cancelled.
-    pub(in crate::turn) fn build_idle(self, turns: StoredTurns) -> TurnRunner {
+    /// Builds an agent that runs no turn: it ends turns that are cancelled.
+    pub(in crate::turn) fn build_idle(self, turns: StoredTurns) -> Agent {
         self.assemble(ToolRegistry::default(), Formats::default(), turns)
     }
 
@@ -514,8 +514,8 @@ impl TurnRunnerBuilder {
         }
     }
 
-    /// Makes a runner of settings that are valid.
-    fn assemble(self, tools: ToolRegistry, formats: Formats, turns: StoredTurns) -> TurnRunner {
+    /// Makes an agent of settings that are valid.
+    fn assemble(self, tools: ToolRegistry, formats: Formats, turns: StoredTurns) -> Agent {
         let TurnStores { store, spools, .. } = &*turns.stores;
         let spooler = Spooler::new(Arc::clone(spools)).query_budget(formats.answer_budget());
         let spooler = match self.inline_below {
@@ -523,7 +523,7 @@ impl TurnRunnerBuilder {
             None => spooler,
         };
         let leases = LeaseRenewer::new(Arc::clone(store) as _, self.deadlines.lease);
-        let shared = RunnerShared {
+        let shared = AgentShared {
             turns,
             executor: self.executor,
             allows_executor_change: self.allows_executor_change,
@@ -546,13 +546,13 @@ impl TurnRunnerBuilder {
             name: self.name.unwrap_or_else(|| format!("process {}", std::process::id())).into(),
             leases,
         };
-        TurnRunner { shared: Arc::new(shared) }
+        Agent { shared: Arc::new(shared) }
     }
 }
 
-impl fmt::Debug for TurnRunnerBuilder {
+impl fmt::Debug for AgentBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TurnRunnerBuilder").field("tools", &self.tools).finish_non_exhaustive()
+        f.debug_struct("AgentBuilder").field("tools", &self.tools).finish_non_exhaustive()
     }
 }
 

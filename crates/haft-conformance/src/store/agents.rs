@@ -9,9 +9,9 @@ use haft_core::store::{CancelRequest, ClaimFilter, StoreError, TurnStore, TurnSt
 use tokio::sync::Notify;
 
 use super::{ContractViolation, expect_ok, turn_id};
-use haft::turn::{Cancellation, Deadlines, TurnError, TurnInput, TurnOutcome, TurnRunner};
+use haft::turn::{Agent, Cancellation, Deadlines, TurnError, TurnInput, TurnOutcome};
 
-/// While one runner runs a turn, others with clocks far ahead and far behind look for work, and find none.
+/// While one agent runs a turn, others with clocks far ahead and far behind look for work, and find none.
 pub(super) async fn check(store: &Arc<dyn TurnStore>) -> Result<(), ContractViolation> {
     for (mine, other) in [(SKEW, -SKEW), (-SKEW, SKEW), (0, SKEW), (SKEW, 0)] {
         check_pair(store, mine, other).await?;
@@ -26,8 +26,8 @@ async fn check_pair(
 ) -> Result<(), ContractViolation> {
     let began = Arc::new(Notify::new());
     let go_on = Arc::new(Notify::new());
-    let holder = build_runner(store, mine, Some((Arc::clone(&began), Arc::clone(&go_on))))?;
-    let other = build_runner(store, others, None)?;
+    let holder = build_agent(store, mine, Some((Arc::clone(&began), Arc::clone(&go_on))))?;
+    let other = build_agent(store, others, None)?;
     let id = turn_id("skewed")?;
     let running = holder.run(TurnInput::new("Wait.").id("skewed"));
     let look = async {
@@ -61,11 +61,11 @@ async fn check_pair(
     expect_ok("a turn can be removed", store.remove(queued).await).map(drop)
 }
 
-fn build_runner(
+fn build_agent(
     store: &Arc<dyn TurnStore>,
     skew: i64,
     pause: Option<(Arc<Notify>, Arc<Notify>)>,
-) -> Result<TurnRunner, ContractViolation> {
+) -> Result<Agent, ContractViolation> {
     let now = SystemClock::new().now();
     let by = Duration::from_secs(skew.unsigned_abs());
     let now = if skew < 0 { now.saturating_sub(by) } else { now.saturating_add(by) };
@@ -80,12 +80,12 @@ fn build_runner(
             Ok::<_, StepError>(Step::done())
         }
     };
-    let builder = TurnRunner::builder(executor).store(Arc::clone(store));
+    let builder = Agent::builder(executor).store(Arc::clone(store));
     let builder = builder.secret([7; 32]).clock(Arc::new(ManualClock::new(now)));
     let builder = builder.name(format!("clock {skew}"));
     let deadlines = Deadlines::new().lease(Duration::from_secs(60));
     let built = builder.deadlines(deadlines).build();
-    built.map_err(|error| ContractViolation::new("a runner can be built", error))
+    built.map_err(|error| ContractViolation::new("an agent can be built", error))
 }
 
 const NOT_TAKEN: &str = "a process with another clock takes no turn from a process that runs it";

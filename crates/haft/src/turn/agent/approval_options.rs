@@ -1,12 +1,12 @@
-//! Options of a runner about approvals.
+//! Options of an agent about approvals.
 
 use std::sync::Arc;
 
 use haft_core::gate::ApprovalStore;
 
-use super::TurnRunnerBuilder;
+use super::AgentBuilder;
 
-impl TurnRunnerBuilder {
+impl AgentBuilder {
     /// Remembers approvals (default: nothing does). Without it an approval counts again if the store is rolled back to a
     /// state before the call started, and every call is asked for: nobody can give standing approvals
     /// ([`Gatekeeper::approve_always`](crate::turn::Gatekeeper::approve_always)).
@@ -15,7 +15,7 @@ impl TurnRunnerBuilder {
         self
     }
 
-    /// Names the agent whose turns this runner runs. A standing approval for an agent holds for all runners that give the
+    /// Names the agent whose turns this agent runs. A standing approval for an agent holds for all agents that give the
     /// agent the same name, so the name must be one that only the application chooses, such as the path of the agent.
     ///
     /// ```
@@ -23,31 +23,31 @@ impl TurnRunnerBuilder {
     /// use haft::executors::ScriptExecutor;
     /// use haft::stores::DirApprovals;
     /// use haft::turn::{StandingApproval, TurnOutcome};
-    /// use haft::{Tool, TurnInput, TurnRunner};
+    /// use haft::{Agent, Tool, TurnInput};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let dir = tempfile::tempdir()?;
     /// let deploy = Tool::builder("deploy").description("Deploys.").requires_approval("May I?");
     /// let script = r#"{"steps": [{"call": {"deploy": {}}}, {"say": "{{ last.deploy }}"}]}"#;
-    /// let runner = TurnRunner::builder(ScriptExecutor::parse(script)?)
+    /// let agent = Agent::builder(ScriptExecutor::parse(script)?)
     ///     .tool(deploy.handler(|| "done").build()?)
     ///     .approvals(Arc::new(DirApprovals::new(dir.path())))
     ///     .agent("/agents/shop")
     ///     .build()?;
-    /// let turn = tokio::spawn(runner.run(TurnInput::new("You deploy.").user("Go!")));
+    /// let turn = tokio::spawn(agent.run(TurnInput::new("You deploy.").user("Go!")));
     /// let gate = loop {
-    ///     match runner.gates().open_gates(None).await?.pop() {
+    ///     match agent.gates().open_gates(None).await?.pop() {
     ///         Some(gate) => break gate,
     ///         None => tokio::task::yield_now().await,
     ///     }
     /// };
-    /// runner.gates().approve_always(&gate.id, StandingApproval::for_agent(), "Ada").await?;
+    /// agent.gates().approve_always(&gate.id, StandingApproval::for_agent(), "Ada").await?;
     /// turn.await??;
     /// // Later turns do not ask.
-    /// let report = runner.run(TurnInput::new("You deploy.").user("Again!")).await?;
+    /// let report = agent.run(TurnInput::new("You deploy.").user("Again!")).await?;
     /// assert_eq!(report.outcome, TurnOutcome::Completed);
-    /// assert_eq!(runner.gates().grants().await?.len(), 1);
+    /// assert_eq!(agent.gates().grants().await?.len(), 1);
     /// # Ok(())
     /// # }
     /// ```
