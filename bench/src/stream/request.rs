@@ -77,7 +77,7 @@ async fn records() -> Result<DispatchContext, String> {
     let tool =
         Tool::builder("look_up").description("Looks something up.").effect(ToolEffect::ReadOnly);
     let tool = tool.handler(async |it: Question| Ok::<_, ToolFailure>(it.text + LOREM));
-    let tools = ToolRegistry::with_tools([tool.build().map_err(text)?]).map_err(text)?;
+    let tools = ToolRegistry::new([tool.build().map_err(text)?]).map_err(text)?;
     let ctx = DispatchContext::builder("turn-1")
         .system_prompt("You help.")
         .clock(Arc::new(ManualClock::new(AT)))

@@ -117,7 +117,7 @@ pub mod __macro {
     pub use crate::schema::{Field, ObjectSchema, Presence, Schema, object, one_of, tuple, union};
     pub use crate::tool::context::DispatchContext;
     pub use crate::tool::{
-        Concurrency, IntoToolOutput, InvalidTool, OnCollision, State, Tool, ToolEffect,
+        Concurrency, IntoToolOutput, OnCollision, State, Tool, ToolBuilder, ToolEffect,
         shared_state, signature,
     };
 }

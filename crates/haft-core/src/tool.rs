@@ -12,6 +12,7 @@ mod definition;
 mod error;
 mod executor;
 mod handler;
+mod into_tool;
 mod output;
 mod preview;
 pub mod registry;
@@ -35,6 +36,7 @@ pub use builder::{InvalidTool, ToolBuilder};
 pub use error::{ToolError, Unavailability};
 pub use executor::{AcceptedCall, Invocation, ToolExecutor};
 pub use handler::{Handler, IntoHandler, signature};
+pub use into_tool::IntoTool;
 pub use output::{IntoToolOutput, Json, ToolOutput};
 pub use registry::{
     AppendedTool, BlockTool, OfferPoint, RegisteredTool, ToolChanges, ToolRegistry,
@@ -383,6 +385,24 @@ impl Tool {
             validator(args.clone()).await?;
         }
         Ok(())
+    }
+
+    /// Calls the tool alone, outside of any turn, as a test or a script does: with validation, and with a stash, registries
+    /// and a clock of its own. Calls of a turn go through [`Tool::executor`].
+    ///
+    /// ```
+    /// use haft_core::Tool;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), haft_core::tool::InvalidTool> {
+    /// let now = Tool::builder("now").description("Tells the time.").handler(|| "noon").build()?;
+    /// assert_eq!(now.call("{}").await.text(), Some("noon"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn call(&self, args: impl Into<RawArgs>) -> Invocation {
+        let args = args.into();
+        self.executor(&DispatchContext::builder("call").build()).call(args).await
     }
 
     /// The only way to the handler. Bind it once per dispatch and call it as often as needed.

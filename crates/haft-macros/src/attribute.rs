@@ -143,6 +143,30 @@ impl AttributeEntry {
         }
         found
     }
+
+    /// The value, which must be one of these names, without quotes.
+    pub(crate) fn require_variant<T: Copy>(
+        self,
+        choices: &[(&str, T)],
+        errors: &mut MacroErrors,
+    ) -> Option<T> {
+        let key = self.key.clone();
+        let value = self.require_expr(errors)?;
+        let name = match &value {
+            Expr::Path(path) => path.path.get_ident().map(ToString::to_string),
+            Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Some(text.value()),
+            _ => None,
+        };
+        let is_path = matches!(value, Expr::Path(_));
+        let name = name.unwrap_or_default();
+        let found = choices.iter().find(|(it, _)| is_path && *it == name).map(|(_, it)| *it);
+        if found.is_none() {
+            let names = sort_by_similarity(&name, choices.iter().map(|(it, _)| *it));
+            let names = quote_and_join(&names, "`");
+            errors.push_spanned(value, format!("`{key}` is one of {names}, without quotes"));
+        }
+        found
+    }
 }
 
 /// The elements of a list that are known and not taken yet.

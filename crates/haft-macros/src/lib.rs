@@ -42,8 +42,8 @@ pub fn derive_tool_args(input: TokenStream) -> TokenStream {
 
 /// Turns a function into a tool: the function's name, its documentation, the schema of its argument type.
 ///
-/// The function becomes `fn name() -> Result<Tool, InvalidTool>`; its body runs when the tool is called. Every
-/// option is listed where the crate `haft` exports this macro.
+/// The function becomes `fn name() -> ToolBuilder`; its body runs when the tool is called. Every option is listed where the
+/// crate `haft` exports this macro.
 #[proc_macro_attribute]
 pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
     tool::expand_tool(options.into(), item.into()).into()

@@ -56,7 +56,7 @@ pub(crate) fn expand_tool(options: TokenStream, item: TokenStream) -> TokenStrea
     }
 }
 
-/// The function that returns the tool, from the values that its calls share.
+/// The function that returns the builder of the tool, from the values that its calls share.
 fn tool_function(
     function: &ItemFn,
     root: &Path,
@@ -68,8 +68,7 @@ fn tool_function(
     let attrs = function.attrs.iter().filter(|it| belongs_to_tool_function(it));
     quote_spanned! {Span::mixed_site()=>
         #(#attrs)*
-        #[doc = "\n\n# Errors\n\nThe definition of the tool has faults."]
-        #vis fn #name(#values) -> ::core::result::Result<#root::Tool, #root::InvalidTool> {
+        #vis fn #name(#values) -> #root::ToolBuilder {
             #body
         }
     }
@@ -111,7 +110,6 @@ fn tool_function_body(
             .description(#description)
             #handler
             #builder_calls
-            .build()
     }
 }
 

@@ -31,7 +31,7 @@ struct Search {
 }
 
 /// Searches the offers of the shop.
-#[tool(effect = "read-only")]
+#[tool(read_only)]
 async fn search(args: Search) -> String {
     format!("3 offers of {}", args.words)
 }
@@ -40,7 +40,7 @@ async fn search(args: Search) -> String {
 /// The routes of an application that offers its tools at `/mcp`. Turns are stored in a directory.
 fn build_app(dir: TurnDir, token: &str) -> Result<axum::Router, Box<dyn Error>> {
     let server =
-        McpServer::builder("shop").tool(search()?).agent(move |agent| agent.dir(&dir)).build()?;
+        McpServer::builder("shop").tool(search()).agent(move |agent| agent.dir(&dir)).build()?;
     let service = server.http_service(&HttpOptions::new().bearer_token(token));
     Ok(axum::Router::new().route_service("/mcp", service))
 }

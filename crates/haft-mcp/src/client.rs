@@ -12,7 +12,7 @@
 //! let command = ServerCommand::new("npx").args(["@modelcontextprotocol/server-filesystem", "."]);
 //! let files = McpTools::connect("files", McpEndpoint::streams(command), spools).await?;
 //!
-//! let registry = ToolRegistry::new();
+//! let registry = ToolRegistry::default();
 //! for tool in files.tools(|name| registry.has(name)) {
 //!     registry.register(tool)?;
 //! }

@@ -8,7 +8,7 @@ pub(super) mod parse_yaml;
 pub(super) mod stats_describe;
 pub(super) mod stats_histogram;
 
-use haft_core::tool::{InvalidTool, Tool};
+use haft_core::tool::{InvalidTool, Tool, ToolBuilder};
 
 /// Creates the tools `parse_csv`, `parse_json`, `parse_yaml`, `stats_describe`, `stats_histogram`, `group_rows` and
 /// `format_table`.
@@ -18,7 +18,7 @@ use haft_core::tool::{InvalidTool, Tool};
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// use haft_core::{DispatchContext, ToolRegistry};
 ///
-/// let tools = ToolRegistry::with_tools(haft_tools::data()?)?;
+/// let tools = ToolRegistry::new(haft_tools::data()?)?;
 /// let ctx = DispatchContext::builder("turn-1").build();
 /// let call = tools.find("parse_csv")?.executor(&ctx).call(r#"{"text": "a,b\n1,2\n"}"#).await;
 /// assert!(format!("{:?}", call.outcome?).replace('\\', "").contains(r#""a":1"#));
@@ -40,5 +40,6 @@ pub fn data() -> Result<Vec<Tool>, InvalidTool> {
         format_table::format_table(),
     ]
     .into_iter()
+    .map(ToolBuilder::build)
     .collect()
 }

@@ -24,7 +24,7 @@
 //! # std::fs::write(notes.join("todo.md"), "# Today\n\n- water the plants\n")?;
 //! let mut tools = haft_tools::files(FilesOptions::new(notes)?)?;
 //! tools.extend(haft_tools::math()?);
-//! let registry = ToolRegistry::new();
+//! let registry = ToolRegistry::default();
 //! for tool in tools {
 //!     registry.register(tool)?;
 //! }

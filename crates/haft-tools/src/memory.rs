@@ -17,7 +17,7 @@ use haft_core::tool::{InvalidTool, Tool, ToolBuilder};
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// use haft_core::{DispatchContext, ToolRegistry};
 ///
-/// let tools = ToolRegistry::with_tools(haft_tools::memory()?)?;
+/// let tools = ToolRegistry::new(haft_tools::memory()?)?;
 /// let ctx = DispatchContext::builder("turn-1").build();
 /// let call = tools.find("list_memories")?.executor(&ctx).call(r#"{}"#).await;
 /// assert!(format!("{:?}", call.outcome?).replace('\\', "").contains(r#"memories"#));

@@ -4,7 +4,7 @@
 use haft::{DispatchContext, ToolArgs, ToolFailure, tool};
 
 /// Returns the current weather for a given city.
-#[tool(effect = "read-only")]
+#[tool(read_only)]
 async fn get_weather(args: Weather, ctx: &DispatchContext) -> Result<String, ToolFailure> {
     ctx.stash().set("weather.last_city", &args.city)?;
     Ok(format!("21 degrees {:?} in {}", args.units, args.city))
@@ -28,14 +28,11 @@ enum Units {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), haft::Error> {
-    let tool = get_weather()?;
+    let tool = get_weather().build()?;
     println!("the model sees {}\n", tool.input_schema().json_schema_text());
 
-    let ctx = DispatchContext::builder("turn-1").build();
-    let run = tool.executor(&ctx);
-
     // Near misses of a model are coerced, and the record lists the changes.
-    let done = run.call("```json\n{\"city\": \"Paris\", \"units\": \"CELSIUS\",}\n```").await;
+    let done = tool.call("```json\n{\"city\": \"Paris\", \"units\": \"CELSIUS\",}\n```").await;
     println!("call {:.8}: {}", done.call_id.to_string(), done.text().unwrap_or_default());
     for change in &done.changes {
         println!("- {change}");
@@ -43,7 +40,7 @@ async fn main() -> Result<(), haft::Error> {
     println!();
 
     // A call that cannot be coerced is data for the model; it does not end the run.
-    if let Err(error) = run.call(r#"{"town": "Paris"}"#).await.outcome {
+    if let Err(error) = tool.call(r#"{"town": "Paris"}"#).await.outcome {
         println!("{error}");
     }
     Ok(())

@@ -27,7 +27,7 @@ async fn main() -> Result<(), haft::Error> {
         })
         .build()?;
 
-    let tools = ToolRegistry::with_tools([get_weather])?;
+    let tools = ToolRegistry::new([get_weather])?;
     let ctx = DispatchContext::builder("turn-1").build();
     let done = tools.find("get_weather")?.executor(&ctx).call(r#"{"city": "Paris"}"#).await;
     let accepted = done.accepted.clone().unwrap_or_else(Args::empty);

@@ -1,7 +1,7 @@
 //! A tool whose schema comes from elsewhere: it is shown as it is and enforced all the same.
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
-use haft::{DispatchContext, Tool};
+use haft::Tool;
 use serde_json::{Value, json};
 
 #[tokio::main(flavor = "current_thread")]
@@ -22,17 +22,15 @@ async fn main() -> Result<(), haft::Error> {
         .handler(|args: Value| format!("moved: {args}"))
         .build()?;
 
-    let ctx = DispatchContext::builder("turn-1").build();
-    let run = transfer.executor(&ctx);
     let args = r#"{"account": "4711", "amount": "12.5", "currency": "eur"}"#;
-    let done = run.call(args).await;
+    let done = transfer.call(args).await;
     println!("{}", done.text().unwrap_or_default());
     for change in &done.changes {
         println!("- {change}");
     }
     println!();
 
-    if let Err(error) = run.call(r#"{"account": "47", "amount": -1}"#).await.outcome {
+    if let Err(error) = transfer.call(r#"{"account": "47", "amount": -1}"#).await.outcome {
         println!("{error}");
     }
     Ok(())

@@ -24,7 +24,7 @@ steps:
 "#;
 
 /// Returns the log of today.
-#[tool(effect = "read-only")]
+#[tool(read_only)]
 async fn get_log() -> String {
     let line =
         |n| if n == 4711 { "ERROR disk full\n".into() } else { format!("INFO request {n}\n") };
@@ -42,11 +42,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let delete_file = Tool::builder("delete_file")
         .description("Deletes a file.")
         .requires_approval("May this file be deleted?")
-        .handler(|file: File| format!("deleted {}", file.path))
-        .build()?;
+        .handler(|file: File| format!("deleted {}", file.path));
     // Any process can decide a gate; here it is the same program.
     let agent = Agent::builder(ScriptExecutor::parse(SCRIPT)?)
-        .tools([get_log()?, delete_file])
+        .tools([get_log(), delete_file])
         .approver(async |gate: Gate| {
             println!("{} {}", gate.reason, gate.payload);
             true

@@ -30,7 +30,7 @@ enum Units {
 }
 
 /// Returns the current weather for a given city.
-#[tool(effect = "read-only")]
+#[tool(read_only)]
 async fn get_weather(args: GetWeather) -> Result<String, ToolFailure> {
     let degrees = match args.units {
         Units::Celsius => 21,
@@ -102,8 +102,8 @@ async fn fetch_and_register(ctx: TurnContext, next: Next<TurnContext>) -> Result
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), haft::Error> {
     let agent = Agent::builder(executor)
-        .tools([render_chart()?])
-        .fetch_tools(async |_: TurnContext| Ok::<Vec<Tool>, BoxError>(vec![get_weather()?]))
+        .tools([render_chart()])
+        .fetch_tools(async |_: TurnContext| Ok::<Vec<Tool>, BoxError>(vec![get_weather().build()?]))
         .turn_input("fetch-tools", fetch_and_register)
         .build()?;
     let input = TurnInput::new("You help.").user("How is the weather?");

@@ -43,7 +43,7 @@ fn load_skill(skill: Skill, ctx: &DispatchContext) -> Result<String, haft::ToolF
     let tools = tools_of(&skill.name).map_err(|error| failed(&error))?;
     let names: Vec<String> = tools.iter().map(|tool| tool.name().to_string()).collect();
     for tool in tools {
-        ctx.tools().overwrite(tool);
+        ctx.tools().overwrite(tool)?;
     }
     let mut loaded: Vec<String> = ctx.stash().get_as(LOADED)?.unwrap_or_default();
     loaded.push(skill.name);
@@ -58,7 +58,7 @@ async fn restore_skills(
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     for skill in ctx.stash().get_as::<Vec<String>>(LOADED)?.unwrap_or_default() {
         for tool in tools_of(&skill)? {
-            ctx.tools().overwrite(tool);
+            ctx.tools().overwrite(tool)?;
         }
     }
     next.run().await?;

@@ -8,7 +8,7 @@ use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::{Agent, Provider, ToolArgs, ToolFailure, TurnInput, tool};
 
 /// Returns the current weather for a given city.
-#[tool(effect = "read-only")]
+#[tool(read_only)]
 async fn get_weather(args: Weather) -> Result<String, ToolFailure> {
     Ok(format!("21 degrees {:?} in {}", args.units, args.city))
 }
@@ -36,7 +36,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         model = model.base_url(url);
     }
     let key = var("OPENAI_API_KEY").map_err(|_| "set OPENAI_API_KEY to your key")?;
-    let agent = Agent::builder(model.key(key).build()?).tool(get_weather()?).build()?;
+    let agent = Agent::builder(model.key(key).build()?).tool(get_weather()).build()?;
     let input = TurnInput::new("You are a weather service.").user("Is it warm in Paris?");
     // A turn that fails is a report, too; `into_result` makes it an error with the reason.
     let report = agent.run(input).await?.into_result()?;

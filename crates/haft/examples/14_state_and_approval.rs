@@ -46,7 +46,7 @@ steps:
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let outbox = Outbox::default();
     let agent = Agent::builder(ScriptExecutor::parse(SCRIPT)?)
-        .tool(send_mail(outbox.clone())?)
+        .tool(send_mail(outbox.clone()))
         .approver(async |gate: Gate| {
             println!("{}", gate.reason);
             true

@@ -32,13 +32,13 @@ enum Currency {
 }
 
 /// Finds an order by its number.
-#[tool(effect = "read-only")]
+#[tool(read_only)]
 async fn find_order(order: Order) -> String {
     format!("order {}: one mug, 500 cents, in {:?}", order.id, order.units)
 }
 
 /// Returns the refund policy.
-#[tool(effect = "read-only", artifact = "text")]
+#[tool(read_only, artifact = Text)]
 async fn search_policy() -> String {
     let rule =
         |n| format!("{n:05} Rule: a mug that breaks is refunded within 30 days of its sale.\n");
@@ -96,7 +96,7 @@ fn build_agent(state: &TurnDir) -> Result<Agent, Box<dyn Error>> {
         deadlines = deadlines.step(Duration::from_secs(seconds.parse()?));
     }
     let builder = Agent::builder(model.key(key).build()?)
-        .tools([find_order()?, search_policy()?, refund()?])
+        .tools([find_order(), search_policy(), refund()])
         .dir(state)
         .deadlines(deadlines)
         .gate_policy(GatePolicy::Suspend);

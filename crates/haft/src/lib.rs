@@ -28,7 +28,7 @@
 //! }
 //!
 //! /// Returns the current weather for a given city.
-//! #[tool(effect = "read-only")]
+//! #[tool(read_only)]
 //! async fn get_weather(args: Weather, ctx: &DispatchContext) -> Result<String, ToolFailure> {
 //!     ctx.stash().set("last.city", &args.city)?;
 //!     let degrees = match args.units {
@@ -40,10 +40,7 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let get_weather = get_weather()?;
-//! let ctx = DispatchContext::builder("turn-1").build();
-//! let weather = get_weather.executor(&ctx);
-//!
+//! let weather = get_weather().build()?;
 //! let call = weather.call(r#"{"city": "Paris"}"#).await;
 //! assert_eq!(call.text(), Some("21 degrees in Paris"));
 //!

@@ -3,7 +3,7 @@
 #[doc(inline)]
 pub use haft_core::tool::{
     AcceptedCall, AppendedTool, ArtifactIdCollision, ArtifactSet, BlockTool, ByteStream,
-    CallPreview, Concurrency, Digest, FailureError, Handler, IntoHandler, IntoToolOutput,
+    CallPreview, Concurrency, Digest, FailureError, Handler, IntoHandler, IntoTool, IntoToolOutput,
     InvalidTool, Invocation, Json, LiveArtifact, OfferPoint, OnCollision, PanicError, PreviewKind,
     RegisteredTool, SharedState, Spooler, State, Tool, ToolBuilder, ToolChanges, ToolDescription,
     ToolEffect, ToolError, ToolExecutor, ToolFailure, ToolName, ToolOutput, ToolRegistry,

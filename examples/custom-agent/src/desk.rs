@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Result, ensure};
-use haft::{Json, State, Tool, ToolArgs, tool};
+use haft::tools::ToolBuilder;
+use haft::{Json, State, ToolArgs, tool};
 use serde::{Deserialize, Serialize};
 
 /// A room.
@@ -74,12 +75,8 @@ impl Desk {
     }
 
     /// Builds the tools of the model. The schema of each tool is generated from the type of its arguments.
-    ///
-    /// # Errors
-    ///
-    /// The definition of a tool is invalid.
-    pub(crate) fn tools(self: &Arc<Self>) -> Result<Vec<Tool>> {
-        Ok(vec![find_rooms(Arc::clone(self))?, book_room(Arc::clone(self))?])
+    pub(crate) fn tools(self: &Arc<Self>) -> [ToolBuilder; 2] {
+        [find_rooms(Arc::clone(self)), book_room(Arc::clone(self))]
     }
 
     fn fitting_rooms(&self, args: &Search) -> Vec<Room> {
@@ -106,7 +103,7 @@ impl Desk {
 }
 
 /// Finds rooms that are large enough and have what is needed, smallest first.
-#[tool(effect = "read-only")]
+#[tool(read_only)]
 async fn find_rooms(args: Search, State(desk): State<Arc<Desk>>) -> Json<Vec<Room>> {
     Json(desk.fitting_rooms(&args))
 }

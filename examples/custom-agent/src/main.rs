@@ -52,7 +52,7 @@ async fn run_booking(store_dir: &TurnDir, prompt: &str) -> Result<TurnReport> {
         println!("{} {}", gate.reason, gate.payload);
         true
     };
-    let builder = builder.dir(store_dir).tools(desk.tools()?).approver(approve_calls);
+    let builder = builder.dir(store_dir).tools(desk.tools()).approver(approve_calls);
     Ok(builder.build()?.run(TurnInput::new(SYSTEM).user(prompt)).await?)
 }
 

@@ -13,7 +13,7 @@ use sqlx::FromRow;
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePool};
 
 /// Finds products by a part of their name.
-#[tool(effect = "read-only")]
+#[tool(read_only)]
 async fn find_products(args: Search, State(pool): State<SqlitePool>) -> Result<String> {
     let products: Vec<Product> =
         sqlx::query_as("SELECT id, name, stock FROM products WHERE name LIKE '%' || ? || '%'")
@@ -79,8 +79,8 @@ async fn main() -> Result<()> {
     // A script in place of a model; a `Provider` takes its place without another change.
     let executor = ScriptExecutor::parse(include_str!("../script.yaml"))?;
     let agent = Agent::builder(executor)
-        .tool(find_products(pool.clone())?)
-        .tool(order_product(pool.clone())?)
+        .tool(find_products(pool.clone()))
+        .tool(order_product(pool.clone()))
         .dir(&turns)
         .build()?;
     let input = TurnInput::new("You keep a shop.").user("Order three blue mugs.");

@@ -65,7 +65,7 @@ fn tool_line(tool: &Tool) -> Result<ToolLine<'_>> {
 
 /// The tools with which a model queries the results of an agent's tools, as they are offered in addition to those.
 fn query_tools(agent: &AgentDir) -> Result<Vec<Tool>> {
-    let registry = ToolRegistry::with_tools(agent.tools.iter().cloned())?;
+    let registry = ToolRegistry::new(agent.tools.iter().cloned())?;
     Ok(standard_formats().query_tools(&registry.declared_kinds())?)
 }
 

@@ -214,7 +214,7 @@ impl Formats {
     /// A tool cannot be built. This does not happen with formats that [`Formats::with`] has accepted.
     pub fn forge(&self, artifacts: &ArtifactSet) -> Result<ToolRegistry, InvalidTool> {
         let live = artifacts.all();
-        let registry = ToolRegistry::new();
+        let registry = ToolRegistry::default();
         if live.is_empty() {
             return Ok(registry);
         }
@@ -226,7 +226,7 @@ impl Formats {
             let tool = self.base_tool(base, &Handles::Live(handles_of(&|_| true)))?;
             let queried: HashSet<_> =
                 handles_of(&|kind| self.has_answer(base, kind)).into_iter().collect();
-            registry.overwrite(tool.queried_handles(Arc::new(queried)).build()?);
+            registry.overwrite(tool.queried_handles(Arc::new(queried)))?;
         }
         for Known { format, queries } in self.formats.iter() {
             let handles = handles_of(&|kind| format.reads(kind));
@@ -237,7 +237,7 @@ impl Formats {
             let handles = Handles::Live(handles);
             for query in queries {
                 let tool = self.own_tool(format, query, &handles)?;
-                registry.overwrite(tool.queried_handles(Arc::clone(&queried)).build()?);
+                registry.overwrite(tool.queried_handles(Arc::clone(&queried)))?;
             }
         }
         Ok(registry)

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, ready};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -18,8 +18,8 @@ use super::{
 use crate::BoxFuture;
 use crate::artifact::ArtifactKind;
 use crate::error::{Coded, ErrorCode, codes};
-use crate::schema::args::{Args, Strictness};
-use crate::schema::{FaultLocation, InputSchema, Problems, Schema, SchemaFault};
+use crate::schema::args::{Args, FromArgs, Strictness};
+use crate::schema::{FaultLocation, InputSchema, Problem, Problems, Schema, SchemaFault};
 use crate::stash::Stash;
 use crate::trust::ForeignText;
 
@@ -103,6 +103,20 @@ impl ToolBuilder {
             parts: BTreeMap::new(),
             faults: Vec::new(),
         }
+    }
+
+    /// Replaces the name, for a tool that comes from elsewhere, such as a function with `#[tool]`.
+    ///
+    /// ```
+    /// use haft_core::Tool;
+    ///
+    /// let search = Tool::builder("search_all").description("Searches.").handler(|| "found");
+    /// assert_eq!(search.name("search").build()?.name().as_str(), "search");
+    /// # Ok::<(), haft_core::tool::InvalidTool>(())
+    /// ```
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
     }
 
     /// Sets the text by which the model chooses a tool: what the tool does, what it returns, when to use it.
@@ -373,13 +387,37 @@ impl ToolBuilder {
     }
 
     /// Adds a check beyond the schema, such as a look-up in a database. It runs after the schema has accepted the
-    /// arguments, and before the handler.
-    pub fn validator<F, Fut>(mut self, validator: F) -> Self
+    /// arguments, and before the handler. Like a handler, an async closure is cloned for each call.
+    ///
+    /// ```
+    /// use haft_core::schema::{Problem, integer, object};
+    /// use haft_core::{Args, Tool};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), haft_core::tool::InvalidTool> {
+    /// let tool = Tool::builder("order")
+    ///     .description("Orders pieces.")
+    ///     .input(object().field("pieces", integer().required()))
+    ///     .validator(async |args: Args| match args.root().get("pieces").and_then(|it| it.as_i64()) {
+    ///         Some(pieces) if pieces <= 5 => Ok(()),
+    ///         _ => Err(Problem::new("/pieces", "at most 5, which are left").into()),
+    ///     })
+    ///     .handler(|_: Args| "ordered")
+    ///     .build()?;
+    /// assert!(tool.call(r#"{"pieces": 9}"#).await.outcome.is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn validator<A, F, Fut>(mut self, validator: F) -> Self
     where
-        F: Fn(Args) -> Fut + Send + Sync + 'static,
+        A: FromArgs,
+        F: FnOnce(A) -> Fut + Clone + Send + Sync + 'static,
         Fut: Future<Output = Result<(), Problems>> + Send + 'static,
     {
-        self.validators.push(Arc::new(move |args| Box::pin(validator(args))));
+        self.validators.push(Arc::new(move |args| match A::from_args(&args) {
+            Ok(args) => Box::pin(validator.clone()(args)),
+            Err(error) => Box::pin(ready(Err(Problem::new("", error.to_string()).into()))),
+        }));
         self
     }
 

@@ -16,7 +16,7 @@ use crate::error::{Coded, ErrorCode};
 use crate::schema::near_names;
 use crate::tool::context::{AckSubscription, DispatchContext};
 use crate::tool::error::{MAX_LISTED, MAX_NEAREST};
-use crate::tool::{Tool, ToolError, ToolName, Unavailability};
+use crate::tool::{IntoTool, InvalidTool, Tool, ToolError, ToolName, Unavailability};
 
 use self::block::OfferedTool;
 pub use self::block::{BlockTool, OfferPoint};
@@ -58,28 +58,28 @@ pub enum ToolRegistryError {
         /// The name.
         tool: ToolName,
     },
+    /// The definition of the tool has faults.
+    #[error(transparent)]
+    Invalid(#[from] InvalidTool),
 }
 
 impl Coded for ToolRegistryError {
     fn code(&self) -> ErrorCode {
-        codes::TOOL_ALREADY_REGISTERED
+        match self {
+            Self::AlreadyRegistered { .. } => codes::TOOL_ALREADY_REGISTERED,
+            Self::Invalid(error) => error.code(),
+        }
     }
 }
 
 impl ToolRegistry {
-    /// An empty registry.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// A registry with these tools.
+    /// A registry with these tools. [`ToolRegistry::default`] is empty.
     ///
     /// # Errors
     ///
-    /// Two of them have the same name.
-    pub fn with_tools(tools: impl IntoIterator<Item = Tool>) -> Result<Self, ToolRegistryError> {
-        let registry = Self::new();
+    /// Two of them have the same name, or a definition has faults.
+    pub fn new(tools: impl IntoIterator<Item = impl IntoTool>) -> Result<Self, ToolRegistryError> {
+        let registry = Self::default();
         for tool in tools {
             registry.register(tool)?;
         }
@@ -92,16 +92,17 @@ impl ToolRegistry {
     /// use haft_core::{Tool, ToolRegistry};
     ///
     /// let now = Tool::builder("now").description("Tells the time.").handler(|| "noon").build()?;
-    /// let registry = ToolRegistry::new();
-    /// registry.register(now.clone())?;
+    /// let registry = ToolRegistry::default();
+    /// registry.register(&now)?;
     /// assert!(registry.register(now).is_err(), "the name is taken");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// The name is taken; the tool's collision policy is for merges and is not asked.
-    pub fn register(&self, tool: Tool) -> Result<(), ToolRegistryError> {
+    /// The name is taken; the tool's collision policy is for merges and is not asked. Or the definition has faults.
+    pub fn register(&self, tool: impl IntoTool) -> Result<(), ToolRegistryError> {
+        let tool = tool.into_tool()?;
         // One lock for the look and the change, so that of two tasks one is refused.
         self.change(|entries| {
             if entries.get(tool.name().as_str()).is_some() {
@@ -118,13 +119,18 @@ impl ToolRegistry {
     /// use haft_core::{Tool, ToolRegistry};
     ///
     /// let now = Tool::builder("now").description("Tells the time.").handler(|| "noon").build()?;
-    /// let registry = ToolRegistry::with_tools([now.clone()])?;
-    /// assert!(registry.overwrite(now).is_some());
+    /// let registry = ToolRegistry::new([&now])?;
+    /// assert!(registry.overwrite(now)?.is_some());
     /// assert_eq!(registry.len(), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn overwrite(&self, tool: Tool) -> Option<Tool> {
-        self.change(|entries| entries.insert(tool))
+    ///
+    /// # Errors
+    ///
+    /// The definition has faults.
+    pub fn overwrite(&self, tool: impl IntoTool) -> Result<Option<Tool>, InvalidTool> {
+        let tool = tool.into_tool()?;
+        Ok(self.change(|entries| entries.insert(tool)))
     }
 
     /// Removes a tool. An unknown name changes nothing. If the model has seen the tool in this turn, its bytes stay in
@@ -148,7 +154,7 @@ impl ToolRegistry {
     /// use haft_core::{Tool, ToolRegistry};
     ///
     /// let now = Tool::builder("now").description("Tells the time.").handler(|| "noon").build()?;
-    /// let registry = ToolRegistry::with_tools([now])?;
+    /// let registry = ToolRegistry::new([now])?;
     /// assert!(registry.find("now").is_ok());
     /// assert!(registry.find("later").is_err());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -214,7 +220,7 @@ impl ToolRegistry {
     /// use haft_core::{Tool, ToolRegistry};
     ///
     /// let once = Tool::builder("once").description("Works once.").ephemeral().handler(|| "ok").build()?;
-    /// let registry = ToolRegistry::with_tools([once])?;
+    /// let registry = ToolRegistry::new([once])?;
     /// assert_eq!(registry.prune_ephemeral(), 1);
     /// assert!(registry.is_empty());
     /// # Ok::<(), Box<dyn std::error::Error>>(())

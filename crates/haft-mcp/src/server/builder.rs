@@ -12,7 +12,7 @@ use haft_core::artifact::ArtifactKind;
 use haft_core::clock::{Clock, SystemClock};
 use haft_core::forge::Formats;
 use haft_core::registry::{ToolRegistry, ToolRegistryError};
-use haft_core::tool::{InvalidTool, ToolRole};
+use haft_core::tool::{IntoTool, InvalidTool, ToolRole};
 use rmcp::model::{Implementation, InitializeResult, ServerCapabilities};
 use tokio::sync::Semaphore;
 
@@ -33,7 +33,7 @@ pub struct McpServerBuilder {
     name: String,
     version: String,
     instructions: Option<String>,
-    tools: Vec<Tool>,
+    tools: Vec<Result<Tool, InvalidTool>>,
     formats: Option<Formats>,
     agent: Box<dyn FnOnce(AgentBuilder) -> AgentBuilder + Send>,
     secret: Option<[u8; 32]>,
@@ -102,14 +102,13 @@ impl McpServerBuilder {
     }
 
     /// Adds a tool. Clients see tools in the order in which they were added.
-    pub fn tool(mut self, tool: Tool) -> Self {
-        self.tools.push(tool);
-        self
+    pub fn tool(self, tool: impl IntoTool) -> Self {
+        self.tools([tool])
     }
 
     /// Adds tools.
-    pub fn tools(mut self, tools: impl IntoIterator<Item = Tool>) -> Self {
-        self.tools.extend(tools);
+    pub fn tools(mut self, tools: impl IntoIterator<Item = impl IntoTool>) -> Self {
+        self.tools.extend(tools.into_iter().map(IntoTool::into_tool));
         self
     }
 
@@ -181,9 +180,9 @@ impl McpServerBuilder {
     ///
     /// # Errors
     ///
-    /// Two tools have one name, a tool has the name of a query tool, or the agent was refused.
+    /// The definition of a tool has faults, two tools have one name, a tool has the name of a query tool, or the agent was refused.
     pub fn build(self) -> Result<McpServer, InvalidServer> {
-        let tools = ToolRegistry::with_tools(self.tools)?;
+        let tools = ToolRegistry::new(self.tools.into_iter().collect::<Result<Vec<_>, _>>()?)?;
         let formats = self.formats.unwrap_or_else(haft::artifacts::standard_formats);
         let queries = QueryTools::new(&formats, &result_kinds(&tools), self.limits)?;
         if let Some(taken) = queries.tools().iter().find(|query| tools.has(query.name().as_str())) {

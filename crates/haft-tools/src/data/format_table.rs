@@ -33,7 +33,7 @@ pub(crate) enum Format {
 /// Writes rows as a table: Markdown, CSV, TSV or plain text, with everything escaped as the format needs it.
 ///
 /// Lists and objects in cells are written as JSON, `null` and what is missing as nothing. Returns the table.
-#[tool(effect = "read-only")]
+#[tool(read_only)]
 pub(super) fn format_table(args: FormatTableArgs) -> Result<String, ToolFailure> {
     let columns = match args.columns.filter(|it| !it.is_empty()) {
         Some(columns) => columns,

@@ -51,7 +51,7 @@ struct ColumnSums {
 /// Returns JSON: `groups`, each with `group` (the values of the columns in `by`), `rows`, and `columns` with the
 /// `count`, `sum`, `mean`, `min` and `max` of each column; `not_numbers`, how many values could not be summed up. The group with
 /// the greatest sum of the first column comes first; without columns, the one with the most rows.
-#[tool(effect = "read-only", artifact = "json")]
+#[tool(read_only, artifact = Json)]
 pub(super) fn group_rows(args: GroupRowsArgs) -> Result<Json<GroupedRows>, ToolFailure> {
     let columns = args.columns.unwrap_or_default();
     if let Some(name) = args.by.iter().chain(&columns).find(|name| is_missing(&args.rows, name)) {

@@ -61,7 +61,7 @@ impl Serialize for ParsedRow {
 ///
 /// Returns JSON: `columns`; `rows`, each an object by column; `warnings` about rows of another length and the
 /// like; `truncated`, which is true if there are more rows than `limit`.
-#[tool(effect = "read-only", artifact = "json")]
+#[tool(read_only, artifact = Json)]
 pub(super) fn parse_csv(args: ParseCsvArgs) -> Json<ParsedTable> {
     let text = args.text.strip_prefix('\u{FEFF}').unwrap_or(&args.text);
     let delimiter = match args.delimiter {

@@ -25,7 +25,7 @@ pub(super) struct ParsedJson {
 ///
 /// Returns JSON: `value`, and `warnings`, one for each thing that was repaired. Without warnings the text was
 /// valid JSON.
-#[tool(effect = "read-only", artifact = "json")]
+#[tool(read_only, artifact = Json)]
 pub(super) fn parse_json(args: ParseJsonArgs) -> Result<Json<ParsedJson>, ToolFailure> {
     let (value, repairs) = Document::parse_lenient(&args.text).map_err(|error| {
         ToolFailure::new(format!("the text is not JSON and cannot be repaired: {error}"))

@@ -25,7 +25,7 @@ pub(super) struct ParsedYaml {
 /// text. An empty document is `null`.
 ///
 /// Returns JSON: `value`, and `warnings`.
-#[tool(effect = "read-only", artifact = "json")]
+#[tool(read_only, artifact = Json)]
 pub(super) fn parse_yaml(args: ParseYamlArgs) -> Result<Json<ParsedYaml>, ToolFailure> {
     let text = args.text.strip_prefix('\u{FEFF}').unwrap_or(&args.text);
     let value = parse_document(text, YamlLimits { depth: 100, size: 4 * 1024 * 1024 }).map_err(|fault| {

@@ -44,7 +44,7 @@ pub(super) struct Description {
 /// deviation and percentiles (linear between neighbours). Use it instead of computing in your head.
 ///
 /// Returns JSON.
-#[tool(effect = "read-only", artifact = "json")]
+#[tool(read_only, artifact = Json)]
 pub(super) fn stats_describe(args: StatsDescribeArgs) -> Result<Json<Description>, ToolFailure> {
     let mut numbers = args.numbers;
     numbers.sort_by(f64::total_cmp);

@@ -36,7 +36,7 @@ struct Bin {
 ///
 /// Returns JSON: `bins`, each with `from`, `to`, `count` and `percent`. A number belongs to the bin that begins
 /// with it; the last bin has its end too. If all numbers are equal there is one bin.
-#[tool(effect = "read-only", artifact = "json")]
+#[tool(read_only, artifact = Json)]
 pub(super) fn stats_histogram(args: StatsHistogramArgs) -> Result<Json<Histogram>, ToolFailure> {
     let numbers = args.numbers;
     let min = numbers.iter().copied().fold(f64::INFINITY, f64::min);

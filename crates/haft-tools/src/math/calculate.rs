@@ -32,7 +32,7 @@ pub(super) struct Calculated {
 ///
 /// Returns JSON: `result`, and `exact`, which is false if digits were rounded away. Decimals are exact: 0.1 +
 /// 0.2 is 0.3.
-#[tool(effect = "read-only", artifact = "json", trusted)]
+#[tool(read_only, artifact = Json, trusted)]
 pub(super) fn calculate(args: CalculateArgs) -> Result<Json<Calculated>, ToolFailure> {
     let value = compute(&args.expression)
         .map_err(|error| ToolFailure::new(format!("the expression cannot be computed: {error}")))?;

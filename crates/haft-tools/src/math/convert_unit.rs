@@ -35,7 +35,7 @@ pub(super) struct Converted {
 /// bytes and `MiB` 1048576; gallons, pints and cups are those of the USA. There are no currencies.
 ///
 /// Returns JSON: `value`, `unit`, and `exact`, which is false if digits were rounded away.
-#[tool(effect = "read-only", artifact = "json", trusted)]
+#[tool(read_only, artifact = Json, trusted)]
 pub(super) fn convert_unit(args: ConvertUnitArgs) -> Result<Json<Converted>, ToolFailure> {
     let from = find_unit(&args.from)?;
     let to = find_unit(&args.to)?;

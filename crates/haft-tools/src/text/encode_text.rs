@@ -46,7 +46,7 @@ pub(crate) enum Direction {
 /// expressions.
 ///
 /// Text is UTF-8. Returns the text. What decodes to bytes that are not text is refused.
-#[tool(effect = "read-only")]
+#[tool(read_only)]
 pub(super) fn encode_text(args: EncodeTextArgs) -> Result<String, ToolFailure> {
     match args.direction {
         Direction::Encode => Ok(encode(&args.text, args.scheme)),

@@ -43,7 +43,7 @@ struct Match {
 ///
 /// Returns JSON: `matches`, each with its `text` and `line`, in the order of the text; and `truncated`, which is
 /// true if there are more than `limit`. A match in which the group takes no part is left out.
-#[tool(effect = "read-only", artifact = "json")]
+#[tool(read_only, artifact = Json)]
 pub(super) fn string_extract(
     args: StringExtractArgs,
 ) -> Result<Json<ExtractedMatches>, ToolFailure> {

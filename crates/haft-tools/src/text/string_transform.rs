@@ -169,7 +169,7 @@ impl StepArgs {
 /// `slug` keeps letters and digits in lower case, parted by `-`; `dedent` removes the indent that all lines share;
 /// `number_lines` writes `1: ` before the first line; `truncate` ends a cut text with `…`. Characters are Unicode scalar
 /// values. Returns the text.
-#[tool(effect = "read-only")]
+#[tool(read_only)]
 pub(super) fn string_transform(args: StringTransformArgs) -> Result<String, ToolFailure> {
     let mut text = args.text;
     for (at, step) in (1..).zip(args.steps) {

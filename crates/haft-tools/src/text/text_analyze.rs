@@ -44,7 +44,7 @@ struct Frequency {
 /// paragraphs, the longest line, and the most frequent words. Use it instead of counting by eye.
 ///
 /// Returns JSON.
-#[tool(effect = "read-only", artifact = "json")]
+#[tool(read_only, artifact = Json)]
 #[expect(clippy::cast_precision_loss, reason = "a mean is rounded")]
 pub(super) fn text_analyze(args: TextAnalyzeArgs) -> Json<Counts> {
     let text = args.text.as_str();

@@ -32,7 +32,7 @@ pub(crate) enum By {
 /// Compares two texts and shows exactly what differs, by lines (a unified diff) or by words.
 ///
 /// Returns text. The first line counts what was added and removed, or says that the texts are equal.
-#[tool(effect = "read-only")]
+#[tool(read_only)]
 pub(super) fn text_diff(args: TextDiffArgs) -> Result<String, ToolFailure> {
     let TextDiffArgs { before, after, by, context } = args;
     if before == after {

@@ -24,7 +24,7 @@ pub(crate) enum Algorithm {
 /// Computes a hash of a text: SHA-256, SHA-512 or CRC-32. Use it to compare or to identify texts.
 ///
 /// Returns the hash in lower-case hex.
-#[tool(effect = "read-only")]
+#[tool(read_only)]
 pub(super) fn text_hash(args: TextHashArgs) -> String {
     let bytes = args.text.as_bytes();
     match args.algorithm {

@@ -22,7 +22,7 @@ pub(crate) struct ConvertTimeArgs {
 /// Time zones are names of the IANA database, such as `Europe/Paris`, or `UTC`.
 ///
 /// Returns JSON: `time` (ISO 8601 with the offset), `timezone`, `weekday`, `unix_seconds`.
-#[tool(effect = "read-only", artifact = "json", trusted)]
+#[tool(read_only, artifact = Json, trusted)]
 pub(super) fn convert_time(
     args: ConvertTimeArgs,
     ctx: &DispatchContext,

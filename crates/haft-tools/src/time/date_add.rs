@@ -38,7 +38,7 @@ pub(crate) struct DateAddArgs {
 /// the calendar, also when daylight saving begins or ends.
 ///
 /// Returns JSON: `time` (ISO 8601 with the offset), `timezone`, `weekday`, `unix_seconds`.
-#[tool(effect = "read-only", artifact = "json", trusted)]
+#[tool(read_only, artifact = Json, trusted)]
 pub(super) fn date_add(
     args: DateAddArgs,
     ctx: &DispatchContext,

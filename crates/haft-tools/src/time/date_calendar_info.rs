@@ -34,7 +34,7 @@ pub(super) struct Facts {
 ///
 /// Returns JSON: `time` (ISO 8601 with the offset), `timezone`, `weekday`, `unix_seconds`, `weekend`,
 /// `day_of_year`, `iso_week`, `quarter`, `days_in_month`, `leap_year`, `daylight_saving`.
-#[tool(effect = "read-only", artifact = "json", trusted)]
+#[tool(read_only, artifact = Json, trusted)]
 pub(super) fn date_calendar_info(
     args: DateCalendarInfoArgs,
     ctx: &DispatchContext,

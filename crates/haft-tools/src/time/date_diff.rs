@@ -42,7 +42,7 @@ pub(super) struct Between {
 /// as seconds, as days of the calendar and as weekdays (Monday to Friday, holidays not known).
 ///
 /// Returns JSON. `to_is` says whether `to` is later or earlier than `from`; the numbers are never negative.
-#[tool(effect = "read-only", artifact = "json", trusted)]
+#[tool(read_only, artifact = Json, trusted)]
 pub(super) fn date_diff(
     args: DateDiffArgs,
     ctx: &DispatchContext,

@@ -14,7 +14,7 @@ pub(crate) struct GetCurrentTimeArgs {
 /// Tells the current date and time in a time zone. Use it whenever an answer depends on today's date.
 ///
 /// Returns JSON: `time` (ISO 8601 with the offset), `timezone`, `weekday`, `unix_seconds`.
-#[tool(effect = "read-only", artifact = "json", trusted)]
+#[tool(read_only, artifact = Json, trusted)]
 pub(super) fn get_current_time(
     args: GetCurrentTimeArgs,
     ctx: &DispatchContext,

@@ -238,9 +238,8 @@ impl ForkExecutor {
                 }
                 false => Ok(tool.clone()),
             };
-            ctx.dispatch()
-                .tools()
-                .overwrite(tool.map_err(|error| StepError::new(error.to_string()))?);
+            let registered = tool.and_then(|tool| ctx.dispatch().tools().overwrite(tool));
+            registered.map_err(|error| StepError::new(error.to_string()))?;
         }
         Ok(())
     }
@@ -254,9 +253,8 @@ impl ForkExecutor {
         for tool in self.tools.iter().filter(|tool| is_replaced(tool)) {
             let record = Arc::clone(&self.fork.record);
             let recorded = with_recorded_output(tool, move |_, ctx| record.output(ctx));
-            ctx.dispatch()
-                .tools()
-                .overwrite(recorded.map_err(|error| StepError::new(error.to_string()))?);
+            let registered = recorded.and_then(|tool| ctx.dispatch().tools().overwrite(tool));
+            registered.map_err(|error| StepError::new(error.to_string()))?;
         }
         Ok(())
     }

@@ -67,7 +67,7 @@ impl Middleware<TurnContext> for FetchTools {
 /// Registers a tool for a turn as its collision policy says.
 fn register_tool(ctx: &TurnContext, tool: Tool) -> Result<(), BoxError> {
     match tool.on_collision() {
-        OnCollision::Replace => drop(ctx.tools().overwrite(tool)),
+        OnCollision::Replace => drop(ctx.tools().overwrite(tool)?),
         OnCollision::Keep if ctx.tools().has(ToolName::as_str(tool.name())) => {}
         OnCollision::Keep | OnCollision::Throw => ctx.tools().register(tool)?,
     }

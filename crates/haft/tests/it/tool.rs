@@ -102,12 +102,12 @@ async fn functions_take_shared_state() {
         other => panic!("{other:?}"),
     };
     let args = r#"{"city": "Paris"}"#;
-    let fetch = fetch(client.clone()).unwrap();
+    let fetch = fetch(client.clone()).build().unwrap();
     assert_eq!(text(fetch.clone(), args).await, "https://example.org/Paris");
     assert_eq!(text(fetch.clone(), args).await, "https://example.org/Paris", "again");
-    let all = takes_all(client.clone(), "now".to_owned()).unwrap();
+    let all = takes_all(client.clone(), "now".to_owned()).build().unwrap();
     assert_eq!(text(all, args).await, "https://example.org/Paris t now");
-    assert_eq!(text(only_state(client).unwrap(), "{}").await, "https://example.org");
+    assert_eq!(text(only_state(client).build().unwrap(), "{}").await, "https://example.org");
 
     let failed = fetch.executor(&ctx).call(r#"{"city": "Atlantis"}"#).await.outcome.unwrap_err();
     assert_eq!(failed.to_string(), "`fetch` failed: the weather could not be fetched");
@@ -162,7 +162,7 @@ async fn call(tool: &Tool, args: &str) -> String {
 
 #[tokio::test]
 async fn a_function_becomes_a_tool() {
-    let tool = get_weather().unwrap();
+    let tool = get_weather().build().unwrap();
     assert_eq!(tool.name().as_str(), "get_weather");
     assert_eq!(tool.description(), "Returns the current weather for a given city.");
     insta::assert_snapshot!(tool.input_schema().json_schema_text(), @r#"{"type":"object","properties":{"city":{"type":"string","description":"The city name"},"units":{"type":"string","enum":["celsius","fahrenheit"],"default":"celsius"}},"required":["city"],"additionalProperties":false}"#);
@@ -192,19 +192,19 @@ async fn every_signature_works() {
         (plain_only_context(), "", "turn-1"),
         (plain_nothing(), "", ""),
     ] {
-        let tool = tool.unwrap();
+        let tool = tool.build().unwrap();
         assert_eq!(call(&tool, args).await, expect, "{tool:?}");
     }
-    let failed = call(&plain().unwrap(), paris).await;
+    let failed = call(&plain().build().unwrap(), paris).await;
     assert!(failed.contains("invalid digit"), "{failed}");
     // Extra arguments are refused where there are none.
-    let refused = call(&only_context().unwrap(), paris).await;
+    let refused = call(&only_context().build().unwrap(), paris).await;
     assert!(refused.contains("/city"), "{refused}");
 }
 
 #[test]
 fn arguments_without_a_schema_need_one() {
-    let error = plain_owns().unwrap_err().to_string();
+    let error = plain_owns().build().unwrap_err().to_string();
     assert!(error.contains("a tool needs an input schema"), "{error}");
 }
 
@@ -214,10 +214,10 @@ const WORDS: &str = "Does it all.";
 #[tool(
     name = "all.of-it",
     description = WORDS,
-    effect = "idempotent",
-    concurrency = "keyed:/city",
-    artifact = "json",
-    on_collision = "replace",
+    idempotent,
+    concurrency = Keyed("/city"),
+    artifact = Json,
+    on_collision = Replace,
     requires_approval = "May I?",
     timeout = std::time::Duration::from_secs(5),
     trusted,
@@ -231,7 +231,7 @@ async fn everything(args: Weather) -> String {
 
 #[tokio::test]
 async fn every_option_reaches_the_tool() {
-    let tool = everything().unwrap();
+    let tool = everything().build().unwrap();
     assert_eq!(tool.name().as_str(), "all.of-it");
     assert_eq!(tool.description(), WORDS);
     assert_eq!(tool.effect(), ToolEffect::Idempotent);
@@ -247,7 +247,7 @@ async fn every_option_reaches_the_tool() {
 
 #[test]
 fn nothing_is_set_that_was_not_asked_for() {
-    let tool = nothing().unwrap();
+    let tool = nothing().build().unwrap();
     assert_eq!(tool.effect(), ToolEffect::Once);
     assert_eq!(tool.concurrency(), &Concurrency::Parallel);
     assert_eq!(*tool.role(), ToolRole::Standard(ArtifactKind::TEXT));
@@ -276,5 +276,5 @@ mod elsewhere {
 
 #[test]
 fn another_path_to_the_crate_can_be_given() {
-    assert_eq!(elsewhere::empty().unwrap().name().as_str(), "empty");
+    assert_eq!(elsewhere::empty().build().unwrap().name().as_str(), "empty");
 }

@@ -14,7 +14,7 @@ use crate::user_error::UserError;
 
 /// The tools of the first request with the tokens of their definitions, as Chat Completions has them.
 pub(super) fn measure_tools(agent: &AgentDir) -> Result<Vec<ToolTokens>> {
-    let registry = ToolRegistry::with_tools(agent.tools.iter().cloned())?;
+    let registry = ToolRegistry::new(agent.tools.iter().cloned())?;
     let queries = standard_formats().query_tools(&registry.declared_kinds())?;
     agent.tools.iter().chain(&queries).map(measure_tool).collect()
 }

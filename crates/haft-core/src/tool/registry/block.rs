@@ -71,7 +71,7 @@ impl ToolRegistry {
     /// use haft_core::{Tool, ToolRegistry};
     ///
     /// let tool = |name: &str| Tool::builder(name).description("A tool.").handler(|| "ok").build();
-    /// let registry = ToolRegistry::with_tools([tool("a")?, tool("b")?])?;
+    /// let registry = ToolRegistry::new([tool("a")?, tool("b")?])?;
     /// registry.offer_tools(OfferPoint::new());
     /// registry.unregister("a");
     /// registry.register(tool("c")?)?;

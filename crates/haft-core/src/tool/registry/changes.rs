@@ -82,7 +82,7 @@ impl ToolRegistry {
     /// ```
     /// use haft_core::{Tool, ToolRegistry};
     ///
-    /// let registry = ToolRegistry::new();
+    /// let registry = ToolRegistry::default();
     /// let before = registry.clone();
     /// assert!(registry.changes_since(&before).is_empty());
     /// let now = Tool::builder("now").description("Tells the time.").handler(|| "noon").build()?;

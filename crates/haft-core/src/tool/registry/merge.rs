@@ -41,7 +41,7 @@ impl ToolRegistry {
                 }
             }
         }
-        let registry = Self::new();
+        let registry = Self::default();
         registry.change(|entries| *entries = merged);
         Ok(registry)
     }

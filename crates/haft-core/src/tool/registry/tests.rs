@@ -28,7 +28,7 @@ fn names(tools: &[Tool]) -> Vec<String> {
 }
 
 fn registry(names: &[&str]) -> ToolRegistry {
-    ToolRegistry::with_tools(names.iter().map(|name| tool(name, "base"))).unwrap()
+    ToolRegistry::new(names.iter().map(|name| tool(name, "base"))).unwrap()
 }
 
 #[test]
@@ -39,17 +39,17 @@ fn a_name_is_registered_once_and_the_error_names_it() {
     assert_eq!(error.to_string(), "a tool `a` is registered already; `overwrite` replaces it");
     let policy = tool_with("a", "other", OnCollision::Replace);
     assert!(tools.register(policy).is_err(), "the tool's policy is for merges");
-    assert!(ToolRegistry::with_tools([tool("x", "1"), tool("x", "2")]).is_err());
+    assert!(ToolRegistry::new([tool("x", "1"), tool("x", "2")]).is_err());
 }
 
 #[test]
 fn overwriting_keeps_the_position() {
     let tools = registry(&["a", "b", "c"]);
-    let old = tools.overwrite(tool("b", "new")).unwrap();
+    let old = tools.overwrite(tool("b", "new")).unwrap().unwrap();
     assert_eq!(old.description(), "base");
     assert_eq!(names(&tools.all()), ["a", "b", "c"]);
     assert_eq!(tools.get("b").unwrap().description(), "new");
-    assert!(tools.overwrite(tool("d", "new")).is_none());
+    assert!(tools.overwrite(tool("d", "new")).unwrap().is_none());
     assert_eq!(tools.len(), 4);
 }
 
@@ -95,8 +95,7 @@ fn merge_follows_the_incoming_policy_and_then_its_own() {
     for own in POLICIES {
         for otherwise in POLICIES {
             let base = registry(&["a", "b"]);
-            let late =
-                ToolRegistry::with_tools([tool("c", "late"), tool_with("a", "late", own)]).unwrap();
+            let late = ToolRegistry::new([tool("c", "late"), tool_with("a", "late", own)]).unwrap();
             let merged = ToolRegistry::merge([&base, &late], otherwise);
             let wins = match (own, otherwise) {
                 (OnCollision::Replace, _) | (OnCollision::Throw, OnCollision::Replace) => "late",
@@ -200,7 +199,7 @@ proptest! {
             let tools = list.iter().map(|(name, policy)| {
                 tool_with(&format!("t{name}"), &origin.to_string(), *policy)
             });
-            ToolRegistry::with_tools(tools).unwrap()
+            ToolRegistry::new(tools).unwrap()
         }).collect();
         let otherwise = POLICIES[otherwise];
         let merged = ToolRegistry::merge(&registries, otherwise).ok().map(|merged| {

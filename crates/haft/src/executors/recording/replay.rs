@@ -121,7 +121,10 @@ impl DispatchExecutor for ReplayExecutor {
     fn step(&self, ctx: StepContext) -> BoxFuture<'_, Result<Step, StepError>> {
         Box::pin(async move {
             for tool in &self.tools {
-                ctx.dispatch().tools().overwrite(tool.clone());
+                ctx.dispatch()
+                    .tools()
+                    .overwrite(tool)
+                    .map_err(|error| StepError::new(error.to_string()))?;
             }
             for call in ctx.dispatch().turn().tool_calls().of_turn() {
                 if call.state().is_final() {

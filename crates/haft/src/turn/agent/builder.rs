@@ -16,7 +16,7 @@ use haft_core::registry::ToolRegistry;
 use haft_core::spool::SpoolStore;
 use haft_core::step::{DispatchExecutor, ExecutorDescription};
 use haft_core::store::{StoreKey, TurnStore};
-use haft_core::tool::Spooler;
+use haft_core::tool::{IntoTool, Spooler};
 use haft_core::trust::EnvelopeSecret;
 use haft_stores::{MemorySpoolStore, MemoryStore};
 
@@ -40,11 +40,11 @@ use crate::secret::random_secret;
 /// use haft::{Agent, Tool};
 ///
 /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
-/// let roll = Tool::builder("roll").description("Rolls.").handler(|| "4").build()?;
-/// let builder = Agent::builder(script).tool(roll.clone()).name("worker-1");
+/// let roll = || Tool::builder("roll").description("Rolls.").handler(|| "4");
+/// let builder = Agent::builder(script).tools([roll(), roll()]).tool(Tool::builder("bare"));
 /// let builder = builder.deadlines(Deadlines::new().step(Duration::from_secs(60)));
-/// let refused = builder.tool(roll).limits(Limits::new().iterations(0)).build().unwrap_err();
-/// assert_eq!(refused.faults.len(), 2, "two tools share a name, and no iteration is allowed");
+/// let refused = builder.limits(Limits::new().iterations(0)).build().unwrap_err();
+/// assert_eq!(refused.faults.len(), 3, "two tools share a name, one is incomplete, no iteration is allowed");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use = "a builder does nothing until `build` is called"]
@@ -56,6 +56,8 @@ pub struct AgentBuilder {
     pub(super) inline_below: Option<usize>,
     pub(super) readers: ReaderResolvers,
     pub(super) tools: Vec<Tool>,
+    /// What is wrong with the definitions of other tools.
+    pub(super) tool_faults: Vec<String>,
     pub(super) formats: Option<Formats>,
     pub(super) turn_input: Pipeline<TurnContext>,
     pub(super) turn_output: Pipeline<TurnContext>,
@@ -101,6 +103,7 @@ impl AgentBuilder {
             inline_below: None,
             readers: ReaderResolvers::default(),
             tools: Vec::new(),
+            tool_faults: Vec::new(),
             formats: None,
             turn_input: Pipeline::new(Stage::TurnInput),
             turn_output: Pipeline::new(Stage::TurnOutput),
@@ -205,15 +208,19 @@ impl AgentBuilder {
         self
     }
 
-    /// Adds a tool that every turn begins with.
-    pub fn tool(mut self, tool: Tool) -> Self {
-        self.tools.push(tool);
-        self
+    /// Adds a tool that every turn begins with. Faults of its definition are reported by [`build`](Self::build).
+    pub fn tool(self, tool: impl IntoTool) -> Self {
+        self.tools([tool])
     }
 
     /// Adds tools that every turn begins with.
-    pub fn tools(mut self, tools: impl IntoIterator<Item = Tool>) -> Self {
-        self.tools.extend(tools);
+    pub fn tools(mut self, tools: impl IntoIterator<Item = impl IntoTool>) -> Self {
+        for tool in tools {
+            match tool.into_tool() {
+                Ok(tool) => self.tools.push(tool),
+                Err(error) => self.tool_faults.push(error.to_string()),
+            }
+        }
         self
     }
 
@@ -430,14 +437,15 @@ impl AgentBuilder {
     ///
     /// # Errors
     ///
-    /// Every problem that was found: tools that share a name, limits and deadlines of zero.
+    /// Every problem that was found: definitions of tools with faults, tools that share a name, limits and deadlines of
+    /// zero.
     pub fn build(mut self) -> Result<Agent, InvalidAgent> {
         // A hook that the program has set before stays.
         let _ = haft_core::invariant::set_hook(log_broken_invariant);
-        let tools = ToolRegistry::with_tools(std::mem::take(&mut self.tools));
+        let tools = ToolRegistry::new(std::mem::take(&mut self.tools));
         let formats = self.formats.take().unwrap_or_else(haft_artifacts::standard_formats);
-        let mut faults: Vec<String> =
-            tools.as_ref().err().map(ToString::to_string).into_iter().collect();
+        let mut faults = std::mem::take(&mut self.tool_faults);
+        faults.extend(tools.as_ref().err().map(ToString::to_string));
         faults.extend(self.setting_faults());
         if let Ok(tools) = &tools
             && let Err(error) = register_query_tools(tools, &formats)

@@ -158,7 +158,7 @@ async fn a_tool_that_is_registered_later_does_not_raise_what_was_said_before() {
     turn.call("web.fetch", r#"{"url": "x"}"#, "call_a").await;
     let trusted =
         haft::Tool::builder("web.fetch").description("Fetches.").trusted().handler(|| "x");
-    turn.ctx.turn().tools().overwrite(trusted.build().unwrap());
+    turn.ctx.turn().tools().overwrite(trusted).unwrap();
     let shown = texts(&turn.assembled(&dialect()).await.prompt).join("\n");
     assert!(!shown.contains("<trusted_content"), "{shown}");
 }

@@ -44,7 +44,7 @@ impl Turn {
     }
 
     pub(crate) fn with(tools: Vec<Tool>) -> Self {
-        let tools = Arc::new(ToolRegistry::with_tools(tools).unwrap());
+        let tools = Arc::new(ToolRegistry::new(tools).unwrap());
         let ctx = DispatchContext::builder("turn-1")
             .system_prompt("You help.")
             .clock(Arc::new(ManualClock::new(AT)))

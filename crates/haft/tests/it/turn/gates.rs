@@ -334,11 +334,13 @@ async fn cancelling_closes_the_gate() {
 }
 
 /// A tool that needs leave, whose arguments are checked by code that cannot be relied on.
-fn checked<Fut>(check: impl Fn(u32) -> Fut + Send + Sync + 'static) -> (Tool, Arc<AtomicU32>)
+fn checked<Fut>(
+    check: impl Fn(u32) -> Fut + Clone + Send + Sync + 'static,
+) -> (Tool, Arc<AtomicU32>)
 where
     Fut: Future<Output = Result<(), haft::schema::Problems>> + Send + 'static,
 {
-    let (ran, checks) = (Arc::new(AtomicU32::new(0)), AtomicU32::new(0));
+    let (ran, checks) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
     let count = Arc::clone(&ran);
     let schema = haft::schema::object().field("id", haft::schema::integer().required());
     let tool = Tool::builder("delete")

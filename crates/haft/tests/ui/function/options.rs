@@ -1,16 +1,17 @@
 use haft::tool;
 
 /// Unknown.
-#[tool(efect = "once", nme = "x")]
+#[tool(readonly, nme = "x")]
 fn unknown() {}
 
 /// Wrong.
 #[tool(
     name = 5,
-    effect = "readonly",
-    concurrency = "keyed:city",
-    artifact = "toml",
-    on_collision = "merge",
+    read_only,
+    idempotent,
+    concurrency = Keyed("city"),
+    artifact = Toml,
+    on_collision = Merge,
     trusted = true,
     strict,
     strict

@@ -17,7 +17,7 @@ fn block(tools: &ToolRegistry) -> Vec<String> {
 
 #[test]
 fn the_block_only_grows_at_its_end() {
-    let tools = ToolRegistry::with_tools([tool("a"), tool("b"), tool("c")]).unwrap();
+    let tools = ToolRegistry::new([tool("a"), tool("b"), tool("c")]).unwrap();
     tools.unregister("b");
     assert_eq!(block(&tools), ["a", "c"]);
     tools.offer_tools(OfferPoint::new());
@@ -47,7 +47,7 @@ fn a_query_tool_is_added_unless_a_program_has_the_name() {
         let tool = Tool::builder(name).description("Forged.").handler(|| "forged");
         tool.artifact_query().ephemeral().build().unwrap()
     };
-    let tools = ToolRegistry::with_tools([tool("a"), tool("query")]).unwrap();
+    let tools = ToolRegistry::new([tool("a"), tool("query")]).unwrap();
     let before = tools.clone();
     tools.register_missing([forged("query"), forged("other")]);
     assert_eq!(names(&tools.all()), ["a", "query", "other"]);
@@ -60,7 +60,7 @@ fn a_query_tool_is_added_unless_a_program_has_the_name() {
 /// What a turn journals is enough to have the same block in another process, however the journal is cut into entries.
 #[test]
 fn a_restored_registry_has_the_same_block() {
-    let own = || ToolRegistry::with_tools([tool("a"), tool("b"), tool("c")]).unwrap();
+    let own = || ToolRegistry::new([tool("a"), tool("b"), tool("c")]).unwrap();
     let tools = own();
     let mut journaled = tools.clone();
     let mut entries = Vec::new();
@@ -108,8 +108,8 @@ fn a_restored_tool_has_the_point_at_which_it_was_added() {
     for (has_reasoned, last_call) in
         [(false, None), (true, None), (false, Some(call)), (true, Some(call))]
     {
-        let tools = ToolRegistry::new();
-        let restored = ToolRegistry::new();
+        let tools = ToolRegistry::default();
+        let restored = ToolRegistry::default();
         tools.register(tool("a")).unwrap();
         restored.register(tool("a")).unwrap();
         tools.offer_tools(OfferPoint::new());
@@ -132,7 +132,7 @@ fn a_restored_tool_has_the_point_at_which_it_was_added() {
 #[test]
 fn a_tool_is_journaled_when_it_is_added_changed_or_removed() {
     let other = Tool::builder("a").description("Another one.").handler(|| "").build().unwrap();
-    let tools = ToolRegistry::with_tools([tool("a"), tool("b")]).unwrap();
+    let tools = ToolRegistry::new([tool("a"), tool("b")]).unwrap();
     tools.offer_tools(OfferPoint::new());
     let mut journaled = tools.clone();
     let mut check = |registered: &[&Tool], removed: &[&str]| {
@@ -147,9 +147,9 @@ fn a_tool_is_journaled_when_it_is_added_changed_or_removed() {
         assert_eq!(changes.still_offered, changes.removed);
         journaled = tools.clone();
     };
-    tools.overwrite(tool("a"));
+    tools.overwrite(tool("a")).unwrap();
     check(&[], &[]);
-    tools.overwrite(other.clone());
+    tools.overwrite(other.clone()).unwrap();
     check(&[&other], &[]);
     tools.unregister("a");
     check(&[], &["a"]);
@@ -159,14 +159,14 @@ fn a_tool_is_journaled_when_it_is_added_changed_or_removed() {
     let ephemeral = Tool::builder("c").description("A tool.").ephemeral().handler(|| "");
     tools.register(ephemeral.build().unwrap()).unwrap();
     check(&[], &[]);
-    tools.overwrite(tool("c"));
+    tools.overwrite(tool("c")).unwrap();
     check(&[&tool("c")], &[]);
 }
 
 /// A tool of a source that comes late in another process is removed as it was.
 #[test]
 fn a_tool_that_is_registered_again_stays_removed_until_the_next_request() {
-    let tools = ToolRegistry::with_tools([tool("a")]).unwrap();
+    let tools = ToolRegistry::new([tool("a")]).unwrap();
     let restored = tools.clone();
     let before = tools.clone();
     tools.register(tool("late")).unwrap();
@@ -197,11 +197,11 @@ fn declared_kinds_are_those_of_all_tools_each_once() {
     };
     let json = ArtifactKind::JSON;
     let markdown = ArtifactKind::MARKDOWN;
-    let tools = ToolRegistry::with_tools([
+    let tools = ToolRegistry::new([
         reads("a", |it| it.artifact_kinds([ArtifactKind::JSON])),
         reads("b", |it| it.artifact_kinds([ArtifactKind::MARKDOWN, ArtifactKind::JSON])),
         reads("c", |it| it),
     ]);
     assert_eq!(tools.unwrap().declared_kinds(), [json, markdown]);
-    assert!(ToolRegistry::with_tools([tool("a")]).unwrap().declared_kinds().is_empty());
+    assert!(ToolRegistry::new([tool("a")]).unwrap().declared_kinds().is_empty());
 }
