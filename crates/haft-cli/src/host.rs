@@ -258,7 +258,7 @@ impl AgentHost {
             return Ok(runner);
         }
         let agent = self.load(&path).await?;
-        let executor = self.find_executor(&agent, executor.as_ref(), self.run_use())?;
+        let executor = self.find_executor(&agent, Some(&executor), self.run_use())?;
         // It reaches nothing of other tenants: neither conversations nor memories.
         let limits = agent.limits_with(&executor.description(), &self.config)?;
         let stores = self.stores.for_tenant(&turn.tenant);

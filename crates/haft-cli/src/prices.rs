@@ -83,16 +83,14 @@ impl UserConfig {
     pub(crate) fn cost_of(&self, history: &TurnHistory) -> TurnCost {
         let mut cost = TurnCost::default();
         for step in &history.steps {
-            if let Some(executor) = &step.executor {
-                cost.add(self, executor, step.usage);
-            }
+            cost.add(self, &step.executor, step.usage);
         }
         cost
     }
 
     /// What a step cost, if the prices of its model are known.
     pub(crate) fn cost_of_step(&self, step: &StepHistory) -> Option<f64> {
-        Some(self.prices_of(step.executor.as_ref()?)?.cost(step.usage))
+        Some(self.prices_of(&step.executor)?.cost(step.usage))
     }
 
     /// The prices of the model of an executor, if it is one and its prices are known.

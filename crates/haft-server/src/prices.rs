@@ -16,12 +16,8 @@ impl PriceList {
     }
 
     /// What a step cost, if the price of its model is known.
-    pub(crate) fn cost_of(
-        &self,
-        executor: Option<&ExecutorDescription>,
-        usage: Usage,
-    ) -> Option<f64> {
-        let ExecutorDescription::Model { provider, model, .. } = executor? else { return None };
+    pub(crate) fn cost_of(&self, executor: &ExecutorDescription, usage: Usage) -> Option<f64> {
+        let ExecutorDescription::Model { provider, model, .. } = executor else { return None };
         let own = self.0.get(&format!("{provider}:{model}")).copied();
         let prices = own.or_else(|| PriceTable::bundled().prices_of(provider, model));
         prices.map(|prices| prices.cost(usage))
@@ -39,7 +35,7 @@ mod tests {
         (usage.prompt, usage.completion, usage.cached) = (2_000_000, 100_000, 1_500_000);
         let prices = TokenPrices::per_million(2.0, 10.0).cached(0.2);
         assert!((prices.cost(usage) - (1.0 + 0.3 + 1.0)).abs() < 1e-9);
-        assert_eq!(PriceList::default().cost_of(None, usage), None);
+        assert_eq!(PriceList::default().cost_of(&ExecutorDescription::default(), usage), None);
     }
 
     #[test]
@@ -55,8 +51,8 @@ mod tests {
         let known =
             PriceTable::bundled().prices_of("openai", "gpt-5-mini").map(|it| it.cost(usage));
         assert!(known.is_some());
-        assert_eq!(prices.cost_of(Some(&model), usage), known);
+        assert_eq!(prices.cost_of(&model, usage), known);
         prices.insert("openai:gpt-5-mini".to_owned(), TokenPrices::per_million(9.0, 0.0));
-        assert_eq!(prices.cost_of(Some(&model), usage), Some(9.0));
+        assert_eq!(prices.cost_of(&model, usage), Some(9.0));
     }
 }

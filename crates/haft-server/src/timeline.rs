@@ -123,7 +123,7 @@ impl ReadTurn {
         TurnRow {
             title: self.title().unwrap_or(row.title),
             agent: self.summary.agent.clone().or_else(|| self.agent.clone()),
-            model: row.model.or_else(|| self.history.executor.as_ref().and_then(model_of)),
+            model: row.model.or_else(|| model_of(&self.history.executor)),
             question: open.map(|(gate, _)| one_line(&gate.reason, 200)),
             facts: Some(self.facts.clone()),
             ..row

@@ -271,7 +271,7 @@ pub(super) async fn resume_turn(
         }
     };
     let config = UserConfig::read()?;
-    let executor = select_for_resume(&agent, &args, history.executor.as_ref(), &config)?;
+    let executor = select_for_resume(&agent, &args, &history.executor, &config)?;
     agent.prepare(args.options.trust, terminal).await?;
     let builder = builder_of(&agent, executor);
     let builder = if args.change_executor { builder.allow_executor_change() } else { builder };
@@ -294,17 +294,15 @@ pub(super) async fn resume_turn(
 fn select_for_resume(
     agent: &AgentDir,
     args: &ResumeArgs,
-    begun_by: Option<&ExecutorDescription>,
+    begun_by: &ExecutorDescription,
     config: &UserConfig,
 ) -> Result<Arc<dyn DispatchExecutor>> {
     let finder = ExecutorFinder { config, purpose: args.options.run_use() };
-    match begun_by {
-        Some(stored) if !args.change_executor => {
-            check_model_option(&args.options, stored)?;
-            finder.of_turn(agent, stored)
-        }
-        _ => finder.of_agent(agent, args.options.model.as_deref()),
+    if args.change_executor {
+        return finder.of_agent(agent, args.options.model.as_deref());
     }
+    check_model_option(&args.options, begun_by)?;
+    finder.of_turn(agent, begun_by)
 }
 
 /// Resumes a turn. While another process holds its lease, waits until the lease is released or expires.

@@ -66,7 +66,7 @@ pub(crate) struct PrintedTurn<'t> {
     /// The path of the agent.
     pub(crate) agent: Option<String>,
     /// What took its steps last.
-    pub(crate) executor: Option<&'t ExecutorDescription>,
+    pub(crate) executor: &'t ExecutorDescription,
     /// The tokens of all steps.
     pub(crate) usage: Usage,
     /// What the turn cost, if the prices of its model are known.
@@ -94,7 +94,7 @@ pub(crate) struct PrintedStep<'t> {
     /// Its number, counted from 1.
     pub(crate) step: u32,
     /// What took it.
-    pub(crate) executor: Option<&'t ExecutorDescription>,
+    pub(crate) executor: &'t ExecutorDescription,
     /// The model that was asked.
     pub(crate) model: Option<&'t str>,
     /// The options that were part of the request.
@@ -187,7 +187,7 @@ pub(crate) struct PrintedResponse<'t> {
     /// The step, counted from 1.
     pub(crate) step: u32,
     /// What took it.
-    pub(crate) executor: Option<&'t ExecutorDescription>,
+    pub(crate) executor: &'t ExecutorDescription,
     /// The model that was asked.
     pub(crate) model: Option<&'t str>,
     /// Its thoughts as they are stored.

@@ -48,9 +48,6 @@ pub enum ExecutorDescription {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<String>,
     },
-    /// Something that a newer program described.
-    #[serde(other)]
-    Unknown,
 }
 
 impl ExecutorDescription {
@@ -107,7 +104,7 @@ impl ExecutorDescription {
                 let is_same = sha256 == other_sha256;
                 (!is_same).then(|| "the script has changed".to_owned()).into_iter().collect()
             }
-            (before, now) if before == now && *before != Self::Unknown => Vec::new(),
+            (before, now) if before == now => Vec::new(),
             (before, now) => vec![format!("it was {before} and is {now}")],
         }
     }
@@ -145,7 +142,6 @@ impl fmt::Display for ExecutorDescription {
             Self::Script { name: None, .. } => f.write_str("a script"),
             Self::Custom { name: Some(name) } => write!(f, "custom executor `{name}`"),
             Self::Custom { name: None } => f.write_str("a custom executor"),
-            Self::Unknown => f.write_str("an executor that this version does not know"),
         }
     }
 }
@@ -209,14 +205,6 @@ mod tests {
             script.differences(&ExecutorDescription::script(Some("a"), "2")),
             ["the script has changed"]
         );
-    }
-
-    #[test]
-    fn a_description_of_a_newer_program_is_read_and_never_the_same() {
-        let unknown: ExecutorDescription =
-            serde_json::from_value(json!({"kind": "committee", "size": 3})).unwrap();
-        assert_eq!(unknown, ExecutorDescription::Unknown);
-        assert_eq!(unknown.differences(&unknown).len(), 1);
     }
 
     #[test]

@@ -95,7 +95,7 @@ pub(super) async fn resume_after_decision(shared: &Arc<ApiShared>, turn: &TurnId
 async fn runner_of_turn(shared: &ApiShared, stored: &StoredTurn) -> Result<Agent, ApiError> {
     let history = TurnHistory::read(stored)?;
     let agent = shared.agent_of(&stored.summary, &history);
-    shared.runner_of(agent.as_deref(), history.executor.as_ref(), AgentPurpose::Run).await
+    shared.runner_of(agent.as_deref(), Some(&history.executor), AgentPurpose::Run).await
 }
 
 /// Starts a new turn that repeats the steps of another one up to a step.
@@ -136,7 +136,7 @@ pub(super) async fn fork_turn(
         Some(message) => fork.message(message),
         None => fork,
     };
-    let inner = agent.executor(history.executor.as_ref(), AgentPurpose::Run)?;
+    let inner = agent.executor(Some(&history.executor), AgentPurpose::Run)?;
     let input = fork.add_messages(agent.turn_input()?);
     let executor = fork.executor(inner, agent.tools());
     let runner = agent.build_agent(Arc::new(executor), agent.tools())?;

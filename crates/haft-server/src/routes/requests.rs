@@ -81,7 +81,7 @@ async fn runner_of_step(
 ) -> Result<Agent, ApiError> {
     let history = read.history();
     let taken = history.steps.iter().find(|it| it.iteration == iteration);
-    let begun_by = taken.map_or(&history.executor, |step| &step.executor).as_ref();
+    let begun_by = Some(taken.map_or(&history.executor, |step| &step.executor));
     shared.runner_of(read.agent.as_deref(), begun_by, AgentPurpose::Show).await
 }
 

@@ -81,7 +81,7 @@ impl ReadTurn {
             let taken = taken.unwrap_or(begin).max(begin);
             let end = end.unwrap_or(taken).max(taken);
             let mut row = self.step_row(history, (begin, taken), (!is_open).then_some(end));
-            row.cost = prices.cost_of(history.executor.as_ref(), history.usage);
+            row.cost = prices.cost_of(&history.executor, history.usage);
             row.request = sent_summary(history, last_request);
             // Numbers follow each other; a gap would be a step whose entry is missing.
             for number in steps.len() as u32 + 1..row.number {

@@ -68,7 +68,7 @@ impl Recording {
     ///
     /// # Errors
     ///
-    /// It is not a recording, was written by a newer program, or is damaged.
+    /// It is not a recording, has another version, or is damaged.
     pub fn from_json(text: &str) -> Result<Self, InvalidRecording> {
         let versioned: Versioned =
             serde_json::from_str(text).map_err(InvalidRecording::unreadable)?;
@@ -138,12 +138,14 @@ pub enum InvalidRecording {
         /// What is wrong, and where.
         reason: String,
     },
-    /// A newer program wrote it.
-    #[error("the recording has version {found}, and {known} is the newest that is known here")]
-    NewerVersion {
+    /// A program of another version wrote it.
+    #[error(
+        "the recording has version {found}, and this program reads version {known}: record it again"
+    )]
+    OtherVersion {
         /// Its version.
         found: u32,
-        /// The newest that is known.
+        /// The version that this program reads.
         known: u32,
     },
     /// The recording was changed: the arguments of a call do not match its id.

@@ -31,7 +31,7 @@ use super::log::StoredLog;
 /// let agent = Agent::builder(script).build()?;
 /// let turn = agent.run(TurnInput::new("Be polite.")).await?.turn;
 /// let history = TurnHistory::read(&agent.stored_turns().load_turn(&turn).await?.ok_or("no turn")?)?;
-/// assert_eq!(history.executor.map(|it| it.to_string()).as_deref(), Some("script `greeting`"));
+/// assert_eq!(history.executor.to_string(), "script `greeting`");
 /// assert_eq!((history.steps.len(), history.steps[0].messages.len()), (1, 1));
 /// assert!(history.steps[0].request.is_none(), "a script sends no requests");
 /// assert_eq!((&*history.system_prompt, history.end.is_some()), ("Be polite.", true));
@@ -47,8 +47,8 @@ pub struct TurnHistory {
     pub stash: Value,
     /// When it was created.
     pub started_at: Timestamp,
-    /// What took its steps last, or `None` for a turn of an earlier version.
-    pub executor: Option<ExecutorDescription>,
+    /// What took its steps last.
+    pub executor: ExecutorDescription,
     /// The earlier turns of its conversation that it shows.
     pub earlier_turns: Option<HydratedRange>,
     /// Its steps, in order.
@@ -75,9 +75,9 @@ pub struct TurnEnd {
 pub struct StepHistory {
     /// Its iteration, counted from zero.
     pub iteration: u32,
-    /// What took it, or `None` for a step of an earlier version.
-    pub executor: Option<ExecutorDescription>,
-    /// The thoughts that it added. Steps of earlier versions do not name theirs.
+    /// What took it.
+    pub executor: ExecutorDescription,
+    /// The thoughts that it added.
     pub thoughts: Vec<RecordName>,
     /// The messages that it added.
     pub messages: Vec<RecordName>,
@@ -122,7 +122,7 @@ impl TurnHistory {
     ///
     /// # Errors
     ///
-    /// An entry cannot be read, or a newer program wrote it.
+    /// An entry cannot be read, or a program of another version wrote it.
     pub fn read(turn: &StoredTurn) -> Result<Self, StoreError> {
         let mut read = StoredLog::read(&turn.summary.id, &turn.journal)?;
         Ok(Self::take_from(&mut read))
@@ -145,7 +145,7 @@ impl TurnHistory {
             system_prompt: Arc::clone(&read.system_prompt),
             stash: std::mem::take(&mut read.first_stash),
             started_at: read.started_at,
-            executor: read.executor.as_deref().cloned(),
+            executor: (*read.executor).clone(),
             earlier_turns: read.hydrations.first().and_then(|it| it.range.clone()),
             steps: std::mem::take(&mut read.steps),
             end,
@@ -155,15 +155,11 @@ impl TurnHistory {
 
 impl StepHistory {
     /// A step as its entry in the journal describes it.
-    pub(super) fn of_entry(
-        place: usize,
-        step: StepEntry,
-        executor: Option<&ExecutorDescription>,
-    ) -> Self {
+    pub(super) fn of_entry(place: usize, step: StepEntry, executor: &ExecutorDescription) -> Self {
         let (tools_sha256, new_tools) = step.tools.map(|it| (it.sha256, it.appended)).unzip();
         Self {
             iteration: step.iteration,
-            executor: executor.cloned(),
+            executor: executor.clone(),
             thoughts: step.thoughts.into_vec(),
             messages: step.messages,
             calls: step.calls,

@@ -23,8 +23,8 @@ use super::TurnOutcome;
 use super::envelopes::NonceOrigin;
 use super::limits::Limit;
 
-/// The newest form of the journal that this program knows.
-pub(super) const VERSION: u32 = 2;
+/// The form of the journal. A turn of another one is refused.
+pub(super) const VERSION: u32 = 1;
 
 /// One entry. Records stand in rows of their own, stored by the same commit; entries name them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -37,8 +37,7 @@ pub(super) enum JournalEntry {
         stash: Value,
         at: Timestamp,
         /// What takes its steps.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        executor: Option<Box<ExecutorDescription>>,
+        executor: Box<ExecutorDescription>,
         /// From what the names of its envelopes are derived.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         nonce: Option<NonceOrigin>,
@@ -49,10 +48,8 @@ pub(super) enum JournalEntry {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         traceparent: Option<String>,
     },
-    /// Another process resumed it, which may be a newer program than the one that created it.
+    /// Another process resumed it.
     Resumed {
-        #[serde(default = "JournalEntry::first_version")]
-        version: u32,
         by: String,
         at: Timestamp,
         /// What takes its steps from now on, if that is another executor than before.
@@ -118,16 +115,6 @@ pub(super) struct StepEntry {
 }
 
 impl JournalEntry {
-    fn first_version() -> u32 {
-        1
-    }
-
-    /// The version that a program must know to read the journal of a turn: a turn that belongs to a conversation can
-    /// show records of earlier turns, and one with a scope stores memories there.
-    pub(super) fn required_version(conversation: Option<&str>, scope: Option<&MemoryScope>) -> u32 {
-        if conversation.is_some() || scope.is_some() { VERSION } else { Self::first_version() }
-    }
-
     /// The name of the entry, for reports of broken invariants.
     pub(super) fn name(&self) -> &'static str {
         match self {

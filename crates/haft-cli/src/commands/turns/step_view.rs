@@ -38,17 +38,14 @@ pub(super) async fn show_request(
     };
     let iteration = step.get() - 1;
     let taken = history.steps.iter().find(|it| it.iteration == iteration);
-    let stored = taken.map_or(&history.executor, |step| &step.executor).as_ref();
-    if let Some(stored @ ExecutorDescription::Custom { .. }) = stored {
+    let stored = taken.map_or(&history.executor, |step| &step.executor);
+    if let ExecutorDescription::Custom { .. } = stored {
         let error = UserError::new(format!("step {step} has no request: a {stored} sends none"));
         return Err(error.hint(no_request_hint(step)).code(FailureCode::NotFound).into());
     }
     let config = UserConfig::read()?;
     let finder = ExecutorFinder { config: &config, purpose: ExecutorUse::Show };
-    let executor = match stored {
-        Some(stored) => finder.of_turn(&agent, stored)?,
-        None => finder.of_agent(&agent, None)?,
-    };
+    let executor = finder.of_turn(&agent, stored)?;
     let description = executor.description();
     let host = AgentHost::new(stores.clone(), config, HostSettings::new(terminal));
     let runner = host.idle_runner(&agent, executor)?.build()?;
@@ -60,7 +57,7 @@ pub(super) async fn show_request(
         return Err(error.hint(no_request_hint(step)).code(FailureCode::NotFound).into());
     };
     let shown = ShownRequest {
-        executor: stored.unwrap_or(&description),
+        executor: stored,
         request: &rendered.request,
         stored: Some(StoredFacts { turn: id, step: step.get(), rendered: &rendered }),
     };
@@ -121,7 +118,7 @@ fn printed_response<'t>(
     PrintedResponse {
         turn: turn.summary.id.as_str(),
         step: step.get(),
-        executor: taken.executor.as_ref(),
+        executor: &taken.executor,
         model: taken.model.as_deref(),
         thoughts: records(RowKind::Thought),
         messages: records(RowKind::Message),
@@ -137,9 +134,7 @@ fn response_to_text(
     records: &[ReadRecord<'_>],
     terminal: &Terminal,
 ) -> String {
-    let executor =
-        taken.executor.as_ref().map_or_else(|| "unknown executor".to_owned(), ToString::to_string);
-    let executor = terminal.style_stdout(TextRole::Key, sanitize(&executor));
+    let executor = terminal.style_stdout(TextRole::Key, sanitize(&taken.executor.to_string()));
     let usage = taken.usage;
     let mut text = format!(
         "response of step {step}: {executor}, {} prompt and {} completion tokens\n",

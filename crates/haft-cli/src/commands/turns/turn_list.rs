@@ -24,7 +24,7 @@ use crate::user_error::FailureCode;
 struct TurnLine {
     summary: TurnSummary,
     agent: Option<String>,
-    executor: Option<ExecutorDescription>,
+    executor: ExecutorDescription,
     tokens: u64,
     first_words: String,
     /// Everything that was said, in lower case; empty if it is not searched.
@@ -128,7 +128,7 @@ impl TurnLine {
         }
         let history = TurnHistory::read(&turn)?;
         let first_model = match &history.executor {
-            Some(ExecutorDescription::Model { model, .. }) => Some(model),
+            ExecutorDescription::Model { model, .. } => Some(model),
             _ => None,
         };
         match first_model == turn.summary.model.as_ref() {
@@ -174,11 +174,9 @@ impl TurnLine {
 
     fn model(&self) -> String {
         match &self.executor {
-            Some(ExecutorDescription::Model { provider, model, .. }) => {
-                format!("{provider}:{model}")
-            }
-            Some(ExecutorDescription::Script { .. }) => "script".to_owned(),
-            Some(ExecutorDescription::Custom { name: Some(name) }) => name.clone(),
+            ExecutorDescription::Model { provider, model, .. } => format!("{provider}:{model}"),
+            ExecutorDescription::Script { .. } => "script".to_owned(),
+            ExecutorDescription::Custom { name: Some(name) } => name.clone(),
             _ => "-".to_owned(),
         }
     }

@@ -67,7 +67,7 @@ impl<'t> TurnView<'t> {
         PrintedTurn {
             turn: &turn.summary,
             agent: origin_agent(&self.history).map(str::to_owned),
-            executor: self.history.executor.as_ref(),
+            executor: &self.history.executor,
             usage: self.usage(),
             cost: self.config.cost_of(&self.history).amount,
             milliseconds: self.history.duration().map(whole_milliseconds),
@@ -83,7 +83,7 @@ impl<'t> TurnView<'t> {
     fn printed_step<'v>(&'v self, step: &'v StepHistory) -> PrintedStep<'v> {
         PrintedStep {
             step: step.iteration + 1,
-            executor: step.executor.as_ref(),
+            executor: &step.executor,
             model: step.model.as_deref(),
             options: step.options.as_ref(),
             new_tools: &step.new_tools,
@@ -151,21 +151,20 @@ impl<'t> TurnView<'t> {
         if let Some(agent) = origin_agent(&self.history) {
             facts.push(("agent", sanitize(agent)));
         }
-        if let Some(executor) = &self.history.executor {
-            let text = match executor {
-                // As `--model` takes it.
-                ExecutorDescription::Model { provider, model, base_url, .. } => {
-                    format!("{provider}:{model} at {base_url}")
-                }
-                other => other.to_string(),
-            };
-            facts.push(("model", sanitize(&text)));
-            if let ExecutorDescription::Model { options, .. } = executor
-                && !options.is_empty()
-            {
-                let options = Value::Object(options.clone()).to_string();
-                facts.push(("options", sanitize(&options)));
+        let executor = &self.history.executor;
+        let text = match executor {
+            // As `--model` takes it.
+            ExecutorDescription::Model { provider, model, base_url, .. } => {
+                format!("{provider}:{model} at {base_url}")
             }
+            other => other.to_string(),
+        };
+        facts.push(("model", sanitize(&text)));
+        if let ExecutorDescription::Model { options, .. } = executor
+            && !options.is_empty()
+        {
+            let options = Value::Object(options.clone()).to_string();
+            facts.push(("options", sanitize(&options)));
         }
         if let Some(tools) = self.offered_tools(is_full) {
             let room = terminal.stdout_columns().map(|it| it.saturating_sub(LABEL_COLUMNS));
@@ -242,7 +241,7 @@ impl<'t> TurnView<'t> {
     fn step_to_text(&self, step: &StepHistory, terminal: &Terminal) -> String {
         let mut parts = vec![format!("step {}", step.iteration + 1)];
         if step.executor != self.history.executor {
-            parts.extend(step.executor.as_ref().map(ToString::to_string));
+            parts.push(step.executor.to_string());
         }
         parts.extend(usage_to_text(step.usage));
         parts.extend(self.config.cost_of_step(step).map(format_cost));

@@ -25,14 +25,10 @@ pub(super) struct Versioned {
 
 impl Versioned {
     const FORMAT: &'static str = "haft-recording";
-    /// The newest version that this program knows. Version 2 has requests.
-    const VERSION: u32 = 2;
+    const VERSION: u32 = 1;
 
-    /// The lowest version that has everything in these steps, so that programs of earlier versions read what they can.
-    pub(super) fn of_steps<'s>(steps: impl IntoIterator<Item = &'s StepForm>) -> Self {
-        let has_requests = steps.into_iter().any(|step| step.request.is_some());
-        let version = if has_requests { Self::VERSION } else { 1 };
-        Self { format: Self::FORMAT.to_owned(), version }
+    pub(super) fn new() -> Self {
+        Self { format: Self::FORMAT.to_owned(), version: Self::VERSION }
     }
 
     pub(super) fn check(&self) -> Result<(), InvalidRecording> {
@@ -41,11 +37,8 @@ impl Versioned {
             return Err(InvalidRecording::Unreadable { reason });
         }
         match self.version {
-            0 => Err(InvalidRecording::unreadable("there is no version 0")),
-            found if found > Self::VERSION => {
-                Err(InvalidRecording::NewerVersion { found, known: Self::VERSION })
-            }
-            _ => Ok(()),
+            Self::VERSION => Ok(()),
+            found => Err(InvalidRecording::OtherVersion { found, known: Self::VERSION }),
         }
     }
 }

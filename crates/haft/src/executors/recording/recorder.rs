@@ -90,7 +90,7 @@ impl RecordingExecutor {
         for call in &report.calls {
             calls.extend(self.call_form(call, &mut left).await?);
         }
-        let version = Versioned::of_steps(steps.values());
+        let version = Versioned::new();
         let (tools, steps) = (tools.into_values().collect(), steps.into_values().collect());
         Ok(Recording { version, tools, steps, calls })
     }

@@ -14,7 +14,7 @@ use haft_core::store::{
 
 use super::super::agent::AgentShared;
 use super::super::envelopes::NonceOrigin;
-use super::super::journal::JournalEntry;
+use super::super::journal::{JournalEntry, VERSION};
 use super::super::log::TurnLog;
 use super::super::seed::TurnSeed;
 use super::super::{TurnError, TurnInput, TurnReport};
@@ -133,11 +133,11 @@ pub(in crate::turn) fn prepare_turn(
     new.start_after = parts.start_after;
     let traceparent = current_traceparent();
     let started = JournalEntry::Started {
-        version: JournalEntry::required_version(conversation.as_deref(), memory_scope.as_ref()),
+        version: VERSION,
         system_prompt: stored_prompt,
         stash: parts.stash,
         at: agent.clock.now(),
-        executor: Some(Box::new(executor)),
+        executor: Box::new(executor),
         nonce: nonce.clone(),
         memory_scope: memory_scope.clone(),
         traceparent: traceparent.clone(),

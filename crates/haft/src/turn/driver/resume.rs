@@ -147,9 +147,7 @@ async fn take_over(
         return Ok(TakenOver::Ended(Box::new(report)));
     }
     let mut seed = TurnSeed::of_stored(&stored, read)?;
-    let conversation = seed.conversation.as_deref();
     let resumed = JournalEntry::Resumed {
-        version: JournalEntry::required_version(conversation, seed.memory_scope.as_ref()),
         by: agent.name.to_string(),
         at: agent.clock.now(),
         executor: other_executor.map(Box::new),
@@ -172,8 +170,7 @@ fn check_executor(
     id: &TurnId,
     read: &StoredLog,
 ) -> Result<Option<ExecutorDescription>, TurnError> {
-    // Turns of earlier versions do not say what began them.
-    let Some(stored) = &read.executor else { return Ok(None) };
+    let stored = &read.executor;
     let given = agent.executor.description();
     let differences = stored.differences(&given);
     if differences.is_empty() {

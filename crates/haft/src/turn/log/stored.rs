@@ -26,7 +26,7 @@ pub(in crate::turn) struct StoredLog {
     /// The stash as it was last stored.
     pub(in crate::turn) stash: Value,
     /// What took its steps last.
-    pub(in crate::turn) executor: Option<Box<ExecutorDescription>>,
+    pub(in crate::turn) executor: Box<ExecutorDescription>,
     pub(in crate::turn) nonce: Option<NonceOrigin>,
     /// The steps that were taken.
     pub(in crate::turn) steps: Vec<StepHistory>,
@@ -50,7 +50,7 @@ impl StoredLog {
     ///
     /// # Errors
     ///
-    /// An entry cannot be read, cannot come at its place, or was written by a newer program.
+    /// An entry cannot be read, cannot come at its place, or was written by a program of another version.
     pub(in crate::turn) fn read(turn: &TurnId, entries: &[String]) -> Result<Self, StoreError> {
         let damaged =
             |reason: String| StoreError::Damaged { what: format!("turn `{turn}`"), reason };
@@ -67,7 +67,7 @@ impl StoredLog {
                 .log
                 .advance(&entry)
                 .map_err(|illegal| damaged(format!("entry {place} of its journal: {illegal}")))?;
-            stored.take(place, entry, &mut stash)?;
+            stored.take(place, entry, &mut stash);
         }
         stored.stash =
             stash.into_value().map_err(|error| damaged(format!("its stash: {error}")))?;
@@ -80,7 +80,7 @@ impl StoredLog {
             system_prompt: Arc::default(),
             first_stash: Value::Null,
             stash: Value::Null,
-            executor: None,
+            executor: Box::default(),
             nonce: None,
             steps: Vec::new(),
             started_at: Timestamp::EPOCH,
@@ -95,12 +95,7 @@ impl StoredLog {
     }
 
     /// Takes what an entry says in addition to where the turn stands.
-    fn take(
-        &mut self,
-        place: usize,
-        entry: JournalEntry,
-        stash_so_far: &mut ReplayedStash,
-    ) -> Result<(), StoreError> {
+    fn take(&mut self, place: usize, entry: JournalEntry, stash_so_far: &mut ReplayedStash) {
         match entry {
             JournalEntry::Started {
                 system_prompt,
@@ -121,16 +116,11 @@ impl StoredLog {
                 self.first_stash = stash.clone();
                 stash_so_far.replace(stash);
             }
-            JournalEntry::Resumed { version, .. } if version > VERSION => {
-                return Err(StoreError::OtherVersion { found: version, known: VERSION });
-            }
-            JournalEntry::Resumed { executor, .. } => {
-                self.executor = executor.or(self.executor.take());
-            }
+            JournalEntry::Resumed { executor: Some(executor), .. } => self.executor = executor,
             JournalEntry::Step(step) => {
                 // Its calls have not been looked at until the end of the iteration says so.
                 self.unchecked.insert(step.iteration);
-                let step = StepHistory::of_entry(place, step, self.executor.as_deref());
+                let step = StepHistory::of_entry(place, step, &self.executor);
                 self.offered.extend(step.new_tools.iter().cloned());
                 self.steps.push(step);
             }
@@ -142,20 +132,21 @@ impl StoredLog {
             JournalEntry::Hydrated(hydration) => self.hydrations.push(hydration),
             JournalEntry::Tools(changes) => self.tools.push(changes),
             JournalEntry::Ended { at, .. } => self.ended_at = Some(at),
-            JournalEntry::Iterated { .. } | JournalEntry::Pending { .. } => {}
+            JournalEntry::Iterated { .. }
+            | JournalEntry::Pending { .. }
+            | JournalEntry::Resumed { executor: None, .. } => {}
         }
-        Ok(())
     }
 }
 
-/// Refuses a journal of a newer program, whose entries need not be readable.
+/// Refuses a journal of another version, whose entries need not be readable.
 fn check_version(first: &str) -> Result<(), StoreError> {
     #[derive(serde::Deserialize)]
     struct Versioned {
         version: u32,
     }
     match serde_json::from_str(first) {
-        Ok(Versioned { version }) if version > VERSION => {
+        Ok(Versioned { version }) if version != VERSION => {
             Err(StoreError::OtherVersion { found: version, known: VERSION })
         }
         _ => Ok(()),

@@ -9,27 +9,26 @@ use haft_core::store::{StoreError, TurnId};
 use haft_core::usage::Usage;
 use serde_json::json;
 
-use super::super::journal::{JournalEntry, StepEntry};
+use super::super::journal::{JournalEntry, StepEntry, VERSION};
 use super::super::limits::Limit;
 use super::super::report::{Conclusion, TurnOutcome};
 use super::{Position, StoredLog, StoredStep, TurnLog};
 
 fn started() -> JournalEntry {
     JournalEntry::Started {
-        version: 1,
+        version: VERSION,
         system_prompt: Arc::from("You help."),
         stash: json!({}),
         at: Timestamp::EPOCH,
-        executor: None,
+        executor: Box::default(),
         nonce: None,
         memory_scope: None,
         traceparent: None,
     }
 }
 
-fn resumed(version: u32) -> JournalEntry {
-    let by = "a test".to_owned();
-    JournalEntry::Resumed { version, by, at: Timestamp::EPOCH, executor: None }
+fn resumed() -> JournalEntry {
+    JournalEntry::Resumed { by: "a test".to_owned(), at: Timestamp::EPOCH, executor: None }
 }
 
 fn step(iteration: u32, next: NextAction, limit: Option<Limit>) -> JournalEntry {
@@ -84,7 +83,7 @@ fn entries() -> Vec<(&'static str, JournalEntry)> {
     let pending = JournalEntry::Pending { iteration: 1, then: NextAction::Done };
     vec![
         ("started", started()),
-        ("resumed", resumed(1)),
+        ("resumed", resumed()),
         ("stash", stash(1)),
         ("hydrated", JournalEntry::Hydrated(Hydration::default())),
         ("pending", pending),
@@ -225,7 +224,7 @@ fn a_journal_in_an_impossible_order_is_damaged() {
     let done = || step(0, NextAction::Done, None);
     let impossible: [&[JournalEntry]; 7] = [
         &[],
-        &[resumed(1)],
+        &[resumed()],
         &[started(), started()],
         &[started(), step(1, NextAction::Done, None)],
         &[started(), done(), done()],
@@ -239,7 +238,16 @@ fn a_journal_in_an_impossible_order_is_damaged() {
 }
 
 #[test]
-fn a_newer_journal_is_refused_as_newer() {
-    let error = read(&[started(), resumed(99)]).unwrap_err();
-    assert!(matches!(error, StoreError::OtherVersion { found: 99, .. }), "{error}");
+fn a_journal_of_another_version_is_refused() {
+    for other in [0, 99] {
+        let mut started = started();
+        if let JournalEntry::Started { version, .. } = &mut started {
+            *version = other;
+        }
+        let error = read(&[started]).unwrap_err();
+        assert!(
+            matches!(error, StoreError::OtherVersion { found, .. } if found == other),
+            "{error}"
+        );
+    }
 }
