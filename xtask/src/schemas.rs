@@ -23,7 +23,18 @@ fn write_files(root: &Path) -> Result<(), String> {
     let dir = root.join(DIRECTORY);
     // What no command prints any more has no schema any more.
     let _ = std::fs::remove_dir_all(&dir);
-    let run = ["run", "--quiet", "--locked", "--all-features", "--bin", "haft", "--"];
+    // In the profile of the tests, which have built the program already.
+    let run = [
+        "run",
+        "--quiet",
+        "--locked",
+        "--all-features",
+        "--profile",
+        "test",
+        "--bin",
+        "haft",
+        "--",
+    ];
     let done = Command::new("cargo")
         .args(run)
         .args(["schema", "--dir", DIRECTORY])
