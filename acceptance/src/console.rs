@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use crate::includes;
 use crate::markdown::{self, Command, Item};
 use crate::matcher;
-use crate::sandbox::{Ended, MAX_TIME, Sandbox};
+use crate::sandbox::{Ended, Sandbox};
 
 /// Runs a text and returns the number of its files and commands. `SNAPSHOTS=overwrite` corrects the expected output in
 /// `file`.
@@ -71,7 +71,7 @@ impl Step {
                 return Ok(None);
             }
             let why = match ended.status {
-                None => format!("did not end within {} s", MAX_TIME.as_secs()),
+                None => format!("did not end within {} s", sandbox.limit().as_secs()),
                 Some(status) => format!("ended the shell ({status}) {}", ended.output.trim_end()),
             };
             return Ok(Some(format!("{line}: `{text}` {why}; it printed\n{}", indented(&output))));

@@ -36,11 +36,13 @@ fn is_met(kind: &str, name: &str) -> bool {
 
 /// The needs that a scenario names, in a comment of its language.
 fn named(source: &str) -> impl Iterator<Item = (&str, &str)> {
-    let lines = source.lines().filter_map(|line| {
-        let comment = line.trim_start_matches(['#', '/', '<', '!', '-', ' ']);
-        comment.strip_prefix("needs: ")
-    });
-    lines.filter_map(|it| it.trim_end_matches("-->").trim().split_once(' '))
+    comments(source).filter_map(|it| it.strip_prefix("needs: ")?.split_once(' '))
+}
+
+/// Lines, without what makes them comments.
+pub(crate) fn comments(source: &str) -> impl Iterator<Item = &str> {
+    let lines = source.lines().map(|it| it.trim_start_matches(['#', '/', '<', '!', '-', ' ']));
+    lines.map(|it| it.trim_end_matches("-->").trim())
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 
-use crate::sandbox::{MAX_TIME, Sandbox};
+use crate::sandbox::Sandbox;
 
 /// Runs a program with an interpreter, `python3` or `node`. It is copied next to the installed packages, where imports
 /// of JavaScript find them, under a name that no module has.
@@ -22,6 +22,6 @@ pub fn run(interpreter: &str, file: &Path, sandbox: &Sandbox) -> Result<()> {
     match ended.status {
         Some(status) if status.success() => Ok(()),
         Some(status) => bail!("{status}\n{}", ended.output),
-        None => bail!("did not end within {} s\n{}", MAX_TIME.as_secs(), ended.output),
+        None => bail!("did not end within {} s\n{}", sandbox.limit().as_secs(), ended.output),
     }
 }

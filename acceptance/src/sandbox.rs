@@ -19,12 +19,17 @@ use crate::servers;
 /// How long a scenario may take. The official suites take the longest, on a busy machine.
 pub const MAX_TIME: Duration = Duration::from_secs(180);
 
+/// The same for those of `cargo xtask soak`, one of which compiles everything.
+pub const MAX_LONG_TIME: Duration = Duration::from_secs(3600);
+
 /// An empty directory with an environment that contains only what a scenario is promised.
 #[derive(Debug)]
 pub struct Sandbox {
     dir: TempDir,
     env: BTreeMap<String, String>,
     samples_vary: bool,
+    /// How long one command may take.
+    limit: Duration,
 }
 
 /// How the processes of a scenario ended.
@@ -57,13 +62,27 @@ impl Sandbox {
         }
         let mut env = environment(&root);
         env.extend(servers::addresses(source)?);
-        Ok(Self { dir, env, samples_vary: false })
+        Ok(Self { dir, env, samples_vary: false, limit: MAX_TIME })
     }
 
     /// The same for a page for readers, which shows samples of ids, times and durations.
     #[must_use]
     pub fn with_samples(self) -> Self {
         Self { samples_vary: true, ..self }
+    }
+
+    /// The same with the `cargo` that has built the tests, and with the time to use it.
+    #[must_use]
+    pub fn with_cargo(mut self) -> Self {
+        let variable = |name: &str| std::env::var(name).ok();
+        let home = variable("HOME").unwrap_or_default();
+        let cargo_home = variable("CARGO_HOME").unwrap_or_else(|| format!("{home}/.cargo"));
+        self.env.insert("CARGO_HOME".to_owned(), cargo_home);
+        if let Some(cargo) = variable("CARGO") {
+            self.env.insert("CARGO".to_owned(), cargo);
+        }
+        self.limit = MAX_LONG_TIME;
+        self
     }
 
     /// The directory of the commands.
@@ -82,6 +101,12 @@ impl Sandbox {
     #[must_use]
     pub fn env(&self) -> &BTreeMap<String, String> {
         &self.env
+    }
+
+    /// How long one command may take.
+    #[must_use]
+    pub fn limit(&self) -> Duration {
+        self.limit
     }
 
     /// What the placeholders of expected output refer to.
@@ -109,7 +134,7 @@ impl Sandbox {
         let program = command.get_program().to_owned();
         let child = command.spawn().with_context(|| program.display().to_string())?;
         let mut group = ProcessGroup { leader: child, is_over: false };
-        let status = group.wait(MAX_TIME)?;
+        let status = group.wait(self.limit)?;
         drop(group);
         let output = String::from_utf8_lossy(&fs::read(&file)?).into_owned();
         Ok(Ended { status, output })

@@ -35,6 +35,8 @@ pub enum Kind {
 pub struct Scenario {
     /// The name: the path below `scenarios`, or `documents/` and the path in the repository.
     pub name: String,
+    /// Whether it runs in `cargo xtask soak` alone: a comment in it begins with `soak: ` and says why.
+    pub takes_long: bool,
     file: PathBuf,
     kind: Kind,
 }
@@ -65,7 +67,7 @@ pub fn find() -> Result<(Vec<Scenario>, KnownFailures)> {
         if !line.is_empty() && !line.starts_with('#') {
             let name = format!("documents/{line}");
             let file = repository().join(line);
-            found.push(Scenario { name, file, kind: Kind::Document });
+            found.push(Scenario { name, takes_long: false, file, kind: Kind::Document });
         }
     }
     found.sort_by(|a, b| a.name.cmp(&b.name));
@@ -89,7 +91,9 @@ fn collect(root: &Path, dir: &Path, found: &mut Vec<Scenario>) -> Result<()> {
         let Some(kind) = kind_of(&name) else {
             bail!("acceptance/scenarios/{name}: no scenario ends like this");
         };
-        found.push(Scenario { name, file, kind });
+        let source = fs::read_to_string(&file).with_context(|| name.clone())?;
+        let takes_long = needs::comments(&source).any(|it| it.starts_with("soak: "));
+        found.push(Scenario { name, takes_long, file, kind });
     }
     Ok(())
 }
@@ -122,6 +126,9 @@ impl Scenario {
         let mut sandbox = Sandbox::new(&source)?;
         if self.kind == Kind::Document {
             sandbox = sandbox.with_samples();
+        }
+        if self.takes_long {
+            sandbox = sandbox.with_cargo();
         }
         let result = self.run_in(&sandbox, &source);
         let mut times = TIMES.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,5 @@
-//! Runs every scenario below `acceptance/scenarios` and every page in `acceptance/documents.txt`.
+//! Runs every scenario below `acceptance/scenarios` and every page in `acceptance/documents.txt`. Those that take long
+//! are left out unless `--include-ignored` is given, as `cargo xtask soak` does.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a test runner prints")]
 
 use std::process::ExitCode;
@@ -26,7 +27,9 @@ fn main() -> ExitCode {
     }
     let trials = scenarios.into_iter().map(|it| {
         let reason = known.reason(&it.name).map(str::to_owned);
-        Trial::ignorable_test(it.name.clone(), move || run_named(it, reason))
+        let takes_long = it.takes_long;
+        let trial = Trial::ignorable_test(it.name.clone(), move || run_named(it, reason));
+        trial.with_ignored_flag(takes_long)
     });
     let conclusion = libtest_mimic::run(&arguments, trials.collect());
     servers::stop();

@@ -243,6 +243,11 @@ pub(crate) fn scenarios() -> Step {
     Step::cargo("test --locked --all-features --test scenarios")
 }
 
+/// The same with the scenarios that take long.
+pub(crate) fn all_scenarios() -> Step {
+    Step::cargo("test --locked --all-features --test scenarios -- --include-ignored")
+}
+
 /// The step that runs the tidy tests of this crate and nothing else.
 pub(crate) fn tidy() -> Step {
     Step::cargo("test --locked --quiet --package xtask tidy::")

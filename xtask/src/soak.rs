@@ -12,7 +12,8 @@
 //!   (`HAFT_TURNS`, `HAFT_CALLS`).
 //! - Ten thousand random calls and queries through the MCP proxy, with a seed of their own.
 //! - Contents of one gibibyte (`HAFT_LARGE_BYTES`).
-//! - The scenarios of `acceptance` with the program that users install ([`SHIPPED_PROGRAM`]).
+//! - The scenarios of `acceptance`, those that take long among them, with the program that users install
+//!   ([`SHIPPED_PROGRAM`]).
 //! - Every package, built from what would be published.
 //! - Other sets of features than all of them, which `cargo xtask ci` leaves out while no manifest changes.
 //! - A sample of 300 mutants of the core and of 60 of the edge, of which nine in ten must be caught
@@ -59,7 +60,7 @@ pub(crate) fn run(root: &Path) -> ExitCode {
     steps.push(Step::cargo(&format!("{TESTS} large")).env("HAFT_LARGE_BYTES", "1073741824"));
     let shipped = root.join(SHIPPED_PROGRAM).display().to_string();
     steps.push(Step::cargo(BUILD_SHIPPED_PROGRAM));
-    steps.push(ci::scenarios().env("HAFT_BIN", shipped));
+    steps.push(ci::all_scenarios().env("HAFT_BIN", shipped));
     steps.extend(ci::feature_steps(root));
     steps.push(Step::cargo("publish --workspace --dry-run --locked --allow-dirty"));
     steps.push(Step::cargo("run --locked --quiet --package xtask -- mutants"));
