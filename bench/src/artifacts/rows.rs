@@ -140,6 +140,18 @@ fn searches(data: &Data) -> Vec<Spec> {
         search("search, literal, 10 hits", "needle"),
         search("search, rare expression, 100 hits", "retry=[0-8]of9$"),
         search("search, expression, 1 % of lines", ONE_PERCENT),
+        search(
+            "search, literal inside, its prefix in all lines",
+            "user=u[0-9]* took=[0-9]*ms needle",
+        ),
+        search("search, one of two literals inside", "status=[0-9]+ .*(needle|of9)"),
+        search("search, one of three literals", "needle|of9|nowhere"),
+        search("search, literal in any case", "[Nn][Ee][Ee][Dd][Ll][Ee]"),
+        search("search, word", "\\bneedle\\b"),
+        search("search, start of a line", "^2026-03-28T12:59:59.9"),
+        search("search, literal behind digits", "[0-9]+ms needle"),
+        search("search, literal of all lines", "[0-9]{9} status=50[1-4] user=u99"),
+        search("search, literal that is nowhere", "nowhere in this log"),
         row(
             "search, first page of 1 %",
             "",

@@ -25,6 +25,7 @@ mod artifact_queries;
 mod error;
 mod format;
 mod grep;
+mod inner_literal;
 mod line;
 mod line_part;
 mod page;

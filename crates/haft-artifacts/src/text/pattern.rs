@@ -12,6 +12,7 @@ use regex_syntax::hir::{
 
 use super::error::TextError;
 use super::grep::GrepOptions;
+use super::inner_literal::InnerLiterals;
 use super::line::strip_carriage_return;
 
 /// A pattern in two forms. Both search in linear time.
@@ -23,6 +24,8 @@ use super::line::strip_carriage_return;
 pub(super) struct Pattern {
     across: Regex,
     within: Regex,
+    /// What is looked for before `across` is.
+    literals: Option<InnerLiterals>,
 }
 
 impl Pattern {
@@ -41,11 +44,26 @@ impl Pattern {
             .build()
             .parse(pattern)
             .map_err(|error| pattern_error(&error))?;
-        Ok(Self { across: compile(&restrict_to_lines(&parsed))?, within: compile(&parsed)? })
+        let across = restrict_to_lines(&parsed);
+        let literals = InnerLiterals::of(&across);
+        Ok(Self { across: compile(&across)?, within: compile(&parsed)?, literals })
     }
 
     /// Where the first match ends, from `start` on and up to `end`.
     pub(super) fn find_end(&self, lines: &[u8], start: usize, end: usize) -> Option<usize> {
+        let search = |start, end| self.find_end_plainly(lines, start, end);
+        match &self.literals {
+            None => search(start, end),
+            Some(literals) => match literals.find_end(lines, (start, end), search) {
+                Ok(found) => found,
+                Err(rest) if rest <= end => search(rest, end),
+                Err(_) => None,
+            },
+        }
+    }
+
+    /// The same without literals.
+    pub(super) fn find_end_plainly(&self, lines: &[u8], start: usize, end: usize) -> Option<usize> {
         let input = Input::new(lines).range(start..end).earliest(true);
         self.across.search_half(&input).map(|found| found.offset())
     }
