@@ -19,7 +19,7 @@ use super::super::answers::check_answer;
 use super::super::calls::CallRunner;
 use super::super::deadline::WaitError;
 use super::super::gates::GateScope;
-use super::super::journal::{JournalEntry, StepEntry};
+use super::super::journal::{JournalEntry, RequestDigest, StepEntry};
 use super::super::limits::Limit;
 use super::super::log::TurnTotals;
 use super::super::report::{Conclusion, FailurePoint};
@@ -199,6 +199,7 @@ impl TurnDriver {
         }
         let (digest, tools) =
             request.as_ref().map(|it| self.requests.get_or_insert_default().add(it)).unzip();
+        self.warn_of_lost_cache(digest.as_deref());
         let (model, options) =
             request.map(|it| (it.model.into_boxed_str(), Box::new(it.options))).unzip();
         let model_name: Option<String> = model.as_deref().map(str::to_owned);
@@ -233,6 +234,20 @@ impl TurnDriver {
             end.push_end_writes(&mut writes);
         }
         StepCommit { thoughts, messages, calls, writes, entry, end }
+    }
+
+    /// Warns observers if the provider has to read most of the prompt again.
+    fn warn_of_lost_cache(&self, digest: Option<&RequestDigest>) {
+        let requests = self.requests.as_deref();
+        let warning = requests.zip(digest).and_then(|(all, digest)| all.cache_warning(digest));
+        if let Some(message) = warning {
+            self.iteration.ctx.emit_with(|| EventKind::Warning {
+                source: "turn".into(),
+                topic: "prompt-prefix-lost".into(),
+                message: message.into(),
+                payload: None,
+            });
+        }
     }
 
     /// What lists show of the turn after a step, unless nothing has changed.
