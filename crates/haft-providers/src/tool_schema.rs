@@ -24,6 +24,7 @@
 //! ```
 
 mod annotations;
+mod machine_bounds;
 mod modern;
 mod root;
 mod strict;
@@ -39,6 +40,7 @@ use haft_core::trust::sanitized_definition;
 use serde_json::Value;
 
 use self::annotations::sanitize_annotations;
+use self::machine_bounds::{may_have_machine_bounds, remove_machine_bounds};
 use crate::dialect::{NoteTopic, RequestNote};
 
 pub use self::strict::{NotStrict, lower_strict};
@@ -55,7 +57,7 @@ pub struct LoweredSchema {
 
 /// Lowers a schema for a provider that accepts JSON Schema 2020-12, but no alternatives at the root. The result accepts
 /// all that the schema of the tool accepts. A schema that was built with Haft is unchanged, unless a description in it has a
-/// reserved tag, which is made inert.
+/// reserved tag, which is made inert, or an integer has no bounds but those of 64 bits, which are left out.
 ///
 /// ```
 /// use haft_core::schema::{InputSchema, object, string};
@@ -73,6 +75,7 @@ pub fn lower_full(schema: &InputSchema) -> LoweredSchema {
     let mut notes = Vec::new();
     let mut value = schema.json_schema();
     sanitize_annotations(&mut value);
+    remove_machine_bounds(&mut value);
     modern::modernize(&mut value, &mut notes);
     root::flatten(&mut value, &mut notes);
     LoweredSchema { text: value.to_string(), notes }
@@ -97,17 +100,18 @@ pub fn lower_answer(schema: &InputSchema) -> (Value, bool) {
     (serde_json::from_str(&text).unwrap_or_default(), is_strict)
 }
 
-/// The schema of a tool as text, with reserved tags in its descriptions made inert.
+/// The schema of a tool as text, with reserved tags in its descriptions made inert, and without the bounds of integers of
+/// 64 bits.
 fn shown_text(schema: &InputSchema) -> Cow<'_, str> {
     let text = schema.json_schema_text();
-    match sanitized_definition(text) {
-        Cow::Borrowed(_) => text.into(),
-        Cow::Owned(_) => {
-            let mut value = schema.json_schema();
-            sanitize_annotations(&mut value);
-            value.to_string().into()
-        }
+    let is_clean = matches!(sanitized_definition(text), Cow::Borrowed(_));
+    if is_clean && !may_have_machine_bounds(text) {
+        return text.into();
     }
+    let mut value = schema.json_schema();
+    sanitize_annotations(&mut value);
+    remove_machine_bounds(&mut value);
+    value.to_string().into()
 }
 
 /// What the value of a keyword is.

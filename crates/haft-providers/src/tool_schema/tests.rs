@@ -34,6 +34,21 @@ fn our_own_schemas_are_shown_word_for_word() {
 }
 
 #[test]
+fn the_bounds_of_integers_of_64_bits_are_not_shown() {
+    let schema = object()
+        .field("signed", integer().min(i64::MIN).max(i64::MAX))
+        .field("unsigned", integer().min(0).max(u64::MAX))
+        .field("maximum", integer().min(1).max(9));
+    let schema = object().field("inner", schema).field("kept", integer().min(-5).max(u32::MAX));
+    let shown = value(&lower_full(&InputSchema::new(schema).unwrap()).text);
+    let inner = &shown["properties"]["inner"]["properties"];
+    assert_eq!(inner["signed"], json!({"type": "integer"}));
+    assert_eq!(inner["unsigned"], json!({"type": "integer", "minimum": 0}));
+    assert_eq!(inner["maximum"]["maximum"], 9);
+    assert_eq!(shown["properties"]["kept"]["maximum"], u32::MAX);
+}
+
+#[test]
 fn alternatives_leave_the_root() {
     let a = json!({ "type": "string" });
     let b = json!({ "type": "integer" });
