@@ -4,14 +4,14 @@
 mod tests;
 
 use crate::{
-    artifacts, conversation, growth, inspector, mcp, measure::Plan, report::Format, stream, turns,
-    workers,
+    artifacts, conversation, growth, inspector, mcp, measure::Plan, report::Format, stream, tokens,
+    turns, workers,
 };
 
 /// What is printed when the command line is not understood.
 pub(crate) const USAGE: &str = "\
-usage: haft-bench <dispatch|validate|callid|agreement|artifacts|stream|turns|conversation|growth|mcp|workers|inspector|binary> [--json] [--rounds N] [--quick]
-                  [--values N] [--bytes N] [--keep] [--full]
+usage: haft-bench <dispatch|validate|callid|agreement|artifacts|stream|turns|conversation|growth|mcp|workers|inspector|tokens|binary> [--json] [--rounds N] [--quick]
+                  [--values N] [--bytes N] [--keep] [--full] [--peers DIR]
 
   dispatch    JSON text in, typed handler out: Haft, peers and the reference in node
   validate    judging parsed arguments, and building what judges them
@@ -25,6 +25,7 @@ usage: haft-bench <dispatch|validate|callid|agreement|artifacts|stream|turns|con
   mcp         the MCP proxy: what it adds to a small call, and a large result (--bytes) until its answer
   workers     workers on PostgreSQL: decisions, claims, commits, throughput, and a large result (--bytes) in S3
   inspector   the page in a browser: size, a turn of 10000 events, and an artifact (--bytes) that is scrolled and searched
+  tokens      what six tasks cost in tokens, one of them with a log (--bytes), beside pasting every result
   binary      the program haft from the same build directory: instructions of its start, and its size
 
   --json      one JSON object per line: name, ours, unit, peers, ratio (ours to the floor)
@@ -33,6 +34,9 @@ usage: haft-bench <dispatch|validate|callid|agreement|artifacts|stream|turns|con
   --values N  values that the agreement proof draws over all shapes (1000000; at least 100 a shape)
   --bytes N   size of the log of artifacts, such as 64M or 1G (256M)
   --keep      leaves the data of artifacts where it is
+  --peers DIR counts what PydanticAI and Vercel AI send, which are installed in this directory:
+              python3 -m venv DIR/venv && DIR/venv/bin/pip install 'pydantic-ai-slim[openai]' pydantic-ai-harness
+              npm install --prefix DIR ai @ai-sdk/openai zod
   --full      has 100000 turns wait, and not only 10000; stores up to a million turns for growth";
 
 /// Values of the agreement proof if the command line does not say.
@@ -53,11 +57,12 @@ pub(crate) enum Bench {
     Mcp,
     Workers,
     Inspector,
+    Tokens,
     Binary,
 }
 
 /// A parsed command line.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Args {
     pub(crate) bench: Bench,
     pub(crate) format: Format,
@@ -72,6 +77,7 @@ pub(crate) struct Args {
     pub(crate) mcp: mcp::Options,
     pub(crate) workers: workers::Options,
     pub(crate) inspector: inspector::Options,
+    pub(crate) tokens: tokens::Options,
 }
 
 impl Args {
@@ -92,6 +98,7 @@ impl Args {
         let mut few = 7;
         let mut full = false;
         let mut quick = false;
+        let mut peers = None;
         while let Some(arg) = args.next() {
             match arg.as_str() {
                 "dispatch" if bench.is_none() => bench = Some(Bench::Dispatch),
@@ -106,12 +113,14 @@ impl Args {
                 "mcp" if bench.is_none() => bench = Some(Bench::Mcp),
                 "workers" if bench.is_none() => bench = Some(Bench::Workers),
                 "inspector" if bench.is_none() => bench = Some(Bench::Inspector),
+                "tokens" if bench.is_none() => bench = Some(Bench::Tokens),
                 "binary" if bench.is_none() => bench = Some(Bench::Binary),
                 "--json" => format = Format::JsonLines,
                 "--quick" => (plan, few, quick) = (Plan::QUICK, 3, true),
                 "--rounds" => rounds = Some(parse_count(&arg, args.next())?),
                 "--bytes" => bytes = parse_size(&arg, args.next())?,
                 "--keep" => keep = true,
+                "--peers" => peers = Some(args.next().ok_or("`--peers` needs a directory")?.into()),
                 "--full" => full = true,
                 "--values" => values = parse_count(&arg, args.next())?,
                 _ => return Err(format!("unexpected argument `{arg}`")),
@@ -141,6 +150,7 @@ impl Args {
             mcp,
             workers,
             inspector,
+            tokens: tokens::Options { log_bytes: bytes, peers },
         })
     }
 }

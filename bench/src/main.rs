@@ -12,6 +12,7 @@
 //! cargo run --release -p haft-bench --no-default-features -- mcp --bytes 1G
 //! cargo run --release -p haft-bench --no-default-features -- workers --bytes 1G
 //! cargo run --release -p haft-bench --no-default-features -- inspector --bytes 1G
+//! cargo run --release -p haft-bench --no-default-features -- tokens --bytes 200M
 //! cargo build --release -p haft-cli && cargo run --release -p haft-bench --no-default-features -- binary
 //! cargo run --release -p haft-bench --features allocations -- dispatch
 //! ```
@@ -37,6 +38,7 @@ mod node;
 mod ours;
 mod report;
 mod stream;
+mod tokens;
 mod turns;
 mod valgrind;
 mod validate;
@@ -79,7 +81,7 @@ fn main() -> ExitCode {
     if cfg!(debug_assertions) {
         note("built without optimisation: build with --release for figures that mean something");
     }
-    exit(run(args), ExitCode::FAILURE)
+    exit(run(&args), ExitCode::FAILURE)
 }
 
 fn exit(outcome: Result<(), String>, failed: ExitCode) -> ExitCode {
@@ -92,7 +94,7 @@ fn exit(outcome: Result<(), String>, failed: ExitCode) -> ExitCode {
     }
 }
 
-fn run(args: Args) -> Result<(), String> {
+fn run(args: &Args) -> Result<(), String> {
     let mut print = |row: &dyn Print| {
         row.print(args.format, &mut io::stdout().lock()).map_err(|error| error.to_string())
     };
@@ -109,6 +111,7 @@ fn run(args: Args) -> Result<(), String> {
         Bench::Inspector => inspector::run(args.inspector, &mut print),
         Bench::Workers => workers::run(args.workers, &mut print),
         Bench::Growth => growth::run(args.growth, &mut print),
+        Bench::Tokens => tokens::run(&args.tokens, &mut print),
         Bench::Binary => binary::run(&mut print),
     }
 }

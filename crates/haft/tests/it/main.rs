@@ -44,6 +44,9 @@ mod spool;
 #[cfg(test)]
 mod store;
 #[cfg(test)]
+#[cfg(all(feature = "http", feature = "formats", feature = "tools", feature = "tokens"))]
+mod token_costs;
+#[cfg(test)]
 mod tool;
 #[cfg(test)]
 #[cfg(feature = "tools")]
