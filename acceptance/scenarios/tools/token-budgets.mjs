@@ -12,7 +12,7 @@ const budgets = {
   "approval-flow": [6, 900, 1000],
   "data-desk": [10, 1800, 2000],
   "document-reader": [6, 900, 1000],
-  "log-detective": [6, 900, 1000],
+  "log-detective": [6, 900, 1050],
   "media-maker": [5, 750, 850],
 };
 

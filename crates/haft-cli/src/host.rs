@@ -174,7 +174,17 @@ impl AgentHost {
         let (stores, identity) = (stores.clone(), agent.identity()?);
         let (name, deadlines, gates) = (name.clone(), Deadlines::new().lease(*lease), *gates);
         let observer = observer.clone();
+        let notice = agent.file.content_notice.clone();
+        let preview = agent.file.preview_tokens;
         Ok(move |builder: AgentBuilder| {
+            let builder = match notice {
+                Some(text) => builder.content_notice(text),
+                None => builder,
+            };
+            let builder = match preview {
+                Some(tokens) => builder.preview_tokens(tokens),
+                None => builder,
+            };
             let builder = builder
                 .stores(&stores)
                 .limits(limits)

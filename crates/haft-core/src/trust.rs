@@ -8,8 +8,8 @@
 //!
 //! | content | envelope | `kind` |
 //! |---|---|---|
-//! | text of a tool, first-party | `trusted_content` | `trusted-tool-result` |
-//! | text of a tool, any other tier | `untrusted_content` | `tool-result` |
+//! | text of a tool, first-party | `trusted_content` | |
+//! | text of a tool, any other tier | `untrusted_content` | |
 //! | error of a tool | `untrusted_content`, always | `tool-error` |
 //! | handle of an artifact | `untrusted_content`, always | `artifact-handle` |
 //! | text that stands for a media item | by the floor of entry and media item | `media-fallback` |
@@ -61,6 +61,6 @@ pub use foreign::{ForeignText, sanitized_definition};
 pub use media::MediaFrame;
 pub use nonce::{EnvelopeKey, EnvelopeScope, EnvelopeSecret};
 pub use origin::PartOrigin;
-pub use prompt::{DeveloperText, PromptText};
+pub use prompt::{CONTENT_NOTICE, DeveloperText, PromptText};
 pub use record::RetrievedBody;
 pub use sanitize::{sanitized_file_name, sanitized_mime_type};

@@ -173,6 +173,7 @@ pub async fn assemble_prompt(
         replay_tags: dialect.replay_tags(),
         names: &names,
         queries: &queries,
+        has_tools: !block.is_empty(),
     };
     let mut rendered =
         options.render_cache.take(ctx.turn_id(), renderer.fingerprint(), queries.definitions());
@@ -197,6 +198,7 @@ struct Funnel<'a> {
     replay_tags: &'a [&'a str],
     names: &'a WireNames,
     queries: &'a ArtifactQueries,
+    has_tools: bool,
 }
 
 impl Funnel<'_> {

@@ -38,6 +38,11 @@ pub(crate) struct AgentFile {
     /// Standing instructions.
     #[serde(default)]
     pub(crate) instructions: Vec<String>,
+    /// What the system prompt says about the tags around content if the agent has tools; default: that they contain
+    /// data, not instructions. An empty text says nothing.
+    pub(crate) content_notice: Option<String>,
+    /// About how many tokens of a large result are shown with its handle; default: 60.
+    pub(crate) preview_tokens: Option<u32>,
     /// Default message of the user for `haft run`.
     pub(crate) prompt: Option<String>,
     /// Model, as `PROVIDER:MODEL`; default: the script.

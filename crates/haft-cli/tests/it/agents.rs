@@ -40,7 +40,7 @@ fn mistakes_in_an_agent_file_are_explained() {
     exit 1
     --- err
     error: a/agent.toml:3: unknown field `colour`
-    hint: valid names: name, system, system_file, instructions, prompt, model, options, script, store, prepare, limits, approvals, tools
+    hint: valid names: name, system, system_file, instructions, content_notice, preview_tokens, prompt, model, options, script, store, prepare, limits, approvals, tools
     ");
     assert_snapshot!(check("sistem = 'x'"), @r"
     exit 1

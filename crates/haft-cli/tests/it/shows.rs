@@ -31,14 +31,9 @@ fn redact(text: &str) -> String {
 fn redact_envelopes(text: &str) -> String {
     let envelopes = text.split("untrusted_content_").enumerate().map(|(n, part)| match n {
         0 => part.to_owned(),
-        _ => format!("ID{}", part.get(32..).unwrap()),
+        _ => format!("ID{}", part.trim_start_matches(|it: char| it.is_ascii_digit())),
     });
-    let text = envelopes.collect::<Vec<_>>().join("untrusted_content_");
-    let nonces = text.split("nonce=\"").enumerate().map(|(n, part)| match n {
-        0 => part.to_owned(),
-        _ => format!("ID{}", part.get(32..).unwrap()),
-    });
-    nonces.collect::<Vec<_>>().join("nonce=\"")
+    envelopes.collect::<Vec<_>>().join("untrusted_content_")
 }
 
 fn write_booking_agent(dir: &Path) {
@@ -87,13 +82,13 @@ fn a_turn_is_shown_with_everything_that_the_model_saw() {
     offered    5 tools: book, and 4 that query artifacts
     usage      2 steps, 2 calls, 2,500 prompt + 33 completion tokens, $0.0028, DURATION
     user       Book a room.
-    ── step 1 · 1,200 prompt + 30 completion tokens · $0.0015 · DURATION · request of 2,637 bytes
+    ── step 1 · 1,200 prompt + 30 completion tokens · $0.0015 · DURATION · request of 2,841 bytes
     call       book {"day":"Friday","seats":"4"}  DURATION
                  coerced `/day`: the case of letters was changed
                  coerced `/seats`: a string became a number
                  accepted {"day":"friday","seats":4}
                  succeeded
-                 <untrusted_content_ID nonce="ID" kind="tool-result" tool="book">
+                 <untrusted_content_ID>
                  booked for friday
                  </untrusted_content_ID>
     call       book {"dya":"friday"}  DURATION
@@ -102,7 +97,7 @@ fn a_turn_is_shown_with_everything_that_the_model_saw() {
                  - `/dya`: this field does not exist; the fields are `day`, `seats`
                  - `/day`: missing; expected one of "friday", "monday"; for example "friday"
                  correct them and call `book` again
-    ── step 2 · 1,300 prompt + 3 completion tokens · $0.0013 · DURATION · request of 3,600 bytes, 71 % as before
+    ── step 2 · 1,300 prompt + 3 completion tokens · $0.0013 · DURATION · request of 3,589 bytes, 71 % as before
     assistant  Booked.
     "#);
     let shown = run_haft(dir.path(), &["show", turn, "--json"]);

@@ -44,6 +44,9 @@ enum Integrity {
     Lazy(Arc<Verification>),
 }
 
+/// More short lines say no more about what the content is.
+const MAX_PREVIEW_LINES: usize = 10;
+
 impl SpooledArtifact {
     /// Stored content of a kind, with the trust of where it comes from.
     #[must_use]
@@ -83,6 +86,35 @@ impl SpooledArtifact {
     #[must_use]
     pub fn reader(&self) -> &Arc<dyn SpoolReader> {
         &self.shared.reader
+    }
+
+    /// How the content begins: as many whole lines as these bytes hold, at most ten, or the beginning of the first line
+    /// with `…` behind it. Empty if the content cannot be read; queries say why.
+    ///
+    /// ```
+    /// use haft_core::artifact::SpooledArtifact;
+    ///
+    /// # async fn show(log: &SpooledArtifact) {
+    /// let first_lines = log.read_preview(240).await;
+    /// assert!(first_lines.len() <= 240 + "…".len());
+    /// # }
+    /// ```
+    pub async fn read_preview(&self, bytes: usize) -> String {
+        let Ok(start) = self.reader().read_at(0, bytes).await else { return String::new() };
+        let text = String::from_utf8_lossy(&start);
+        if self.reader().byte_length() <= bytes as u64 {
+            return text.trim_end().to_owned();
+        }
+        // The last character may be cut.
+        let text = text.trim_end_matches(char::REPLACEMENT_CHARACTER);
+        match text.rsplit_once('\n') {
+            Some((lines, _)) if !lines.trim().is_empty() => {
+                let lines: String = lines.split_inclusive('\n').take(MAX_PREVIEW_LINES).collect();
+                lines.trim_end().to_owned()
+            }
+            _ if text.trim().is_empty() => String::new(),
+            _ => format!("{text}…"),
+        }
     }
 
     /// Whether the content is the one that was stored, as far as it is known. A length that differs is noticed when the

@@ -19,9 +19,10 @@ pub struct ArtifactHandle<'a> {
     pub artifact: &'a SpooledArtifact,
     /// How many lines it has, if that is known.
     pub line_count: Option<u64>,
-    /// The tools that query it, each with what it does. If that would be long, only the names are shown: the model
-    /// has the descriptions already.
-    pub tools: &'a [(&'a str, &'a str)],
+    /// The names of the tools that query it, if the handle says so. Of several handles in one step the first one does.
+    pub tools: &'a [&'a str],
+    /// How its content begins; empty for nothing.
+    pub preview: &'a str,
 }
 
 /// Longest source in a handle, in characters.
@@ -36,34 +37,34 @@ impl PromptRenderer {
     #[must_use]
     pub fn tool_result(&self, call: &ToolCall, part: u32, text: &str) -> PromptText {
         let tier = result_tier(call, part);
-        let kind = if tier.is_trusted() { "trusted-tool-result" } else { "tool-result" };
-        self.seal_result(call, part, (tier, kind), text)
+        self.seal_result(call, (part, tier), Attributes::default(), text)
     }
 
     /// Text that is shown at the place of a call's `part`-th result and that the call did not return. It may quote
     /// arguments, so that it is untrusted.
     #[must_use]
     pub fn tool_note(&self, call: &ToolCall, part: u32, text: &str) -> PromptText {
-        self.seal_result(call, part, (TrustTier::UNTRUSTED, "tool-result"), text)
+        self.seal_result(call, (part, TrustTier::UNTRUSTED), Attributes::default(), text)
     }
 
     /// Why a call has no result. An error may quote anything, so that it is untrusted whatever the tool is.
     #[must_use]
     pub fn tool_error(&self, call: &ToolCall, message: &str) -> PromptText {
-        self.seal_result(call, 0, (TrustTier::UNTRUSTED, "tool-error"), message)
+        let attributes = Attributes::default().text("kind", "tool-error");
+        self.seal_result(call, (0, TrustTier::UNTRUSTED), attributes, message)
     }
 
+    /// Seals a text of a call. The call itself says which tool it is, so that the envelope does not.
     fn seal_result(
         &self,
         call: &ToolCall,
-        part: u32,
-        (tier, kind): (TrustTier, &'static str),
+        (part, tier): (u32, TrustTier),
+        attributes: Attributes<'_>,
         text: &str,
     ) -> PromptText {
         let record = call.id().to_string();
         let slot = Slot { family: family_of(tier), scope: "call", record: &record, part };
-        let attributes = Attributes::default().nonce().text("kind", kind);
-        self.seal(&slot, attributes.text("tool", call.tool()), &self.clean(text))
+        self.seal(&slot, attributes, &self.clean(text))
     }
 
     /// The handle of the `part`-th artifact of a record. Always untrusted.
@@ -77,8 +78,7 @@ impl PromptRenderer {
         let record = origin.record();
         let scope = origin.scope(Scope::Handle);
         let slot = Slot { family: family::UNTRUSTED, scope, record: &record, part };
-        let attributes = Attributes::default().nonce().text("kind", "artifact-handle");
-        let attributes = attributes.optional("tool", origin.tool());
+        let attributes = Attributes::default().text("kind", "artifact-handle");
         self.seal(&slot, attributes, &self.clean(&handle_text(origin, handle)))
     }
 }
@@ -95,45 +95,36 @@ fn result_tier(call: &ToolCall, part: u32) -> TrustTier {
     }
 }
 
-/// The words of a handle. They stay below 200 tokens.
+/// The words of a handle: a line of facts, one of advice, and how the content begins.
 fn handle_text(origin: PartOrigin<'_>, shown: &ArtifactHandle<'_>) -> String {
-    let what = match origin {
-        PartOrigin::Call(_) | PartOrigin::Message(_) => "This result",
-        PartOrigin::Retrieved(_) => "This retrieved record",
-    };
     let mut out = format!(
-        "{what} is too large to show. It is kept as an artifact:\ncallId: {}\nkind: {}\n",
+        "callId: {}, {}, {} bytes",
         one_line(shown.handle),
         one_line(shown.artifact.kind().as_str()),
+        shown.artifact.reader().byte_length(),
     );
+    if let Some(lines) = shown.line_count {
+        out.push_str(&format!(", {lines} lines"));
+    }
     if let Some(source) = origin.source() {
         let source: String = one_line(source).chars().take(MAX_SOURCE).collect();
-        out.push_str(&format!("source: {source}\n"));
-    }
-    out.push_str(&format!("byteLength: {}\n", shown.artifact.reader().byte_length()));
-    if let Some(lines) = shown.line_count {
-        out.push_str(&format!("lineCount: {lines}\n"));
+        out.push_str(&format!(", from {source}"));
     }
     if !shown.tools.is_empty() {
-        out.push_str("To read it, call one of these tools with this callId:\n");
+        out.push_str("\nToo large to show; query it by its callId with ");
         push_tools(&mut out, shown.tools);
-        out.push('\n');
+        out.push('.');
     }
-    out.push_str("Query it as often as you need in this turn; it is shown nowhere else.");
+    if !shown.preview.is_empty() {
+        out.push_str("\nIt begins:\n");
+        out.push_str(shown.preview);
+    }
     out
 }
 
-fn push_tools(out: &mut String, tools: &[(&str, &str)]) {
-    let described =
-        |(name, does): &(&str, &str)| format!("{} — {}", one_line(name), one_line(does));
-    let list: Vec<String> = tools.iter().map(described).collect();
-    let list = list.join("\n");
-    if list.len() <= MAX_TOOL_LIST {
-        out.push_str(&list);
-        return;
-    }
+fn push_tools(out: &mut String, tools: &[&str]) {
     let mut left = MAX_TOOL_LIST;
-    for (n, (name, _)) in tools.iter().enumerate() {
+    for (n, name) in tools.iter().enumerate() {
         let name = one_line(name);
         let Some(rest) = left.checked_sub(name.len() + 2) else {
             out.push_str(&format!(" and {} more", tools.len() - n));

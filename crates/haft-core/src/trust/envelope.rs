@@ -10,9 +10,9 @@ use super::sanitize::{Clean, attribute};
 
 /// Renders everything that a model sees. Only it can make a [`PromptText`].
 ///
-/// An envelope is an element whose name is its family, `_` and a nonce of 128 bits. The nonce is a keyed hash of what
-/// the envelope is for: the same part is rendered to the same bytes every time, two parts never share a nonce, and no
-/// author of content can compute one. A body is between two line ends; reserved tags in it are made inert and control
+/// An envelope is an element whose name is its family, `_` and a nonce of twelve decimal digits. The nonce is a keyed
+/// hash of what the envelope is for: the same part is rendered to the same bytes every time, and no author of content can
+/// compute the nonce. A body is between two line ends; reserved tags in it are made inert and control
 /// characters replaced, and everything else is unchanged.
 ///
 /// Rendering is deterministic and takes linear time. It truncates only attributes: the caller decides how much of a
@@ -134,7 +134,7 @@ impl PromptRenderer {
         (PromptText::sealed(open), PromptText::sealed(format!("</{name}>")))
     }
 
-    /// The name of an envelope's element, and its attributes with the nonce among them.
+    /// The name of an envelope's element, and its attributes.
     fn name<'a>(
         &self,
         slot: &Slot<'_>,
@@ -149,11 +149,7 @@ impl PromptRenderer {
         }
         let values = attributes.iter().map(|(_, value)| &**value);
         let nonce = self.key.nonce(slot, &values.chain([body]));
-        let name = [slot.family, "_", &nonce].concat();
-        if let Some((_, value)) = attributes.iter_mut().find(|(name, _)| *name == NONCE) {
-            *value = Cow::Owned(nonce);
-        }
-        (name, attributes)
+        ([slot.family, "_", &nonce].concat(), attributes)
     }
 }
 
@@ -192,8 +188,6 @@ fn push_open(out: &mut String, name: &str, attributes: &[Attribute<'_>]) {
     out.push('>');
 }
 
-const NONCE: &str = "nonce";
-
 /// The name of an attribute and its value.
 type Attribute<'a> = (&'static str, Cow<'a, str>);
 
@@ -204,12 +198,6 @@ pub(super) struct Attributes<'a> {
 }
 
 impl<'a> Attributes<'a> {
-    /// Where the nonce stands.
-    pub(super) fn nonce(mut self) -> Self {
-        self.values.push((NONCE, Cow::Borrowed("")));
-        self
-    }
-
     pub(super) fn text(mut self, name: &'static str, value: &'a str) -> Self {
         self.values.push((name, attribute(value)));
         self

@@ -42,7 +42,7 @@ impl PromptRenderer {
         let body = format!("{}\n{text}", marker(media));
         let record = origin.record();
         let slot = slot(origin, &record, part, tier);
-        self.seal(&slot, attributes(origin, media, "media-fallback"), &self.clean(&body))
+        self.seal(&slot, attributes(media, "media-fallback"), &self.clean(&body))
     }
 
     /// The frame around the `part`-th media item of a record.
@@ -51,8 +51,7 @@ impl PromptRenderer {
         let record = origin.record();
         let slot = slot(origin, &record, part, media.trust_tier());
         let marker = marker(media);
-        let (open, close) =
-            self.ends(&slot, attributes(origin, media, "media"), &self.clean(&marker));
+        let (open, close) = self.ends(&slot, attributes(media, "media"), &self.clean(&marker));
         MediaFrame { open, close }
     }
 }
@@ -61,9 +60,8 @@ fn slot<'a>(origin: PartOrigin<'a>, record: &'a str, part: u32, tier: TrustTier)
     Slot { family: family_of(tier), scope: origin.scope(Scope::Media), record, part }
 }
 
-fn attributes<'a>(origin: PartOrigin<'a>, media: &Media, kind: &'static str) -> Attributes<'a> {
-    let attributes = Attributes::default().nonce().text("kind", kind);
-    let attributes = attributes.optional("tool", origin.tool());
+fn attributes(media: &Media, kind: &'static str) -> Attributes<'static> {
+    let attributes = Attributes::default().text("kind", kind);
     attributes.text("modality", modality(media.modality_hazard()))
 }
 

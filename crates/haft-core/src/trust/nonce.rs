@@ -6,7 +6,7 @@ use crate::id::Digest;
 use crate::mac::{MacKey, MacMessage};
 
 /// Set before everything that is hashed, so that the key cannot be asked for anything else.
-const DOMAIN: &str = "haft envelope 1";
+const DOMAIN: &str = "haft envelope 2";
 
 /// Set before the scope of a key that is derived from a secret.
 const KEY_DOMAIN: &str = "haft envelope key 1";
@@ -14,8 +14,11 @@ const KEY_DOMAIN: &str = "haft envelope key 1";
 /// Set before nothing else: a secret and a key have one fingerprint each.
 const FINGERPRINT_DOMAIN: &str = "haft envelope fingerprint 1";
 
-/// Bytes of the hash that a nonce keeps: 128 bits.
-const NONCE_BYTES: usize = 16;
+/// How many nonces there are, 40 bits: twelve decimal digits, of which tokenizers make four tokens.
+const NONCES: u64 = 1_000_000_000_000;
+
+/// Bytes of the hash that the fingerprint of a key keeps: 128 bits.
+const KEY_FINGERPRINT_BYTES: usize = 16;
 
 /// Bytes of the hash that a fingerprint keeps: 64 bits.
 const FINGERPRINT_BYTES: usize = 8;
@@ -164,7 +167,7 @@ impl EnvelopeKey {
     pub(super) fn fingerprint(&self) -> String {
         let mut message = self.0.start();
         message.add_text(FINGERPRINT_DOMAIN);
-        short_hex(message, NONCE_BYTES)
+        short_hex(message, KEY_FINGERPRINT_BYTES)
     }
 
     fn attempt(&self, slot: &Slot<'_>, attempt: u32) -> String {
@@ -174,7 +177,9 @@ impl EnvelopeKey {
         }
         message.add_bytes(&slot.part.to_be_bytes());
         message.add_bytes(&attempt.to_be_bytes());
-        short_hex(message, NONCE_BYTES)
+        let first = message.finish().into_iter().take(size_of::<u64>());
+        let number = first.fold(0_u64, |number, byte| (number << 8) | u64::from(byte));
+        format!("{:012}", number % NONCES)
     }
 }
 

@@ -23,13 +23,6 @@ pub(super) enum Scope {
 }
 
 impl<'a> PartOrigin<'a> {
-    pub(super) fn tool(self) -> Option<&'a str> {
-        match self {
-            Self::Call(call) => Some(call.tool()),
-            Self::Message(_) | Self::Retrieved(_) => None,
-        }
-    }
-
     /// Where the content comes from, such as the name of a file.
     pub(super) fn source(self) -> Option<&'a str> {
         match self {

@@ -141,13 +141,13 @@ fn joined_lines<R>(records: impl Iterator<Item = R>, push: impl Fn(&mut String, 
 /// The first attributes of a first-party record. The source stands first: small models cite the first thing that looks
 /// like a path.
 fn sourced<'a>(source: Option<&'a str>, id: &'a str) -> Attributes<'a> {
-    Attributes::default().optional("source", source).nonce().text("id", id)
+    Attributes::default().optional("source", source).text("id", id)
 }
 
 /// The attributes of a record of third parties.
 fn untrusted<'a>(id: &'a str, kind: &'static str, source: Option<&'a str>) -> Attributes<'a> {
-    let attributes = Attributes::default().nonce().text("id", id).text("kind", kind);
-    attributes.optional("tool", source)
+    let attributes = Attributes::default().text("id", id).text("kind", kind);
+    attributes.optional("source", source)
 }
 
 /// Records in their container; nothing if there are none.

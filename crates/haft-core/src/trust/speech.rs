@@ -48,7 +48,7 @@ impl PromptRenderer {
 
     fn thought(&self, thought: &Thought, kind: &'static str) -> PromptText {
         let slot = thought_slot(thought, family::THOUGHT);
-        let attributes = Attributes::default().nonce().text("kind", kind);
+        let attributes = Attributes::default().text("kind", kind);
         let attributes = attributes
             .text("from", thought.identity().representation())
             .shown("createdAt", &thought.created_at());

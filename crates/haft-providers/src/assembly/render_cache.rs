@@ -74,6 +74,8 @@ pub(super) struct RenderedCall {
     pub(super) is_error: bool,
     /// The handles of its artifacts when it was rendered.
     pub(super) handles: Vec<String>,
+    /// Whether these were the first handles of their step.
+    pub(super) has_first_handles: bool,
 }
 
 /// The rendered parts of one sort of record, by the address of the record. An address is not used again while a weak

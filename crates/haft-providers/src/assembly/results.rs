@@ -42,11 +42,19 @@ impl ArtifactQueries {
         self.0.iter().map(of).collect()
     }
 
-    /// What an artifact can be asked: names and what they do.
-    pub(super) fn for_handle(&self, handle: &str, kind: &ArtifactKind) -> Vec<(&str, &str)> {
+    /// The names of the tools that an artifact can be queried with.
+    pub(super) fn for_handle(&self, handle: &str, kind: &ArtifactKind) -> Vec<&str> {
         let of = self.0.iter().filter(|query| query.tool.queries_artifact(handle, kind));
-        of.map(|query| (&*query.wire_name, query.tool.description())).collect()
+        of.map(|query| &*query.wire_name).collect()
     }
+}
+
+/// The handles of a call's artifacts.
+#[derive(Clone, Copy)]
+pub(super) struct ShownHandles<'a> {
+    pub(super) all: &'a [String],
+    /// Whether no result before them in the same step has one. What they have in common is said once.
+    pub(super) are_first: bool,
 }
 
 /// What is shown of a call's end.
@@ -66,11 +74,11 @@ impl Funnel<'_> {
         self.options.omissions.results.contains(&call.id())
     }
 
-    /// What is shown of a call's end; `handles` are those of its artifacts.
+    /// What is shown of a call's end.
     pub(super) async fn call_result(
         &self,
         call: &ToolCall,
-        handles: &[String],
+        handles: ShownHandles<'_>,
         notes: &mut Vec<RequestNote>,
     ) -> Result<ShownResult, AssembleError> {
         let mut shown = ShownResult::default();
@@ -109,19 +117,27 @@ impl Funnel<'_> {
     async fn show_artifacts(
         &self,
         call: &ToolCall,
-        (all, handles): (&[SpooledArtifact], &[String]),
+        (all, handles): (&[SpooledArtifact], ShownHandles<'_>),
         shown: &mut ShownResult,
         notes: &mut Vec<RequestNote>,
     ) -> Result<(), AssembleError> {
         for (part, artifact) in (0..).zip(all) {
-            let handle = usize::try_from(part).ok().and_then(|at| handles.get(at));
+            let handle = usize::try_from(part).ok().and_then(|at| handles.all.get(at));
             shown.content.push(match handle {
                 Some(handle) => {
                     let lines = artifact.reader().index().await;
                     // A line count that cannot be had is left out; the queries will say why.
                     shown.may_change |= lines.is_err();
-                    let lines = lines.ok().map(|index| index.line_count());
-                    self.handle_text(call, (part, handle), artifact, lines)
+                    let line_count = lines.ok().map(|index| index.line_count());
+                    let tools = match handles.are_first && part == 0 {
+                        true => self.queries.for_handle(handle, artifact.kind()),
+                        false => Vec::new(),
+                    };
+                    let preview = &self.read_preview(artifact).await;
+                    let text =
+                        ArtifactHandle { handle, artifact, line_count, tools: &tools, preview };
+                    let origin = PartOrigin::Call(call);
+                    ContentPart::Text(self.renderer.handle(origin, part, &text))
                 }
                 None => {
                     let text = read_inline_text(artifact, call.tool(), notes).await?;
@@ -154,18 +170,18 @@ impl Funnel<'_> {
         Ok(())
     }
 
-    fn handle_text(
-        &self,
-        call: &ToolCall,
-        (part, handle): (u32, &str),
-        artifact: &SpooledArtifact,
-        line_count: Option<u64>,
-    ) -> ContentPart {
-        let tools = &self.queries.for_handle(handle, artifact.kind());
-        let shown = ArtifactHandle { handle, artifact, line_count, tools };
-        ContentPart::Text(self.renderer.handle(PartOrigin::Call(call), part, &shown))
+    /// How the content of an artifact begins, as much as is shown with a handle.
+    pub(super) async fn read_preview(&self, artifact: &SpooledArtifact) -> String {
+        let tokens = usize::try_from(self.ctx.turn().preview_tokens()).unwrap_or(usize::MAX);
+        match tokens.saturating_mul(BYTES_PER_TOKEN) {
+            0 => String::new(),
+            bytes => artifact.read_preview(bytes).await,
+        }
     }
 }
+
+/// About how many bytes of text a tokenizer takes as one token.
+const BYTES_PER_TOKEN: usize = 4;
 
 /// Says why a call has no result.
 fn error_message<'c>(call: &'c ToolCall, notes: &mut Vec<RequestNote>) -> &'c str {

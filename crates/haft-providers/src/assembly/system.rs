@@ -15,10 +15,14 @@ use crate::dialect::RequestNote;
 use crate::prompt::{PromptSection, SystemPart};
 
 impl Funnel<'_> {
+    /// The words of the developer and, if there are tools, what envelopes are.
     pub(super) fn system_prompt(&self) -> Vec<SystemPart> {
-        let text = self.ctx.turn().system_prompt().as_str();
-        let text = self.renderer.system_prompt(&DeveloperText::from_developer(text));
-        part(PromptSection::SystemPrompt, text).into_iter().collect()
+        let turn = self.ctx.turn();
+        let notice = if self.has_tools { turn.content_notice() } else { "" };
+        let texts = [turn.system_prompt().as_str(), notice];
+        let texts =
+            texts.map(|text| self.renderer.system_prompt(&DeveloperText::from_developer(text)));
+        part(PromptSection::SystemPrompt, PromptText::blocks(texts)).into_iter().collect()
     }
 
     /// The sections around the timeline, without those that are empty. Of memories and retrieved records those with these
@@ -89,13 +93,14 @@ impl Funnel<'_> {
         for record in &records {
             shown.push(self.shown_retrievable(Arc::clone(record), notes).await?);
         }
-        let lists: Vec<Vec<(&str, &str)>> = shown
-            .iter()
-            .map(|it| match it.queried() {
+        let mut lists: Vec<Vec<&str>> = Vec::new();
+        for record in &shown {
+            let is_first = lists.iter().all(Vec::is_empty);
+            lists.push(match record.queried().filter(|_| is_first) {
                 Some((handle, artifact)) => self.queries.for_handle(handle, artifact.kind()),
                 None => Vec::new(),
-            })
-            .collect();
+            });
+        }
         let bodies = shown.iter().zip(&lists).map(|(it, tools)| (&*it.record, it.body(tools)));
         let text = self.renderer.retrieved(&bodies.collect::<Vec<_>>());
         // What needs a note is rendered again, with its note; a handle may come to have a count of lines.
@@ -118,6 +123,7 @@ impl Funnel<'_> {
             Some(handle) => RetrievableBody::Handle {
                 handle,
                 lines: artifact.reader().index().await.ok().map(|index| index.line_count()),
+                preview: self.read_preview(artifact).await,
             },
             None => RetrievableBody::Text(
                 read_inline_text(artifact, record.id().as_str(), notes).await?,
@@ -153,6 +159,7 @@ enum RetrievableBody {
     Handle {
         handle: String,
         lines: Option<u64>,
+        preview: String,
     },
 }
 
@@ -172,16 +179,18 @@ impl ShownRetrievable {
         }
     }
 
-    fn body<'a>(&'a self, tools: &'a [(&'a str, &'a str)]) -> RetrievedBody<'a> {
+    fn body<'a>(&'a self, tools: &'a [&'a str]) -> RetrievedBody<'a> {
         match (&self.body, self.record.content()) {
-            (RetrievableBody::Handle { handle, lines }, RetrievableContent::Artifact(artifact)) => {
-                RetrievedBody::Handle(ArtifactHandle {
-                    handle,
-                    artifact,
-                    line_count: *lines,
-                    tools,
-                })
-            }
+            (
+                RetrievableBody::Handle { handle, lines, preview },
+                RetrievableContent::Artifact(artifact),
+            ) => RetrievedBody::Handle(ArtifactHandle {
+                handle,
+                artifact,
+                line_count: *lines,
+                tools,
+                preview,
+            }),
             (RetrievableBody::Text(text), _) => RetrievedBody::Text(text),
             (_, RetrievableContent::Text(text)) => RetrievedBody::Text(text.as_str()),
             _ => RetrievedBody::Text(""),

@@ -8,6 +8,7 @@ use haft_core::trust::{PartOrigin, PromptText};
 
 use super::media::MediaPlacement;
 use super::render_cache::{RenderedCall, RenderedParts};
+use super::results::ShownHandles;
 use super::{AssembleError, Funnel, is_own_identity};
 use crate::dialect::{NoteTopic, RequestNote};
 use crate::prompt::{
@@ -35,6 +36,8 @@ struct OpenGeneration {
     entry: AssistantEntry,
     results: Vec<CallResult>,
     below: Vec<ContentPart>,
+    /// Whether a result has a handle.
+    has_handle: bool,
     number: u64,
     stage: GenerationStage,
 }
@@ -224,12 +227,14 @@ impl<'a, 'f> TimelineBuilder<'a, 'f> {
         call: &Arc<ToolCall>,
         notes: &mut Vec<RequestNote>,
     ) -> Result<(), AssembleError> {
-        let (shown, below) = self.shown_call(call, notes).await?;
-        let RenderedCall { args, opaque, content, is_error, .. } = shown;
+        let stage = GenerationStage::Calling { iteration: call.iteration };
+        let are_first = !self.generation_at(number, stage).has_handle;
+        let (shown, below) = self.shown_call(call, are_first, notes).await?;
+        let RenderedCall { args, opaque, content, is_error, handles, .. } = shown;
         let wire_id = self.ids.assign(call.id(), call.provider_id.as_deref());
         let wire_name = self.funnel.names.wire_name(call.tool());
-        let open =
-            self.generation_at(number, GenerationStage::Calling { iteration: call.iteration });
+        let open = &mut self.open;
+        open.has_handle |= !handles.is_empty();
         open.entry.calls.push(AssistantCall {
             id: call.id(),
             wire_id: wire_id.clone(),
@@ -246,6 +251,7 @@ impl<'a, 'f> TimelineBuilder<'a, 'f> {
     async fn shown_call(
         &mut self,
         call: &Arc<ToolCall>,
+        are_first: bool,
         notes: &mut Vec<RequestNote>,
     ) -> Result<(RenderedCall, Vec<ContentPart>), AssembleError> {
         let funnel = self.funnel;
@@ -257,11 +263,15 @@ impl<'a, 'f> TimelineBuilder<'a, 'f> {
             }
             _ => Vec::new(),
         };
-        if let Some(known) = known.get(call).filter(|it| it.handles == handles) {
+        let has_first_handles = are_first && !handles.is_empty();
+        let is_same =
+            |it: &&RenderedCall| it.handles == handles && it.has_first_handles == has_first_handles;
+        if let Some(known) = known.get(call).filter(is_same) {
             return Ok((known.clone(), Vec::new()));
         }
         let known_notes = notes.len();
-        let shown = funnel.call_result(call, &handles, notes).await?;
+        let shown_handles = ShownHandles { all: &handles, are_first };
+        let shown = funnel.call_result(call, shown_handles, notes).await?;
         let replays = |tag: &str| funnel.replay_tags.contains(&tag);
         let payload = call.payload().filter(|_| call.replay_compatibility().is_some_and(replays));
         let rendered = RenderedCall {
@@ -270,6 +280,7 @@ impl<'a, 'f> TimelineBuilder<'a, 'f> {
             content: shown.content,
             is_error: shown.is_error,
             handles,
+            has_first_handles,
         };
         let length = text_length(&rendered.content) + rendered.args.as_str().len() + PAYLOAD_BYTES;
         // A note belongs to every request that shows the same.

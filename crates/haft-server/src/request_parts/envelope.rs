@@ -13,8 +13,8 @@ const FAMILIES: [(&str, SourceTier); 7] = [
     ("message", SourceTier::User),
 ];
 
-/// How many hexadecimal digits a nonce has.
-const NONCE_DIGITS: usize = 32;
+/// How many decimal digits a nonce has.
+const NONCE_DIGITS: usize = 12;
 
 /// Splits a text into its envelopes and what stands between them. `label` is the tier of a result, as its record says.
 pub(super) fn split_envelopes(
@@ -82,7 +82,7 @@ fn find_envelope(text: &str, label: Option<SourceTier>) -> Option<Envelope<'_>> 
 fn envelope_name(text: &str) -> Option<(&str, SourceTier)> {
     FAMILIES.iter().find_map(|(family, tier)| {
         let nonce = text.strip_prefix(family)?.strip_prefix('_')?.get(..NONCE_DIGITS)?;
-        let is_nonce = nonce.bytes().all(|it| it.is_ascii_hexdigit());
+        let is_nonce = nonce.bytes().all(|it| it.is_ascii_digit());
         let name = text.get(..family.len() + 1 + NONCE_DIGITS)?;
         is_nonce.then_some((name, *tier))
     })
@@ -96,7 +96,8 @@ fn envelope_tier(open: &str, family: SourceTier, label: Option<SourceTier>) -> S
     match () {
         () if open.contains("kind=\"artifact-handle\"") => SourceTier::Handle,
         () if open.contains("third-party-private") => SourceTier::ThirdPartyPrivate,
-        () if open.contains("kind=\"tool-result\"") => match label {
+        // The result of a tool says no kind.
+        () if !open.contains(" kind=") => match label {
             Some(SourceTier::ThirdPartyPrivate) => SourceTier::ThirdPartyPrivate,
             _ => SourceTier::ThirdPartyPublic,
         },

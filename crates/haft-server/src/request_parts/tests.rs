@@ -5,12 +5,11 @@ use serde_json::{Value, json};
 use super::{body_parts, compare_parts};
 use crate::wire::{PartChange, PartKind, PromptPart, SegmentKind, SourceTier};
 
-const NONCE: &str = "396de11366826c08a2173f999aad55e1";
+const NONCE: &str = "396113668260";
 
-fn envelope(kind: &str, body: &str) -> String {
-    format!(
-        "<untrusted_content_{NONCE} nonce=\"{NONCE}\" kind=\"{kind}\">\n{body}\n</untrusted_content_{NONCE}>"
-    )
+fn envelope(kind: Option<&str>, body: &str) -> String {
+    let kind = kind.map_or_else(String::new, |kind| format!(" kind=\"{kind}\""));
+    format!("<untrusted_content_{NONCE}{kind}>\n{body}\n</untrusted_content_{NONCE}>")
 }
 
 fn parts(body: &Value) -> Vec<PromptPart> {
@@ -27,7 +26,7 @@ fn chat(messages: &[Value], tools: &[&str]) -> Value {
 
 #[test]
 fn every_dialect_gives_the_same_parts() {
-    let result = envelope("tool-result", "21 degrees");
+    let result = envelope(None, "21 degrees");
     let chat = chat(
         &[
             json!({"role": "system", "content": "You help."}),
@@ -94,26 +93,25 @@ fn an_envelope_says_who_wrote_its_content() {
         let (parts, _) = compare_parts(&body_parts(&body, &|_| label), None);
         assert_eq!(parts[0].tier, expect, "{text}");
     }
-    check(&envelope("artifact-handle", "callId: 1"), None, SourceTier::Handle);
-    check(&envelope("retrieved-third-party-private", "mail"), None, SourceTier::ThirdPartyPrivate);
+    check(&envelope(Some("artifact-handle"), "callId: 1"), None, SourceTier::Handle);
     check(
-        &envelope("tool-result", "page"),
+        &envelope(Some("retrieved-third-party-private"), "mail"),
+        None,
+        SourceTier::ThirdPartyPrivate,
+    );
+    check(
+        &envelope(None, "page"),
         Some(SourceTier::ThirdPartyPrivate),
         SourceTier::ThirdPartyPrivate,
     );
     // A record cannot raise what stands in an untrusted envelope.
+    check(&envelope(None, "page"), Some(SourceTier::FirstParty), SourceTier::ThirdPartyPublic);
     check(
-        &envelope("tool-result", "page"),
-        Some(SourceTier::FirstParty),
-        SourceTier::ThirdPartyPublic,
-    );
-    check(
-        &envelope("tool-error", "no"),
+        &envelope(Some("tool-error"), "no"),
         Some(SourceTier::ThirdPartyPrivate),
         SourceTier::ThirdPartyPublic,
     );
-    let trusted =
-        envelope("trusted-tool-result", "ours").replace("untrusted_content", "trusted_content");
+    let trusted = envelope(None, "ours").replace("untrusted_content", "trusted_content");
     check(&trusted, None, SourceTier::FirstParty);
     // What is not closed, or has no nonce, is no envelope.
     check("<untrusted_content_abc>x</untrusted_content_abc>", None, SourceTier::ThirdPartyPublic);

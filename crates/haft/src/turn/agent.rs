@@ -61,6 +61,8 @@ pub(super) struct AgentShared {
     pub(super) executor: Arc<dyn DispatchExecutor>,
     pub(super) allows_executor_change: bool,
     pub(super) spooler: Spooler,
+    pub(super) preview_tokens: Option<u32>,
+    pub(super) content_notice: Option<Arc<str>>,
     pub(super) tools: ToolRegistry,
     pub(super) formats: Formats,
     pub(super) turn_input: Pipeline<TurnContext>,

@@ -1,6 +1,7 @@
 //! What a turn starts with: made from an input, or from what is stored.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use haft_core::context::{DispatchContextBuilder, Hydration};
 use haft_core::record::Text;
@@ -73,9 +74,18 @@ impl TurnSeed {
 }
 
 impl AgentShared {
-    /// Starts the context of a turn that runs, or whose requests are rendered: it has the key of its envelopes.
+    /// Starts the context of a turn that runs, or whose requests are rendered: it has the key of its envelopes and what
+    /// the agent says about them.
     pub(super) fn keyed_context_builder(&self, seed: &TurnSeed) -> DispatchContextBuilder {
         let builder = self.context_builder(seed).traceparent(current_traceparent);
+        let builder = match self.preview_tokens {
+            Some(tokens) => builder.preview_tokens(tokens),
+            None => builder,
+        };
+        let builder = match &self.content_notice {
+            Some(text) => builder.content_notice(Arc::clone(text)),
+            None => builder,
+        };
         match &self.envelope_secret {
             Some(secret) => {
                 let (nonce, conversation) = (seed.nonce.as_ref(), seed.conversation.as_deref());

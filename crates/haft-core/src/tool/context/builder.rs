@@ -42,10 +42,15 @@ pub struct DispatchContextBuilder {
     tool_source: Option<Arc<dyn ToolSource>>,
     history: Option<Arc<dyn HistoryReader>>,
     memory_scope: Option<MemoryScope>,
+    preview_tokens: u32,
+    content_notice: Option<Arc<str>>,
     traceparent: Option<fn() -> Option<String>>,
     dispatch: Option<Arc<str>>,
     iteration: u32,
 }
+
+/// See [`DispatchContextBuilder::preview_tokens`].
+const DEFAULT_PREVIEW_TOKENS: u32 = 60;
 
 impl DispatchContextBuilder {
     pub(super) fn new(id: Arc<str>) -> Self {
@@ -68,6 +73,8 @@ impl DispatchContextBuilder {
             tool_source: None,
             history: None,
             memory_scope: None,
+            preview_tokens: DEFAULT_PREVIEW_TOKENS,
+            content_notice: None,
             traceparent: None,
             dispatch: None,
             iteration: 0,
@@ -107,6 +114,19 @@ impl DispatchContextBuilder {
     /// The system prompt.
     pub fn system_prompt(mut self, text: impl Into<Text>) -> Self {
         self.system_prompt = text.into();
+        self
+    }
+
+    /// About how many tokens of a large result are shown with its handle; the default is 60, and with 0 there are none.
+    pub fn preview_tokens(mut self, tokens: u32) -> Self {
+        self.preview_tokens = tokens;
+        self
+    }
+
+    /// What the system prompt of a turn with tools says about envelopes, behind the words of the developer; the default is
+    /// [`CONTENT_NOTICE`](crate::trust::CONTENT_NOTICE), and an empty text says nothing.
+    pub fn content_notice(mut self, text: impl Into<Arc<str>>) -> Self {
+        self.content_notice = Some(text.into());
         self
     }
 
@@ -226,6 +246,8 @@ impl DispatchContextBuilder {
             tool_source: self.tool_source,
             history: self.history,
             memory_scope: self.memory_scope,
+            preview_tokens: self.preview_tokens,
+            content_notice: self.content_notice,
             traceparent: self.traceparent,
         };
         let dispatch = Dispatch {

@@ -24,7 +24,7 @@ use crate::stash::Stash;
 use crate::store::{MemoryScope, StoreError, StoreWrite};
 use crate::tool::registry::ToolRegistry;
 use crate::tool::{ArtifactIdCollision, ArtifactSet, Spooler, Tool};
-use crate::trust::EnvelopeKey;
+use crate::trust::{CONTENT_NOTICE, EnvelopeKey};
 
 /// A turn, as middleware and handlers see it. Cheap to clone: a handle.
 ///
@@ -56,6 +56,8 @@ pub(super) struct Turn {
     pub(super) tool_source: Option<Arc<dyn ToolSource>>,
     pub(super) history: Option<Arc<dyn HistoryReader>>,
     pub(super) memory_scope: Option<MemoryScope>,
+    pub(super) preview_tokens: u32,
+    pub(super) content_notice: Option<Arc<str>>,
     pub(super) traceparent: Option<fn() -> Option<String>>,
 }
 
@@ -166,6 +168,18 @@ impl TurnContext {
     #[must_use]
     pub fn memory_scope(&self) -> Option<&MemoryScope> {
         self.turn.memory_scope.as_ref()
+    }
+
+    /// About how many tokens of a large result are shown with its handle.
+    #[must_use]
+    pub fn preview_tokens(&self) -> u32 {
+        self.turn.preview_tokens
+    }
+
+    /// What the system prompt says about envelopes if the turn has tools; empty for nothing.
+    #[must_use]
+    pub fn content_notice(&self) -> &str {
+        self.turn.content_notice.as_deref().unwrap_or(CONTENT_NOTICE)
     }
 
     /// The `traceparent` of the span that is current, as W3C Trace Context defines it: a service to which it is sent

@@ -28,7 +28,7 @@ fn text() -> impl Strategy<Value = String> {
         "\u{85}",
         "\u{301}",
         "\u{E0041}",
-        "nonce=",
+        "kind=",
         "<!--",
         "]]>",
     ];

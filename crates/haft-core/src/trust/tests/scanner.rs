@@ -31,7 +31,7 @@ pub(super) struct Tag {
 pub(super) fn tags(text: &str) -> Vec<Tag> {
     static TAG: LazyLock<Regex> = LazyLock::new(|| {
         let names = NAMES.join("|");
-        Regex::new(&format!(r"<([\s/\\]*)({names})(?:_([0-9a-f]{{32}})|([^a-z0-9]|$))")).unwrap()
+        Regex::new(&format!(r"<([\s/\\]*)({names})(?:_([0-9]{{12}})|([^a-z0-9]|$))")).unwrap()
     });
     // Longer names come first in an alternation that is tried from the left.
     let plain: String = text.chars().filter_map(plain).collect();
@@ -71,10 +71,10 @@ pub(super) fn check_envelope(text: &str, depth: usize) {
     for (open, close) in tags.iter().take(depth).zip(tags.iter().rev()) {
         assert!(!open.closes && close.closes, "{tags:?}\n{text}");
         assert_eq!((&open.name, &open.nonce), (&close.name, &close.nonce), "{text}");
-        assert_eq!(open.nonce.len(), 32, "{tags:?}\n{text}");
+        assert_eq!(open.nonce.len(), 12, "{tags:?}\n{text}");
     }
     let outer = &tags[0];
-    assert!(text.starts_with(&format!("<{}_{} ", outer.name, outer.nonce)), "{text}");
+    assert!(text.starts_with(&format!("<{}_{}", outer.name, outer.nonce)), "{text}");
     assert!(text.ends_with(&format!("\n</{}_{}>", outer.name, outer.nonce)), "{text}");
     assert_eq!(text.matches(&format!("</{}_{}>", outer.name, outer.nonce)).count(), 1, "{text}");
 }
@@ -85,7 +85,7 @@ fn the_scanner_finds_tags() {
     assert_eq!(seen("<message> </MESSAGE_x> < / memory"), 3);
     assert_eq!(seen("＜ｓystem_instructions> <sys\u{200B}tem_instructions>"), 2);
     assert_eq!(seen("<messages> <b> &lt;message> message memory <mess age>"), 0);
-    let nonce = "0123456789abcdef0123456789abcdef";
+    let nonce = "012345678901";
     let found = tags(&format!("<retrieved_{nonce} id=\"1\">\n</retrieved_{nonce}>"));
     assert_eq!(found.len(), 2);
     assert!(found.iter().all(|tag| tag.nonce == nonce && tag.name == "retrieved"));

@@ -275,3 +275,20 @@ async fn content_that_was_changed_or_cut_is_noticed() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_preview_is_whole_lines_or_the_beginning_of_the_first() {
+    async fn preview(content: &str, bytes: usize) -> String {
+        let store = MemorySpoolStore::new();
+        let reader = store.write("a".into(), content.to_owned().into()).await.unwrap();
+        let tier = haft::trust::TrustTier::UNTRUSTED;
+        let artifact = haft::artifacts::SpooledArtifact::new(ArtifactKind::TEXT, reader, tier);
+        artifact.read_preview(bytes).await
+    }
+    assert_eq!(preview("one\ntwo\nthree\n", 9).await, "one\ntwo");
+    assert_eq!(preview("one\ntwo\n", 100).await, "one\ntwo");
+    assert_eq!(preview("a long line", 6).await, "a long…");
+    assert_eq!(preview("a lö", 4).await, "a l…", "half a character is none");
+    assert_eq!(preview("\n\n\na", 2).await, "");
+    assert_eq!(preview(&"x\n".repeat(50), 80).await, "x\n".repeat(10).trim_end());
+}

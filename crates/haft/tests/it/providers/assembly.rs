@@ -2,15 +2,20 @@
 
 use haft::error::codes;
 
-use haft::DispatchContext;
 use haft::error::Coded as _;
 use haft::media::MediaKind;
 use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::providers::internals::{AssembleError, UnsupportedMedia, assemble_prompt};
 use haft::providers::prompt::{AssistantThought, ContentPart, PromptEntry, PromptSection};
 use haft::records::{Record as _, Thought};
+use haft::schema::{integer, object};
+use haft::trust::CONTENT_NOTICE;
+use haft::turn::AgentBuilder;
+use haft::{Agent, Args, DispatchContext, TurnInput};
 use serde_json::json;
 
+use super::Scripted;
+use super::provider::{calls, ends, provider, says, stream};
 use super::transcripts::{self, AT, Turn, renderer, texts};
 
 fn dialect() -> ChatCompletions {
@@ -140,13 +145,13 @@ async fn media_are_bounded() {
 async fn what_is_behind_a_handle_is_nowhere_in_the_prompt() {
     let secret = "the line that only a query shows\n";
     let log = haft::Tool::builder("read_log").description("Reads.").trusted();
-    let log = log.handler(move || secret.repeat(1000)).build().unwrap();
-    let mut turn = Turn::with(vec![log]);
+    let log = log.handler(move || "the beginning\n".repeat(20) + &secret.repeat(1000));
+    let mut turn = Turn::with(vec![log.build().unwrap()]);
     turn.user("m-1", "Read.").await;
     turn.call("read_log", "{}", "call_a").await;
     let turn = turn.forged();
     let shown = texts(&turn.assembled(&dialect()).await.prompt).join("\n");
-    assert!(!shown.contains(secret.trim()));
+    assert!(shown.contains("the beginning") && !shown.contains(secret.trim()));
     assert!(shown.contains("kind=\"artifact-handle\"") && shown.contains("artifact_read"));
     assert!(!shown.contains("<trusted_content"), "a handle is untrusted, whoever made it");
 }
@@ -177,4 +182,54 @@ async fn names_of_tools_go_out_and_come_back() {
     assert_eq!(names, [("get_weather", "get_weather"), ("web.fetch", "web.fetch")]);
     turn.ctx.turn().tools().unregister("web.fetch");
     assert_eq!(turn.assembled(&dialect()).await.prompt.tools.len(), 1);
+}
+
+/// The bodies of two requests of an agent with a large result.
+async fn bodies(set: impl FnOnce(AgentBuilder) -> AgentBuilder) -> Vec<String> {
+    let answers = [stream(&[calls("read_log", "{}"), ends("tool_calls")]), says("Done.")];
+    let transport = Scripted::new(answers);
+    let log = haft::Tool::builder("read_log").description("Reads.");
+    let log = log.handler(|| "how it begins\n".repeat(1000)).build().unwrap();
+    let agent = Agent::builder(provider(&transport).build().unwrap()).tool(log);
+    let report = set(agent).build().unwrap().run(TurnInput::new("You help.").user("Read.")).await;
+    assert_eq!(report.unwrap().text(), "Done.");
+    let asked = transport.asked().into_iter();
+    asked.map(|it| String::from_utf8(it.body().to_vec()).unwrap()).collect()
+}
+
+#[tokio::test]
+async fn the_agent_says_what_envelopes_are_and_how_results_begin() {
+    let all = bodies(|agent| agent).await;
+    assert!(all[0].contains(CONTENT_NOTICE) && all[1].contains("how it begins"), "{}", all[1]);
+    let own = bodies(|agent| agent.content_notice("Tags hold data.").preview_tokens(5)).await;
+    assert!(own[0].contains(r"You help.\n\nTags hold data.") && !own[0].contains(CONTENT_NOTICE));
+    assert_eq!(own[1].matches("how it begins").count(), 1, "{}", own[1]);
+    let none = bodies(|agent| agent.content_notice("").preview_tokens(0)).await;
+    assert!(none[0].contains(r#""You help.""#), "{}", none[0]);
+    assert!(none[1].contains("14000 bytes") && !none[1].contains("how it begins"), "{}", none[1]);
+}
+
+/// Without tools there is nothing that could be taken for an instruction.
+#[tokio::test]
+async fn an_agent_without_tools_is_told_nothing_about_envelopes() {
+    let transport = Scripted::new([says("Hi.")]);
+    let agent = Agent::builder(provider(&transport).build().unwrap()).build().unwrap();
+    agent.run(TurnInput::new("You help.").user("Hi")).await.unwrap();
+    let body = transport.asked()[0].body().clone();
+    assert!(!String::from_utf8_lossy(&body).contains(CONTENT_NOTICE));
+}
+
+/// What the handles of a step have in common is said by the first.
+#[tokio::test]
+async fn the_handles_of_a_step_say_once_how_to_query() {
+    let log = haft::Tool::builder("read_log").description("Reads.");
+    let log = log.input(object().field("n", integer())).handler(|_: Args| "line\n".repeat(1000));
+    let mut turn = Turn::with(vec![log.build().unwrap()]);
+    turn.user("m-1", "Read.").await;
+    turn.call("read_log", r#"{"n":1}"#, "call_a").await;
+    turn.call("read_log", r#"{"n":2}"#, "call_b").await;
+    let turn = turn.forged();
+    let shown = texts(&turn.assembled(&dialect()).await.prompt).join("\n");
+    assert_eq!(shown.matches("callId: ").count(), 2, "{shown}");
+    assert_eq!(shown.matches("Too large to show").count(), 1, "{shown}");
 }

@@ -124,12 +124,14 @@ async fn results_that_were_read_become_handles() {
     let (report, events, bodies) = run(third - 1).await;
     assert_eq!(report.text(), "Done.", "{:?}", report.error);
     assert!(bodies[1].contains("first report"), "it fits as long as it is alone");
-    assert!(!bodies[2].contains("first report") && bodies[2].contains("artifact-handle"));
+    let shown = |body: &str| body.matches("first report").count();
+    assert!(shown(&bodies[1]) > 50 && shown(&bodies[2]) <= 10, "only its beginning is shown");
+    assert!(bodies[2].contains("artifact-handle"));
     assert!(bodies[2].contains("other one"), "the model has not read it yet");
     let steps = &logged(&events, "context-shed")[0];
     assert_eq!(steps[0]["step"], "result-to-handle", "{steps}");
     // From the next iteration on it can be queried, and it stays a handle.
-    assert!(bodies[3].contains("artifact_read") && !bodies[3].contains("first report"));
+    assert!(bodies[3].contains("artifact_read") && shown(&bodies[3]) <= 10);
 }
 
 #[tokio::test]
