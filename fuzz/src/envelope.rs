@@ -75,7 +75,7 @@ fn message(role: MessageRole, text: &str) -> Message {
 /// The text is one envelope: it opens with the tag that closes it, and there is no other tag.
 fn check_envelope(rendered: &PromptText) {
     let text = rendered.as_str();
-    let name = text.strip_prefix('<').and_then(|rest| rest.split(' ').next());
+    let name = text.strip_prefix('<').and_then(|rest| rest.split([' ', '>']).next());
     let Some(name) = name else { panic!("no tag at the start:\n{text}") };
     assert!(text.ends_with(&format!("\n</{name}>")), "another tag at the end:\n{text}");
     assert_eq!(reserved_tags(text), 2, "not one envelope:\n{text}");
