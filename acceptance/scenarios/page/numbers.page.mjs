@@ -1,5 +1,5 @@
 // The numbers of the page are those of `haft show --json`: of turns that the examples made, and of one that asked a model
-// with a price. How long steps took is in a scenario of its own.
+// with a price. Times, too: of turns, of steps, and of calls, their waits for a person included.
 
 import assert from "node:assert/strict";
 import fs from "node:fs";
@@ -17,7 +17,7 @@ async function readTurn(id) {
   const records = shown.records.filter((it) => it.kind === "tool-call").map((it) => it.record);
   const calls = records.map((it) => ({
     tool: it.tool, state: it.state, isRefused: Boolean(it.error),
-    milliseconds: it.completedAt ? Date.parse(it.completedAt) - Date.parse(it.createdAt) : null,
+    milliseconds: it.startedAt && it.completedAt ? it.time?.tool ?? 0 : null, waited: it.time?.person ?? 0,
   }));
   return { ...shown, calls, state: shown.turn.status };
 }
@@ -36,11 +36,8 @@ async function compareRow(page, id, turn) {
   } else {
     assert.deepEqual([await text("c4"), await text("c7")], ["–", "–"]);
   }
-  if (turn.milliseconds !== null) assertDuration(await text("c5"), turn.milliseconds, "the list", CLOCKS);
+  if (turn.milliseconds !== null) assertDuration(await text("c5"), turn.milliseconds, "the list", 1);
 }
-
-/** The list measures by the times of the row in the store, and `show` by those of the journal: one is written after the other. */
-const CLOCKS = 250;
 
 function compareCost(text, cost) {
   const [, digits] = /^\$\d+\.(\d+) est\.$/.exec(text) ?? assert.fail(`"${text}" is no cost`);
@@ -55,7 +52,7 @@ async function compareTimeline(page, id, turn) {
   const fact = (pattern) => facts.find((it) => pattern.test(it)) ?? assert.fail(`no ${pattern} in ${facts.join(" | ")}`);
   assert.equal(facts[0], STATES[turn.state]);
   assert.equal(numberOf(fact(/ steps?$/)), turn.steps.length);
-  if (turn.milliseconds !== null) assertDuration(await page.locator(".facts .ticking").innerText(), turn.milliseconds, "the head", CLOCKS);
+  if (turn.milliseconds !== null) assertDuration(await page.locator(".facts .ticking").innerText(), turn.milliseconds, "the head", 1);
   if (turn.usage.promptTokens) {
     const [read, written] = fact(/ in .* out$/).split(" in ");
     assert.deepEqual([numberOf(read), numberOf(written)], [turn.usage.promptTokens, turn.usage.completionTokens]);
@@ -73,8 +70,33 @@ async function compareTimeline(page, id, turn) {
     const row = calls.nth(at);
     assert.equal(await row.locator("code.tool").innerText(), call.tool);
     assert.equal(await row.locator(".badge.failed").count() > 0, call.isRefused, `${call.tool}: ${await row.innerText()}`);
-    if (call.milliseconds !== null) assertDuration(await row.locator(".took").innerText(), call.milliseconds, call.tool, 1);
+    const took = await row.locator(".took").innerText();
+    if (call.milliseconds !== null) assertDuration(took, call.milliseconds, call.tool, 1);
+    else assert.ok(["", "waits"].includes(took.trim()), `${call.tool} has not run: ${took}`);
   }
+  await compareDetails(page, id, turn);
+}
+
+/** Compares the details of each step and of each call that waited for a person. */
+async function compareDetails(page, id, turn) {
+  const detail = (name) => page.locator(".detail dl.pairs dt", { hasText: new RegExp(`^${name}$`) }).locator("xpath=following-sibling::dd[1]");
+  for (const step of turn.steps) {
+    await visit(page, `#/turns/${id}?at=step%2F${step.step}`);
+    await waitForText(page, ".detail h2", new RegExp(`^Step ${step.step}$`));
+    const model = (await detail("Model").innerText()).split(",");
+    assertDuration(model[0], step.milliseconds, `the model in step ${step.step}`, 1);
+    const first = model.find((it) => it.includes("first word after"))?.split("first word after ")[1];
+    if (first) assertDuration(first, step.waitMilliseconds, `the first word of step ${step.step}`, 1);
+    else assert.equal(step.waitMilliseconds, step.milliseconds, `no first word in step ${step.step}`);
+    assertDuration(await detail("Storing").innerText(), step.storingMilliseconds, `storing in step ${step.step}`, 1);
+  }
+  for (const [at, call] of turn.calls.entries()) {
+    if (!call.waited || call.milliseconds === null) continue;
+    await page.locator(".event.call").nth(at).locator(".row-button").click();
+    await waitForText(page, ".detail h2", call.tool);
+    assertDuration((await detail("Waited").innerText()).replace(" for a person", ""), call.waited, `the wait of ${call.tool}`, 1);
+  }
+  await visit(page, `#/turns/${id}`);
 }
 
 /** An agent with a model, a price and a tool. */

@@ -137,6 +137,7 @@ with Server("haft", "serve", agent, "--store", "state", "--port", "0") as server
         server.ask("post", "/turns/{turn}/artifacts/{handle}/query", query, **of)
     server.ask("get", "/turns")
     server.ask("get", "/conversations")
+    server.ask("get", "/counts")
     server.fail(404, "get", "/turns/{turn}", turn="nothing")
     server.fail(404, "get", "/nothing")
     server.fail(422, "post", "/turns", {"agent": row["name"]})

@@ -26,7 +26,7 @@ pub(crate) use self::schemas::{schema_text, write_schemas};
 pub(crate) use self::turns::{
     ConversationExport, ConversationLine, EventLine, ExportedTurn, GateLine, GrantLine, ListedTurn,
     OutcomeLine, PrintedGate, PrintedRecord, PrintedRequest, PrintedResponse, PrintedStep,
-    PrintedTurn, RequestFacts, SubmittedTurn,
+    PrintedTime, PrintedTurn, RequestFacts, SubmittedTurn,
 };
 
 /// A value as one line of JSON, whose members are sorted by their names.

@@ -11,4 +11,4 @@ mod tests;
 
 pub use crate::id::{CallId, Handle, HandleTable, IdempotencyKey, OccurrenceCounter, RecordId};
 
-pub use record::{CallError, CallState, IllegalTransition, ToolCall, ToolResults};
+pub use record::{CallError, CallState, CallTime, IllegalTransition, ToolCall, ToolResults};

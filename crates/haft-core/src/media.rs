@@ -287,6 +287,12 @@ impl Media {
         crate::tier::parse_stored(json)
     }
 
+    /// Whether a process that has only its record can read its bytes again, with these readers.
+    #[must_use]
+    pub fn is_readable_by(&self, readers: &ReaderResolvers) -> bool {
+        self.reader.describe().is_some_and(|it| readers.resolve(&it).is_ok())
+    }
+
     /// Finds the reader of a media item that was read from a record. Entries of its stash are held below its tier, whatever
     /// was stored.
     ///

@@ -21,7 +21,8 @@ mod request;
 use std::fmt::{self, Write as _};
 use std::future::Future;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -126,6 +127,8 @@ struct StepOutputs {
     streams: Mutex<Option<Box<StreamTracker>>>,
     /// What the last generation was, if the executor has said so.
     generation: Mutex<Option<Box<GenerationStats>>>,
+    /// When the first piece was reported, by the clock that never goes back.
+    first_piece: OnceLock<Duration>,
 }
 
 impl StepContext {
@@ -246,6 +249,11 @@ impl StepContext {
         delta: &str,
         part: StreamPart,
     ) -> Result<(), StreamError> {
+        self.note_piece();
+        self.show_message(id, delta, part)
+    }
+
+    fn show_message(&self, id: &str, delta: &str, part: StreamPart) -> Result<(), StreamError> {
         let at = self.ctx.clock().now();
         let report = self.with_streams(|it| it.report_message(id, delta, part, at))?;
         self.ctx.emit_with(|| report.into());
@@ -263,10 +271,27 @@ impl StepContext {
         delta: &str,
         part: StreamPart,
     ) -> Result<(), StreamError> {
+        self.note_piece();
+        self.show_thought(id, delta, part)
+    }
+
+    fn show_thought(&self, id: &str, delta: &str, part: StreamPart) -> Result<(), StreamError> {
         let at = self.ctx.clock().now();
         let report = self.with_streams(|it| it.report_thought(id, delta, part, at))?;
         self.ctx.emit_with(|| report.into());
         Ok(())
+    }
+
+    /// Notes that the model has begun to write, also if what it writes now is not shown to observers.
+    pub fn note_piece(&self) {
+        self.said.first_piece.get_or_init(|| self.ctx.clock().monotonic());
+    }
+
+    /// When the model began to write, by [`Clock::monotonic`](crate::clock::Clock::monotonic), if the executor has said so
+    /// before the end of the step.
+    #[must_use]
+    pub fn first_piece_at(&self) -> Option<Duration> {
+        self.said.first_piece.get().copied()
     }
 
     /// Ends the reported texts according to the step: a text that was not streamed is shown as a whole, and one that is
@@ -286,7 +311,7 @@ impl StepContext {
             let (id, state) =
                 (thought.id().as_str(), |it: &StreamTracker, id: &str| it.thought_state(id));
             if let Some(rest) = self.rest(id, thought.content().as_str(), state) {
-                let _ = self.report_thought(id, rest, StreamPart::Last);
+                let _ = self.show_thought(id, rest, StreamPart::Last);
             }
         }
         for message in messages {
@@ -294,7 +319,7 @@ impl StepContext {
                 (message.id().as_str(), |it: &StreamTracker, id: &str| it.message_state(id));
             let text = message.content().map_or("", |text| text.as_str());
             if let Some(rest) = self.rest(id, text, state) {
-                let _ = self.report_message(id, rest, StreamPart::Last);
+                let _ = self.show_message(id, rest, StreamPart::Last);
             }
         }
         if self.has_streams() {

@@ -38,7 +38,8 @@ pub use self::memory::{MemoryRow, MemoryScope, MemoryScopeKind};
 pub use self::query::TurnQuery;
 pub use self::schedule::TurnSchedule;
 pub use self::turn::{
-    NewTurn, StoredTurn, SummaryUpdate, TurnStatus, TurnSummary, first_words, search_words,
+    NewTurn, StopReason, StoredTurn, SummaryUpdate, TurnStatus, TurnSummary, first_words,
+    search_words,
 };
 pub use self::write::{Row, RowKind, StoreWrite};
 pub use crate::id::{GateId, TurnId};

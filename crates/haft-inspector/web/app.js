@@ -1,7 +1,7 @@
 // The shell: top bar, rail, and the view that the address names.
 
 import { View, append, define, effect, h, scope, signal } from "./view.js";
-import { beginSession, connection, follow, home, joinSession, read } from "./server.js";
+import { beginSession, connection, follow, home, joinSession, read, rememberView } from "./server.js";
 import { go, link, refreshRoute, route } from "./route.js";
 import { button, errorCard, icon, pageTitle, say, spokenRegion } from "./parts.js";
 import { keyDialog, keys } from "./keys.js";
@@ -30,34 +30,37 @@ class App extends View {
     const isReady = signal(false);
     const start = async () => {
       try {
-        beginSession();
-        refreshRoute();
         server.set(await read([]).catch(async (error) => {
           if (error.status !== 401 || !(await joinSession())) throw error;
           return read([]);
         }));
         isReady.set(true);
+        failure.set(null);
       } catch (error) {
         failure.set(error);
+        if (error.status === 0) setTimeout(start, 3000);
+        if (error.status === 401) rememberView();
       }
     };
+    beginSession();
+    refreshRoute();
     start();
     return () => {
-      if (failure()) return noSession(failure());
+      if (failure()) return noSession(failure(), start);
       return isReady() ? shell() : null;
     };
   }
 }
 
 /** The page without a session: how to get one. */
-function noSession(error) {
+function noSession(error, start) {
   pageTitle("");
   return h("main", { id: "main", class: "no-session" },
     h("h1", {}, "Haft"),
     error.status === 401
       ? h("div", { class: "card" }, h("h2", {}, "This page needs a session"),
           h("p", {}, "Open the address that ", h("code", {}, "haft web"), " printed. It contains a token that only this terminal knows."))
-      : errorCard(error));
+      : errorCard(error, button("Try again", { onclick: start })));
 }
 
 function shell() {

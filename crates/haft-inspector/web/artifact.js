@@ -3,7 +3,7 @@
 import { View, computed, define, each, effect, h, keyed, onEnd, signal } from "./view.js";
 import { act, load, read } from "./server.js";
 import { link, route, setQuery } from "./route.js";
-import { bytes, button, codeBox, icon, loaded, stateCard, tierBadge } from "./parts.js";
+import { bytes, button, codeBox, icon, loaded, saveButton, stateCard, tierBadge } from "./parts.js";
 import { count, duration, foreign, plural } from "./text.js";
 import { linesView } from "./lines.js";
 import { jsonView } from "./json.js";
@@ -70,9 +70,16 @@ function viewer(turnId, handle, made) {
   return h("div", { class: "artifact-main" }, loaded(row, (value) => [
     h("header", { class: "artifact-head" }, h("h2", {}, foreign(value.name)), tierBadge(value.tier),
       h("span", { class: "fact" }, h("b", {}, count(value.bytes)), " B"), value.lines !== undefined ? h("span", { class: "fact" }, h("b", {}, count(value.lines)), " lines") : null,
-      value.step ? h("span", { class: "fact" }, "from ", h("a", { href: link(["turns", turnId, "timeline"], { at: `tool-call/${value.record}` }) }, `${value.tool}, step ${value.step}`)) : null),
+      value.step ? h("span", { class: "fact" }, "from ", h("a", { href: link(["turns", turnId, "timeline"], { at: `tool-call/${value.record}` }) }, `${value.tool}, step ${value.step}`)) : null,
+      value.lost ? null : saveButton(["turns", turnId, "artifacts", value.handle, "content"], fileName(value))),
     value.lost ? h("p", { class: "problem pad" }, "The content is gone.") : verified(turnId, value, made),
   ], 8));
+}
+
+/** The name of the file as which an artifact is saved. */
+function fileName({ name, handle, kind }) {
+  const last = name.split(/[/\\]/).at(-1) || handle;
+  return last.includes(".") ? last : `${last}.${{ json: "json", jsonl: "jsonl", csv: "csv", markdown: "md" }[kind] ?? "txt"}`;
 }
 
 /** The content, and whether it is the one that was stored. Content that turns out to be changed is shown no longer. */

@@ -92,12 +92,12 @@ function threadTurn(turn) {
     effect(() => reading().value && facts.set(reading().value));
   });
   return h("li", {},
-    h("p", { class: "said user" }, icon("person"), () => foreign(turn().title)),
+    h("p", { class: "said user" }, icon("person"), () => foreign(facts()?.said ?? turn().title)),
     () => (facts()?.reply ? h("p", { class: "said model" }, icon("message"), foreign(facts().reply)) : null),
     h("p", { class: "facts" }, () => stateBadge(turn().state), () => (facts() ? [
       h("span", {}, plural(facts().steps, "step")), h("span", {}, plural(facts().calls, "call")),
       turn().tokens ? h("span", {}, `${count(turn().tokens)} tokens`) : null, facts().usage.prompt ? dollars(facts().cost) : null,
-    ] : null), h("span", {}, () => duration(turn().durationMs)), when(createdAt), h("a", { class: "thread-link", href: link(["turns", id]) }, "Open the turn")));
+    ] : null), h("span", {}, () => duration(facts()?.durationMs ?? turn().durationMs)), when(createdAt), h("a", { class: "thread-link", href: link(["turns", id]) }, "Open the turn")));
 }
 
 export const conversationsView = define("haft-conversations", Conversations);

@@ -11,9 +11,15 @@ export function isOpenGate(call) {
   return call.gate && !call.gate.decision;
 }
 
+/** Whether a person has denied a call. Its record says so when the turn goes on. */
+export function isDenied(call) {
+  return call.gate?.decision === "rejected";
+}
+
 export function callBadges(call) {
   const badges = [];
-  if (call.refused) badges.push(h("span", { class: "badge failed" }, icon("cross"), call.gate?.decision === "rejected" ? "denied, did not run" : "refused, did not run"));
+  if (isDenied(call)) badges.push(h("span", { class: "badge failed" }, icon("cross"), "denied, did not run"));
+  else if (call.refused) badges.push(h("span", { class: "badge failed" }, icon("cross"), call.state === "cancelled" ? "cancelled, did not run" : "refused, did not run"));
   else if (call.error) badges.push(h("span", { class: "badge failed" }, icon("cross"), "failed"));
   if (call.state === "unknown") badges.push(h("span", { class: "badge failed" }, icon("alert"), "outcome unknown"));
   if (call.gate?.decision === "resolved") badges.push(h("span", { class: "badge ok" }, icon("ok"), call.edited ? "approved with edits" : "approved"));
@@ -38,8 +44,10 @@ export function tellingArguments(text) {
   }
 }
 
-/** What stands in the detail pane while nothing is selected. */
+/** What stands in the detail pane while nothing is selected: a gate that waits, or what the turn is. */
 export function detailHint(detail) {
+  const gate = detail.gates.find((it) => !it.decision);
+  if (gate) return gateForm({ gate });
   return h("div", { class: "detail-empty" },
     h("h2", {}, "Details"),
     h("p", {}, "Select a row to see everything that is stored of it."),
@@ -68,7 +76,8 @@ function stepDetail(row, ctx) {
     h("section", {}, h("h2", {}, `Step ${step.number}`),
       h("dl", { class: "pairs" },
         h("dt", {}, "Took"), h("dd", {}, duration(step.durationMs ?? null)),
-        h("dt", {}, "Model"), h("dd", {}, `${duration(step.modelMs)}${step.model ? `, ${step.model}` : ""}`),
+        h("dt", {}, "Model"), h("dd", {}, [duration(step.modelMs), step.waitMs < step.modelMs ? `first word after ${duration(step.waitMs)}` : "", step.model].filter(Boolean).join(", ")),
+        h("dt", {}, "Storing"), h("dd", {}, duration(step.storingMs)),
         h("dt", {}, "Tokens"), h("dd", {}, step.usage.prompt ? `${count(step.usage.prompt)} in, ${count(step.usage.completion)} out, ${count(step.usage.cached)} from the cache` : "–"),
         step.usage.prompt ? [h("dt", {}, "Cost"), h("dd", {}, dollars(step.cost))] : null,
         step.request ? [h("dt", {}, "Request"), h("dd", {}, bytes(step.request.bytes)), h("dt", {}, "Same start"), h("dd", {}, step.request.kept === undefined ? "first request" : `${bytes(step.request.kept)} as in the request before`)] : null)),
@@ -102,12 +111,14 @@ function callDetail(row, ctx) {
     current();
     read(["turns", ctx.turnId, "calls", row.item.record], null, controller.signal).then((value) => view.set(value), (error) => error.name !== "AbortError" && failure.set(error));
   });
+  const item = () => JSON.parse(current()) ?? row.item;
   const gate = computed(() => ctx.detail().gates.find((it) => it.record === row.item.record && !it.decision)?.id ?? null);
   return [
     h("section", {}, h("h2", {}, icon("tool"), h("code", {}, foreign(row.item.tool)), () => callBadges(view()?.call ?? row.item)),
       () => (view() ? h("dl", { class: "pairs" },
         h("dt", {}, "Step"), h("dd", {}, `${view().step}, call ${view().ordinal}`),
-        h("dt", {}, "Took"), h("dd", {}, `${duration(row.item.durationMs ?? null)}, from ${duration(row.item.atMs)}`),
+        h("dt", {}, "Took"), h("dd", {}, item().durationMs === undefined ? "–" : `${duration(item().durationMs)}, from ${duration(item().atMs)}`),
+        item().decisionTime ? [h("dt", {}, "Waited"), h("dd", {}, item().decisionTime.durationMs === undefined ? "for a person, still" : `${duration(item().decisionTime.durationMs)} for a person`)] : null,
         view().call.attempt > 1 ? [h("dt", {}, "Repeated"), h("dd", {}, `call ${view().call.attempt} of this turn with the same arguments`)] : null,
         h("dt", {}, "Key"), h("dd", {}, idText(view().call.callKey, "the key"))) : skeleton(3))),
     keyed(gate, (id) => gateForm({ gate: ctx.detail.peek().gates.find((it) => it.id === id) })),
@@ -145,6 +156,8 @@ function isJson(text) {
 
 function resultSection(view, ctx) {
   const { call } = view;
+  // A call that has not ended has no result.
+  if (!call.result && !call.error) return null;
   const handles = call.result?.handles ?? [];
   return h("section", {},
     h("h3", {}, "Result, as it went back to the model"),

@@ -64,7 +64,6 @@ export function tierBadge(tier) {
 export const STATES = {
   queued: { words: "Queued", icon: "turns" },
   running: { words: "Running", icon: "play" },
-  suspended: { words: "Suspended", icon: "waiting" },
   "cancel-requested": { words: "Cancelling", icon: "stopped" },
   interrupted: { words: "Interrupted", icon: "alert" },
   waiting: { words: "Waiting", icon: "waiting" },
@@ -235,7 +234,27 @@ export function mediaView(turn, media) {
       ? () => (isShown() ? picture(turn, media) : button("Show this picture", { onclick: () => isShown.set(true) }))
       : null,
     h("figcaption", {}, tierBadge(media.tier), " ", foreign(media.filename), " ", h("span", { class: "muted" }, media.mimeType),
-      media.previewable ? null : h("span", { class: "muted" }, " · not shown")));
+      media.previewable ? null : h("span", { class: "muted" }, " · not shown"), " ",
+      media.id ? saveButton(["turns", turn, "media", media.id], media.filename) : null));
+}
+
+/** A button that saves the bytes of an address as a file. They are read with the token of the page. */
+export function saveButton(words, filename) {
+  const problem = signal(null);
+  const controller = new AbortController();
+  onEnd(() => controller.abort());
+  const save = async (event) => {
+    event.stopPropagation();
+    problem.set(null);
+    try {
+      const url = URL.createObjectURL(await readBlob(words, controller.signal));
+      h("a", { href: url, download: filename }).click();
+      setTimeout(() => URL.revokeObjectURL(url), 60_000);
+    } catch (error) {
+      if (error.name !== "AbortError") problem.set(error.message);
+    }
+  };
+  return h("span", { class: "save" }, button("Save", { icon: "down", "aria-label": `Save ${filename}`, onclick: save }), () => (problem() ? h("span", { class: "problem", role: "alert" }, " ", foreign(problem())) : null));
 }
 
 /** A picture, which is read with the token of the page: an element that reads its address itself would come without it. */

@@ -70,6 +70,8 @@ export function act(words, body, signal) {
 
 /** Where the token of a tab is, until the tab is closed. Storage belongs to one port, other than cookies. */
 const TOKEN = "haft-token";
+/** The view that a tab was to show when it had no session. */
+const WANTED = "haft-wanted";
 /** How tabs of the page ask each other for the token: a link that is opened in a new tab has none. */
 let tabs = null;
 /** How long to wait for another tab. */
@@ -79,14 +81,20 @@ const PATIENCE = 300;
 export function beginSession() {
   const match = /^#token=([0-9a-f]+)/.exec(location.hash);
   if (match) {
-    history.replaceState(null, "", `${location.pathname}#/turns`);
+    history.replaceState(null, "", `${location.pathname}${sessionStorage.getItem(WANTED) ?? "#/turns"}`);
     sessionStorage.setItem(TOKEN, match[1]);
+    sessionStorage.removeItem(WANTED);
   }
   token = sessionStorage.getItem(TOKEN);
   tabs = new BroadcastChannel(TOKEN);
   tabs.onmessage = ({ data }) => {
     if (data === "ask" && token) tabs.postMessage({ token });
   };
+}
+
+/** Remembers the view of the address until the tab has a session. */
+export function rememberView() {
+  if (location.hash.startsWith("#/")) sessionStorage.setItem(WANTED, location.hash);
 }
 
 /** Asks the other tabs of the page for their token, and returns whether one has another one than this tab. */
@@ -132,6 +140,15 @@ export function follow(words, query, handlers) {
   });
   onEnd(close);
   return close;
+}
+
+/** How long to wait before a server that could not be reached is asked again. */
+const RETRY = 3000;
+
+/** Runs a function a little later, unless the current scope ends before. */
+export function retryLater(body) {
+  const timer = setTimeout(body, RETRY);
+  onEnd(() => clearTimeout(timer));
 }
 
 /** Loads something into a signal: `{ state: "loading" | "ready" | "failed", value, error }`. */

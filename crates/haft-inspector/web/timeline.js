@@ -7,7 +7,7 @@ import { keys } from "./keys.js";
 import { duration, foreign, plural } from "./text.js";
 import { lowerBound, placeOfStep, rowOffsets, shownPlaces, stepAt } from "./rows.js";
 import { createFinder, findBar } from "./finder.js";
-import { callBadges, detailHint, detailOf, isOpenGate, tellingArguments } from "./detail.js";
+import { callBadges, detailHint, detailOf, isDenied, isOpenGate, tellingArguments } from "./detail.js";
 
 /** From this many rows on, only those in view are in the document, and all rows have known heights. */
 const VIRTUAL_FROM = 200;
@@ -27,11 +27,14 @@ class Timeline extends View {
     const total = computed(() => {
       const { turn, endMs } = detail();
       const isLive = turn.state === "running" || hasRunning();
-      const all = Math.max(endMs, isLive ? Math.max(turn.durationMs, now()) : 0, 1);
+      const isOpen = isLive || turn.state === "waiting";
+      const all = Math.max(endMs, isOpen ? Math.max(turn.durationMs, now()) : 0, 1);
       // The axis of a running turn doubles instead of creeping.
       return isLive ? 1000 * 2 ** Math.ceil(Math.log2(all / 1000)) : all;
     });
-    const range = computed(() => zoom() ?? [0, total()]);
+    // The axis leaves out most of the time in which the turn only waited for people.
+    const axis = computed(() => timeAxis(total(), pausesOf(detail(), now)));
+    const range = computed(() => zoom() ?? [0, axis().length]);
     const places = computed(() => shownPlaces(kinds(), closed()));
     const isVirtual = computed(() => kinds().length > VIRTUAL_FROM);
     const offsets = computed(() => rowOffsets(kinds(), places()));
@@ -39,7 +42,8 @@ class Timeline extends View {
 
     const select = (key) => setQuery({ at: selected.peek() === key ? null : key });
     const finder = createFinder(this.turnId, (place) => goTo(place));
-    const ctx = { detail, store, turnId: this.turnId, selected, select, range, closed, zoom, total, kinds, finder, now };
+    const ticks = computed(() => axisTicks(...range(), axis()));
+    const ctx = { ticks, detail, store, turnId: this.turnId, selected, select, range, closed, zoom, axis, kinds, finder, now };
     const list = h("div", { class: () => `rows ${isVirtual() ? "fixed" : ""}` });
     const follow = signal(true);
     const news = signal(0);
@@ -163,7 +167,7 @@ class Timeline extends View {
     });
     const detailPane = h("aside", { class: () => `detail ${selected() ? "sheet-open" : ""}`, "aria-label": "Details", tabindex: "0" }, () => {
       const row = store.get(placeOfKey(current()));
-      if (!row) return wide() ? detailHint(detail()) : null;
+      if (!row) return wide() ? keyed(() => detail().gates.find((it) => !it.decision)?.id ?? JSON.stringify(detail().turn.facts), () => detailHint(detail.peek())) : null;
       return [h("button", { type: "button", class: "icon-button sheet-close", "aria-label": "Close details", title: "Close details (Esc)", onclick: () => select(row.key) }, icon("cross")), detailOf(row, ctx)];
     });
     return h("div", { class: "timeline" },
@@ -174,13 +178,12 @@ class Timeline extends View {
 }
 
 function legend(ctx) {
-  const ticks = computed(() => axisTicks(...ctx.range()));
   const brush = signal(null); // [from, to] as shares of the axis
   const axis = h("span", { class: "axis", title: "Drag to zoom", "aria-hidden": "true", onpointerdown: (event) => startBrush(event, axis, brush, ctx) },
-    () => ticks().map((tick) => h("span", { vars: { left: `${tick.at * 100}%` } }, tick.words)),
+    () => ctx.ticks().map((tick) => h("span", { vars: { left: `${tick.at * 100}%` } }, tick.words)),
     () => (brush() ? h("i", { class: "brush", vars: { left: `${Math.min(...brush()) * 100}%`, width: `${Math.abs(brush()[1] - brush()[0]) * 100}%` } }) : null));
   return h("div", { class: "legend" },
-    h("span", { class: "keys-of-colour", "aria-hidden": "true" }, ["model", "tool", "step", "failed"].map((name) => h("span", {}, h("i", { class: `swatch ${name}` }), name))),
+    h("span", { class: "keys-of-colour", "aria-hidden": "true" }, KINDS.map(([name, words]) => h("span", {}, h("i", { class: `swatch ${name}` }), words))),
     h("span", { class: "zoom" },
       iconButton("Find in this turn (/)", "search", () => ctx.finder.open()),
       iconButton("Close or open all steps (c)", "fold", () => toggleAll(ctx)),
@@ -211,15 +214,56 @@ function toggleAll(ctx) {
   ctx.closed.update((closed) => new Set(closed.size ? [] : Array.from({ length: last }, (_, at) => at + 1)));
 }
 
+/** What a bar of the waterfall can be. */
+const KINDS = [["wait", "asking"], ["model", "writing"], ["tool", "tool"], ["storing", "storing"], ["person", "person"], ["failed", "failed"]];
+
+/** Waits of this many milliseconds and more are cut short on the axis. */
+const LONG_PAUSE = 5000;
+
+/** When a turn waited for people: pairs of milliseconds since it began, in order and apart from each other. */
+export function pausesOf({ turn, gates }, now) {
+  const begin = Date.parse(turn.createdAt);
+  const spans = gates.map((gate) => [Date.parse(gate.openedAt) - begin, gate.settledAt ? Date.parse(gate.settledAt) - begin : now()]);
+  const pauses = [];
+  for (const [from, to] of spans.sort((a, b) => a[0] - b[0])) {
+    const last = pauses.at(-1);
+    if (last && from <= last[1]) last[1] = Math.max(last[1], to);
+    else pauses.push([from, to]);
+  }
+  return pauses.filter(([from, to]) => to - from >= LONG_PAUSE);
+}
+
+/** An axis on which every pause has the same short length. It turns times into places, and places into times. */
+export function timeAxis(total, pauses) {
+  const cut = pauses.map(([from, to]) => [Math.max(0, from), Math.min(total, to)]).filter(([from, to]) => to > from);
+  const active = total - cut.reduce((sum, [from, to]) => sum + to - from, 0);
+  const short = Math.max(active * 0.08, 1);
+  const place = (time) => cut.reduce((at, [from, to]) => {
+    const inside = Math.max(0, Math.min(time, to) - from);
+    return at - inside + (inside / (to - from)) * short;
+  }, time);
+  const timeAt = (at) => {
+    let gone = 0;
+    for (const [from, to] of cut) {
+      const begin = from - gone;
+      if (at <= begin) break;
+      if (at < begin + short) return from + ((at - begin) / short) * (to - from);
+      gone += to - from - short;
+    }
+    return at + gone;
+  };
+  return { length: Math.max(place(total), 1), place, timeAt };
+}
+
 /** Round numbers along an axis. */
-export function axisTicks(from, to) {
+export function axisTicks(from, to, axis = timeAxis(to, [])) {
   const span = Math.max(to - from, 0.001);
   const rough = span / 4;
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((it) => it * power).find((it) => it >= rough) ?? rough;
   const ticks = [];
   for (let at = Math.ceil(from / step) * step; at <= to + step / 1000 && ticks.length < 8; at += step) {
-    ticks.push({ at: (at - from) / span, words: at === 0 ? "0" : duration(at) });
+    ticks.push({ at: (at - from) / span, words: at === 0 ? "0" : duration(axis.timeAt(at)) });
   }
   return ticks.filter((tick) => tick.at < 0.93);
 }
@@ -228,7 +272,7 @@ function zoomBy(ctx, factor) {
   const [from, to] = ctx.range.peek();
   const middle = (from + to) / 2;
   const half = ((to - from) * factor) / 2;
-  const all = ctx.total.peek();
+  const all = ctx.axis.peek().length;
   if (half * 2 >= all) return ctx.zoom.set(null);
   const start = Math.max(0, Math.min(middle - half, all - 2 * half));
   ctx.zoom.set([start, start + 2 * half]);
@@ -237,8 +281,10 @@ function zoomBy(ctx, factor) {
 function zoomToRow(ctx, row) {
   if (!row) return;
   const [at, ms] = row.value ? [row.value.startMs, row.value.durationMs ?? row.value.modelMs] : [row.item.atMs, row.item.durationMs ?? 0];
-  const edge = Math.max(ms, 1) * 0.1;
-  ctx.zoom.set([Math.max(0, at - edge), at + Math.max(ms, 1) + edge]);
+  const { place } = ctx.axis.peek();
+  const [begin, end] = [place(at), place(at + Math.max(ms, 1))];
+  const edge = (end - begin) * 0.1;
+  ctx.zoom.set([Math.max(0, begin - edge), end + edge]);
 }
 
 /** The least width of a bar, in thousandths of the waterfall: two pixels where it is narrow. */
@@ -248,13 +294,14 @@ const LEAST_BAR = 12;
 function bar(ctx, spans) {
   const place = (span) => {
     const [from, to] = ctx.range();
+    const { place: placeOf } = ctx.axis();
     const scale = 1000 / Math.max(to - from, 0.001);
-    const x = Math.max(-10, Math.min(1010, (span.at - from) * scale));
-    const end = Math.max(-10, Math.min(1010, (span.at + span.ms - from) * scale));
+    const x = Math.max(-10, Math.min(1010, (placeOf(span.at) - from) * scale));
+    const end = Math.max(-10, Math.min(1010, (placeOf(span.at + span.ms) - from) * scale));
     return { x, width: Math.max(end - x, end > 0 && x < 1000 ? LEAST_BAR : 0) };
   };
   return svg("svg", { class: "waterfall", viewBox: "0 0 1000 20", preserveAspectRatio: "none", "aria-hidden": "true" },
-    [0.25, 0.5, 0.75].map((at) => svg("path", { class: "grid", d: `M${at * 1000} 0V20` })),
+    () => ctx.ticks().map((tick) => svg("path", { class: "grid", d: `M${tick.at * 1000} 0V20` })),
     () => spans().map((span) => {
       const { x, width } = place(span);
       return svg("rect", { class: span.kind, x, y: span.kind === "step" ? 8 : 5, width, height: span.kind === "step" ? 4 : 10, rx: 1 });
@@ -294,8 +341,19 @@ function stepRow(row, ctx) {
       () => (step().cost ? h("span", { class: "muted" }, dollars(step().cost)) : null),
       () => (step().request?.lost ? h("span", { class: "badge warn" }, "cache broke") : null),
       () => (step().durationMs === undefined && ctx.detail().turn.state === "waiting" ? h("span", { class: "muted" }, " waits") : null)),
-    bar(ctx, () => [{ kind: "step", at: step().startMs, ms: step().durationMs ?? step().modelMs }]),
+    bar(ctx, () => stepSpans(step())),
     h("span", { class: "took" }, () => duration(step().durationMs ?? null)), select);
+}
+
+/** The bars of a step: all of it, the model, and the stores at its end. */
+function stepSpans({ startMs, durationMs, modelMs, waitMs, storingMs }) {
+  const end = startMs + (durationMs ?? modelMs);
+  return [
+    { kind: "step", at: startMs, ms: end - startMs },
+    waitMs ? { kind: "wait", at: startMs, ms: waitMs } : null,
+    modelMs > waitMs ? { kind: "model", at: startMs + waitMs, ms: modelMs - waitMs } : null,
+    storingMs ? { kind: "storing", at: end, ms: storingMs } : null,
+  ].filter(Boolean);
 }
 
 function textRow(row, ctx) {
@@ -321,14 +379,30 @@ function callRow(row, ctx) {
       h("div", { class: "line result" }, () => resultLine(call())),
       () => (call().error ? h("div", { class: "refusal" }, foreign(problemLines(call().error.message)[0] ?? "")) : null),
       keyed(() => openGate(call(), ctx)?.id, (id) => gateNotice(id, ctx, row.peek().key))),
-    bar(ctx, () => [{ kind: call().error ? "failed" : "tool", at: call().atMs, ms: call().durationMs ?? (runs(call(), ctx) ? ctx.now() - call().atMs : 0) }]),
-    h("span", { class: "took" }, () => (call().durationMs !== undefined ? duration(call().durationMs) : isOpenGate(call()) ? "waits" : runs(call(), ctx) ? duration(ctx.now() - call().atMs) : "")),
+    bar(ctx, () => callSpans(call(), ctx)),
+    h("span", { class: "took" }, () => (call().durationMs !== undefined ? duration(call().durationMs) : isOpenGate(call()) ? "waits" : runs(call(), ctx) ? duration(ctx.now() - runningSince(call())) : "")),
     h("button", { type: "button", class: "row-button", "aria-label": `Details of a call of ${row.peek().item.tool}`, onclick: () => ctx.select(row.peek().key) }));
 }
 
-/** Whether a call has begun and not ended. */
+/** The bars of a call: waiting for a person, and its tool. */
+function callSpans(call, ctx) {
+  const { decisionTime: waited } = call;
+  const spans = [];
+  if (waited) spans.push({ kind: "person", at: waited.atMs, ms: waited.durationMs ?? Math.max(0, ctx.now() - waited.atMs) });
+  if (call.durationMs !== undefined) spans.push({ kind: call.error ? "failed" : "tool", at: call.atMs, ms: call.durationMs });
+  else if (runs(call, ctx)) spans.push({ kind: "tool", at: runningSince(call), ms: ctx.now() - runningSince(call) });
+  return spans;
+}
+
+/** Whether a call has begun and not ended: its end is not stored yet, and nothing keeps it from running. */
 function runs(call, ctx) {
-  return call.durationMs === undefined && !isOpenGate(call) && ["running", "waiting"].includes(ctx.detail().turn.state);
+  const isOver = call.durationMs !== undefined || !["requested", "approved", "running"].includes(call.state);
+  return !isOver && !isOpenGate(call) && !isDenied(call) && ["running", "waiting"].includes(ctx.detail().turn.state);
+}
+
+/** When a call that runs began: when its gate was decided, or when it was asked for. */
+function runningSince({ atMs, decisionTime }) {
+  return Math.max(atMs, decisionTime ? decisionTime.atMs + (decisionTime.durationMs ?? 0) : 0);
 }
 
 /** The open gate of a call. */
@@ -342,7 +416,7 @@ function gateNotice(id, ctx, key) {
   return h("div", { class: "card warn gate-card" },
     h("h3", {}, icon("waiting"), foreign(gate.question)),
     h("p", {}, "The call has not run. The turn continues when the gate is decided, here or by ", h("code", {}, "haft approve"), "."),
-    h("div", { class: "buttons" }, button("Decide", { kind: "primary", onclick: (event) => { event.stopPropagation(); if (ctx.selected.peek() !== key) ctx.select(key); requestAnimationFrame(() => document.querySelector(".gate-form")?.focus()); } })));
+    ctx.detail.peek().actions.cancel ? h("div", { class: "buttons" }, button("Decide", { kind: "primary", onclick: (event) => { event.stopPropagation(); if (ctx.selected.peek() !== key) ctx.select(key); requestAnimationFrame(() => document.querySelector(".gate-form")?.focus()); } })) : null);
 }
 
 /** What a call returned, in one line. */

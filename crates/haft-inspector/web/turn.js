@@ -1,7 +1,7 @@
 // One turn: its facts, its tabs, and the live stream that keeps them true.
 
 import { View, append, computed, define, effect, h, keyed, scope, signal } from "./view.js";
-import { act, connection, follow, load, read } from "./server.js";
+import { act, connection, follow, load, read, retryLater } from "./server.js";
 import { go, link, route } from "./route.js";
 import { button, count, errorCard, fact, icon, idText, pageTitle, say, skeleton, stateBadge, dollars, ticking, tokens, when } from "./parts.js";
 import { keys } from "./keys.js";
@@ -44,13 +44,23 @@ class Turn extends View {
     };
     // A turn that has ended needs no stream.
     const begin = (value) => isFinal(value.turn.state) || scope(() => connect());
-    const first = load((abort) => read(["turns", id], window, abort));
+    const attempts = signal(0);
+    const tryAgain = () => attempts.update((it) => it + 1);
     effect(() => {
-      const result = first();
-      if (result.state === "failed") failure.set(result.error);
-      if (result.state !== "ready") return;
-      reset(result.value);
-      begin(result.value);
+      attempts();
+      const first = load((abort) => read(["turns", id], window, abort));
+      effect(() => {
+        const result = first();
+        if (result.state === "failed") {
+          failure.set(result.error);
+          // A server that is started again has the same turn.
+          if (result.error.status === 0) retryLater(tryAgain);
+        }
+        if (result.state !== "ready") return;
+        failure.set(null);
+        reset(result.value);
+        begin(result.value);
+      });
     });
     pageTitle(() => detail()?.turn.title ?? "");
     const tab = computed(() => route().words[2] ?? "timeline");
@@ -65,7 +75,7 @@ class Turn extends View {
     };
     // The views of a turn are built once, and follow the turn themselves.
     return keyed(() => (failure() ? "failed" : detail() ? "ready" : "loading"), (state) => {
-      if (state === "failed") return h("div", { class: "pad" }, errorCard(failure.peek(), button("Turns", { onclick: () => go(["turns"]) })));
+      if (state === "failed") return h("div", { class: "pad" }, errorCard(failure.peek(), h("div", { class: "buttons" }, button("Try again", { onclick: tryAgain }), button("Turns", { onclick: () => go(["turns"]) }))));
       return state === "ready" ? this.body({ detail, streams, notices, store }, tab, lostSince) : skeleton(8);
     });
   }
@@ -77,7 +87,7 @@ class Turn extends View {
       ["timeline", "Timeline", () => ""],
       ["request", "What the model saw", () => ""],
       ["artifacts", "Artifacts", () => count(detail().artifacts.length)],
-      ["fork", "Compare and fork", () => ""],
+      ["fork", "Fork", () => ""],
     ];
     const pane = h("div", { class: "turn-pane", id: "turn-pane", role: "tabpanel", "aria-labelledby": () => `tab-${tab()}` });
     let stop = () => {};
@@ -92,7 +102,7 @@ class Turn extends View {
       this.head(detail, lostSince),
       h("div", { class: "tabs", role: "tablist", "aria-label": "Views of the turn", onkeydown: moveTab },
         tabs.map(([name, words, number]) => h("a", {
-          role: "tab", id: `tab-${name}`, href: () => link(["turns", id, name], { with: route().query.get("with") }), "aria-controls": "turn-pane",
+          role: "tab", id: `tab-${name}`, href: () => link(["turns", id, name]), "aria-controls": "turn-pane",
           "aria-selected": () => String(tab() === name), tabindex: () => (tab() === name ? "0" : "-1"),
         }, words, () => (number() ? h("span", { class: "muted" }, ` ${number()}`) : null)))),
       pane,
@@ -104,7 +114,7 @@ class Turn extends View {
     const took = signal(0);
     ticking(() => {
       const { turn } = detail.peek();
-      if (!isFinal(turn.state) && turn.state !== "interrupted") took.set(Date.now() - Date.parse(turn.createdAt));
+      if (isLive(turn.state)) took.set(Date.now() - Date.parse(turn.createdAt));
     });
     effect(() => took.set(detail().turn.durationMs));
     const isBusy = signal(false);
@@ -132,7 +142,7 @@ class Turn extends View {
           keyed(() => detail().actions.fork, () => button("Fork", { icon: "fork", key: "f", onclick: () => go(["turns", id, "fork"]) })))),
       h("p", { class: "facts" },
         () => stateBadge(detail().turn.state),
-        () => (isFinal(detail().turn.state) || detail().turn.state === "interrupted" ? null : h("span", { class: "live" }, h("span", { class: "dot", "aria-hidden": "true" }), connection() === "connected" ? "Live" : "Not live")),
+        () => (!isLive(detail().turn.state) ? null : h("span", { class: "live" }, h("span", { class: "dot", "aria-hidden": "true" }), connection() === "connected" ? "Live" : "Not live")),
         h("span", { class: "fact" }, h("b", { class: "ticking" }, () => duration(took()))),
         () => fact(count(detail().turn.facts.steps), detail().turn.facts.steps === 1 ? "step" : "steps"),
         () => tokens(detail().turn.facts.usage),
@@ -147,12 +157,14 @@ class Turn extends View {
   }
 }
 
-/** The card of a turn that failed. */
+/** The card of a turn that stopped: why. */
 function failureCard(detail) {
   if (!detail.error || detail.turn.state === "completed") return null;
   const { error } = detail;
-  return h("div", { class: `card ${detail.turn.state === "cancelled" ? "" : "error"}` },
+  if (isLive(detail.turn.state)) return null;
+  return h("div", { class: `card ${detail.turn.state === "cancelled" ? "" : "error"}`, role: "status" },
     h("h3", {}, icon("alert"), foreign(error.message)),
+    detail.turn.state === "interrupted" ? h("p", {}, "The turn stopped here and can be resumed.") : null,
     error.cause ? h("p", {}, foreign(error.cause)) : null,
     h("dl", { class: "pairs" },
       error.code ? [h("dt", {}, "Code"), h("dd", {}, h("code", {}, error.code))] : null,
@@ -177,6 +189,11 @@ function cancelDialog(confirm) {
 function withFacts(detail) {
   const unknown = { steps: 0, calls: 0, usage: { prompt: 0, completion: 0, cached: 0 } };
   return detail.turn.facts ? detail : { ...detail, turn: { ...detail.turn, facts: unknown } };
+}
+
+/** Whether a process may still work on a turn. */
+function isLive(state) {
+  return !isFinal(state) && state !== "interrupted";
 }
 
 export function isFinal(state) {

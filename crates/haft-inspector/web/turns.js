@@ -8,6 +8,11 @@ import { keys, moveFocus } from "./keys.js";
 import { bytes, count, day, duration, foreign, plural, shortId } from "./text.js";
 
 const PAGE = 50;
+/** How long to wait before turns that change are counted again. */
+const COUNT_PAUSE = 1500;
+
+/** The list as it was left: its filter, its rows and its place. */
+let left = null;
 
 class Turns extends View {
   render() {
@@ -40,17 +45,41 @@ class Turns extends View {
       }
     };
     let wanted = "";
+    let top = 0;
+    if (left?.key === JSON.stringify(filter.peek())) {
+      wanted = left.key;
+      ({ scanned, top } = left);
+      rows.set(left.rows);
+      next.set(left.next);
+      status.set({ state: "ready" });
+      // What changed meanwhile is among the newest.
+      read(["turns"], { ...filter.peek(), limit: PAGE }).then((page) => merge(page.turns), () => {});
+    }
     effect(() => {
       const key = JSON.stringify(filter());
       if (key === wanted) return;
       wanted = key;
       loadPage(false);
     });
+    const counts = signal(null);
+    let timer = 0;
+    const countTurns = (pause) => {
+      clearTimeout(timer);
+      timer = setTimeout(() => {
+        const { state: _, coerced: __, ...rest } = filter.peek();
+        read(["counts"], rest).then((value) => counts.set(value), () => {});
+      }, pause);
+    };
+    effect(() => { filter(); countTurns(0); });
     // Changes of turns that are shown change in place; new ones come on top if no filter hides them.
     effect(() => {
       const changes = this.changes();
       if (!changes.length || status.peek().state !== "ready") return;
       now.set(Date.now());
+      merge(changes);
+      countTurns(COUNT_PAUSE);
+    });
+    function merge(changes) {
       const known = new Map(rows.peek().map((row) => [row.id, row]));
       const isFiltered = Object.keys(filter.peek()).length > 0;
       const fresh = changes.filter((row) => !known.has(row.id));
@@ -58,7 +87,7 @@ class Turns extends View {
       const newest = rows.peek()[0]?.createdAt ?? "";
       const added = isFiltered ? [] : fresh.filter((row) => row.createdAt >= newest);
       rows.set([...added.sort((a, b) => (a.createdAt < b.createdAt ? 1 : -1)), ...known.values()]);
-    });
+    }
     const list = h("div", { class: "turn-list" });
     keys({
       j: ["next row", () => moveFocus(list, ".turn-link", 1)],
@@ -78,14 +107,39 @@ class Turns extends View {
     const table = h("div", { role: "table", "aria-label": "Turns", class: "table", hidden: () => !rows().length }, this.tableHead());
     table.append(...[h("div", { role: "presentation", ref: (it) => mountGroups(it, groups, facts) })]);
     list.append(table);
+    // The next page is read when the end of the list comes into view, and the list is left as it is found again.
+    let foot = null;
+    let isReading = false;
+    const keepPlace = (scroller) => {
+      const observer = new IntersectionObserver(async ([entry]) => {
+        if (!entry.isIntersecting || isReading || next.peek() === null || status.peek().state !== "ready") return;
+        isReading = true;
+        await loadPage(true);
+        isReading = false;
+        // A foot that is still in view is told of again.
+        observer.unobserve(foot);
+        observer.observe(foot);
+      }, { root: scroller, rootMargin: "600px" });
+      scroller.addEventListener("scroll", () => { top = scroller.scrollTop; }, { passive: true });
+      requestAnimationFrame(() => {
+        scroller.scrollTop = top;
+        observer.observe(foot);
+      });
+      onEnd(() => {
+        observer.disconnect();
+        clearTimeout(timer);
+        left = { key: wanted, rows: rows.peek(), next: next.peek(), scanned, top };
+      });
+    };
     return [
       h("div", { class: "view-head" },
         h("h1", {}, "Turns"),
+        () => (counts() ? h("span", { class: "muted totals" }, `${count(counts().total)}${counts().hasMore ? " and more" : ""}${counts().tokens ? ` · ${count(counts().tokens)} tokens` : ""}`) : null),
         h("span", { class: "grow" }),
         this.server().readOnly || !this.server().hasAgents ? null : button("Replay a recording", { icon: "play", onclick: () => replayDialog() })),
-      this.filters(filter, rows),
-      h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "List of turns" }, list,
-        h("div", { class: "list-foot" },
+      this.filters(filter, rows, counts),
+      h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "List of turns", ref: keepPlace }, list,
+        h("div", { class: "list-foot", ref: (it) => { foot = it; } },
           keyed(() => next() !== null, () => button("Show more", { onclick: () => loadPage(true) })),
           h("span", { class: "key-hints", "aria-hidden": "true" }, [[["j", "k"], "move"], [["Enter"], "open"], [["/"], "search"], [["g", "w"], "what waits"], [["?"], "all keys"]].map(([keyNames, words]) => h("span", {}, keyNames.map((key) => h("kbd", {}, key)), words))),
           h("span", { class: "grow" }), () => (rows().length ? h("span", { class: "muted" }, `${plural(rows().length, "turn")} shown · store `, h("code", {}, this.server().store)) : null))),
@@ -98,7 +152,7 @@ class Turns extends View {
         h("span", { role: "columnheader", class: `c${at}` }, words))));
   }
 
-  filters(filter, rows) {
+  filters(filter, rows, counts) {
     const search = h("input", {
       id: "search", type: "search", placeholder: "Words, agent or id", "aria-label": "Search turns", autocomplete: "off", spellcheck: "false",
       value: () => filter().search ?? "",
@@ -111,7 +165,7 @@ class Turns extends View {
     const chip = (words, name, value, iconName) => h("button", {
       type: "button", class: "chip", "aria-pressed": () => String((filter()[name] ?? null) === value),
       onclick: () => setQuery({ [name]: filter.peek()[name] === value ? null : value }),
-    }, iconName ? icon(iconName) : null, words);
+    }, iconName ? icon(iconName) : null, words, () => (name === "state" && counts()?.states[value] ? h("b", { class: "chip-count" }, count(counts().states[value])) : null));
     // What was seen stays, so that a filter can be changed to another value.
     const seen = { agent: new Set(), model: new Set(), tool: new Set() };
     const values = (name) => {
@@ -128,6 +182,7 @@ class Turns extends View {
       h("div", { class: "chips" },
         h("button", { type: "button", class: "chip", "aria-pressed": () => String(Object.keys(filter()).filter((it) => it !== "search").length === 0), onclick: () => go(route.peek().words) }, "All"),
         chip("Waiting", "state", "waiting", "waiting"),
+        chip("Interrupted", "state", "interrupted", "alert"),
         chip("Failed", "state", "failed", "cross"),
         chip("With coerced calls", "coerced", "true", "wand"),
         h("select", { class: () => `chip ${filter().state ? "on" : ""}`, "aria-label": "Outcome", onchange: (event) => setQuery({ state: event.target.value }) },
@@ -150,17 +205,19 @@ class Turns extends View {
   }
 }
 
-/** Groups: what waits first, then by day. */
+/** Groups: what waits for a person or was interrupted first, then by day. */
 function byDay(rows) {
-  const waiting = rows.filter((row) => row.state === "waiting");
+  const needsYou = (row) => ["waiting", "interrupted"].includes(row.state);
+  const waiting = rows.filter(needsYou);
   const groups = new Map();
   for (const row of rows) {
-    if (row.state === "waiting") continue;
+    if (needsYou(row)) continue;
     const name = day(row.createdAt);
-    groups.set(name, [...(groups.get(name) ?? []), row]);
+    if (!groups.has(name)) groups.set(name, []);
+    groups.get(name).push(row);
   }
   const all = [...groups].map(([name, turns]) => ({ name, turns }));
-  return waiting.length ? [{ name: "Waiting for you", turns: waiting }, ...all] : all;
+  return waiting.length ? [{ name: "Needs you", turns: waiting }, ...all] : all;
 }
 
 function mountGroups(parent, groups, facts) {
@@ -173,7 +230,7 @@ function mountGroups(parent, groups, facts) {
 export function standsOut(row) {
   const { facts } = row;
   if (row.question) return ["asks: ", foreign(row.question)];
-  if (facts?.error ?? row.errorCode) return [foreign(facts?.error ?? row.errorCode)];
+  if (row.stop) return [foreign(row.stop.message)];
   const phrases = [];
   if (facts?.failedCalls) phrases.push(`${plural(facts.failedCalls, "call")} failed`);
   if (facts?.coercedCalls) phrases.push(`${facts.coercedCalls} coerced`);
@@ -222,7 +279,7 @@ function turnRow(item, facts) {
     h("span", { role: "cell", class: "c3 number" }, () => (item().facts ? count(item().facts.steps) : "")),
     h("span", { role: "cell", class: "c4 number" }, () => (item().tokens ? count(item().tokens) : dash("No model was asked"))),
     h("span", { role: "cell", class: "c7 number" }, () => (item().facts?.usage.prompt ? dollars(item().facts.cost) : item().facts ? dash("No model was asked") : "")),
-    h("span", { role: "cell", class: "c5 number" }, () => duration(item().durationMs)),
+    h("span", { role: "cell", class: "c5 number" }, () => duration(item().facts?.durationMs ?? item().durationMs)),
     h("span", { role: "cell", class: "c6 number" }, when(item.peek().createdAt)));
   effect(() => { if (!item().facts || item().isOld) facts.observe(node); });
   return node;

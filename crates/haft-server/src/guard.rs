@@ -61,6 +61,14 @@ impl Guard {
         Ok(Self { rules: Arc::new(GuardRules { policy, token }) })
     }
 
+    /// Allows requests to loopback on this port, from clients that know this token. A server that has the same one after a
+    /// restart goes on with the pages that are open.
+    #[must_use]
+    pub fn loopback_with_token(port: u16, token: &[u8; 32]) -> Self {
+        let policy = AddressPolicy::loopback(Some(port));
+        Self { rules: Arc::new(GuardRules { policy, token: Some(hex::encode(token)) }) }
+    }
+
     /// Allows requests to these hosts without a token: the application has authenticated the client before. Host and origin
     /// are still checked. A host is written as in the address; one without a port is meant at every port.
     ///

@@ -55,7 +55,7 @@ impl Operation {
 }
 
 /// Every operation.
-pub(crate) const OPERATIONS: [Operation; 37] = [
+pub(crate) const OPERATIONS: [Operation; 38] = [
     get("/", "Describes the server.", Body::Json(of::<wire::ServerInfo>)),
     get("/openapi.json", "Returns this document.", Body::Json(of::<Value>)),
     get(
@@ -71,6 +71,8 @@ pub(crate) const OPERATIONS: [Operation; 37] = [
         of::<wire::SubmitRequest>,
         Body::Json(of::<wire::StartedTurn>),
     ),
+    get("/counts", "Counts turns by their states.", Body::Json(of::<wire::TurnCounts>))
+        .query(of::<wire::TurnFilter>),
     get("/conversations", "Lists conversations.", Body::Json(of::<wire::ConversationPage>))
         .query(of::<wire::TurnFilter>),
     get(

@@ -63,6 +63,7 @@ pub(crate) fn router(shared: Arc<ApiShared>) -> Router {
         .route("/openapi.json", get(show_openapi))
         .route("/events", get(events::follow_list))
         .route("/turns", get(turns::list_turns).post(submit::submit_turn))
+        .route("/counts", get(turns::count_turns))
         .route("/conversations", get(turns::list_conversations))
         .nest("/turns/{turn}", turn)
         .route("/gates", get(gates::list_gates))

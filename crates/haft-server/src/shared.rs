@@ -207,7 +207,7 @@ impl ApiShared {
         let state = state_of(&read.summary, self.now());
         let is_idle = self.running_turn(&read.summary.id).is_none();
         let is_resumable = match state {
-            TurnState::Interrupted | TurnState::Suspended => is_idle,
+            TurnState::Interrupted => is_idle,
             TurnState::Waiting => is_idle && read.facts().open_gates == 0,
             _ => false,
         };

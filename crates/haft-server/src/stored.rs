@@ -6,9 +6,9 @@ use haft::Media;
 use haft::events::ErrorReport;
 use haft::records::{HandleTable, RecordId, ToolCall, ToolResults};
 use haft::schema::{Change, ChangeKind};
-use haft::stores::{RowKind, StoredTurn};
+use haft::stores::{RowKind, StopReason, StoredTurn};
 use haft::trust::TrustTier;
-use haft::turn::{StoredTurns, TurnEnd, TurnOutcome, TurnRecord};
+use haft::turn::{StoredTurns, TurnHistory, TurnOutcome, TurnRecord};
 
 use crate::wire::{CoercionRow, ErrorView, MediaRow, SourceTier, TokenUsage};
 
@@ -75,17 +75,21 @@ pub(crate) fn add_unreadable(error: Option<ErrorView>, unreadable: &[String]) ->
     })
 }
 
-/// How a turn went wrong. The reason of a cancellation, or the limit that was reached, counts as an error.
-pub(crate) fn end_error(end: &TurnEnd) -> Option<ErrorView> {
-    let message = match (&end.error, &end.outcome) {
-        (Some(error), _) => return Some(error_view(error)),
-        (None, TurnOutcome::Cancelled { reason }) => reason.clone(),
-        (None, TurnOutcome::LimitReached { limit }) => {
-            format!("the turn reached its limit of {limit}")
-        }
-        _ => return None,
-    };
-    Some(ErrorView { code: None, message, cause: None, stage: None, retryable: false })
+/// Why a turn stopped. The reason of a cancellation counts as an error.
+pub(crate) fn stop_error(history: &TurnHistory) -> Option<ErrorView> {
+    if let Some(error) = history.error() {
+        return Some(error_view(error));
+    }
+    match &history.end.as_ref()?.outcome {
+        TurnOutcome::Cancelled { reason } => Some(stop_view(StopReason::new(reason))),
+        _ => None,
+    }
+}
+
+/// Why a turn stopped, as lists say it.
+pub(crate) fn stop_view(reason: StopReason) -> ErrorView {
+    let StopReason { message, code, stage, .. } = reason;
+    ErrorView { code, message, cause: None, stage, retryable: false }
 }
 
 fn error_view(error: &ErrorReport) -> ErrorView {
@@ -143,8 +147,10 @@ pub(crate) const fn tier_view(tier: TrustTier) -> SourceTier {
     }
 }
 
-/// The media types that a browser shows as a picture without running anything.
-const PICTURES: [&str; 5] = ["image/png", "image/jpeg", "image/gif", "image/webp", "image/avif"];
+/// The media types that a browser shows as a picture without running anything. In an `img` element no script of an SVG runs
+/// and nothing is loaded from elsewhere.
+const PICTURES: [&str; 6] =
+    ["image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", "image/svg+xml"];
 
 /// Whether a browser may show media of this type.
 pub(crate) fn is_previewable(mime_type: &str) -> bool {

@@ -7,6 +7,7 @@ mod row_search;
 mod rows;
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use haft::executors::ExecutorDescription;
 use haft::records::{CallId, MessageRole, RecordId, ToolCall};
@@ -16,7 +17,7 @@ use haft::turn::{
 };
 
 use crate::prices::PriceList;
-use crate::stored::{CallHandles, ShownRecord, add_unreadable, end_error, one_line};
+use crate::stored::{CallHandles, ShownRecord, add_unreadable, one_line, stop_error, stop_view};
 use crate::wire::{
     ErrorView, RowPage, StepRow, TimelineItem, TimelineRow, TurnActions, TurnDetail, TurnFacts,
     TurnRow, TurnState,
@@ -109,7 +110,7 @@ impl ReadTurn {
             rows,
             end_ms: self.end_ms(),
             artifacts: self.artifacts(),
-            error: self.error(),
+            error: self.error().or_else(|| self.summary.stop_at(now).map(stop_view)),
             earlier_turns: self.history.earlier_turns.as_ref().map_or(0, |it| it.count as u64),
             actions,
             system_prompt: self.history.system_prompt.to_string(),
@@ -125,6 +126,7 @@ impl ReadTurn {
             agent: self.summary.agent.clone().or_else(|| self.agent.clone()),
             model: row.model.or_else(|| model_of(&self.history.executor)),
             question: open.map(|(gate, _)| one_line(&gate.reason, 200)),
+            duration_ms: self.facts.duration_ms.unwrap_or(row.duration_ms),
             facts: Some(self.facts.clone()),
             ..row
         }
@@ -136,8 +138,7 @@ impl ReadTurn {
 
     /// What went wrong.
     pub(crate) fn error(&self) -> Option<ErrorView> {
-        let error = self.history.end.as_ref().and_then(end_error);
-        add_unreadable(error, &self.unreadable)
+        add_unreadable(stop_error(&self.history), &self.unreadable)
     }
 
     /// The last words of the user that no step added.
@@ -188,7 +189,7 @@ impl ReadTurn {
 pub(crate) fn summary_row(summary: &TurnSummary, now: Timestamp) -> TurnRow {
     let state = state_of(summary, now);
     let until = match state {
-        TurnState::Running | TurnState::Waiting | TurnState::Suspended => Some(now),
+        TurnState::Running | TurnState::Waiting => Some(now),
         _ => summary.ended_at.or(summary.updated_at),
     };
     let until = until.unwrap_or(summary.created_at);
@@ -204,23 +205,22 @@ pub(crate) fn summary_row(summary: &TurnSummary, now: Timestamp) -> TurnRow {
         tokens: summary.tokens.filter(|it| *it > 0),
         tools: summary.tools.clone(),
         question: None,
-        error_code: summary.error_code.clone(),
+        stop: summary.stop_at(now).map(stop_view),
         facts: None,
     }
 }
 
-/// The status of a turn. One that a process began and no process holds can be resumed.
+/// The status of a turn on the wire.
 pub(crate) fn state_of(summary: &TurnSummary, now: Timestamp) -> TurnState {
-    match summary.status {
+    match summary.status_at(now) {
         TurnStatus::Queued => TurnState::Queued,
+        TurnStatus::Running => TurnState::Running,
         TurnStatus::Waiting => TurnState::Waiting,
-        TurnStatus::Suspended => TurnState::Suspended,
         TurnStatus::CancelRequested => TurnState::CancelRequested,
         TurnStatus::Completed => TurnState::Completed,
         TurnStatus::Failed => TurnState::Failed,
         TurnStatus::Cancelled => TurnState::Cancelled,
         TurnStatus::LimitReached => TurnState::LimitReached,
-        _ if is_held(summary, now) => TurnState::Running,
         _ => TurnState::Interrupted,
     }
 }
@@ -245,7 +245,11 @@ fn count_attempts(records: &[ShownRecord]) -> Vec<u32> {
 }
 
 fn milliseconds(from: Timestamp, to: Timestamp) -> f64 {
-    to.duration_since(from).as_secs_f64() * 1000.0
+    as_milliseconds(to.duration_since(from))
+}
+
+pub(super) fn as_milliseconds(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1000.0
 }
 
 /// The model that takes the steps of a turn, if one does.

@@ -13,7 +13,8 @@ use crate::shared::ApiShared;
 use crate::stored::one_line;
 use crate::timeline::{state_of, summary_row};
 use crate::wire::{
-    ConversationPage, ConversationRow, TurnFacts, TurnFilter, TurnPage, TurnRow, TurnState,
+    ConversationPage, ConversationRow, TurnCounts, TurnFacts, TurnFilter, TurnPage, TurnRow,
+    TurnState,
 };
 
 /// The default number of turns of a page.
@@ -22,6 +23,9 @@ const PAGE: usize = 50;
 const MAX_PAGE: usize = 200;
 /// How many summaries one request looks at, for filters that the store does not have. A client continues where it stopped.
 const MAX_SCANNED: usize = 5000;
+/// How many turns one request counts, and how many at once.
+const MAX_COUNTED: usize = 100_000;
+const COUNTED_AT_ONCE: usize = 2000;
 /// How many turns one request reads, for filters that summaries do not answer.
 const MAX_READ: usize = 100;
 
@@ -62,6 +66,31 @@ impl ApiShared {
             None => None,
         };
         Ok(TurnPage { turns, next, scanned, conversation_title })
+    }
+
+    /// Counts the turns that match a filter, whatever state it names.
+    pub(crate) async fn count_turns(&self, filter: &TurnFilter) -> Result<TurnCounts, ApiError> {
+        let mut query = store_query(&TurnFilter { state: None, ..filter.clone() })?;
+        query.limit = Some(COUNTED_AT_ONCE);
+        let mut counts = TurnCounts::default();
+        let now = self.now();
+        loop {
+            let summaries = self.turns.list_turns(query.clone()).await?;
+            for summary in &summaries {
+                counts.total += 1;
+                counts.tokens += summary.tokens.unwrap_or_default();
+                let state = summary.status_at(now).as_str().to_owned();
+                *counts.states.entry(state).or_default() += 1;
+            }
+            query.before = summaries.last().map(|it| it.id.clone());
+            if summaries.len() < COUNTED_AT_ONCE {
+                return Ok(counts);
+            }
+            if counts.total >= MAX_COUNTED {
+                counts.has_more = true;
+                return Ok(counts);
+            }
+        }
     }
 
     /// Groups the turns of a page by conversation.
@@ -189,10 +218,10 @@ fn store_query(filter: &TurnFilter) -> Result<TurnQuery, ApiError> {
 /// The stored statuses of a state. A running turn and an interrupted one differ by their leases.
 fn statuses_of(state: TurnState) -> Vec<TurnStatus> {
     let status = match state {
+        TurnState::Interrupted => return vec![TurnStatus::Interrupted, TurnStatus::Running],
         TurnState::Queued => TurnStatus::Queued,
-        TurnState::Running | TurnState::Interrupted => TurnStatus::Running,
+        TurnState::Running => TurnStatus::Running,
         TurnState::Waiting => TurnStatus::Waiting,
-        TurnState::Suspended => TurnStatus::Suspended,
         TurnState::CancelRequested => TurnStatus::CancelRequested,
         TurnState::Completed => TurnStatus::Completed,
         TurnState::Failed => TurnStatus::Failed,

@@ -32,14 +32,14 @@ pub(crate) use self::request::{
 pub(crate) use self::submit::SubmitRequest;
 pub(crate) use self::submit::{MAX_CONVERSATION_CHARS, MIN_PRIORITY};
 pub(crate) use self::timeline::{
-    CallFilter, CallPage, CallRow, CallView, ChangedRow, CoercionRow, GateMark, ItemContent,
-    KindsChange, ResultRow, RowMatches, RowPage, RowRange, RowSearch, StepPage, StepRow,
-    TimelineItem, TimelineRow,
+    CallFilter, CallPage, CallRow, CallView, ChangedRow, CoercionRow, DecisionTime, GateMark,
+    ItemContent, KindsChange, ResultRow, RowMatches, RowPage, RowRange, RowSearch, StepPage,
+    StepRow, TimelineItem, TimelineRow,
 };
 pub(crate) use self::turn::{
     ConversationPage, ConversationRow, ErrorView, ListChange, Notice, SentSummary, StreamEnd,
-    TextDelta, TokenUsage, TurnActions, TurnChange, TurnDetail, TurnFacts, TurnFilter, TurnPage,
-    TurnRow, TurnState, TurnUpdate,
+    TextDelta, TokenUsage, TurnActions, TurnChange, TurnCounts, TurnDetail, TurnFacts, TurnFilter,
+    TurnPage, TurnRow, TurnState, TurnTimes, TurnUpdate,
 };
 
 /// The longest id of a turn or gate, in characters.

@@ -10,10 +10,10 @@ pub use haft_core::spool::{
 pub use haft_core::store::{
     CancelOutcome, CancelRequest, ChangeListener, ClaimFilter, GateId, GateQuery, GateRow,
     JournalRow, Lease, LeaseRequest, MAX_TITLE_CHARS, Mark, MemoryRow, MemoryScope,
-    MemoryScopeKind, NewTurn, Row, RowKind, SettleOutcome, StoreChange, StoreChangeKind,
-    StoreError, StoreKey, StoreWrite, StoredTurn, SummaryUpdate, TurnId, TurnQuery, TurnSchedule,
-    TurnStatus, TurnStore, TurnStoreExt, TurnSummary, check_text, check_title, first_words,
-    search_words,
+    MemoryScopeKind, NewTurn, Row, RowKind, SettleOutcome, StopReason, StoreChange,
+    StoreChangeKind, StoreError, StoreKey, StoreWrite, StoredTurn, SummaryUpdate, TurnId,
+    TurnQuery, TurnSchedule, TurnStatus, TurnStore, TurnStoreExt, TurnSummary, check_text,
+    check_title, first_words, search_words,
 };
 #[doc(inline)]
 pub use haft_stores::{

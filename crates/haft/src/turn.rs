@@ -71,7 +71,7 @@ pub use self::garbage::{GarbageOptions, GarbageReport};
 pub use self::gates::{
     Approver, GatePolicy, Gatekeeper, IntoGateDecision, ListedGrant, SettleError,
 };
-pub use self::history::{SentRequest, StepHistory, TurnEnd, TurnHistory};
+pub use self::history::{AttemptEnd, SentRequest, StepHistory, TurnEnd, TurnHistory, TurnTime};
 pub use self::input::TurnInput;
 pub use self::limits::{Deadlines, Limit, Limits};
 pub use self::prices::{CostLimit, PriceTable, TokenPrices};

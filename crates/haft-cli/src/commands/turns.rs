@@ -20,20 +20,18 @@ use crate::store::{find_turn, open_store_to_read};
 use crate::terminal::{Terminal, TextRole, sanitize};
 use crate::user_error::{FailureCode, UserError};
 
-/// What a person reads as the status of a turn. One that no process holds, and that can be resumed, is interrupted: the
-/// store calls it suspended if its process left it in order, and running if its process died.
-fn status_word(summary: &TurnSummary) -> &'static str {
-    match summary.status {
-        TurnStatus::Suspended => "interrupted",
-        TurnStatus::Running if !is_held(summary) => "interrupted",
-        status => status.as_str(),
-    }
+/// The summary of a turn as it is now: a turn whose process died was interrupted, and `stop` says why it does not run.
+fn summary_now(mut summary: TurnSummary) -> TurnSummary {
+    let now = SystemClock::new().now();
+    let stop = summary.stop_at(now);
+    summary.status = summary.status_at(now);
+    summary.stop = stop;
+    summary
 }
 
 /// Whether a process holds the lease of a turn.
 pub(super) fn is_held(summary: &TurnSummary) -> bool {
-    let now = SystemClock::new().now();
-    summary.holder.is_some() && summary.held_until.is_some_and(|until| until > now)
+    summary.schedule().is_held(SystemClock::new().now())
 }
 
 fn status_role(status: TurnStatus) -> TextRole {
@@ -69,9 +67,11 @@ fn parse_json_or_text(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| text.into())
 }
 
-/// The error that a turn ended with, with its code and its causes.
-fn end_error(history: &TurnHistory) -> Option<String> {
-    let error = history.end.as_ref()?.error.as_ref()?;
+/// Why a turn stopped, with the code and the causes of the error.
+fn stop_error(summary: &TurnSummary, history: &TurnHistory) -> Option<String> {
+    let Some(error) = history.error() else {
+        return summary.stop.as_ref().map(|it| sanitize(&it.message));
+    };
     let mut text = sanitize(&error.message);
     if let Some(code) = &error.code {
         text = format!("{code}: {text}");

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use haft::stores::{OpenStores, StoreKey};
 use haft::turn::StoredTurns;
 use haft_inspector::Inspector;
 use haft_server::{Access, Api, Guard};
@@ -41,7 +42,7 @@ pub(super) async fn serve_inspector(args: &WebArgs, terminal: &Terminal) -> Resu
     let api = host.config().add_prices(Api::builder(StoredTurns::of_stores(&stores)));
     let api = api
         .hub(hub.clone())
-        .agents(Arc::new(ApiAgents::new(Arc::clone(&host), stores, hub)))
+        .agents(Arc::new(ApiAgents::new(Arc::clone(&host), stores.clone(), hub)))
         .access(if args.read_only { Access::ReadOnly } else { Access::Act })
         .store_name(store_name.clone())
         .actor(read_actor(args))
@@ -50,7 +51,7 @@ pub(super) async fn serve_inspector(args: &WebArgs, terminal: &Terminal) -> Resu
     let listener =
         TcpListener::bind(address).with_context(|| format!("cannot listen on {address}"))?;
     let address = listener.local_addr()?;
-    let guard = Guard::loopback(address.port())?;
+    let guard = Guard::loopback_with_token(address.port(), &session_token(&stores, address.port()));
     let token = guard.token().unwrap_or_default();
     let url = format!("http://{address}/#token={token}");
     super::print_text(&format!("{url}\n"))?;
@@ -75,6 +76,12 @@ pub(super) async fn serve_inspector(args: &WebArgs, terminal: &Terminal) -> Resu
         () = remove_page => {}
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The token of the page. It belongs to the store and the port, so that pages which are open survive a restart.
+fn session_token(stores: &OpenStores, port: u16) -> [u8; 32] {
+    let key = StoreKey::of_secret(stores.secret());
+    *key.mark("session of the inspector", &[&port.to_be_bytes()]).as_bytes()
 }
 
 /// How long a browser may take to read the file that leads to the page.

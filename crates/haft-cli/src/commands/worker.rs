@@ -135,9 +135,9 @@ fn print_summary(stats: &WorkerStats, terminal: &Terminal) {
     if terminal.verbosity == Verbosity::Quiet {
         return;
     }
-    let WorkerStats { claimed, completed, failed, waiting, suspended, errors, .. } = stats;
+    let WorkerStats { claimed, completed, failed, waiting, interrupted, errors, .. } = stats;
     print_line(format_args!(
-        "claimed {claimed}: {completed} completed, {failed} failed, {waiting} left at gates, {suspended} left to be resumed, \
+        "claimed {claimed}: {completed} completed, {failed} failed, {waiting} left at gates, {interrupted} left to be resumed, \
          {errors} could not be run"
     ));
 }

@@ -62,7 +62,7 @@ pub(crate) struct ListedTurn {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct PrintedTurn<'t> {
     /// The turn as lists show it.
-    pub(crate) turn: &'t TurnSummary,
+    pub(crate) turn: TurnSummary,
     /// The path of the agent.
     pub(crate) agent: Option<String>,
     /// What took its steps last.
@@ -73,6 +73,8 @@ pub(crate) struct PrintedTurn<'t> {
     pub(crate) cost: Option<f64>,
     /// How long it took, waits at gates included; nothing before its end.
     pub(crate) milliseconds: Option<u64>,
+    /// What its time was spent on.
+    pub(crate) time: PrintedTime,
     /// The steps.
     pub(crate) steps: Vec<PrintedStep<'t>>,
     /// The records as they are stored, in the order in which they were first stored.
@@ -85,6 +87,23 @@ pub(crate) struct PrintedTurn<'t> {
     pub(crate) gates: Vec<PrintedGate<'t>>,
     /// The journal as it is stored. It is internal: a later version of Haft may write other entries.
     pub(crate) journal: Vec<Value>,
+}
+
+/// What the time of a turn was spent on, in milliseconds. Calls that ran in parallel are added up; each has its own part in
+/// its record, as `time`.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct PrintedTime {
+    /// Waiting for the model to begin.
+    pub(crate) model_wait: u64,
+    /// The model writing.
+    pub(crate) model_write: u64,
+    /// Tools, from the beginning of a handler to the end of a streamed result.
+    pub(crate) tools: u64,
+    /// Waiting for the stores of turns and of results.
+    pub(crate) storing: u64,
+    /// Waiting for the decisions of people.
+    pub(crate) people: u64,
 }
 
 /// A step of a turn.
@@ -105,8 +124,14 @@ pub(crate) struct PrintedStep<'t> {
     pub(crate) usage: Usage,
     /// What it cost, if the prices of its model are known.
     pub(crate) cost: Option<f64>,
-    /// How long it took.
-    pub(crate) milliseconds: Option<u64>,
+    /// When the model was asked.
+    pub(crate) started_at: Timestamp,
+    /// How long the model took.
+    pub(crate) milliseconds: u64,
+    /// How much of that passed before the model began to write.
+    pub(crate) wait_milliseconds: u64,
+    /// How long the turn waited for its stores in the step.
+    pub(crate) storing_milliseconds: u64,
     /// The request that was sent.
     pub(crate) request: Option<&'t SentRequest>,
     /// The calls that it proposed.

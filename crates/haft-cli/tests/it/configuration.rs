@@ -175,7 +175,7 @@ fn headers_of_the_configuration_are_sent_with_every_request() {
     let listed = run_haft(dir.path(), &["turns"]);
     assert!(listed.contains("  interrupted  "), "{listed}");
     assert!(run_haft(dir.path(), &["show", "last"]).contains("  interrupted  "));
-    assert!(run_haft(dir.path(), &["turns", "--json"]).contains(r#""status":"suspended""#));
+    assert!(run_haft(dir.path(), &["turns", "--json"]).contains(r#""status":"interrupted""#));
     assert!(run_haft(dir.path(), &["resume", "last"]).starts_with("exit 0\n--- out\nok"));
     assert!(run_haft(dir.path(), &["models", "gateway"]).starts_with("exit 0"));
     for request in ["run", "resume", "models"] {

@@ -97,7 +97,7 @@ fn signals_stop_the_tools_and_leave_the_turn_resumable() {
         assert!(said.contains("resume the turn: haft resume "), "{said}");
         wait_for_end(&pids);
         assert!(!dir.path().join(".haft/haft.sqlite-wal").exists(), "the store was not closed");
-        assert_eq!(turn_status(dir.path()), "running");
+        assert_eq!(turn_status(dir.path()), "interrupted");
         let turns = run_haft(dir.path(), &["turns", "--json"]);
         let id = json_string(&turns, "id");
         let resumed = run_haft(dir.path(), &["resume", id]);

@@ -59,23 +59,27 @@ async fn delayed_and_running_turns_are_left_alone(
     let later = Duration::from_secs(100_000);
     enqueue(store, NewTurn::new(turn_id("later")?).start_after(later)).await?;
     let running = begin_turn(store, "running", Vec::new()).await?;
-    let suspended = begin_turn(store, "suspended", Vec::new()).await?;
-    commit_writes(store, &suspended, vec![StoreWrite::Suspend { delay: later }]).await?;
-    expect_ok("a lease can be given back", store.release(suspended.clone()).await)?;
+    let interrupted = begin_turn(store, "interrupted", Vec::new()).await?;
+    commit_writes(store, &interrupted, vec![StoreWrite::Interrupt { delay: later }]).await?;
+    expect_ok("a lease can be given back", store.release(interrupted.clone()).await)?;
     let ended = begin_turn(store, "ended", vec![StoreWrite::Status(TurnStatus::Completed)]).await?;
     expect_ok("a lease can be given back", store.release(ended).await)?;
     expect_no_work(store).await?;
-    let status = summary_of(store, "suspended").await?.status;
-    ContractViolation::ensure_equal("a turn can be suspended", &status, &TurnStatus::Suspended)?;
+    let status = summary_of(store, "interrupted").await?.status;
+    ContractViolation::ensure_equal(
+        "a turn can be interrupted",
+        &status,
+        &TurnStatus::Interrupted,
+    )?;
 
     // A turn can also be claimed by its name, whatever it waits for.
-    let lease = store.claim(suspended.turn, lease_request("b")).await;
+    let lease = store.claim(interrupted.turn, lease_request("b")).await;
     let lease = expect_ok("a turn without a lease can be claimed by its name", lease)?;
-    let due = vec![StoreWrite::Suspend { delay: Duration::ZERO }];
+    let due = vec![StoreWrite::Interrupt { delay: Duration::ZERO }];
     commit_writes(store, &lease, due).await?;
     expect_no_work(store).await?;
     expect_ok("a lease can be given back", store.release(lease).await)?;
-    let lease = claim_next(store, ClaimFilter::default(), Some("suspended")).await?;
+    let lease = claim_next(store, ClaimFilter::default(), Some("interrupted")).await?;
     let promise = "an outage is no take-over";
     ContractViolation::ensure_equal(promise, &lease.take_overs, &0)?;
     end_turn(store, lease).await?;

@@ -3,8 +3,8 @@
 use haft_core::clock::Timestamp;
 use haft_core::spool::SpoolKey;
 use haft_core::store::{
-    Lease, NewTurn, Row, RowKind, StoreWrite, SummaryUpdate, TurnId, TurnQuery, TurnStatus,
-    TurnStore, TurnStoreExt as _, TurnSummary,
+    Lease, NewTurn, Row, RowKind, StopReason, StoreWrite, SummaryUpdate, TurnId, TurnQuery,
+    TurnStatus, TurnStore, TurnStoreExt as _, TurnSummary,
 };
 
 use super::{
@@ -29,16 +29,17 @@ async fn summaries_are_shown(store: &dyn TurnStore) -> Result<(), ContractViolat
     commit_writes(store, &lease, vec![StoreWrite::Summary(update)]).await?;
     let update = SummaryUpdate::default().tool("read").tool("append");
     commit_writes(store, &lease, vec![StoreWrite::Summary(update)]).await?;
-    let update = SummaryUpdate::default().error_code("E_STORE");
+    let update = SummaryUpdate::default().stop(StopReason::new("the store failed"));
     let end = vec![StoreWrite::Summary(update), StoreWrite::Status(TurnStatus::Failed)];
     commit_writes(store, &lease, end).await?;
     let summary = expect_ok("a turn can be asked for", store.summary(lease.turn.clone()).await)?;
     let Some(summary) = summary else {
         return Err(ContractViolation::new("a turn that began has a summary", "there is none"));
     };
-    let texts = [&summary.agent, &summary.model, &summary.first_words, &summary.error_code];
+    let stop = summary.stop.as_ref().map(|it| it.message.clone());
+    let texts = [&summary.agent, &summary.model, &summary.first_words, &stop];
     let texts = texts.map(|it| it.clone().unwrap_or_default());
-    let expected = ["support", "large", "Hello you", "E_STORE"].map(str::to_owned);
+    let expected = ["support", "large", "Hello you", "the store failed"].map(str::to_owned);
     let promise = "a summary shows what was written of the turn";
     ContractViolation::ensure_equal(promise, &texts, &expected)?;
     let numbers = (summary.tokens, summary.priority, summary.tenant.as_str());

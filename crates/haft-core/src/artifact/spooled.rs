@@ -9,6 +9,7 @@ use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::ArtifactKind;
+use crate::byte_stream::ByteStream;
 use crate::spool::{
     ComparedReader, ContentDigest, ContentState, LostReader, ReaderDescriptor, SpoolError,
     SpoolKey, SpoolPayload, SpoolReader, SpoolStore, Verification, VerifiedReader,
@@ -359,6 +360,14 @@ pub(crate) enum DraftContent {
 }
 
 impl ArtifactDraft {
+    /// The content, if it is streamed.
+    pub(crate) fn stream(&mut self) -> Option<&mut ByteStream> {
+        match &mut self.content {
+            DraftContent::New(SpoolPayload::Stream(stream)) => Some(stream),
+            _ => None,
+        }
+    }
+
     /// Content of a kind.
     #[must_use]
     pub fn new(kind: ArtifactKind, content: impl Into<SpoolPayload>) -> Self {

@@ -93,9 +93,33 @@ pub struct ToolCall {
     pub created_at: Timestamp,
     /// When the record changed last.
     pub updated_at: Timestamp,
+    /// When its handler began, or `None` if it has not run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<Timestamp>,
     /// When it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completed_at: Option<Timestamp>,
+    /// What its time was spent on.
+    #[serde(default, skip_serializing_if = "CallTime::is_zero")]
+    pub time: CallTime,
+}
+
+/// What the time of a call was spent on, in milliseconds. Waiting for other calls is neither.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct CallTime {
+    /// The work of its tool, from the beginning of the handler to the end of a streamed result.
+    pub tool: u64,
+    /// Waiting for the decisions of people, in all processes that ran the turn.
+    pub person: u64,
+}
+
+impl CallTime {
+    const fn is_zero(&self) -> bool {
+        self.tool == 0 && self.person == 0
+    }
 }
 
 /// The state of a call. States change in one direction; see [`ToolCall::advance`].
@@ -267,7 +291,9 @@ impl ToolCall {
             replay_compatibility: None,
             created_at: at,
             updated_at: at,
+            started_at: None,
             completed_at: None,
+            time: CallTime::default(),
         }
     }
 
@@ -384,6 +410,12 @@ impl ToolCall {
     /// Ends a call that must not be repeated and whose result could not be stored: it had its effect.
     pub(crate) fn end_unknown(self, error: CallError) -> Self {
         self.end_without_result(CallState::Unknown, error)
+    }
+
+    /// Sets when a call ended whose result was still streamed.
+    pub(crate) fn end_at(&mut self, at: Timestamp) {
+        self.updated_at = at;
+        self.completed_at = Some(at);
     }
 
     fn end_without_result(mut self, state: CallState, error: CallError) -> Self {

@@ -13,6 +13,7 @@ use crate::clock::Timestamp;
 use crate::error::{Coded, ErrorCode};
 use crate::failure::causes_beyond;
 use crate::gate::{GateDecision, GrantId};
+use crate::store::StopReason;
 use crate::usage::Usage;
 
 /// A piece of a message or a thought.
@@ -378,6 +379,15 @@ impl ErrorReport {
     pub fn at(mut self, stage: impl Into<BoundedText>) -> Self {
         self.stage = Some(stage.into());
         self
+    }
+}
+
+impl From<&ErrorReport> for StopReason {
+    fn from(error: &ErrorReport) -> Self {
+        let mut reason = Self::new(error.message.as_str());
+        reason.code = error.code.as_ref().map(|it| it.as_str().to_owned());
+        reason.stage = error.stage.as_ref().map(|it| it.as_str().to_owned());
+        reason
     }
 }
 

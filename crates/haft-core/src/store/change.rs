@@ -38,7 +38,7 @@ pub enum StoreChange {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum StoreChangeKind {
-    /// It may be claimable: it was enqueued, released or suspended.
+    /// It may be claimable: it was enqueued, released or interrupted.
     Claimable,
     /// One of its gates was settled.
     GateSettled,

@@ -7,7 +7,7 @@ use crate::clock::Timestamp;
 /// by these methods, so that all stores agree.
 ///
 /// A turn can be claimed when the time [`runnable_at`](Self::runnable_at) has passed and no lease on it is active. This
-/// is the time from which a queued or suspended turn may run, the end of the lease of a running turn, the settlement or
+/// is the time from which a queued or interrupted turn may run, the end of the lease of a running turn, the settlement or
 /// the expiry of a gate of a waiting turn, and the time of a request to cancel. It is `None` for a turn that waits at
 /// open gates or has ended.
 ///
@@ -130,9 +130,9 @@ impl TurnSchedule {
     }
 
     /// The holder leaves the turn alone until a time.
-    pub fn suspend(&mut self, until: Timestamp) {
+    pub fn interrupt(&mut self, until: Timestamp) {
         if self.cancel.is_none() && !self.status.is_final() {
-            (self.status, self.runnable_at) = (TurnStatus::Suspended, Some(until));
+            (self.status, self.runnable_at) = (TurnStatus::Interrupted, Some(until));
         }
     }
 

@@ -218,8 +218,9 @@ pub enum TurnStatus {
     Running,
     /// It waits at a gate that is open, or that was settled and not read yet.
     Waiting,
-    /// It is not run before [`TurnSummary::runnable_at`]: after a failure that may be temporary, or because of a timer.
-    Suspended,
+    /// Its last attempt ended before the turn did: [`TurnSummary::stop`] says why. No process claims it before
+    /// [`TurnSummary::runnable_at`].
+    Interrupted,
     /// It is to be cancelled by the process that runs it, or by the next one.
     CancelRequested,
     /// It was acknowledged.
@@ -238,7 +239,7 @@ impl TurnStatus {
         Self::Queued,
         Self::Running,
         Self::Waiting,
-        Self::Suspended,
+        Self::Interrupted,
         Self::CancelRequested,
         Self::Completed,
         Self::Failed,
@@ -259,7 +260,7 @@ impl TurnStatus {
             Self::Queued => "queued",
             Self::Running => "running",
             Self::Waiting => "waiting",
-            Self::Suspended => "suspended",
+            Self::Interrupted => "interrupted",
             Self::CancelRequested => "cancel-requested",
             Self::Completed => "completed",
             Self::Failed => "failed",
@@ -349,9 +350,9 @@ pub struct TurnSummary {
     /// When it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<Timestamp>,
-    /// The code of the error that it ended with.
+    /// Why it ended without being completed, or why its last attempt did. See [`TurnSummary::stop_at`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error_code: Option<String>,
+    pub stop: Option<StopReason>,
     /// The tools that it has called, sorted by name, at most [`TurnSummary::MAX_TOOLS`] of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<String>,
@@ -382,7 +383,7 @@ impl TurnSummary {
             cancel: None,
             updated_at: None,
             ended_at: None,
-            error_code: None,
+            stop: None,
             tools: Vec::new(),
         }
     }
@@ -420,17 +421,88 @@ impl TurnSummary {
         (self.take_overs, self.cancel) = (take_overs, cancel);
     }
 
+    /// Its status at a time. A turn whose process returned its lease, or has not renewed it, was interrupted.
+    #[must_use]
+    pub fn status_at(&self, now: Timestamp) -> TurnStatus {
+        match self.status {
+            TurnStatus::Running if !self.schedule().is_held(now) => TurnStatus::Interrupted,
+            status => status,
+        }
+    }
+
+    /// Why it does not run at a time: how it ended if it was not completed, or why its last attempt did. Nothing for a turn
+    /// that runs, waits or was completed.
+    ///
+    /// ```
+    /// use haft_core::clock::Timestamp;
+    /// use haft_core::store::{StopReason, TurnStatus, TurnSummary};
+    ///
+    /// let mut turn = TurnSummary::new("turn-1".parse()?, Timestamp::EPOCH);
+    /// let gone = turn.stop_at(Timestamp::EPOCH).map(|it| it.message);
+    /// assert_eq!(gone.as_deref(), Some("its process left it, or was stopped"));
+    /// turn.status = TurnStatus::Failed;
+    /// turn.stop = Some(StopReason::new("the model answered with status 500"));
+    /// assert_eq!(turn.stop_at(Timestamp::EPOCH), turn.stop);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn stop_at(&self, now: Timestamp) -> Option<StopReason> {
+        match self.status {
+            TurnStatus::Running if !self.schedule().is_held(now) => {
+                Some(StopReason::new(match self.held_until {
+                    Some(until) => format!("its process has not been heard of since {until}"),
+                    None => "its process left it, or was stopped".to_owned(),
+                }))
+            }
+            TurnStatus::Interrupted
+            | TurnStatus::Failed
+            | TurnStatus::Cancelled
+            | TurnStatus::LimitReached => self.stop.clone(),
+            _ => None,
+        }
+    }
+
     /// Applies a change.
     pub fn update(&mut self, update: &SummaryUpdate) {
-        let SummaryUpdate { model, tokens, error_code, tools } = update;
+        let SummaryUpdate { model, tokens, stop, tools } = update;
         self.model = model.clone().or_else(|| self.model.take());
         self.tokens = tokens.or(self.tokens);
-        self.error_code = error_code.clone().or_else(|| self.error_code.take());
+        self.stop = stop.clone().or_else(|| self.stop.take());
         for tool in tools {
             if self.tools.len() < Self::MAX_TOOLS {
                 insert_sorted(&mut self.tools, tool);
             }
         }
+    }
+}
+
+/// Why a turn, or an attempt to run it, stopped.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct StopReason {
+    /// What went wrong, at most 1000 characters.
+    pub message: String,
+    /// The code of the error.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// Where in the turn: `executor` for the model, `store`, or the name of a pipeline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stage: Option<String>,
+}
+
+impl StopReason {
+    /// A reason in words.
+    #[must_use]
+    pub fn new(message: impl AsRef<str>) -> Self {
+        let message = message.as_ref().chars().filter(|it| *it != '\0').take(1000).collect();
+        Self { message, code: None, stage: None }
+    }
+
+    fn check(&self) -> Result<(), StoreError> {
+        check_text("the reason of a stop", &self.message)?;
+        check_text("the code of an error", self.code.as_deref().unwrap_or_default())?;
+        check_text("the place of an error", self.stage.as_deref().unwrap_or_default())
     }
 }
 
@@ -446,8 +518,8 @@ pub struct SummaryUpdate {
     pub model: Option<String>,
     /// How many tokens the turn has used.
     pub tokens: Option<u64>,
-    /// The code of the error that it ended with.
-    pub error_code: Option<String>,
+    /// Why the turn stopped.
+    pub stop: Option<StopReason>,
     /// Tools that the turn has called, sorted by name, in addition to those that it called before.
     pub tools: Vec<String>,
 }
@@ -467,10 +539,10 @@ impl SummaryUpdate {
         self
     }
 
-    /// Sets the code of the error that the turn ended with.
+    /// Sets why the turn stopped.
     #[must_use]
-    pub fn error_code(mut self, code: impl Into<String>) -> Self {
-        self.error_code = Some(code.into());
+    pub fn stop(mut self, reason: StopReason) -> Self {
+        self.stop = Some(reason);
         self
     }
 
@@ -498,7 +570,7 @@ impl SummaryUpdate {
     /// [`StoreError::Invalid`] if one of them cannot be stored.
     pub fn check(&self) -> Result<(), StoreError> {
         check_text("the name of a model", self.model.as_deref().unwrap_or_default())?;
-        check_text("the code of an error", self.error_code.as_deref().unwrap_or_default())?;
+        self.stop.as_ref().map_or(Ok(()), StopReason::check)?;
         if self.tools.iter().all(|name| is_tool_name(name)) {
             return Ok(());
         }

@@ -29,8 +29,8 @@ pub enum StoreWrite {
     /// Sets the status of the turn. See [`TurnSchedule::set_status`](super::TurnSchedule::set_status) for what it means
     /// for workers.
     Status(TurnStatus),
-    /// Makes the turn [`Suspended`](TurnStatus::Suspended): it can be claimed when this time has passed.
-    Suspend {
+    /// Makes the turn [`Interrupted`](TurnStatus::Interrupted): it can be claimed when this time has passed.
+    Interrupt {
         /// How long it is not run.
         delay: Duration,
     },
@@ -93,7 +93,7 @@ impl StoreWrite {
             }
             Self::Delete { id, .. } => check_text("the id of a row", id),
             Self::Journal(json) => check_text("an entry of the journal", json),
-            Self::Status(_) | Self::Suspend { .. } | Self::Progress => Ok(()),
+            Self::Status(_) | Self::Interrupt { .. } | Self::Progress => Ok(()),
             Self::Summary(update) => update.check(),
             Self::OpenGate { json, .. } => check_text("a gate", json),
             Self::CloseGate { settlement, .. } => check_text("a settlement", settlement),

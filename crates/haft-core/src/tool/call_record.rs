@@ -74,6 +74,7 @@ impl ToolCall {
     /// stores them.
     pub(crate) fn complete(mut self, done: &Invocation) -> Self {
         let ended_at = done.started_at.saturating_add(done.duration);
+        self.started_at = done.accepted.is_some().then_some(done.started_at);
         self.accepted.clone_from(&done.accepted);
         self.changes.clone_from(&done.changes);
         self.state = done.call_state();

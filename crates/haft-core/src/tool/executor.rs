@@ -1,8 +1,12 @@
 //! The only caller of handlers.
 
+mod streamed;
+
 use std::future::Future;
 use std::time::Duration;
 
+use self::streamed::RunningTool;
+pub(super) use self::streamed::StreamEnd;
 use super::{Tool, ToolError, ToolOutput};
 use crate::call::{CallId, RecordId};
 use crate::clock::Timestamp;
@@ -57,8 +61,20 @@ pub struct Invocation {
     pub outcome: Result<ToolOutput, ToolError>,
     /// When the call began.
     pub started_at: Timestamp,
-    /// How long it took, by a clock that never goes back.
-    pub duration: Duration,
+    /// How long it took, by a clock that never goes back. A streamed result takes longer; see
+    /// [`duration`](Self::duration).
+    pub(super) duration: Duration,
+    /// When a streamed result ended.
+    pub(super) stream_end: Option<StreamEnd>,
+}
+
+impl Invocation {
+    /// How long the tool worked, by a clock that never goes back. The work of a tool that streams its result ends with the
+    /// stream: until somebody has read that to its end, or dropped it, this is the time until its first byte.
+    #[must_use]
+    pub fn duration(&self) -> Duration {
+        self.stream_end.as_ref().and_then(StreamEnd::get).unwrap_or(self.duration)
+    }
 }
 
 /// A call whose arguments were accepted and whose handler has not begun.
@@ -147,6 +163,7 @@ impl ToolExecutor {
             outcome: Err(ToolError::InvalidArgs { tool: tool.name().to_string(), problems }),
             started_at: began.wall,
             duration: ctx.clock().monotonic().saturating_sub(began.monotonic),
+            stream_end: None,
         }))
     }
 
@@ -178,7 +195,8 @@ impl AcceptedCall {
         &self.accepted.args
     }
 
-    /// Runs the handler with these very arguments, and tells observers; the call begins now.
+    /// Runs the handler with these very arguments, and tells observers; the call begins now. If the result is streamed, the
+    /// call ends with the stream.
     pub async fn run(self) -> Invocation {
         let ToolExecutor { tool, ctx, .. } = &self.executor;
         let call_id = self.call_id;
@@ -194,20 +212,19 @@ impl AcceptedCall {
                 started_at: began.wall,
             }
         });
-        let outcome = self.run_handler().await;
-        let duration = ctx.clock().monotonic().saturating_sub(began.monotonic);
-        ctx.emit_with(|| {
-            let error = outcome.as_ref().err();
-            EventKind::ToolExecutionEnd {
-                tool_name: tool.name().clone(),
-                call_id,
-                started_at: began.wall,
-                duration,
-                is_error: error.is_some(),
-                error: error.map(Coded::code),
-                cause: error.and_then(ToolError::operator_cause).map(Into::into),
-            }
+        let mut outcome = self.run_handler().await;
+        let running = RunningTool { ctx: ctx.clone(), tool: tool.clone(), call_id, began };
+        let duration = running.elapsed();
+        let stream_end = outcome.as_mut().ok().and_then(|it| it.stream()).map(|stream| {
+            let end = StreamEnd::default();
+            running.clone().end_with(stream, end.clone());
+            end
         });
+        if stream_end.is_none() {
+            let error = outcome.as_ref().err();
+            let cause = error.and_then(ToolError::operator_cause);
+            running.announce_end(duration, error.map(Coded::code), cause);
+        }
         let Self { executor, raw, ordinal, accepted, .. } = self;
         Invocation {
             tool: executor.tool,
@@ -219,6 +236,7 @@ impl AcceptedCall {
             outcome,
             started_at: began.wall,
             duration,
+            stream_end,
         }
     }
 

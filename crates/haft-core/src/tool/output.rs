@@ -32,6 +32,17 @@ pub enum ToolOutput {
     },
 }
 
+impl ToolOutput {
+    /// The stream with which the output ends, if it is streamed.
+    pub(super) fn stream(&mut self) -> Option<&mut ByteStream> {
+        match self {
+            Self::Stream(stream) => Some(stream),
+            Self::Artifacts(drafts) => drafts.iter_mut().rev().find_map(ArtifactDraft::stream),
+            _ => None,
+        }
+    }
+}
+
 /// A value that is returned as JSON text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "a wrapper that callers build and match")]

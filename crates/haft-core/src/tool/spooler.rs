@@ -17,6 +17,7 @@ use crate::error::Coded as _;
 use crate::failure::{ToolFailure, error_chain};
 use crate::record::Retrievable;
 use crate::spool::{ContentDigest, ContentHasher, SpoolError, SpoolKey, SpoolPayload, SpoolStore};
+use crate::tool::executor::StreamEnd;
 use crate::tool::{ByteStream, Invocation, ToolEffect, ToolOutput, ToolRole};
 use crate::trust::TrustTier;
 
@@ -111,6 +112,12 @@ impl Spooler {
         }
     }
 
+    /// The key under which a medium is stored that a call of a turn has returned.
+    #[must_use]
+    pub fn media_key(&self, turn: &str, call: RecordId, number: usize) -> SpoolKey {
+        self.key(turn, format_args!("{call}/media/{number}"))
+    }
+
     /// Whether text is shown to the model as it is.
     fn is_small(&self, text: &str) -> bool {
         text.is_empty() || text.len() < self.options.inline_below
@@ -125,6 +132,21 @@ impl Spooler {
     /// A call that must not be repeated is also unknown if its tool does not know what it did
     /// ([`ToolFailure::outcome_unknown`](crate::failure::ToolFailure::outcome_unknown)). Its record has no cause.
     pub async fn complete_call(
+        &self,
+        turn: &str,
+        requested: ToolCall,
+        done: Invocation,
+    ) -> ToolCall {
+        let started_at = done.started_at;
+        let stream_end = done.stream_end.clone();
+        let mut call = self.store_results(turn, requested, done).await;
+        if let Some(duration) = stream_end.as_ref().and_then(StreamEnd::get) {
+            call.end_at(started_at.saturating_add(duration));
+        }
+        call
+    }
+
+    async fn store_results(
         &self,
         turn: &str,
         requested: ToolCall,

@@ -113,9 +113,6 @@ main(async (browser, url) => {
   await page.waitForFunction(() => location.hash.startsWith("#/turns/") && !location.hash.startsWith("#/turns/0199-log"));
   await page.locator(".facts .state-completed").waitFor({ timeout: 20_000 });
   await page.locator(".event", { hasText: "Put a backslash" }).first().waitFor();
-  // It is compared with the turn that it was forked from.
-  await page.locator("#tab-fork").click();
-  await page.locator(".compare td", { hasText: "same key" }).first().waitFor();
 
   // Try a tool, which asks for approval, and deny it with guidance.
   await visit(page, "#/agents/approval%20flow");

@@ -14,7 +14,6 @@ import { addDelta, applyUpdate, createApplier } from "../../web/turn.js";
 import { controlFor, countChanges } from "../../web/form.js";
 import { findResults } from "../../web/find.js";
 import { foundWords } from "../../web/finder.js";
-import { matchCalls } from "../../web/fork.js";
 import { eventReader } from "../../web/stream.js";
 import { parseValues } from "../../web/json.js";
 
@@ -204,15 +203,6 @@ test("a schema decides the control", () => {
   for (const [schema, control] of cases) assert.equal(controlFor(schema), control, JSON.stringify(schema));
   assert.equal(controlFor({ type: "string" }, "two\nlines"), "text");
   assert.equal(countChanges({ a: 1, b: 2 }, { a: 1, b: 3, c: 4 }), 2);
-});
-
-test("calls of two turns are matched by key", () => {
-  const call = (callKey, tool = "t") => ({ callKey, tool });
-  const kinds = (left, right) => matchCalls(left, right).map(([, , kind]) => kind);
-  assert.deepEqual(kinds([call("a"), call("b")], [call("a"), call("b")]), ["same", "same"]);
-  assert.deepEqual(kinds([call("a"), call("c")], [call("a"), call("x"), call("c")]), ["same", "only", "same"]);
-  assert.deepEqual(kinds([call("a")], [call("z")]), ["other"]);
-  assert.deepEqual(kinds([], [call("z")]), ["only"]);
 });
 
 test("results of JSON queries are values", () => {

@@ -252,6 +252,7 @@ impl<'c> GenerationSink<'c> {
 
     fn accept(&mut self, event: GenerationEvent<'_>) {
         self.events = self.events.saturating_add(1);
+        self.ctx.note_piece();
         match event {
             GenerationEvent::TextDelta(text) => self.add_text(text),
             GenerationEvent::ReasoningDelta { channel, text } => self.add_reasoning(channel, text),

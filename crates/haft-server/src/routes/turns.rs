@@ -9,7 +9,7 @@ use crate::error::{ApiError, ApiResult};
 use crate::extract::{PathParams, QueryParams};
 use crate::wire::{
     CallFilter, CallPage, CallView, ConversationPage, RowMatches, RowPage, RowRange, RowSearch,
-    StepPage, TurnDetail, TurnFacts, TurnFilter, TurnPage,
+    StepPage, TurnCounts, TurnDetail, TurnFacts, TurnFilter, TurnPage,
 };
 
 pub(super) async fn list_turns(
@@ -17,6 +17,13 @@ pub(super) async fn list_turns(
     QueryParams(filter): QueryParams<TurnFilter>,
 ) -> ApiResult<TurnPage> {
     Ok(Json(shared.list_turns(&filter).await?))
+}
+
+pub(super) async fn count_turns(
+    State(shared): Shared,
+    QueryParams(filter): QueryParams<TurnFilter>,
+) -> ApiResult<TurnCounts> {
+    Ok(Json(shared.count_turns(&filter).await?))
 }
 
 pub(super) async fn list_conversations(

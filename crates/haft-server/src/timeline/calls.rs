@@ -71,11 +71,12 @@ impl ReadTurn {
             attempt,
             gate,
             edited: call.edited.is_some(),
+            decision_time: None,
         }
     }
 
     /// The newest gate of a call.
-    fn gate_of(&self, call: &ToolCall) -> Option<&(Gate, Option<GateSettlement>)> {
+    pub(super) fn gate_of(&self, call: &ToolCall) -> Option<&(Gate, Option<GateSettlement>)> {
         self.gate_of_call.get(&call.id()).and_then(|at| self.gates.get(*at))
     }
 
@@ -180,10 +181,9 @@ fn queried_handle(call: &ToolCall) -> Option<String> {
     arguments.get("callId")?.as_str().map(str::to_owned)
 }
 
-/// Whether a call failed before its handler ran.
-fn did_not_run(call: &ToolCall) -> bool {
-    call.accepted.is_none()
-        || call.error.as_ref().is_some_and(|it| it.code.as_str().contains("GATE"))
+/// Whether a call ended before its handler ran.
+const fn did_not_run(call: &ToolCall) -> bool {
+    call.started_at.is_none()
 }
 
 /// The file, address or name that a call is about, else its tool.

@@ -64,6 +64,7 @@ pub(crate) fn gate_view(
         preview: gate.preview.as_ref().filter(|_| settlement.is_none()).map(preview_view),
         opened_at: gate.opened_at.to_string(),
         expires_at: gate.expires_at.map(|it| it.to_string()),
+        settled_at: settlement.map(|it| it.at.to_string()),
         decision: settlement.map(|it| it.decision.as_str().to_owned()),
         decided_by: settlement.map(|it| it.by.clone()),
         guidance,

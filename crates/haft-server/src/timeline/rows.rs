@@ -2,15 +2,16 @@
 
 use std::collections::HashMap;
 
+use haft::records::ToolCall;
 use haft::stores::RowKind;
 use haft::turn::{StepHistory, Timestamp, TurnRecord};
 
-use super::{DEFAULT_ROWS, MAX_ROWS, ReadTurn, milliseconds};
+use super::{DEFAULT_ROWS, MAX_ROWS, ReadTurn, as_milliseconds, milliseconds};
 use crate::prices::PriceList;
 use crate::stored::{ShownRecord, media_row, shorten, token_usage};
 use crate::wire::{
-    ItemContent, RowPage, RowRange, SentSummary, StepPage, StepRow, TimelineItem, TimelineRow,
-    TokenUsage,
+    DecisionTime, ItemContent, RowPage, RowRange, SentSummary, StepPage, StepRow, TimelineItem,
+    TimelineRow, TokenUsage,
 };
 
 /// How much of a message stands in a timeline, in bytes.
@@ -63,24 +64,24 @@ impl ReadTurn {
         let by_key = self.records.iter().enumerate();
         let by_key: HashMap<(RowKind, &str), usize> =
             by_key.map(|(at, it)| ((it.kind, it.id.as_str()), at)).collect();
-        let (mut steps, mut step_of) = (Vec::new(), vec![None; self.records.len()]);
-        let mut begin = self.summary.created_at;
+        let mut steps = Vec::new();
+        let mut step_of = vec![None; self.records.len()];
         let mut last_request: Option<u64> = None;
         for history in &self.history.steps {
-            let (mut taken, mut end, mut is_open) = (None, None, false);
+            let mut end = history.started_at.saturating_add(history.duration());
+            let mut is_open = false;
             for (kind, id) in history.records() {
                 let Some(at) = by_key.get(&(kind, id.as_str())).copied() else { continue };
                 let Some(record) = self.records.get(at) else { continue };
-                taken = taken.max(Some(created_at(record)));
-                end = end.max(ended_at(record));
-                is_open |= ended_at(record).is_none();
+                if let Some(call) = record.as_call() {
+                    is_open |= call.completed_at.is_none();
+                    end = end.max(call.completed_at.unwrap_or(end));
+                }
                 if let Some(step) = step_of.get_mut(at) {
                     *step = Some(history.iteration + 1);
                 }
             }
-            let taken = taken.unwrap_or(begin).max(begin);
-            let end = end.unwrap_or(taken).max(taken);
-            let mut row = self.step_row(history, (begin, taken), (!is_open).then_some(end));
+            let mut row = self.step_row(history, (!is_open).then_some(end));
             row.cost = prices.cost_of(&history.executor, history.usage);
             row.request = sent_summary(history, last_request);
             // Numbers follow each other; a gap would be a step whose entry is missing.
@@ -89,28 +90,29 @@ impl ReadTurn {
             }
             steps.push(row);
             last_request = history.request.as_ref().map(|it| it.bytes).or(last_request);
-            begin = end;
         }
         self.steps = steps;
         step_of
     }
 
-    fn step_row(
-        &self,
-        history: &StepHistory,
-        (begin, taken): (Timestamp, Timestamp),
-        end: Option<Timestamp>,
-    ) -> StepRow {
+    fn step_row(&self, history: &StepHistory, end: Option<Timestamp>) -> StepRow {
         StepRow {
             number: history.iteration + 1,
-            start_ms: milliseconds(self.summary.created_at, begin),
-            model_ms: milliseconds(begin, taken),
-            duration_ms: end.map(|end| milliseconds(begin, end)),
+            start_ms: self.since_start(history.started_at),
+            model_ms: as_milliseconds(history.duration()),
+            wait_ms: as_milliseconds(history.wait),
+            storing_ms: as_milliseconds(history.storing),
+            duration_ms: end.map(|end| milliseconds(history.started_at, end)),
             usage: token_usage(history.usage),
             cost: None,
             model: history.model.clone(),
             request: None,
         }
+    }
+
+    /// A time, in milliseconds since the turn began.
+    fn since_start(&self, at: Timestamp) -> f64 {
+        milliseconds(self.history.started_at, at)
     }
 
     /// A step by its number.
@@ -197,7 +199,7 @@ impl ReadTurn {
 
     fn item(&self, at: usize, step: u32) -> Option<TimelineItem> {
         let shown = self.records.get(at)?;
-        let at_ms = milliseconds(self.summary.created_at, created_at(shown));
+        let at_ms = self.since_start(created_at(shown));
         let (text, omitted_bytes) = shorten(shown.text().unwrap_or_default(), MAX_TEXT);
         let (content, (at_ms, duration_ms)) = match &shown.record {
             TurnRecord::Message(message) => {
@@ -211,15 +213,37 @@ impl ReadTurn {
                 (content, model_time(self.step(step), at_ms))
             }
             TurnRecord::ToolCall(call) => {
-                let duration_ms = call.completed_at.map(|end| milliseconds(call.created_at, end));
+                let has_run = call.started_at.is_some() && call.completed_at.is_some();
+                let duration_ms = has_run.then_some(call.time.tool as f64);
                 let attempt = self.attempts.get(at).copied().unwrap_or(1);
-                let content = ItemContent::Call(Box::new(self.call_row(call, attempt)));
-                (content, (at_ms, duration_ms))
+                let mut row = self.call_row(call, attempt);
+                row.decision_time = self.decision_time(call);
+                let at_ms = call.started_at.map_or(at_ms, |at| self.since_start(at));
+                (ItemContent::Call(Box::new(row)), (at_ms, duration_ms))
             }
             _ => return None,
         };
         let key = format!("{}/{}", shown.kind.as_str(), shown.id);
         Some(TimelineItem { key, step, at_ms, duration_ms, content })
+    }
+}
+
+impl ReadTurn {
+    /// How long a call waited for people. That of a call that has ended is in its record.
+    fn decision_time(&self, call: &ToolCall) -> Option<DecisionTime> {
+        let Some((gate, settlement)) = self.gate_of(call) else {
+            let at_ms = self.since_start(call.started_at?);
+            let duration_ms = Some(call.time.person as f64);
+            return (call.time.person > 0).then_some(DecisionTime { at_ms, duration_ms });
+        };
+        let settled = settlement.as_ref().filter(|it| it.grant.is_none());
+        let settled = settled.map(|it| milliseconds(gate.opened_at, it.at));
+        let ended = call.completed_at.map(|_| call.time.person as f64);
+        let is_granted = settlement.is_some() && settled.is_none();
+        (!is_granted).then(|| DecisionTime {
+            at_ms: self.since_start(gate.opened_at),
+            duration_ms: ended.or(settled),
+        })
     }
 }
 
@@ -241,6 +265,8 @@ fn empty_step(number: u32) -> StepRow {
         number,
         start_ms: 0.0,
         model_ms: 0.0,
+        wait_ms: 0.0,
+        storing_ms: 0.0,
         duration_ms: None,
         usage: TokenUsage::default(),
         cost: None,
@@ -258,15 +284,9 @@ fn created_at(record: &ShownRecord) -> Timestamp {
     }
 }
 
-/// When a record ended, or `None` for a call that has not.
-fn ended_at(record: &ShownRecord) -> Option<Timestamp> {
-    match record.as_call() {
-        Some(call) => call.completed_at,
-        None => Some(created_at(record)),
-    }
-}
-
-/// What the model wrote took the time of its step.
+/// What the model wrote took the time in which it wrote.
 fn model_time(step: Option<&StepRow>, at_ms: f64) -> (f64, Option<f64>) {
-    step.map_or((at_ms, None), |step| (step.start_ms, Some(step.model_ms)))
+    step.map_or((at_ms, None), |step| {
+        (step.start_ms + step.wait_ms, Some(step.model_ms - step.wait_ms))
+    })
 }

@@ -46,6 +46,9 @@ pub(crate) struct GateView {
     /// When it closes by itself, in UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) expires_at: Option<String>,
+    /// When it was decided, in UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) settled_at: Option<String>,
     /// How it was decided: `resolved`, `rejected`, `aborted` or `timeout`; nothing while it is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) decision: Option<String>,

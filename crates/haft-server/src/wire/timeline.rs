@@ -13,9 +13,13 @@ pub(crate) struct StepRow {
     pub(crate) number: u32,
     /// When it began, in milliseconds since the turn began.
     pub(crate) start_ms: f64,
-    /// How long the model took, in milliseconds.
+    /// How long the model took, in milliseconds: until it began to write, and what it wrote.
     pub(crate) model_ms: f64,
-    /// How long all of it took, in milliseconds; nothing while it runs.
+    /// How long it took until the model began to write, in milliseconds.
+    pub(crate) wait_ms: f64,
+    /// How long the turn waited for its stores in the step, in milliseconds.
+    pub(crate) storing_ms: f64,
+    /// How long all of it took, in milliseconds, decisions of people included; nothing while it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) duration_ms: Option<f64>,
     /// The tokens of the step.
@@ -39,9 +43,9 @@ pub(crate) struct TimelineItem {
     pub(crate) key: String,
     /// The step, counted from 1; 0 for the input of the turn.
     pub(crate) step: u32,
-    /// When it began, in milliseconds since the turn began.
+    /// When it began, in milliseconds since the turn began. A call that has not run begins when the model asked for it.
     pub(crate) at_ms: f64,
-    /// How long it took, in milliseconds.
+    /// How long it took, in milliseconds: of a call, the work of its tool. Nothing for a call that has not run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) duration_ms: Option<f64>,
     /// What it is.
@@ -213,6 +217,20 @@ pub(crate) struct CallRow {
     pub(crate) gate: Option<GateMark>,
     /// Whether a person changed the arguments.
     pub(crate) edited: bool,
+    /// How long it waited for a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) decision_time: Option<DecisionTime>,
+}
+
+/// How long a call waited for the decisions of people.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct DecisionTime {
+    /// When that began, in milliseconds since the turn began.
+    pub(crate) at_ms: f64,
+    /// How long it took, in milliseconds; nothing while the call still waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) duration_ms: Option<f64>,
 }
 
 /// The gate of a call.

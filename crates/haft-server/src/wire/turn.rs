@@ -1,5 +1,7 @@
 //! Turns in lists, and one turn.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,11 +15,9 @@ pub(crate) enum TurnState {
     Queued,
     /// A process runs it.
     Running,
-    /// It is left alone until a time, after a failure that may pass.
-    Suspended,
     /// Its end was asked for, and the process that runs it has not seen it yet.
     CancelRequested,
-    /// No process runs it, and it can be resumed.
+    /// Its last attempt ended before it did. No process runs it, and it can be resumed.
     Interrupted,
     /// It waits at a gate.
     Waiting,
@@ -75,9 +75,9 @@ pub(crate) struct TurnRow {
     /// The question of its first open gate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) question: Option<String>,
-    /// The code of the error that it ended with.
+    /// Why it stopped, if it was interrupted, or ended without being completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) error_code: Option<String>,
+    pub(crate) stop: Option<ErrorView>,
     /// What only the turn itself says; lists do not read it. `/turns/{turn}/facts` does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) facts: Option<TurnFacts>,
@@ -106,12 +106,50 @@ pub(crate) struct TurnFacts {
     pub(crate) cost: Option<f64>,
     /// How many gates are open.
     pub(crate) open_gates: u32,
-    /// The beginning of the last reply.
+    /// How long it took by its journal, in milliseconds, decisions of people included; nothing if it has not ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) duration_ms: Option<f64>,
+    /// What the time was spent on.
+    pub(crate) times: TurnTimes,
+    /// The beginning of what the user said last, with its line breaks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) said: Option<String>,
+    /// The beginning of the last reply, with its line breaks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) reply: Option<String>,
     /// What went wrong, in a line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) error: Option<String>,
+}
+
+/// What the time of a turn was spent on, in milliseconds. Calls that ran in parallel are added up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct TurnTimes {
+    /// Waiting for the model to begin.
+    pub(crate) model_wait: f64,
+    /// The model writing.
+    pub(crate) model_write: f64,
+    /// Tools, from the beginning of a handler to the end of a streamed result.
+    pub(crate) tools: f64,
+    /// Waiting for the stores of turns and of results.
+    pub(crate) storing: f64,
+    /// Waiting for the decisions of people.
+    pub(crate) people: f64,
+}
+
+/// How many turns match a filter.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct TurnCounts {
+    /// All of them, in whatever state.
+    pub(crate) total: usize,
+    /// How many are in each state.
+    pub(crate) states: BTreeMap<String, usize>,
+    /// How many tokens they used together.
+    pub(crate) tokens: u64,
+    /// Whether older turns were not counted.
+    pub(crate) has_more: bool,
 }
 
 /// Which turns to list. All conditions must hold.

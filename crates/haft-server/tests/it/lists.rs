@@ -56,6 +56,15 @@ async fn turns_are_searched_filtered_and_paged_without_reading_them() {
 }
 
 #[tokio::test]
+async fn turns_are_counted_by_their_states() {
+    let router = server(&store_of_summaries().await, Access::ReadOnly);
+    let counts = get(&router, "/counts?state=failed").await;
+    assert_eq!((&counts["total"], &counts["states"]["queued"]), (&420.into(), &420.into()));
+    assert_eq!(counts["hasMore"], false);
+    assert_eq!(get(&router, "/counts?search=apples").await["total"], 60);
+}
+
+#[tokio::test]
 async fn every_page_of_a_filter_continues_the_one_before() {
     let router = server(&store_of_summaries().await, Access::ReadOnly);
     let (mut found, mut before) = (Vec::new(), String::new());

@@ -101,4 +101,4 @@ const MAX_LIST: usize = 500;
 
 /// The condition of a turn that has not ended, as the indexes have it.
 pub(super) const UNFINISHED: &str =
-    "status IN ('queued', 'running', 'waiting', 'suspended', 'cancel-requested')";
+    "status IN ('queued', 'running', 'waiting', 'interrupted', 'cancel-requested')";

@@ -139,8 +139,8 @@ impl TurnRow {
         self.change_schedule(|it| it.set_status(status, first_expiry));
     }
 
-    pub(super) fn suspend(&mut self, delay: Duration, now: Timestamp) {
-        self.change_schedule(|it| it.suspend(now.saturating_add(delay)));
+    pub(super) fn interrupt(&mut self, delay: Duration, now: Timestamp) {
+        self.change_schedule(|it| it.interrupt(now.saturating_add(delay)));
     }
 
     /// Notes that a commit was written now. Returns whether the turn has ended with it.

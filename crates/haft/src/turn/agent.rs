@@ -280,7 +280,7 @@ impl Agent {
     }
 
     /// Claims the next turn that can run ([`TurnStore::claim_next`](haft_core::store::TurnStore::claim_next)) and runs it to its end: a queued one, one whose
-    /// process died, one whose gate was settled, one that was suspended and is due, or one that is to be cancelled.
+    /// process died, one whose gate was settled, one that was interrupted and is due, or one that is to be cancelled.
     /// Returns `None` at once if there is none.
     ///
     /// A turn that was taken over more often than [`Limits::take_overs`] allows is not run: it ends as failed.

@@ -2,6 +2,7 @@
 
 mod concurrency;
 mod end;
+mod media;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,6 +26,7 @@ use self::concurrency::{CallQueue, ConcurrencyClass};
 use super::agent::AgentShared;
 use super::deadline::{Stopwatch, WaitError, with_deadline};
 use super::gates::{Approval, RunningCall};
+use super::history::whole_milliseconds;
 use super::recorder::is_store_failure;
 use super::shared_turn::SharedTurn;
 use super::spans::{call_span, record_call_end};
@@ -121,7 +123,10 @@ impl CallRunner {
         tool: Result<Tool, ToolError>,
         watch: &Stopwatch,
     ) -> Result<(), RecordError> {
-        let ended = Arc::new(self.execute_tool_call(call, tool, watch).await?);
+        let record = call.id();
+        let mut ended = self.execute_tool_call(call, tool, watch).await?;
+        ended.time.person = whole_milliseconds(self.shared.waits.decision_time(record));
+        let ended = Arc::new(ended);
         // What the handler changed in the stash and in the tools belongs to its effect.
         self.shared.recorder.defer_changes(self.ctx.turn());
         self.shared.recorder.defer_pending(&self.ctx);
@@ -204,13 +209,21 @@ impl CallRunner {
             };
             Ok(calls.complete_call(requested, done).await)
         };
+        let clock = self.ctx.clock();
+        let started_at = clock.now();
+        let paused = watch.paused();
         let ended = self.run_timed(work, &tool, watch).await;
-        let ended = ended.unwrap_or_else(|error| {
+        let mut ended = ended.unwrap_or_else(|error| {
             if matches!(error, WaitError::Deadline) {
                 ctx.cancellation().cancel(CancelReason::Deadline);
             }
             self.end_without_result(&call, &tool, error, tool.effect())
         });
+        // Gates at which its handler waited are not its work.
+        let paused = watch.paused().saturating_sub(paused);
+        let started_at = *ended.started_at.get_or_insert(started_at);
+        let worked = ended.completed_at.unwrap_or(started_at).duration_since(started_at);
+        ended.time.tool = whole_milliseconds(worked.saturating_sub(paused));
         record_call_end(&span, &ended, shows_content);
         Ok(ended)
     }
@@ -315,6 +328,7 @@ impl CallRunner {
             // A call that was stored as approved keeps that state.
             let _ = running.advance(state, self.ctx.clock().now());
         }
+        running.started_at = Some(self.ctx.clock().now());
         self.ctx.turn().store_tool_call(Arc::new(running)).await?;
         Ok(())
     }
@@ -337,10 +351,14 @@ impl CallRunner {
     }
 
     /// The record of a call whose tool has done its work. Large results go to the spool.
-    async fn complete_call(&self, requested: ToolCall, done: Invocation) -> ToolCall {
+    async fn complete_call(&self, requested: ToolCall, mut done: Invocation) -> ToolCall {
         let turn = self.ctx.turn();
+        self.store_media(requested.id(), &mut done).await;
         let spooler = turn.spooler().unwrap_or(&self.agent.spooler);
         let call = spooler.complete_call(turn.turn_id(), requested, done).await;
+        if let Some(ended_at) = call.completed_at {
+            self.shared.recorder.note_storing(self.ctx.clock().now().duration_since(ended_at));
+        }
         if let Some(error) = call.error.as_ref().filter(|error| is_storage_error(error))
             && let Some(cause) = call.cause()
         {

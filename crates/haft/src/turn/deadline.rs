@@ -54,6 +54,13 @@ impl Stopwatch {
         self.pauses(|pauses| pauses.worked(self.began, Instant::now()))
     }
 
+    /// How long it was paused so far.
+    pub(super) fn paused(&self) -> Duration {
+        self.pauses(|pauses| {
+            pauses.total + pauses.since.map_or(Duration::ZERO, |since| since.elapsed())
+        })
+    }
+
     /// Whether this much working time has passed.
     pub(super) fn has_reached(&self, limit: Duration) -> bool {
         self.worked() >= limit

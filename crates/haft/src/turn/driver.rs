@@ -113,7 +113,12 @@ impl TurnDriver {
         let tools = agent.tools.clone();
         seed.tools.iter().for_each(|changes| tools.restore(changes));
         let builder = agent.keyed_context_builder(&seed);
-        let recorder = LeasedRecorder::new(Arc::clone(&agent.store), lease, tools.clone());
+        let recorder = LeasedRecorder::new(
+            Arc::clone(&agent.store),
+            Arc::clone(&agent.clock),
+            lease,
+            tools.clone(),
+        );
         let shared = Arc::new(SharedTurn::new(agent, recorder, seed.id.clone(), seed.gates));
         let builder = builder
             .resumed(seed.is_resumed)

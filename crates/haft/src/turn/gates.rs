@@ -303,6 +303,9 @@ impl SharedTurn {
         let settlement = read_settlement(&row.id, row.settlement.as_deref().unwrap_or_default())?;
         let settlement = opened.apply_timeout(settlement);
         self.mark_settled(&row.id);
+        if let Some(call) = opened.call.filter(|_| settlement.grant.is_none()) {
+            self.waits.note_decision(call, settlement.at.duration_since(opened.opened_at));
+        }
         // Texts are stored byte by byte: another text was written from outside.
         let unchanged = digest(&row.json) == opened.digest;
         let gate = if unchanged { Some(read_gate(row)?) } else { None };
@@ -453,7 +456,8 @@ pub(super) struct Approval {
 fn announce_gate(ctx: &DispatchContext, gate: Gate, digest: [u8; 32]) -> OpenGate {
     ctx.emit_with(|| gate_open_event(&gate));
     let call = ctx.record_id().or(gate.call.map(|call| call.record));
-    OpenGate { id: gate.id, call, expires_at: gate.expires_at, digest }
+    let Gate { id, opened_at, expires_at, .. } = gate;
+    OpenGate { id, call, opened_at, expires_at, digest }
 }
 
 fn digest(text: &str) -> [u8; 32] {

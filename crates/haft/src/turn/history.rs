@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use haft_core::call::RecordId;
+use haft_core::call::{RecordId, ToolCall};
 use haft_core::clock::Timestamp;
 use haft_core::context::HydratedRange;
 use haft_core::event::ErrorReport;
@@ -55,6 +55,36 @@ pub struct TurnHistory {
     pub steps: Vec<StepHistory>,
     /// How it ended, or `None` if it has not.
     pub end: Option<TurnEnd>,
+    /// How its last attempt ended, if the turn did not end with it and no process has resumed it.
+    pub stop: Option<AttemptEnd>,
+    /// How long it waited for its stores before its first step.
+    pub(super) opening: Duration,
+}
+
+/// The end of an attempt to run a turn, which can be resumed.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct AttemptEnd {
+    /// When it was stored.
+    pub at: Timestamp,
+    /// What went wrong.
+    pub error: ErrorReport,
+}
+
+/// What the time of a turn was spent on. Calls that ran in parallel are added up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TurnTime {
+    /// Waiting for the model to begin.
+    pub model_wait: Duration,
+    /// The model writing.
+    pub model_write: Duration,
+    /// Tools, from the beginning of a handler to the end of a streamed result.
+    pub tools: Duration,
+    /// Waiting for the stores of turns and of results. The last commit of a turn cannot contain its own time.
+    pub storing: Duration,
+    /// Waiting for the decisions of people.
+    pub people: Duration,
 }
 
 /// The end of a stored turn.
@@ -97,8 +127,14 @@ pub struct StepHistory {
     pub tools_sha256: Option<String>,
     /// The tools that its request offered in addition to those of the requests before.
     pub new_tools: Vec<String>,
-    /// How long the executor took, or `None` for a step of an earlier version.
-    pub duration: Option<Duration>,
+    /// When the executor was asked.
+    pub started_at: Timestamp,
+    /// How long it took until the model began to write, or until the whole step came at once.
+    pub wait: Duration,
+    /// How long the model wrote.
+    pub write: Duration,
+    /// How long the turn waited for its stores, from the step to the end of its iteration.
+    pub storing: Duration,
     /// The place of its entry in the journal.
     pub(super) place: usize,
 }
@@ -134,6 +170,31 @@ impl TurnHistory {
         self.end.as_ref().map(|end| end.at.duration_since(self.started_at))
     }
 
+    /// What its time was spent on. `calls` are its calls.
+    #[must_use]
+    pub fn time<'c>(&self, calls: impl IntoIterator<Item = &'c ToolCall>) -> TurnTime {
+        let mut time = TurnTime { storing: self.opening, ..TurnTime::default() };
+        for step in &self.steps {
+            time.model_wait += step.wait;
+            time.model_write += step.write;
+            time.storing += step.storing;
+        }
+        for call in calls {
+            time.tools += Duration::from_millis(call.time.tool);
+            time.people += Duration::from_millis(call.time.person);
+        }
+        time
+    }
+
+    /// What went wrong: the error that it ended with, or that its last attempt did.
+    #[must_use]
+    pub fn error(&self) -> Option<&ErrorReport> {
+        match &self.end {
+            Some(end) => end.error.as_ref(),
+            None => self.stop.as_ref().map(|it| &it.error),
+        }
+    }
+
     /// Takes what it has out of a journal that was read.
     pub(super) fn take_from(read: &mut StoredLog) -> Self {
         let end = read.log.end().zip(read.ended_at).map(|(end, at)| TurnEnd {
@@ -149,6 +210,8 @@ impl TurnHistory {
             earlier_turns: read.hydrations.first().and_then(|it| it.range.clone()),
             steps: std::mem::take(&mut read.steps),
             end,
+            stop: read.stop.take().filter(|_| read.log.end().is_none()),
+            opening: read.opening,
         }
     }
 }
@@ -174,9 +237,18 @@ impl StepHistory {
             }),
             tools_sha256,
             new_tools: new_tools.unwrap_or_default(),
-            duration: step.milliseconds.map(Duration::from_millis),
+            started_at: step.time.at,
+            wait: Duration::from_millis(step.time.wait),
+            write: Duration::from_millis(step.time.write),
+            storing: Duration::ZERO,
             place,
         }
+    }
+
+    /// How long the model took.
+    #[must_use]
+    pub fn duration(&self) -> Duration {
+        self.wait + self.write
     }
 
     /// The records that the step added, by kind and id: thoughts, then messages, then calls.
@@ -190,4 +262,9 @@ impl StepHistory {
         let calls = self.calls.iter().map(|call| (RowKind::ToolCall, call.to_string()));
         thoughts.into_iter().chain(messages).chain(calls)
     }
+}
+
+/// A duration in whole milliseconds, as it is stored.
+pub(super) fn whole_milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

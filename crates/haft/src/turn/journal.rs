@@ -11,7 +11,7 @@ use haft_core::context::Hydration;
 use haft_core::event::ErrorReport;
 use haft_core::record::RecordName;
 use haft_core::step::{ExecutorDescription, NextAction};
-use haft_core::store::{MemoryScope, StoreWrite, SummaryUpdate};
+use haft_core::store::{MemoryScope, StopReason, StoreWrite, SummaryUpdate};
 use haft_core::tool::ToolChanges;
 use haft_core::usage::Usage;
 use serde::{Deserialize, Serialize};
@@ -76,6 +76,16 @@ pub(super) enum JournalEntry {
         /// Whether output middleware did not look at all results of its calls. Later turns do not show them.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         unchecked: bool,
+        /// How long the turn has waited for its stores since the entry before that says so, in milliseconds.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        storing: u64,
+    },
+    /// An attempt to run the turn has ended, and not the turn.
+    Stopped {
+        error: ErrorReport,
+        at: Timestamp,
+        #[serde(default, skip_serializing_if = "is_zero")]
+        storing: u64,
     },
     /// The turn has ended.
     Ended {
@@ -84,6 +94,8 @@ pub(super) enum JournalEntry {
         iterations: u32,
         usage: Usage,
         at: Timestamp,
+        #[serde(default, skip_serializing_if = "is_zero")]
+        storing: u64,
     },
 }
 
@@ -109,9 +121,23 @@ pub(super) struct StepEntry {
     pub(super) options: Option<Box<Map<String, Value>>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) tools: Option<Box<OfferedTools>>,
-    /// How long the executor took.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) milliseconds: Option<u64>,
+    pub(super) time: StepTime,
+}
+
+/// When a step was taken, and how long that took in milliseconds, without decisions of people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct StepTime {
+    /// When the executor was asked.
+    pub(super) at: Timestamp,
+    /// Until the model began to write, or until the whole step came at once.
+    pub(super) wait: u64,
+    /// From there on to the end of what it wrote.
+    pub(super) write: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde demands it")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl JournalEntry {
@@ -127,6 +153,7 @@ impl JournalEntry {
             Self::Tools(_) => "tools",
             Self::Pending { .. } => "pending",
             Self::Iterated { .. } => "iterated",
+            Self::Stopped { .. } => "stopped",
             Self::Ended { .. } => "ended",
         }
     }
@@ -145,8 +172,11 @@ impl JournalEntry {
         if let Self::Ended { outcome, error, usage, .. } = self {
             let mut update = SummaryUpdate::default();
             update.tokens = (usage.total > 0).then_some(usage.total);
-            let code = error.as_ref().and_then(|it| it.code.as_ref());
-            update.error_code = code.map(|it| it.as_str().to_owned());
+            update.stop = match (outcome, error) {
+                (TurnOutcome::Completed, _) => None,
+                (_, Some(error)) => Some(StopReason::from(error)),
+                (outcome, None) => Some(StopReason::new(outcome.to_string())),
+            };
             if update != SummaryUpdate::default() {
                 writes.push(StoreWrite::Summary(update));
             }

@@ -99,10 +99,13 @@ impl TurnLog {
                 (self.position == Position::New).then(|| self.position = Position::Iteration(0))
             }
             E::Resumed { .. } => is_open.then_some(()),
-            // They say nothing about where the turn stands, and may be stored after its end.
-            E::Stash { .. } | E::StashDelta(_) | E::Hydrated(_) | E::Tools(_) => {
-                (self.position != Position::New).then_some(())
-            }
+            // They say nothing about where the turn stands, and may be stored after its end: a commit that failed may have
+            // been written nevertheless.
+            E::Stash { .. }
+            | E::StashDelta(_)
+            | E::Hydrated(_)
+            | E::Tools(_)
+            | E::Stopped { .. } => (self.position != Position::New).then_some(()),
             E::Pending { iteration, then } => {
                 is_open.then(|| self.pending = Some((*iteration, then.clone())))
             }

@@ -2,16 +2,17 @@
 
 use std::error::Error;
 use std::future::Future;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use haft_core::clock::Timestamp;
+use haft_core::clock::{Clock, Timestamp};
 use haft_core::context::{DispatchContext, HistoryError, RecordError, Signal, TurnContext};
+use haft_core::event::ErrorReport;
 use haft_core::registry::ToolRegistry;
 use haft_core::spool::SpoolError;
 use haft_core::step::NextAction;
-use haft_core::store::{StoreError, StoreWrite};
+use haft_core::store::{StopReason, StoreError, StoreWrite, SummaryUpdate};
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::journal::{JournalEntry, StashJournal};
@@ -22,8 +23,11 @@ use super::timed::TimedStore;
 #[derive(Debug)]
 pub(super) struct LeasedRecorder {
     store: Arc<TimedStore>,
+    clock: Arc<dyn Clock>,
     lease: ActiveLease,
     deferred: Mutex<Deferred>,
+    /// How long the turn has waited for its stores since that was journaled, in microseconds.
+    storing: AtomicU64,
     /// Commits run in parallel, but one that carries deferred writes runs alone: a later commit must not overtake them,
     /// and if it fails they are deferred again in the order that they had.
     order: RwLock<()>,
@@ -43,23 +47,30 @@ struct Deferred {
     tools: ToolRegistry,
     /// The pending end of the dispatch that was last written, or is about to be, and its iteration.
     pending: (u32, Option<Signal>),
-    /// How long the turn is not claimed after this attempt to run it.
-    delay: Option<Duration>,
+    /// How long the turn is not claimed after this attempt to run it, and why the attempt has ended.
+    interruption: Option<(Duration, Box<ErrorReport>)>,
 }
 
 impl LeasedRecorder {
-    pub(super) fn new(store: Arc<TimedStore>, lease: ActiveLease, tools: ToolRegistry) -> Self {
+    pub(super) fn new(
+        store: Arc<TimedStore>,
+        clock: Arc<dyn Clock>,
+        lease: ActiveLease,
+        tools: ToolRegistry,
+    ) -> Self {
         let deferred = Mutex::new(Deferred {
             writes: Vec::new(),
             stash: StashJournal::default(),
             tools,
             pending: (0, None),
-            delay: None,
+            interruption: None,
         });
         Self {
             store,
+            clock,
             lease,
             deferred,
+            storing: AtomicU64::new(0),
             order: RwLock::new(()),
             waiting: AtomicU32::new(0),
             has_failed: AtomicBool::new(false),
@@ -135,7 +146,9 @@ impl LeasedRecorder {
     pub(super) async fn commit(&self, writes: Vec<StoreWrite>) -> Result<(), StoreError> {
         // As `watch` does, which would make the future twice as large.
         let mut watched = WatchedOperation { has_failed: &self.has_failed, fails: true };
+        let began = self.clock.monotonic();
         let done = self.commit_in_order(writes).await;
+        self.note_storing(self.clock.monotonic().saturating_sub(began));
         watched.fails = done.as_ref().is_err_and(|error| is_store_failure(error));
         done
     }
@@ -209,17 +222,36 @@ impl LeasedRecorder {
     }
 
     /// Leaves the turn alone for a while after this attempt to run it.
-    pub(super) fn suspend_for(&self, delay: Duration) {
-        self.lock().delay = Some(delay);
+    pub(super) fn interrupt_for(&self, delay: Duration, error: ErrorReport) {
+        self.lock().interruption = Some((delay, Box::new(error)));
+    }
+
+    /// Notes that the turn has waited for its stores.
+    pub(super) fn note_storing(&self, time: Duration) {
+        let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        self.storing.fetch_add(micros, Ordering::Relaxed);
+    }
+
+    /// How many milliseconds the turn has waited for its stores since this was asked last.
+    pub(super) fn take_storing(&self) -> u64 {
+        self.storing.swap(0, Ordering::Relaxed) / 1000
     }
 
     /// Releases the lease. A turn that is to be left alone says so before.
     pub(super) async fn release(&self) -> Result<(), StoreError> {
-        let delay = self.lock().delay.take();
-        if let Some(delay) = delay {
+        let interruption = self.lock().interruption.take();
+        if let Some((delay, error)) = interruption {
             // What was deferred stays out: the next attempt repeats it. If this fails, the turn can be claimed at once.
-            let suspend = vec![StoreWrite::Suspend { delay }];
-            let _ = self.store.commit(self.lease.current(), suspend).await;
+            let storing = self.take_storing();
+            let mut update = SummaryUpdate::default();
+            update.stop = Some(StopReason::from(&*error));
+            let stopped = JournalEntry::Stopped { error: *error, at: self.clock.now(), storing };
+            let writes = vec![
+                stopped.to_write(),
+                StoreWrite::Summary(update),
+                StoreWrite::Interrupt { delay },
+            ];
+            let _ = self.store.commit(self.lease.current(), writes).await;
         }
         self.lease.release().await
     }

@@ -13,7 +13,9 @@ use haft_core::event::{DispatchStatus, ErrorReport};
 use haft_core::pipeline::Stage;
 use haft_core::record::{LoadError, Message};
 use haft_core::step::ExecutorDescription;
-use haft_core::store::{GateId, StoreError, TurnId, TurnStatus};
+use haft_core::store::{
+    GateId, StopReason, StoreError, StoreWrite, SummaryUpdate, TurnId, TurnStatus,
+};
 use haft_core::usage::Usage;
 use serde::{Deserialize, Serialize};
 
@@ -401,6 +403,13 @@ impl TurnError {
     /// The error of a [`AgentSource`](crate::worker::AgentSource) that has no agent for a turn.
     pub fn no_agent(turn: &TurnId, reason: impl fmt::Display) -> Self {
         Self::NoAgent { turn: turn.clone(), reason: reason.to_string() }
+    }
+
+    /// The writes that leave a turn alone for a while that could not be run, and say why.
+    pub(crate) fn interrupt_writes(&self, delay: Duration) -> Vec<StoreWrite> {
+        let stop = StopReason::from(&ErrorReport::of(self));
+        let update = SummaryUpdate::default().stop(stop);
+        vec![StoreWrite::Summary(update), StoreWrite::Interrupt { delay }]
     }
 
     pub(super) fn invalid(field: &'static str, reason: impl fmt::Display) -> Self {

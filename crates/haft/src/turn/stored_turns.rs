@@ -16,6 +16,7 @@ use haft_core::store::{
     CancelOutcome, CancelRequest, ChangeListener, JournalRow, StoreError, StoredTurn, TurnId,
     TurnQuery, TurnStore as _, TurnStoreExt as _, TurnSummary,
 };
+use haft_tools::readers::StoredReader;
 
 use super::agent::AgentBuilder;
 use super::gates::{GateNotifier, Gatekeeper};
@@ -102,7 +103,7 @@ impl StoredTurns {
                 gate_notifier: GateNotifier::new(Arc::clone(&store) as _, deadlines.gate_poll),
                 store,
                 spools: Arc::clone(stores.spools()),
-                readers: ReaderResolvers::default().with_spools(Arc::clone(stores.spools())),
+                readers: stored_readers(ReaderResolvers::default(), stores.spools()),
                 clock: Arc::new(SystemClock::new()),
                 key: GateKey::from_bytes(secret),
                 approvals: stores.approvals().cloned(),
@@ -319,4 +320,13 @@ impl DispatchExecutor for NoSteps {
     fn description(&self) -> ExecutorDescription {
         ExecutorDescription::default()
     }
+}
+
+/// The readers of a program, and those of what the store of large results has.
+pub(super) fn stored_readers(
+    readers: ReaderResolvers,
+    spools: &Arc<dyn SpoolStore>,
+) -> ReaderResolvers {
+    let stored = StoredReader::resolver(Arc::clone(spools));
+    readers.with(StoredReader::TAG, stored).with_spools(Arc::clone(spools))
 }

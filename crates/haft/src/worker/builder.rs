@@ -92,7 +92,7 @@ impl WorkerBuilder {
         self
     }
 
-    /// How long a turn is suspended that could not be run here, because its agent was not found or a stored record
+    /// How long a turn is left alone that could not be run here, because its agent was not found or a stored record
     /// cannot be read (default: ten seconds).
     pub fn retry_delay(mut self, time: Duration) -> Self {
         self.retry_delay = time;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use haft_core::cancel::Cancellation;
-use haft_core::store::{Lease, StoreError, StoreWrite};
+use haft_core::store::{Lease, StoreError};
 
 use super::WorkerShared;
 use super::stats::{RunningGuard, TurnAttempt};
@@ -33,7 +33,7 @@ impl ClaimedTurn {
                 run.await.map(Box::new)
             }
             Err(error) => {
-                set_aside(&shared, lease).await;
+                set_aside(&shared, lease, &error).await;
                 Err(error)
             }
         };
@@ -66,10 +66,10 @@ async fn find_agent(shared: &WorkerShared, lease: &mut Lease) -> Result<Agent, T
 }
 
 /// Leaves a turn alone for a while that cannot be run here, and gives its lease back.
-async fn set_aside(shared: &WorkerShared, lease: Lease) {
-    let suspend = vec![StoreWrite::Suspend { delay: shared.retry_delay }];
+async fn set_aside(shared: &WorkerShared, lease: Lease, error: &TurnError) {
+    let interrupt = error.interrupt_writes(shared.retry_delay);
     // If the store does not take it, the lease runs out and the turn can be claimed again.
-    if shared.store.commit(lease.clone(), suspend).await.is_ok() {
+    if shared.store.commit(lease.clone(), interrupt).await.is_ok() {
         let _ = shared.store.release(lease).await;
     }
 }

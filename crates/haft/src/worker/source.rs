@@ -29,7 +29,7 @@ pub trait AgentSource: Send + Sync {
     fn agents(&self) -> Vec<String>;
 
     /// Finds the runner of a turn that was claimed. It may take long: the lease is renewed meanwhile. If it fails, the
-    /// turn is suspended for a while and can then be claimed again, by any worker.
+    /// turn is interrupted for a while and can then be claimed again, by any worker.
     fn find_agent(&self, turn: TurnSummary) -> BoxFuture<'_, Result<Agent, TurnError>>;
 }
 

@@ -26,7 +26,7 @@ pub struct WorkerStats {
     /// How many turns it has left waiting at their gates.
     pub waiting: u64,
     /// How many turns it has left to be resumed: after an outage, or because they were stopped.
-    pub suspended: u64,
+    pub interrupted: u64,
     /// How many turns could not be run here.
     pub errors: u64,
     /// How often the store did not respond to a claim.
@@ -95,7 +95,7 @@ pub(super) struct WorkerCounters {
     completed: AtomicU64,
     failed: AtomicU64,
     waiting: AtomicU64,
-    suspended: AtomicU64,
+    interrupted: AtomicU64,
     errors: AtomicU64,
     store_failures: AtomicU64,
     /// Failures of the store since it last responded.
@@ -115,7 +115,7 @@ impl WorkerCounters {
             completed: load(&self.completed),
             failed: load(&self.failed),
             waiting: load(&self.waiting),
-            suspended: load(&self.suspended),
+            interrupted: load(&self.interrupted),
             errors: load(&self.errors),
             store_failures: load(&self.store_failures),
             running: lock(&self.running).len() as u64,
@@ -166,7 +166,7 @@ impl WorkerCounters {
         let counter = match &attempt {
             Ok(report) => match &report.outcome {
                 TurnOutcome::Waiting { .. } => &self.waiting,
-                _ if report.is_resumable => &self.suspended,
+                _ if report.is_resumable => &self.interrupted,
                 TurnOutcome::Completed => &self.completed,
                 _ => &self.failed,
             },
@@ -182,7 +182,7 @@ impl WorkerCounters {
     /// The leases of turns whose tasks were stopped.
     pub(super) fn take_stopped(&self) -> Vec<Lease> {
         let stopped = std::mem::take(&mut *lock(&self.stopped));
-        self.suspended.fetch_add(stopped.len() as u64, Ordering::Relaxed);
+        self.interrupted.fetch_add(stopped.len() as u64, Ordering::Relaxed);
         stopped
     }
 }

@@ -55,6 +55,7 @@ mod shown_history;
 mod store_faults;
 mod stress;
 mod suspension;
+mod times;
 #[cfg(all(feature = "http", feature = "formats"))]
 mod tool_block;
 mod typed_answers;

@@ -1,6 +1,7 @@
 //! Records of a turn as text.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use haft::Media;
 use haft::records::{Retrievable, ToolCall, ToolResults};
@@ -95,10 +96,14 @@ impl RecordView<'_> {
         let raw = call.raw().to_text();
         let mut text =
             format!("{} {}", sanitize(call.tool()), self.shorten(&sanitize(&raw), MAX_ARGS));
-        // From its announcement to its end.
-        if let Some(end) = call.completed_at {
-            let duration = end.duration_since(call.created_at);
+        if call.started_at.is_some() && call.completed_at.is_some() {
+            let duration = Duration::from_millis(call.time.tool);
             text.push_str(&muted(&format!("  {}", format_duration(duration))));
+        }
+        if call.time.person > 0 {
+            let waited = Duration::from_millis(call.time.person);
+            let waited = format!("  waited {} for a person", format_duration(waited));
+            text.push_str(&muted(&waited));
         }
         for change in &call.changes {
             text.push_str(&format!("\n  coerced {}", sanitize(&change.to_string())));

@@ -8,7 +8,7 @@ use haft::executors::ExecutorDescription;
 use haft::stores::{StoredTurn, TurnQuery, TurnSummary};
 use haft::turn::{StoredTurns, TurnHistory};
 
-use super::{status_role, status_word};
+use super::{status_role, summary_now};
 use crate::args::TurnsArgs;
 use crate::commands::conversations::read_messages;
 use crate::commands::{format_age, format_count, print_text, report_nothing};
@@ -153,7 +153,7 @@ impl TurnLine {
             tokens: summary.tokens.unwrap_or_default(),
             first_words: elide_words(summary.first_words.as_deref().unwrap_or_default()),
             words: String::new(),
-            summary,
+            summary: summary_now(summary),
         }
     }
 
@@ -189,6 +189,14 @@ impl TurnLine {
         output::to_line(&ListedTurn { summary, shown_words: self.first_words.clone() })
     }
 
+    /// The user's words, and why the turn stopped.
+    fn shown_words(&self) -> String {
+        match &self.summary.stop {
+            Some(stop) => format!("{} · {}", self.first_words, to_line(&stop.message)),
+            None => self.first_words.clone(),
+        }
+    }
+
     /// The tokens of the turn; nothing if none were counted.
     fn tokens_to_text(&self) -> String {
         match self.tokens {
@@ -198,7 +206,8 @@ impl TurnLine {
     }
 
     fn to_text(&self, widths: &ColumnWidths, terminal: &Terminal) -> String {
-        let (status, word) = (self.summary.status, status_word(&self.summary));
+        let status = self.summary.status;
+        let word = status.as_str();
         let id = terminal.style_stdout(TextRole::Key, short_id(&self.summary.id));
         let status = terminal.style_stdout(status_role(status), format!("{word:<11}"));
         let age = format_age(self.summary.created_at);
@@ -223,8 +232,8 @@ impl TurnLine {
         let conversation = conversation.filter(|_| room.is_none_or(|it| it >= 2 * CONVERSATION));
         let room = room.map(|it| it - conversation.map_or(0, |_| CONVERSATION));
         let words = match room {
-            Some(room) => elide_name(&self.first_words, room.max(8)),
-            None => sanitize(&self.first_words),
+            Some(room) => elide_name(&self.shown_words(), room.max(8)),
+            None => sanitize(&self.shown_words()),
         };
         let conversation = conversation.map(|it| {
             let name = elide_name(short_conversation(it), CONVERSATION - 2);

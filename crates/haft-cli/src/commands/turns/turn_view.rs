@@ -9,17 +9,19 @@ use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::providers::{Options, Provider};
 use haft::records::ToolResults;
 use haft::stores::{OpenStores, Row, RowKind, StoredTurn};
-use haft::turn::{Agent, Gate, HydratedRange, StepHistory, StoredTurns, TurnHistory};
+use haft::turn::{Agent, Gate, HydratedRange, StepHistory, StoredTurns, TurnHistory, TurnTime};
 use serde_json::{Value, json};
 
 use super::record_view::{CallFacts, ReadRecord, RecordView, read_records};
-use super::{end_error, parse_json_or_text, status_role, status_word};
+use super::{parse_json_or_text, status_role, stop_error, summary_now};
 use crate::commands::gates::format_preview;
 use crate::commands::tools::query_tool_names;
 use crate::commands::{count_noun, format_count, format_duration, format_time};
 use crate::config::UserConfig;
 use crate::host::origin_agent;
-use crate::output::{PrintedGate, PrintedRecord, PrintedStep, PrintedTurn, whole_milliseconds};
+use crate::output::{
+    PrintedGate, PrintedRecord, PrintedStep, PrintedTime, PrintedTurn, whole_milliseconds,
+};
 use crate::prices::format_cost;
 use crate::shell_word::quote_word;
 use crate::store::short_gate_id;
@@ -65,12 +67,13 @@ impl<'t> TurnView<'t> {
             settled: gate.settlement.as_deref().map(parse_json_or_text),
         });
         PrintedTurn {
-            turn: &turn.summary,
+            turn: summary_now(turn.summary.clone()),
             agent: origin_agent(&self.history).map(str::to_owned),
             executor: &self.history.executor,
             usage: self.usage(),
             cost: self.config.cost_of(&self.history).amount,
             milliseconds: self.history.duration().map(whole_milliseconds),
+            time: self.printed_time(),
             steps: self.history.steps.iter().map(|step| self.printed_step(step)).collect(),
             records: records.collect(),
             seen_results: &self.facts.seen,
@@ -89,16 +92,51 @@ impl<'t> TurnView<'t> {
             new_tools: &step.new_tools,
             usage: step.usage,
             cost: self.config.cost_of_step(step),
-            milliseconds: step.duration.map(whole_milliseconds),
+            started_at: step.started_at,
+            milliseconds: whole_milliseconds(step.duration()),
+            wait_milliseconds: whole_milliseconds(step.wait),
+            storing_milliseconds: whole_milliseconds(step.storing),
             request: step.request.as_ref(),
             calls: &step.calls,
         }
     }
 
+    fn time(&self) -> TurnTime {
+        self.history.time(self.records.iter().filter_map(ReadRecord::as_call))
+    }
+
+    fn printed_time(&self) -> PrintedTime {
+        let time = self.time();
+        PrintedTime {
+            model_wait: whole_milliseconds(time.model_wait),
+            model_write: whole_milliseconds(time.model_write),
+            tools: whole_milliseconds(time.tools),
+            storing: whole_milliseconds(time.storing),
+            people: whole_milliseconds(time.people),
+        }
+    }
+
+    /// What the time of the turn was spent on; people only if one was asked.
+    fn time_to_text(&self) -> String {
+        let time = self.time();
+        let parts = [
+            ("waiting for the model", time.model_wait),
+            ("model writing", time.model_write),
+            ("tools", time.tools),
+            ("storing", time.storing),
+            ("waiting for a person", time.people),
+        ];
+        let parts = parts.into_iter().take(if time.people.is_zero() { 4 } else { 5 });
+        let parts: Vec<String> =
+            parts.map(|(words, time)| format!("{words} {}", format_duration(time))).collect();
+        parts.join(", ")
+    }
+
     pub(super) fn to_text(&self, is_full: bool, terminal: &Terminal) -> String {
         let view = RecordView { terminal, facts: &self.facts, is_full };
-        let (summary, store) = (&self.turn.summary, &self.store);
-        let status = terminal.style_stdout(status_role(summary.status), status_word(summary));
+        let summary = summary_now(self.turn.summary.clone());
+        let store = &self.store;
+        let status = terminal.style_stdout(status_role(summary.status), summary.status.as_str());
         let id = terminal.style_stdout(TextRole::Key, summary.id.as_str());
         let mut text = format!("{id}  {status}  {}\n", format_time(summary.created_at));
         for (label, value) in self.facts_to_text(is_full, terminal) {
@@ -117,8 +155,9 @@ impl<'t> TurnView<'t> {
             }
             text.push_str(&view.to_text(record));
         }
-        if let Some(error) = end_error(&self.history) {
-            let label = terminal.style_stdout(TextRole::Error, format!("{:<10}", "error"));
+        if let Some(error) = stop_error(&summary, &self.history) {
+            let label = if summary.status.is_final() { "error" } else { "stopped" };
+            let label = terminal.style_stdout(TextRole::Error, format!("{label:<10}"));
             text.push_str(&format!("{label} {}\n", error.replace('\n', "\n           ")));
         }
         for gate in self.turn.gates.iter().filter(|gate| gate.settlement.is_none()) {
@@ -178,6 +217,7 @@ impl<'t> TurnView<'t> {
         usage.extend(self.history.duration().map(format_duration));
         usage.retain(|it| !it.is_empty());
         facts.push(("usage", usage.join(", ")));
+        facts.push(("time", self.time_to_text()));
         facts
     }
 
@@ -245,7 +285,10 @@ impl<'t> TurnView<'t> {
         }
         parts.extend(usage_to_text(step.usage));
         parts.extend(self.config.cost_of_step(step).map(format_cost));
-        parts.extend(step.duration.map(format_duration));
+        parts.push(format_duration(step.duration()));
+        if step.model.is_some() {
+            parts.push(format!("first word after {}", format_duration(step.wait)));
+        }
         if let Some(request) = &step.request {
             let bytes = format_count(request.bytes);
             let reused = request.prefix.filter(|_| request.bytes > 0);

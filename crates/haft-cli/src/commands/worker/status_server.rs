@@ -97,7 +97,7 @@ fn metrics_text(stats: &WorkerStats, concurrency: usize) -> String {
         ("{outcome=\"completed\"}", stats.completed),
         ("{outcome=\"failed\"}", stats.failed),
         ("{outcome=\"waiting\"}", stats.waiting),
-        ("{outcome=\"suspended\"}", stats.suspended),
+        ("{outcome=\"interrupted\"}", stats.interrupted),
         ("{outcome=\"error\"}", stats.errors),
     ];
     metric("attempts_total", "counter", "Attempts to run a turn, by their outcome.", &outcomes);

@@ -115,7 +115,7 @@ fn row_of(method: &str, path: &str) -> Option<Row> {
     let missing = row(StatusCode::NOT_FOUND);
     let invalid = row(StatusCode::BAD_REQUEST);
     Some(match (method, path) {
-        ("get", "/" | "/openapi.json" | "/agents" | "/agents/{agent}") => ok(),
+        ("get", "/" | "/openapi.json" | "/counts" | "/agents" | "/agents/{agent}") => ok(),
         ("get", "/events" | "/turns" | "/conversations" | "/gates") => ok().tells(),
         ("post", "/turns") => {
             ok().body(json!({"agent": AGENT, "message": "hi", "conversation": "talk"}))

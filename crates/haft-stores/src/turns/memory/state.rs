@@ -149,7 +149,7 @@ impl StoreState {
                 | StoreWrite::Delete { .. }
                 | StoreWrite::Journal(_)
                 | StoreWrite::Status(_)
-                | StoreWrite::Suspend { .. }
+                | StoreWrite::Interrupt { .. }
                 | StoreWrite::Progress
                 | StoreWrite::Summary(_)
                 | StoreWrite::CloseGate { .. }
@@ -194,7 +194,7 @@ impl StoreState {
                     let first_expiry = open.filter_map(|it| it.expires_at).min();
                     turn.row.set_status(status, first_expiry);
                 }
-                StoreWrite::Suspend { delay } => turn.row.suspend(delay, now),
+                StoreWrite::Interrupt { delay } => turn.row.interrupt(delay, now),
                 StoreWrite::Progress => turn.row.summary.take_overs = 0,
                 StoreWrite::Summary(update) => turn.row.summary.update(&update),
                 // Another turn's gate of this name was refused before.

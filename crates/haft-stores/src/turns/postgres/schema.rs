@@ -6,7 +6,7 @@ use super::connection::Database;
 use super::error::PostgresError;
 
 /// The version of the tables. A schema of another one is refused.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 
 /// The tables. `{s}` stands for the schema.
 ///
@@ -35,7 +35,7 @@ CREATE TABLE {s}.turns (
     tokens bigint,
     updated_at bigint,
     ended_at bigint,
-    error_code text,
+    stop text, -- why it stopped, as JSON
     tools text NOT NULL, -- one name per line
     entries bigint NOT NULL, -- how many entries the journal has
     last_entry bytea NOT NULL, -- the mark of the last one
@@ -44,9 +44,9 @@ CREATE TABLE {s}.turns (
 );
 CREATE INDEX turns_runnable ON {s}.turns (priority DESC, runnable_at, number) WHERE runnable_at IS NOT NULL;
 CREATE INDEX turns_unfinished ON {s}.turns (number)
-    WHERE status IN ('queued', 'running', 'waiting', 'suspended', 'cancel-requested');
+    WHERE status IN ('queued', 'running', 'waiting', 'interrupted', 'cancel-requested');
 CREATE INDEX turns_unfinished_by_conversation ON {s}.turns USING hash (conversation)
-    WHERE status IN ('queued', 'running', 'waiting', 'suspended', 'cancel-requested');
+    WHERE status IN ('queued', 'running', 'waiting', 'interrupted', 'cancel-requested');
 CREATE INDEX turns_by_conversation ON {s}.turns USING hash (conversation);
 CREATE INDEX turns_by_agent ON {s}.turns USING hash (agent);
 CREATE INDEX turns_by_time ON {s}.turns (created_at);

@@ -133,7 +133,7 @@ pub(super) fn turn_mark(
     // The schedule of a turn that has ended does not change any more.
     let end = it.status.is_final().then_some((it.status, it.take_overs, &it.cancel));
     let fixed = (&it.id, &it.conversation, &it.tenant, &it.agent, &it.first_words, it.priority);
-    let written = (&it.model, it.tokens, &it.error_code, &it.tools);
+    let written = (&it.model, it.tokens, &it.stop, &it.tools);
     let times = (it.created_at, it.updated_at, it.ended_at, end);
     let text = serde_json::to_vec(&(fixed, written, times));
     let text = text.map_err(|error| StoreError::backend("mark a turn", error))?;

@@ -92,7 +92,8 @@ impl SqlTurn {
         summary.model = columns.optional_text()?;
         let tokens = columns.optional_int()?.map(u64::try_from).transpose();
         summary.tokens = tokens.map_err(|_| failed("its count of tokens is negative"))?;
-        summary.error_code = columns.optional_text()?;
+        let stop = columns.optional_text()?.map(|text| serde_json::from_str(&text)).transpose();
+        summary.stop = stop.map_err(|_| failed("why it stopped cannot be read"))?;
         let tools = columns.text()?;
         summary.tools = tools.split_terminator('\n').map(str::to_owned).collect();
         summary.updated_at = columns.time(|| failed("its last change is no valid time"))?;
@@ -129,19 +130,21 @@ impl SqlTurn {
     ) -> Result<(), T::Error> {
         let sql = "UPDATE {s}.turns SET status = $2, runnable_at = $3, held_until = $4,
                        take_overs = $5, cancel = $6, epoch = $7, holder = $8, process = $9,
-                       model = $10, tokens = $11, error_code = $12, tools = $13, updated_at = $14,
+                       model = $10, tokens = $11, stop = $12, tools = $13, updated_at = $14,
                        ended_at = $15, entries = $16, last_entry = $17, row_sum = $18, mark = $19
                    WHERE number = $1";
         let cancel = self.cancel_text()?;
         let lease = self.lease_values(cancel.as_deref())?;
         let it = &self.row.summary;
         let tools = it.tools.join("\n");
+        let stop = it.stop.as_ref().map(serde_json::to_string).transpose();
+        let stop = stop.map_err(|error| StoreError::backend("write why a turn stopped", error))?;
         let sum = self.contents.row_sum();
         let mark = turn_mark(key, &self.row, &self.contents)?;
         let written: [SqlValue<'_>; 10] = [
             it.model.as_deref().into(),
             SqlValue::Int(it.tokens.map(saturating_i64)),
-            it.error_code.as_deref().into(),
+            stop.as_deref().into(),
             (&tools).into(),
             it.updated_at.into(),
             it.ended_at.into(),
@@ -228,5 +231,5 @@ pub(super) async fn first_expiry<T: SqlTransaction>(
 
 /// The columns that [`SqlTurn::read`] takes.
 pub(super) const COLUMNS: &str = "number, id, created_at, status, runnable_at, held_until, take_overs, cancel, \
-    epoch, holder, process, conversation, tenant, agent, first_words, priority, model, tokens, error_code, tools, \
+    epoch, holder, process, conversation, tenant, agent, first_words, priority, model, tokens, stop, tools, \
     updated_at, ended_at, entries, last_entry, row_sum, mark";

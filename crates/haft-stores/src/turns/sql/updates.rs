@@ -87,7 +87,7 @@ async fn apply<T: SqlTransaction>(
                 let expiry = first_expiry(tx, turn.number, *status).await?;
                 turn.row.set_status(*status, expiry);
             }
-            StoreWrite::Suspend { delay } => turn.row.suspend(*delay, now),
+            StoreWrite::Interrupt { delay } => turn.row.interrupt(*delay, now),
             StoreWrite::Progress => turn.row.summary.take_overs = 0,
             StoreWrite::Summary(update) => {
                 let known = turn.row.summary.tools.clone();

@@ -1,7 +1,7 @@
 //! The tables.
 
 /// The version of the tables. A file of another one is refused.
-pub(super) const VERSION: u32 = 7;
+pub(super) const VERSION: u32 = 8;
 
 /// The tables. Times are microseconds since 1970.
 ///
@@ -29,7 +29,7 @@ CREATE TABLE turns (
     tokens INTEGER,
     updated_at INTEGER,
     ended_at INTEGER,
-    error_code TEXT,
+    stop TEXT, -- why it stopped, as JSON
     tools TEXT NOT NULL, -- one name per line
     entries INTEGER NOT NULL, -- how many entries the journal has
     last_entry BLOB NOT NULL, -- the mark of the last one
@@ -38,10 +38,10 @@ CREATE TABLE turns (
 ) STRICT;
 CREATE INDEX turns_by_conversation ON turns (conversation) WHERE conversation IS NOT NULL;
 CREATE INDEX turns_unfinished ON turns (number)
-    WHERE status IN ('queued', 'running', 'waiting', 'suspended', 'cancel-requested');
+    WHERE status IN ('queued', 'running', 'waiting', 'interrupted', 'cancel-requested');
 CREATE INDEX turns_unfinished_by_conversation ON turns (conversation, number)
     WHERE conversation IS NOT NULL
-        AND status IN ('queued', 'running', 'waiting', 'suspended', 'cancel-requested');
+        AND status IN ('queued', 'running', 'waiting', 'interrupted', 'cancel-requested');
 CREATE INDEX turns_runnable ON turns (priority DESC, runnable_at, number)
     WHERE runnable_at IS NOT NULL;
 CREATE INDEX turns_by_process ON turns (process) WHERE process IS NOT NULL;

@@ -25,7 +25,7 @@ use super::super::lease::LeaseRenewer;
 use super::super::limits::{Deadlines, Limits};
 use super::super::prices::CostLimit;
 use super::super::query_tools::register_query_tools;
-use super::super::stored_turns::{StoredTurns, TurnStores};
+use super::super::stored_turns::{StoredTurns, TurnStores, stored_readers};
 use super::super::timed::TimedStore;
 use super::{Agent, AgentShared};
 use crate::events::{TraceObserver, TracedContent};
@@ -535,7 +535,7 @@ impl AgentBuilder {
         let store = self.store.take().unwrap_or_else(|| Arc::new(MemoryStore::new()));
         let store = Arc::new(TimedStore::new(store, self.deadlines.store));
         let spools = self.spools.take().unwrap_or_else(|| Arc::new(MemorySpoolStore::new()));
-        let readers = std::mem::take(&mut self.readers).with_spools(Arc::clone(&spools));
+        let readers = stored_readers(std::mem::take(&mut self.readers), &spools);
         StoredTurns {
             stores: Arc::new(TurnStores {
                 gate_notifier: GateNotifier::new(Arc::clone(&store) as _, self.deadlines.gate_poll),

@@ -42,8 +42,11 @@ impl TurnDriver {
                 }
             }
         } else {
-            if matches!(conclusion.outcome, TurnOutcome::Failed { .. }) {
-                self.shared.recorder.suspend_for(self.agent.deadlines.outage);
+            if matches!(conclusion.outcome, TurnOutcome::Failed { .. })
+                && let Some(error) = conclusion.error.as_deref()
+            {
+                let delay = self.agent.deadlines.outage;
+                self.shared.recorder.interrupt_for(delay, error.clone());
             }
             conclusion
         };
@@ -74,7 +77,9 @@ impl TurnDriver {
     ) -> JournalEntry {
         let TurnTotals { iterations, usage } = totals;
         let (outcome, error) = (conclusion.outcome.clone(), conclusion.error.as_deref().cloned());
-        JournalEntry::Ended { outcome, error, iterations, usage, at: self.agent.clock.now() }
+        let at = self.agent.clock.now();
+        let storing = self.shared.recorder.take_storing();
+        JournalEntry::Ended { outcome, error, iterations, usage, at, storing }
     }
 
     /// Stores what was noted after the end of the turn was stored. If that fails, the turn has ended all the same.

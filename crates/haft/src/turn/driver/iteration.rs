@@ -101,7 +101,8 @@ impl TurnDriver {
         let iteration = self.iteration.ctx.iteration();
         let done = conclusion.is_some_and(Conclusion::is_completed);
         let unchecked = self.has_unchecked_calls();
-        let entry = JournalEntry::Iterated { iteration, done, unchecked };
+        let storing = self.shared.recorder.take_storing();
+        let entry = JournalEntry::Iterated { iteration, done, unchecked, storing };
         self.shared.recorder.defer_changes(self.iteration.ctx.turn());
         self.shared.recorder.defer(entry.to_write());
         self.advance(&entry)

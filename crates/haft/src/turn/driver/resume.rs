@@ -13,7 +13,7 @@ use haft_core::media::ReaderResolvers;
 use haft_core::record::{Message, MessageRole, Record as _, RecordName};
 use haft_core::step::ExecutorDescription;
 use haft_core::store::{
-    ClaimFilter, Lease, Row, RowKind, StoreError, StoreWrite, StoredTurn, TurnId, TurnStoreExt as _,
+    ClaimFilter, Lease, Row, RowKind, StoreError, StoredTurn, TurnId, TurnStoreExt as _,
 };
 
 use super::super::agent::AgentShared;
@@ -58,7 +58,7 @@ pub(in crate::turn) async fn run_next_turn(
 }
 
 /// Runs a turn whose lease [`claim_next`](haft_core::store::TurnStore::claim_next) granted. A turn that was taken over
-/// too often ends as failed. A turn that cannot be run is suspended for a while, because the next claim would get it
+/// too often ends as failed. A turn that cannot be run is left alone for a while, because the next claim would get it
 /// again.
 pub(in crate::turn) async fn run_claimed_turn(
     agent: &Arc<AgentShared>,
@@ -86,7 +86,7 @@ struct LeasedTurn {
     lease: Lease,
     /// Why nothing of it is run, and it ends as failed.
     refusal: Option<ErrorReport>,
-    /// How long it is suspended if it cannot be run.
+    /// How long it is left alone if it cannot be run.
     retry_delay: Option<Duration>,
 }
 
@@ -112,8 +112,7 @@ async fn run_leased(
         }),
         Err(error) => {
             if let Some(delay) = retry_delay {
-                let _ =
-                    agent.store.commit(lease.clone(), vec![StoreWrite::Suspend { delay }]).await;
+                let _ = agent.store.commit(lease.clone(), error.interrupt_writes(delay)).await;
             }
             // A process that can read the turn need not wait until the lease has expired.
             let _ = agent.store.release(lease).await;

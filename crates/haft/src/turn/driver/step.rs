@@ -19,7 +19,8 @@ use super::super::answers::check_answer;
 use super::super::calls::CallRunner;
 use super::super::deadline::WaitError;
 use super::super::gates::GateScope;
-use super::super::journal::{JournalEntry, RequestDigest, StepEntry};
+use super::super::history::whole_milliseconds;
+use super::super::journal::{JournalEntry, RequestDigest, StepEntry, StepTime};
 use super::super::limits::Limit;
 use super::super::log::TurnTotals;
 use super::super::report::{Conclusion, FailurePoint};
@@ -40,7 +41,7 @@ pub(super) struct ProposedStep {
     next: NextAction,
     usage: Usage,
     request: Option<StepRequest>,
-    duration: Duration,
+    time: StepTime,
     /// The limit that its calls would exceed. They are stored as cancelled, and the turn ends.
     limit: Option<Limit>,
     /// Whether the turn ends with it: both are stored by one commit.
@@ -80,16 +81,23 @@ impl TurnDriver {
     pub(super) async fn ask_executor(&mut self) -> Result<ProposedStep, Conclusion> {
         let step_ctx = StepContext::new(self.iteration.ctx.clone());
         let chat = ChatSpan::begin(step_ctx.dispatch(), || self.agent.executor.description());
-        let began_at = self.agent.clock.now();
+        let began = self.agent.clock.read();
+        let paused = self.shared.watch.paused();
         let taken = self.take_step(&step_ctx, &chat.span).await;
-        let duration = self.agent.clock.now().duration_since(began_at);
+        let paused = self.shared.watch.paused().saturating_sub(paused);
+        let since_begin = |at: Duration| at.saturating_sub(began.monotonic);
+        let duration = since_begin(self.agent.clock.monotonic()).saturating_sub(paused);
+        let wait = step_ctx.first_piece_at().map_or(duration, since_begin).min(duration);
+        let wait = whole_milliseconds(wait);
+        let write = whole_milliseconds(duration).saturating_sub(wait);
+        let time = StepTime { at: began.wall, wait, write };
         let error = match &taken {
             Ok(Step { then: NextAction::Fail(error), .. }) => Some(&**error),
             Ok(_) => None,
             Err(conclusion) => conclusion.error.as_deref(),
         };
         chat.end(step_ctx.generation().as_ref(), error, duration);
-        Ok(self.propose_step(taken?, duration))
+        Ok(self.propose_step(taken?, time))
     }
 
     async fn take_step(&self, step_ctx: &StepContext, span: &Span) -> Result<Step, Conclusion> {
@@ -126,7 +134,7 @@ impl TurnDriver {
     }
 
     /// Makes the records of a step, and decides what becomes of it.
-    fn propose_step(&mut self, step: Step, duration: Duration) -> ProposedStep {
+    fn propose_step(&mut self, step: Step, time: StepTime) -> ProposedStep {
         let ctx = self.iteration.ctx.clone();
         let Step { thoughts, messages, calls, usage, then, request, .. } = step;
         // A signal that the executor gave itself counts as what it wants.
@@ -149,7 +157,7 @@ impl TurnDriver {
             && self.can_end();
         let thoughts = thoughts.into_iter().map(Arc::new).collect();
         let messages = messages.into_iter().map(Arc::new).collect();
-        ProposedStep { thoughts, messages, calls, next, usage, request, duration, limit, ends_turn }
+        ProposedStep { thoughts, messages, calls, next, usage, request, time, limit, ends_turn }
     }
 
     /// Whether nothing can happen any more between this step and the end of the turn: it is not cancelled, and all its
@@ -189,7 +197,7 @@ impl TurnDriver {
             next,
             usage,
             request,
-            duration,
+            time,
             limit,
             ends_turn,
         } = step;
@@ -216,7 +224,7 @@ impl TurnDriver {
             model,
             options,
             tools,
-            milliseconds: u64::try_from(duration.as_millis()).ok(),
+            time,
         });
         // The end of the iteration before, the step, its summary, its records, and what ends the turn.
         let records = thoughts.len() + messages.len() + calls.len();

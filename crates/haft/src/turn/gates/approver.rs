@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use haft_core::BoxFuture;
 use haft_core::call::RecordId;
@@ -142,9 +143,23 @@ struct CallWaits {
     places: u32,
     /// Measures the time of its tool.
     watch: Arc<Stopwatch>,
+    /// How long decisions have taken, in all processes that ran the turn.
+    person: Duration,
 }
 
 impl GateWaits {
+    /// Notes how long a decision has taken for which a call waited.
+    pub(super) fn note_decision(&self, call: RecordId, time: Duration) {
+        if let Some(waits) = self.lock().find(call) {
+            waits.person += time;
+        }
+    }
+
+    /// How long a call that runs has waited for decisions.
+    pub(in crate::turn) fn decision_time(&self, call: RecordId) -> Duration {
+        self.lock().find(call).map_or(Duration::ZERO, |it| it.person)
+    }
+
     /// The stopwatch of a call that runs.
     pub(super) fn stopwatch(&self, call: RecordId) -> Option<Arc<Stopwatch>> {
         self.lock().find(call).map(|it| Arc::clone(&it.watch))
@@ -251,7 +266,8 @@ impl RunningCall {
     pub(in crate::turn) fn begin(shared: &Arc<SharedTurn>, call: RecordId) -> Self {
         let watch = Arc::new(Stopwatch::start());
         shared.waits.update(|counts| {
-            counts.calls.push(CallWaits { call, places: 0, watch: Arc::clone(&watch) });
+            let watch = Arc::clone(&watch);
+            counts.calls.push(CallWaits { call, places: 0, watch, person: Duration::ZERO });
             counts.active += 1;
         });
         Self { shared: Arc::clone(shared), call, watch }

@@ -11,6 +11,7 @@ pub(in crate::turn) struct OpenGate {
     pub(super) id: GateId,
     /// The call that waits.
     pub(super) call: Option<RecordId>,
+    pub(super) opened_at: Timestamp,
     pub(super) expires_at: Option<Timestamp>,
     /// The digest of its text, as it was opened.
     pub(super) digest: [u8; 32],

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use haft_core::clock::Timestamp;
 use haft_core::context::Hydration;
@@ -11,7 +12,7 @@ use haft_core::tool::ToolChanges;
 use serde_json::Value;
 
 use super::super::envelopes::NonceOrigin;
-use super::super::history::StepHistory;
+use super::super::history::{AttemptEnd, StepHistory};
 use super::super::journal::{JournalEntry, ReplayedStash, VERSION};
 use super::TurnLog;
 
@@ -32,6 +33,10 @@ pub(in crate::turn) struct StoredLog {
     pub(in crate::turn) steps: Vec<StepHistory>,
     pub(in crate::turn) started_at: Timestamp,
     pub(in crate::turn) ended_at: Option<Timestamp>,
+    /// How its last attempt ended, if that was not the end of the turn and no process has resumed it.
+    pub(in crate::turn) stop: Option<AttemptEnd>,
+    /// How long it waited for its stores before its first step.
+    pub(in crate::turn) opening: Duration,
     /// The iterations with results that output middleware did not look at.
     pub(in crate::turn) unchecked: HashSet<u32>,
     /// The tools that its requests have offered.
@@ -85,6 +90,8 @@ impl StoredLog {
             steps: Vec::new(),
             started_at: Timestamp::EPOCH,
             ended_at: None,
+            stop: None,
+            opening: Duration::ZERO,
             unchecked: HashSet::new(),
             offered: HashSet::new(),
             memory_scope: None,
@@ -116,7 +123,12 @@ impl StoredLog {
                 self.first_stash = stash.clone();
                 stash_so_far.replace(stash);
             }
-            JournalEntry::Resumed { executor: Some(executor), .. } => self.executor = executor,
+            JournalEntry::Resumed { executor, .. } => {
+                if let Some(executor) = executor {
+                    self.executor = executor;
+                }
+                self.stop = None;
+            }
             JournalEntry::Step(step) => {
                 // Its calls have not been looked at until the end of the iteration says so.
                 self.unchecked.insert(step.iteration);
@@ -124,17 +136,34 @@ impl StoredLog {
                 self.offered.extend(step.new_tools.iter().cloned());
                 self.steps.push(step);
             }
-            JournalEntry::Iterated { iteration, unchecked: false, .. } => {
-                self.unchecked.remove(&iteration);
+            JournalEntry::Iterated { iteration, unchecked, storing, .. } => {
+                if !unchecked {
+                    self.unchecked.remove(&iteration);
+                }
+                self.add_storing(storing);
+            }
+            JournalEntry::Stopped { error, at, storing } => {
+                self.stop = Some(AttemptEnd { at, error });
+                self.add_storing(storing);
             }
             JournalEntry::Stash { stash } => stash_so_far.replace(stash),
             JournalEntry::StashDelta(delta) => stash_so_far.add(delta),
             JournalEntry::Hydrated(hydration) => self.hydrations.push(hydration),
             JournalEntry::Tools(changes) => self.tools.push(changes),
-            JournalEntry::Ended { at, .. } => self.ended_at = Some(at),
-            JournalEntry::Iterated { .. }
-            | JournalEntry::Pending { .. }
-            | JournalEntry::Resumed { executor: None, .. } => {}
+            JournalEntry::Ended { at, storing, .. } => {
+                self.ended_at = Some(at);
+                self.add_storing(storing);
+            }
+            JournalEntry::Pending { .. } => {}
+        }
+    }
+
+    /// What was waited for the stores belongs to the last step, or to the beginning of the turn.
+    fn add_storing(&mut self, milliseconds: u64) {
+        let time = Duration::from_millis(milliseconds);
+        match self.steps.last_mut() {
+            Some(step) => step.storing += time,
+            None => self.opening += time,
         }
     }
 }

@@ -9,7 +9,7 @@ use haft_core::store::{StoreError, TurnId};
 use haft_core::usage::Usage;
 use serde_json::json;
 
-use super::super::journal::{JournalEntry, StepEntry, VERSION};
+use super::super::journal::{JournalEntry, StepEntry, StepTime, VERSION};
 use super::super::limits::Limit;
 use super::super::report::{Conclusion, TurnOutcome};
 use super::{Position, StoredLog, StoredStep, TurnLog};
@@ -44,17 +44,22 @@ fn step(iteration: u32, next: NextAction, limit: Option<Limit>) -> JournalEntry 
         model: None,
         options: None,
         tools: None,
-        milliseconds: None,
+        time: StepTime { at: Timestamp::EPOCH, wait: 0, write: 0 },
     })
 }
 
 fn iterated(iteration: u32, done: bool) -> JournalEntry {
-    JournalEntry::Iterated { iteration, done, unchecked: false }
+    JournalEntry::Iterated { iteration, done, unchecked: false, storing: 0 }
 }
 
 fn ended(outcome: TurnOutcome, error: Option<ErrorReport>) -> JournalEntry {
     let usage = Usage::new(8, 2);
-    JournalEntry::Ended { outcome, error, iterations: 1, usage, at: Timestamp::EPOCH }
+    JournalEntry::Ended { outcome, error, iterations: 1, usage, at: Timestamp::EPOCH, storing: 0 }
+}
+
+fn stopped() -> JournalEntry {
+    let error = ErrorReport::reason("the model is away");
+    JournalEntry::Stopped { error, at: Timestamp::EPOCH, storing: 0 }
 }
 
 fn stash(n: u32) -> JournalEntry {
@@ -95,6 +100,7 @@ fn entries() -> Vec<(&'static str, JournalEntry)> {
         ("iterated 1", iterated(1, false)),
         ("iterated 1 done", iterated(1, true)),
         ("iterated 2", iterated(2, false)),
+        ("stopped", stopped()),
         ("ended", ended(TurnOutcome::Completed, None)),
     ]
 }
@@ -204,7 +210,7 @@ fn results_are_unchecked_until_their_iteration_has_ended() {
     assert_eq!(read(&first).unwrap().unchecked, [0].into());
     let checked = [&first[..], &[iterated(0, false)]].concat();
     assert!(read(&checked).unwrap().unchecked.is_empty());
-    let end = JournalEntry::Iterated { iteration: 0, done: false, unchecked: true };
+    let end = JournalEntry::Iterated { iteration: 0, done: false, unchecked: true, storing: 0 };
     assert_eq!(read(&[&first[..], &[end]].concat()).unwrap().unchecked, [0].into());
 }
 

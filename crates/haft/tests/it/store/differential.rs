@@ -141,7 +141,7 @@ fn write() -> impl Strategy<Value = StoreWrite> {
             let expires_at = at.and_then(|at| Timestamp::from_micros(at * 1_000_000).ok());
             StoreWrite::OpenGate { id, json, expires_at }
         }),
-        1 => (0_u64..20).prop_map(|it| StoreWrite::Suspend { delay: Duration::from_secs(it) }),
+        1 => (0_u64..20).prop_map(|it| StoreWrite::Interrupt { delay: Duration::from_secs(it) }),
         1 => Just(StoreWrite::Progress),
         1 => any::<u32>().prop_map(|it| {
             StoreWrite::Summary(SummaryUpdate::default().tokens(it.into()).model(it.to_string()))

@@ -333,7 +333,9 @@ pub(crate) fn transcript(stored: &StoredTurn) -> Vec<String> {
 fn strip(json: &mut Value) {
     match json {
         Value::Object(members) => {
-            members.retain(|name, _| !name.ends_with("At") && name != "locator");
+            members.retain(|name, _| {
+                !name.ends_with("At") && !["locator", "time"].contains(&name.as_str())
+            });
             members.values_mut().for_each(strip);
         }
         Value::Array(elements) => elements.iter_mut().for_each(strip),

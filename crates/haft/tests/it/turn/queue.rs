@@ -1,4 +1,4 @@
-//! Turns that are enqueued, claimed, taken over, suspended and cancelled from elsewhere.
+//! Turns that are enqueued, claimed, taken over, interrupted and cancelled from elsewhere.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +10,8 @@ use haft::stores::{
     TurnStatus, TurnStore as _, TurnStoreExt as _,
 };
 use haft::turn::{
-    Cancellation, Deadlines, Limits, ManualClock, Timestamp, TurnOutcome, TurnReport,
+    Cancellation, Clock as _, Deadlines, Limits, ManualClock, Timestamp, TurnHistory, TurnOutcome,
+    TurnReport,
 };
 use haft::{Agent, TurnInput};
 
@@ -132,18 +133,29 @@ async fn a_turn_whose_processes_were_only_stopped_is_not_given_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_outage_suspends_the_turn() {
+async fn an_outage_interrupts_the_turn() {
     let world = World::new();
     let away = world.agent(|_| Err(StepError::new("the provider is away").retryable()));
     let turn = away.enqueue(TurnInput::new("Work.")).await.unwrap();
     let report = world.run_next(&away).await.unwrap();
     assert!(report.is_resumable);
-    assert_eq!(world.status(&turn).await, TurnStatus::Suspended);
+    assert_eq!(world.status(&turn).await, TurnStatus::Interrupted);
+    let stored = world.store.load(turn.clone()).await.unwrap().unwrap();
+    let stop = stored.summary.stop.clone().unwrap();
+    assert_eq!(
+        (stop.message.as_str(), stop.stage.as_deref()),
+        ("the executor failed: the provider is away", Some("executor"))
+    );
+    let history = TurnHistory::read(&stored).unwrap();
+    assert_eq!(history.stop.map(|it| it.error.message.to_string()), Some(stop.message));
     assert!(world.run_next(&away).await.is_none(), "it is left alone for a while");
     world.clock.advance(Deadlines::new().outage);
     let report = world.run_next(&world.agent(done)).await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed);
-    assert_eq!(world.store.summary(turn).await.unwrap().unwrap().take_overs, 0);
+    let stored = world.store.load(turn).await.unwrap().unwrap();
+    assert_eq!(stored.summary.take_overs, 0);
+    assert_eq!(stored.summary.stop_at(world.clock.now()), None);
+    assert_eq!(TurnHistory::read(&stored).unwrap().error(), None);
 }
 
 #[tokio::test(start_paused = true)]

@@ -199,7 +199,7 @@ async fn a_drain_lets_turns_end_within_the_deadline() {
     wait_until(async || work.worker.stats().is_draining).await;
     permits.add_permits(1);
     let stats = work.task.join_next().await.unwrap().unwrap().unwrap();
-    assert_eq!((stats.claimed, stats.completed, stats.suspended), (1, 1, 0), "{stats:?}");
+    assert_eq!((stats.claimed, stats.completed, stats.interrupted), (1, 1, 0), "{stats:?}");
     assert_eq!(status(&store, &runs).await, TurnStatus::Completed);
     assert_eq!(status(&store, &waits).await, TurnStatus::Queued);
 }
@@ -211,7 +211,7 @@ async fn stop_at_the_deadline(store: Shared) {
     let work = Work::begin(builder.drain_deadline(Duration::ZERO));
     wait_until(async || begun.load(Ordering::SeqCst) == 1).await;
     let stats = work.stop().await;
-    assert_eq!((stats.running, stats.completed, stats.suspended), (0, 0, 1), "{stats:?}");
+    assert_eq!((stats.running, stats.completed, stats.interrupted), (0, 0, 1), "{stats:?}");
     let summary = store.summary(turn.clone()).await.unwrap().unwrap();
     assert_eq!((summary.status, summary.held_until), (TurnStatus::Running, None), "{summary:?}");
     // Another worker continues at once, and that is no take-over from a dead process.
@@ -280,12 +280,15 @@ async fn a_turn_that_another_executor_began_does_not_keep_the_worker_busy() {
     };
     let turn = script("one").enqueue(TurnInput::new("Work.")).await.unwrap();
     let work = Work::begin(Worker::builder(Arc::clone(&store), script("two")));
-    await_status(&store, &turn, TurnStatus::Suspended).await;
+    await_status(&store, &turn, TurnStatus::Interrupted).await;
     let runs = script("two").enqueue(TurnInput::new("Work.")).await.unwrap();
     await_status(&store, &runs, TurnStatus::Completed).await;
     let stats = work.stop().await;
     assert_eq!((stats.errors, stats.completed), (1, 1), "{stats:?}");
-    let due = store.summary(turn).await.unwrap().unwrap().runnable_at.unwrap();
+    let left = store.summary(turn).await.unwrap().unwrap();
+    let reason = left.stop.unwrap();
+    assert!(reason.message.contains("was begun by script"), "{reason:?}");
+    let due = left.runnable_at.unwrap();
     let now = store.summary(runs).await.unwrap().unwrap().ended_at.unwrap();
     assert!(due > now.saturating_sub(Deadlines::new().outage), "it is left alone");
 }

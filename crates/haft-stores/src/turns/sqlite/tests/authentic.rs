@@ -1,6 +1,6 @@
 //! Rows that no process with the key has written, or that were changed since.
 
-use haft_core::store::{GateId, SummaryUpdate};
+use haft_core::store::{GateId, StopReason, SummaryUpdate};
 
 use super::*;
 use crate::TurnDir;
@@ -31,7 +31,10 @@ async fn fill(store: &SqliteStore) {
         store.commit(lease.clone(), writes).await.unwrap();
         store.settle(gate("settled"), "yes".to_owned()).await.unwrap();
         let scope = MemoryScope::user("ada");
-        let update = SummaryUpdate::default().tokens(70).tool("read").error_code("E_STORE");
+        let update = SummaryUpdate::default()
+            .tokens(70)
+            .tool("read")
+            .stop(StopReason::new("the store failed"));
         let writes = vec![
             message_row("second", "new"),
             StoreWrite::PutMemory { scope, id: name.to_owned(), json: "\"tea\"".into() },
@@ -64,7 +67,7 @@ fn an_edited_row_is_told() {
         "UPDATE turns SET ended_at = ended_at - 1",
         "UPDATE turns SET tools = 'write'",
         "UPDATE turns SET tokens = 71",
-        "UPDATE turns SET error_code = NULL",
+        "UPDATE turns SET stop = NULL",
         "UPDATE turns SET status = 'completed'",
         "UPDATE turns SET status = 'running'",
         "UPDATE turns SET take_overs = 1",

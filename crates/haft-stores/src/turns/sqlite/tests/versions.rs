@@ -68,7 +68,7 @@ fn files_of_others_are_refused_and_stay_as_they_are() {
     let newer = format!("PRAGMA application_id = {ours}; PRAGMA user_version = 1000");
     check_refused(
         |path| sql(path, &newer),
-        "the store has version 1000, and this program knows versions up to 7; use a newer program",
+        "the store has version 1000, and this program knows versions up to 8; use a newer program",
     );
     let older = format!("PRAGMA application_id = {ours}; PRAGMA user_version = 5");
     check_refused(
