@@ -1,10 +1,12 @@
 //! Markdown on a terminal, while it is streamed.
 
 mod table;
+mod wrap;
 
 use anstyle::{AnsiColor, Style};
 
 use self::table::{TableStart, read_table};
+use self::wrap::WordWrap;
 
 /// Styles Markdown as it arrives. What cannot be decided yet is held back until the next piece: a table until its end,
 /// and otherwise at most the marker at the start of a line or a pair of emphasis characters.
@@ -21,6 +23,7 @@ pub(crate) struct MarkdownStream {
     is_code: bool,
     /// The last character that was written in this line.
     previous: Option<char>,
+    wrap: WordWrap,
 }
 
 /// The style of a whole line.
@@ -37,6 +40,11 @@ enum LineStyle {
 const MAX_MARKER: usize = 80;
 
 impl MarkdownStream {
+    /// Breaks lines between words at so many columns.
+    pub(crate) fn for_columns(columns: Option<usize>) -> Self {
+        Self { wrap: WordWrap::new(columns), ..Self::default() }
+    }
+
     /// Takes a piece of text, and returns what can be written now.
     pub(crate) fn push(&mut self, text: &str) -> String {
         self.pending.push_str(text);
@@ -46,6 +54,7 @@ impl MarkdownStream {
     /// Returns the rest, with all styles ended.
     pub(crate) fn finish(&mut self) -> String {
         let mut out = self.write_pending(true);
+        self.wrap.end_line(&mut out);
         out.push_str(&self.end_line_style());
         *self = Self::default();
         out
@@ -135,7 +144,9 @@ impl MarkdownStream {
                 out,
             ));
         }
-        Some(self.begin_line(after_prefix(rest, line, body), indent, out))
+        let text = self.begin_line(after_prefix(rest, line, body), indent, out);
+        self.wrap.indent(number_columns(body));
+        Some(text)
     }
 
     /// Begins a line: writes its style and a prefix, and returns the text behind the marker.
@@ -143,7 +154,7 @@ impl MarkdownStream {
         self.is_inside_line = true;
         self.previous = None;
         out.push_str(&self.style().render().to_string());
-        out.push_str(prefix);
+        self.wrap.begin_line(prefix, out);
         text
     }
 
@@ -160,6 +171,7 @@ impl MarkdownStream {
         let next = characters.next();
         let after_next = characters.as_str();
         if first == '\n' {
+            self.wrap.end_line(out);
             out.push_str(&self.end_line_style());
             out.push('\n');
             (self.is_inside_line, self.line) = (false, LineStyle::Plain);
@@ -204,7 +216,8 @@ impl MarkdownStream {
             self.is_bold = !self.is_bold;
             self.restyle(out);
         } else {
-            out.push_str("**");
+            self.wrap.push('*', out);
+            self.wrap.push('*', out);
         }
         after
     }
@@ -224,7 +237,10 @@ impl MarkdownStream {
         out: &mut String,
     ) -> Option<&'t str> {
         self.previous = Some(character);
-        out.push(character);
+        match self.line {
+            LineStyle::Code => out.push(character),
+            _ => self.wrap.push(character, out),
+        }
         Some(after)
     }
 
@@ -240,15 +256,22 @@ impl MarkdownStream {
         if self.is_code { style.fg_color(Some(AnsiColor::Cyan.into())) } else { style }
     }
 
-    fn restyle(&self, out: &mut String) {
-        out.push_str("\u{1b}[0m");
-        out.push_str(&self.style().render().to_string());
+    fn restyle(&mut self, out: &mut String) {
+        let style = format!("\u{1b}[0m{}", self.style().render());
+        self.wrap.push_style(&style, out);
     }
 
     fn end_line_style(&self) -> String {
         let is_plain = self.style() == Style::new();
         if is_plain { String::new() } else { "\u{1b}[0m".to_owned() }
     }
+}
+
+/// The columns of the number of a list item, such as `12. `.
+fn number_columns(body: &str) -> usize {
+    let digits = body.chars().take_while(char::is_ascii_digit).count();
+    let is_item = digits > 0 && body.get(digits..).is_some_and(|it| it.starts_with(". "));
+    if is_item { digits + 2 } else { 0 }
 }
 
 /// The part of the rest that begins with the text at the end of its first line.
@@ -262,7 +285,10 @@ mod tests {
 
     /// Styles a text in pieces of this many characters.
     fn styled(text: &str, size: usize) -> String {
-        let mut stream = MarkdownStream::default();
+        feed(&mut MarkdownStream::default(), text, size)
+    }
+
+    fn feed(stream: &mut MarkdownStream, text: &str, size: usize) -> String {
         let characters: Vec<char> = text.chars().collect();
         let mut out = String::new();
         for piece in characters.chunks(size) {
@@ -309,6 +335,22 @@ mod tests {
         ] {
             for size in [1, 2, 3, 1000] {
                 assert_eq!(readable(&styled(text, size)), shown, "{text:?} by {size}");
+            }
+        }
+        for (text, shown) in [
+            ("one two three four", "one two\nthree four"),
+            ("- one two three", "• one two\n  three"),
+            ("12. one two", "12. one\n    two"),
+            ("> one two three", "⟨d⟩│ one two\n│ three⟨⟩"),
+            ("a **bold word** b", "a ⟨⟩⟨b⟩bold\nword⟨⟩ b"),
+            ("unbreakable_word and", "unbreakable_word and"),
+            ("```\nlet a = 1 + 2;\n```", "⟨c⟩```⟨⟩\n⟨c⟩let a = 1 + 2;⟨⟩\n⟨c⟩```⟨⟩"),
+            ("日本 語 日本語", "日本 語\n日本語"),
+        ] {
+            for size in [1, 3, 1000] {
+                let mut stream = MarkdownStream::for_columns(Some(10));
+                let wrapped = feed(&mut stream, text, size);
+                assert_eq!(readable(&wrapped), shown, "{text:?} by {size}");
             }
         }
         let rule = styled("a\n---\nb", 1000);

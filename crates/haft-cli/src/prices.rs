@@ -32,6 +32,15 @@ pub(crate) struct TurnCost {
 }
 
 impl TurnCost {
+    /// Adds what another turn cost.
+    pub(crate) fn merge(&mut self, other: Self) {
+        if let Some(amount) = other.amount {
+            self.amount = Some(self.amount.unwrap_or_default() + amount);
+        }
+        self.uses_table |= other.uses_table;
+        self.unpriced.extend(other.unpriced);
+    }
+
     fn add(&mut self, config: &UserConfig, executor: &ExecutorDescription, usage: Usage) {
         let ExecutorDescription::Model { provider, model, .. } = executor else { return };
         match find_prices(config, provider, model) {

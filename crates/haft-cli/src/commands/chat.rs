@@ -1,5 +1,7 @@
 //! `haft chat`
 
+mod slash_command;
+
 use std::collections::VecDeque;
 use std::process::ExitCode;
 
@@ -11,6 +13,7 @@ use haft::stores::{TurnQuery, TurnSummary};
 use haft::turn::{Agent, StoredTurns, TurnOutcome, TurnReport};
 use uuid::Uuid;
 
+use self::slash_command::{CommandContext, SlashCommand};
 use super::conversations::read_messages;
 use super::elide;
 use super::run::{TurnSession, resume_when_released, session_options};
@@ -76,6 +79,18 @@ pub(super) async fn run_chat(
     loop {
         let text = match read_message(session.inputs(), terminal).await {
             ChatInput::Message(text) => text,
+            ChatInput::Command(command) => {
+                let ctx = CommandContext {
+                    agent: &agent,
+                    conversation: &conversation,
+                    model_use: args.options.run_use(),
+                    terminal,
+                };
+                if let Err(error) = ctx.run(command, &mut session).await {
+                    print_error(terminal, &error);
+                }
+                continue;
+            }
             ChatInput::Stopped(stop) => return Ok(stop.exit_code().into()),
             ChatInput::End => return Ok(ExitCode::SUCCESS),
         };
@@ -111,6 +126,7 @@ fn end_after(report: &TurnReport) -> Option<ExitCode> {
 /// What the user gives at the prompt.
 enum ChatInput {
     Message(String),
+    Command(SlashCommand),
     Stopped(StopSignal),
     End,
 }
@@ -135,13 +151,12 @@ async fn read_message(
             KeyboardInput::Line(text) if matches!(text.trim(), "/quit" | "/exit") => {
                 return ChatInput::End;
             }
-            KeyboardInput::Line(text) if text.trim() == "/help" && Keyboard::is_interactive() => {
-                let text =
-                    "/quit or /exit ends the conversation; everything else goes to the agent";
-                print_line(format_args!("{}", terminal.style_stderr(TextRole::Muted, text)));
-            }
             KeyboardInput::Line(text) if text.trim().is_empty() => {}
-            KeyboardInput::Line(text) => return ChatInput::Message(text),
+            // A program that writes the messages may write anything.
+            KeyboardInput::Line(text) => match SlashCommand::parse(&text) {
+                Some(command) if Keyboard::is_interactive() => return ChatInput::Command(command),
+                _ => return ChatInput::Message(text),
+            },
             KeyboardInput::Interrupted if Keyboard::is_interactive() => {
                 let text = "press Ctrl-D or type /quit to end the conversation";
                 print_line(format_args!("{}", terminal.style_stderr(TextRole::Muted, text)));
@@ -200,7 +215,7 @@ async fn print_history(stores: &OpenStores, conversation: &str, terminal: &Termi
         if *role == MessageRole::User {
             muted(&format!("> {text}"));
         } else if terminal.styles_markdown() {
-            let mut markdown = MarkdownStream::default();
+            let mut markdown = MarkdownStream::for_columns(terminal.stdout_columns());
             let shown = markdown.push(&sanitize(&text)) + &markdown.finish();
             print_line(format_args!("{}", shown.trim_end_matches('\n')));
         } else {

@@ -165,9 +165,9 @@ async fn export_conversation(
     id: &str,
     format: ExportFormat,
 ) -> Result<ExitCode> {
-    let turns = load_turns(stores, id).await?;
-    let title = stores.turns().titles(String::new(), vec![id.to_owned()]).await?.remove(id);
     if format == ExportFormat::Json {
+        let turns = load_turns(stores, id).await?;
+        let title = stores.turns().titles(String::new(), vec![id.to_owned()]).await?.remove(id);
         let turns = turns.iter().map(|turn| {
             let records = turn.rows.iter().map(|row| {
                 let record: Value = serde_json::from_str(&row.json)
@@ -181,6 +181,13 @@ async fn export_conversation(
         let export = ConversationExport { conversation: id, title: title.as_deref(), turns };
         return print_text(&to_pretty_text(&export)?);
     }
+    print_text(&conversation_to_markdown(stores, id).await?)
+}
+
+/// A conversation as Markdown: its title, and what was said.
+pub(super) async fn conversation_to_markdown(stores: &OpenStores, id: &str) -> Result<String> {
+    let turns = load_turns(stores, id).await?;
+    let title = stores.turns().titles(String::new(), vec![id.to_owned()]).await?.remove(id);
     let stored = StoredTurns::of_stores(stores);
     let mut text = format!("# {}\n", title.as_deref().unwrap_or(id));
     for turn in &turns {
@@ -196,5 +203,5 @@ async fn export_conversation(
             text.push_str(&format!("\n**{name}**\n\n{}\n", content.trim_end()));
         }
     }
-    print_text(&text)
+    Ok(text)
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use haft::events::{Event, EventKind, GateResult};
 use haft::events::{EventFilter, EventHub};
+use haft::executors::ExecutorDescription;
 use haft::stores::{GateId, StoreUrl, TurnId};
 use haft::turn::Cancellation;
 use haft::turn::{
@@ -136,6 +137,23 @@ impl TurnSession {
             pending_gates: VecDeque::new(),
             open_gates: HashMap::new(),
         })
+    }
+
+    /// Runs further turns with another executor.
+    pub(crate) fn use_builder(&mut self, agent: &AgentDir, builder: AgentBuilder) -> Result<()> {
+        let builder = self.host.runner(agent, builder)?.observer(self.hub.clone());
+        self.runner = self.gates.apply(builder).build()?;
+        self.printer.set_executor(self.runner.executor_description());
+        Ok(())
+    }
+
+    pub(crate) const fn host(&self) -> &AgentHost {
+        &self.host
+    }
+
+    /// What takes the steps.
+    pub(crate) fn executor(&self) -> ExecutorDescription {
+        self.runner.executor_description()
     }
 
     /// Prints what a turn begins with, for a person at a terminal.

@@ -92,6 +92,11 @@ impl TurnPrinter {
         }
     }
 
+    /// Says what takes the steps of further turns.
+    pub(super) fn set_executor(&mut self, executor: ExecutorDescription) {
+        self.executor = executor;
+    }
+
     /// Prints what a turn begins with: the message of the user, and whether no model is asked. Only a person at a
     /// terminal needs that; what is attached is always told.
     pub(super) fn print_beginning(&mut self, prompt: Option<&str>, attached: &[String]) {
@@ -233,7 +238,9 @@ impl TurnPrinter {
         let text = sanitize(&piece.delta);
         let shown = match (&mut self.markdown, self.terminal.styles_markdown()) {
             (Some(markdown), _) => markdown.push(&text),
-            (none, true) => none.insert(MarkdownStream::default()).push(&text),
+            (none, true) => {
+                none.insert(MarkdownStream::for_columns(self.terminal.stdout_columns())).push(&text)
+            }
             (None, false) => text,
         };
         if !shown.is_empty() {
@@ -429,7 +436,8 @@ impl TurnPrinter {
         if !text.is_empty() && self.output != TurnOutput::Answer {
             let text = match self.terminal.styles_markdown() {
                 true => {
-                    let mut markdown = MarkdownStream::default();
+                    let columns = self.terminal.stdout_columns();
+                    let mut markdown = MarkdownStream::for_columns(columns);
                     markdown.push(&text) + &markdown.finish()
                 }
                 false => text,
