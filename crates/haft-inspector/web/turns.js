@@ -165,7 +165,7 @@ class Turns extends View {
     const chip = (words, name, value, iconName) => h("button", {
       type: "button", class: "chip", "aria-pressed": () => String((filter()[name] ?? null) === value),
       onclick: () => setQuery({ [name]: filter.peek()[name] === value ? null : value }),
-    }, iconName ? icon(iconName) : null, words, () => (name === "state" && counts()?.states[value] ? h("b", { class: "chip-count" }, count(counts().states[value])) : null));
+    }, iconName ? icon(iconName) : null, words, () => (name === "state" && counts()?.states[value] ? h("b", { class: "chip-count", "aria-hidden": "true" }, count(counts().states[value])) : null));
     // What was seen stays, so that a filter can be changed to another value.
     const seen = { agent: new Set(), model: new Set(), tool: new Set() };
     const values = (name) => {

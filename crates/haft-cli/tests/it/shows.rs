@@ -81,8 +81,9 @@ fn a_turn_is_shown_with_everything_that_the_model_saw() {
     options    {"temperature":0}
     offered    5 tools: book, and 4 that query artifacts
     usage      2 steps, 2 calls, 2,500 prompt + 33 completion tokens, $0.0028, DURATION
+    time       waiting for the model DURATION, model writing DURATION, tools DURATION, storing DURATION
     user       Book a room.
-    ── step 1 · 1,200 prompt + 30 completion tokens · $0.0015 · DURATION · request of 2,841 bytes
+    ── step 1 · 1,200 prompt + 30 completion tokens · $0.0015 · DURATION · first word after DURATION · request of 2,841 bytes
     call       book {"day":"Friday","seats":"4"}  DURATION
                  coerced `/day`: the case of letters was changed
                  coerced `/seats`: a string became a number
@@ -91,13 +92,13 @@ fn a_turn_is_shown_with_everything_that_the_model_saw() {
                  <untrusted_content_ID>
                  booked for friday
                  </untrusted_content_ID>
-    call       book {"dya":"friday"}  DURATION
+    call       book {"dya":"friday"}
                  failed
                  E_INVALID_TOOL_ARGS: the arguments of `book` were refused:
                  - `/dya`: this field does not exist; the fields are `day`, `seats`
                  - `/day`: missing; expected one of "friday", "monday"; for example "friday"
                  correct them and call `book` again
-    ── step 2 · 1,300 prompt + 3 completion tokens · $0.0013 · DURATION · request of 3,589 bytes, 71 % as before
+    ── step 2 · 1,300 prompt + 3 completion tokens · $0.0013 · DURATION · first word after DURATION · request of 3,589 bytes, 71 % as before
     assistant  Booked.
     "#);
     let shown = run_haft(dir.path(), &["show", turn, "--json"]);

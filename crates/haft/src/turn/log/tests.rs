@@ -153,6 +153,7 @@ fn every_position_with_every_entry() {
       iterated 0 -> iteration 1
       iterated 1 -> iteration 2
       iterated 1 done -> output
+      stopped -> iteration 1
       ended -> ended completed
     calls 1
       resumed -> calls 1 Continue
@@ -161,6 +162,7 @@ fn every_position_with_every_entry() {
       pending -> calls 1 Continue
       iterated 1 -> iteration 2
       iterated 1 done -> output
+      stopped -> calls 1 Continue
       ended -> ended completed
     output
       resumed -> output
@@ -169,10 +171,12 @@ fn every_position_with_every_entry() {
       pending -> output
       iterated 0 done -> output
       iterated 1 done -> output
+      stopped -> output
       ended -> ended completed
     ended
       stash -> ended completed
       hydrated -> ended completed
+      stopped -> ended completed
     ");
 }
 

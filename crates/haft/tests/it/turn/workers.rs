@@ -287,7 +287,7 @@ async fn a_turn_that_another_executor_began_does_not_keep_the_worker_busy() {
     assert_eq!((stats.errors, stats.completed), (1, 1), "{stats:?}");
     let left = store.summary(turn).await.unwrap().unwrap();
     let reason = left.stop.unwrap();
-    assert!(reason.message.contains("was begun by script"), "{reason:?}");
+    assert!(reason.message.contains("was begun by a script"), "{reason:?}");
     let due = left.runnable_at.unwrap();
     let now = store.summary(runs).await.unwrap().unwrap().ended_at.unwrap();
     assert!(due > now.saturating_sub(Deadlines::new().outage), "it is left alone");

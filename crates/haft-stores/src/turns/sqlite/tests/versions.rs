@@ -73,7 +73,7 @@ fn files_of_others_are_refused_and_stay_as_they_are() {
     let older = format!("PRAGMA application_id = {ours}; PRAGMA user_version = 5");
     check_refused(
         |path| sql(path, &older),
-        "the store has version 5, and this program knows only version 7; use the program that wrote it, or another store",
+        "the store has version 5, and this program knows only version 8; use the program that wrote it, or another store",
     );
     check_refused(
         |path| std::fs::write(path, "Dear diary, ".repeat(1000)).unwrap(),
