@@ -32,6 +32,7 @@ mod store_problems;
 mod supervisor;
 #[cfg(feature = "cluster")]
 mod telemetry;
+mod temp_dir;
 mod terminal;
 mod text_file;
 mod text_width;

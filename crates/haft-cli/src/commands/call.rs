@@ -28,6 +28,7 @@ use crate::keyboard::Keyboard;
 use crate::output::{CallRecord, to_pretty_text};
 use crate::standard_output::StandardOutput;
 use crate::stop_signals::StopSignals;
+use crate::temp_dir::new_temp_dir;
 use crate::terminal::Terminal;
 use crate::user_error::{FailureCode, UserError, describe_report};
 
@@ -49,7 +50,7 @@ pub(super) async fn call_tool(
         return Err(error.hint("call it at a terminal, or pass --yes").into());
     }
     agent.prepare(args.trust, terminal).await?;
-    let dir = tempfile::tempdir()?;
+    let dir = new_temp_dir()?;
     let started_at = SystemClock::new().now();
     let options = SessionOptions {
         output: TurnOutput::Questions,

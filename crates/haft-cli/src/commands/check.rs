@@ -63,7 +63,7 @@ pub(super) async fn check_agent(args: &CheckArgs, terminal: &Terminal) -> Result
     let mut findings = Findings { errors, ..Findings::default() };
     let (mut steps, mut tools) = (None, Vec::new());
     if let Some(agent) = &mut agent {
-        check_servers(agent, &mut findings, terminal).await?;
+        check_servers(agent, &mut findings, terminal).await;
         steps = check_parts(agent, args.model.as_deref(), &mut findings).await?;
         // With errors, tools are missing or stand there twice.
         if findings.errors.is_empty() {
@@ -264,19 +264,20 @@ fn print_summary(
 }
 
 /// Connects to the MCP servers, if that needs no program or the agent is trusted, and checks what they offer.
-async fn check_servers(
-    agent: &mut AgentDir,
-    findings: &mut Findings,
-    terminal: &Terminal,
-) -> Result<()> {
+async fn check_servers(agent: &mut AgentDir, findings: &mut Findings, terminal: &Terminal) {
     if !agent.has_servers() {
-        return Ok(());
+        return;
     }
     if !agent.is_trusted() {
         findings.warnings.push(UserError::new(UNTRUSTED_SERVERS));
-        return Ok(());
+        return;
     }
-    agent.prepare(false, terminal).await?;
+    // What the user has to correct first; a server that is missing would hide it.
+    if !findings.errors.is_empty() || !agent.find_unusable_programs().is_empty() {
+        return;
+    }
+    if let Err(error) = agent.prepare(false, terminal).await {
+        findings.add_error(error);
+    }
     findings.warnings.extend(suspicious_descriptions(agent).into_iter().map(UserError::new));
-    Ok(())
 }

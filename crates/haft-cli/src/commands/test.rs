@@ -30,6 +30,7 @@ use crate::host::{
     new_user_message,
 };
 use crate::output::{TestLine, to_line, whole_milliseconds};
+use crate::temp_dir::new_temp_dir;
 use crate::terminal::{Terminal, TextRole, print_line, sanitize};
 use crate::text_file::{MAX_TEXT_BYTES, read_regular_text};
 use crate::user_error::{FailureCode, UserError, describe_report};
@@ -250,7 +251,7 @@ impl TestRun<'_> {
         agent: &AgentDir,
         prompt: Option<String>,
     ) -> Result<TurnReport> {
-        let dir = tempfile::tempdir()?;
+        let dir = new_temp_dir()?;
         let stores = OpenStores::of_dir(&TurnDir::open(dir.path().join("store"))?);
         let settings = HostSettings {
             // Nobody decides a gate that the approver could not.

@@ -199,6 +199,13 @@ impl ProviderConfig<'_> {
                 let hint = "use https, or --plain-http if you trust the network";
                 Err(UserError::new(message).hint(hint).into())
             }
+            Err(error @ ProviderError::NoTransport { .. }) => {
+                // The library says what is missing, and systems differ in where it comes from.
+                let hint = "https needs the certificates of the system: install the package ca-certificates, or name a file \
+                            with SSL_CERT_FILE";
+                let context = UserError::new("there is no HTTP client").hint(hint);
+                Err(anyhow::Error::from(error).context(context))
+            }
             Err(other) => Err(other.into()),
         }
     }

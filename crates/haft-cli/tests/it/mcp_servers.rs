@@ -339,7 +339,7 @@ fn servers_that_cannot_be_used_are_reported() {
     assert!(failed.starts_with("exit 1") && failed.contains("cannot be used"), "{failed}");
     assert!(failed.contains("it wrote: no license"), "{failed}");
     let missing = run(r#"argv = ["./does-not-exist"]"#);
-    assert!(missing.contains("cannot be started"), "{missing}");
+    assert!(missing.contains("`a/./does-not-exist` is not an executable file"), "{missing}");
     let optional = run("argv = [\"./does-not-exist\"]\noptional = true");
     assert!(optional.starts_with("exit 0") && optional.contains("warning"), "{optional}");
     for (table, message) in [

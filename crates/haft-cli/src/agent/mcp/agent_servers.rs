@@ -1,6 +1,5 @@
 //! The MCP servers of an agent: connects to them and adds their tools.
 
-use std::io;
 use std::sync::Arc;
 
 use anyhow::Result;
@@ -11,6 +10,7 @@ use tempfile::TempDir;
 use super::super::AgentDir;
 use super::super::source::AgentFileError;
 use super::{McpServerTable, PinFile, add_tools};
+use crate::temp_dir::new_temp_dir;
 use crate::user_error::UserError;
 
 /// The MCP servers to which an agent is connected.
@@ -33,7 +33,8 @@ impl AgentDir {
         let table = self.server_table(server)?;
         let client = table.login_client(server, &self.dir);
         let (client, port) = client.map_err(|error| self.locate_in_server(error, server))?;
-        let spool_dir = new_spool_dir()?;
+        // Where large results of servers arrive.
+        let spool_dir = new_temp_dir()?;
         let spools = Arc::new(DirSpoolStore::open(spool_dir.path())?.without_sync());
         Ok(match table.find_challenge(server, &self.dir, spools).await {
             Some(challenge) => (client.challenge(challenge), port),
@@ -74,14 +75,18 @@ impl AgentDir {
             return Ok(Vec::new());
         }
         let mut pins = self.read_pins()?;
-        let spool_dir = new_spool_dir()?;
+        let spool_dir = new_temp_dir()?;
         // The results of a call are copied to the store of its turn.
         let spools = Arc::new(DirSpoolStore::open(spool_dir.path())?.without_sync());
         let (mut warnings, mut new_pins) = (Vec::new(), 0);
         let (mut tools, built) = (self.tools.clone(), self.tools.len());
         let mut servers = Vec::new();
         for (name, table) in self.file.tools.servers() {
-            let connected = table.connect(name, &self.dir, Arc::clone(&spools), &pins).await;
+            let connected = match table.find_problem(&self.dir) {
+                // The operating system does not say which file it did not find.
+                Some(problem) => Err(problem),
+                None => table.connect(name, &self.dir, Arc::clone(&spools), &pins).await,
+            };
             let connected = connected.map_err(|error| self.locate_in_server(error, name));
             let server = match connected {
                 Ok(server) => server,
@@ -107,11 +112,6 @@ impl AgentDir {
         self.servers = ConnectedServers { all: servers, _spool_dir: Some(spool_dir) };
         Ok(warnings)
     }
-}
-
-/// Where large results of servers arrive.
-fn new_spool_dir() -> io::Result<TempDir> {
-    tempfile::Builder::new().prefix("haft-mcp-").tempdir()
 }
 
 /// A tool of an MCP server that is left out, for the user.
