@@ -4,6 +4,7 @@
 mod api;
 mod changes;
 mod ci;
+mod dist;
 mod figures;
 mod mistakes;
 mod mutants;
@@ -24,6 +25,7 @@ use std::process::ExitCode;
 use std::sync::LazyLock;
 
 use ci::Extent;
+use dist::Edition;
 use mistakes::Mode;
 
 const HELP: &str = "\
@@ -51,6 +53,8 @@ Commands:
           With --sample N, --seed S, --only MODULE: how many and which; --list prints them.
           With --edge: of what users and other programs meet, instead of the core
   prices  Writes the table of prices from the package that xtask/registry/prices.txt names
+  dist    Builds the archive of a release for this machine, checks which glibc it needs, and runs it in a
+          bare Debian 12. With --cluster: the one with what several machines share
   recording  Draws the terminal of the README from what the program prints
   soak    What takes long: more cases of properties, crashes again and again, large contents
   help    This text (also --help, -h)
@@ -84,6 +88,8 @@ fn main() -> ExitCode {
             }
         },
         ["prices"] => prices::write(root()),
+        ["dist"] => dist::run(root(), Edition::Default),
+        ["dist", "--cluster"] => dist::run(root(), Edition::Cluster),
         ["recording"] => recording::write(root()),
         ["soak"] => soak::run(root()),
         ["help" | "--help" | "-h"] | [_, "--help" | "-h"] => {
@@ -95,7 +101,7 @@ fn main() -> ExitCode {
         }
         _ => {
             eprintln!(
-                "usage: cargo xtask <ci|setup|tidy|api|schemas|mistakes|resolve|mutants|prices|recording|soak|help>"
+                "usage: cargo xtask <ci|setup|tidy|api|schemas|mistakes|resolve|mutants|prices|dist|recording|soak|help>"
             );
             ExitCode::from(2)
         }

@@ -16,7 +16,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 /// Commands that succeed where a Debian package is installed, and the package: programs that tests compare with, and
 /// the headers that the feature `native-tls` is built with.
-const PACKAGES: [(&[&str], &str); 11] = [
+const PACKAGES: [(&[&str], &str); 14] = [
     (&["jq", "--version"], "jq"),
     (&["rg", "--version"], "ripgrep"),
     (&["node", "--version"], "nodejs"),
@@ -25,6 +25,9 @@ const PACKAGES: [(&[&str], &str); 11] = [
     (&["faketime", "--version"], "faketime"),
     (&["python3", "-m", "pip", "--version"], "python3-pip"),
     (&["unshare", "--version"], "util-linux"),
+    (&["debootstrap", "--version"], "debootstrap"),
+    (&["zsh", "--version"], "zsh"),
+    (&["fish", "--version"], "fish"),
     (&["pkg-config", "--version"], "pkg-config"),
     (&["pkg-config", "--exists", "openssl"], "libssl-dev"),
     (&["sh", "-c", "command -v initdb || ls /usr/lib/postgresql/*/bin/initdb"], "postgresql"),
@@ -116,7 +119,7 @@ pub(crate) fn pip(command: &str) -> Command {
 }
 
 /// Installs into `dir` unless that was done before from the same list.
-fn once(
+pub(crate) fn once(
     dir: &Path,
     name: &str,
     list: &Path,

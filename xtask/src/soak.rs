@@ -12,8 +12,8 @@
 //!   (`HAFT_TURNS`, `HAFT_CALLS`).
 //! - Ten thousand random calls and queries through the MCP proxy, with a seed of their own.
 //! - Contents of one gibibyte (`HAFT_LARGE_BYTES`).
-//! - The scenarios of `acceptance`, those that take long among them, with the program that users install
-//!   ([`SHIPPED_PROGRAM`]).
+//! - The scenarios of `acceptance`, those that take long among them, with the program that `cargo xtask dist` has packed
+//!   and unpacked again.
 //! - Every package, built from what would be published.
 //! - Other sets of features than all of them, which `cargo xtask ci` leaves out while no manifest changes.
 //! - A sample of 300 mutants of the core and of 60 of the edge, of which nine in ten must be caught
@@ -26,12 +26,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use crate::ci::{self, Step};
+use crate::dist::{self, Edition};
 
 const TESTS: &str = "nextest run --locked --all-features --profile soak";
-
-/// The program that users install, and how it is built. An archive that is unpacked can take its place.
-const SHIPPED_PROGRAM: &str = "target/release/haft";
-const BUILD_SHIPPED_PROGRAM: &str = "build --release --locked -p haft-cli --features cluster";
 
 /// Runs everything, and stops at the first step that fails.
 pub(crate) fn run(root: &Path) -> ExitCode {
@@ -58,8 +55,14 @@ pub(crate) fn run(root: &Path) -> ExitCode {
     let calls = calls.env("PROPTEST_RNG_SEED", new_seed().to_string());
     steps.push(calls.env("HAFT_CASES_FACTOR", "60"));
     steps.push(Step::cargo(&format!("{TESTS} large")).env("HAFT_LARGE_BYTES", "1073741824"));
-    let shipped = root.join(SHIPPED_PROGRAM).display().to_string();
-    steps.push(Step::cargo(BUILD_SHIPPED_PROGRAM));
+    let shipped = match dist::unpacked_program(root, Edition::Default) {
+        Ok(program) => program.display().to_string(),
+        Err(error) => {
+            eprintln!("error: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    steps.push(Step::cargo("run --locked --quiet --package xtask -- dist"));
     steps.push(ci::all_scenarios().env("HAFT_BIN", shipped));
     steps.extend(ci::feature_steps(root));
     steps.push(Step::cargo("publish --workspace --dry-run --locked --allow-dirty"));
