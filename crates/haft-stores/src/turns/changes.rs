@@ -1,6 +1,8 @@
 //! Notifies the listeners of this process of changes.
 
 use std::fmt;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+use std::time::Duration;
 
 use haft_core::BoxFuture;
 use haft_core::store::{ChangeListener, StoreChange, StoreChangeKind, TurnId};
@@ -29,7 +31,7 @@ impl ChangeHub {
     }
 
     /// Reports that anything may have changed.
-    #[cfg(feature = "postgres")]
+    #[cfg(any(feature = "postgres", feature = "sqlite"))]
     pub(super) fn notify_unknown(&self) {
         let _ = self.sender.send(StoreChange::Unknown);
     }
@@ -58,6 +60,35 @@ impl HubListener {
 impl ChangeListener for HubListener {
     fn next_change(&mut self) -> BoxFuture<'_, StoreChange> {
         Box::pin(self.receive())
+    }
+}
+
+/// Reports the changes of one store object, and an unknown change after each interval without one, for what nobody tells.
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+#[derive(Debug)]
+pub(super) struct PolledListener {
+    told: HubListener,
+    interval: Duration,
+}
+
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+impl PolledListener {
+    pub(super) const fn new(told: HubListener, interval: Duration) -> Self {
+        Self { told, interval }
+    }
+}
+
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+#[expect(clippy::disallowed_methods, reason = "other processes are waited for, not replayed")]
+impl ChangeListener for PolledListener {
+    fn next_change(&mut self) -> BoxFuture<'_, StoreChange> {
+        Box::pin(async {
+            tokio::select! {
+                biased;
+                change = self.told.receive() => change,
+                () = tokio::time::sleep(self.interval) => StoreChange::Unknown,
+            }
+        })
     }
 }
 

@@ -10,6 +10,7 @@ mod transaction;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use haft_core::BoxFuture;
 use haft_core::spool::SpoolKey;
@@ -24,9 +25,9 @@ use tokio_postgres::IsolationLevel;
 pub use self::approvals::PostgresApprovals;
 use self::connection::Database;
 use self::error::PostgresError;
-use self::listener::{ListenTask, ServerListener, change_text};
+use self::listener::{ListenTask, change_text};
 use self::transaction::PostgresTransaction;
-use super::changes::ChangeHub;
+use super::changes::{ChangeHub, PolledListener};
 use super::sql::{self, ClaimAttempt};
 use super::turn_row::Holder;
 
@@ -383,7 +384,7 @@ impl TurnStore for PostgresStore {
     }
 
     fn listen(&self) -> Box<dyn ChangeListener> {
-        Box::new(ServerListener(self.changes.listen()))
+        Box::new(PolledListener::new(self.changes.listen(), POLL_INTERVAL))
     }
 
     fn required_secret(&self) -> Option<[u8; 32]> {
@@ -400,3 +401,5 @@ impl fmt::Debug for PostgresStore {
 
 /// How often a transaction runs that meets others.
 const MAX_ATTEMPTS: u32 = 10;
+/// How often a listener looks without a notification, in case one was lost.
+const POLL_INTERVAL: Duration = Duration::from_secs(2);

@@ -4,7 +4,6 @@ mod busy;
 mod database_file;
 mod error;
 mod leases;
-mod listener;
 mod options;
 mod read_pool;
 mod schema;
@@ -19,6 +18,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use haft_core::BoxFuture;
 use haft_core::clock::{Clock, SystemClock};
@@ -34,12 +34,11 @@ use self::database_file::DatabaseFile;
 pub(crate) use self::database_file::KEY_FILE;
 use self::error::SqliteError;
 use self::leases::expire_dead_leases;
-use self::listener::FileListener;
 pub use self::options::{SqliteOptions, Synchronous};
 use self::read_pool::ReadPool;
 use self::transaction::{SqliteTransaction, finish};
 use self::write_queue::WriteQueue;
-use super::changes::ChangeHub;
+use super::changes::{ChangeHub, PolledListener};
 use super::sql::{self, ClaimAttempt};
 use super::turn_row::Holder;
 use crate::process::read_own_mark;
@@ -89,7 +88,7 @@ pub struct SqliteStore {
     read_pool: ReadPool,
     write_queue: WriteQueue,
     clock: Arc<dyn Clock>,
-    changes: ChangeHub,
+    changes: Arc<ChangeHub>,
     /// The mark of this process.
     process: Option<Arc<str>>,
 }
@@ -129,8 +128,9 @@ impl SqliteStore {
         let file = DatabaseFile::locate(path.as_ref(), options)?;
         let (opened, key) = file.open()?;
         let path = file.path.clone();
-        let write_queue = WriteQueue::start(opened, &file)?;
-        Ok(Self::new(path, key, ReadPool::new(file), write_queue))
+        let changes = Arc::new(ChangeHub::new());
+        let write_queue = WriteQueue::start(opened, &file, Arc::clone(&changes))?;
+        Ok(Self::new((path, key), ReadPool::new(file), write_queue, changes))
     }
 
     /// Opens a store that is only read, also in a directory or on a file system that cannot be written. Nothing is
@@ -157,17 +157,23 @@ impl SqliteStore {
         let file = DatabaseFile::locate_read_only(path.as_ref(), SqliteOptions::default())?;
         let key = file.check_readable()?;
         let path = file.path.clone();
-        Ok(Self::new(path, key, ReadPool::new(file), WriteQueue::read_only()))
+        let changes = Arc::new(ChangeHub::new());
+        Ok(Self::new((path, key), ReadPool::new(file), WriteQueue::read_only(), changes))
     }
 
-    fn new(file: PathBuf, key: StoreKey, read_pool: ReadPool, write_queue: WriteQueue) -> Self {
+    fn new(
+        (file, key): (PathBuf, StoreKey),
+        read_pool: ReadPool,
+        write_queue: WriteQueue,
+        changes: Arc<ChangeHub>,
+    ) -> Self {
         Self {
             file,
             key,
             read_pool,
             write_queue,
             clock: Arc::new(SystemClock::new()),
-            changes: ChangeHub::new(),
+            changes,
             process: read_own_mark().map(Into::into),
         }
     }
@@ -436,7 +442,13 @@ impl TurnStore for SqliteStore {
     }
 
     fn listen(&self) -> Box<dyn ChangeListener> {
-        Box::new(FileListener::new(self.changes.listen(), self.read_pool.file().clone()))
+        let listener = self.changes.listen();
+        if self.write_queue.is_read_only() {
+            // Without a connection that writes, nothing tells of the writes of others.
+            return Box::new(PolledListener::new(listener, READ_ONLY_POLL));
+        }
+        self.write_queue.look_for_changes();
+        Box::new(listener)
     }
 }
 
@@ -445,3 +457,6 @@ impl fmt::Debug for SqliteStore {
         write!(f, "SqliteStore({})", self.file.display())
     }
 }
+
+/// How often a listener looks at a store that is only read.
+const READ_ONLY_POLL: Duration = Duration::from_millis(250);

@@ -1,17 +1,15 @@
 //! Changes that other processes tell by `NOTIFY`.
 
-use std::fmt;
 use std::future::poll_fn;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use haft_core::BoxFuture;
-use haft_core::store::{ChangeListener, StoreChange, StoreChangeKind};
+use haft_core::store::StoreChangeKind;
 use tokio::task::JoinHandle;
 use tokio_postgres::AsyncMessage;
 
 use super::connection::{Database, tls_connector};
-use crate::turns::changes::{ChangeHub, HubListener};
+use crate::turns::changes::ChangeHub;
 
 /// The task that listens to the server, until it is dropped.
 pub(super) struct ListenTask(JoinHandle<()>);
@@ -90,32 +88,9 @@ fn parse_change(text: &str) -> Option<(haft_core::store::TurnId, StoreChangeKind
     Some((turn.parse().ok()?, StoreChangeKind::from_word(kind)?))
 }
 
-/// Passes on the notifications of the task, and reports an unknown change from time to time in case one was lost.
-pub(super) struct ServerListener(pub(super) HubListener);
-
-impl ChangeListener for ServerListener {
-    fn next_change(&mut self) -> BoxFuture<'_, StoreChange> {
-        Box::pin(async {
-            tokio::select! {
-                biased;
-                change = self.0.receive() => change,
-                () = wait(POLL_INTERVAL) => StoreChange::Unknown,
-            }
-        })
-    }
-}
-
-impl fmt::Debug for ServerListener {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ServerListener")
-    }
-}
-
 #[expect(clippy::disallowed_methods, reason = "other processes are waited for, not replayed")]
 async fn wait(time: Duration) {
     tokio::time::sleep(time).await;
 }
 
 const RECONNECT_PAUSE: Duration = Duration::from_secs(1);
-/// How often a listener reports an unknown change without a notification.
-const POLL_INTERVAL: Duration = Duration::from_secs(2);

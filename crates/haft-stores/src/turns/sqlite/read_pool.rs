@@ -30,11 +30,6 @@ impl ReadPool {
         Self { pool, permits: Arc::new(Semaphore::new(MAX_READERS)) }
     }
 
-    /// The file that is read.
-    pub(super) fn file(&self) -> &DatabaseFile {
-        &self.pool.file
-    }
-
     /// Closes the connections. One that is in use is closed after its read.
     pub(super) fn close(&self) {
         drop(self.pool.lock_idle().take());

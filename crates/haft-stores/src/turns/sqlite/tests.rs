@@ -1,6 +1,7 @@
 mod authentic;
 mod faults;
 mod groups;
+mod listeners;
 mod versions;
 
 use std::path::{Path, PathBuf};

@@ -1,40 +1,60 @@
-//! The writer thread, which groups many writes into one transaction.
+//! The writer thread, which groups many writes into one transaction, and notices what other processes write.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use haft_core::store::StoreError;
 use rusqlite::Connection;
+use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::timeout;
 
 use super::busy::retry_while_busy;
 use super::database_file::{DatabaseFile, OpenFile};
 use super::error::{SqliteCause, SqliteError};
 use super::options::Synchronous;
 use super::version::check_version;
+use crate::turns::changes::ChangeHub;
 
 /// Sends writes to the thread that owns the writing connection.
+///
+/// The thread also looks for commits of other connections while somebody listens to changes. SQLite tells a connection
+/// of commits that are not its own, so that the one that writes is the only one that need be asked.
 pub(super) struct WriteQueue {
     /// `None` if no writes are accepted.
-    jobs: Mutex<Option<mpsc::Sender<Box<dyn WriteJob>>>>,
+    jobs: Mutex<Option<mpsc::Sender<Job>>>,
     is_read_only: bool,
     /// Its sender is dropped when the thread has ended.
     finished: watch::Receiver<()>,
 }
 
 impl WriteQueue {
-    pub(super) fn start(opened: OpenFile, file: &DatabaseFile) -> Result<Self, StoreError> {
+    pub(super) fn start(
+        opened: OpenFile,
+        file: &DatabaseFile,
+        changes: Arc<ChangeHub>,
+    ) -> Result<Self, StoreError> {
         let queue = file.options.queue.clamp(1, MAX_QUEUE);
         let sync_level = SyncLevel::new(file.options.synchronous);
         let (sender, receiver) = mpsc::channel(queue);
         let (is_running, finished) = watch::channel(());
+        let failed = |error| StoreError::backend("start a thread that writes", error);
+        let runtime = Builder::new_current_thread().enable_time().build().map_err(failed)?;
         let thread = thread::Builder::new().name("haft-sqlite".to_owned());
         let started = thread.spawn(move || {
-            run_writer(receiver, &opened, sync_level);
+            let mut incoming = IncomingJobs {
+                receiver,
+                runtime,
+                changes,
+                seen: read_version(&opened.connection).ok(),
+                looked: Instant::now(),
+            };
+            run_writer(&mut incoming, &opened, sync_level);
             opened.close();
             drop(is_running);
         });
-        started.map_err(|error| StoreError::backend("start a thread that writes", error))?;
+        started.map_err(failed)?;
         let jobs = Mutex::new(Some(sender));
         Ok(Self { jobs, is_read_only: false, finished })
     }
@@ -42,6 +62,10 @@ impl WriteQueue {
     /// A queue that refuses every write with [`StoreError::ReadOnly`].
     pub(super) fn read_only() -> Self {
         Self { jobs: Mutex::new(None), is_read_only: true, finished: watch::channel(()).1 }
+    }
+
+    pub(super) const fn is_read_only(&self) -> bool {
+        self.is_read_only
     }
 
     /// Runs a write in a transaction, and returns its result when the transaction is on the disk. A write that fails
@@ -79,9 +103,18 @@ impl WriteQueue {
         let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let jobs = jobs.ok_or_else(|| refused("the store was closed"))?;
         let stopped = || refused("the thread that writes has ended");
-        jobs.send(Box::new(task)).await.map_err(|_| stopped())?;
+        jobs.send(Job::Write(Box::new(task))).await.map_err(|_| stopped())?;
         drop(jobs);
         result.await.map_err(|_| stopped())?
+    }
+
+    /// Wakes the thread, so that it looks for commits of other connections from now on.
+    pub(super) fn look_for_changes(&self) {
+        let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(jobs) = &*jobs {
+            // A thread whose queue is full is awake.
+            let _ = jobs.try_send(Job::Look);
+        }
     }
 
     /// Accepts no more writes, and waits until the thread has run all queued ones and closed its connection.
@@ -91,6 +124,13 @@ impl WriteQueue {
         // Nothing is sent; an error means that the thread has ended.
         while finished.changed().await.is_ok() {}
     }
+}
+
+/// What the thread is told.
+enum Job {
+    Write(Box<dyn WriteJob>),
+    /// Somebody listens to changes.
+    Look,
 }
 
 /// Which failures a write has to survive.
@@ -173,16 +213,69 @@ impl SyncLevel {
     }
 }
 
-fn run_writer(
-    mut receiver: mpsc::Receiver<Box<dyn WriteJob>>,
-    opened: &OpenFile,
-    mut sync_level: SyncLevel,
-) {
+/// The queue as the thread has it.
+struct IncomingJobs {
+    receiver: mpsc::Receiver<Job>,
+    /// Waits with a deadline.
+    runtime: Runtime,
+    changes: Arc<ChangeHub>,
+    /// The version of the database that was seen last. It changes with commits of other connections.
+    seen: Option<i64>,
+    looked: Instant,
+}
+
+impl IncomingJobs {
+    /// Waits for a write. While somebody listens, looks for changes from time to time, also between many writes.
+    fn next_write(&mut self, connection: &Connection) -> Option<Box<dyn WriteJob>> {
+        loop {
+            let rest = LOOK_INTERVAL.saturating_sub(self.looked.elapsed());
+            let job = match self.changes.has_listeners() {
+                true if rest.is_zero() => Some(Job::Look),
+                true => {
+                    let next = async { timeout(rest, self.receiver.recv()).await };
+                    self.runtime.block_on(next).unwrap_or(Some(Job::Look))
+                }
+                false => self.receiver.blocking_recv(),
+            };
+            match job? {
+                Job::Write(write) => return Some(write),
+                Job::Look => self.look(connection),
+            }
+        }
+    }
+
+    /// A write that waits already.
+    fn waiting_write(&mut self, connection: &Connection) -> Option<Box<dyn WriteJob>> {
+        loop {
+            match self.receiver.try_recv().ok()? {
+                Job::Write(write) => return Some(write),
+                Job::Look => self.look(connection),
+            }
+        }
+    }
+
+    /// Tells the listeners if another connection has committed since the last look.
+    fn look(&mut self, connection: &Connection) {
+        self.looked = Instant::now();
+        // A file that cannot be read now tells nothing.
+        let Ok(version) = read_version(connection) else { return };
+        if self.seen.replace(version) != Some(version) {
+            self.changes.notify_unknown();
+        }
+    }
+}
+
+/// The number that changes when another connection commits.
+fn read_version(connection: &Connection) -> Result<i64, rusqlite::Error> {
+    connection.pragma_query_value(None, "data_version", |row| row.get(0))
+}
+
+fn run_writer(incoming: &mut IncomingJobs, opened: &OpenFile, mut sync_level: SyncLevel) {
     let mut group = Vec::new();
     let mut last_size = 0;
-    while let Some(job) = receiver.blocking_recv() {
+    while let Some(job) = incoming.next_write(&opened.connection) {
         group.push(job);
-        collect_waiting(&mut receiver, &mut group, last_size);
+        collect_waiting(incoming, &opened.connection, &mut group, last_size);
         last_size = group.len();
         match sync_level.adjust(&opened.connection, &group) {
             Ok(()) => write_group(opened, &mut group),
@@ -198,13 +291,14 @@ fn run_writer(
 /// the others have run and would get a transaction of its own. So this function yields a few times while the group is
 /// smaller than the last one.
 fn collect_waiting(
-    receiver: &mut mpsc::Receiver<Box<dyn WriteJob>>,
+    incoming: &mut IncomingJobs,
+    connection: &Connection,
     group: &mut Vec<Box<dyn WriteJob>>,
     last_size: usize,
 ) {
     for _ in 0..MAX_YIELDS {
         while group.len() < MAX_GROUP
-            && let Ok(job) = receiver.try_recv()
+            && let Some(job) = incoming.waiting_write(connection)
         {
             group.push(job);
         }
@@ -302,6 +396,8 @@ fn execute(connection: &Connection, sql: &str) -> Result<(), SqliteCause> {
     Ok(())
 }
 
+/// How often the thread looks for commits of other connections while it has nothing to write.
+const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 const MAX_GROUP: usize = 1024;
 /// Enough for other tasks to run, and short compared to an fsync.
 const MAX_YIELDS: usize = 32;
