@@ -79,7 +79,7 @@ impl<A: Answers> TurnStore for Answering<A> {
 
     unanswered! {
         insert(_turn: NewTurn) -> Option<Lease>;
-        claim_next(_filter: ClaimFilter, _holder: LeaseRequest) -> Option<Lease>;
+        claim_turns(_filter: ClaimFilter, _holder: LeaseRequest, _count: usize) -> Vec<Lease>;
         release(_lease: Lease) -> ();
         commit(_lease: Lease, _writes: Vec<StoreWrite>) -> ();
         request_cancel(_turn: TurnId, _request: CancelRequest) -> CancelOutcome;

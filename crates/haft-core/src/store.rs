@@ -6,7 +6,7 @@
 //! [`MemoryScope`] and outlive their turn.
 //!
 //! A store is also the queue of the processes that run turns: [`insert`](TurnStore::insert) stores a turn without a
-//! holder for any of them, [`claim_next`](TurnStore::claim_next) gives a process the next turn that can run, and a
+//! holder for any of them, [`claim_turns`](TurnStore::claim_turns) gives a process the next turns that can run, and a
 //! [`ChangeListener`] wakes it. [`TurnSchedule`] says when a turn can run. `haft_conformance::store` checks that
 //! a store keeps this contract.
 
@@ -64,24 +64,26 @@ pub trait TurnStore: fmt::Debug + Send + Sync {
     /// [`StoreError::Exists`] if there is a turn of this id, or a gate that it is to open.
     fn insert(&self, turn: NewTurn) -> BoxFuture<'_, Result<Option<Lease>, StoreError>>;
 
-    /// Claims the turn that can run and is selected: of those with the highest priority, the one that has been able to
-    /// run for the longest time ([`TurnSchedule::is_claimable`]). Returns `None` if there is none.
+    /// Claims turns that can run and are selected, at most `count` of them: those with the highest priority, and of these
+    /// the ones that have been able to run for the longest time ([`TurnSchedule::is_claimable`]). Returns fewer if there
+    /// are fewer.
     ///
     /// Turns of a conversation run one at a time: a turn is not claimed while a lease on another turn of its
     /// conversation is active, and a queued one not before all earlier turns of its conversation have ended. Of
     /// processes that claim at the same time no two get the same turn, or turns of one conversation.
     ///
-    /// A filter that [names a turn](ClaimFilter::turn) claims that turn, whatever its schedule says, if no lease on it
+    /// A filter that [names a turn](ClaimFilter::turn) claims that turn alone, whatever its schedule says, if no lease on it
     /// is active. Otherwise it fails with [`StoreError::Held`], also for a holder of the same name, and with
     /// [`StoreError::Unknown`] if no selected turn has this name.
     ///
     /// The new epoch is one above the last. A turn that has ended stays as it is; every other one is
     /// [`TurnStatus::Running`] from then on, or [`TurnStatus::CancelRequested`] if it was.
-    fn claim_next(
+    fn claim_turns(
         &self,
         filter: ClaimFilter,
         holder: LeaseRequest,
-    ) -> BoxFuture<'_, Result<Option<Lease>, StoreError>>;
+        count: usize,
+    ) -> BoxFuture<'_, Result<Vec<Lease>, StoreError>>;
 
     /// Extends a lease, even one that has expired, as long as no other holder acquired it. The returned lease says
     /// whether a cancellation of the turn was requested. Fails with [`StoreError::LeaseLost`] if it was taken over or

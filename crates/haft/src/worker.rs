@@ -10,7 +10,9 @@ mod source;
 mod stats;
 
 use std::fmt;
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use haft_core::cancel::Cancellation;
@@ -157,14 +159,19 @@ impl Worker {
         let mut fatal = None;
         while !stop.is_cancelled() && fatal.is_none() {
             fatal = running.reap();
-            let has_room = running.tasks.len() < self.shared.concurrency;
+            let room = self.shared.concurrency.saturating_sub(running.tasks.len());
+            let has_room = room > 0;
             let pause = match has_room {
-                true => match self.shared.claim_next(&stop).await {
-                    Claim::Turn(lease) => {
-                        running.spawn(*lease);
-                        continue;
+                true => match self.shared.claim_turns(room, &mut *listener, &stop).await {
+                    Claim::Turns(leases) => {
+                        let is_full = leases.len() >= room;
+                        leases.into_iter().for_each(|lease| running.spawn(lease));
+                        if is_full {
+                            continue;
+                        }
+                        // There was no other, and the store tells of the next one.
+                        self.shared.poll_interval
                     }
-                    Claim::Nothing => self.shared.poll_interval,
                     Claim::Failed(error) if is_fatal(&error) => {
                         fatal = Some(error.into());
                         continue;
@@ -197,31 +204,34 @@ impl fmt::Debug for Worker {
     }
 }
 
-/// The result of asking the store for a turn.
+/// The result of asking the store for turns.
 enum Claim {
-    Turn(Box<Lease>),
-    Nothing,
+    Turns(Vec<Lease>),
     Failed(StoreError),
 }
 
 impl WorkerShared {
-    /// Asks the store for a turn. A worker that is told to stop meanwhile waits for the response, because the turn may be
-    /// claimed already.
-    async fn claim_next(&self, stop: &Cancellation) -> Claim {
+    /// Asks the store for turns, as many as there is room for. A worker that is told to stop meanwhile waits for the
+    /// response, because turns may be claimed already.
+    async fn claim_turns(
+        &self,
+        room: usize,
+        listener: &mut dyn ChangeListener,
+        stop: &Cancellation,
+    ) -> Claim {
+        forget_changes(listener).await;
         let asked = Instant::now();
-        let claimed = self.store.claim_next(self.filter.clone(), self.holder.clone()).await;
+        let claimed = self.store.claim_turns(self.filter.clone(), self.holder.clone(), room).await;
         match claimed {
-            Ok(Some(lease)) if stop.is_cancelled() => {
-                let _ = self.store.release(lease).await;
-                Claim::Nothing
+            Ok(leases) if stop.is_cancelled() => {
+                for lease in leases {
+                    let _ = self.store.release(lease).await;
+                }
+                Claim::Turns(Vec::new())
             }
-            Ok(Some(lease)) => {
-                self.counters.count_claim(asked.elapsed());
-                Claim::Turn(Box::new(lease))
-            }
-            Ok(None) => {
-                self.counters.count_empty_claim(asked.elapsed());
-                Claim::Nothing
+            Ok(leases) => {
+                self.counters.count_claim(leases.len(), asked.elapsed());
+                Claim::Turns(leases)
             }
             Err(error) => {
                 self.counters.count_store_failure();
@@ -239,6 +249,17 @@ fn is_fatal(error: &StoreError) -> bool {
         error,
         OtherSecret | OtherVersion { .. } | Foreign { .. } | ReadOnly { .. } | Replaced { .. }
     )
+}
+
+/// Takes what was reported so far, which the next claim sees.
+async fn forget_changes(listener: &mut dyn ChangeListener) {
+    for _ in 0..MAX_FORGOTTEN {
+        let mut change = listener.next_change();
+        let is_told = poll_fn(|cx| Poll::Ready(change.as_mut().poll(cx).is_ready())).await;
+        if !is_told {
+            return;
+        }
+    }
 }
 
 /// Waits until the store says that there may be something to claim.
@@ -342,5 +363,7 @@ impl WorkerShared {
     }
 }
 
+/// How many reports are taken together. More of them make the worker look once too often.
+const MAX_FORGOTTEN: usize = 1024;
 /// How many turns are listed together to count them.
 const COUNTED_PAGE: usize = 1000;

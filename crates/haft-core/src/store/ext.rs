@@ -28,6 +28,15 @@ pub trait TurnStoreExt: TurnStore {
         async move { self.insert(turn).await.map(drop) }
     }
 
+    /// Claims the next turn that can run and is selected, or returns `None` if there is none.
+    fn claim_next(
+        &self,
+        filter: ClaimFilter,
+        holder: LeaseRequest,
+    ) -> impl Future<Output = Result<Option<Lease>, StoreError>> + Send {
+        async move { Ok(self.claim_turns(filter, holder, 1).await?.pop()) }
+    }
+
     /// Claims the turn of this name. Fails with [`StoreError::Held`] while a lease on it is active.
     fn claim(
         &self,

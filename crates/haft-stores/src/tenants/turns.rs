@@ -109,16 +109,17 @@ impl TurnStore for TenantStore {
         Box::pin(async move { self.inner.insert(self.adopt(turn)?).await })
     }
 
-    fn claim_next(
+    fn claim_turns(
         &self,
         filter: ClaimFilter,
         holder: LeaseRequest,
-    ) -> BoxFuture<'_, Result<Option<Lease>, StoreError>> {
+        count: usize,
+    ) -> BoxFuture<'_, Result<Vec<Lease>, StoreError>> {
         Box::pin(async move {
             if filter.tenant.as_deref().is_some_and(|it| it != &*self.tenant) {
-                return Ok(None);
+                return Ok(Vec::new());
             }
-            self.inner.claim_next(filter.tenant(&*self.tenant), holder).await
+            self.inner.claim_turns(filter.tenant(&*self.tenant), holder, count).await
         })
     }
 

@@ -143,15 +143,16 @@ impl TurnStore for MemoryStore {
         })
     }
 
-    fn claim_next(
+    fn claim_turns(
         &self,
         filter: ClaimFilter,
         holder: LeaseRequest,
-    ) -> BoxFuture<'_, Result<Option<Lease>, StoreError>> {
+        count: usize,
+    ) -> BoxFuture<'_, Result<Vec<Lease>, StoreError>> {
         Box::pin(async move {
             holder.check()?;
             let holder = Holder { request: &holder, process: None };
-            self.lock_state().claim(&filter, holder, self.clock.now())
+            self.lock_state().claim(&filter, holder, (count, self.clock.now()))
         })
     }
 

@@ -4,8 +4,12 @@ mod approvals;
 mod connection;
 mod error;
 mod listener;
+mod notifier;
 mod schema;
 mod transaction;
+
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,35 +24,35 @@ use haft_core::store::{
     StoreChangeKind, StoreError, StoreKey, StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore,
     TurnSummary, check_text, check_title,
 };
-use tokio_postgres::IsolationLevel;
 
 pub use self::approvals::PostgresApprovals;
 use self::connection::Database;
 use self::error::PostgresError;
-use self::listener::{ListenTask, change_text};
-use self::transaction::PostgresTransaction;
+use self::listener::ListenTask;
+use self::notifier::{Notifier, Origin};
+use self::transaction::{Begin, PostgresTransaction};
 use super::changes::{ChangeHub, PolledListener};
-use super::sql::{self, ClaimAttempt};
+use super::sql;
 use super::turn_row::Holder;
 
 /// Runs an update in a transaction. One that met another transaction runs again, a few times. A macro, because the future of
 /// a closure that borrows the transaction cannot be shown to be `Send`.
 macro_rules! update {
-    ($store:expr, $doing:literal, $tx:ident => $work:expr) => {{
+    ($store:expr, $doing:literal, $tx:ident => $work:expr) => {
+        update!($store, Begin::Write, $doing, $tx => $work)
+    };
+    ($store:expr, $begin:expr, $doing:literal, $tx:ident => $work:expr) => {{
         let mut attempts = 0;
         loop {
             attempts += 1;
             let done: Result<_, PostgresError> = async {
-                let mut client = $store.database.acquire_client().await?;
-                let transaction = client.transaction().await?;
-                let tx =
-                    PostgresTransaction { database: &$store.database, transaction: &transaction };
+                let tx = PostgresTransaction::begin(&$store.database, $begin).await?;
                 let done = {
                     let $tx = &tx;
                     let worked: Result<_, PostgresError> = async { $work }.await;
                     worked?
                 };
-                transaction.commit().await?;
+                tx.commit().await?;
                 Ok(done)
             }
             .await;
@@ -62,24 +66,9 @@ macro_rules! update {
 
 /// Runs queries that see one snapshot.
 macro_rules! query {
-    ($store:expr, $doing:literal, $tx:ident => $work:expr) => {{
-        let done: Result<_, PostgresError> = async {
-            let mut client = $store.database.acquire_client().await?;
-            let builder =
-                client.build_transaction().isolation_level(IsolationLevel::RepeatableRead);
-            let transaction = builder.read_only(true).start().await?;
-            let tx = PostgresTransaction { database: &$store.database, transaction: &transaction };
-            let done = {
-                let $tx = &tx;
-                let worked: Result<_, PostgresError> = async { $work }.await;
-                worked?
-            };
-            transaction.commit().await?;
-            Ok(done)
-        }
-        .await;
-        done.map_err(|error| error.into_store_error($doing))
-    }};
+    ($store:expr, $doing:literal, $tx:ident => $work:expr) => {
+        update!($store, Begin::Snapshot, $doing, $tx => $work)
+    };
 }
 
 /// Options of a PostgreSQL store.
@@ -124,8 +113,12 @@ impl PostgresOptions {
 
 /// Stores turns in a PostgreSQL server that processes on many machines share.
 ///
-/// Every commit is one transaction, and the lock on the turn's row fences it against other holders of the lease. Leases
-/// expire by the clock of the server. Workers claim turns by `FOR UPDATE SKIP LOCKED` and are woken by `NOTIFY`.
+/// Every commit is one transaction of two round trips, and the lock on the turn's row fences it against other holders of the
+/// lease. Leases expire by the clock of the server. Workers claim turns by `FOR UPDATE SKIP LOCKED`.
+///
+/// Other processes are told by `NOTIFY` of turns that can be claimed, of settled gates and of requests to cancel, and find
+/// everything else when they look again. The notifications of a process are sent together, and never in the transaction
+/// of a commit: those would wait for each other in the whole server.
 ///
 /// The address is that of `libpq`: `postgres://user:password@host/database?sslmode=require`. TLS trusts the certificates of
 /// the operating system. The server must be version 12 or newer.
@@ -137,6 +130,7 @@ pub struct PostgresStore {
     database: Arc<Database>,
     key: StoreKey,
     changes: Arc<ChangeHub>,
+    notifier: Notifier,
     _listening: ListenTask,
 }
 
@@ -168,8 +162,10 @@ impl PostgresStore {
         let created = schema::create_tables(&database, &key).await;
         created.map_err(|error| error.into_store_error("open the store"))?;
         let changes = Arc::new(ChangeHub::new());
-        let listening = ListenTask::spawn(&database, &changes);
-        Ok(Self { database, key, changes, _listening: listening })
+        let origin = Origin::random()?;
+        let listening = ListenTask::spawn(&database, &changes, origin.clone());
+        let notifier = Notifier::spawn(&database, origin);
+        Ok(Self { database, key, changes, notifier, _listening: listening })
     }
 
     /// Closes all connections. Every later operation fails.
@@ -177,23 +173,37 @@ impl PostgresStore {
         self.database.close();
     }
 
-    /// Claims a turn, and looks for another one while conversations are busy.
+    /// Claims turns, and looks for others while conversations are busy.
     async fn claim_any(
         &self,
         filter: &ClaimFilter,
         holder: Holder<'_>,
-    ) -> Result<Option<Lease>, StoreError> {
-        let mut skipped = Vec::new();
+        count: usize,
+    ) -> Result<Vec<Lease>, StoreError> {
+        let (mut claimed, mut skipped) = (Vec::new(), Vec::new());
         loop {
-            let attempt = update!(self, "claim a turn", tx => {
-                sql::claim_next(tx, &self.key, (filter, skipped.as_slice()), holder).await
-            });
-            match attempt? {
-                ClaimAttempt::Claimed(lease) => return Ok(Some(*lease)),
-                ClaimAttempt::Busy(number) => skipped.push(number),
-                ClaimAttempt::Nothing => return Ok(None),
+            let room = count.saturating_sub(claimed.len());
+            let attempt = update!(self, "claim turns", tx => {
+                sql::claim_next(tx, &self.key, (filter, room, skipped.as_slice()), holder).await
+            })?;
+            claimed.extend(attempt.claimed);
+            if attempt.busy.is_empty() || skipped.len() >= MAX_SKIPPED {
+                return Ok(claimed);
             }
+            skipped.extend(attempt.busy);
         }
+    }
+
+    /// Reports a change to this process, and to others before it returns.
+    async fn notify(&self, turn: &TurnId, kind: StoreChangeKind) {
+        self.changes.notify(turn, kind);
+        self.notifier.notify(turn, kind).await;
+    }
+
+    /// Reports a change to this process now, and to others soon.
+    fn notify_later(&self, turn: &TurnId, kind: StoreChangeKind) {
+        self.changes.notify(turn, kind);
+        self.notifier.notify_later(turn, kind);
     }
 }
 
@@ -201,30 +211,32 @@ impl TurnStore for PostgresStore {
     fn insert(&self, turn: NewTurn) -> BoxFuture<'_, Result<Option<Lease>, StoreError>> {
         Box::pin(async move {
             turn.check()?;
-            let told = change_text(&turn.id, StoreChangeKind::Claimable);
-            update!(self, "begin a turn", tx => {
-                let lease = sql::insert(tx, &self.key, &turn, None).await?;
-                if lease.is_none() {
-                    tx.notify(&told).await?;
-                }
-                Ok(lease)
-            })
+            let lease = update!(self, "begin a turn", tx => {
+                sql::insert(tx, &self.key, &turn, None).await
+            })?;
+            if lease.is_none() {
+                self.notify(&turn.id, StoreChangeKind::Claimable).await;
+            }
+            Ok(lease)
         })
     }
 
-    fn claim_next(
+    fn claim_turns(
         &self,
         filter: ClaimFilter,
         holder: LeaseRequest,
-    ) -> BoxFuture<'_, Result<Option<Lease>, StoreError>> {
+        count: usize,
+    ) -> BoxFuture<'_, Result<Vec<Lease>, StoreError>> {
         Box::pin(async move {
             holder.check()?;
             let holder = Holder { request: &holder, process: None };
-            let Some(turn) = &filter.turn else { return self.claim_any(&filter, holder).await };
+            let Some(turn) = &filter.turn else {
+                return self.claim_any(&filter, holder, count).await;
+            };
             let lease = update!(self, "claim a turn", tx => {
                 sql::claim(tx, &self.key, (turn, &filter), holder).await
             });
-            lease.map(Some)
+            lease.map(|it| vec![it])
         })
     }
 
@@ -238,13 +250,15 @@ impl TurnStore for PostgresStore {
 
     fn release(&self, lease: Lease) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
-            let told = change_text(&lease.turn, StoreChangeKind::Claimable);
-            update!(self, "give a lease back", tx => {
-                match sql::release(tx, &self.key, &lease).await? {
-                    true => tx.notify(&told).await,
-                    false => Ok(()),
-                }
-            })
+            // A lease that the server forgot to be returned expires.
+            let begin = Begin::WriteWithoutFsync;
+            let is_claimable = update!(self, begin, "give a lease back", tx => {
+                sql::release(tx, &self.key, &lease).await
+            })?;
+            if is_claimable {
+                self.notify(&lease.turn, StoreChangeKind::Claimable).await;
+            }
+            Ok(())
         })
     }
 
@@ -255,13 +269,16 @@ impl TurnStore for PostgresStore {
     ) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
             writes.iter().try_for_each(StoreWrite::check)?;
-            let told = change_text(&lease.turn, StoreChangeKind::Ended);
-            update!(self, "commit", tx => {
-                match sql::commit(tx, &self.key, &lease, &writes).await? {
-                    true => tx.notify(&told).await,
-                    false => Ok(()),
-                }
-            })
+            let (has_ended, has_followers) = update!(self, "commit", tx => {
+                sql::commit(tx, &self.key, &lease, &writes).await
+            })?;
+            match (has_ended, has_followers) {
+                // The next turn of its conversation can run.
+                (true, true) => self.notify_later(&lease.turn, StoreChangeKind::Ended),
+                (true, false) => self.changes.notify(&lease.turn, StoreChangeKind::Ended),
+                (false, _) => {}
+            }
+            Ok(())
         })
     }
 
@@ -272,14 +289,13 @@ impl TurnStore for PostgresStore {
     ) -> BoxFuture<'_, Result<CancelOutcome, StoreError>> {
         Box::pin(async move {
             request.check()?;
-            let told = change_text(&turn, StoreChangeKind::CancelRequested);
-            update!(self, "ask for the end of a turn", tx => {
-                let outcome = sql::cancel(tx, &self.key, &turn, &request).await?;
-                if outcome == CancelOutcome::Requested {
-                    tx.notify(&told).await?;
-                }
-                Ok(outcome)
-            })
+            let outcome = update!(self, "ask for the end of a turn", tx => {
+                sql::cancel(tx, &self.key, &turn, &request).await
+            })?;
+            if outcome == CancelOutcome::Requested {
+                self.notify(&turn, StoreChangeKind::CancelRequested).await;
+            }
+            Ok(outcome)
         })
     }
 
@@ -320,7 +336,7 @@ impl TurnStore for PostgresStore {
     ) -> BoxFuture<'_, Result<Vec<SpoolKey>, StoreError>> {
         Box::pin(async move {
             query!(self, "look for unused content", tx => {
-                sql::list_unreferenced_keys(tx, keys).await
+                sql::list_unreferenced_keys(tx, keys.clone()).await
             })
         })
     }
@@ -338,13 +354,13 @@ impl TurnStore for PostgresStore {
     ) -> BoxFuture<'_, Result<SettleOutcome, StoreError>> {
         Box::pin(async move {
             check_text("a settlement", &settlement)?;
-            update!(self, "settle a gate", tx => {
-                let (outcome, turn) = sql::settle(tx, &self.key, &gate, &settlement).await?;
-                if outcome.first {
-                    tx.notify(&change_text(&turn, StoreChangeKind::GateSettled)).await?;
-                }
-                Ok(outcome)
-            })
+            let (outcome, turn) = update!(self, "settle a gate", tx => {
+                sql::settle(tx, &self.key, &gate, &settlement).await
+            })?;
+            if outcome.first {
+                self.notify(&turn, StoreChangeKind::GateSettled).await;
+            }
+            Ok(outcome)
         })
     }
 
@@ -401,5 +417,7 @@ impl fmt::Debug for PostgresStore {
 
 /// How often a transaction runs that meets others.
 const MAX_ATTEMPTS: u32 = 10;
+/// How many turns of busy conversations a claim skips before it takes what it has found.
+const MAX_SKIPPED: usize = 1000;
 /// How often a listener looks without a notification, in case one was lost.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);

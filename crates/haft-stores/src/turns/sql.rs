@@ -19,7 +19,7 @@ mod value;
 #[cfg(feature = "sqlite")]
 #[cfg(test)]
 pub(super) use self::claims::claim_sql;
-pub(super) use self::claims::{ClaimAttempt, cancel, claim, claim_next, release, renew};
+pub(super) use self::claims::{cancel, claim, claim_next, release, renew};
 pub(super) use self::gates::{list_gates, settle};
 pub(super) use self::queries::{
     list_unreferenced_keys, load_memories, load_titles, load_turn, read_journal,
@@ -47,32 +47,61 @@ pub(super) trait SqlTransaction {
     const LOCK_UNLOCKED: &'static str;
     /// Finds records by the beginning of their ids, in a database that cannot index long texts.
     const RECORD_ID_PREFIX: &'static str;
+    /// Gives numbers, as many as the parameter says, to records that are inserted in this transaction.
+    const RECORD_NUMBERS: &'static str;
     /// Whether statements name the index that they use.
     const HAS_INDEX_HINTS: bool;
 
-    /// Runs a statement, and returns how many rows it has changed.
+    /// Runs a statement, at the latest with the next query or with the end of the transaction, which fails if it does.
     fn execute(
         &self,
         sql: &str,
         values: &[SqlValue<'_>],
-    ) -> impl Future<Output = Result<u64, Self::Error>> + Send;
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send;
 
-    /// Runs a statement, and returns its rows.
-    fn query(
+    /// Runs queries one after the other, in one round trip, and returns the rows of each.
+    fn query_all(
         &self,
-        sql: &str,
-        values: &[SqlValue<'_>],
-    ) -> impl Future<Output = Result<Vec<SqlRow>, Self::Error>> + Send;
+        queries: &[SqlQuery<'_>],
+    ) -> impl Future<Output = Result<Vec<Vec<SqlRow>>, Self::Error>> + Send;
 
-    /// The time by the clock of the store.
-    fn read_time(&self) -> impl Future<Output = Result<Timestamp, Self::Error>> + Send;
-
-    /// Locks a conversation until the end of the transaction. Returns false if another process has locked it.
-    fn lock_conversation(
+    /// Runs queries, and reads the time by the clock of the store after them.
+    fn query_with_time(
         &self,
-        tenant: &str,
-        conversation: &str,
-    ) -> impl Future<Output = Result<bool, Self::Error>> + Send;
+        queries: &[SqlQuery<'_>],
+    ) -> impl Future<Output = Result<(Timestamp, Vec<Vec<SqlRow>>), Self::Error>> + Send;
+
+    /// A query that locks a conversation until the end of the transaction, and its parameter. Its row is 0 if another
+    /// process has locked it. `None` in a database in which only one transaction writes.
+    fn conversation_lock(&self, tenant: &str, conversation: &str) -> Option<(&'static str, String)>;
+}
+
+/// A query with its parameters.
+#[derive(Clone, Debug)]
+pub(super) struct SqlQuery<'v> {
+    pub(super) sql: &'v str,
+    pub(super) values: Vec<SqlValue<'v>>,
+}
+
+impl<'v> SqlQuery<'v> {
+    pub(super) fn new(sql: &'v str, values: impl Into<Vec<SqlValue<'v>>>) -> Self {
+        Self { sql, values: values.into() }
+    }
+}
+
+/// Runs one query.
+async fn query<T: SqlTransaction>(
+    tx: &T,
+    sql: &str,
+    values: &[SqlValue<'_>],
+) -> Result<Vec<SqlRow>, T::Error> {
+    let mut rows = tx.query_all(&[SqlQuery::new(sql, values)]).await?;
+    Ok(rows.pop().unwrap_or_default())
+}
+
+/// The time by the clock of the store.
+async fn read_time<T: SqlTransaction>(tx: &T) -> Result<Timestamp, T::Error> {
+    Ok(tx.query_with_time(&[]).await?.0)
 }
 
 /// The part of a statement that names the index to use.

@@ -39,7 +39,7 @@ use self::read_pool::ReadPool;
 use self::transaction::{SqliteTransaction, finish};
 use self::write_queue::WriteQueue;
 use super::changes::{ChangeHub, PolledListener};
-use super::sql::{self, ClaimAttempt};
+use super::sql;
 use super::turn_row::Holder;
 use crate::process::read_own_mark;
 
@@ -269,11 +269,12 @@ impl TurnStore for SqliteStore {
         })
     }
 
-    fn claim_next(
+    fn claim_turns(
         &self,
         filter: ClaimFilter,
         holder: LeaseRequest,
-    ) -> BoxFuture<'_, Result<Option<Lease>, StoreError>> {
+        count: usize,
+    ) -> BoxFuture<'_, Result<Vec<Lease>, StoreError>> {
         Box::pin(async move {
             holder.check()?;
             let process = self.process.clone();
@@ -281,13 +282,10 @@ impl TurnStore for SqliteStore {
                 let holder = Holder { request: &holder, process: process.as_ref() };
                 expire_dead_leases(tx, holder)?;
                 if let Some(turn) = &filter.turn {
-                    return finish(sql::claim(tx, key, (turn, &filter), holder)).map(Some);
+                    return Ok(vec![finish(sql::claim(tx, key, (turn, &filter), holder))?]);
                 }
-                match finish(sql::claim_next(tx, key, (&filter, &[]), holder))? {
-                    ClaimAttempt::Claimed(lease) => Ok(Some(*lease)),
-                    // Conversations are not locked.
-                    ClaimAttempt::Busy(_) | ClaimAttempt::Nothing => Ok(None),
-                }
+                // Conversations are not locked, so that none is skipped because of others.
+                Ok(finish(sql::claim_next(tx, key, (&filter, count, &[]), holder))?.claimed)
             };
             self.write("claim a turn", claim).await
         })
@@ -325,7 +323,7 @@ impl TurnStore for SqliteStore {
             let commit = move |tx: &SqliteTransaction<'_>, key: &StoreKey| {
                 finish(sql::commit(tx, key, &lease, &writes))
             };
-            if self.write("commit", commit).await? {
+            if self.write("commit", commit).await?.0 {
                 self.changes.notify(&turn, StoreChangeKind::Ended);
             }
             Ok(())

@@ -279,7 +279,7 @@ impl Agent {
         driver::enqueue_turn(&self.shared, input).await
     }
 
-    /// Claims the next turn that can run ([`TurnStore::claim_next`](haft_core::store::TurnStore::claim_next)) and runs it to its end: a queued one, one whose
+    /// Claims the next turn that can run ([`TurnStore::claim_turns`](haft_core::store::TurnStore::claim_turns)) and runs it to its end: a queued one, one whose
     /// process died, one whose gate was settled, one that was interrupted and is due, or one that is to be cancelled.
     /// Returns `None` at once if there is none.
     ///

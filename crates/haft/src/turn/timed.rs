@@ -89,7 +89,7 @@ macro_rules! timed {
 timed! {
     insert(turn: NewTurn) -> Option<Lease>, "begin a turn";
     gates(query: GateQuery) -> Vec<GateRow>, "list gates";
-    claim_next(filter: ClaimFilter, holder: LeaseRequest) -> Option<Lease>, "claim a turn";
+    claim_turns(filter: ClaimFilter, holder: LeaseRequest, count: usize) -> Vec<Lease>, "claim a turn";
     renew(lease: Lease) -> Lease, "renew a lease";
     release(lease: Lease) -> (), "give back a lease";
     commit(lease: Lease, writes: Vec<StoreWrite>) -> (), "write to the store";

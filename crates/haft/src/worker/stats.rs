@@ -125,12 +125,9 @@ impl WorkerCounters {
         }
     }
 
-    pub(super) fn count_claim(&self, latency: Duration) {
-        self.claimed.fetch_add(1, Ordering::Relaxed);
-        self.count_empty_claim(latency);
-    }
-
-    pub(super) fn count_empty_claim(&self, latency: Duration) {
+    /// Counts a claim, and how many turns it has got.
+    pub(super) fn count_claim(&self, turns: usize, latency: Duration) {
+        self.claimed.fetch_add(turns as u64, Ordering::Relaxed);
         lock(&self.latency).record(latency);
         self.failures_in_a_row.store(0, Ordering::Relaxed);
         self.is_connected.store(true, Ordering::Relaxed);

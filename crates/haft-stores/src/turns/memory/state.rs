@@ -88,16 +88,27 @@ impl StoreState {
         &mut self,
         filter: &ClaimFilter,
         holder: Holder<'_>,
-        now: Timestamp,
-    ) -> Result<Option<Lease>, StoreError> {
+        (count, now): (usize, Timestamp),
+    ) -> Result<Vec<Lease>, StoreError> {
         if let Some(id) = &filter.turn {
             let row = self.find_mut(id)?;
             if !filter.selects(row.summary.agent.as_deref(), &row.summary.tenant) {
                 return Err(StoreError::unknown_turn(id));
             }
             row.check_free(now)?;
-            return Ok(Some(row.claim(holder, now)));
+            return Ok(vec![row.claim(holder, now)]);
         }
+        // What is claimed keeps other turns of its conversation from being claimed.
+        let claimed = std::iter::from_fn(|| self.claim_next(filter, holder, now));
+        Ok(claimed.take(count).collect())
+    }
+
+    fn claim_next(
+        &mut self,
+        filter: &ClaimFilter,
+        holder: Holder<'_>,
+        now: Timestamp,
+    ) -> Option<Lease> {
         let next = self.turns.iter().filter(|(number, turn)| {
             let it = &turn.row.summary;
             is_claimable(it, now)
@@ -108,8 +119,8 @@ impl StoreState {
             (Reverse(turn.row.summary.priority), turn.row.summary.runnable_at, **number)
         };
         let number = next.min_by_key(order).map(|(number, _)| *number);
-        let turn = number.and_then(|number| self.turns.get_mut(&number));
-        Ok(turn.map(|turn| turn.row.claim(holder, now)))
+        let turn = number.and_then(|number| self.turns.get_mut(&number))?;
+        Some(turn.row.claim(holder, now))
     }
 
     /// Whether another turn of the conversation runs, or comes before a queued one.

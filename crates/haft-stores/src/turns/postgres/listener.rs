@@ -4,11 +4,11 @@ use std::future::poll_fn;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use haft_core::store::StoreChangeKind;
 use tokio::task::JoinHandle;
 use tokio_postgres::AsyncMessage;
 
 use super::connection::{Database, tls_connector};
+use super::notifier::Origin;
 use crate::turns::changes::ChangeHub;
 
 /// The task that listens to the server, until it is dropped.
@@ -16,12 +16,12 @@ pub(super) struct ListenTask(JoinHandle<()>);
 
 impl ListenTask {
     /// Listens to changes, and passes them on. A connection that fails is made again.
-    pub(super) fn spawn(database: &Arc<Database>, hub: &Arc<ChangeHub>) -> Self {
+    pub(super) fn spawn(database: &Arc<Database>, hub: &Arc<ChangeHub>, own: Origin) -> Self {
         let database = Arc::downgrade(database);
         let hub = Arc::downgrade(hub);
         #[expect(clippy::disallowed_methods, reason = "the task ends with the store")]
         Self(tokio::spawn(async move {
-            while listen(&database, &hub).await.is_some() {
+            while listen(&database, &hub, &own).await.is_some() {
                 // What was told meanwhile is lost.
                 match hub.upgrade() {
                     Some(hub) => hub.notify_unknown(),
@@ -40,7 +40,11 @@ impl Drop for ListenTask {
 }
 
 /// Listens until the connection fails. Returns `None` if the store was dropped.
-async fn listen(database: &Weak<Database>, hub: &Weak<ChangeHub>) -> Option<()> {
+async fn listen(
+    database: &Weak<Database>,
+    hub: &Weak<ChangeHub>,
+    own: &Origin,
+) -> Option<()> {
     let store = database.upgrade()?;
     let config = store.config.clone();
     let channel = store.channel_name();
@@ -67,25 +71,17 @@ async fn listen(database: &Weak<Database>, hub: &Weak<ChangeHub>) -> Option<()> 
         match message {
             Some(Ok(AsyncMessage::Notification(told))) => {
                 let hub = hub.upgrade()?;
-                match parse_change(told.payload()) {
-                    Some((turn, kind)) => hub.notify(&turn, kind),
-                    None => hub.notify_unknown(),
+                match own.read_change(told.payload()) {
+                    Some(Some((turn, kind))) => hub.notify(&turn, kind),
+                    Some(None) => hub.notify_unknown(),
+                    // The listeners of this process know it already.
+                    None => {}
                 }
             }
             Some(Ok(_)) => {}
             Some(Err(_)) | None => return Some(()),
         }
     }
-}
-
-/// The text by which a change is reported.
-pub(super) fn change_text(turn: &haft_core::store::TurnId, kind: StoreChangeKind) -> String {
-    format!("{} {turn}", kind.as_str())
-}
-
-fn parse_change(text: &str) -> Option<(haft_core::store::TurnId, StoreChangeKind)> {
-    let (kind, turn) = text.split_once(' ')?;
-    Some((turn.parse().ok()?, StoreChangeKind::from_word(kind)?))
 }
 
 #[expect(clippy::disallowed_methods, reason = "other processes are waited for, not replayed")]

@@ -1,19 +1,25 @@
 //! Leases, and when turns can be claimed.
 
+use std::collections::HashSet;
+
+use haft_core::clock::Timestamp;
 use haft_core::store::{
     CancelOutcome, CancelRequest, ClaimFilter, Lease, StoreError, StoreKey, TurnId,
 };
 
 use super::turn::{COLUMNS, SqlTurn};
-use super::{SqlTransaction, SqlValue, UNFINISHED, index_hint, placeholders};
+use super::{
+    SqlQuery, SqlRow, SqlTransaction, SqlValue, UNFINISHED, index_hint, placeholders, query, read_time,
+    saturating_i64,
+};
 use crate::turns::turn_row::{Holder, Returned};
 
-/// The result of looking for a turn.
-pub(in crate::turns) enum ClaimAttempt {
-    Claimed(Box<Lease>),
-    /// Another process is about to run a turn of the same conversation; the number of the turn to skip.
-    Busy(i64),
-    Nothing,
+/// The result of looking for turns.
+#[derive(Default)]
+pub(in crate::turns) struct ClaimAttempt {
+    pub(in crate::turns) claimed: Vec<Lease>,
+    /// The numbers of turns to skip, because another process is about to run a turn of the same conversation.
+    pub(in crate::turns) busy: Vec<i64>,
 }
 
 /// Claims the turn that a filter names.
@@ -23,8 +29,7 @@ pub(in crate::turns) async fn claim<T: SqlTransaction>(
     (id, filter): (&TurnId, &ClaimFilter),
     holder: Holder<'_>,
 ) -> Result<Lease, T::Error> {
-    let now = tx.read_time().await?;
-    let turn = SqlTurn::lock(tx, key, id).await?;
+    let (now, turn) = SqlTurn::lock_now(tx, key, id).await?;
     let mut turn = turn
         .filter(|it| filter.selects(it.row.summary.agent.as_deref(), &it.row.summary.tenant))
         .ok_or_else(|| StoreError::unknown_turn(id))?;
@@ -34,32 +39,79 @@ pub(in crate::turns) async fn claim<T: SqlTransaction>(
     Ok(lease)
 }
 
-/// Claims the next turn that is not one of those to skip.
+/// Claims the next turns that are not among those to skip, at most `count` of them.
 pub(in crate::turns) async fn claim_next<T: SqlTransaction>(
     tx: &T,
     key: &StoreKey,
-    (filter, skipped): (&ClaimFilter, &[i64]),
+    (filter, count, skipped): (&ClaimFilter, usize, &[i64]),
     holder: Holder<'_>,
 ) -> Result<ClaimAttempt, T::Error> {
-    let now = tx.read_time().await?;
+    let now = read_time(tx).await?;
     let sql = claim_sql::<T>(filter, skipped.len());
-    let mut values: Vec<SqlValue<'_>> = vec![now.into()];
+    let mut values: Vec<SqlValue<'_>> = vec![now.into(), saturating_i64(count as u64).into()];
     values.extend(filter.tenant.as_deref().map(SqlValue::from));
     values.extend(filter.agents.iter().map(SqlValue::from));
     values.extend(skipped.iter().map(|number| SqlValue::from(*number)));
-    let Some(row) = tx.query(&sql, &values).await?.into_iter().next() else {
-        return Ok(ClaimAttempt::Nothing);
-    };
-    let mut turn = SqlTurn::read(key, row)?;
-    if let Some(conversation) = &turn.row.summary.conversation {
-        let is_locked = tx.lock_conversation(&turn.row.summary.tenant, conversation).await?;
-        if !is_locked || is_busy(tx, turn.number, now.into()).await? {
-            return Ok(ClaimAttempt::Busy(turn.number));
+    let rows = query(tx, &sql, &values).await?.into_iter();
+    let turns = rows.map(|row| SqlTurn::read(key, row)).collect::<Result<Vec<_>, _>>()?;
+    let busy = find_busy(tx, &turns, now).await?;
+    let mut attempt = ClaimAttempt::default();
+    for mut turn in turns {
+        if busy.contains(&turn.number) {
+            attempt.busy.push(turn.number);
+            continue;
+        }
+        attempt.claimed.push(turn.row.claim(holder, now));
+        turn.store_lease(tx).await?;
+    }
+    Ok(attempt)
+}
+
+/// Locks the conversations of turns. Returns the turns that cannot be claimed because another one of the same
+/// conversation runs, is about to run, or is among them before it.
+///
+/// Looks again, because a turn that was claimed since these were selected is visible only when the conversation is locked.
+async fn find_busy<T: SqlTransaction>(
+    tx: &T,
+    turns: &[SqlTurn],
+    now: Timestamp,
+) -> Result<HashSet<i64>, T::Error> {
+    let mut first = HashSet::new();
+    let mut busy = HashSet::new();
+    let mut names = Vec::new();
+    for turn in turns {
+        let it = &turn.row.summary;
+        let Some(conversation) = &it.conversation else { continue };
+        if !first.insert((&it.tenant, conversation)) {
+            busy.insert(turn.number);
+            continue;
+        }
+        names.push((turn.number, tx.conversation_lock(&it.tenant, conversation)));
+    }
+    if names.is_empty() {
+        return Ok(busy);
+    }
+    let sql = format!(
+        "SELECT number FROM {{s}}.turns WHERE number = $1 AND EXISTS ({})",
+        busy_sql::<T>("$2")
+    );
+    let mut queries = Vec::new();
+    for (number, lock) in &names {
+        queries.extend(lock.as_ref().map(|(sql, name)| SqlQuery::new(sql, [name.into()])));
+        queries.push(SqlQuery::new(&sql, [(*number).into(), now.into()]));
+    }
+    let mut found = tx.query_all(&queries).await?.into_iter();
+    for (number, lock) in &names {
+        let is_locked = match lock {
+            Some(_) => found.next().unwrap_or_default().first_mut().map(SqlRow::int).transpose()?,
+            None => Some(1),
+        };
+        let is_busy = found.next().is_none_or(|rows| !rows.is_empty());
+        if is_locked != Some(1) || is_busy {
+            busy.insert(*number);
         }
     }
-    let lease = turn.row.claim(holder, now);
-    turn.store_lease(tx).await?;
-    Ok(ClaimAttempt::Claimed(Box::new(lease)))
+    Ok(busy)
 }
 
 /// The query walks along the turns that can be claimed some time, in the order in which they are claimed.
@@ -68,7 +120,7 @@ pub(in crate::turns) fn claim_sql<T: SqlTransaction>(
     skipped: usize,
 ) -> String {
     let mut conditions = String::new();
-    let mut count = 1;
+    let mut count = 2;
     let mut add = |column: &str, test: &str, values: usize| {
         if values > 0 {
             let list = placeholders(count, values);
@@ -84,7 +136,7 @@ pub(in crate::turns) fn claim_sql<T: SqlTransaction>(
          WHERE runnable_at IS NOT NULL AND runnable_at <= $1
              AND (held_until IS NULL OR held_until <= $1){conditions}
              AND (conversation IS NULL OR NOT EXISTS ({busy}))
-         ORDER BY priority DESC, runnable_at, number LIMIT 1{lock}",
+         ORDER BY priority DESC, runnable_at, number LIMIT $2{lock}",
         hint = index_hint::<T>("turns_runnable"),
         busy = busy_sql::<T>("$1"),
         lock = T::LOCK_UNLOCKED,
@@ -103,43 +155,30 @@ fn busy_sql<T: SqlTransaction>(now: &str) -> String {
     )
 }
 
-/// Looks again whether another turn of the conversation runs: one that was claimed since the turn was selected is
-/// visible when the conversation is locked.
-async fn is_busy<T: SqlTransaction>(
-    tx: &T,
-    number: i64,
-    now: SqlValue<'_>,
-) -> Result<bool, T::Error> {
-    let busy = busy_sql::<T>("$2");
-    let sql = format!("SELECT number FROM {{s}}.turns WHERE number = $1 AND EXISTS ({busy})");
-    Ok(!tx.query(&sql, &[number.into(), now]).await?.is_empty())
-}
-
 pub(in crate::turns) async fn renew<T: SqlTransaction>(
     tx: &T,
     key: &StoreKey,
     lease: Lease,
 ) -> Result<Lease, T::Error> {
-    let now = tx.read_time().await?;
-    let mut turn = SqlTurn::lock_leased(tx, key, &lease).await?;
+    let (now, mut turn) = SqlTurn::lock_leased(tx, key, &lease).await?;
     let lease = turn.row.renew(lease, now)?;
     turn.store_lease(tx).await?;
     Ok(lease)
 }
 
-/// Returns whether the turn can be claimed by that.
+/// Returns whether the turn can be claimed by that, now or later.
 pub(in crate::turns) async fn release<T: SqlTransaction>(
     tx: &T,
     key: &StoreKey,
     lease: &Lease,
 ) -> Result<bool, T::Error> {
-    let now = tx.read_time().await?;
-    let Some(mut turn) = SqlTurn::lock(tx, key, &lease.turn).await? else { return Ok(false) };
+    let (now, turn) = SqlTurn::lock_now(tx, key, &lease.turn).await?;
+    let Some(mut turn) = turn else { return Ok(false) };
     let returned = turn.row.release(lease, now);
     if returned != Returned::Nothing {
         turn.store_lease(tx).await?;
     }
-    Ok(returned == Returned::Lease)
+    Ok(returned == Returned::Lease && turn.row.summary.runnable_at.is_some())
 }
 
 pub(in crate::turns) async fn cancel<T: SqlTransaction>(
@@ -148,8 +187,7 @@ pub(in crate::turns) async fn cancel<T: SqlTransaction>(
     id: &TurnId,
     request: &CancelRequest,
 ) -> Result<CancelOutcome, T::Error> {
-    let now = tx.read_time().await?;
-    let turn = SqlTurn::lock(tx, key, id).await?;
+    let (now, turn) = SqlTurn::lock_now(tx, key, id).await?;
     let mut turn = turn.ok_or_else(|| StoreError::unknown_turn(id))?;
     let outcome = turn.row.request_cancel(request.clone(), now);
     if outcome == CancelOutcome::Requested {

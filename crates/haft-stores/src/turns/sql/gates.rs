@@ -6,8 +6,8 @@ use haft_core::store::{
 };
 
 use super::marks::{NOT_AUTHENTIC, check_mark, gate_mark, place_mark, settlement_mark};
-use super::turn::SqlTurn;
-use super::{SqlRow, SqlTransaction, SqlValue, damaged};
+use super::turn::{SqlTurn, turn_sql};
+use super::{SqlQuery, SqlRow, SqlTransaction, SqlValue, damaged, query};
 
 /// A gate whose marks fit.
 pub(super) struct SqlGate {
@@ -42,19 +42,26 @@ impl SqlGate {
     }
 }
 
-pub(super) async fn query_gates<T: SqlTransaction>(
+async fn query_gates<T: SqlTransaction>(
     tx: &T,
     key: &StoreKey,
     condition: &str,
     values: &[SqlValue<'_>],
 ) -> Result<Vec<SqlGate>, T::Error> {
-    let sql = format!(
+    let rows = query(tx, &gates_sql(condition), values).await?;
+    Ok(read_gates(key, rows)?)
+}
+
+/// The query of the gates under a condition, which [`read_gates`] reads.
+pub(super) fn gates_sql(condition: &str) -> String {
+    format!(
         "SELECT {COLUMNS} FROM {{s}}.gates JOIN {{s}}.turns ON turns.number = gates.turn
          WHERE {condition} ORDER BY gates.number"
-    );
-    let rows = tx.query(&sql, values).await?;
-    let gates = rows.into_iter().map(|row| SqlGate::read(key, row));
-    Ok(gates.collect::<Result<_, _>>()?)
+    )
+}
+
+pub(super) fn read_gates(key: &StoreKey, rows: Vec<SqlRow>) -> Result<Vec<SqlGate>, StoreError> {
+    rows.into_iter().map(|row| SqlGate::read(key, row)).collect()
 }
 
 async fn find_gate<T: SqlTransaction>(
@@ -104,7 +111,7 @@ pub(super) async fn open_gate<T: SqlTransaction>(
                ON CONFLICT (id) DO NOTHING RETURNING number";
     let values =
         [id.as_str().into(), turn.number.into(), json.into(), expires_at.into(), (&mark).into()];
-    let mut rows = tx.query(sql, &values).await?;
+    let mut rows = query(tx, sql, &values).await?;
     if let Some(number) = rows.first_mut().map(SqlRow::int).transpose()? {
         turn.contents.add_row(place_mark(key, number, &mark));
         return Ok(());
@@ -138,13 +145,17 @@ pub(in crate::turns) async fn settle<T: SqlTransaction>(
     id: &GateId,
     settlement: &str,
 ) -> Result<(SettleOutcome, TurnId), T::Error> {
-    let now = tx.read_time().await?;
     let unknown = || StoreError::unknown_gate(id);
-    let gate = find_gate(tx, key, id).await?.ok_or_else(unknown)?;
-    // The turn is locked before the gate is read again, as in every other transaction, so that no two wait for each other.
-    let turn = SqlTurn::lock(tx, key, &gate.row.turn).await?;
-    let mut turn = turn.ok_or_else(unknown)?;
-    let gate = find_gate(tx, key, id).await?.ok_or_else(unknown)?;
+    // The turn is locked before the gate is read, as in every other transaction, so that no two wait for each other.
+    let lock = turn_sql("number = (SELECT turn FROM {s}.gates WHERE id = $1)", T::LOCK);
+    let name: [SqlValue<'_>; 1] = [id.as_str().into()];
+    let gates = gates_sql("gates.id = $1");
+    let queries = [SqlQuery::new(&lock, name), SqlQuery::new(&gates, name)];
+    let (now, rows) = tx.query_with_time(&queries).await?;
+    let mut rows = rows.into_iter();
+    let turn = rows.next().and_then(|it| it.into_iter().next()).ok_or_else(unknown)?;
+    let mut turn = SqlTurn::read(key, turn)?;
+    let gate = read_gates(key, rows.next().unwrap_or_default())?.pop().ok_or_else(unknown)?;
     if let Some(existing) = gate.row.settlement {
         return Ok((SettleOutcome::new(existing, false), gate.row.turn));
     }

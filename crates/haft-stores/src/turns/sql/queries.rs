@@ -8,13 +8,15 @@ use haft_core::store::{
     TurnId,
 };
 
-use super::gates::query_gates;
+use super::gates::{gates_sql, read_gates};
 use super::marks::{
     Contents, check_mark, entry_mark, memory_mark, place_mark, record_mark, title_mark,
 };
-use super::turn::SqlTurn;
+use super::turn::{SqlTurn, turn_sql};
 use super::updates::{conversation_digest, digest};
-use super::{MAX_LIST, SqlRow, SqlTransaction, SqlValue, damaged, placeholders, saturating_i64};
+use super::{
+    MAX_LIST, SqlQuery, SqlRow, SqlTransaction, SqlValue, damaged, placeholders, query, saturating_i64,
+};
 
 /// Loads everything of a turn, and compares all of it with its marks: the rows, and what the turn says it consists of.
 pub(in crate::turns) async fn load_turn<T: SqlTransaction>(
@@ -22,23 +24,31 @@ pub(in crate::turns) async fn load_turn<T: SqlTransaction>(
     key: &StoreKey,
     id: &TurnId,
 ) -> Result<Option<StoredTurn>, T::Error> {
-    let Some(turn) = SqlTurn::find(tx, key, id).await? else { return Ok(None) };
-    let number: SqlValue<'_> = turn.number.into();
+    let name: [SqlValue<'_>; 1] = [id.as_str().into()];
+    let turn = turn_sql("id = $1", "");
+    let records = format!(
+        "SELECT number, kind, id, json, mark FROM {{s}}.records WHERE turn = (SELECT number FROM {{s}}.turns WHERE id = $1) ORDER BY number"
+    );
+    let gates = gates_sql("turns.id = $1");
+    let journal =
+        format!("SELECT number, json, mark FROM {{s}}.journal WHERE turn = (SELECT number FROM {{s}}.turns WHERE id = $1) ORDER BY number");
+    let queries = [&turn, &records, &gates, &journal].map(|sql| SqlQuery::new(sql, name));
+    let rows: [Vec<SqlRow>; 4] = tx.query_all(&queries).await?.try_into().unwrap_or_default();
+    let [turn, records, gates, journal] = rows;
+    let Some(turn) = turn.into_iter().next() else { return Ok(None) };
+    let turn = SqlTurn::read(key, turn)?;
     let mut found = Contents::EMPTY;
     let mut stored = StoredTurn::new(turn.row.summary);
-    let sql =
-        "SELECT number, kind, id, json, mark FROM {s}.records WHERE turn = $1 ORDER BY number";
-    for columns in tx.query(sql, &[number]).await? {
+    for columns in records {
         let (place, row) = read_record(key, id, columns)?;
         found.add_row(place);
         stored.rows.push(row);
     }
-    for gate in query_gates(tx, key, "gates.turn = $1", &[number]).await? {
+    for gate in read_gates(key, gates)? {
         found.add_row(place_mark(key, gate.number, &gate.mark));
         stored.gates.push(gate.row);
     }
-    let sql = "SELECT number, json, mark FROM {s}.journal WHERE turn = $1 ORDER BY number";
-    for columns in tx.query(sql, &[number]).await? {
+    for columns in journal {
         let (entry, mark) = read_entry(key, id, &found.last_entry, columns)?;
         found.add_entry(mark);
         stored.journal.push(entry.json);
@@ -90,17 +100,28 @@ pub(in crate::turns) async fn read_journal<T: SqlTransaction>(
     id: &TurnId,
     (after, limit): (u64, usize),
 ) -> Result<Vec<JournalRow>, T::Error> {
-    let Some(turn) = SqlTurn::find(tx, key, id).await? else { return Ok(Vec::new()) };
     let Ok(after) = i64::try_from(after) else { return Ok(Vec::new()) };
     let limit = saturating_i64(limit as u64);
-    let number: SqlValue<'_> = turn.number.into();
-    let sql = "SELECT mark FROM {s}.journal WHERE turn = $1 AND number <= $2
-               ORDER BY number DESC LIMIT 1";
-    let mut before = tx.query(sql, &[number, after.into()]).await?;
+    let name: SqlValue<'_> = id.as_str().into();
+    let turn = turn_sql("id = $1", "");
+    let before = format!(
+        "SELECT mark FROM {{s}}.journal WHERE turn = (SELECT number FROM {{s}}.turns WHERE id = $1) AND number <= $2
+         ORDER BY number DESC LIMIT 1"
+    );
+    let following = format!(
+        "SELECT number, json, mark FROM {{s}}.journal WHERE turn = (SELECT number FROM {{s}}.turns WHERE id = $1) AND number > $2
+         ORDER BY number LIMIT $3"
+    );
+    let queries = [
+        SqlQuery::new(&turn, [name]),
+        SqlQuery::new(&before, [name, after.into()]),
+        SqlQuery::new(&following, [name, after.into(), limit.into()]),
+    ];
+    let rows: [Vec<SqlRow>; 3] = tx.query_all(&queries).await?.try_into().unwrap_or_default();
+    let [turn, mut before, rows] = rows;
+    let Some(turn) = turn.into_iter().next() else { return Ok(Vec::new()) };
+    let turn = SqlTurn::read(key, turn)?;
     let mut last = before.first_mut().map(SqlRow::mark).transpose()?.unwrap_or(Mark::ZERO);
-    let sql = "SELECT number, json, mark FROM {s}.journal WHERE turn = $1 AND number > $2
-               ORDER BY number LIMIT $3";
-    let rows = tx.query(sql, &[number, after.into(), limit.into()]).await?;
     let is_end = (rows.len() as u64) < limit.unsigned_abs();
     let mut entries = Vec::with_capacity(rows.len());
     for columns in rows {
@@ -124,7 +145,7 @@ pub(in crate::turns) async fn list_unreferenced_keys<T: SqlTransaction>(
         let list = placeholders(0, part.len());
         let sql = format!("SELECT DISTINCT key FROM {{s}}.content WHERE key IN ({list})");
         let values: Vec<SqlValue<'_>> = part.iter().map(|key| key.as_str().into()).collect();
-        for mut row in tx.query(&sql, &values).await? {
+        for mut row in query(tx, &sql, &values).await? {
             used.insert(row.text()?);
         }
     }
@@ -140,7 +161,7 @@ pub(in crate::turns) async fn load_memories<T: SqlTransaction>(
     let sql = "SELECT id, json, version, mark FROM {s}.memories
                WHERE scope_kind = $1 AND scope_digest = $2 AND deleted = 0 ORDER BY number";
     let scope_digest = digest(&scope.id);
-    let rows = tx.query(sql, &[scope.kind.as_str().into(), (&scope_digest).into()]).await?;
+    let rows = query(tx, sql, &[scope.kind.as_str().into(), (&scope_digest).into()]).await?;
     let rows = rows.into_iter().map(|mut columns| {
         let (id, json, version) = (columns.text()?, columns.text()?, columns.int()?);
         let what = || format!("memory `{id}`");
@@ -167,7 +188,7 @@ pub(in crate::turns) async fn load_titles<T: SqlTransaction>(
         let sql =
             format!("SELECT id, title, mark FROM {{s}}.conversations WHERE digest IN ({list})");
         let values: Vec<SqlValue<'_>> = part.iter().map(SqlValue::from).collect();
-        for mut columns in tx.query(&sql, &values).await? {
+        for mut columns in query(tx, &sql, &values).await? {
             let (id, title) = (columns.text()?, columns.text()?);
             let what = || format!("the title of conversation `{id}`");
             check_mark(&columns.mark()?, &title_mark(key, tenant, &id, &title), what)?;

@@ -6,7 +6,7 @@ use haft_core::store::{
 };
 
 use super::marks::{Contents, check_mark, check_plausible, turn_mark};
-use super::{SqlRow, SqlTransaction, SqlValue, damaged, saturating_i64};
+use super::{SqlQuery, SqlRow, SqlTransaction, SqlValue, damaged, query, saturating_i64};
 use crate::turns::turn_row::TurnRow;
 
 /// A turn with its number, which orders turns, and with what it consists of.
@@ -18,22 +18,39 @@ pub(super) struct SqlTurn {
 }
 
 impl SqlTurn {
-    /// Finds a turn. The row is not locked.
-    pub(super) async fn find<T: SqlTransaction>(
-        tx: &T,
-        key: &StoreKey,
-        id: &TurnId,
-    ) -> Result<Option<Self>, T::Error> {
-        Self::select(tx, key, id, "").await
-    }
-
     /// Finds a turn and locks its row until the end of the transaction: the lock is the fence against other holders.
     pub(super) async fn lock<T: SqlTransaction>(
         tx: &T,
         key: &StoreKey,
         id: &TurnId,
     ) -> Result<Option<Self>, T::Error> {
-        Self::select(tx, key, id, T::LOCK).await
+        Ok(Self::lock_now(tx, key, id).await?.1)
+    }
+
+    /// Locks a turn, and reads the time.
+    pub(super) async fn lock_now<T: SqlTransaction>(
+        tx: &T,
+        key: &StoreKey,
+        id: &TurnId,
+    ) -> Result<(Timestamp, Option<Self>), T::Error> {
+        let (now, turn, _) = Self::lock_with(tx, key, id, &[]).await?;
+        Ok((now, turn))
+    }
+
+    /// Locks a turn, runs queries after that, and reads the time.
+    async fn lock_with<T: SqlTransaction>(
+        tx: &T,
+        key: &StoreKey,
+        id: &TurnId,
+        then: &[SqlQuery<'_>],
+    ) -> Result<(Timestamp, Option<Self>, Vec<Vec<SqlRow>>), T::Error> {
+        let sql = turn_sql("id = $1", T::LOCK);
+        let lock = SqlQuery::new(&sql, [id.as_str().into()]);
+        let queries: Vec<_> = std::iter::once(lock).chain(then.iter().cloned()).collect();
+        let (now, mut rows) = tx.query_with_time(&queries).await?;
+        let rest = rows.split_off(1.min(rows.len()));
+        let row = rows.pop().and_then(|it| it.into_iter().next());
+        Ok((now, row.map(|row| Self::read(key, row)).transpose()?, rest))
     }
 
     /// Locks the turn of a lease that must be valid.
@@ -41,22 +58,22 @@ impl SqlTurn {
         tx: &T,
         key: &StoreKey,
         lease: &Lease,
-    ) -> Result<Self, T::Error> {
-        let turn = Self::lock(tx, key, &lease.turn).await?;
-        let turn = turn.ok_or_else(|| StoreError::unknown_turn(&lease.turn))?;
-        turn.row.check_lease(lease)?;
-        Ok(turn)
+    ) -> Result<(Timestamp, Self), T::Error> {
+        let (now, turn, _) = Self::lock_leased_with(tx, key, lease, &[]).await?;
+        Ok((now, turn))
     }
 
-    async fn select<T: SqlTransaction>(
+    /// Locks the turn of a lease that must be valid, and runs queries after that.
+    pub(super) async fn lock_leased_with<T: SqlTransaction>(
         tx: &T,
         key: &StoreKey,
-        id: &TurnId,
-        lock: &str,
-    ) -> Result<Option<Self>, T::Error> {
-        let sql = format!("SELECT {COLUMNS} FROM {{s}}.turns WHERE id = $1{lock}");
-        let rows = tx.query(&sql, &[id.as_str().into()]).await?;
-        Ok(rows.into_iter().next().map(|row| Self::read(key, row)).transpose()?)
+        lease: &Lease,
+        then: &[SqlQuery<'_>],
+    ) -> Result<(Timestamp, Self, Vec<Vec<SqlRow>>), T::Error> {
+        let (now, turn, rest) = Self::lock_with(tx, key, &lease.turn, then).await?;
+        let turn = turn.ok_or_else(|| StoreError::unknown_turn(&lease.turn))?;
+        turn.row.check_lease(lease)?;
+        Ok((now, turn, rest))
     }
 
     /// Reads the columns of [`COLUMNS`], and compares the mark.
@@ -180,7 +197,7 @@ impl SqlTurn {
             // The mark of the turn is written with its first rows.
             (&Mark::ZERO).into(),
         ];
-        let mut rows = tx.query(sql, &values).await?;
+        let mut rows = query(tx, sql, &values).await?;
         Ok(rows.first_mut().map(SqlRow::int).transpose()?)
     }
 
@@ -224,9 +241,14 @@ pub(super) async fn first_expiry<T: SqlTransaction>(
         return Ok(None);
     }
     let sql = "SELECT min(expires_at) FROM {s}.gates WHERE turn = $1 AND settlement IS NULL";
-    let mut rows = tx.query(sql, &[turn.into()]).await?;
+    let mut rows = query(tx, sql, &[turn.into()]).await?;
     let failed = || damaged("an open gate", "its expiry is no valid time");
     Ok(rows.first_mut().map(|row| row.time(failed)).transpose()?.flatten())
+}
+
+/// The query of the turns under a condition, of which [`SqlTurn::read`] reads the rows.
+pub(super) fn turn_sql(condition: &str, lock: &str) -> String {
+    format!("SELECT {COLUMNS} FROM {{s}}.turns WHERE {condition}{lock}")
 }
 
 /// The columns that [`SqlTurn::read`] takes.

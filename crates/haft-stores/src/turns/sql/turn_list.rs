@@ -4,7 +4,9 @@ use haft_core::clock::Timestamp;
 use haft_core::store::{StoreError, StoreKey, TurnId, TurnQuery, TurnStatus, TurnSummary};
 
 use super::turn::{COLUMNS, SqlTurn};
-use super::{SqlRow, SqlTransaction, SqlValue, UNFINISHED, index_hint, saturating_i64};
+use super::{
+    SqlRow, SqlTransaction, SqlValue, UNFINISHED, index_hint, query as run_query, read_time, saturating_i64,
+};
 use crate::turns::tool_word;
 
 /// Which of the selected turns a list has, by their leases.
@@ -23,7 +25,7 @@ pub(in crate::turns) async fn list_turns<T: SqlTransaction>(
     query: &TurnQuery,
 ) -> Result<Vec<TurnSummary>, T::Error> {
     let by_lease = match query.claimable {
-        true => ByLease::Claimable(tx.read_time().await?),
+        true => ByLease::Claimable(read_time(tx).await?),
         false => ByLease::All,
     };
     select(tx, key, query, by_lease).await
@@ -60,14 +62,14 @@ async fn select<T: SqlTransaction>(
     };
     let list = TurnListSql::new::<T>(query, before, by_lease);
     let values: Vec<SqlValue<'_>> = list.values.iter().map(ListValue::borrow).collect();
-    let rows = tx.query(&list.sql, &values).await?;
+    let rows = run_query(tx, &list.sql, &values).await?;
     let turns = rows.into_iter().map(|row| SqlTurn::read(key, row).map(|it| it.row.summary));
     Ok(turns.collect::<Result<_, _>>()?)
 }
 
 async fn find_number<T: SqlTransaction>(tx: &T, id: &TurnId) -> Result<i64, T::Error> {
     let sql = "SELECT number FROM {s}.turns WHERE id = $1";
-    let mut rows = tx.query(sql, &[id.as_str().into()]).await?;
+    let mut rows = run_query(tx, sql, &[id.as_str().into()]).await?;
     let number = rows.first_mut().map(SqlRow::int).transpose()?;
     Ok(number.ok_or_else(|| StoreError::unknown_turn(id))?)
 }

@@ -1,8 +1,9 @@
 //! Changes of turns, memories and titles.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use haft_core::clock::Timestamp;
 use haft_core::store::{
     Lease, Mark, MemoryScope, NewTurn, Row, RowKind, StoreError, StoreKey, StoreWrite, TurnId,
     TurnQuery,
@@ -13,7 +14,9 @@ use super::gates::{close_gate, open_gate};
 use super::marks::{Contents, entry_mark, memory_mark, place_mark, record_mark, title_mark};
 use super::turn::{SqlTurn, first_expiry};
 use super::turn_list::list_removable_turns;
-use super::{MAX_LIST, SqlRow, SqlTransaction, SqlValue};
+use super::{
+    MAX_LIST, SqlQuery, SqlRow, SqlTransaction, SqlValue, query as run_query, read_time, saturating_i64,
+};
 use crate::turns::tool_word;
 use crate::turns::turn_row::TurnRow;
 
@@ -24,13 +27,15 @@ pub(in crate::turns) async fn insert<T: SqlTransaction>(
     new: &NewTurn,
     process: Option<&Arc<str>>,
 ) -> Result<Option<Lease>, T::Error> {
-    let now = tx.read_time().await?;
+    let numbers = [SqlQuery::new(T::RECORD_NUMBERS, [count_records(&new.writes).into()])];
+    let (now, rows) = tx.query_with_time(&numbers).await?;
     let (row, lease) = TurnRow::new(new, process, now);
     let number = SqlTurn::insert(tx, &row).await?;
     let number = number.ok_or_else(|| StoreError::turn_exists(&new.id))?;
     insert_words(tx, number, &new.search_words()).await?;
     let mut turn = SqlTurn { number, row, contents: Contents::EMPTY };
-    apply(tx, key, &mut turn, &new.writes).await?;
+    let records = StoredRecords::read(key, Vec::new(), rows)?;
+    apply(tx, key, (&mut turn, records, now), &new.writes).await?;
     Ok(lease)
 }
 
@@ -52,29 +57,98 @@ async fn insert_words<T: SqlTransaction>(
     Ok(())
 }
 
-/// Applies the writes of a holder. Returns whether the turn has ended with them.
+/// Applies the writes of a holder. Returns whether the turn has ended with them, and whether it has a conversation whose next
+/// turn may run then.
 pub(in crate::turns) async fn commit<T: SqlTransaction>(
     tx: &T,
     key: &StoreKey,
     lease: &Lease,
     writes: &[StoreWrite],
-) -> Result<bool, T::Error> {
-    let mut turn = SqlTurn::lock_leased(tx, key, lease).await?;
-    apply(tx, key, &mut turn, writes).await
+) -> Result<(bool, bool), T::Error> {
+    let named = named_records(writes);
+    let find = find_record_sql::<T>();
+    let name: SqlValue<'_> = lease.turn.as_str().into();
+    let mut queries = Vec::with_capacity(named.len() + 1);
+    for (kind, id) in &named {
+        queries.push(SqlQuery::new(&find, [name, kind.as_str().into(), (*id).into()]));
+    }
+    queries.push(SqlQuery::new(T::RECORD_NUMBERS, [count_records(writes).into()]));
+    let (now, mut turn, rows) = SqlTurn::lock_leased_with(tx, key, lease, &queries).await?;
+    let records = StoredRecords::read(key, named, rows)?;
+    let has_ended = apply(tx, key, (&mut turn, records, now), writes).await?;
+    Ok((has_ended, turn.row.summary.conversation.is_some()))
 }
 
-async fn apply<T: SqlTransaction>(
+/// The records of a turn that are written, as the store has them, and the numbers of those that are new.
+struct StoredRecords<'w> {
+    /// The number of each, and its mark at its place.
+    known: HashMap<(RowKind, &'w str), (i64, Mark)>,
+    numbers: std::vec::IntoIter<i64>,
+}
+
+impl<'w> StoredRecords<'w> {
+    /// Reads the rows of one query for each name, and after them those of the new numbers.
+    fn read(
+        key: &StoreKey,
+        named: Vec<(RowKind, &'w str)>,
+        mut rows: Vec<Vec<SqlRow>>,
+    ) -> Result<Self, StoreError> {
+        let numbers = rows.pop().unwrap_or_default();
+        let numbers = numbers.into_iter().map(|mut row| row.int()).collect::<Result<Vec<_>, _>>()?;
+        let mut known = HashMap::new();
+        for (name, found) in named.into_iter().zip(rows) {
+            if let Some(mut row) = found.into_iter().next() {
+                let number = row.int()?;
+                known.insert(name, (number, place_mark(key, number, &row.mark()?)));
+            }
+        }
+        Ok(Self { known, numbers: numbers.into_iter() })
+    }
+}
+
+/// The records that writes put or delete, each once.
+fn named_records(writes: &[StoreWrite]) -> Vec<(RowKind, &str)> {
+    let mut named = Vec::new();
+    for write in writes {
+        let name = match write {
+            StoreWrite::Put(row) => (row.kind, row.id.as_str()),
+            StoreWrite::Delete { kind, id } => (*kind, id.as_str()),
+            _ => continue,
+        };
+        if !named.contains(&name) {
+            named.push(name);
+        }
+    }
+    named
+}
+
+/// How many records are put.
+fn count_records(writes: &[StoreWrite]) -> i64 {
+    let puts = writes.iter().filter(|it| matches!(it, StoreWrite::Put(_)));
+    saturating_i64(puts.count() as u64)
+}
+
+fn find_record_sql<T: SqlTransaction>() -> String {
+    format!(
+        "SELECT number, mark FROM {{s}}.records
+         WHERE turn = (SELECT number FROM {{s}}.turns WHERE id = $1) AND kind = $2 AND id = $3{}",
+        T::RECORD_ID_PREFIX
+    )
+}
+
+async fn apply<'w, T: SqlTransaction>(
     tx: &T,
     key: &StoreKey,
-    turn: &mut SqlTurn,
-    writes: &[StoreWrite],
+    (turn, mut records, now): (&mut SqlTurn, StoredRecords<'w>, Timestamp),
+    writes: &'w [StoreWrite],
 ) -> Result<bool, T::Error> {
-    let now = tx.read_time().await?;
     let before = turn.row.summary.status;
     for write in writes {
         match write {
-            StoreWrite::Put(row) => put_record(tx, key, turn, row).await?,
-            StoreWrite::Delete { kind, id } => delete_record(tx, key, turn, (*kind, id)).await?,
+            StoreWrite::Put(row) => put_record(tx, key, (turn, &mut records), row).await?,
+            StoreWrite::Delete { kind, id } => {
+                delete_record(tx, (turn, &mut records), (*kind, id)).await?;
+            }
             StoreWrite::Journal(json) => {
                 let contents = &mut turn.contents;
                 let mark = entry_mark(key, &turn.row.summary.id, &contents.last_entry, json);
@@ -116,33 +190,17 @@ async fn apply<T: SqlTransaction>(
     Ok(has_ended)
 }
 
-/// The number of a record, and its mark at its place.
-async fn find_record<T: SqlTransaction>(
-    tx: &T,
-    key: &StoreKey,
-    turn: i64,
-    (kind, id): (RowKind, &str),
-) -> Result<Option<(i64, Mark)>, T::Error> {
-    let prefix = T::RECORD_ID_PREFIX;
-    let sql = format!(
-        "SELECT number, mark FROM {{s}}.records WHERE turn = $1 AND kind = $2 AND id = $3{prefix}"
-    );
-    let mut rows = tx.query(&sql, &[turn.into(), kind.as_str().into(), id.into()]).await?;
-    let Some(row) = rows.first_mut() else { return Ok(None) };
-    let number = row.int()?;
-    Ok(Some((number, place_mark(key, number, &row.mark()?))))
-}
-
 /// Inserts or replaces a record. A replaced record keeps its number and so its place in the order.
-async fn put_record<T: SqlTransaction>(
+async fn put_record<'w, T: SqlTransaction>(
     tx: &T,
     key: &StoreKey,
-    turn: &mut SqlTurn,
-    row: &Row,
+    (turn, records): (&mut SqlTurn, &mut StoredRecords<'w>),
+    row: &'w Row,
 ) -> Result<(), T::Error> {
     let mark = record_mark(key, &turn.row.summary.id, row.kind, &row.id, &row.json);
     let json = row.json.as_str();
-    let number = match find_record(tx, key, turn.number, (row.kind, &row.id)).await? {
+    let name = (row.kind, row.id.as_str());
+    let number = match records.known.remove(&name) {
         Some((number, place)) => {
             turn.contents.remove_row(place);
             let sql = "UPDATE {s}.records SET json = $2, mark = $3 WHERE number = $1";
@@ -151,21 +209,26 @@ async fn put_record<T: SqlTransaction>(
             number
         }
         None => {
-            let sql = "INSERT INTO {s}.records (turn, kind, id, json, mark)
-                       VALUES ($1, $2, $3, $4, $5) RETURNING number";
+            let number = records.numbers.next();
+            let number = number
+                .ok_or_else(|| StoreError::backend("store a row", "there is no number for it"))?;
+            let sql = "INSERT INTO {s}.records (number, turn, kind, id, json, mark)
+                       VALUES ($1, $2, $3, $4, $5, $6)";
             let values = [
+                number.into(),
                 turn.number.into(),
                 row.kind.as_str().into(),
                 (&row.id).into(),
                 json.into(),
                 (&mark).into(),
             ];
-            let mut rows = tx.query(sql, &values).await?;
-            let number = rows.first_mut().map(SqlRow::int).transpose()?;
-            number.ok_or_else(|| StoreError::backend("store a row", "it has no number"))?
+            tx.execute(sql, &values).await?;
+            number
         }
     };
-    turn.contents.add_row(place_mark(key, number, &mark));
+    let place = place_mark(key, number, &mark);
+    turn.contents.add_row(place);
+    records.known.insert(name, (number, place));
     let sql = "INSERT INTO {s}.content (key, record) VALUES ($1, $2)";
     for content in row.content_keys() {
         tx.execute(sql, &[content.as_str().into(), number.into()]).await?;
@@ -173,15 +236,12 @@ async fn put_record<T: SqlTransaction>(
     Ok(())
 }
 
-async fn delete_record<T: SqlTransaction>(
+async fn delete_record<'w, T: SqlTransaction>(
     tx: &T,
-    key: &StoreKey,
-    turn: &mut SqlTurn,
-    name: (RowKind, &str),
+    (turn, records): (&mut SqlTurn, &mut StoredRecords<'w>),
+    name: (RowKind, &'w str),
 ) -> Result<(), T::Error> {
-    let Some((number, place)) = find_record(tx, key, turn.number, name).await? else {
-        return Ok(());
-    };
+    let Some((number, place)) = records.known.remove(&name) else { return Ok(()) };
     turn.contents.remove_row(place);
     tx.execute("DELETE FROM {s}.records WHERE number = $1", &[number.into()]).await?;
     Ok(())
@@ -208,7 +268,7 @@ async fn put_memory<T: SqlTransaction>(
          WHERE scope_kind = $1 AND scope_digest = $2 AND digest = $3{}",
         T::LOCK
     );
-    let mut rows = tx.query(&sql, &name).await?;
+    let mut rows = run_query(tx, &sql, &name).await?;
     let version = rows.first_mut().map(SqlRow::int).transpose()?.unwrap_or(0).saturating_add(1);
     let mark = memory_mark(key, scope, id, version, json);
     let sql = "UPDATE {s}.memories SET
@@ -243,7 +303,7 @@ pub(in crate::turns) async fn remove_turns<T: SqlTransaction>(
     key: &StoreKey,
     query: &TurnQuery,
 ) -> Result<Vec<TurnId>, T::Error> {
-    let now = tx.read_time().await?;
+    let now = read_time(tx).await?;
     let ids = match &query.id {
         Some(id) => vec![id.clone()],
         None => list_removable_turns(tx, key, query, now).await?,

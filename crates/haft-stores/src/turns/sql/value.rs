@@ -87,7 +87,7 @@ impl SqlRow {
         Self(cells.into_iter())
     }
 
-    pub(super) fn int(&mut self) -> Result<i64, StoreError> {
+    pub(in crate::turns) fn int(&mut self) -> Result<i64, StoreError> {
         self.optional_int()?.ok_or_else(wrong_type)
     }
 

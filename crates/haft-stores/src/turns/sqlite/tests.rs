@@ -114,7 +114,7 @@ fn lists_walk_through_what_they_list() {
     let sql = claim_sql::<SqliteTransaction<'_>>(&ClaimFilter::default(), 0);
     let sql = own_dialect(&format!("EXPLAIN QUERY PLAN {sql}"));
     let mut statement = connection.prepare(&sql).unwrap();
-    let lines = statement.query_map([1], |row| row.get::<_, String>(3));
+    let lines = statement.query_map([1, 1], |row| row.get::<_, String>(3));
     let lines = lines.unwrap().collect::<Result<Vec<_>, _>>().unwrap().join("; ");
     assert!(lines.contains("turns USING INDEX turns_runnable"), "{lines}");
     assert!(!lines.contains("TEMP B-TREE"), "{lines}");

@@ -9,7 +9,7 @@ use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, Row, ToSql, params_from_iter};
 
 use super::error::{SqliteCause, SqliteError};
-use crate::turns::sql::{Cell, SqlRow, SqlTransaction, SqlValue};
+use crate::turns::sql::{Cell, SqlQuery, SqlRow, SqlTransaction, SqlValue};
 
 /// A transaction of a connection. Only one process writes at a time, so that rows need no locks.
 pub(super) struct SqliteTransaction<'c> {
@@ -29,9 +29,14 @@ impl SqliteTransaction<'_> {
         Ok(found)
     }
 
-    fn run(&self, sql: &str, values: &[SqlValue<'_>]) -> Result<u64, SqliteError> {
+    fn run(&self, sql: &str, values: &[SqlValue<'_>]) -> Result<(), SqliteError> {
         let mut statement = self.connection.prepare_cached(&own_dialect(sql))?;
-        Ok(statement.execute(params_from_iter(values))? as u64)
+        statement.execute(params_from_iter(values))?;
+        Ok(())
+    }
+
+    fn run_queries(&self, queries: &[SqlQuery<'_>]) -> Result<Vec<Vec<SqlRow>>, SqliteError> {
+        queries.iter().map(|it| self.run_query(it.sql, &it.values)).collect()
     }
 }
 
@@ -41,34 +46,35 @@ impl SqlTransaction for SqliteTransaction<'_> {
     const LOCK: &'static str = "";
     const LOCK_UNLOCKED: &'static str = "";
     const RECORD_ID_PREFIX: &'static str = "";
+    const RECORD_NUMBERS: &'static str = "WITH RECURSIVE places (place) AS (
+            SELECT 1 UNION ALL SELECT place + 1 FROM places WHERE place < $1)
+        SELECT (SELECT coalesce(max(number), 0) FROM {s}.records) + place FROM places";
     const HAS_INDEX_HINTS: bool = true;
 
     fn execute(
         &self,
         sql: &str,
         values: &[SqlValue<'_>],
-    ) -> impl Future<Output = Result<u64, SqliteError>> + Send {
+    ) -> impl Future<Output = Result<(), SqliteError>> + Send {
         ready(self.run(sql, values))
     }
 
-    fn query(
+    fn query_all(
         &self,
-        sql: &str,
-        values: &[SqlValue<'_>],
-    ) -> impl Future<Output = Result<Vec<SqlRow>, SqliteError>> + Send {
-        ready(self.run_query(sql, values))
+        queries: &[SqlQuery<'_>],
+    ) -> impl Future<Output = Result<Vec<Vec<SqlRow>>, SqliteError>> + Send {
+        ready(self.run_queries(queries))
     }
 
-    fn read_time(&self) -> impl Future<Output = Result<Timestamp, SqliteError>> + Send {
-        ready(Ok(self.clock.now()))
+    fn query_with_time(
+        &self,
+        queries: &[SqlQuery<'_>],
+    ) -> impl Future<Output = Result<(Timestamp, Vec<Vec<SqlRow>>), SqliteError>> + Send {
+        ready(self.run_queries(queries).map(|rows| (self.clock.now(), rows)))
     }
 
-    fn lock_conversation(
-        &self,
-        _: &str,
-        _: &str,
-    ) -> impl Future<Output = Result<bool, SqliteError>> + Send {
-        ready(Ok(true))
+    fn conversation_lock(&self, _: &str, _: &str) -> Option<(&'static str, String)> {
+        None
     }
 }
 

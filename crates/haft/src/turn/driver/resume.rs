@@ -57,7 +57,7 @@ pub(in crate::turn) async fn run_next_turn(
     Box::pin(run_claimed_turn(agent, lease, cancellation)).await.map(Some)
 }
 
-/// Runs a turn whose lease [`claim_next`](haft_core::store::TurnStore::claim_next) granted. A turn that was taken over
+/// Runs a turn whose lease [`claim_turns`](haft_core::store::TurnStore::claim_turns) granted. A turn that was taken over
 /// too often ends as failed. A turn that cannot be run is left alone for a while, because the next claim would get it
 /// again.
 pub(in crate::turn) async fn run_claimed_turn(

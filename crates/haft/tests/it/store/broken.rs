@@ -131,11 +131,12 @@ impl TurnStore for Flawed {
         })
     }
 
-    fn claim_next(
+    fn claim_turns(
         &self,
         mut filter: ClaimFilter,
         holder: LeaseRequest,
-    ) -> BoxFuture<'_, Result<Option<Lease>, StoreError>> {
+        count: usize,
+    ) -> BoxFuture<'_, Result<Vec<Lease>, StoreError>> {
         Box::pin(async move {
             holder.check()?;
             match (self.flaw, &filter.turn) {
@@ -148,20 +149,20 @@ impl TurnStore for Flawed {
                 (Flaw::IgnoresFilters, None) => filter = ClaimFilter::default(),
                 (Flaw::ClaimsNewestFirst, None) => {
                     let open = self.store.turns(TurnQuery::default().unfinished()).await?;
-                    let Some(newest) = open.first() else { return Ok(None) };
-                    return self.store.claim(newest.id.clone(), holder).await.map(Some);
+                    let Some(newest) = open.first() else { return Ok(Vec::new()) };
+                    return Ok(vec![self.store.claim(newest.id.clone(), holder).await?]);
                 }
                 _ => {}
             }
             let is_named = filter.turn.is_some();
-            let mut lease = self.store.claim_next(filter, holder).await?;
-            if let Some(lease) = &mut lease {
+            let mut leases = self.store.claim_turns(filter, holder, count).await?;
+            for lease in &mut leases {
                 self.note(lease);
                 if self.flaw == Flaw::ForgetsTakeOvers && !is_named {
                     lease.take_overs = 0;
                 }
             }
-            Ok(lease)
+            Ok(leases)
         })
     }
 
@@ -444,7 +445,7 @@ macro_rules! forwarded {
 forwarded! {
     insert(turn: NewTurn) -> Option<Lease>;
     gates(query: GateQuery) -> Vec<GateRow>;
-    claim_next(filter: ClaimFilter, holder: LeaseRequest) -> Option<Lease>;
+    claim_turns(filter: ClaimFilter, holder: LeaseRequest, count: usize) -> Vec<Lease>;
     renew(lease: Lease) -> Lease;
     release(lease: Lease) -> ();
     commit(lease: Lease, writes: Vec<StoreWrite>) -> ();

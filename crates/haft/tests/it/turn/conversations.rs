@@ -515,7 +515,7 @@ impl TurnStore for CountingStore {
 
     counted! {
         gates(query: GateQuery) -> Vec<GateRow>, 1;
-        claim_next(filter: ClaimFilter, holder: LeaseRequest) -> Option<Lease>, 0;
+        claim_turns(filter: ClaimFilter, holder: LeaseRequest, count: usize) -> Vec<Lease>, 0;
         renew(lease: Lease) -> Lease, 0;
         release(lease: Lease) -> (), 0;
         request_cancel(turn: TurnId, request: CancelRequest) -> CancelOutcome, 0;

@@ -233,7 +233,7 @@ macro_rules! slow {
 slow! {
     insert(turn: NewTurn) -> Option<haft::stores::Lease>;
     gates(query: haft::stores::GateQuery) -> Vec<haft::stores::GateRow>;
-    claim_next(filter: haft::stores::ClaimFilter, holder: LeaseRequest) -> Option<haft::stores::Lease>;
+    claim_turns(filter: haft::stores::ClaimFilter, holder: LeaseRequest, count: usize) -> Vec<haft::stores::Lease>;
     renew(lease: haft::stores::Lease) -> haft::stores::Lease;
     release(lease: haft::stores::Lease) -> ();
     commit(lease: haft::stores::Lease, writes: Vec<StoreWrite>) -> ();

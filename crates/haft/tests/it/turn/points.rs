@@ -123,7 +123,7 @@ macro_rules! guarded {
 }
 
 guarded! {
-    claim_next(filter: ClaimFilter, holder: LeaseRequest) -> Option<Lease>, true;
+    claim_turns(filter: ClaimFilter, holder: LeaseRequest, count: usize) -> Vec<Lease>, true;
     renew(lease: Lease) -> Lease, true;
     release(lease: Lease) -> (), true;
     commit(lease: Lease, writes: Vec<StoreWrite>) -> (), true;

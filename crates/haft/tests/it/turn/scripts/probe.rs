@@ -91,7 +91,7 @@ impl TurnStore for Probe {
 
     forwarded! {
         gates(query: GateQuery) -> Vec<GateRow>;
-        claim_next(filter: ClaimFilter, holder: LeaseRequest) -> Option<Lease>;
+        claim_turns(filter: ClaimFilter, holder: LeaseRequest, count: usize) -> Vec<Lease>;
         renew(lease: Lease) -> Lease;
         release(lease: Lease) -> ();
         request_cancel(turn: TurnId, request: CancelRequest) -> CancelOutcome;
