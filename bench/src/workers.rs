@@ -4,6 +4,7 @@
 //! Each figure is printed with its aim. The server syncs every commit to disk, as SQLite does.
 
 mod object_spool;
+mod plain_queue;
 mod worker_process;
 
 use std::sync::Arc;
@@ -248,10 +249,18 @@ async fn insert_rate(url: &str, commits: usize) -> Result<f64, String> {
     Ok(commits as f64 / began.elapsed().as_secs_f64())
 }
 
-/// The turns of a store that have not ended.
-async fn count_unfinished(stores: &OpenStores) -> Result<usize, String> {
-    let query = TurnQuery::default().unfinished().limit(10_000);
-    Ok(stores.turns().turns(query).await.map_err(text)?.len())
+/// Waits until all turns of a store have ended. It looks seldom enough to cost nothing.
+async fn await_ends(stores: &OpenStores) -> Result<(), String> {
+    let query = TurnQuery::default().unfinished().limit(1);
+    while !stores.turns().turns(query.clone()).await.map_err(text)?.is_empty() {
+        pause().await;
+    }
+    Ok(())
+}
+
+#[expect(clippy::disallowed_methods, reason = "this measures time")]
+async fn pause() {
+    tokio::time::sleep(Duration::from_millis(10)).await;
 }
 
 /// A record and an entry of usual size.

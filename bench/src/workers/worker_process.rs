@@ -9,8 +9,8 @@ use haft::turn::Cancellation;
 use haft::worker::Worker;
 use haft::{Agent, Tool, TurnInput};
 
-use super::{count_unfinished, entry, now, open, text};
-use crate::report::Row;
+use super::{await_ends, entry, now, open, plain_queue, text};
+use crate::report::{FLOOR, Row};
 
 /// The word that starts a worker instead of a benchmark. The address and the schema of the store follow.
 pub(crate) const COMMAND: &str = "worker-process";
@@ -69,12 +69,14 @@ pub(super) async fn measure_throughput(url: &str, turns: usize) -> Result<Row, S
         let started: Result<Vec<_>, String> =
             (0..count).map(|_| WorkerProcess::start(url, &schema)).collect();
         let workers = started?;
-        while count_unfinished(&stores).await? > 0 {}
+        await_ends(&stores).await?;
         rates.push((name, turns as f64 / began.elapsed().as_secs_f64()));
         drop(workers);
     }
     let first = rates.first().map_or(1.0, |(_, rate)| *rate);
+    let plain = plain_queue::measure(url, turns).await?;
     let entries = rates.into_iter().map(|(name, rate)| entry(name, rate, Some(rate / first)));
+    let entries = entries.chain([entry(FLOOR, plain, None)]);
     Ok(Row {
         name: format!("workers/{turns} turns of three steps, start of the processes included"),
         unit: "turns/s",
