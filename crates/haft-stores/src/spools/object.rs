@@ -13,6 +13,7 @@ use std::future::poll_fn;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 use std::{fmt, io};
 
 use haft_core::BoxFuture;
@@ -22,7 +23,9 @@ use haft_core::spool::{
 };
 use object_store::aws::AmazonS3Builder;
 use object_store::path::Path as ObjectPath;
-use object_store::{ObjectStore, ObjectStoreExt as _, ObjectStoreScheme};
+use object_store::{
+    BackoffConfig, ObjectStore, ObjectStoreExt as _, ObjectStoreScheme, RetryConfig,
+};
 use serde_json::Value;
 use url::Url;
 
@@ -397,7 +400,9 @@ fn open_backend(
             builder = builder.with_config(key, value);
         }
     }
-    let store = builder.with_crypto_provider(Arc::new(Sha256Hashes)).build()?;
+    let backoff = BackoffConfig { max_backoff: MAX_BACKOFF, ..BackoffConfig::default() };
+    let retry = RetryConfig { backoff, max_retries: usize::MAX, retry_timeout: RETRY_TIME };
+    let store = builder.with_retry(retry).with_crypto_provider(Arc::new(Sha256Hashes)).build()?;
     Ok((Arc::new(store), path))
 }
 
@@ -411,3 +416,8 @@ fn object_error(key: &SpoolKey, doing: &'static str, error: object_store::Error)
         error => SpoolError::io(key, doing, io::Error::other(error)),
     }
 }
+
+/// How long a request is repeated that the server refuses or does not receive, such as while it restarts.
+const RETRY_TIME: Duration = Duration::from_secs(30);
+/// The longest pause between two attempts. The server is used again soon after it is back.
+const MAX_BACKOFF: Duration = Duration::from_millis(500);

@@ -224,6 +224,12 @@ impl CallRunner {
         let started_at = *ended.started_at.get_or_insert(started_at);
         let worked = ended.completed_at.unwrap_or(started_at).duration_since(started_at);
         ended.time.tool = whole_milliseconds(worked.saturating_sub(paused));
+        if tool.effect() != ToolEffect::Once
+            && let Some(outage) = spool_outage(&ended)
+        {
+            // The call is made again when the turn is resumed.
+            return Err(outage.into());
+        }
         record_call_end(&span, &ended, shows_content);
         Ok(ended)
     }
@@ -368,6 +374,17 @@ impl CallRunner {
         }
         call
     }
+}
+
+/// Why the result of a call could not be stored, if it may be stored later.
+fn spool_outage(call: &ToolCall) -> Option<StoreError> {
+    let error = call.error.as_ref().filter(|it| it.code == codes::STORE && it.retryable)?;
+    let cause = call.cause().map_or_else(|| error.message.to_string(), str::to_owned);
+    Some(StoreError::Backend {
+        doing: format!("store the result of `{}`", call.tool()),
+        retryable: true,
+        source: cause.into(),
+    })
 }
 
 /// Whether a call ended with an error because its result could not be stored.

@@ -38,8 +38,16 @@ impl ClaimedTurn {
             }
         };
         running.end();
-        if let Err(error) = &attempt {
-            tracing::warn!(turn = running.turn().as_str(), %error, "a turn could not be run");
+        let turn = running.turn().as_str();
+        match &attempt {
+            Err(error) => tracing::warn!(turn, %error, "a turn could not be run"),
+            Ok(report) if report.is_resumable => {
+                if let Some(error) = &report.error {
+                    let (error, cause) = (&*error.message, error.cause.as_deref());
+                    tracing::warn!(turn, error, cause, "a turn is left to be resumed");
+                }
+            }
+            Ok(_) => {}
         }
         attempt
     }

@@ -163,3 +163,35 @@ impl futures_core::Stream for Chunks {
         std::task::Poll::Ready(self.0.pop_front())
     }
 }
+
+/// A server that is away for longer than a few attempts.
+#[tokio::test]
+async fn a_server_that_refuses_for_a_while_is_asked_until_it_is_back() {
+    const REFUSED: usize = 14;
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = format!("http://{}", listener.local_addr().unwrap());
+    let asked = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    std::thread::spawn(move || {
+        for connection in listener.incoming() {
+            let mut connection = connection.unwrap();
+            // Those that come too early are closed. What the server says when it is back is final.
+            if count.fetch_add(1, Ordering::SeqCst) >= REFUSED {
+                use std::io::{Read as _, Write as _};
+                let _ = connection.read(&mut [0; 1 << 16]);
+                let refusal = b"HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+                let _ = connection.write_all(refusal);
+            }
+        }
+    });
+    let options = ObjectOptions::default()
+        .setting("aws_endpoint", endpoint)
+        .setting("aws_allow_http", "true")
+        .setting("aws_region", "us-east-1")
+        .setting("aws_access_key_id", "test")
+        .setting("aws_secret_access_key", "test");
+    let store = ObjectSpoolStore::open("s3://bucket/results", options).unwrap();
+    let refused = store.read("report".into()).await;
+    assert!(refused.is_err(), "{refused:?}");
+    assert!(asked.load(Ordering::SeqCst) > REFUSED);
+}
