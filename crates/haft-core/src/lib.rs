@@ -101,7 +101,7 @@ pub use call::CallId;
 pub use error::{Coded, ErrorCode};
 pub use future::BoxFuture;
 pub use schema::args::{self, ArgValue, Args, FromArgs, RawArgs, ToolArgs};
-pub use tool::context::{self, DispatchContext};
+pub use tool::context::{self, CallContext, DispatchContext};
 pub use tool::registry::{self, ToolRegistry};
 pub use tool::{IntoToolOutput, State, Tool, ToolFailure, ToolOutput};
 
@@ -115,7 +115,7 @@ pub mod __macro {
         TextArg, ToolArgs,
     };
     pub use crate::schema::{Field, ObjectSchema, Presence, Schema, object, one_of, tuple, union};
-    pub use crate::tool::context::DispatchContext;
+    pub use crate::tool::context::CallContext;
     pub use crate::tool::{
         Concurrency, IntoToolOutput, OnCollision, State, Tool, ToolBuilder, ToolEffect,
         shared_state, signature,

@@ -14,7 +14,7 @@ use crate::attribute::MacroErrors;
 use crate::doc_comment;
 
 const NO_FUNCTION: &str = "`#[tool]` goes on a free function: \
-`async fn name(args: A, ctx: &DispatchContext) -> Result<String, ToolFailure>`";
+`async fn name(args: A, ctx: &CallContext) -> Result<String, ToolFailure>`";
 
 pub(crate) fn expand_tool(options: TokenStream, item: TokenStream) -> TokenStream {
     let mut errors = MacroErrors::default();

@@ -8,7 +8,7 @@
 //!   query it. These tools are part of the list from the beginning, so that the list never changes.
 //! - A handle has 128 random bits and a lifetime, which the server states. It is found again after a restart if the
 //!   store of the agent is.
-//! - A question of a tool (an approval, or [`DispatchContext::wait_for`](haft_core::DispatchContext::wait_for)) reaches
+//! - A question of a tool (an approval, or [`DispatchContext::ask`](haft_core::DispatchContext::ask)) reaches
 //!   the user of the client: as an elicitation where the client has a connection, and since 2026-07-28 as an
 //!   `input_required` result whose sealed state names the turn that waits.
 //! - `ctx.log(…)` of a handler becomes a log message, and with the topic `progress` and a payload

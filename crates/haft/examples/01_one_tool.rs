@@ -1,11 +1,11 @@
 //! One tool: defined once, shown to a model, called with near misses, refused with reasons.
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
-use haft::{DispatchContext, ToolArgs, ToolFailure, tool};
+use haft::{CallContext, ToolArgs, ToolFailure, tool};
 
 /// Returns the current weather for a given city.
 #[tool(read_only)]
-async fn get_weather(args: Weather, ctx: &DispatchContext) -> Result<String, ToolFailure> {
+async fn get_weather(args: Weather, ctx: &CallContext) -> Result<String, ToolFailure> {
     ctx.stash().set("weather.last_city", &args.city)?;
     Ok(format!("21 degrees {:?} in {}", args.units, args.city))
 }

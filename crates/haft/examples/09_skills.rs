@@ -4,8 +4,8 @@
 
 use haft::executors::ScriptExecutor;
 use haft::middleware::Next;
-use haft::turn::{Agent, DispatchContext, TurnContext, TurnInput};
-use haft::{Tool, ToolArgs};
+use haft::turn::{Agent, TurnContext, TurnInput};
+use haft::{CallContext, Tool, ToolArgs};
 
 /// Where the stash of the turn says which skills are loaded.
 const LOADED: &str = "skills.loaded";
@@ -38,7 +38,7 @@ fn tools_of(skill: &str) -> Result<Vec<Tool>, Box<dyn std::error::Error + Send +
 }
 
 /// Registers the tools of a skill for the rest of the turn, and remembers that it is loaded.
-fn load_skill(skill: Skill, ctx: &DispatchContext) -> Result<String, haft::ToolFailure> {
+fn load_skill(skill: Skill, ctx: &CallContext) -> Result<String, haft::ToolFailure> {
     let failed = |error: &dyn std::fmt::Display| haft::ToolFailure::new(error.to_string());
     let tools = tools_of(&skill.name).map_err(|error| failed(&error))?;
     let names: Vec<String> = tools.iter().map(|tool| tool.name().to_string()).collect();

@@ -4,13 +4,13 @@
 //! is the schema that validates its calls:
 //!
 //! ```text
-//! async fn(A, &DispatchContext) -> Result<impl IntoToolOutput, ToolFailure>
+//! async fn(A, &CallContext) -> Result<impl IntoToolOutput, ToolFailure>
 //! ```
 //!
 //! # A program
 //!
 //! ```
-//! use haft::{DispatchContext, ToolArgs, ToolFailure, tool};
+//! use haft::{CallContext, ToolArgs, ToolFailure, tool};
 //!
 //! #[derive(ToolArgs)]
 //! struct Weather {
@@ -29,7 +29,7 @@
 //!
 //! /// Returns the current weather for a given city.
 //! #[tool(read_only)]
-//! async fn get_weather(args: Weather, ctx: &DispatchContext) -> Result<String, ToolFailure> {
+//! async fn get_weather(args: Weather, ctx: &CallContext) -> Result<String, ToolFailure> {
 //!     ctx.stash().set("last.city", &args.city)?;
 //!     let degrees = match args.units {
 //!         Units::Celsius => 21,
@@ -56,7 +56,7 @@
 //!
 //! - [`Tool`]: a name, a description, a schema and a handler, built once and never changed.
 //! - [`ToolRegistry`]: the tools of a turn.
-//! - [`DispatchContext`]: what a handler receives besides its arguments.
+//! - [`CallContext`]: what a handler receives besides its arguments.
 //! - [`ToolCall`]: the record of a call. Failed calls have records too.
 //! - [`ToolArgs`]: types that can be the arguments of a tool.
 //! - [`Agent`]: runs turns, and resumes turns that a crash interrupted.
@@ -137,8 +137,8 @@ pub use haft_core::record::Message;
 pub use haft_core::step::{DispatchExecutor, Step};
 #[doc(inline)]
 pub use haft_core::{
-    Args, BoxFuture, DispatchContext, State, Tool, ToolArgs, ToolFailure, ToolOutput, ToolRegistry,
-    call::ToolCall, tool::Json,
+    Args, BoxFuture, CallContext, DispatchContext, State, Tool, ToolArgs, ToolFailure, ToolOutput,
+    ToolRegistry, call::ToolCall, tool::Json,
 };
 #[doc(inline)]
 pub use haft_providers::Provider;

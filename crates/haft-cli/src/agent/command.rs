@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use haft::records::IdempotencyKey;
 use haft::tools::ByteStream;
-use haft::{Args, DispatchContext, Tool, ToolFailure, ToolOutput};
+use haft::{Args, CallContext, Tool, ToolFailure, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -95,10 +95,10 @@ impl CommandTool {
             .definition_part("argv", &self.argv)
             .definition_part("dir", &self.dir)
             .definition_part("env", &self.env)
-            .handler(move |args: Args, ctx: DispatchContext| {
+            .handler(move |args: Args, ctx: CallContext| {
                 let command_line = Arc::clone(&command_line);
                 let media = media.clone();
-                let key = ctx.idempotency_key().filter(|_| is_idempotent);
+                let key = is_idempotent.then(|| ctx.idempotency_key());
                 async move {
                     let output = command_line.spawn(&args, key).await?;
                     match media {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use haft::media::{FetchDeadlines, FetchRequest, Fetcher, HttpMethod, UrlPolicy};
 use haft::tools::ToolEffect;
-use haft::{Args, DispatchContext, Tool, ToolFailure, ToolOutput};
+use haft::{Args, CallContext, Tool, ToolFailure, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -150,7 +150,7 @@ impl HttpTool {
             .definition_part("headers", &self.headers)
             .definition_part("body", &self.body)
             .definition_part("private", self.private)
-            .handler(move |args: Args, ctx: DispatchContext| {
+            .handler(move |args: Args, ctx: CallContext| {
                 let endpoint = Arc::clone(&endpoint);
                 async move { endpoint.send_request(&args, &ctx) }
             });
@@ -277,13 +277,14 @@ struct Endpoint {
 }
 
 impl Endpoint {
-    fn send_request(&self, args: &Args, ctx: &DispatchContext) -> Result<ToolOutput, ToolFailure> {
+    fn send_request(&self, args: &Args, ctx: &CallContext) -> Result<ToolOutput, ToolFailure> {
         let args = args.to_value();
         let url = self.url.expand(&args)? + &self.query.expand(&args);
         // The fetcher reads the headers again when it sends. A variable that is not set is reported now.
         self.headers.iter().try_for_each(|header| header.read_env().map(drop))?;
         let mut request = FetchRequest::new(self.method);
-        if let Some(key) = ctx.idempotency_key().filter(|_| self.sends_idempotency_key) {
+        if self.sends_idempotency_key {
+            let key = ctx.idempotency_key();
             request = request.header("idempotency-key", key.to_string());
         }
         if let Some(body) = &self.body {

@@ -74,7 +74,6 @@ crate::error_codes! {
     /// A dispatch was signalled a second time.
     LLM_EXECUTION_ALREADY_SIGNALLED: 500, permanent;
     /// A handler tried to signal the dispatch that its call belongs to.
-    LLM_EXECUTION_SIGNAL_IN_HANDLER: 500, permanent;
     /// Dispatch middleware failed.
     DISPATCH_PIPELINE_ERROR: 500, permanent;
     /// An executor failed.

@@ -2,7 +2,7 @@
 
 use crate::artifact::{ArtifactKind, Budget, SpooledArtifact};
 use crate::schema::excerpt;
-use crate::tool::context::DispatchContext;
+use crate::tool::context::CallContext;
 use crate::tool::{ArtifactSet, LiveArtifact, ToolOutput};
 use crate::trust::TrustTier;
 
@@ -21,7 +21,7 @@ pub(super) async fn describe_size(handle: &str, artifact: &SpooledArtifact) -> S
 }
 
 /// Lists the artifacts of the turn without the first `skip`, one a line, with the call that made each.
-pub(super) fn list_artifacts(skip: u64, ctx: &DispatchContext, budget: Budget) -> ToolOutput {
+pub(super) fn list_artifacts(skip: u64, ctx: &CallContext, budget: Budget) -> ToolOutput {
     let skip = usize::try_from(skip).unwrap_or(usize::MAX);
     let live = ctx.artifacts().live();
     let mut text = String::new();
@@ -45,7 +45,7 @@ pub(super) fn list_artifacts(skip: u64, ctx: &DispatchContext, budget: Budget) -
     ToolOutput::Answer { text: text.trim_end().to_owned(), label: TrustTier::UNTRUSTED }
 }
 
-fn describe_origin(live: &LiveArtifact, ctx: &DispatchContext) -> String {
+fn describe_origin(live: &LiveArtifact, ctx: &CallContext) -> String {
     let LiveArtifact { handle, artifact, call, .. } = live;
     let origin = match call.and_then(|id| ctx.turn().tool_calls().get(&id)) {
         Some(call) => format!("{} {}", excerpt(call.tool()), excerpt(&call.raw().to_text())),

@@ -14,7 +14,7 @@ use crate::error::{Coded, ErrorCode};
 use crate::json::ValueRef;
 use crate::schema::args::Args;
 use crate::schema::{FaultLocation, InputSchema, SchemaFault};
-use crate::tool::context::DispatchContext;
+use crate::tool::context::CallContext;
 use crate::tool::registry::ToolRegistry;
 use crate::tool::{
     ArtifactSet, InvalidTool, OnCollision, Tool, ToolBuilder, ToolEffect, ToolFailure, ToolOutput,
@@ -247,7 +247,7 @@ impl Formats {
     fn base_tool(&self, base: BaseTool, handles: &Handles) -> Result<ToolBuilder, InvalidTool> {
         let formats = Self { base: OnceLock::new(), ..self.clone() };
         let tool = query_tool((base.name(), base.description()), base.schema(handles))?;
-        Ok(tool.handler(move |args: Args, ctx: DispatchContext| {
+        Ok(tool.handler(move |args: Args, ctx: CallContext| {
             let formats = formats.clone();
             async move { formats.answer(base, &args, &ctx).await }
         }))
@@ -262,7 +262,7 @@ impl Formats {
     ) -> Result<ToolBuilder, InvalidTool> {
         let (asked, reader, budget) = (query.clone(), Arc::clone(format), self.budget);
         let tool = query_tool((query.name(), query.description()), query.schema_for(handles))?;
-        let mut tool = tool.handler(move |args: Args, ctx: DispatchContext| {
+        let mut tool = tool.handler(move |args: Args, ctx: CallContext| {
             let (query, format) = (asked.clone(), Arc::clone(&reader));
             async move {
                 match find_artifact(&args, &ctx, |kind| format.reads(kind)) {
@@ -285,7 +285,7 @@ impl Formats {
         &self,
         base: BaseTool,
         args: &Args,
-        ctx: &DispatchContext,
+        ctx: &CallContext,
     ) -> Result<ToolOutput, ToolFailure> {
         let question = base.question(args);
         if let Question::Info { skip } = question
@@ -358,7 +358,7 @@ fn query_tool(
 /// The artifact that the arguments name, if the tool reads its kind; else a refusal.
 fn find_artifact(
     args: &Args,
-    ctx: &DispatchContext,
+    ctx: &CallContext,
     reads: impl Fn(&ArtifactKind) -> bool,
 ) -> Result<SpooledArtifact, String> {
     let handle = args.root().get(CALL_ID).and_then(ValueRef::as_str).unwrap_or_default();
@@ -374,11 +374,7 @@ fn find_artifact(
     Err(format!("Error: {why}; {}", name_artifacts(ctx.artifacts(), reads)))
 }
 
-fn query_context(
-    artifact: &SpooledArtifact,
-    budget: Budget,
-    ctx: &DispatchContext,
-) -> QueryContext {
+fn query_context(artifact: &SpooledArtifact, budget: Budget, ctx: &CallContext) -> QueryContext {
     let cancellation = ctx.cancellation().clone();
     QueryContext { artifact: artifact.clone(), budget, cancellation }
 }

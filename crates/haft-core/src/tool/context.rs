@@ -1,6 +1,7 @@
-//! What a handler receives in addition to its arguments: the dispatch it runs in, and the turn around it.
+//! The three contexts: of a call, for handlers; of a dispatch, for executors and middleware; and of a turn.
 
 mod builder;
+mod call;
 mod event_order;
 mod history;
 mod instruction;
@@ -19,6 +20,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use serde_json::Value;
 
 pub use builder::DispatchContextBuilder;
+pub use call::CallContext;
 pub use history::{
     EarlierRecord, EarlierTurn, HistoryError, HistoryReader, HydratedRange, HydratedTurn,
     Hydration, RemovedRecord,
@@ -28,7 +30,7 @@ pub use media::UnknownMedia;
 pub use signal::{AckSubscription, Signal, SignalError};
 pub use turn::{Gates, RecordError, RecordWriter, ToolSource, TurnContext};
 
-use crate::call::{CallId, IdempotencyKey, RecordId};
+use crate::call::{CallId, RecordId};
 use crate::cancel::Cancellation;
 use crate::clock::Clock;
 use crate::event::{DispatchStatus, ErrorReport, EventKind, LogLevel};
@@ -40,12 +42,9 @@ use crate::tool::registry::ToolRegistry;
 use crate::tool::{ArtifactSet, Tool};
 use signal::Signals;
 
-/// The dispatch that a call belongs to. Cheap to clone: a handle.
+/// A dispatch, for executors and middleware. Cheap to clone: a handle.
 ///
-/// [`turn`](Self::turn) is the turn around it, with its records and its tools.
-///
-/// Keep state between calls in [`stash`](Self::stash), not in closures: a handler outlives the turn
-/// it was called in.
+/// [`turn`](Self::turn) is the turn around it, with its records and its tools. Handlers receive a [`CallContext`].
 ///
 /// ```
 /// use haft_core::DispatchContext;
@@ -59,8 +58,7 @@ use signal::Signals;
 pub struct DispatchContext {
     turn: TurnContext,
     dispatch: Arc<Dispatch>,
-    /// The call that this handle was made for, or `None` outside a handler. Shared, because every part of a turn has a
-    /// handle and few are made for a call.
+    /// The call whose [`CallContext`] has this handle, for the gates that its handler opens.
     call: Option<Arc<CallScope>>,
 }
 
@@ -111,21 +109,7 @@ impl DispatchContext {
         self.turn.artifacts()
     }
 
-    /// The media item with this id, as [`TurnContext::media`] finds it. Tools use it to take media as arguments.
-    ///
-    /// ```
-    /// use haft_core::media::Media;
-    /// use haft_core::{DispatchContext, ToolFailure};
-    ///
-    /// /// `image` is an argument of the tool: the id that the model read in a marker.
-    /// fn rotate(image: &str, ctx: &DispatchContext) -> Result<Media, ToolFailure> {
-    ///     let image = ctx.media(image)?;
-    ///     // … rotate its bytes …
-    ///     Ok(image)
-    /// }
-    /// # let ctx = DispatchContext::builder("turn-1").build();
-    /// # assert!(rotate("7ea1e3e3/media/0", &ctx).is_err());
-    /// ```
+    /// The media item with this id, as [`TurnContext::media`] finds it.
     ///
     /// # Errors
     ///
@@ -165,8 +149,7 @@ impl DispatchContext {
         self.turn.tools()
     }
 
-    /// Is cancelled together with the dispatch, or in a handler together with the call. Long-running handlers should
-    /// observe it.
+    /// Is cancelled together with the dispatch.
     #[must_use]
     pub fn cancellation(&self) -> &Cancellation {
         &self.dispatch.cancellation
@@ -210,39 +193,17 @@ impl DispatchContext {
         Self { turn: self.turn.clone(), dispatch: Arc::new(dispatch), call: self.call.clone() }
     }
 
-    /// Content key of the call that is being handled, or `None` outside a handler.
-    #[must_use]
-    pub fn call_id(&self) -> Option<CallId> {
-        self.call.as_ref().map(|call| call.call_id)
-    }
-
-    /// The record of the call that is being handled, or `None` outside a handler, and where no store keeps
-    /// records.
+    /// The record of the call whose handler opens a gate, for implementations of [`Gates`]. `None` for executors and
+    /// middleware, and where no store keeps records.
     #[must_use]
     pub fn record_id(&self) -> Option<RecordId> {
         self.call.as_ref().and_then(|call| call.record)
     }
 
-    /// The tool whose call is being handled, or `None` outside a handler.
+    /// The tool whose handler opens a gate, for implementations of [`Gates`]. `None` for executors and middleware.
     #[must_use]
     pub fn tool(&self) -> Option<&Tool> {
         self.call.as_ref().map(|call| &call.tool)
-    }
-
-    /// Key under which the effect of the call that is being handled must happen at most once. It names
-    /// turn, iteration and place, so that an equal call made later runs again.
-    #[must_use]
-    pub fn idempotency_key(&self) -> Option<IdempotencyKey> {
-        self.call.as_ref().map(|call| {
-            let place = (self.iteration(), call.ordinal);
-            IdempotencyKey::new(self.turn_id(), place, call.call_id)
-        })
-    }
-
-    /// Metadata of the tool whose call is being handled, or `None` outside a handler.
-    #[must_use]
-    pub fn meta(&self) -> Option<&Stash> {
-        self.tool().map(Tool::meta)
     }
 
     /// Opens a gate and waits for the decision. The gate is stored, so that another process can decide it and it
@@ -251,9 +212,9 @@ impl DispatchContext {
     /// # Errors
     ///
     /// The request was refused, no decision arrived in time, the turn was cancelled, or there are no gates here.
-    pub async fn wait_for(&self, request: GateRequest) -> Result<Value, GateError> {
+    pub async fn ask(&self, request: GateRequest) -> Result<Value, GateError> {
         match self.turn.gates() {
-            Some(gates) => gates.wait_for(self, request).await,
+            Some(gates) => gates.ask(self, request).await,
             None => Err(GateError::NotSupported),
         }
     }
@@ -272,22 +233,14 @@ impl DispatchContext {
     ///
     /// [`StepContext::ack`]: crate::step::StepContext::ack
     pub(crate) fn ack(&self) -> Result<(), SignalError> {
-        self.signals()?.ack()
+        self.dispatch.signals.ack()
     }
 
     /// Refuses the dispatch. Only executors and middleware can: see [`StepContext::nack`] and [`Next::nack`].
     ///
     /// [`StepContext::nack`]: crate::step::StepContext::nack
     pub(crate) fn nack(&self, error: ErrorReport) -> Result<(), SignalError> {
-        self.signals()?.nack(error)
-    }
-
-    /// The signal of the dispatch, unless a handler has this context.
-    fn signals(&self) -> Result<&Signals, SignalError> {
-        match &self.call {
-            Some(_) => Err(SignalError::InHandler),
-            None => Ok(&self.dispatch.signals),
-        }
+        self.dispatch.signals.nack(error)
     }
 
     /// How the dispatch was signalled, if it was.
@@ -312,24 +265,7 @@ impl DispatchContext {
     /// Makes the dispatch end like this once output middleware has run. `None` lets another iteration follow instead,
     /// so that output middleware can withhold an answer that is not good enough.
     ///
-    /// This is also how a handler ends the dispatch: the signal is given when the record of its call is
-    /// stored, and is journaled together with it. A process that resumes the turn finds it there.
-    ///
-    /// ```
-    /// use haft_core::context::Signal;
-    /// use haft_core::{DispatchContext, Tool};
-    ///
-    /// # fn main() -> Result<(), haft_core::tool::InvalidTool> {
-    /// let finish = Tool::builder("finish").description("Ends the work.");
-    /// let finish = finish.handler(|_: haft_core::Args, ctx: &DispatchContext| {
-    ///     ctx.set_pending(Some(Signal::Ack));
-    ///     "done"
-    /// });
-    /// let finish = finish.input(haft_core::schema::object()).build()?;
-    /// # let _ = finish;
-    /// # Ok(())
-    /// # }
-    /// ```
+    /// A handler ends the dispatch by [`CallContext::end_dispatch`].
     pub fn set_pending(&self, signal: Option<Signal>) {
         self.dispatch.signals.set_pending(signal);
     }
@@ -349,9 +285,9 @@ impl DispatchContext {
         self.dispatch.ordinal.fetch_add(1, Ordering::Relaxed)
     }
 
-    pub(crate) fn for_call(&self, scope: CallScope) -> Self {
-        let (turn, dispatch) = (self.turn.clone(), Arc::clone(&self.dispatch));
-        Self { turn, dispatch, call: Some(Arc::new(scope)) }
+    fn for_call(&self, call: Arc<CallScope>) -> Self {
+        let turn = self.turn.clone();
+        Self { turn, dispatch: Arc::clone(&self.dispatch), call: Some(call) }
     }
 }
 
@@ -394,7 +330,6 @@ impl fmt::Debug for DispatchContext {
             .field("turn", &self.turn_id())
             .field("dispatch", &self.dispatch.id)
             .field("iteration", &self.dispatch.iteration)
-            .field("call", &self.call_id())
             .finish_non_exhaustive()
     }
 }

@@ -16,7 +16,7 @@ use crate::failure::PanicError;
 use crate::json::Document;
 use crate::schema::args::{Args, RawArgs};
 use crate::schema::{AcceptedArgs, Change, Problem, Problems};
-use crate::tool::context::{CallScope, DispatchContext};
+use crate::tool::context::{CallContext, CallScope, DispatchContext};
 
 /// A tool bound to a dispatch. Bind it once, call it as often as needed; it keeps nothing between
 /// calls.
@@ -255,10 +255,10 @@ impl AcceptedCall {
     }
 
     /// The context that the handler receives.
-    pub(super) fn context(&self) -> DispatchContext {
+    pub(super) fn context(&self) -> CallContext {
         let ToolExecutor { tool, ctx, place } = &self.executor;
         let record = place.map(|(record, _)| record);
         let Self { call_id, ordinal, .. } = *self;
-        ctx.for_call(CallScope { call_id, record, ordinal, tool: tool.clone() })
+        CallContext::new(ctx, CallScope { call_id, record, ordinal, tool: tool.clone() })
     }
 }

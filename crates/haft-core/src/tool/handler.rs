@@ -8,7 +8,7 @@ use super::{AcceptedCall, IntoToolOutput, ToolFailure, ToolOutput};
 use crate::BoxFuture;
 use crate::schema::args::{Args, DecodeError, FromArgs};
 use crate::schema::{InputSchema, SchemaFault, object};
-use crate::tool::context::DispatchContext;
+use crate::tool::context::CallContext;
 
 /// What a handler does for one call. One that is not async has done it already.
 type HandlerFuture = BoxFuture<'static, Result<ToolOutput, ToolFailure>>;
@@ -96,8 +96,8 @@ impl fmt::Debug for Handler {
 ///
 /// - `fn() -> R`, for tools without arguments
 /// - `fn(A) -> R`
-/// - `fn(A, &DispatchContext) -> R`
-/// - `fn(A, DispatchContext) -> R` if async (a closure that returns an `async move` block, say)
+/// - `fn(A, &CallContext) -> R`
+/// - `fn(A, CallContext) -> R` if async (a closure that returns an `async move` block, say)
 ///
 /// where `A` is [`FromArgs`] and `R` is [`IntoToolOutput`].
 ///
@@ -123,7 +123,7 @@ impl fmt::Debug for Handler {
 #[diagnostic::on_unimplemented(
     message = "this cannot be the handler of a tool",
     label = "not a handler",
-    note = "a handler is `fn(A) -> R` or `fn(A, &DispatchContext) -> R`, async or not (an async closure takes `DispatchContext` by value)",
+    note = "a handler is `fn(A) -> R` or `fn(A, &CallContext) -> R`, async or not (an async closure takes `CallContext` by value)",
     note = "`A` derives `ToolArgs`, or is `Args` or `serde_json::Value`; annotate it in closures: `|args: Weather| …`",
     note = "`R` is String, Vec<u8>, Bytes, ByteStream, Media, Vec<Media>, ArtifactDraft, SpooledArtifact, a list of these, Json<T>, or a Result of one of them with an error that converts to `ToolFailure`",
     note = "a future must be `Send`: hold no `Rc`, `RefCell` or std lock guard across an `.await`",
@@ -152,13 +152,13 @@ pub mod signature {
     /// `async fn(A) -> R`
     #[derive(Debug)]
     pub struct AsyncWithArgs<A>(std::marker::PhantomData<A>);
-    /// `fn(A, &DispatchContext) -> R`
+    /// `fn(A, &CallContext) -> R`
     #[derive(Debug)]
     pub struct WithContext<A>(std::marker::PhantomData<A>);
-    /// `async fn(A, DispatchContext) -> R`
+    /// `async fn(A, CallContext) -> R`
     #[derive(Debug)]
     pub struct AsyncWithContext<A>(std::marker::PhantomData<A>);
-    /// `async fn(A, &DispatchContext) -> R`
+    /// `async fn(A, &CallContext) -> R`
     #[derive(Debug)]
     pub struct AsyncWithContextRef<A>(std::marker::PhantomData<A>);
 }
@@ -230,7 +230,7 @@ where
 
 impl<F, A, R> IntoHandler<signature::WithContext<A>> for F
 where
-    F: Fn(A, &DispatchContext) -> R + Send + Sync + 'static,
+    F: Fn(A, &CallContext) -> R + Send + Sync + 'static,
     A: FromArgs,
     R: IntoToolOutput,
 {
@@ -245,7 +245,7 @@ where
 
 impl<F, A, Fut, R> IntoHandler<signature::AsyncWithContext<A>> for F
 where
-    F: FnOnce(A, DispatchContext) -> Fut + Clone + Send + Sync + 'static,
+    F: FnOnce(A, CallContext) -> Fut + Clone + Send + Sync + 'static,
     A: FromArgs,
     Fut: Future<Output = R> + Send + 'static,
     R: IntoToolOutput + 'static,
@@ -260,13 +260,13 @@ where
 }
 
 /// An async function that borrows its context: the future may live as long as the borrow.
-trait Borrowing<'c, A>: FnOnce(A, &'c DispatchContext) -> Self::Future {
+trait Borrowing<'c, A>: FnOnce(A, &'c CallContext) -> Self::Future {
     type Future: Future<Output: IntoToolOutput> + Send + 'c;
 }
 
 impl<'c, F, A, Fut> Borrowing<'c, A> for F
 where
-    F: FnOnce(A, &'c DispatchContext) -> Fut,
+    F: FnOnce(A, &'c CallContext) -> Fut,
     Fut: Future + Send + 'c,
     Fut::Output: IntoToolOutput,
 {

@@ -127,8 +127,8 @@ impl<'s> ToolParameters<'s> {
             (args, _) => (quote_spanned!(span=> args), args),
         };
         let context = self.context.as_ref().map(|_| match is_async {
-            true => quote_spanned!(span=> , ctx: #root::DispatchContext),
-            false => quote_spanned!(span=> , ctx: &#root::DispatchContext),
+            true => quote_spanned!(span=> , ctx: #root::CallContext),
+            false => quote_spanned!(span=> , ctx: &#root::CallContext),
         });
         let at = args.map_or_else(|| mixed_site_span(&sig.ident), mixed_site_span);
         let parameters = args.map(|ty| quote_spanned!(at=> #name: #ty #context));
@@ -199,7 +199,15 @@ impl<'s> ContextParameter<'s> {
     fn new(ty: &'s Type, errors: &mut MacroErrors) -> Option<Self> {
         match ty {
             Type::Reference(it) if it.mutability.is_some() => {
-                errors.push_spanned(ty, "the context is shared: take `&DispatchContext`");
+                errors.push_spanned(ty, "the context is shared: take `&CallContext`");
+                None
+            }
+            _ if named_other_context(ty) => {
+                errors.push_spanned(
+                    ty,
+                    "a handler receives a call: take `&CallContext`, whose `turn()` is the turn; only executors and \
+                     middleware receive a dispatch",
+                );
                 None
             }
             Type::Reference(_) => Some(Self { ty, borrowed: true }),
@@ -281,11 +289,28 @@ fn state_name(pattern: &Pat, at: usize) -> Ident {
     }
 }
 
-/// Whether the type is written `DispatchContext` or a reference to it.
+/// Whether the type is written as a context or a reference to one.
 fn names_context(ty: &Type) -> bool {
     match ty {
         Type::Reference(it) => names_context(&it.elem),
-        Type::Path(it) => it.path.segments.last().is_some_and(|it| it.ident == "DispatchContext"),
+        Type::Path(it) => it
+            .path
+            .segments
+            .last()
+            .is_some_and(|it| it.ident == "CallContext" || is_other_context(&it.ident)),
         _ => false,
     }
+}
+
+/// Whether the type is written as a context that handlers do not receive, or a reference to one.
+fn named_other_context(ty: &Type) -> bool {
+    match ty {
+        Type::Reference(it) => named_other_context(&it.elem),
+        Type::Path(it) => it.path.segments.last().is_some_and(|it| is_other_context(&it.ident)),
+        _ => false,
+    }
+}
+
+fn is_other_context(name: &Ident) -> bool {
+    ["DispatchContext", "TurnContext", "StepContext"].iter().any(|it| name == it)
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use haft_core::tool::{ToolEffect, ToolFailure, ToolOutput};
-use haft_core::{Args, DispatchContext};
+use haft_core::{Args, CallContext};
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CallToolResult, CancelledNotificationParam,
     ClientRequest, ErrorCode, InputRequest, InputRequiredResult, InputResponses, RequestId,
@@ -49,7 +49,7 @@ impl Connection {
         &self,
         tool: &RemoteTool,
         args: &Args,
-        ctx: &DispatchContext,
+        ctx: &CallContext,
     ) -> Result<ToolOutput, ToolFailure> {
         let mut may_repeat = tool.effect != ToolEffect::Once;
         loop {
@@ -85,7 +85,7 @@ impl Connection {
         live: &Arc<LiveConnection>,
         tool: &RemoteTool,
         args: &Args,
-        ctx: &DispatchContext,
+        ctx: &CallContext,
     ) -> Result<ToolOutput, CallFailure> {
         let mut params = CallToolRequestParams::new(tool.name.to_string())
             .with_arguments(arguments::to_object(args));
@@ -117,7 +117,7 @@ impl Connection {
         &self,
         live: &Arc<LiveConnection>,
         params: CallToolRequestParams,
-        ctx: &DispatchContext,
+        ctx: &CallContext,
     ) -> Result<(ServerResult, Arc<RunningCall>), CallFailure> {
         let span = client_span("tools/call", Some(&params.name), &self.server);
         let result = self.exchange_call(live, params, ctx).instrument(span.clone()).await;
@@ -137,7 +137,7 @@ impl Connection {
         &self,
         live: &Arc<LiveConnection>,
         params: CallToolRequestParams,
-        ctx: &DispatchContext,
+        ctx: &CallContext,
     ) -> Result<(ServerResult, Arc<RunningCall>), CallFailure> {
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         let mut options = PeerRequestOptions::default();

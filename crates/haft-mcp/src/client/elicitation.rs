@@ -32,7 +32,7 @@ pub(super) async fn answer_elicitation(
         return ElicitResult::new(ElicitationAction::Decline);
     };
     let waiting = call.begin_question();
-    let decision = call.ctx.wait_for(gate).await;
+    let decision = call.ctx.ask(gate).await;
     drop(waiting);
     match decision {
         Ok(value) => match defaults {

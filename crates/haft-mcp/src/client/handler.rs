@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use haft_core::DispatchContext;
+use haft_core::CallContext;
 use haft_core::event::LogLevel;
 use rmcp::handler::client::ClientHandler;
 use rmcp::model::{
@@ -31,7 +31,7 @@ pub(super) struct RunningCalls(Arc<Mutex<Vec<Arc<RunningCall>>>>);
 pub(super) struct RunningCall {
     pub(super) request: RequestId,
     token: ProgressToken,
-    pub(super) ctx: DispatchContext,
+    pub(super) ctx: CallContext,
     /// When the server last sent a message.
     heard_at: Mutex<Instant>,
     /// How many questions of the server wait for a decision.
@@ -43,7 +43,7 @@ impl RunningCalls {
         &self,
         request: RequestId,
         token: ProgressToken,
-        ctx: DispatchContext,
+        ctx: CallContext,
     ) -> Arc<RunningCall> {
         let call = RunningCall {
             request,

@@ -10,7 +10,7 @@ use haft_core::event::LogLevel;
 use haft_core::spool::SpoolStore;
 use haft_core::tool::{Digest, ToolEffect, ToolFailure, ToolOutput};
 use haft_core::trust::ForeignText;
-use haft_core::{Args, DispatchContext, Tool};
+use haft_core::{Args, CallContext, Tool};
 use serde_json::Value;
 
 use super::call::RemoteTool;
@@ -294,7 +294,7 @@ impl McpTools {
             .timeout(options.max_call_time)
             .definition_part("mcp_server", self.name())
             .definition_part("mcp_definition", tool.digest.to_string())
-            .handler(move |args: Args, ctx: DispatchContext| {
+            .handler(move |args: Args, ctx: CallContext| {
                 let (tools, remote) = (tools.clone(), remote.clone());
                 async move { tools.call(&remote, &args, &ctx).await }
             });
@@ -321,7 +321,7 @@ impl McpTools {
         &self,
         remote: &RemoteTool,
         args: &Args,
-        ctx: &DispatchContext,
+        ctx: &CallContext,
     ) -> Result<ToolOutput, ToolFailure> {
         // A connection that was lost is opened again here, and then the definitions are looked at.
         self.0.connection.live().await.map_err(McpClientError::into_failure)?;
@@ -338,7 +338,7 @@ impl McpTools {
     }
 
     /// Looks at the definitions again if the server says that they have changed, and registers new tools for the turn.
-    async fn update(&self, ctx: &DispatchContext) -> Result<(), ToolFailure> {
+    async fn update(&self, ctx: &CallContext) -> Result<(), ToolFailure> {
         if !self.0.connection.is_stale.load(Ordering::Acquire) {
             return Ok(());
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use haft::stores::{MemorySpoolStore, MemoryStore};
 use haft::turn::{ManualClock, Timestamp};
-use haft::{DispatchContext, Tool, ToolFailure};
+use haft::{CallContext, Tool, ToolFailure};
 use haft_core::event::LogLevel;
 use haft_core::schema::{object, string};
 use haft_core::tool::ToolEffect;
@@ -145,7 +145,7 @@ async fn clients_without_the_list_cannot_find_results_of_others() {
 #[tokio::test]
 async fn progress_is_reported_before_the_result() {
     let steps = Tool::builder("steps").description("Works.").input(object()).handler(
-        |_: haft::Args, ctx: &DispatchContext| {
+        |_: haft::Args, ctx: &CallContext| {
             for done in 1..=3 {
                 ctx.log(
                     LogLevel::Info,
@@ -175,7 +175,7 @@ async fn a_cancelled_call_stops_its_handler() {
     let (entered, mut running) = tokio::sync::mpsc::channel(1);
     let seen = Arc::clone(&stopped);
     let wait = Tool::builder("wait").description("Waits.").input(object()).handler(
-        move |_: haft::Args, ctx: DispatchContext| {
+        move |_: haft::Args, ctx: CallContext| {
             let (seen, entered) = (Arc::clone(&seen), entered.clone());
             async move {
                 entered.send(()).await.unwrap();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use haft::turn::GateRequest;
-use haft::{DispatchContext, Tool, ToolFailure};
+use haft::{CallContext, Tool, ToolFailure};
 use haft_core::tool::{CallPreview, ToolEffect};
 use haft_mcp::McpServer;
 use rmcp::RoleClient;
@@ -29,12 +29,12 @@ fn server() -> (McpServer, Arc<AtomicUsize>) {
         .description("Asks.")
         .effect(ToolEffect::ReadOnly)
         .input(haft_core::schema::object());
-    let ask = ask.handler(async |_: haft::Args, ctx: DispatchContext| {
+    let ask = ask.handler(async |_: haft::Args, ctx: CallContext| {
         let schema = json!({
             "type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"],
         });
         let request = GateRequest::new("Who are you?").payload(json!({"name": "who"}));
-        let reply = ctx.wait_for(request.schema(schema)).await?;
+        let reply = ctx.ask(request.schema(schema)).await?;
         let name = reply.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
         Ok::<_, ToolFailure>(format!("Hello, {name}!"))
     });

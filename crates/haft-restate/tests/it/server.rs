@@ -10,7 +10,7 @@ use haft::stores::{OpenStores, StoreOptions, TurnStoreExt as _};
 use haft::stores::{StoreUrl, TurnQuery};
 use haft::tools::ToolEffect;
 use haft::turn::{Deadlines, GatePolicy, GateRequest};
-use haft::{Agent, Args, DispatchContext, Tool, TurnInput};
+use haft::{Agent, Args, CallContext, Tool, TurnInput};
 use haft_restate::{ConversationObject, GateChoice, GateDecision, TurnRequest, TurnResult};
 use haft_testkit::RestateServer;
 use restate_sdk::prelude::{Endpoint, HttpServer};
@@ -59,9 +59,9 @@ impl TestCase {
         let ledger = self.ledger.clone();
         let deploy = Tool::builder("deploy").description("Asks.").input(haft::schema::object());
         let deploy = deploy.effect(ToolEffect::Idempotent);
-        let deploy = deploy.handler(async move |_: Args, ctx: DispatchContext| {
+        let deploy = deploy.handler(async move |_: Args, ctx: CallContext| {
             let request = GateRequest::new("Which color?").timeout(Duration::from_secs(2));
-            match ctx.wait_for(request).await {
+            match ctx.ask(request).await {
                 Ok(color) => color.to_string(),
                 Err(error) => {
                     append_line(&ledger);

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::walk_dir::{FoundEntry, MAX_DEPTH, WalkBudget, WalkOptions, slash_path, walk_dir};
 use super::{FilesOptions, root_dir};
 use crate::output::json_output;
-use haft_core::DispatchContext;
+use haft_core::CallContext;
 use haft_macros::ToolArgs;
 
 #[derive(ToolArgs)]
@@ -41,7 +41,7 @@ const DESCRIPTION: &str =
 
 pub(super) fn find_files(options: &FilesOptions) -> Result<Tool, InvalidTool> {
     let shared = options.clone();
-    let find = move |args: FindFilesArgs, ctx: &DispatchContext| find(&shared, &args, ctx);
+    let find = move |args: FindFilesArgs, ctx: &CallContext| find(&shared, &args, ctx);
     options
         .read_only_tool("find_files")
         .description(DESCRIPTION)
@@ -53,7 +53,7 @@ pub(super) fn find_files(options: &FilesOptions) -> Result<Tool, InvalidTool> {
 fn find(
     options: &FilesOptions,
     args: &FindFilesArgs,
-    ctx: &DispatchContext,
+    ctx: &CallContext,
 ) -> Result<ToolOutput, ToolFailure> {
     let matcher = compile_glob(&args.pattern)?;
     let dir = options.root.open_dir(&args.path)?;

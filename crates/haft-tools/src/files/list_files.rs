@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::walk_dir::{FoundEntry, WalkBudget, WalkOptions, walk_dir};
 use super::{FilesOptions, root_dir};
 use crate::output::json_output;
-use haft_core::DispatchContext;
+use haft_core::CallContext;
 use haft_macros::ToolArgs;
 
 #[derive(ToolArgs)]
@@ -51,7 +51,7 @@ with `skip`.";
 
 pub(super) fn list_files(options: &FilesOptions) -> Result<Tool, InvalidTool> {
     let shared = options.clone();
-    let list = move |args: ListFilesArgs, ctx: &DispatchContext| list(&shared, &args, ctx);
+    let list = move |args: ListFilesArgs, ctx: &CallContext| list(&shared, &args, ctx);
     options
         .read_only_tool("list_files")
         .description(DESCRIPTION)
@@ -63,7 +63,7 @@ pub(super) fn list_files(options: &FilesOptions) -> Result<Tool, InvalidTool> {
 fn list(
     options: &FilesOptions,
     args: &ListFilesArgs,
-    ctx: &DispatchContext,
+    ctx: &CallContext,
 ) -> Result<ToolOutput, ToolFailure> {
     let dir = options.root.open_dir(&args.path)?;
     let (mut entries, mut seen, mut truncated) = (Vec::new(), 0, false);

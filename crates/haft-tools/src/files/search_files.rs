@@ -16,7 +16,7 @@ use super::walk_dir::{FoundEntry, MAX_DEPTH, WalkBudget, WalkOptions, slash_path
 use super::{FilesOptions, root_dir};
 use crate::output::text_output;
 use haft_artifacts::text::{GrepOptions, check_pattern};
-use haft_core::DispatchContext;
+use haft_core::CallContext;
 use haft_macros::ToolArgs;
 
 #[derive(ToolArgs)]
@@ -44,7 +44,7 @@ const DESCRIPTION: &str =
 
 pub(super) fn search_files(options: &FilesOptions) -> Result<Tool, InvalidTool> {
     let shared = options.clone();
-    let search = move |args: SearchFilesArgs, ctx: &DispatchContext| search(&shared, &args, ctx);
+    let search = move |args: SearchFilesArgs, ctx: &CallContext| search(&shared, &args, ctx);
     let tool = options.read_only_tool("search_files").description(DESCRIPTION);
     tool.artifact_kinds([ArtifactKind::TEXT]).handler(search).build()
 }
@@ -52,7 +52,7 @@ pub(super) fn search_files(options: &FilesOptions) -> Result<Tool, InvalidTool> 
 fn search(
     options: &FilesOptions,
     args: &SearchFilesArgs,
-    ctx: &DispatchContext,
+    ctx: &CallContext,
 ) -> Result<ToolOutput, ToolFailure> {
     let files = args.files.as_deref().filter(|it| !it.is_empty()).map(compile_glob).transpose()?;
     let mut matches = Matches::new(compile_pattern(args)?, args.limit);

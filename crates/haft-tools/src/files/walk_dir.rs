@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use cap_fs_ext::DirExt as _;
 use cap_std::fs::{Dir, FileType};
-use haft_core::DispatchContext;
+use haft_core::CallContext;
 
 use super::protected_paths::ProtectedSet;
 use super::root_dir::OpenedDir;
@@ -33,14 +33,14 @@ pub(super) struct WalkOptions {
 
 /// The limits of a call. A call that reaches one stops and reports the reason.
 pub(super) struct WalkBudget<'c> {
-    ctx: &'c DispatchContext,
+    ctx: &'c CallContext,
     until: Duration,
     entries: usize,
     stop_reason: Option<&'static str>,
 }
 
 impl<'c> WalkBudget<'c> {
-    pub(super) fn new(ctx: &'c DispatchContext) -> Self {
+    pub(super) fn new(ctx: &'c CallContext) -> Self {
         let until = ctx.clock().monotonic().saturating_add(MAX_DURATION);
         Self { ctx, until, entries: MAX_ENTRIES, stop_reason: None }
     }

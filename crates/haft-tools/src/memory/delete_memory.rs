@@ -4,7 +4,7 @@ use haft_core::record::RecordName;
 use haft_core::tool::{Concurrency, InvalidTool, Tool, ToolEffect};
 use serde::Serialize;
 
-use haft_core::{DispatchContext, ToolFailure, tool::Json};
+use haft_core::{CallContext, ToolFailure, tool::Json};
 use haft_macros::ToolArgs;
 
 #[derive(ToolArgs)]
@@ -33,10 +33,7 @@ pub(super) fn delete_memory() -> Result<Tool, InvalidTool> {
         .build()
 }
 
-async fn delete(
-    args: DeleteMemoryArgs,
-    ctx: &DispatchContext,
-) -> Result<Json<Deleted>, ToolFailure> {
+async fn delete(args: DeleteMemoryArgs, ctx: &CallContext) -> Result<Json<Deleted>, ToolFailure> {
     let name: RecordName = args
         .id
         .parse()

@@ -4,7 +4,7 @@ use haft_core::tool::{InvalidTool, Tool, ToolEffect};
 use serde::Serialize;
 
 use super::memory_view::MemoryView;
-use haft_core::{DispatchContext, tool::Json};
+use haft_core::{CallContext, tool::Json};
 use haft_macros::ToolArgs;
 
 #[derive(ToolArgs)]
@@ -34,7 +34,7 @@ pub(super) fn list_memories() -> Result<Tool, InvalidTool> {
         .build()
 }
 
-async fn list(args: ListMemoriesArgs, ctx: &DispatchContext) -> Json<Memories> {
+async fn list(args: ListMemoriesArgs, ctx: &CallContext) -> Json<Memories> {
     let wanted = args.containing.map(|it| it.to_lowercase());
     let mut memories = ctx.turn().memories().all();
     memories.retain(|memory| {

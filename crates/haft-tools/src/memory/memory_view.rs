@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use haft_core::DispatchContext;
+use haft_core::CallContext;
 use haft_core::record::Memory;
 use haft_core::tool::ToolFailure;
 use serde::Serialize;
@@ -30,7 +30,7 @@ impl From<&Memory> for MemoryView {
 }
 
 /// Finds the memory with this id.
-pub(super) fn find_memory(ctx: &DispatchContext, id: &str) -> Result<Arc<Memory>, ToolFailure> {
+pub(super) fn find_memory(ctx: &CallContext, id: &str) -> Result<Arc<Memory>, ToolFailure> {
     let found = ctx.turn().memories().all().into_iter().find(|it| it.id().as_str() == id);
     found.ok_or_else(|| {
         ToolFailure::new(format!(

@@ -5,7 +5,7 @@ use haft_core::tool::{InvalidTool, Tool, ToolEffect};
 use serde::Serialize;
 
 use super::memory_view::MemoryView;
-use haft_core::{DispatchContext, ToolFailure, tool::Json};
+use haft_core::{CallContext, ToolFailure, tool::Json};
 use haft_macros::ToolArgs;
 
 #[derive(ToolArgs)]
@@ -42,7 +42,7 @@ pub(super) fn store_memory() -> Result<Tool, InvalidTool> {
         .build()
 }
 
-async fn store(args: StoreMemoryArgs, ctx: &DispatchContext) -> Result<Json<Stored>, ToolFailure> {
+async fn store(args: StoreMemoryArgs, ctx: &CallContext) -> Result<Json<Stored>, ToolFailure> {
     if args.content.trim().is_empty() {
         return Err(ToolFailure::new("the content is blank; say what to remember"));
     }
@@ -67,10 +67,10 @@ async fn store(args: StoreMemoryArgs, ctx: &DispatchContext) -> Result<Json<Stor
 }
 
 /// Derives an id that is the same when the same call runs again, and different for every other call.
-fn derive_id(ctx: &DispatchContext) -> String {
+fn derive_id(ctx: &CallContext) -> String {
     use sha2::Digest as _;
 
-    let key = ctx.idempotency_key().map_or_else(|| "outside".to_owned(), |key| key.to_string());
+    let key = ctx.idempotency_key().to_string();
     let hash = hex::encode(sha2::Sha256::digest(key.as_bytes()));
     let digits: String = hash.chars().take(16).collect();
     format!("memory-{digits}")

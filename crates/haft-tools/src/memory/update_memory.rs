@@ -6,7 +6,7 @@ use haft_core::trust::TrustTier;
 use serde::Serialize;
 
 use super::memory_view::{MemoryView, find_memory};
-use haft_core::{DispatchContext, ToolFailure, tool::Json};
+use haft_core::{CallContext, ToolFailure, tool::Json};
 use haft_macros::ToolArgs;
 
 #[derive(ToolArgs)]
@@ -42,10 +42,7 @@ pub(super) fn update_memory() -> Result<Tool, InvalidTool> {
         .build()
 }
 
-async fn update(
-    args: UpdateMemoryArgs,
-    ctx: &DispatchContext,
-) -> Result<Json<Updated>, ToolFailure> {
+async fn update(args: UpdateMemoryArgs, ctx: &CallContext) -> Result<Json<Updated>, ToolFailure> {
     let memory = find_memory(ctx, &args.id)?;
     let mut next = memory.revised(ctx.clock().now());
     match args.content {

@@ -1,7 +1,7 @@
 //! The tool `convert_time`.
 
 use super::moment::{self, Moment};
-use haft_core::{DispatchContext, ToolFailure, tool::Json};
+use haft_core::{CallContext, ToolFailure, tool::Json};
 use haft_macros::{ToolArgs, tool};
 
 #[derive(ToolArgs)]
@@ -25,7 +25,7 @@ pub(crate) struct ConvertTimeArgs {
 #[tool(read_only, artifact = Json, trusted)]
 pub(super) fn convert_time(
     args: ConvertTimeArgs,
-    ctx: &DispatchContext,
+    ctx: &CallContext,
 ) -> Result<Json<Moment>, ToolFailure> {
     let time = moment::parse_moment(&args.time, args.from.as_deref(), ctx)?;
     let zone = moment::find_zone(Some(&args.to))?;

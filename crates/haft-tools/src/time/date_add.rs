@@ -3,7 +3,7 @@
 use jiff::Span;
 
 use super::moment::{self, Moment};
-use haft_core::{DispatchContext, ToolFailure, tool::Json};
+use haft_core::{CallContext, ToolFailure, tool::Json};
 use haft_macros::{ToolArgs, tool};
 
 #[derive(ToolArgs)]
@@ -39,10 +39,7 @@ pub(crate) struct DateAddArgs {
 ///
 /// Returns JSON: `time` (ISO 8601 with the offset), `timezone`, `weekday`, `unix_seconds`.
 #[tool(read_only, artifact = Json, trusted)]
-pub(super) fn date_add(
-    args: DateAddArgs,
-    ctx: &DispatchContext,
-) -> Result<Json<Moment>, ToolFailure> {
+pub(super) fn date_add(args: DateAddArgs, ctx: &CallContext) -> Result<Json<Moment>, ToolFailure> {
     let time = moment::parse_moment(&args.time, args.timezone.as_deref(), ctx)?;
     let mut later = time;
     for span in spans(&args).map_err(|_| moment::out_of_range())? {

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::moment::{self, Moment};
-use haft_core::{DispatchContext, ToolFailure, tool::Json};
+use haft_core::{CallContext, ToolFailure, tool::Json};
 use haft_macros::{ToolArgs, tool};
 
 #[derive(ToolArgs)]
@@ -37,7 +37,7 @@ pub(super) struct Facts {
 #[tool(read_only, artifact = Json, trusted)]
 pub(super) fn date_calendar_info(
     args: DateCalendarInfoArgs,
-    ctx: &DispatchContext,
+    ctx: &CallContext,
 ) -> Result<Json<Facts>, ToolFailure> {
     let time = moment::parse_moment(&args.time, args.timezone.as_deref(), ctx)?;
     let week = time.date().iso_week_date();

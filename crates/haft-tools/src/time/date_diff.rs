@@ -5,7 +5,7 @@ use jiff::{Unit, Zoned};
 use serde::Serialize;
 
 use super::moment;
-use haft_core::{DispatchContext, ToolFailure, tool::Json};
+use haft_core::{CallContext, ToolFailure, tool::Json};
 use haft_macros::{ToolArgs, tool};
 
 #[derive(ToolArgs)]
@@ -45,7 +45,7 @@ pub(super) struct Between {
 #[tool(read_only, artifact = Json, trusted)]
 pub(super) fn date_diff(
     args: DateDiffArgs,
-    ctx: &DispatchContext,
+    ctx: &CallContext,
 ) -> Result<Json<Between>, ToolFailure> {
     let zone = args.timezone.as_deref();
     let from = moment::parse_moment(&args.from, zone, ctx)?;

@@ -1,7 +1,7 @@
 //! The tool `get_current_time`.
 
 use super::moment::{self, Moment};
-use haft_core::{DispatchContext, ToolFailure, tool::Json};
+use haft_core::{CallContext, ToolFailure, tool::Json};
 use haft_macros::{ToolArgs, tool};
 
 #[derive(ToolArgs)]
@@ -17,7 +17,7 @@ pub(crate) struct GetCurrentTimeArgs {
 #[tool(read_only, artifact = Json, trusted)]
 pub(super) fn get_current_time(
     args: GetCurrentTimeArgs,
-    ctx: &DispatchContext,
+    ctx: &CallContext,
 ) -> Result<Json<Moment>, ToolFailure> {
     let zone = moment::find_zone(args.timezone.as_deref())?;
     Ok(Json(Moment::from(&moment::current_moment(zone, ctx)?)))

@@ -1,6 +1,6 @@
 //! Times in arguments and results.
 
-use haft_core::DispatchContext;
+use haft_core::CallContext;
 use haft_core::tool::ToolFailure;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
@@ -32,7 +32,7 @@ impl From<&Zoned> for Moment {
 pub(super) fn parse_moment(
     text: &str,
     timezone: Option<&str>,
-    ctx: &DispatchContext,
+    ctx: &CallContext,
 ) -> Result<Zoned, ToolFailure> {
     let zone = find_zone(timezone)?;
     let text = text.trim();
@@ -58,7 +58,7 @@ pub(super) fn parse_moment(
     local.to_zoned(zone).map_err(|_| out_of_range())
 }
 
-pub(super) fn current_moment(zone: TimeZone, ctx: &DispatchContext) -> Result<Zoned, ToolFailure> {
+pub(super) fn current_moment(zone: TimeZone, ctx: &CallContext) -> Result<Zoned, ToolFailure> {
     let micros = ctx.clock().now().as_micros();
     let now = Timestamp::from_microsecond(micros).map_err(|_| out_of_range())?;
     Ok(now.to_zoned(zone))

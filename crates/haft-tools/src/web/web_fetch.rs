@@ -8,7 +8,7 @@ use super::decode::decode_text;
 use super::markdown::html_to_markdown;
 use crate::output::text_output;
 use crate::readers::{Fetcher, stream_failure};
-use haft_core::DispatchContext;
+use haft_core::CallContext;
 use haft_macros::ToolArgs;
 
 #[derive(ToolArgs)]
@@ -44,7 +44,7 @@ pub(super) fn web_fetch(fetcher: Fetcher) -> Result<Tool, InvalidTool> {
             ArtifactKind::JSON,
             ArtifactKind::XML,
         ])
-        .handler(move |args: WebFetchArgs, ctx: DispatchContext| {
+        .handler(move |args: WebFetchArgs, ctx: CallContext| {
             let fetcher = fetcher.clone();
             async move { fetch(&fetcher, args, &ctx).await }
         })
@@ -54,7 +54,7 @@ pub(super) fn web_fetch(fetcher: Fetcher) -> Result<Tool, InvalidTool> {
 async fn fetch(
     fetcher: &Fetcher,
     args: WebFetchArgs,
-    ctx: &DispatchContext,
+    ctx: &CallContext,
 ) -> Result<ToolOutput, ToolFailure> {
     let mut response = fetcher.get(&args.url).await.map_err(stream_failure)?;
     let mut bytes = Vec::new();

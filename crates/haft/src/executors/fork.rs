@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use haft_core::BoxFuture;
 use haft_core::call::{CallId, RecordId, ToolCall, ToolResults};
-use haft_core::context::DispatchContext;
+use haft_core::context::{CallContext, DispatchContext};
 use haft_core::record::{Message, MessageRole, Record as _, RecordName, Thought};
 use haft_core::step::{
     DispatchExecutor, ExecutorDescription, ProposedCall, Step, StepContext, StepError, StepRequest,
@@ -318,9 +318,9 @@ impl ForkRecord {
     }
 
     /// What a call returned when it was recorded.
-    fn output(&self, ctx: &DispatchContext) -> Result<ToolOutput, ToolFailure> {
-        let by_record = ctx.record_id().and_then(|id| self.calls.get(&id));
-        let Some(call) = by_record.or_else(|| ctx.call_id().and_then(|id| self.find(id))) else {
+    fn output(&self, ctx: &CallContext) -> Result<ToolOutput, ToolFailure> {
+        let by_record = self.calls.get(&ctx.record_id());
+        let Some(call) = by_record.or_else(|| self.find(ctx.call_id())) else {
             return Err(ToolFailure::new(
                 "this call is not in the record of the turn that was forked, and tools do not run in this fork",
             ));

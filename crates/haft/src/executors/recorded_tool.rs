@@ -1,13 +1,13 @@
 //! Tools whose handlers return recorded results.
 
 use haft_core::Args;
-use haft_core::context::DispatchContext;
+use haft_core::context::CallContext;
 use haft_core::tool::{InvalidTool, Tool, ToolEffect, ToolFailure, ToolOutput, ToolRole};
 
 /// The tool with another handler. It requires no approval and has no effect: nothing runs.
 pub(super) fn with_recorded_output(
     tool: &Tool,
-    output: impl Fn(&Args, &DispatchContext) -> Result<ToolOutput, ToolFailure> + Send + Sync + 'static,
+    output: impl Fn(&Args, &CallContext) -> Result<ToolOutput, ToolFailure> + Send + Sync + 'static,
 ) -> Result<Tool, InvalidTool> {
     let mut same = Tool::builder(tool.name().as_str())
         .description(tool.description())
@@ -15,7 +15,7 @@ pub(super) fn with_recorded_output(
         .on_collision(tool.on_collision())
         .effect(ToolEffect::ReadOnly)
         .concurrency(tool.concurrency().clone())
-        .handler(move |args: Args, ctx: &DispatchContext| output(&args, ctx));
+        .handler(move |args: Args, ctx: &CallContext| output(&args, ctx));
     same = match tool.role() {
         ToolRole::Standard(kind) => same.artifact(kind.clone()),
         _ => same.artifact_query(),

@@ -67,7 +67,7 @@ mod token {
     /// ```
     /// use haft::schema::object;
     /// use haft::turn::with_cancellation_token;
-    /// use haft::{Args, DispatchContext, Tool};
+    /// use haft::{Args, CallContext, Tool};
     /// use tokio_util::sync::CancellationToken;
     ///
     /// async fn crawl(token: CancellationToken) -> String {
@@ -77,7 +77,7 @@ mod token {
     /// let tool = Tool::builder("crawl")
     ///     .description("Crawls.")
     ///     .input(object())
-    ///     .handler(async |_: Args, ctx: DispatchContext| {
+    ///     .handler(async |_: Args, ctx: CallContext| {
     ///         with_cancellation_token(ctx.cancellation(), crawl).await
     ///     })
     ///     .build()?;

@@ -420,7 +420,7 @@ impl SharedTurn {
 }
 
 impl Gates for SharedTurn {
-    fn wait_for<'a>(
+    fn ask<'a>(
         &'a self,
         ctx: &'a DispatchContext,
         request: GateRequest,

@@ -13,13 +13,13 @@ use haft::stores::{ReaderDescriptor, SpoolStore};
 use haft::tools::Spooler;
 use haft::trust::TrustTier;
 use haft::turn::Timestamp;
-use haft::{DispatchContext, Tool};
+use haft::{CallContext, DispatchContext, Tool};
 use serde_json::json;
 
 /// A call whose result is in the store.
 async fn call(store: Arc<dyn SpoolStore>) -> ToolCall {
     let tool = Tool::builder("fetch").description("Fetches.").input(object());
-    let tool = tool.handler(|_: haft::Args, _: &DispatchContext| async { "line\n".repeat(2000) });
+    let tool = tool.handler(|_: haft::Args, _: &CallContext| async { "line\n".repeat(2000) });
     let ctx = DispatchContext::builder("turn-1").build();
     let done = tool.build().unwrap().executor(&ctx).call("{}").await;
     Spooler::new(store).complete_call("turn-1", done.to_requested(NonZeroU32::MIN), done).await

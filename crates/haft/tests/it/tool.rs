@@ -4,7 +4,9 @@ use anyhow::Context as _;
 use haft::artifacts::ArtifactKind;
 use haft::tool;
 use haft::tools::{Concurrency, OnCollision, ToolEffect, ToolError, ToolRole};
-use haft::{Args, DispatchContext, Json, State, Tool, ToolArgs, ToolFailure, ToolOutput};
+use haft::{
+    Args, CallContext, DispatchContext, Json, State, Tool, ToolArgs, ToolFailure, ToolOutput,
+};
 
 #[derive(ToolArgs)]
 struct Weather {
@@ -23,7 +25,7 @@ enum Units {
 /// Returns the current weather
 /// for a given city.
 #[tool]
-async fn get_weather(args: Weather, ctx: &DispatchContext) -> Result<String, ToolFailure> {
+async fn get_weather(args: Weather, ctx: &CallContext) -> Result<String, ToolFailure> {
     if args.city == "Atlantis" {
         return Err(ToolFailure::new("there is no such city"));
     }
@@ -35,7 +37,7 @@ async fn get_weather(args: Weather, ctx: &DispatchContext) -> Result<String, Too
 
 /// Owns its context.
 #[tool]
-async fn owns(Weather { city, .. }: Weather, ctx: DispatchContext) -> String {
+async fn owns(Weather { city, .. }: Weather, ctx: CallContext) -> String {
     format!("{city} {}", ctx.turn_id())
 }
 
@@ -47,13 +49,13 @@ async fn no_context(args: Weather) -> Json<Vec<String>> {
 
 /// Takes only the context.
 #[tool]
-async fn only_context(ctx: &DispatchContext) -> String {
+async fn only_context(ctx: &CallContext) -> String {
     ctx.turn_id().to_owned()
 }
 
 /// Owns only the context.
 #[tool]
-async fn only_owned_context(ctx: DispatchContext) -> String {
+async fn only_owned_context(ctx: CallContext) -> String {
     ctx.turn_id().to_owned()
 }
 
@@ -81,7 +83,7 @@ async fn fetch(args: Weather, State(client): State<Client>) -> anyhow::Result<St
 async fn takes_all(
     State(client): State<Client>,
     args: Weather,
-    ctx: &DispatchContext,
+    ctx: &CallContext,
     suffix: State<String>,
 ) -> Result<String, Box<dyn std::error::Error + Send + Sync>> {
     Ok(format!("{} {} {}", client.get(&args.city).await?, ctx.turn_id(), *suffix))
@@ -125,20 +127,20 @@ async fn nothing() -> &'static str {
 
 /// Is not async.
 #[tool]
-fn plain(args: Weather, ctx: &DispatchContext) -> Result<String, std::num::ParseIntError> {
+fn plain(args: Weather, ctx: &CallContext) -> Result<String, std::num::ParseIntError> {
     let number: u32 = args.city.parse()?;
     Ok(format!("{number} {}", ctx.turn_id()))
 }
 
 /// Is not async and owns its context.
 #[tool]
-fn plain_owns(args: Args, ctx: DispatchContext) -> impl haft::tools::IntoToolOutput {
+fn plain_owns(args: Args, ctx: CallContext) -> impl haft::tools::IntoToolOutput {
     format!("{args} {}", ctx.turn_id())
 }
 
 /// Is not async and takes only the context.
 #[tool]
-fn plain_only_context(ctx: &DispatchContext) -> String {
+fn plain_only_context(ctx: &CallContext) -> String {
     ctx.turn_id().to_owned()
 }
 

@@ -39,18 +39,12 @@ pub enum SignalError {
         /// How it was signalled the first time.
         signal: Signal,
     },
-    /// A handler tried to signal it: the record of its call is not stored yet.
-    #[error(
-        "a handler cannot signal the dispatch: its call has not ended; set a pending signal instead"
-    )]
-    InHandler,
 }
 
 impl Coded for SignalError {
     fn code(&self) -> ErrorCode {
         match self {
             Self::AlreadySignalled { .. } => codes::LLM_EXECUTION_ALREADY_SIGNALLED,
-            Self::InHandler => codes::LLM_EXECUTION_SIGNAL_IN_HANDLER,
         }
     }
 }

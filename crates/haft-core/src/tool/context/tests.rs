@@ -120,9 +120,8 @@ fn the_journal_keeps_the_kinds_of_records_that_are_shown() {
 #[test]
 fn outside_a_handler_there_is_no_call() {
     let ctx = DispatchContext::builder("t").build();
-    assert_eq!(ctx.call_id(), None);
-    assert_eq!(ctx.idempotency_key(), None);
-    assert!(ctx.meta().is_none());
+    assert_eq!(ctx.record_id(), None);
+    assert!(ctx.tool().is_none());
     assert_eq!(ctx.dispatch_id(), "t");
 }
 

@@ -90,7 +90,7 @@ pub trait RecordWriter: Send + Sync {
 pub trait Gates: Send + Sync {
     /// Opens a gate, for the call that is being handled if there is one, and waits for the answer. The turn as a whole
     /// has a context whose dispatch is named like the turn.
-    fn wait_for<'a>(
+    fn ask<'a>(
         &'a self,
         ctx: &'a DispatchContext,
         request: GateRequest,
@@ -288,15 +288,15 @@ impl TurnContext {
         record.to_row().map(StoreWrite::Put).map(Some)
     }
 
-    /// Opens a gate and waits for the decision, as [`DispatchContext::wait_for`] does, for the turn as a whole.
+    /// Opens a gate and waits for the decision, as [`DispatchContext::ask`] does, for the turn as a whole.
     ///
     /// # Errors
     ///
     /// The request was refused, no decision arrived in time, the turn was cancelled, or there are no gates here.
     ///
-    /// [`DispatchContext::wait_for`]: super::DispatchContext::wait_for
-    pub async fn wait_for(&self, request: GateRequest) -> Result<Value, GateError> {
-        DispatchContext::outside_of_dispatches(self.clone()).wait_for(request).await
+    /// [`DispatchContext::ask`]: super::DispatchContext::ask
+    pub async fn ask(&self, request: GateRequest) -> Result<Value, GateError> {
+        DispatchContext::outside_of_dispatches(self.clone()).ask(request).await
     }
 
     /// Emits a log event for the turn as a whole. Costs nothing if there are no observers.

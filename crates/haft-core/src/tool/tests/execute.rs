@@ -14,7 +14,7 @@ use crate::event::Event;
 use crate::json::ValueRef;
 use crate::schema::args::{Args, RawArgs};
 use crate::schema::{Problem, object, string};
-use crate::tool::context::DispatchContext;
+use crate::tool::context::{CallContext, DispatchContext};
 use crate::tool::{Tool, ToolError, ToolFailure, ToolOutput};
 use crate::trust::TrustTier;
 
@@ -252,9 +252,9 @@ async fn a_cancelled_dispatch_runs_nothing_and_still_ends_the_call() {
 async fn a_handler_sees_its_call_and_its_tool() {
     let tool = search()
         .meta("scope", "read")
-        .handler(async |_: Args, ctx: DispatchContext| {
-            let key = ctx.idempotency_key().unwrap().to_string();
-            let scope = ctx.meta().unwrap().get("scope").unwrap();
+        .handler(async |_: Args, ctx: CallContext| {
+            let key = ctx.idempotency_key().to_string();
+            let scope = ctx.meta().get("scope").unwrap();
             format!("{key} {scope} {}", ctx.turn_id())
         })
         .build()

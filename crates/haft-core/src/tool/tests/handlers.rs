@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::search;
 use crate::media::{Media, MediaFile, MediaKind};
 use crate::schema::args::Args;
-use crate::tool::context::DispatchContext;
+use crate::tool::context::{CallContext, DispatchContext};
 use crate::tool::{Json, Tool, ToolBuilder, ToolFailure, ToolOutput};
 use crate::trust::TrustTier;
 
@@ -24,12 +24,12 @@ fn check(output: Result<ToolOutput, String>, expected: &str) {
     }
 }
 
-async fn borrows(args: Value, ctx: &DispatchContext) -> Result<String, ToolFailure> {
+async fn borrows(args: Value, ctx: &CallContext) -> Result<String, ToolFailure> {
     tokio::task::yield_now().await;
     Ok(format!("{} {}", args["query"], ctx.turn_id()))
 }
 
-async fn owns(args: Args, ctx: DispatchContext) -> String {
+async fn owns(args: Args, ctx: CallContext) -> String {
     format!("{} {}", args.root().len(), ctx.turn_id())
 }
 
@@ -39,7 +39,7 @@ fn plain(args: Args) -> Result<String, std::num::ParseIntError> {
     Ok("a number".to_owned())
 }
 
-fn plain_with_context(_: Args, ctx: &DispatchContext) -> String {
+fn plain_with_context(_: Args, ctx: &CallContext) -> String {
     ctx.turn_id().to_owned()
 }
 
@@ -63,7 +63,7 @@ async fn async_closures_capture_a_client_in_the_obvious_way() {
     let tool = search().handler(move |_: Args| async move { client.get("x").await });
     check(output(tool).await, "/b/x");
     let client = Client("/c/");
-    let tool = search().handler(async move |_: Args, ctx: DispatchContext| {
+    let tool = search().handler(async move |_: Args, ctx: CallContext| {
         client.get(ctx.turn_id()).await.map(|it| it.to_uppercase())
     });
     check(output(tool).await, "/C/T");
@@ -101,7 +101,7 @@ async fn functions_and_closures_are_handlers() {
     check(output(search().handler(plain_with_context)).await, "t");
     check(output(search().handler(|args: Value| args["query"].to_string())).await, "\"q\"");
     let prefix = String::from("p");
-    let closure = move |args: Args, ctx: DispatchContext| {
+    let closure = move |args: Args, ctx: CallContext| {
         let prefix = prefix.clone();
         async move { format!("{prefix} {} {}", args.root(), ctx.turn_id()) }
     };

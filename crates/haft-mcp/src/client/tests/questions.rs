@@ -17,7 +17,7 @@ struct Decision {
 }
 
 impl Gates for Decision {
-    fn wait_for<'c>(
+    fn ask<'c>(
         &'c self,
         _: &'c DispatchContext,
         request: GateRequest,

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use haft_core::call::{RecordId, ToolCall};
-use haft_core::context::{DispatchContext, Signal};
+use haft_core::context::{CallContext, Signal};
 use haft_core::error::codes;
 use haft_core::record::{Message, MessageRole, Record as _, Thought};
 use haft_core::step::{DispatchExecutor, ExecutorDescription, Step, StepContext, StepError};
@@ -205,29 +205,26 @@ impl RecordedCalls {
     }
 
     /// The recorded result of a call.
-    fn recorded_output(
-        &self,
-        args: &Args,
-        ctx: &DispatchContext,
-    ) -> Result<ToolOutput, ToolFailure> {
-        let id = ctx.record_id().or_else(|| ctx.call_id().map(RecordId::first));
-        if let Some(call) = id.and_then(|id| self.calls.get(&id)) {
+    fn recorded_output(&self, args: &Args, ctx: &CallContext) -> Result<ToolOutput, ToolFailure> {
+        let id = ctx.record_id();
+        if let Some(call) = self.calls.get(&id) {
             return call.outcome.output(&call.tool);
         }
-        let tool = ctx.tool().map_or_else(String::new, |tool| tool.name().to_string());
-        let asked = id.and_then(|id| ctx.turn().tool_calls().get(&id));
+        let tool = ctx.tool().name().to_string();
+        let asked = ctx.turn().tool_calls().get(&id);
         let text = asked.map_or_else(|| args.to_string(), |call| call.raw().to_text().into_owned());
         let words = self.explain_missing_call(id, &tool, &text);
         // Whatever comes next would be about something that did not happen.
-        ctx.set_pending(Some(Signal::nack(words.clone())));
+        ctx.end_dispatch(Signal::nack(words.clone()));
         Err(ToolFailure::new(words))
     }
 
     /// Says that a call is not in the recording, and what is.
-    fn explain_missing_call(&self, id: Option<RecordId>, tool: &str, args: &str) -> String {
-        let same = self.calls.keys().filter(|it| Some(it.call_id()) == id.map(RecordId::call_id));
-        let (same, id) = (same.count(), id.map(|id| id.occurrence().get()));
-        if let (1.., Some(time)) = (same, id) {
+    fn explain_missing_call(&self, id: RecordId, tool: &str, args: &str) -> String {
+        let same = self.calls.keys().filter(|it| it.call_id() == id.call_id());
+        let same = same.count();
+        let time = id.occurrence().get();
+        if same > 0 {
             return format!(
                 "`{tool}` was called {same} times with these arguments when it was recorded, and this is \
                  time {time}"
@@ -251,7 +248,7 @@ impl RecordedCalls {
     async fn check_outcome(&self, call: &ToolCall) -> Result<(), StepError> {
         let tool = call.tool();
         let Some(known) = self.calls.get(&call.id()) else {
-            let words = self.explain_missing_call(Some(call.id()), tool, &call.raw().to_text());
+            let words = self.explain_missing_call(call.id(), tool, &call.raw().to_text());
             return Err(StepError::new(words));
         };
         let (expected, found) = match (&known.outcome, &call.error) {

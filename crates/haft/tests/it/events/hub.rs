@@ -8,7 +8,7 @@ use futures_core::Stream;
 use haft::events::{Event, EventKind, EventName, LogLevel, Observer};
 use haft::events::{EventFilter, EventHub, ReceivedEvent, Subscription};
 use haft::executors::StreamPart;
-use haft::{DispatchContext, Tool, schema};
+use haft::{CallContext, DispatchContext, Tool, schema};
 use serde_json::json;
 
 use super::Turn;
@@ -30,7 +30,7 @@ async fn events_come_in_order_with_their_envelope() {
     let tool = Tool::builder("add")
         .description("Adds.")
         .input(schema::object().field("n", schema::integer()))
-        .handler(|args: haft::Args, ctx: &DispatchContext| {
+        .handler(|args: haft::Args, ctx: &CallContext| {
             ctx.log(LogLevel::Debug, "step", "adding", None);
             args.to_string()
         });

@@ -10,7 +10,7 @@ use haft::executors::{
     DispatchExecutor, ExecutorDescription, ProposedCall, Step, StepContext, StepError,
 };
 use haft::turn::{AgentBuilder, TurnReport};
-use haft::{Agent, Args, BoxFuture, DispatchContext, Tool, ToolFailure, TurnInput};
+use haft::{Agent, Args, BoxFuture, CallContext, Tool, ToolFailure, TurnInput};
 use tracing::field::{Field, Visit};
 use tracing::instrument::{Instrument as _, WithSubscriber as _};
 use tracing::span::{Attributes, Id, Record};
@@ -97,7 +97,7 @@ impl DispatchExecutor for Librarian {
 /// A tool that logs, and fails.
 pub(super) fn search() -> Tool {
     let search = Tool::builder("search").description("Searches.");
-    let search = search.handler(|_: Args, ctx: &DispatchContext| {
+    let search = search.handler(|_: Args, ctx: &CallContext| {
         ctx.log(LogLevel::Info, "step", "half way", None);
         let source = std::io::Error::other("the index is locked");
         Err::<String, _>(ToolFailure::new("try later").with_source(source))

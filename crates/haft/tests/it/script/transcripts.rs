@@ -14,7 +14,7 @@ use haft::turn::Cancellation;
 use haft::turn::GateRequest;
 use haft::turn::TurnContext;
 use haft::turn::{Agent, AgentBuilder};
-use haft::{Args, DispatchContext, Tool};
+use haft::{Args, CallContext, DispatchContext, Tool};
 use serde_json::json;
 
 use super::super::turn::{Seen, agent, input, pass};
@@ -162,9 +162,9 @@ steps:
 }
 
 fn asks() -> Tool {
-    let handler = |_: Args, ctx: DispatchContext| async move {
+    let handler = |_: Args, ctx: CallContext| async move {
         let request = GateRequest::new("Delete it?").schema(json!({"type": "boolean"}));
-        let answer = ctx.wait_for(request).await?;
+        let answer = ctx.ask(request).await?;
         Ok::<_, haft::ToolFailure>(format!("answered {answer}"))
     };
     let tool = Tool::builder("ask").description("Asks.").input(haft::schema::object());

@@ -205,7 +205,7 @@ async fn a_turn_that_fails() {
 async fn a_turn_whose_middleware_asks() {
     let ask = |what: &'static str| {
         move |ctx: DispatchContext, next: Next<DispatchContext>| async move {
-            let answer = ctx.wait_for(GateRequest::new(what)).await?;
+            let answer = ctx.ask(GateRequest::new(what)).await?;
             let mut asked = ctx.stash().get("asked").unwrap_or_else(|| serde_json::json!([]));
             asked.as_array_mut().unwrap().push(format!("{what} {answer}").into());
             ctx.stash().set("asked", asked)?;

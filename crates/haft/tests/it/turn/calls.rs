@@ -8,7 +8,7 @@ use haft::records::{CallState, ToolResults};
 use haft::tools::{Concurrency, ToolEffect, ToolRole};
 use haft::turn::Cancellation;
 use haft::turn::{Deadlines, TurnOutcome, TurnReport};
-use haft::{Args, DispatchContext, Tool, ToolFailure};
+use haft::{Args, CallContext, Tool, ToolFailure};
 
 use super::{Seen, agent, call, input, pass, steps};
 
@@ -206,7 +206,7 @@ async fn cancelling_reaches_the_handlers_and_leaves_records() {
     let noticed = Arc::clone(&cancelled);
     let listens = Tool::builder("listens")
         .description("L.")
-        .handler(move |_: Args, ctx: DispatchContext| {
+        .handler(move |_: Args, ctx: CallContext| {
             let noticed = Arc::clone(&noticed);
             async move {
                 ctx.cancellation().cancelled().await;
@@ -275,8 +275,8 @@ async fn handlers_get_keys_that_tell_equal_calls_apart() {
     let tool = Tool::builder("pay")
         .description("P.")
         .input(haft::schema::object())
-        .handler(move |_: Args, ctx: &DispatchContext| {
-            seen.lock().unwrap().push(ctx.idempotency_key().unwrap().to_string());
+        .handler(move |_: Args, ctx: &CallContext| {
+            seen.lock().unwrap().push(ctx.idempotency_key().to_string());
             "paid"
         })
         .build()

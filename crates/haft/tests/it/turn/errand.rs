@@ -25,7 +25,7 @@ use haft::turn::Cancellation;
 use haft::turn::TurnContext;
 use haft::turn::{Agent, AgentBuilder, Limits, SettleError, TurnError, TurnInput, TurnReport};
 use haft::turn::{Clock, Timestamp};
-use haft::{Args, DispatchContext, Tool, ToolFailure};
+use haft::{Args, CallContext, DispatchContext, Tool, ToolFailure};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
@@ -179,7 +179,7 @@ impl Errand {
         };
         let noted = |what: &'static str| {
             let ledger = self.ledger.clone();
-            move |_: Args, ctx: DispatchContext| {
+            move |_: Args, ctx: CallContext| {
                 let ledger = ledger.clone();
                 async move { handle(what, &ledger, &ctx).await }
             }
@@ -210,8 +210,8 @@ impl Errand {
     }
 }
 
-async fn handle(what: &str, ledger: &Ledger, ctx: &DispatchContext) -> Result<String, ToolFailure> {
-    let key = ctx.idempotency_key().unwrap();
+async fn handle(what: &str, ledger: &Ledger, ctx: &CallContext) -> Result<String, ToolFailure> {
+    let key = ctx.idempotency_key();
     ledger.note(format!("try {what} {key}"));
     tokio::task::yield_now().await;
     let effect = format!("effect {what} {key}");
@@ -220,7 +220,7 @@ async fn handle(what: &str, ledger: &Ledger, ctx: &DispatchContext) -> Result<St
         ledger.note(effect);
     }
     tokio::task::yield_now().await;
-    let record = ctx.record_id().unwrap();
+    let record = ctx.record_id();
     ctx.stash().set(["did", what, &record.to_string()], true)?;
     Ok(format!("{what} is done"))
 }

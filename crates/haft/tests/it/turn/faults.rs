@@ -18,7 +18,7 @@ use haft::tools::ToolEffect;
 use haft::turn::{Agent, TurnError, TurnOutcome, TurnReport};
 use haft::turn::{Cancellation, GateRequest, TurnContext};
 use haft::turn::{Clock, ManualClock, Timestamp};
-use haft::{Args, BoxFuture, DispatchContext, Tool, ToolFailure};
+use haft::{Args, BoxFuture, CallContext, Tool, ToolFailure};
 use serde_json::{Value, json};
 
 use super::errand::{self, Errand, Ledger};
@@ -318,10 +318,10 @@ async fn a_runner_that_takes_a_turn_from_itself_keeps_the_two_apart() {
         .description("Waits.")
         .effect(ToolEffect::Idempotent)
         .input(haft::schema::object())
-        .handler(move |_: Args, ctx: DispatchContext| {
+        .handler(move |_: Args, ctx: CallContext| {
             let n = count.fetch_add(1, Ordering::SeqCst);
             async move {
-                let asked = ctx.wait_for(GateRequest::new("go on?")).await?;
+                let asked = ctx.ask(GateRequest::new("go on?")).await?;
                 pass(Duration::from_secs(5)).await;
                 Ok::<_, ToolFailure>(format!("{n} {asked}"))
             }
@@ -373,8 +373,8 @@ fn a_runner_can_move_to_another_runtime() {
     let ask = Tool::builder("ask")
         .description("Asks.")
         .input(haft::schema::object())
-        .handler(async |_: Args, ctx: DispatchContext| {
-            let answer = ctx.wait_for(GateRequest::new("well?")).await?;
+        .handler(async |_: Args, ctx: CallContext| {
+            let answer = ctx.ask(GateRequest::new("well?")).await?;
             Ok::<_, ToolFailure>(answer.to_string())
         })
         .build()

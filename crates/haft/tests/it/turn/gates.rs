@@ -12,7 +12,7 @@ use haft::turn::TurnContext;
 use haft::turn::{Agent, Gatekeeper, TurnOutcome, TurnReport};
 use haft::turn::{Clock, SystemClock};
 use haft::turn::{Gate, GateDecision, GateKey, GateRequest, GateSettlement};
-use haft::{Args, DispatchContext, Tool};
+use haft::{Args, CallContext, DispatchContext, Tool};
 use serde_json::json;
 
 use super::{Seen, agent, call, input, pass, steps};
@@ -244,14 +244,14 @@ fn asks(timeout: Option<Duration>) -> Tool {
         .description("Asks.")
         .input(haft::schema::object())
         .timeout(Duration::from_secs(10))
-        .handler(move |_: Args, ctx: DispatchContext| async move {
+        .handler(move |_: Args, ctx: CallContext| async move {
             let request =
                 GateRequest::new("Which colour?").schema(json!({"enum": ["red", "blue"]}));
             let request = match timeout {
                 Some(timeout) => request.timeout(timeout),
                 None => request,
             };
-            let colour = ctx.wait_for(request).await?;
+            let colour = ctx.ask(request).await?;
             Ok::<_, haft::ToolFailure>(format!("{colour}"))
         })
         .build()
@@ -275,7 +275,7 @@ async fn a_handler_can_ask_and_waiting_does_not_count_as_work() {
 #[tokio::test(start_paused = true)]
 async fn a_turn_as_a_whole_can_ask() {
     let ask = async |ctx: TurnContext, next: Next<TurnContext>| {
-        let name = ctx.wait_for(GateRequest::new("Who are you?")).await?;
+        let name = ctx.ask(GateRequest::new("Who are you?")).await?;
         ctx.stash().set("name", name)?;
         next.run().await
     };
@@ -294,10 +294,10 @@ async fn a_turn_as_a_whole_can_ask() {
     let report = report.unwrap();
     assert_eq!(report.text(), "Hello, \"Ada\"", "{report:?}");
     let none = DispatchContext::builder("t").build();
-    let refused = none.turn().wait_for(GateRequest::new("Who?")).await.unwrap_err();
+    let refused = none.turn().ask(GateRequest::new("Who?")).await.unwrap_err();
     assert_eq!(
         refused.code(),
-        DispatchContext::wait_for(&none, GateRequest::new("Who?")).await.unwrap_err().code()
+        DispatchContext::ask(&none, GateRequest::new("Who?")).await.unwrap_err().code()
     );
 }
 

@@ -9,7 +9,7 @@ use haft::records::CallState;
 use haft::stores::{GateId, LeaseRequest, MemoryStore, StoreError, TurnId, TurnStoreExt as _};
 use haft::tools::ToolEffect;
 use haft::turn::{ApprovalStore, Deadlines, Gate, ManualClock, Spending, Timestamp};
-use haft::{Args, BoxFuture, DispatchContext, Tool};
+use haft::{Args, BoxFuture, CallContext, Tool};
 
 use super::gates::{SECRET, done};
 use super::points::{Fate, Guarded, Judge, Side};
@@ -58,7 +58,7 @@ async fn run_stopped_call(is_taken_over: bool) -> (u32, CallState) {
         .description("Pays.")
         .effect(ToolEffect::Once)
         .input(haft::schema::object());
-    let pay = pay.requires_approval("Pay?").handler(move |_: Args, _: DispatchContext| {
+    let pay = pay.requires_approval("Pay?").handler(move |_: Args, _: CallContext| {
         let count = Arc::clone(&count);
         async move {
             count.fetch_add(1, Ordering::SeqCst);

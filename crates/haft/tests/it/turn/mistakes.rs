@@ -157,7 +157,7 @@ fn locked_by_another(file: &std::path::Path) -> rusqlite::Connection {
 #[tokio::test(start_paused = true)]
 async fn middleware_that_waits_at_a_gate_is_not_cut_off() {
     let ask = async |ctx: DispatchContext, next: Next<DispatchContext>| {
-        ctx.wait_for(haft::turn::GateRequest::new("may I?")).await?;
+        ctx.ask(haft::turn::GateRequest::new("may I?")).await?;
         next.run().await
     };
     let deadlines = Deadlines::new().pipeline(Duration::from_secs(10));

@@ -9,7 +9,7 @@ use haft::middleware::Next;
 use haft::records::Record as _;
 use haft::schema::object;
 use haft::turn::TurnOutcome;
-use haft::{Agent, Args, DispatchContext, Tool, ToolFailure, TurnContext};
+use haft::{Agent, Args, CallContext, Tool, ToolFailure, TurnContext};
 use tracing::Subscriber;
 use tracing::instrument::{Instrument as _, WithSubscriber as _};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
@@ -144,7 +144,7 @@ async fn user_code_runs_in_the_trace_of_the_caller() {
         tracing::info!("waits");
         "done"
     });
-    let blocks = tool("blocks").handler(|_: Args, _: &DispatchContext| {
+    let blocks = tool("blocks").handler(|_: Args, _: &CallContext| {
         tracing::info!("blocks");
         "done"
     });
@@ -204,7 +204,7 @@ async fn a_cancellation_token_cancels_a_turn_and_reaches_handlers() {
 
     let token = CancellationToken::new();
     let stop = token.clone();
-    let crawl = tool("crawl").handler(async move |_: Args, ctx: DispatchContext| {
+    let crawl = tool("crawl").handler(async move |_: Args, ctx: CallContext| {
         stop.cancel();
         with_cancellation_token(ctx.cancellation(), async |inner: CancellationToken| {
             inner.cancelled().await;

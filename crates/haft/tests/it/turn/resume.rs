@@ -14,7 +14,7 @@ use haft::stores::{SpoolKey, SpoolStore as _};
 use haft::tools::ToolEffect;
 use haft::turn::{Agent, AgentBuilder, TurnError, TurnHistory, TurnOutcome};
 use haft::turn::{GarbageOptions, ManualClock, Timestamp};
-use haft::{Args, DispatchContext, Tool};
+use haft::{Args, CallContext, Tool};
 
 use super::{agent, call, input, pass, steps};
 
@@ -65,14 +65,14 @@ impl World {
             .description("Works.")
             .effect(self.effect)
             .input(schema)
-            .handler(move |_: Args, ctx: DispatchContext| {
+            .handler(move |_: Args, ctx: CallContext| {
                 let (ran, hang) = (Arc::clone(&ran), Arc::clone(&hang));
                 async move {
                     ran.fetch_add(1, Ordering::SeqCst);
                     if hang.load(Ordering::SeqCst) > 0 {
                         std::future::pending::<()>().await;
                     }
-                    ctx.idempotency_key().map(|it| it.to_string()).unwrap_or_default()
+                    ctx.idempotency_key().to_string()
                 }
             })
             .build()

@@ -3,12 +3,12 @@
 use std::sync::{Arc, Mutex};
 
 use haft::error::Coded as _;
-use haft::executors::{Step, StepContext};
+use haft::executors::Step;
 use haft::media::{MediaFile, MediaKind};
 use haft::middleware::Next;
 use haft::tools::ToolEffect;
 use haft::turn::{Gate, GatePolicy, GateRequest, ManualClock, Signal, Timestamp, TurnOutcome};
-use haft::{DispatchContext, Media, Tool, ToolArgs, ToolFailure, TurnInput};
+use haft::{CallContext, DispatchContext, Media, Tool, ToolArgs, ToolFailure, TurnInput};
 
 use super::{Seen, agent, call, input, say, steps};
 
@@ -29,7 +29,7 @@ async fn a_tool_takes_the_medium_that_another_returned() {
     let red = Tool::builder("red").description("Draws.").handler(draw("red")).build().unwrap();
     let blue = Tool::builder("blue").description("Draws.").handler(draw("blue")).build().unwrap();
     let describe = Tool::builder("describe").description("Describes an image.").handler(
-        async |args: OfImage, ctx: DispatchContext| {
+        async |args: OfImage, ctx: CallContext| {
             let bytes = ctx.media(&args.image)?.bytes(1024).await?;
             Ok::<_, ToolFailure>(String::from_utf8_lossy(&bytes).into_owned())
         },
@@ -60,20 +60,18 @@ async fn a_tool_takes_the_medium_that_another_returned() {
 }
 
 #[tokio::test]
-async fn a_handler_cannot_acknowledge_what_is_not_stored() {
+async fn a_handler_ends_its_dispatch_after_its_record_is_stored() {
     let order = Arc::new(Mutex::new(Vec::new()));
     let (noted, seen) = (Arc::clone(&order), Seen::default());
     let finish = Tool::builder("finish").description("Ends the work.").handler(
-        move |_: haft::Args, ctx: &DispatchContext| {
+        move |_: haft::Args, ctx: &CallContext| {
             let noted = Arc::clone(&noted);
-            let (turn, record) = (ctx.turn().clone(), ctx.record_id().unwrap());
+            let (turn, record) = (ctx.turn().clone(), ctx.record_id());
             let _waits = ctx.on_ack(move || {
                 let call = turn.tool_calls().get(&record).unwrap();
                 noted.lock().unwrap().push(call.state().is_final());
             });
-            let refused = StepContext::new(ctx.clone()).ack().unwrap_err();
-            assert!(refused.to_string().starts_with("a handler cannot signal"), "{refused}");
-            ctx.set_pending(Some(Signal::Ack));
+            ctx.end_dispatch(Signal::Ack);
             "done"
         },
     );
@@ -180,15 +178,15 @@ async fn a_turn_that_waits_returns_and_is_resumed() {
 async fn gates_of_middleware_and_handlers_wait_too() {
     let middleware = async |ctx: DispatchContext, next: Next<DispatchContext>| {
         if ctx.iteration() == 0 {
-            ctx.wait_for(GateRequest::new("May it begin?")).await?;
+            ctx.ask(GateRequest::new("May it begin?")).await?;
         }
         next.run().await
     };
     let ask = |effect: ToolEffect| {
         let ask = Tool::builder("deploy").description("Asks.").effect(effect);
         let ask = ask.input(haft::schema::object());
-        ask.handler(async |_: haft::Args, ctx: DispatchContext| {
-            let color = ctx.wait_for(GateRequest::new("Which color?")).await?;
+        ask.handler(async |_: haft::Args, ctx: CallContext| {
+            let color = ctx.ask(GateRequest::new("Which color?")).await?;
             Ok::<_, ToolFailure>(color.to_string())
         })
         .build()

@@ -30,7 +30,7 @@ async fn a_store_that_fails_while_middleware_reads_leaves_the_turn_resumable() {
             });
             let asks = async |ctx: TurnContext, next: Next<TurnContext>| {
                 if ctx.turn_id() == "second" {
-                    ctx.wait_for(GateRequest::new("May it begin?")).await?;
+                    ctx.ask(GateRequest::new("May it begin?")).await?;
                 }
                 next.run().await
             };

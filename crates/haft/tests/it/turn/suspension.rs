@@ -12,7 +12,7 @@ use haft::turn::{
     Gate, GateDecision, GateKey, GatePolicy, GateRequest, Limits, ManualClock, Signal, Timestamp,
     TurnOutcome, TurnReport,
 };
-use haft::{Args, DispatchContext, Tool, ToolFailure};
+use haft::{Args, CallContext, Tool, ToolFailure};
 use serde_json::json;
 
 use super::gates::{SECRET, done};
@@ -87,8 +87,8 @@ async fn everything_that_can_run_has_run_on_many_threads() {
 async fn calls_that_wait_for_a_slot_do_not_keep_a_turn_from_waiting() {
     let ask = Tool::builder("ask").description("Asks.").input(haft::schema::object());
     let ask = ask.effect(ToolEffect::Idempotent);
-    let ask = ask.handler(async |_: Args, ctx: DispatchContext| {
-        let color = ctx.wait_for(GateRequest::new("Which color?")).await?;
+    let ask = ask.handler(async |_: Args, ctx: CallContext| {
+        let color = ctx.ask(GateRequest::new("Which color?")).await?;
         Ok::<_, ToolFailure>(color.to_string())
     });
     let (work, ran) = work(Concurrency::Parallel);
@@ -112,14 +112,11 @@ async fn calls_that_wait_for_a_slot_do_not_keep_a_turn_from_waiting() {
 #[tokio::test(start_paused = true)]
 async fn two_gates_of_one_handler_do_not_stop_another_call() {
     let both = Tool::builder("both").description("Asks twice.").input(haft::schema::object());
-    let both =
-        both.effect(ToolEffect::Idempotent).handler(async |_: Args, ctx: DispatchContext| {
-            let (one, two) = tokio::join!(
-                ctx.wait_for(GateRequest::new("One?")),
-                ctx.wait_for(GateRequest::new("Two?")),
-            );
-            Ok::<_, ToolFailure>(format!("{} {}", one?, two?))
-        });
+    let both = both.effect(ToolEffect::Idempotent).handler(async |_: Args, ctx: CallContext| {
+        let (one, two) =
+            tokio::join!(ctx.ask(GateRequest::new("One?")), ctx.ask(GateRequest::new("Two?")),);
+        Ok::<_, ToolFailure>(format!("{} {}", one?, two?))
+    });
     let slow = Tool::builder("slow").description("Takes time.").handler(async || {
         pass(Duration::from_secs(5)).await;
         "seen"
@@ -169,8 +166,8 @@ async fn a_pending_signal_survives_a_suspension() {
         let store = Arc::new(MemoryStore::new());
         let wanted = signal.clone();
         let finish = Tool::builder("finish").description("Ends.").input(haft::schema::object());
-        let finish = finish.handler(move |_: Args, ctx: &DispatchContext| {
-            ctx.set_pending(Some(wanted.clone()));
+        let finish = finish.handler(move |_: Args, ctx: &CallContext| {
+            ctx.end_dispatch(wanted.clone());
             "finished"
         });
         let step = |_: &StepContext| -> Result<Step, StepError> {
@@ -235,8 +232,8 @@ async fn a_gate_that_cannot_be_closed_does_not_hang_the_turn() {
         let store = Guarded::new(Arc::new(MemoryStore::new()), judge);
         let ask = Tool::builder("ask").description("Asks.").effect(ToolEffect::Once);
         let ask = ask.input(haft::schema::object());
-        let ask = ask.handler(async |_: Args, ctx: DispatchContext| {
-            let color = ctx.wait_for(GateRequest::new("Which color?")).await?;
+        let ask = ask.handler(async |_: Args, ctx: CallContext| {
+            let color = ctx.ask(GateRequest::new("Which color?")).await?;
             Ok::<_, ToolFailure>(color.to_string())
         });
         let step = |_: &StepContext| -> Result<Step, StepError> {
@@ -260,9 +257,9 @@ async fn a_gate_expires_while_its_turn_is_suspended() {
     let clock = Arc::new(ManualClock::new(Timestamp::EPOCH));
     let ask = Tool::builder("ask").description("Asks.").input(haft::schema::object());
     let ask = ask.effect(ToolEffect::Idempotent);
-    let ask = ask.handler(async |_: Args, ctx: DispatchContext| {
+    let ask = ask.handler(async |_: Args, ctx: CallContext| {
         let request = GateRequest::new("Which color?").timeout(Duration::from_secs(60));
-        let color = ctx.wait_for(request).await?;
+        let color = ctx.ask(request).await?;
         Ok::<_, ToolFailure>(color.to_string())
     });
     let step =
@@ -300,8 +297,8 @@ async fn a_turn_that_ends_leaves_no_gate_open() {
     for has_output in [false, true] {
         let store = Arc::new(MemoryStore::new());
         let ask = Tool::builder("ask").description("Asks.").input(haft::schema::object());
-        let ask = ask.handler(async |_: Args, ctx: DispatchContext| {
-            let asked = ctx.wait_for(GateRequest::new("Which color?"));
+        let ask = ask.handler(async |_: Args, ctx: CallContext| {
+            let asked = ctx.ask(GateRequest::new("Which color?"));
             let color = tokio::time::timeout(Duration::from_secs(5), asked).await;
             if color.is_err() { "any" } else { "that" }
         });
@@ -341,7 +338,7 @@ async fn a_commit_that_fails_late_does_not_undo_a_later_one() {
     let schema = haft::schema::object().field("n", haft::schema::integer().required());
     let note = Tool::builder("note").description("Notes.").input(schema);
     let note = note.effect(ToolEffect::Idempotent);
-    let note = note.handler(async |args: Args, ctx: DispatchContext| {
+    let note = note.handler(async |args: Args, ctx: CallContext| {
         let n = args.to_value()["n"].as_u64().unwrap();
         pass(Duration::from_secs(n)).await;
         ctx.stash().set("last", n)?;

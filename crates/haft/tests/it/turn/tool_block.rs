@@ -17,7 +17,7 @@ use haft::records::{CallState, Record as _, Thought};
 use haft::stores::{MemorySpoolStore, MemoryStore};
 use haft::trust::{EnvelopeKey, PromptRenderer};
 use haft::turn::{AgentBuilder, ManualClock, Timestamp, TurnOutcome};
-use haft::{DispatchContext, Tool, ToolArgs};
+use haft::{CallContext, Tool, ToolArgs};
 use serde::Deserialize;
 use serde_json::Map;
 use serde_json::value::RawValue;
@@ -304,7 +304,7 @@ fn named(name: &'static str) -> Tool {
 fn changes() -> Tool {
     Tool::builder("change")
         .description("Changes the tools.")
-        .handler(|args: Number, ctx: &DispatchContext| {
+        .handler(|args: Number, ctx: &CallContext| {
             match args.n {
                 0 => ctx.tools().register(named("skill")).unwrap(),
                 1 => drop(ctx.tools().unregister("other")),

@@ -12,13 +12,13 @@ impl Server {
 
 /// Three parameters.
 #[tool]
-fn three(city: haft::Args, ctx: &haft::DispatchContext, days: u8) -> String {
+fn three(city: haft::Args, ctx: &haft::CallContext, days: u8) -> String {
     String::new()
 }
 
 /// Borrowed arguments.
 #[tool]
-async fn borrowed(args: &haft::Args, ctx: &mut haft::DispatchContext) -> String {
+async fn borrowed(args: &haft::Args, ctx: &mut haft::CallContext) -> String {
     String::new()
 }
 

@@ -1,4 +1,4 @@
-use haft::DispatchContext;
+use haft::CallContext;
 use haft::tool;
 
 struct Weather;
@@ -17,7 +17,7 @@ async fn waiting(_args: Weather) -> String {
 
 /// Not derived, with a context.
 #[tool]
-async fn with_context(_args: Weather, _ctx: &DispatchContext) -> String {
+async fn with_context(_args: Weather, _ctx: &CallContext) -> String {
     String::new()
 }
 

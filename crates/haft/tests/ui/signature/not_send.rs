@@ -1,6 +1,6 @@
 use std::rc::Rc;
 
-use haft::{Args, DispatchContext, tool};
+use haft::{Args, CallContext, tool};
 
 async fn pause() {}
 
@@ -14,7 +14,7 @@ async fn plain(args: Args) -> String {
 
 /// Holds an `Rc` across an await.
 #[tool]
-async fn with_context(args: Args, _ctx: &DispatchContext) -> String {
+async fn with_context(args: Args, _ctx: &CallContext) -> String {
     let shared = Rc::new(args);
     pause().await;
     shared.to_string()

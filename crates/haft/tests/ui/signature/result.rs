@@ -1,4 +1,4 @@
-use haft::{Args, DispatchContext, tool};
+use haft::{Args, CallContext, tool};
 
 /// Plain.
 #[tool]
@@ -14,7 +14,7 @@ async fn waiting(_args: Args) -> Option<String> {
 
 /// With a context.
 #[tool]
-async fn with_context(_args: Args, _ctx: &DispatchContext) -> u32 {
+async fn with_context(_args: Args, _ctx: &CallContext) -> u32 {
     5
 }
 
@@ -26,7 +26,7 @@ async fn error(_args: Args) -> Result<String, u32> {
 
 /// Context only.
 #[tool]
-async fn only(_ctx: &DispatchContext) -> u32 {
+async fn only(_ctx: &CallContext) -> u32 {
     5
 }
 

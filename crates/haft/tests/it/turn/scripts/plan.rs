@@ -6,7 +6,7 @@ use haft::middleware::Next;
 use haft::tools::ToolEffect;
 use haft::turn::GateRequest;
 use haft::turn::{AgentBuilder, Limits};
-use haft::{Args, DispatchContext, Tool, ToolFailure};
+use haft::{Args, CallContext, DispatchContext, Tool, ToolFailure};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::json;
@@ -143,7 +143,7 @@ impl Plan {
             return builder;
         }
         let asks = async |ctx: haft::turn::TurnContext, next: Next<_>| {
-            ctx.wait_for(GateRequest::new("May it end?")).await?;
+            ctx.ask(GateRequest::new("May it end?")).await?;
             next.run().await
         };
         builder.turn_output("asks", asks)
@@ -179,7 +179,7 @@ fn middleware(does: Middleware) -> impl haft::middleware::Middleware<DispatchCon
         match (does, ctx.iteration()) {
             (Middleware::Counts, n) => ctx.stash().set("iteration", n)?,
             (Middleware::Asks, 0) => {
-                let reply = ctx.wait_for(GateRequest::new("May it go on?")).await?;
+                let reply = ctx.ask(GateRequest::new("May it go on?")).await?;
                 ctx.stash().set("reply", reply)?;
             }
             (Middleware::Acks, 2) => {
@@ -200,11 +200,11 @@ fn tools(ledger: &Ledger) -> Vec<Tool> {
     let tool = |name: &'static str, effect: ToolEffect| {
         let ledger = ledger.clone();
         let schema = haft::schema::object().field("n", haft::schema::integer().required());
-        let handler = move |_: Args, ctx: DispatchContext| {
+        let handler = move |_: Args, ctx: CallContext| {
             let ledger = ledger.clone();
             async move {
                 tokio::task::yield_now().await;
-                let effect = format!("effect {name} {}", ctx.idempotency_key().unwrap());
+                let effect = format!("effect {name} {}", ctx.idempotency_key());
                 if name == "broken" {
                     return Err(ToolFailure::new("out of paper"));
                 }
