@@ -9,7 +9,7 @@ use tracing_subscriber::fmt::format::FmtSpan;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-use crate::model_providers::read_variable;
+use crate::environment::read_text;
 #[cfg(feature = "cluster")]
 use crate::telemetry::Telemetry;
 use crate::user_error::UserError;
@@ -29,7 +29,7 @@ impl Logging {
     /// Writes logs to standard error if `HAFT_LOG` is set, and exports spans and metrics if the environment names a
     /// collector.
     pub(crate) fn install() -> Result<Self> {
-        let logs = match read_variable(VARIABLE) {
+        let logs = match read_text(VARIABLE) {
             Some(filter) => {
                 let filter: Targets = filter.parse().map_err(|error| {
                     UserError::new(format!("{VARIABLE} is not a valid log filter: {error}")).hint(

@@ -13,6 +13,7 @@ mod args;
 mod commands;
 mod config;
 mod conversations;
+mod environment;
 mod error_printer;
 mod host;
 mod keyboard;
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
     if let Some(code) = supervisor::run_if_supervisor() {
         return code;
     }
+    environment::hide_keys();
     let cli = match Cli::parse_command_line() {
         Ok(cli) => cli,
         Err(code) => return code,

@@ -16,6 +16,7 @@ use serde_json::{Map, Value};
 pub(crate) use self::presets::PRESETS;
 use self::presets::{OLLAMA_PORT, ProviderPreset};
 use crate::config::{DialectName, UserConfig};
+use crate::environment::read_text;
 use crate::user_error::UserError;
 
 /// A provider with everything that a request to it needs.
@@ -37,11 +38,6 @@ pub(crate) struct ProviderSpec {
     options: Map<String, Value>,
     /// Headers of every request.
     headers: Map<String, Value>,
-}
-
-/// The value of an environment variable that is set and not empty.
-pub(crate) fn read_variable(name: &str) -> Option<String> {
-    std::env::var_os(name)?.into_string().ok().filter(|it| !it.is_empty())
 }
 
 impl ProviderSpec {
@@ -70,13 +66,13 @@ impl ProviderSpec {
         let mut key_env = table.key_env.clone().or_else(default_key);
         let dialect = table.dialect.or(preset.map(|it| it.dialect));
         let dialect = dialect.unwrap_or(DialectName::ChatCompletions);
-        let has_no_key = key_env.as_deref().is_none_or(|it| read_variable(it).is_none());
+        let has_no_key = key_env.as_deref().is_none_or(|it| read_text(it).is_none());
         let token = match dialect {
             _ if is_azure => Some(AZURE_TOKEN),
             DialectName::Anthropic => Some(ANTHROPIC_TOKEN),
             _ => None,
         };
-        let token = token.filter(|it| table.key_env.is_none() && read_variable(it).is_some());
+        let token = token.filter(|it| table.key_env.is_none() && read_text(it).is_some());
         let token = token.filter(|_| has_no_key);
         let has_bearer_key = token.is_some();
         if let Some(token) = token {
@@ -134,7 +130,7 @@ impl ProviderSpec {
 
     /// The API key, if its variable is set.
     pub(crate) fn read_key(&self) -> Option<String> {
-        read_variable(self.key_env.as_deref()?)
+        read_text(self.key_env.as_deref()?)
     }
 
     /// The error of a provider whose key is not set.
@@ -211,9 +207,8 @@ impl ProviderSpec {
     /// A transport that uses the proxies of the environment; nothing where the usual one does as well.
     pub(crate) fn proxy_transport(&self) -> Result<Option<HttpTransport>> {
         let variables = ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY"];
-        let is_set = |name: &&str| {
-            read_variable(name).is_some() || read_variable(&name.to_lowercase()).is_some()
-        };
+        let is_set =
+            |name: &&str| read_text(name).is_some() || read_text(&name.to_lowercase()).is_some();
         if !variables.iter().any(is_set) || is_loopback(&self.url()) {
             return Ok(None);
         }
@@ -236,17 +231,17 @@ fn read_headers(prefix: &str) -> Map<String, Value> {
         _ => &[],
     };
     let read = |(variable, header): &(&str, &str)| {
-        Some(((*header).to_owned(), read_variable(variable)?.into()))
+        Some(((*header).to_owned(), read_text(variable)?.into()))
     };
     variables.iter().filter_map(read).collect()
 }
 
 /// Reads the base URL that the environment has for a provider.
 fn read_base_url(prefix: &str) -> Option<String> {
-    let url = read_variable(&format!("{prefix}_BASE_URL"));
-    let host = || (prefix == "OLLAMA").then(|| read_variable("OLLAMA_HOST")).flatten();
+    let url = read_text(&format!("{prefix}_BASE_URL"));
+    let host = || (prefix == "OLLAMA").then(|| read_text("OLLAMA_HOST")).flatten();
     let endpoint =
-        || (prefix == "AZURE_OPENAI").then(|| read_variable("AZURE_OPENAI_ENDPOINT")).flatten();
+        || (prefix == "AZURE_OPENAI").then(|| read_text("AZURE_OPENAI_ENDPOINT")).flatten();
     url.or_else(|| host().map(|host| ollama_url(&host))).or_else(endpoint)
 }
 

@@ -9,6 +9,7 @@ use anyhow::{Context as _, Result};
 use haft::stores::ObjectOptions;
 use haft::stores::{SpoolUrl, StoreOptions, StoreUrl};
 
+use crate::environment;
 use crate::own_paths::OwnPaths;
 use crate::shell_word::quote_word;
 #[cfg(feature = "cluster")]
@@ -207,7 +208,7 @@ fn parse_secret(text: &str) -> Option<[u8; 32]> {
 fn read_object_options() -> ObjectOptions {
     let text = |it: OsString| it.into_string().ok();
     let variables =
-        std::env::vars_os().filter_map(|(name, value)| Some((text(name)?, text(value)?)));
+        environment::list_variables().filter_map(|(name, value)| Some((text(name)?, text(value)?)));
     let settings = variables.filter(|(name, _)| name.starts_with("AWS_"));
     let mut options = ObjectOptions::default();
     options.settings = settings.map(|(name, value)| (name.to_lowercase(), value)).collect();
@@ -217,7 +218,9 @@ fn read_object_options() -> ObjectOptions {
 
 /// Reads a variable. One that is empty counts as not set.
 fn read_variable(name: &str) -> Result<Option<String>> {
-    let Some(value) = std::env::var_os(name).filter(|it| !it.is_empty()) else { return Ok(None) };
+    let Some(value) = environment::read_variable(name).filter(|it| !it.is_empty()) else {
+        return Ok(None);
+    };
     let value = value.into_string();
     value.map(Some).map_err(|_| UserError::new(format!("{name} is not valid Unicode")).into())
 }

@@ -17,7 +17,7 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::registry::LookupSpan;
 
-use crate::model_providers::read_variable;
+use crate::environment::read_text;
 
 /// What names the collector.
 const ENDPOINTS: [&str; 3] = [
@@ -58,10 +58,10 @@ pub(crate) struct Telemetry {
 impl Telemetry {
     /// Starts the export, if the environment names a collector.
     pub(crate) fn start() -> Result<Option<Self>> {
-        if ENDPOINTS.iter().all(|name| read_variable(name).is_none()) {
+        if ENDPOINTS.iter().all(|name| read_text(name).is_none()) {
             return Ok(None);
         }
-        let resource = match read_variable("OTEL_SERVICE_NAME") {
+        let resource = match read_text("OTEL_SERVICE_NAME") {
             Some(_) => Resource::builder().build(),
             None => Resource::builder().with_service_name("haft").build(),
         };

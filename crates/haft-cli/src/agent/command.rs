@@ -17,6 +17,7 @@ use self::media_output::MediaOutput;
 use self::process::is_supervisor_lost;
 pub(super) use self::process::{ProcessGroup, SupervisorControl};
 pub(super) use self::process::{ProcessOutput, Program};
+use crate::environment;
 use super::arguments::Arguments;
 use super::source::{AgentFileError, ErrorList};
 use super::template::{Piece, expand_template, parse_template};
@@ -194,7 +195,7 @@ impl CommandLine {
         for word in &self.words {
             words.extend(word.expand(&args)?);
         }
-        let env = self.env.iter().filter_map(|it| Some((it.clone(), std::env::var_os(it)?)));
+        let env = self.env.iter().filter_map(|it| Some((it.clone(), environment::read_variable(it)?)));
         let key = key.map(|it| (IDEMPOTENCY_VARIABLE.to_owned(), it.to_string().into()));
         let program = Program {
             path: resolve_program(&self.program),

@@ -23,6 +23,7 @@ use super::template::parse_template;
 use super::tool_keys::{
     EffectKey, explain_invalid_tool, input_schema, parse_artifact_kind, parse_timeout,
 };
+use crate::environment;
 
 /// An HTTP endpoint that the model may call. The host is fixed, and a value never becomes more than one path segment
 /// or one query value.
@@ -235,7 +236,7 @@ impl HttpTool {
 
     /// Finds an environment variable that the tool needs and that is not set.
     pub(super) fn find_unset_variable(&self) -> Option<AgentFileError> {
-        let is_unset = |name: &&String| std::env::var_os(name).is_none();
+        let is_unset = |name: &&String| environment::read_variable(name).is_none();
         let name = self.env.iter().find(is_unset)?;
         let message = format!("the environment variable `{name}` is not set");
         Some(AgentFileError::at(["env"], message))

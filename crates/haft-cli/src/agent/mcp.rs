@@ -31,6 +31,7 @@ use self::token_file::TokenFile;
 use super::command::{INSTALL_HINT, find_program_problem, program_path, resolve_program};
 use super::source::AgentFileError;
 use super::tool_keys::{EffectKey, parse_timeout};
+use crate::environment;
 
 /// An MCP server whose tools the agent uses: a program (`argv`) or an address (`url`).
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -311,7 +312,8 @@ impl McpServerTable {
         let names = names.chain(self.token_env.iter().map(|name| ("token_env", name)));
         let secret = self.oauth.as_ref().and_then(OAuthTable::secret_variable);
         let names = names.chain(secret.map(|name| ("oauth", name)));
-        let (key, name) = names.into_iter().find(|(_, name)| std::env::var_os(name).is_none())?;
+        let (key, name) =
+            names.into_iter().find(|(_, name)| environment::read_variable(name).is_none())?;
         Some(AgentFileError::at([key], format!("the environment variable `{name}` is not set")))
     }
 
@@ -369,7 +371,8 @@ impl McpServerTable {
         if let Some(url) = &self.url {
             let mut server = HttpServer::new(url.as_str());
             if let Some(variable) = &self.token_env {
-                let token = std::env::var_os(variable).and_then(|it| it.into_string().ok());
+                let token =
+                    environment::read_variable(variable).and_then(|it| it.into_string().ok());
                 let token = token.ok_or_else(|| {
                     let message = format!("the environment variable `{variable}` is not set");
                     AgentFileError::at(["token_env"], message)
@@ -382,7 +385,8 @@ impl McpServerTable {
         let mut words = self.argv.iter().flatten();
         let program = words.next().map(String::as_str).unwrap_or_default();
         let names = self.env.inherited().map(String::as_str).chain(["PATH"]);
-        let inherited = names.filter_map(|name| Some((name.to_owned(), std::env::var_os(name)?)));
+        let inherited =
+            names.filter_map(|name| Some((name.to_owned(), environment::read_variable(name)?)));
         let env = inherited.chain(self.env.written());
         let dir = match &self.dir {
             Some(dir) => agent_dir.join(dir),

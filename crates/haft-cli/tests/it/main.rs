@@ -29,6 +29,8 @@ mod hostile;
 #[cfg(test)]
 mod http;
 #[cfg(test)]
+mod keys;
+#[cfg(test)]
 mod listing;
 #[cfg(test)]
 mod lost_outputs;

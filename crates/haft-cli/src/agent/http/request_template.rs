@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::agent::arguments::Arguments;
 use crate::agent::source::AgentFileError;
 use crate::agent::template::{Piece, expand_template, parse_pieces, parse_template, value_to_text};
+use crate::environment;
 
 /// A URL with a fixed origin and a path of templates.
 #[derive(Debug)]
@@ -229,7 +230,8 @@ impl HeaderTemplate {
             match piece {
                 Piece::Text(text) => value.push_str(text),
                 Piece::Placeholder(name) => {
-                    let found = std::env::var_os(name).and_then(|it| it.into_string().ok());
+                    let found =
+                        environment::read_variable(name).and_then(|it| it.into_string().ok());
                     let found = found.filter(|it| !it.is_empty()).ok_or_else(|| {
                         ToolFailure::new(format!(
                             "the variable `{name}`, which the request needs, is not set"

@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use super::super::source::AgentFileError;
 use super::token_file::TokenFile;
+use crate::environment;
 use crate::shell_word::quote_word;
 
 /// How access to an MCP server is obtained by OAuth 2.1.
@@ -135,7 +136,7 @@ pub(super) fn token_error(error: &io::Error) -> AgentFileError {
 }
 
 fn read_variable(name: &str) -> Result<String, AgentFileError> {
-    let value = std::env::var_os(name).and_then(|it| it.into_string().ok());
+    let value = environment::read_variable(name).and_then(|it| it.into_string().ok());
     value.filter(|it| !it.is_empty()).ok_or_else(|| {
         let message = format!("the environment variable `{name}` is not set");
         AgentFileError::at(["oauth", "client_secret_env"], message)

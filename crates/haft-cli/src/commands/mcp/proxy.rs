@@ -13,6 +13,7 @@ use sha2::{Digest as _, Sha256};
 use tokio::process::{Child, Command};
 
 use crate::args::{McpProxyArgs, ServerSpec};
+use crate::environment;
 use crate::state_dir::state_dir;
 use crate::user_error::UserError;
 
@@ -103,7 +104,7 @@ fn default_spool_dir(servers: &[(String, ServerSpec)]) -> Result<PathBuf> {
 }
 
 fn read_token(variable: &str) -> Result<String> {
-    let token = std::env::var_os(variable).map(|it| it.to_string_lossy().into_owned());
+    let token = environment::read_variable(variable).map(|it| it.to_string_lossy().into_owned());
     token.filter(|it| !it.is_empty()).ok_or_else(|| {
         let error = UserError::new(format!("the variable `{variable}` has no token"));
         error.hint(format!("set it: {variable}=… haft mcp proxy …")).into()

@@ -13,6 +13,7 @@ use sha2::{Digest as _, Sha256};
 use crate::agent::AgentDir;
 use crate::args::McpServeArgs;
 use crate::config::UserConfig;
+use crate::environment;
 use crate::host::{AgentHost, HostSettings};
 use crate::store::open_or_create_store;
 use crate::terminal::{Terminal, print_line};
@@ -100,7 +101,9 @@ fn read_token(file: Option<&Path>) -> Result<Option<String>> {
             let text = read_named_text(file, MAX_TEXT_BYTES);
             Some(text.with_context(|| format!("cannot read the token from `{}`", file.display()))?)
         }
-        None => std::env::var_os(TOKEN_VARIABLE).map(|it| it.to_string_lossy().into_owned()),
+        None => {
+            environment::read_variable(TOKEN_VARIABLE).map(|it| it.to_string_lossy().into_owned())
+        }
     };
     if token.as_ref().is_some_and(|token| token.trim().len() < MIN_TOKEN) {
         let error = UserError::new(format!("the token has fewer than {MIN_TOKEN} characters"));

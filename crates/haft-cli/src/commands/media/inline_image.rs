@@ -2,7 +2,7 @@
 
 use haft::media::encode_base64;
 
-use crate::model_providers::read_variable;
+use crate::environment::read_text;
 
 /// How a terminal receives images.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ const CHUNK: usize = 4096;
 impl ImageProtocol {
     /// The protocol of this terminal, by the variables that it sets.
     pub(super) fn detect() -> Option<Self> {
-        let variable = |name: &str| read_variable(name).unwrap_or_default();
+        let variable = |name: &str| read_text(name).unwrap_or_default();
         let program = variable("TERM_PROGRAM");
         let term = variable("TERM");
         match program.as_str() {
