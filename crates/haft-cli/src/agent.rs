@@ -24,6 +24,7 @@ use haft::Tool;
 use haft::executors::{ExecutorDescription, ScriptExecutor};
 use haft::stores::StoreUrl;
 use haft::turn::{CostLimit, Limits};
+use sha2::{Digest as _, Sha256};
 
 use self::agent_dir::{check_encoding, openable_dir, read_text_file, resolve_inside};
 pub(crate) use self::file::AgentFile;
@@ -63,6 +64,12 @@ pub(crate) struct AgentDir {
 const FILE_NAME: &str = "agent.toml";
 
 impl AgentDir {
+    /// The hash of the agent file.
+    pub(crate) fn definition(&self) -> String {
+        let hash = Sha256::digest(self.source.text());
+        hash.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
     /// Loads an agent from its directory or from its file, to look at it.
     pub(crate) fn load(path: &Path) -> Result<Self> {
         Self::load_protected(path, &OwnPaths::default())

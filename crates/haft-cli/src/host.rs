@@ -172,6 +172,7 @@ impl AgentHost {
     ) -> Result<impl FnOnce(AgentBuilder) -> AgentBuilder + Send + use<>> {
         let HostSettings { name, lease, gates, observer, .. } = &self.settings;
         let (stores, identity) = (stores.clone(), agent.identity()?);
+        let definition = agent.definition();
         let (name, deadlines, gates) = (name.clone(), Deadlines::new().lease(*lease), *gates);
         let observer = observer.clone();
         let notice = agent.file.content_notice.clone();
@@ -189,6 +190,7 @@ impl AgentHost {
                 .stores(&stores)
                 .limits(limits)
                 .agent(identity)
+                .definition(definition)
                 .turn_input("history", hydrate_conversation())
                 .deadlines(deadlines)
                 .gate_policy(gates);

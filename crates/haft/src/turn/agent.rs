@@ -60,6 +60,7 @@ pub(super) struct AgentShared {
     pub(super) turns: StoredTurns,
     pub(super) executor: Arc<dyn DispatchExecutor>,
     pub(super) allows_executor_change: bool,
+    pub(super) definition: Option<String>,
     pub(super) spooler: Spooler,
     pub(super) preview_tokens: Option<u32>,
     pub(super) content_notice: Option<Arc<str>>,

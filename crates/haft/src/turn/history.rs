@@ -49,6 +49,8 @@ pub struct TurnHistory {
     pub started_at: Timestamp,
     /// What took its steps last.
     pub executor: ExecutorDescription,
+    /// When it was resumed with another [definition](crate::turn::AgentBuilder::definition) of its agent than before.
+    pub redefined_at: Vec<Timestamp>,
     /// The earlier turns of its conversation that it shows.
     pub earlier_turns: Option<HydratedRange>,
     /// Its steps, in order.
@@ -207,6 +209,7 @@ impl TurnHistory {
             stash: std::mem::take(&mut read.first_stash),
             started_at: read.started_at,
             executor: (*read.executor).clone(),
+            redefined_at: std::mem::take(&mut read.redefined_at),
             earlier_turns: read.hydrations.first().and_then(|it| it.range.clone()),
             steps: std::mem::take(&mut read.steps),
             end,

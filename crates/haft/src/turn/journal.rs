@@ -44,6 +44,9 @@ pub(super) enum JournalEntry {
         /// What the memories of the turn belong to.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         memory_scope: Option<MemoryScope>,
+        /// What the program says about the definition of its agent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        definition: Option<String>,
         /// The span in which it was created, as W3C Trace Context writes it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         traceparent: Option<String>,
@@ -55,6 +58,9 @@ pub(super) enum JournalEntry {
         /// What takes its steps from now on, if that is another executor than before.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         executor: Option<Box<ExecutorDescription>>,
+        /// The definition of its agent from now on, if that is another one than before.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        definition: Option<String>,
     },
     /// The executor has taken the step of an iteration. It is not asked again for it.
     Step(StepEntry),

@@ -34,6 +34,7 @@ mod calls;
 pub(crate) mod conversations;
 #[cfg(all(unix, feature = "sqlite"))]
 mod crash;
+mod definitions;
 mod ends;
 mod errand;
 mod faults;

@@ -188,7 +188,12 @@ impl<'t> TurnView<'t> {
     fn facts_to_text(&self, is_full: bool, terminal: &Terminal) -> Vec<(&'static str, String)> {
         let mut facts = Vec::new();
         if let Some(agent) = origin_agent(&self.history) {
-            facts.push(("agent", sanitize(agent)));
+            let mut text = sanitize(agent);
+            for time in &self.history.redefined_at {
+                let time = format_time(*time);
+                text.push_str(&format!("\n{time}: resumed after its file had changed"));
+            }
+            facts.push(("agent", text));
         }
         let executor = &self.history.executor;
         let text = match executor {

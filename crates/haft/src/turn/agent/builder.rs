@@ -51,6 +51,7 @@ use crate::secret::random_secret;
 pub struct AgentBuilder {
     pub(super) executor: Arc<dyn DispatchExecutor>,
     pub(super) allows_executor_change: bool,
+    definition: Option<String>,
     pub(super) store: Option<Arc<dyn TurnStore>>,
     pub(super) spools: Option<Arc<dyn SpoolStore>>,
     pub(super) inline_below: Option<usize>,
@@ -100,6 +101,7 @@ impl AgentBuilder {
         Self {
             executor,
             allows_executor_change: false,
+            definition: None,
             store: None,
             spools: None,
             inline_below: None,
@@ -169,6 +171,31 @@ impl AgentBuilder {
             Some(secret) => this.envelope_secret(secret),
             None => this,
         }
+    }
+
+    /// A text that differs whenever the definition of this agent does, such as the hash of the file that it was read from.
+    /// A turn that is resumed with another one goes on, and its journal notes it:
+    /// [`TurnHistory::redefined_at`](crate::turn::TurnHistory::redefined_at). Approvals do not depend on it: they are bound to the
+    /// definition of their tool.
+    ///
+    /// ```
+    /// use haft::executors::ScriptExecutor;
+    /// use haft::turn::TurnHistory;
+    /// use haft::{Agent, TurnInput};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
+    /// let agent = Agent::builder(script).definition("1").build()?;
+    /// let turn = agent.run(TurnInput::new("Be polite.")).await?.turn;
+    /// let turn = agent.stored_turns().load_turn(&turn).await?.ok_or("no turn")?;
+    /// assert!(TurnHistory::read(&turn)?.redefined_at.is_empty());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn definition(mut self, text: impl Into<String>) -> Self {
+        self.definition = Some(text.into());
+        self
     }
 
     /// Lets this agent resume turns that another executor began: another model, other options, another address, or a
@@ -562,6 +589,7 @@ impl AgentBuilder {
             turns,
             executor: self.executor,
             allows_executor_change: self.allows_executor_change,
+            definition: self.definition,
             spooler,
             preview_tokens: self.preview_tokens,
             content_notice: self.content_notice,

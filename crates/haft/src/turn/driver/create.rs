@@ -140,6 +140,7 @@ pub(in crate::turn) fn prepare_turn(
         executor: Box::new(executor),
         nonce: nonce.clone(),
         memory_scope: memory_scope.clone(),
+        definition: agent.definition.clone(),
         traceparent: traceparent.clone(),
     };
     let mut log = TurnLog::new();

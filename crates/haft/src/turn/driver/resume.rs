@@ -145,11 +145,13 @@ async fn take_over(
         let report = report_ended(agent, &stored, &read.log, end).await?;
         return Ok(TakenOver::Ended(Box::new(report)));
     }
+    let definition = agent.definition.clone().filter(|it| read.definition.as_ref() != Some(it));
     let mut seed = TurnSeed::of_stored(&stored, read)?;
     let resumed = JournalEntry::Resumed {
         by: agent.name.to_string(),
         at: agent.clock.now(),
         executor: other_executor.map(Box::new),
+        definition,
     };
     seed.log.advance(&resumed).map_err(|illegal| damaged(&id, illegal.to_string()))?;
     let hydrations = std::mem::take(&mut seed.hydrations);

@@ -28,6 +28,9 @@ pub(in crate::turn) struct StoredLog {
     pub(in crate::turn) stash: Value,
     /// What took its steps last.
     pub(in crate::turn) executor: Box<ExecutorDescription>,
+    /// The definition of its agent, and when it was another one than before.
+    pub(in crate::turn) definition: Option<String>,
+    pub(in crate::turn) redefined_at: Vec<Timestamp>,
     pub(in crate::turn) nonce: Option<NonceOrigin>,
     /// The steps that were taken.
     pub(in crate::turn) steps: Vec<StepHistory>,
@@ -86,6 +89,8 @@ impl StoredLog {
             first_stash: Value::Null,
             stash: Value::Null,
             executor: Box::default(),
+            definition: None,
+            redefined_at: Vec::new(),
             nonce: None,
             steps: Vec::new(),
             started_at: Timestamp::EPOCH,
@@ -111,21 +116,27 @@ impl StoredLog {
                 executor,
                 nonce,
                 memory_scope,
+                definition,
                 traceparent,
                 ..
             } => {
                 self.started_at = at;
                 self.system_prompt = system_prompt;
                 self.executor = executor;
+                self.definition = definition;
                 self.nonce = nonce;
                 self.memory_scope = memory_scope;
                 self.traceparent = traceparent;
                 self.first_stash = stash.clone();
                 stash_so_far.replace(stash);
             }
-            JournalEntry::Resumed { executor, .. } => {
+            JournalEntry::Resumed { executor, definition, at, .. } => {
                 if let Some(executor) = executor {
                     self.executor = executor;
+                }
+                if definition.is_some() {
+                    self.definition = definition;
+                    self.redefined_at.push(at);
                 }
                 self.stop = None;
             }

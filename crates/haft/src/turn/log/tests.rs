@@ -23,12 +23,14 @@ fn started() -> JournalEntry {
         executor: Box::default(),
         nonce: None,
         memory_scope: None,
+        definition: None,
         traceparent: None,
     }
 }
 
 fn resumed() -> JournalEntry {
-    JournalEntry::Resumed { by: "a test".to_owned(), at: Timestamp::EPOCH, executor: None }
+    let by = "a test".to_owned();
+    JournalEntry::Resumed { by, at: Timestamp::EPOCH, executor: None, definition: None }
 }
 
 fn step(iteration: u32, next: NextAction, limit: Option<Limit>) -> JournalEntry {
