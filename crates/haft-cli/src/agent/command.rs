@@ -1,5 +1,6 @@
 //! Tools that run a command.
 
+mod bound_files;
 mod media_output;
 mod process;
 
@@ -13,17 +14,18 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
+use self::bound_files::BoundFiles;
 use self::media_output::MediaOutput;
 use self::process::is_supervisor_lost;
 pub(super) use self::process::{ProcessGroup, SupervisorControl};
 pub(super) use self::process::{ProcessOutput, Program};
-use crate::environment;
 use super::arguments::Arguments;
 use super::source::{AgentFileError, ErrorList};
 use super::template::{Piece, expand_template, parse_template};
 use super::tool_keys::{
     EffectKey, explain_invalid_tool, input_schema, parse_artifact_kind, parse_timeout,
 };
+use crate::environment;
 
 /// A command that the model may run. No shell is involved: `argv` is passed to the program as it is, and a value
 /// never becomes more than one argument.
@@ -96,7 +98,12 @@ impl CommandTool {
             .definition_part("argv", &self.argv)
             .definition_part("dir", &self.dir)
             .definition_part("env", &self.env)
+<<<<<<< HEAD
             .handler(move |args: Args, ctx: CallContext| {
+=======
+            .definition_part("files", &command_line.files)
+            .handler(move |args: Args, ctx: DispatchContext| {
+>>>>>>> 7a5dfa7b (Bind approvals to the content of the scripts that a command names)
                 let command_line = Arc::clone(&command_line);
                 let media = media.clone();
                 let key = is_idempotent.then(|| ctx.idempotency_key());
@@ -137,11 +144,22 @@ impl CommandTool {
             let error = error_at_argv("`argv` must start with a fixed program name");
             return Err(vec![error.hint("for example: argv = [\"ls\", \"-1\", \"{folder}\"]")]);
         };
+        let program = program_path(program, agent_dir);
         let dir = self.dir.as_ref();
+        let dir = dir.map_or_else(|| agent_dir.to_owned(), |it| agent_dir.join(it));
+        // What nobody is asked about need not be the same in every call.
+        let files = match self.approval {
+            Some(_) => {
+                let fixed = words.iter().skip(1).filter_map(WordTemplate::fixed_text);
+                BoundFiles::read(&program, &fixed.collect::<Vec<_>>(), &dir)
+            }
+            None => BoundFiles::default(),
+        };
         Ok(CommandLine {
-            program: program_path(program, agent_dir),
+            program,
+            files,
             words: words.into_iter().skip(1).collect(),
-            dir: dir.map_or_else(|| agent_dir.to_owned(), |it| agent_dir.join(it)),
+            dir,
             env: self.env.iter().cloned().chain(["PATH".to_owned()]).collect(),
             max_bytes: self.max_bytes,
         })
@@ -175,6 +193,8 @@ impl CommandTool {
 struct CommandLine {
     program: PathBuf,
     words: Vec<WordTemplate>,
+    /// The files that it names, if its calls require approval.
+    files: BoundFiles,
     /// The working directory.
     dir: PathBuf,
     /// The environment variables that are passed on.
@@ -190,12 +210,14 @@ impl CommandLine {
         args: &Args,
         key: Option<IdempotencyKey>,
     ) -> Result<ByteStream, ToolFailure> {
+        self.files.check()?;
         let args = args.to_value();
         let mut words = Vec::new();
         for word in &self.words {
             words.extend(word.expand(&args)?);
         }
-        let env = self.env.iter().filter_map(|it| Some((it.clone(), environment::read_variable(it)?)));
+        let env =
+            self.env.iter().filter_map(|it| Some((it.clone(), environment::read_variable(it)?)));
         let key = key.map(|it| (IDEMPOTENCY_VARIABLE.to_owned(), it.to_string().into()));
         let program = Program {
             path: resolve_program(&self.program),
