@@ -16,7 +16,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 /// Commands that succeed where a Debian package is installed, and the package: programs that tests compare with, and
 /// the headers that the feature `native-tls` is built with.
-const PACKAGES: [(&[&str], &str); 14] = [
+const PACKAGES: [(&[&str], &str); 15] = [
     (&["jq", "--version"], "jq"),
     (&["rg", "--version"], "ripgrep"),
     (&["node", "--version"], "nodejs"),
@@ -28,6 +28,7 @@ const PACKAGES: [(&[&str], &str); 14] = [
     (&["debootstrap", "--version"], "debootstrap"),
     (&["zsh", "--version"], "zsh"),
     (&["fish", "--version"], "fish"),
+    (&["/usr/bin/bwrap", "--version"], "bubblewrap"),
     (&["pkg-config", "--version"], "pkg-config"),
     (&["pkg-config", "--exists", "openssl"], "libssl-dev"),
     (&["sh", "-c", "command -v initdb || ls /usr/lib/postgresql/*/bin/initdb"], "postgresql"),

@@ -13,9 +13,10 @@ use crate::source;
 const CYCLIC: [(&str, &[&str]); 0] = [];
 
 /// What each crate may depend on among ours. Development dependencies are free.
-const MAY_USE: [(&str, &[&str]); 14] = [
+const MAY_USE: [(&str, &[&str]); 15] = [
     ("haft-core", &[]),
     ("haft-macros", &[]),
+    ("haft-sandbox", &[]),
     ("haft-http", &["haft-core"]),
     ("haft-artifacts", &["haft-core"]),
     ("haft-providers", &["haft-core", "haft-http"]),
@@ -38,7 +39,10 @@ const MAY_USE: [(&str, &[&str]); 14] = [
     ("haft-restate", &["haft"]),
     ("haft-server", &["haft", "haft-core", "haft-http"]),
     ("haft-inspector", &["haft-server"]),
-    ("haft-cli", &["haft", "haft-core", "haft-inspector", "haft-mcp", "haft-server"]),
+    (
+        "haft-cli",
+        &["haft", "haft-core", "haft-inspector", "haft-mcp", "haft-sandbox", "haft-server"],
+    ),
 ];
 
 /// How many crates `haft-core` may bring into a program, itself not counted, with its default features and without

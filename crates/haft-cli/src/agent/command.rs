@@ -98,12 +98,8 @@ impl CommandTool {
             .definition_part("argv", &self.argv)
             .definition_part("dir", &self.dir)
             .definition_part("env", &self.env)
-<<<<<<< HEAD
-            .handler(move |args: Args, ctx: CallContext| {
-=======
             .definition_part("files", &command_line.files)
-            .handler(move |args: Args, ctx: DispatchContext| {
->>>>>>> 7a5dfa7b (Bind approvals to the content of the scripts that a command names)
+            .handler(move |args: Args, ctx: CallContext| {
                 let command_line = Arc::clone(&command_line);
                 let media = media.clone();
                 let key = is_idempotent.then(|| ctx.idempotency_key());
