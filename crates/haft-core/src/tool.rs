@@ -4,6 +4,7 @@
 //! runs only through [`ToolExecutor`], which computes the call id, validates the arguments, emits events, and catches
 //! failures.
 
+mod approval;
 mod artifact_set;
 mod builder;
 mod call_record;
@@ -97,6 +98,7 @@ struct Definition {
     strictness: Strictness,
     validators: Vec<Validator>,
     previewer: Option<Previewer>,
+    approval_filter: Option<approval::ApprovalFilter>,
     flags: Flags,
     /// Parts of the definition that the model does not see, by name.
     parts: BTreeMap<String, Value>,
@@ -338,6 +340,7 @@ impl Tool {
     fn replace_approval(&self, approval: Option<String>) -> Self {
         let mut definition = Definition::clone(&self.0);
         definition.flags.approval = approval;
+        definition.approval_filter = None;
         Self(Arc::new(definition))
     }
 

@@ -5,6 +5,8 @@
 //! process that can write into the directory can create hard links there, which cannot be distinguished from files
 //! unless they lead to a [protected path](FilesOptions::protect).
 
+#[cfg(unix)]
+pub(super) mod apply_patch;
 mod change_preview;
 pub(super) mod edit_file;
 pub(super) mod find_files;

@@ -91,6 +91,8 @@ extern crate haft_core as haft;
 
 #[cfg(feature = "packs")]
 pub use self::data::data;
+#[cfg(all(feature = "packs", unix))]
+pub use self::files::apply_patch::apply_patch;
 #[cfg(feature = "packs")]
 pub use self::files::{FilesOptions, files};
 #[cfg(feature = "packs")]

@@ -9,6 +9,9 @@ pub use haft_core::tool::{
     ToolEffect, ToolError, ToolExecutor, ToolFailure, ToolName, ToolOutput, ToolRegistry,
     ToolRegistryError, ToolRole, Unavailability,
 };
+#[cfg(all(feature = "tools", unix))]
+#[doc(inline)]
+pub use haft_tools::apply_patch;
 #[cfg(feature = "tools")]
 #[doc(inline)]
 pub use haft_tools::{

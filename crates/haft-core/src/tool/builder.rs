@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::approval::ApprovalFilter;
 use super::preview::Previewer;
 use super::spooler::DEFAULT_INLINE_BELOW;
 use super::{
@@ -49,6 +50,7 @@ pub struct ToolBuilder {
     strictness: Strictness,
     validators: Vec<Validator>,
     pub(super) previewer: Option<Previewer>,
+    pub(super) approval_filter: Option<ApprovalFilter>,
     flags: Flags,
     parts: BTreeMap<String, Value>,
     faults: Vec<SchemaFault>,
@@ -99,6 +101,7 @@ impl ToolBuilder {
             strictness: Strictness::default(),
             validators: Vec::new(),
             previewer: None,
+            approval_filter: None,
             flags: Flags::default(),
             parts: BTreeMap::new(),
             faults: Vec::new(),
@@ -477,6 +480,7 @@ impl ToolBuilder {
                 strictness: self.strictness,
                 validators: self.validators,
                 previewer: self.previewer,
+                approval_filter: self.approval_filter,
                 flags: self.flags,
                 parts: self.parts,
                 digest: OnceLock::new(),

@@ -67,6 +67,25 @@ impl RootDir {
         self.open_checked_file(&relative).map_err(|error| io_failure(path, "file", error))
     }
 
+    /// Whether something is at a path.
+    #[cfg(unix)]
+    pub(super) fn contains(&self, path: &str) -> Result<bool, ToolFailure> {
+        match self.dir.symlink_metadata(file_path(path)?) {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(io_failure(path, "file", error)),
+        }
+    }
+
+    /// Whether a path, or a directory on the way to it, is a link.
+    #[cfg(unix)]
+    pub(super) fn leads_through_link(&self, path: &str) -> Result<bool, ToolFailure> {
+        let relative = file_path(path)?;
+        let above = relative.ancestors().filter(|it| !it.as_os_str().is_empty());
+        let found = above.filter_map(|it| self.dir.symlink_metadata(it).ok());
+        Ok(found.into_iter().any(|it| it.is_symlink()))
+    }
+
     fn open_checked_file(&self, relative: &Path) -> io::Result<(fs::File, u64)> {
         let protected = self.protected.identify(&self.path);
         let resolved = self.resolve_links(relative)?;

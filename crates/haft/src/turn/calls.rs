@@ -159,7 +159,7 @@ impl CallRunner {
             Err(ended) => return Ok(ended),
         };
         let mut approval = None;
-        if let Some(question) = tool.requires_approval() {
+        if let Some(question) = tool.approval_question(accepted.args()) {
             let given = match self.approve_call(&call, (&tool, question), &accepted, watch).await {
                 Ok(given) => given,
                 // The approval was not refused: its gate is still open when the store is back.
