@@ -10,7 +10,9 @@ mod http;
 mod mcp;
 mod packs;
 mod prepare;
+mod sandbox;
 mod script_errors;
+mod shell;
 mod source;
 mod template;
 mod tool_keys;
@@ -28,11 +30,12 @@ use sha2::{Digest as _, Sha256};
 
 use self::agent_dir::{check_encoding, openable_dir, read_text_file, resolve_inside};
 pub(crate) use self::file::AgentFile;
-use self::file::AgentFileReading;
+use self::file::{AgentFileReading, NamedProgram};
 pub(crate) use self::file_schema::agent_file_schema;
 pub(crate) use self::mcp::describe_problem;
 use self::mcp::{ConnectedServers, McpServerTable};
 use self::prepare::PreparedFile;
+use self::sandbox::AgentSandbox;
 pub(crate) use self::script_errors::ScriptErrors;
 use self::source::{AgentFileError, AgentSource};
 pub(crate) use self::tool_keys::ARTIFACT_KINDS;
@@ -58,6 +61,7 @@ pub(crate) struct AgentDir {
     /// The MCP servers that are connected.
     servers: ConnectedServers,
     source: AgentSource,
+    sandbox: AgentSandbox,
 }
 
 /// The name of the agent file in the directory of an agent.
@@ -122,12 +126,15 @@ impl AgentDir {
             Some(_) => of_file.store,
             None => vec![find_default_store(), find_store_of(&dir)],
         };
-        let protected = [path].into_iter().chain(store_paths);
-        let protected = protected.chain(own.spool.clone()).chain(of_file.spool);
-        let protected = protected.chain(own.files.iter().map(PathBuf::from));
-        let protected: Vec<PathBuf> = protected.chain(state_dir()).collect();
-        let prepare = file.prepare.iter().filter_map(|it| it.validate().err());
-        let built = file.tools.build(&dir, &protected, &file.approvals);
+        let own_paths = store_paths.into_iter().chain(own.spool.clone()).chain(of_file.spool);
+        let own_paths = own_paths.chain(own.files.iter().map(PathBuf::from));
+        let own_paths: Vec<PathBuf> = own_paths.chain(state_dir()).collect();
+        let sandbox = AgentSandbox::new(file.sandbox.as_ref(), &dir, &path, own_paths.clone());
+        let named = named_files(&file, &sandbox);
+        let sandbox = sandbox.protecting(named);
+        let protected: Vec<PathBuf> = [path].into_iter().chain(own_paths).collect();
+        let prepare = file.prepare.iter().filter_map(|it| it.validate(&sandbox).err());
+        let built = file.tools.build(&sandbox, &protected, &file.approvals);
         let found = prepare.chain(built.errors).chain(file.limits.find_errors());
         errors.extend(found.map(|error| source.locate(error).into()));
         let agent = Self {
@@ -138,6 +145,7 @@ impl AgentDir {
             tools: built.tools,
             servers: ConnectedServers::default(),
             source,
+            sandbox,
         };
         Ok(AgentInspection { agent: Some(agent), errors })
     }
@@ -271,7 +279,8 @@ impl AgentDir {
             }
         }
         for file in self.file.prepare.iter().filter(|it| it.is_missing(&self.dir)) {
-            file.create(&self.dir, terminal).await?;
+            let policy = file.policy(&self.sandbox).map_err(|error| self.source.locate(error))?;
+            file.create(&self.dir, policy, terminal).await?;
         }
         Ok(())
     }
@@ -309,6 +318,30 @@ impl AgentDir {
             .hint("an agent directory is code: read its agent.toml, and then pass --trust")
     }
 
+    /// Says in one line which programs of the agent are confined; nothing if it has none.
+    pub(crate) fn describe_sandbox(&self) -> Option<String> {
+        let is_confined = |(_, (_, table)): &NamedProgram<'_>| self.sandbox.confines(*table);
+        let (confined, free): (Vec<_>, Vec<_>) = programs_of(&self.file).partition(is_confined);
+        let names = |programs: &[NamedProgram<'_>]| {
+            let names = programs.iter().map(|(name, _)| format!("`{name}`"));
+            names.collect::<Vec<_>>().join(", ")
+        };
+        match (confined.is_empty(), free.is_empty()) {
+            (true, true) => None,
+            (false, true) => Some("its programs run in a sandbox".to_owned()),
+            (true, false) => Some("its programs run with all your rights".to_owned()),
+            (false, false) => Some(format!(
+                "its programs run in a sandbox, but {} with all your rights",
+                names(&free)
+            )),
+        }
+    }
+
+    /// Whether a program of the agent needs a sandbox.
+    pub(crate) fn needs_sandbox(&self) -> bool {
+        programs_of(&self.file).any(|(_, (_, table))| self.sandbox.confines(table))
+    }
+
     /// Whether the agent uses MCP servers.
     pub(crate) fn has_servers(&self) -> bool {
         !self.file.tools.servers().is_empty()
@@ -321,8 +354,9 @@ impl AgentDir {
             return Err(self.untrusted(commands).into());
         }
         let list: String = commands.iter().map(|it| format!("\n  {}", sanitize(it))).collect();
+        let rights = self.describe_sandbox().map(|it| format!("{it}\n")).unwrap_or_default();
         let question = format!(
-            "The agent in `{}` was not run before. Its directory is code; it first runs:{list}\ntrust it? [y/N] ",
+            "The agent in `{}` was not run before. Its directory is code; it first runs:{list}\n{rights}trust it? [y/N] ",
             sanitize(&shown.to_string())
         );
         print_prompt(&terminal.style_stderr(TextRole::Warning, question));
@@ -355,6 +389,22 @@ impl AgentDir {
         let errors = self.file.tools.find_unknown_placeholders();
         errors.into_iter().map(|error| self.source.locate(error)).collect()
     }
+}
+
+/// The files of the agent's directory that decide what runs unconfined: the prompt, the script, and what is on the command
+/// lines of programs that are not confined.
+fn named_files(file: &AgentFile, sandbox: &AgentSandbox) -> Vec<PathBuf> {
+    let programs = programs_of(file).filter(|(_, (_, table))| !sandbox.confines(*table));
+    let words = programs.flat_map(|(_, (argv, _))| argv.iter().map(Path::new));
+    let texts = file.system_file.iter().chain(&file.script).map(PathBuf::as_path);
+    let named = texts.chain(words).map(|it| sandbox.agent_dir().join(it));
+    named.filter(|it| it.is_file()).collect()
+}
+
+/// Every program of an agent file, by the name of its tool, its server or its file, and how it is confined.
+fn programs_of(file: &AgentFile) -> impl Iterator<Item = NamedProgram<'_>> {
+    let prepared = file.prepare.iter().map(|it| (it.shown_file(), it.command()));
+    file.tools.programs().chain(prepared)
 }
 
 /// An agent as far as it could be loaded, and everything that is wrong with its file.

@@ -49,6 +49,9 @@ use crate::stop_signals::StopSignals;
 use crate::terminal::{Terminal, TerminalMode, Verbosity};
 
 fn main() -> ExitCode {
+    if let Some(code) = haft_sandbox::run_helper() {
+        return code.into();
+    }
     if let Some(code) = supervisor::run_if_supervisor() {
         return code;
     }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use haft::records::IdempotencyKey;
 use haft::tools::ByteStream;
 use haft::{Args, CallContext, Tool, ToolFailure, ToolOutput};
+use haft_sandbox::Policy;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -20,6 +21,7 @@ use self::process::is_supervisor_lost;
 pub(super) use self::process::{ProcessGroup, SupervisorControl};
 pub(super) use self::process::{ProcessOutput, Program};
 use super::arguments::Arguments;
+use super::sandbox::{AgentSandbox, ProgramSandbox};
 use super::source::{AgentFileError, ErrorList};
 use super::template::{Piece, expand_template, parse_template};
 use super::tool_keys::{
@@ -51,6 +53,8 @@ pub(super) struct CommandTool {
     /// Maximum size of the output in bytes; default: 1073741824. A program that writes more is stopped.
     #[serde(default = "default_max_bytes")]
     max_bytes: u64,
+    /// What differs from `[sandbox]` for this command, or `false`: it runs with all rights of the user.
+    sandbox: Option<ProgramSandbox>,
     /// Effect of a call, which decides whether it may be repeated after a crash; default: `once`.
     #[serde(default)]
     effect: EffectKey,
@@ -77,16 +81,23 @@ impl CommandTool {
     /// # Errors
     ///
     /// Everything that is wrong with the table.
-    pub(super) fn build(&self, name: &str, agent_dir: &Path) -> Result<Tool, Vec<AgentFileError>> {
+    pub(super) fn build(
+        &self,
+        name: &str,
+        sandbox: &AgentSandbox,
+    ) -> Result<Tool, Vec<AgentFileError>> {
         let mut errors = ErrorList::default();
-        let command_line = errors.take_all(self.command_line(agent_dir));
+        let command_line = errors.take_all(self.command_line(sandbox.agent_dir()));
+        let policy = command_line.as_ref().map(|it| sandbox.policy(self.sandbox.as_ref(), &it.dir));
+        let policy = policy.and_then(|it| errors.take(it)).flatten();
         let media = errors.take(self.media_output(name));
         let input = errors.take_all(input_schema(&self.args));
         let artifact = errors.take(parse_artifact_kind(self.artifact.as_deref()));
         let timeout = errors.take(parse_timeout(self.timeout));
         let parts = command_line.zip(media).zip(input).zip(artifact).zip(timeout);
         let ((((command_line, media), input), artifact), timeout) = errors.finish(parts)?;
-        let command_line = Arc::new(command_line);
+        let is_confined = policy.is_some();
+        let command_line = Arc::new(CommandLine { policy, ..command_line });
         let media = media.map(Arc::new);
         let is_idempotent = self.effect == EffectKey::Idempotent;
         let mut tool = Tool::builder(name)
@@ -111,6 +122,10 @@ impl CommandTool {
                     }
                 }
             });
+        if is_confined {
+            // Approvals of a confined command do not hold for one with other rights.
+            tool = tool.definition_part("sandbox", sandbox.definition(self.sandbox.as_ref()));
+        }
         if let Some(question) = &self.approval {
             tool = tool.requires_approval(question);
         }
@@ -158,7 +173,13 @@ impl CommandTool {
             dir,
             env: self.env.iter().cloned().chain(["PATH".to_owned()]).collect(),
             max_bytes: self.max_bytes,
+            policy: None,
         })
+    }
+
+    /// The program and its arguments, and how they are confined.
+    pub(super) fn program(&self) -> (&[String], Option<&ProgramSandbox>) {
+        (&self.argv, self.sandbox.as_ref())
     }
 
     /// Finds a placeholder of the approval question that is no argument.
@@ -196,6 +217,8 @@ struct CommandLine {
     /// The environment variables that are passed on.
     env: Vec<String>,
     max_bytes: u64,
+    /// How the command is confined; nothing if it runs with all rights of the user.
+    policy: Option<Policy>,
 }
 
 impl CommandLine {
@@ -221,6 +244,7 @@ impl CommandLine {
             dir: self.dir.clone(),
             env: env.chain(key).collect(),
             max_bytes: self.max_bytes,
+            policy: self.policy.clone(),
         };
         let output = program.spawn().await.map_err(|error| {
             let shown = self.program.display();

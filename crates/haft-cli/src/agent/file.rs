@@ -20,6 +20,8 @@ use super::command::CommandTool;
 use super::http::HttpTool;
 use super::packs::{FilesPack, SimplePack, WebPack, build_pack};
 use super::prepare::PreparedFile;
+use super::sandbox::{AgentSandbox, ProgramSandbox, SandboxTable};
+use super::shell::{self, ShellTable};
 use super::source::{AgentFileError, AgentSource};
 use crate::store_address::StoreAddress;
 use crate::user_error::UserError;
@@ -57,6 +59,9 @@ pub(crate) struct AgentFile {
     /// Files that are created before the first run.
     #[serde(default)]
     pub(crate) prepare: Vec<PreparedFile>,
+    /// What the programs that the agent starts may read, write and reach; without this table they run with all rights of the
+    /// user.
+    pub(super) sandbox: Option<SandboxTable>,
     /// Limits of a turn.
     #[serde(default)]
     pub(crate) limits: LimitsTable,
@@ -188,6 +193,8 @@ pub(crate) struct ToolsTable {
     memory: Option<SimplePack>,
     /// Pack `web`: pages from the network.
     web: Option<WebPack>,
+    /// A shell and a tool that applies patches, both confined.
+    shell: Option<ShellTable>,
     /// Commands, by the name of the tool.
     #[serde(default)]
     command: BTreeMap<String, CommandTool>,
@@ -202,6 +209,9 @@ pub(crate) struct ToolsTable {
 /// A tool and the key of the agent file that defines it.
 type KeyedTool = (Vec<String>, Tool);
 
+/// The name of a program, its arguments, and how it is confined.
+pub(super) type NamedProgram<'f> = (&'f str, (&'f [String], Option<&'f ProgramSandbox>));
+
 /// The tools that could be built, and the errors of the others.
 #[derive(Debug, Default)]
 pub(super) struct BuiltTools {
@@ -214,10 +224,11 @@ impl ToolsTable {
     /// paths.
     pub(super) fn build(
         &self,
-        agent_dir: &Path,
+        sandbox: &AgentSandbox,
         protected: &[PathBuf],
         approvals: &Approvals,
     ) -> BuiltTools {
+        let agent_dir = sandbox.agent_dir();
         let mut all = Vec::new();
         let mut errors = Vec::new();
         // The names of tools that could not be built.
@@ -232,9 +243,19 @@ impl ToolsTable {
                 }
             }
         }
+        if let Some(shell) = &self.shell {
+            let key = ["tools", "shell"];
+            match shell.build(sandbox, protected) {
+                Ok(tools) => all.extend(tools.into_iter().map(|tool| (owned_key(key), tool))),
+                Err(error) => {
+                    unbuilt.extend(shell::TOOLS);
+                    errors.push(error.in_table(key));
+                }
+            }
+        }
         for (name, tool) in &self.command {
             let key = ["tools", "command", name];
-            match tool.build(name, agent_dir) {
+            match tool.build(name, sandbox) {
                 Ok(tool) => all.push((owned_key(key), tool)),
                 Err(found) => {
                     unbuilt.push(name);
@@ -253,7 +274,7 @@ impl ToolsTable {
             }
         }
         for (name, server) in &self.mcp {
-            if let Err(error) = server.validate() {
+            if let Err(error) = server.validate(sandbox) {
                 errors.push(error.in_table(["tools", "mcp", name]));
             }
         }
@@ -296,7 +317,17 @@ impl ToolsTable {
         let commands = self.command.iter().filter(|(_, it)| it.has_approval_question());
         let endpoints = self.http.iter().filter(|(_, it)| it.has_approval_question());
         let commands = commands.map(|(name, _)| name.as_str());
+        let shell = self.shell.iter().filter(|it| it.has_approval_question());
+        let commands = commands.chain(shell.map(|_| shell::RUN_COMMAND));
         commands.chain(endpoints.map(|(name, _)| name.as_str())).collect()
+    }
+
+    /// What the commands and the servers run, by the name of the tool or the server, and how it is confined.
+    pub(super) fn programs(&self) -> impl Iterator<Item = NamedProgram<'_>> {
+        let commands = self.command.iter().map(|(name, it)| (name.as_str(), it.program()));
+        let commands = commands.chain(self.shell.iter().map(|_| shell::PROGRAM));
+        let servers = self.mcp.iter();
+        commands.chain(servers.filter_map(|(name, it)| Some((name.as_str(), it.program()?))))
     }
 
     /// The MCP servers, by name.

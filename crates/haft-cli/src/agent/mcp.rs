@@ -29,6 +29,7 @@ use self::pin_file::PinFile;
 use self::process::ServerProcess;
 use self::token_file::TokenFile;
 use super::command::{INSTALL_HINT, find_program_problem, program_path, resolve_program};
+use super::sandbox::{AgentSandbox, ProgramSandbox};
 use super::source::AgentFileError;
 use super::tool_keys::{EffectKey, parse_timeout};
 use crate::environment;
@@ -46,6 +47,8 @@ pub(crate) struct McpServerTable {
     /// environment of `haft`, or a table of names and values.
     #[serde(default)]
     env: ServerEnvironment,
+    /// What differs from `[sandbox]` for this program, or `false`: it runs with all rights of the user.
+    sandbox: Option<ProgramSandbox>,
     /// Address of a server that speaks streamable HTTP, such as `https://example.com/mcp`.
     url: Option<String>,
     /// Environment variable with the bearer token for `url`.
@@ -186,9 +189,15 @@ impl McpServerTable {
         self.argv.as_ref().map(|argv| argv.join(" "))
     }
 
+    /// The program and its arguments, and how they are confined; nothing for a server behind an address.
+    pub(super) fn program(&self) -> Option<(&[String], Option<&ProgramSandbox>)> {
+        Some((self.argv.as_deref()?, self.sandbox.as_ref()))
+    }
+
     /// Checks the table without starting the server.
-    pub(super) fn validate(&self) -> Result<(), AgentFileError> {
+    pub(super) fn validate(&self, sandbox: &AgentSandbox) -> Result<(), AgentFileError> {
         parse_timeout(self.timeout)?;
+        sandbox.policy(self.sandbox.as_ref(), sandbox.agent_dir())?;
         match (&self.argv, &self.url) {
             (Some(argv), None) if argv.first().is_none_or(String::is_empty) => {
                 let error = AgentFileError::at(["argv"], "`argv` is empty");
@@ -202,6 +211,10 @@ impl McpServerTable {
                 Err(AgentFileError::at(["oauth"], "a program is not reached by OAuth"))
             }
             (Some(_), None) => Ok(()),
+            (None, Some(_)) if self.sandbox.is_some() => {
+                let error = AgentFileError::at(["sandbox"], "only a program is confined");
+                Err(error.hint("remove the key: a server behind an address is not on this machine"))
+            }
             (None, Some(url)) if !url.starts_with("https://") && !url.starts_with("http://") => {
                 let message = format!("`{url}` is neither http nor https");
                 Err(AgentFileError::at(["url"], message))
@@ -321,10 +334,11 @@ impl McpServerTable {
     pub(super) async fn connect(
         &self,
         name: &str,
-        agent_dir: &Path,
+        sandbox: &AgentSandbox,
         spools: Arc<DirSpoolStore>,
         pins: &PinFile,
     ) -> Result<McpTools, AgentFileError> {
+        let agent_dir = sandbox.agent_dir();
         let mut options = McpOptions::default();
         options.protocol = self.protocol.into();
         options.prefix = match self.prefix {
@@ -352,7 +366,7 @@ impl McpServerTable {
             (Some(url), Some(oauth)) => {
                 (McpEndpoint::http(oauth.authorize((name, url), agent_dir).await?), None)
             }
-            _ => self.endpoint(agent_dir)?,
+            _ => self.endpoint(sandbox)?,
         };
         let connected = McpTools::connect_with(name, endpoint, spools, options).await;
         connected.map_err(|error| match (&error, &self.oauth) {
@@ -366,8 +380,9 @@ impl McpServerTable {
 
     fn endpoint(
         &self,
-        agent_dir: &Path,
+        sandbox: &AgentSandbox,
     ) -> Result<(McpEndpoint, Option<ServerProcess>), AgentFileError> {
+        let agent_dir = sandbox.agent_dir();
         if let Some(url) = &self.url {
             let mut server = HttpServer::new(url.as_str());
             if let Some(variable) = &self.token_env {
@@ -392,6 +407,7 @@ impl McpServerTable {
             Some(dir) => agent_dir.join(dir),
             None => agent_dir.to_owned(),
         };
+        let policy = sandbox.policy(self.sandbox.as_ref(), &dir)?;
         let process = ServerProcess::new(
             resolve_program(&program_path(program, agent_dir)),
             words.cloned().collect(),
@@ -400,7 +416,7 @@ impl McpServerTable {
         );
         // As it is written: where programs are found and what variables contain differ from process to process.
         let identity = format!("{:?} {:?} {:?}", self.argv, self.dir, self.env);
-        let process = process.identified_by(identity);
+        let process = process.identified_by(identity).confined_by(policy);
         Ok((McpEndpoint::streams(process.clone()), Some(process)))
     }
 }

@@ -10,6 +10,7 @@ use std::pin::Pin;
 use anyhow::{Context as _, Result};
 use futures_core::Stream as _;
 use haft::ToolFailure;
+use haft_sandbox::Policy;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -17,6 +18,7 @@ use super::agent_dir::{contains_resolved, is_descending, openable_dir};
 use super::command::{
     INSTALL_HINT, ProcessOutput, Program, find_program_problem, program_path, resolve_program,
 };
+use super::sandbox::{AgentSandbox, ProgramSandbox};
 use super::source::AgentFileError;
 use crate::terminal::Terminal;
 use crate::user_error::UserError;
@@ -29,6 +31,8 @@ pub(crate) struct PreparedFile {
     file: PathBuf,
     /// The program and its arguments. No shell is involved.
     argv: Vec<String>,
+    /// What differs from `[sandbox]` for this program, or `false`: it runs with all rights of the user.
+    sandbox: Option<ProgramSandbox>,
     /// Expected size of the file in bytes, for the progress bar.
     bytes: Option<u64>,
 }
@@ -39,13 +43,34 @@ impl PreparedFile {
         !agent_dir.join(&self.file).exists()
     }
 
+    /// The path of the file, as the user reads it.
+    pub(super) fn shown_file(&self) -> &str {
+        self.file.to_str().unwrap_or("prepare")
+    }
+
     /// The command that creates the file, as the user reads it.
     pub(super) fn shown_command(&self) -> String {
         self.argv.join(" ")
     }
 
+    /// The program and its arguments, and how they are confined.
+    pub(super) fn command(&self) -> (&[String], Option<&ProgramSandbox>) {
+        (&self.argv, self.sandbox.as_ref())
+    }
+
+    /// The policy of the program.
+    pub(super) fn policy(&self, sandbox: &AgentSandbox) -> Result<Option<Policy>, AgentFileError> {
+        let policy = sandbox.policy(self.sandbox.as_ref(), sandbox.agent_dir());
+        policy.map_err(|error| error.in_table(["prepare"]))
+    }
+
     /// Creates the file. It appears complete or not at all.
-    pub(super) async fn create(&self, agent_dir: &Path, terminal: &Terminal) -> Result<()> {
+    pub(super) async fn create(
+        &self,
+        agent_dir: &Path,
+        policy: Option<Policy>,
+        terminal: &Terminal,
+    ) -> Result<()> {
         let path = agent_dir.join(&self.file);
         let shown = path.display();
         let Some(program) = self.argv.first() else { return Ok(()) };
@@ -60,7 +85,7 @@ impl PreparedFile {
             .permissions(Permissions::from_mode(0o666))
             .tempfile_in(&parent)
             .with_context(|| format!("cannot create `{shown}`"))?;
-        let output = self.program(program, agent_dir).spawn().await;
+        let output = self.program(program, agent_dir, policy).spawn().await;
         let output =
             output.with_context(|| format!("cannot run `{program}` to create `{shown}`"))?;
         let progress = terminal.start_byte_progress(&format!("creating {shown}"), self.bytes);
@@ -76,7 +101,7 @@ impl PreparedFile {
     }
 
     /// The program in the agent's directory, with `PATH` as its only environment variable.
-    fn program(&self, program: &str, agent_dir: &Path) -> Program {
+    fn program(&self, program: &str, agent_dir: &Path, policy: Option<Policy>) -> Program {
         Program {
             path: resolve_program(&program_path(program, agent_dir)),
             args: self.argv.iter().skip(1).cloned().collect(),
@@ -84,6 +109,7 @@ impl PreparedFile {
             env: std::env::var_os("PATH").map(|it| ("PATH".to_owned(), it)).into_iter().collect(),
             // The author of the agent decides how large the file is.
             max_bytes: u64::MAX,
+            policy,
         }
     }
 
@@ -127,8 +153,8 @@ impl PreparedFile {
         Some(AgentFileError::at(["prepare"], message).hint(INSTALL_HINT))
     }
 
-    /// Checks the path and the command.
-    pub(super) fn validate(&self) -> Result<(), AgentFileError> {
+    /// Checks the path, the command and how it is confined.
+    pub(super) fn validate(&self, sandbox: &AgentSandbox) -> Result<(), AgentFileError> {
         let shown = self.file.display();
         if !is_descending(&self.file) || self.file.file_name().is_none() {
             let message = format!("`{shown}` is not a file inside the agent's directory");
@@ -139,7 +165,7 @@ impl PreparedFile {
             let message = format!("`argv` of `{shown}` must start with a program name");
             return Err(AgentFileError::at(["prepare"], message));
         }
-        Ok(())
+        self.policy(sandbox).map(drop)
     }
 }
 

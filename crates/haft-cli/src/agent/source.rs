@@ -50,6 +50,11 @@ impl AgentFileError {
         }
     }
 
+    /// What is wrong, without its place.
+    pub(super) fn message(&self) -> &str {
+        &self.message
+    }
+
     /// Prefixes the key with the table that contains it.
     pub(super) fn in_table<K: Into<String>>(mut self, outer: impl IntoIterator<Item = K>) -> Self {
         self.key.splice(0..0, outer.into_iter().map(Into::into));

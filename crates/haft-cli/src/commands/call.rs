@@ -45,7 +45,7 @@ pub(super) async fn call_tool(
     }
     let tool = find_tool(&agent, &args.tool)?;
     let raw = super::read_text_argument(&args.args)?;
-    if tool.requires_approval().is_some() && !args.yes && !Keyboard::is_interactive() {
+    if tool.always_requires_approval() && !args.yes && !Keyboard::is_interactive() {
         let error = UserError::new(format!("`{}` requires approval", tool.name()));
         return Err(error.hint("call it at a terminal, or pass --yes").into());
     }

@@ -20,6 +20,7 @@ use crate::error_printer::print_error;
 use crate::host::{ExecutorFinder, ExecutorUse};
 use crate::output::{CheckReport, Finding, ToolTokens, to_line};
 use crate::own_paths::OwnPaths;
+use crate::supervisor::check_sandbox;
 use crate::terminal::{Terminal, TextRole, print_line, sanitize};
 use crate::user_error::{FailureCode, SourceLocation, UserError};
 
@@ -95,6 +96,12 @@ async fn check_parts(
     // Tools that could not be built would be missing in the script.
     let has_all_tools = findings.errors.is_empty();
     agent.find_unusable_programs().into_iter().for_each(|it| findings.add_error(it));
+    if agent.needs_sandbox()
+        && let Err(error) = check_sandbox()
+    {
+        let located = agent.error_at(&["sandbox"], &error);
+        findings.add_error(with_advice(located, &error.into()));
+    }
     findings.warnings.extend(agent.find_unset_variables());
     findings.warnings.extend(agent.find_unknown_placeholders());
     providers::check_providers(agent, findings);
@@ -246,6 +253,9 @@ fn print_summary(
     let ok = terminal.style_stdout(TextRole::Success, "ok");
     let (name, tools) = (sanitize(&agent.name()), count_noun(agent.tools.len(), "tool"));
     let mut text = format!("{ok}: {name} has {tools} and {script}\n");
+    if let Some(sandbox) = agent.describe_sandbox() {
+        text.push_str(&format!("{sandbox}\n"));
+    }
     if !tool_tokens.is_empty() {
         let (count, tokens) = (tool_tokens.len(), tool_block::total_tokens(tool_tokens));
         let each = tool_tokens.iter().map(|it| format!("{} {}", sanitize(&it.name), it.tokens));

@@ -19,6 +19,7 @@ use crate::model_providers::{PRESETS, ProviderSpec};
 use crate::output::{CheckStatus, DoctorLine, to_line};
 use crate::store::open_store_to_read;
 use crate::store_address::show_url;
+use crate::supervisor::check_sandbox;
 use crate::terminal::{Terminal, TextRole, sanitize};
 use crate::user_error::{FailureCode, UserError};
 
@@ -75,6 +76,14 @@ pub(super) async fn run_doctor(args: &DoctorArgs, terminal: &Terminal) -> Result
     let config = config.unwrap_or_default();
     let store = check_store(&args.store).await.map(|text| ((), text));
     list.report_result("store", store)?;
+    match check_sandbox() {
+        Ok(()) => list.report("sandbox", CheckStatus::Ok, "programs can be confined")?,
+        // Only agents with a sandbox need it.
+        Err(error) => {
+            let hint = error.advice().map(|it| format!("; {it}")).unwrap_or_default();
+            list.report("sandbox", CheckStatus::Skipped, &format!("{error}{hint}"))?;
+        }
+    }
     match args.model.as_deref().or(config.model.as_deref()) {
         Some(model) => check_model(model, &config, args.plain_http, &mut list).await?,
         None => check_providers(&config, &mut list).await?,

@@ -12,6 +12,7 @@ fn a_new_agent_runs_at_once() {
     exit 0
     --- out
     ok: hello has 2 tools and a script of 2 steps
+    its programs run with all your rights
     each request has 6 tools, 656 tokens: current_time 40, list_files 59, artifact_info 96, artifact_read 149, artifact_grep 144, artifact_query 168
     ");
     let run = cli(&["run", "hello"]);
@@ -40,7 +41,7 @@ fn mistakes_in_an_agent_file_are_explained() {
     exit 1
     --- err
     error: a/agent.toml:3: unknown field `colour`
-    hint: valid names: name, system, system_file, instructions, content_notice, preview_tokens, prompt, model, options, script, store, prepare, limits, approvals, tools
+    hint: valid names: name, system, system_file, instructions, content_notice, preview_tokens, prompt, model, options, script, store, prepare, sandbox, limits, approvals, tools
     ");
     assert_snapshot!(check("sistem = 'x'"), @r"
     exit 1

@@ -65,6 +65,7 @@ fn what_cannot_work_is_found_without_a_model() {
     exit 0
     --- out
     ok: a has 1 tool and a script of 1 step
+    its programs run with all your rights
     each request has 5 tools, 589 tokens: look.up 32, artifact_info 96, artifact_read 149, artifact_grep 144, artifact_query 168
     --- err
     warning: tool `look.up` is sent to models as `look_up_c2199496`: providers accept names of at most 64 letters, digits, `_` and `-`
@@ -74,6 +75,7 @@ fn what_cannot_work_is_found_without_a_model() {
     exit 0
     --- out
     ok: a has 1 tool and a script of 1 step
+    its programs run with all your rights
     each request has 5 tools, 887 tokens: t 330, artifact_info 96, artifact_read 149, artifact_grep 144, artifact_query 168
     --- err
     warning: tool `t` has a description of 1500 characters; OpenAI accepts at most 1024

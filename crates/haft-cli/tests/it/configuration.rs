@@ -227,7 +227,9 @@ fn the_doctor_finds_what_works() {
     let dir = tempfile::tempdir().unwrap();
     let port = serve_all(vec![json(MODELS), json(ANSWER), json(CALL), json(ANSWER)]);
     set(dir.path(), "providers.local.base_url", &format!("http://127.0.0.1:{port}/v1"));
-    let healthy = run_haft(dir.path(), &["doctor", "--model", "local:small"]);
+    let mut doctor = haft(dir.path());
+    doctor.env("HAFT_NO_SANDBOX", "1").args(["doctor", "--model", "local:small"]);
+    let healthy = transcript(&doctor.output().unwrap());
     let names: Vec<&str> =
         healthy.lines().skip(2).map(|line| line.get(..20).unwrap().trim()).collect();
     assert_eq!(
@@ -235,6 +237,7 @@ fn the_doctor_finds_what_works() {
         [
             "ok      config",
             "ok      store",
+            "skipped sandbox",
             "ok      model",
             "ok      key",
             "ok      reachable",

@@ -56,6 +56,8 @@ mod redaction;
 #[cfg(test)]
 mod requests;
 #[cfg(test)]
+mod sandbox;
+#[cfg(test)]
 mod schemas;
 #[cfg(test)]
 mod screens;

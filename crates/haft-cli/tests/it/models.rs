@@ -62,7 +62,7 @@ fn the_doctor_prints_the_same_as_before() {
     let Some((mut double, address)) = start_server(&dir, CHECKUP) else { return };
     let start = || {
         let mut command = command_with_server(&dir, &address);
-        command.args(["doctor", "--model", "openai:gpt-4o"]);
+        command.env("HAFT_NO_SANDBOX", "1").args(["doctor", "--model", "openai:gpt-4o"]);
         command
     };
     let title = "haft doctor --model openai:gpt-4o";

@@ -14,12 +14,13 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use futures_core::Stream;
 use haft::{BoxFuture, ToolFailure};
+use haft_sandbox::Policy;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, BufReader, ReadBuf};
 use tokio::net::UnixStream;
 use tokio::process::{Child, ChildStderr, ChildStdout, Command};
 
-use crate::supervisor::{SUPERVISOR_NAME, own_executable};
+use crate::supervisor::{SUPERVISOR_NAME, environment, own_executable, policy_argument};
 
 /// How much of standard error is reported if the command fails, in bytes.
 const MAX_STDERR_TAIL: usize = 4 * 1024;
@@ -34,6 +35,8 @@ pub(crate) struct Program {
     pub(crate) env: Vec<(String, OsString)>,
     /// Maximum size of the output in bytes.
     pub(crate) max_bytes: u64,
+    /// How it is confined; nothing if it runs with all rights of the user.
+    pub(crate) policy: Option<Policy>,
 }
 
 impl Program {
@@ -46,8 +49,10 @@ impl Program {
     pub(crate) async fn spawn(self) -> io::Result<ProcessOutput> {
         let (control, other_end) = StdUnixStream::pair()?;
         let mut command = Command::new(own_executable()?);
-        command.arg0(SUPERVISOR_NAME).arg(&self.path).args(&self.args);
-        command.current_dir(&self.dir).env_clear().envs(self.env);
+        command.arg0(SUPERVISOR_NAME).arg(policy_argument(self.policy.as_ref())?);
+        command.arg(&self.path).args(&self.args);
+        command.current_dir(&self.dir).env_clear();
+        command.envs(environment(self.policy.as_ref(), self.env));
         command.stdin(OwnedFd::from(other_end)).stdout(Stdio::piped()).stderr(Stdio::piped());
         // Signals of the terminal are for this program, which then ends the call.
         let mut supervisor = command.process_group(0).spawn()?;
@@ -94,6 +99,9 @@ impl SupervisorControl {
     async fn read_message(&mut self) -> io::Result<SupervisorMessage> {
         let mut line = String::new();
         (&mut self.0).take(MAX_MESSAGE).read_line(&mut line).await?;
+        if let Some(reason) = line.strip_prefix("refused ") {
+            return Ok(SupervisorMessage::Failed(io::Error::other(reason.trim_end().to_owned())));
+        }
         let (kind, number) = line.trim_end().split_once(' ').ok_or_else(protocol_error)?;
         let number: i32 = number.parse().map_err(|_| protocol_error())?;
         match kind {
@@ -235,4 +243,4 @@ fn exit_failure(exited: ExitedProcess) -> Option<ToolFailure> {
 }
 
 /// Longest message of a supervisor, in bytes.
-const MAX_MESSAGE: u64 = 64;
+const MAX_MESSAGE: u64 = 8 * 1024;

@@ -85,7 +85,7 @@ impl AgentDir {
             let connected = match table.find_problem(&self.dir) {
                 // The operating system does not say which file it did not find.
                 Some(problem) => Err(problem),
-                None => table.connect(name, &self.dir, Arc::clone(&spools), &pins).await,
+                None => table.connect(name, &self.sandbox, Arc::clone(&spools), &pins).await,
             };
             let connected = connected.map_err(|error| self.locate_in_server(error, name));
             let server = match connected {

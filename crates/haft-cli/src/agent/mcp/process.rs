@@ -11,13 +11,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use haft::BoxFuture;
 use haft_mcp::client::{ServerStreams, StreamPair};
+use haft_sandbox::Policy;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::UnixStream;
 use tokio::process::{ChildStderr, Command};
 use tokio::task::JoinSet;
 
 use super::super::command::{ProcessGroup, SupervisorControl};
-use crate::supervisor::{STREAM_SUPERVISOR_NAME, own_executable};
+use crate::supervisor::{STREAM_SUPERVISOR_NAME, environment, own_executable, policy_argument};
 
 /// A program with everything that it gets. It inherits nothing else, and it ends with its connection and with this process.
 #[derive(Clone, Debug)]
@@ -26,6 +27,7 @@ pub(super) struct ServerProcess {
     args: Vec<String>,
     dir: PathBuf,
     env: Vec<(String, OsString)>,
+    policy: Option<Policy>,
     /// What the agent file says about it.
     identity: String,
     stderr: Arc<Mutex<VecDeque<u8>>>,
@@ -38,7 +40,13 @@ impl ServerProcess {
         dir: PathBuf,
         env: Vec<(String, OsString)>,
     ) -> Self {
-        Self { path, args, dir, env, identity: String::new(), stderr: Arc::default() }
+        let identity = String::new();
+        Self { path, args, dir, env, policy: None, identity, stderr: Arc::default() }
+    }
+
+    /// How it is confined; nothing if it runs with all rights of the user.
+    pub(super) fn confined_by(self, policy: Option<Policy>) -> Self {
+        Self { policy, ..self }
     }
 
     /// Which server it is. Approvals and accepted definitions hold for this one only.
@@ -61,8 +69,10 @@ impl ServerProcess {
         // One socket is input and output of the server: the supervisor has no other descriptor to pass on.
         let (streams, streams_end) = StdUnixStream::pair()?;
         let mut command = Command::new(own_executable()?);
-        command.arg0(STREAM_SUPERVISOR_NAME).arg(&self.path).args(&self.args);
-        command.current_dir(&self.dir).env_clear().envs(self.env.iter().cloned());
+        command.arg0(STREAM_SUPERVISOR_NAME).arg(policy_argument(self.policy.as_ref())?);
+        command.arg(&self.path).args(&self.args);
+        command.current_dir(&self.dir).env_clear();
+        command.envs(environment(self.policy.as_ref(), self.env.iter().cloned()));
         command.stdin(OwnedFd::from(control_end)).stdout(OwnedFd::from(streams_end));
         command.stderr(Stdio::piped());
         // Signals of the terminal are for this program, which then ends the connection.
